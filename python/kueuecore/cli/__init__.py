@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 from kueuecore._text import quoted, shown
 from kueuecore.cli.commands import gates, run
 from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.serving import add_serve
 from kueuecore.cli.simulating import simulate
 from kueuecore.cli.streams import OutputError, to_stderr, write
 from kueuecore.errors import ManifestError
@@ -197,6 +198,7 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument("-o", "--output", choices=["table", "wide", "json"], default="table", help=help_text)
     _add_style(shown)
 
+    add_serve(commands, exit_codes=_exit_codes())
     add = commands.add_parser("gates", help="list the feature gates of Kueue, their defaults and what they do")
     add.set_defaults(command=gates)
     add.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="by default on a terminal")

@@ -10,7 +10,7 @@ from kueuecore._keyed import Keyed
 from kueuecore.checks import ObjectWrite
 from kueuecore.decisions import Decision, Event
 
-__all__ = ["Turn", "WorkloadWrite"]
+__all__ = ["Turn", "WorkloadWrite", "conditions_that_hold", "workload_event"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class WorkloadWrite(Keyed):
         Args:
             now: The time as RFC 3339.
         """
-        return tuple(_manifest_of(event, uid=self.uid, now=now) for event in self.events)
+        return tuple(workload_event(event, uid=self.uid, now=now) for event in self.events)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Turn:
     objects: tuple[ObjectWrite, ...] = ()
 
 
-def _manifest_of(event: Event, *, uid: str, now: str) -> JsonObject:
+def workload_event(event: Event, *, uid: str, now: str) -> JsonObject:
     """An event as a `v1` Event to create; the API server appends to its name.
 
     Args:

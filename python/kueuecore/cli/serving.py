@@ -1,0 +1,135 @@
+"""`kueuecore serve`: schedules the jobs of a cluster, or watches a Kueue do it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import logging
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.streams import to_stderr
+from kueuecore.configuration import Configuration
+
+if TYPE_CHECKING:
+    from kueuecore.kubernetes import ServeSettings
+    from kueuecore.kubernetes.api import Answered, Api
+
+__all__ = ["add_serve"]
+
+_DESCRIPTION = """\
+Schedules the jobs of a Kubernetes cluster by Kueue's rules, in Kueue's place: it creates Workloads, admits and
+evicts them, starts and stops their jobs, and writes statuses and events. The cluster needs Kueue's CRDs.
+With --dry-run it runs beside a Kueue, writes nothing, and logs where it would decide otherwise.
+
+Logs are JSON on standard error, one object a line. docs/run-in-a-cluster.md says what is needed and left out."""
+
+_EPILOG = """\
+examples:
+  kueuecore serve --kubeconfig ~/.kube/config --config kueue.yaml --dry-run
+  kueuecore serve                              in a pod, as deploy/kueuecore.yaml starts it
+  kueuecore serve --server http://127.0.0.1:8001 --leader-elect=false
+
+exit codes:
+"""
+
+
+def add_serve(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
+    """Add the command to those of the parser."""
+    add = commands.add_parser(
+        "serve",
+        help="schedule the jobs of a cluster",
+        description=_DESCRIPTION,
+        epilog=_EPILOG + exit_codes,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add.set_defaults(command=serve_command)
+    cluster = add.add_argument_group("which cluster")
+    cluster.add_argument(
+        "--kubeconfig", metavar="FILE", type=Path, help="by default KUBECONFIG, or the pod's own cluster"
+    )
+    cluster.add_argument("--context", metavar="NAME", help="a context of the kubeconfig; by default its current one")
+    cluster.add_argument("--server", metavar="URL", default="", help="an API server that asks for no credentials")
+    given = add.add_argument_group("how it decides")
+    given.add_argument(
+        "--config", metavar="FILE", help="Kueue's Configuration; by default that of Kueue's release manifest"
+    )
+    given.add_argument("--dry-run", action="store_true", help="write nothing, and log where a Kueue decides otherwise")
+    process = add.add_argument_group("the process")
+    process.add_argument(
+        "--leader-elect",
+        metavar="true|false",
+        choices=["true", "false"],
+        help="wait for Kueue's Lease before it decides; by default as in the Configuration",
+    )
+    for name in ("metrics", "health"):
+        process.add_argument(
+            f"--{name}-address",
+            metavar="HOST:PORT",
+            help=f"where {name} is served; 0: nowhere; by default as configured",
+        )
+    process.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+
+
+def serve_command(options: argparse.Namespace) -> int:
+    """Run `kueuecore serve`; returns the exit code."""
+    try:
+        importlib.import_module("kubernetes")
+        importlib.import_module("prometheus_client")
+    except ImportError as error:
+        to_stderr(f"kueuecore serve: {error}: install it with pip install 'kueuecore[kubernetes]'")
+        return ExitCode.BAD_INPUT
+    from kueuecore.kubernetes.json_logs import log_to
+
+    configuration = Configuration.read(options.config) if options.config else None
+    handler = log_to(sys.stderr, level=options.log_level)
+    try:
+        return _serve(options, configuration)
+    finally:
+        logging.getLogger("kueuecore").removeHandler(handler)
+
+
+def _serve(options: argparse.Namespace, configuration: Configuration | None) -> int:
+    from kubernetes.config import ConfigException
+
+    from kueuecore.kubernetes import serve
+    from kueuecore.kubernetes.api import Api
+    from kueuecore.kubernetes.shadow import serve_shadow
+
+    def connect(answered: Answered, qps: float | None, burst: int) -> Api:
+        place = {"server": options.server, "kubeconfig": options.kubeconfig, "context": options.context}
+        return Api.connect(**place, qps=qps, burst=burst, answered=answered)
+
+    try:
+        settings = _settings(options, configuration)
+    except ValueError as error:
+        to_stderr(f"kueuecore serve: {error}")
+        return ExitCode.BAD_INPUT
+    try:
+        (serve_shadow if options.dry_run else serve)(connect, settings, configuration=configuration)
+    except ConfigException as error:
+        to_stderr(f"kueuecore serve: no credentials for a cluster: {error}; give --kubeconfig, or --server")
+        return ExitCode.BAD_INPUT
+    except Exception as error:
+        extra = {"error": str(error), "notes": getattr(error, "__notes__", [])}
+        logging.getLogger("kueuecore.kubernetes").critical("cannot go on", extra=extra, exc_info=error)
+        return ExitCode.UNAVAILABLE
+    return ExitCode.OK
+
+
+def _settings(options: argparse.Namespace, configuration: Configuration | None) -> ServeSettings:
+    from kueuecore.kubernetes import Address, ServeSettings
+
+    settings = ServeSettings.of(configuration)
+    if options.metrics_address is not None:
+        settings = replace(settings, metrics=Address.parse(options.metrics_address))
+    if options.health_address is not None:
+        settings = replace(settings, health=Address.parse(options.health_address))
+    if options.leader_elect == "false" or options.dry_run:
+        settings = replace(settings, lease=None)
+    elif options.leader_elect == "true" and settings.lease is None:
+        raise ValueError("the Configuration has no Lease: write leaderElection.leaderElect: true there")
+    return settings

@@ -1,0 +1,27 @@
+"""The only part of kueuecore that does I/O: it watches a Kubernetes cluster and carries out what is decided.
+
+Needs the extra `kubernetes`. Everything else in kueuecore decides without a cluster, and knows nothing of this.
+"""
+
+from kueuecore.kubernetes.api import Api, UnansweredError
+from kueuecore.kubernetes.election import Election, LeaseLostError, LeaseSettings
+from kueuecore.kubernetes.process import Process
+from kueuecore.kubernetes.serve import serve
+from kueuecore.kubernetes.settings import Address, ServeSettings
+from kueuecore.kubernetes.watches import LateKinds, News, follow, list_all
+
+__all__ = [
+    "Address",
+    "Api",
+    "Election",
+    "LateKinds",
+    "LeaseLostError",
+    "LeaseSettings",
+    "News",
+    "Process",
+    "ServeSettings",
+    "UnansweredError",
+    "follow",
+    "list_all",
+    "serve",
+]

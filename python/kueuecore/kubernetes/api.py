@@ -1,0 +1,295 @@
+"""An API server over HTTP: credentials and connections by the `kubernetes` client, objects as plain JSON."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+from urllib.parse import urlencode
+
+import urllib3
+from kubernetes import config
+from kubernetes.client import ApiClient
+from kubernetes.client import Configuration as Credentials
+from urllib3.exceptions import HTTPError
+
+from kueuecore._json import JsonObject, text_at
+from kueuecore.api_server import RefusedError
+from kueuecore.errors import KueuecoreError
+from kueuecore.version import version
+
+__all__ = ["FIELD_MANAGER", "MERGE_PATCH", "Answered", "Api", "UnansweredError"]
+
+FIELD_MANAGER = "kueuecore"
+"""Who writes, in `metadata.managedFields`."""
+MERGE_PATCH = "application/merge-patch+json"
+_CONNECT_SECONDS = 10.0
+# Bookmarks come about each minute, so a connection that is silent for longer may be dead.
+_SILENT_SECONDS = 75.0
+_WATCH_SECONDS = 300
+
+Answered: TypeAlias = Callable[[str, str, int], None]
+"""Is called after each request with method, host and code; 0 if there was no answer."""
+
+
+class UnansweredError(KueuecoreError):
+    """A request got no answer, or none that can be read. If it was a write, nobody knows whether it was carried out."""
+
+
+class Api:
+    """The requests that are made of one API server. Safe to use from several threads at a time.
+
+    Args:
+        client: A client of the `kubernetes` package, for its credentials and connections.
+        kinds: By kind its apiVersion and the plural in the path.
+        qps: At most so many requests a second on average, as `clientConnection.qps`; None: as many as it takes.
+        burst: So many at once.
+        answered: Is called after each request.
+
+    Example:
+        >>> api = Api.connect(server="http://127.0.0.1:8001", kinds={"Job": ("batch/v1", "jobs")})
+        >>> api.path("Job", "lab", "sum", "status")
+        '/apis/batch/v1/namespaces/lab/jobs/sum/status'
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        *,
+        kinds: Mapping[str, tuple[str, str]] | None = None,
+        qps: float | None = None,
+        burst: int = 1,
+        answered: Answered | None = None,
+    ) -> None:
+        self.client = client
+        self.kinds = dict(kinds or {})
+        self._pace = _Pace(qps, burst) if qps else None
+        self._answered = answered
+        self._host = client.configuration.host.rstrip("/")
+        self._credentials = threading.Lock()
+        client.user_agent = f"kueuecore/{version()}"
+
+    @classmethod
+    def connect(
+        cls,
+        *,
+        server: str = "",
+        kubeconfig: str | Path | None = None,
+        context: str | None = None,
+        kinds: Mapping[str, tuple[str, str]] | None = None,
+        qps: float | None = None,
+        burst: int = 1,
+        answered: Answered | None = None,
+    ) -> Self:
+        """Find the API server: the one at a URL, the one of a kubeconfig, or that of the pod in which this runs.
+
+        Tokens of pods and those of a kubeconfig's exec plugin are read again before they expire.
+
+        Args:
+            server: Its URL, where no credentials are needed, as with `kubectl proxy`.
+            kubeconfig: A kubeconfig; without one, and outside of a cluster, `KUBECONFIG` or `~/.kube/config`.
+            context: A context of the kubeconfig; by default its current one.
+            kinds: As for `Api`.
+            qps: As for `Api`.
+            burst: As for `Api`.
+            answered: As for `Api`.
+
+        Raises:
+            kubernetes.config.ConfigException: There are no credentials to be found, or they cannot be read.
+        """
+        credentials = Credentials()
+        if server:
+            credentials.host = server
+        elif kubeconfig is None and context is None and _is_in_pod():
+            config.load_incluster_config(client_configuration=credentials)
+        else:
+            # The credentials of an exec plugin are its own business: nothing is written back.
+            name = None if kubeconfig is None else str(kubeconfig)
+            config.load_kube_config(name, context=context, client_configuration=credentials, persist_config=False)
+        credentials.connection_pool_maxsize = 64
+        client = ApiClient(configuration=credentials)
+        return cls(client, kinds=kinds, qps=qps, burst=burst, answered=answered)
+
+    def path(self, kind: str, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """The path of an object or, without a name, of all of a kind.
+
+        Raises:
+            KeyError: The kind is none of `kinds`.
+        """
+        api_version, plural = self.kinds[kind]
+        place = f"/{'apis' if '/' in api_version else 'api'}/{api_version}"
+        place += f"/namespaces/{namespace}" if namespace else ""
+        return "/".join(filter(None, (place, plural, name, subresource)))
+
+    def get(self, path: str, query: Mapping[str, str] | None = None) -> JsonObject:
+        """Get an object or a list.
+
+        Raises:
+            RefusedError: The server says no.
+            UnansweredError: It says nothing.
+        """
+        return self.send("GET", path, query=query)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: JsonObject | None = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+        seconds: float = 30.0,
+    ) -> JsonObject:
+        """Send a request and read its answer. It is sent once, whatever happens.
+
+        Args:
+            method: GET, POST, PUT, PATCH or DELETE.
+            path: The path, such as `path` makes it.
+            body: What to send.
+            query: What stands behind the `?`.
+            content_type: The kind of `body`, above all of a patch.
+            seconds: How long to wait for the answer.
+
+        Raises:
+            RefusedError: The server says no.
+            UnansweredError: It says nothing, or nothing that is an object.
+        """
+        if self._pace is not None:
+            self._pace.wait()
+        fields = {"fieldManager": FIELD_MANAGER} if method in ("POST", "PUT", "PATCH") else {}
+        answer = self._open(method, path, body, {**(query or {}), **fields}, content_type, seconds)
+        try:
+            return _object(answer.data, path)
+        except HTTPError as error:
+            raise UnansweredError(f"{method} {path}: {error}") from error
+
+    def watch(self, path: str, *, since: str, ended: Callable[[], bool] = lambda: False) -> Iterator[JsonObject]:
+        """The events of a watch, until the server or a silence of 75 seconds ends it.
+
+        Args:
+            path: The path of all objects of a kind.
+            since: The `resourceVersion` of the list, or of the last event.
+            ended: Is asked after each event whether to stop.
+
+        Raises:
+            RefusedError: The server says no.
+            UnansweredError: The connection broke, or what came over it is no event.
+        """
+        query = {"watch": "true", "allowWatchBookmarks": "true"}
+        query |= {"timeoutSeconds": str(_WATCH_SECONDS), "resourceVersion": since}
+        answer = self._open("GET", path, None, query, "application/json", _SILENT_SECONDS)
+        try:
+            for line in _lines(answer):
+                yield _object(line, path)
+                if ended():
+                    return
+        except HTTPError as error:
+            if not isinstance(error, urllib3.exceptions.ReadTimeoutError):
+                raise UnansweredError(f"watch of {path}: {error}") from error
+        finally:
+            answer.close()
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        self.client.rest_client.close()
+
+    def _open(
+        self,
+        method: str,
+        path: str,
+        body: JsonObject | None,
+        query: Mapping[str, str],
+        content_type: str,
+        seconds: float,
+    ) -> urllib3.BaseHTTPResponse:
+        headers = {"Accept": "application/json", "User-Agent": self.client.user_agent}
+        data = None
+        if body is not None:
+            headers["Content-Type"] = content_type
+            data = json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
+        with self._credentials:
+            # Reads an expired token again.
+            self.client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
+        url = f"{self._host}{path}" + (f"?{urlencode(query)}" if query else "")
+        code = 0
+        try:
+            answer = self.client.rest_client.pool_manager.request(
+                method,
+                url,
+                body=data,
+                headers=headers,
+                timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=seconds),
+                retries=False,
+                preload_content=False,
+            )
+            code = answer.status
+            if code >= 400:
+                raise _refusal(method, path, answer)
+        except HTTPError as error:
+            raise UnansweredError(f"{method} {path}: {error}") from error
+        finally:
+            if self._answered is not None:
+                self._answered(method, self._host, code)
+        return answer
+
+
+class _Pace:
+    """A token bucket: `qps` a second on average, `burst` at once."""
+
+    def __init__(self, qps: float, burst: int) -> None:
+        self._seconds, self._burst = 1 / qps, max(1, burst)
+        self._lock = threading.Lock()
+        # When the bucket is full again.
+        self._full = time.monotonic()
+
+    def wait(self) -> None:
+        with self._lock:
+            now = time.monotonic()
+            self._full = max(self._full, now) + self._seconds
+            pause = self._full - self._seconds * self._burst - now
+        if pause > 0:
+            time.sleep(pause)
+
+
+def _is_in_pod() -> bool:
+    return Path(config.incluster_config.SERVICE_TOKEN_FILENAME).is_file()
+
+
+def _object(data: bytes, path: str) -> JsonObject:
+    try:
+        found: Any = json.loads(data)
+    except ValueError as error:
+        raise UnansweredError(f"{path}: the answer is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise UnansweredError(f"{path}: the answer is no object")
+    return found
+
+
+def _lines(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    """The lines of a body, each as soon as it has come."""
+    rest = b""
+    for chunk in answer.stream(1 << 16):
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from (line for line in lines if line.strip())
+    if rest.strip():
+        yield rest
+
+
+def _refusal(method: str, path: str, answer: urllib3.BaseHTTPResponse) -> RefusedError:
+    """Why the server says no, from its Status, or from whatever a proxy before it has sent."""
+    data = answer.data
+    try:
+        status = json.loads(data)
+    except ValueError:
+        status = None
+    if not isinstance(status, dict) or text_at(status, "kind") != "Status":
+        shown = data[:200].decode(errors="replace").strip()
+        status = {"message": f"{method} {path}: {shown or answer.reason}"}
+    details = {**status.get("details", {})} if isinstance(status.get("details"), dict) else {}
+    seconds = answer.headers.get("Retry-After", "")
+    if seconds.isdecimal():
+        details.setdefault("retryAfterSeconds", int(seconds))
+    return RefusedError.of({**status, "code": answer.status, "details": details})

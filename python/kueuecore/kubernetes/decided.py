@@ -1,0 +1,61 @@
+"""What a Workload's status says was decided on it, in a form in which two schedulers can be compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
+from kueuecore.controller.writes import conditions_that_hold
+
+__all__ = ["Decided", "decided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What was decided on a Workload.
+
+    Args:
+        what: `admitted` (quota is reserved), `evicted`, `pending`, or empty before anybody has looked.
+        where: Of an admission the ClusterQueue, and by pod set count, flavors and nodes; of an eviction the reason; of
+            one that is pending the message.
+    """
+
+    what: str
+    where: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """In a sentence for a log."""
+        return " ".join(filter(None, (self.what or "not looked at", ", ".join(self.where))))
+
+
+def decided(workload: JsonObject) -> Decided:
+    """What the status of a Workload says.
+
+    Example:
+        >>> condition = {"type": "QuotaReserved", "status": "True"}
+        >>> assignment = {"name": "main", "count": 2, "flavors": {"cpu": "spot"}}
+        >>> admission = {"clusterQueue": "lab", "podSetAssignments": [assignment]}
+        >>> str(decided({"status": {"conditions": [condition], "admission": admission}}))
+        'admitted in lab, main: 2 pods, cpu on spot'
+    """
+    holds = conditions_that_hold(workload)
+    if "Evicted" in holds:
+        return Decided("evicted", (text_at(holds["Evicted"], "reason"),))
+    if "QuotaReserved" in holds:
+        admission = object_at(workload, "status", "admission")
+        sets = (_pod_set(object_at(it)) for it in list_at(admission, "podSetAssignments"))
+        return Decided("admitted", (f"in {text_at(admission, 'clusterQueue')}", *sets))
+    for condition in list_at(workload, "status", "conditions"):
+        if text_at(condition, "type") == "QuotaReserved":
+            return Decided("pending", (text_at(condition, "message"),))
+    return Decided("")
+
+
+def _pod_set(assignment: JsonObject) -> str:
+    flavors = sorted(object_at(assignment, "flavors").items())
+    count = int_at(assignment, "count")
+    parts = [f"{count} pod{'' if count == 1 else 's'}", *(f"{resource} on {it}" for resource, it in flavors)]
+    nodes = object_at(assignment, "topologyAssignment")
+    if nodes:
+        parts.append(f"nodes {nodes}")
+    return f"{text_at(assignment, 'name')}: {', '.join(parts)}"

@@ -1,0 +1,138 @@
+"""Who of several replicas decides: a Lease, by the election of the `kubernetes` client."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kubernetes.client import CoordinationV1Api
+from kubernetes.client.exceptions import ApiException
+from kubernetes.leaderelection import leaderelection
+from kubernetes.leaderelection.electionconfig import Config
+from kubernetes.leaderelection.leaderelectionrecord import LeaderElectionRecord
+from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
+from urllib3.exceptions import HTTPError
+
+from kueuecore.errors import KueuecoreError
+from kueuecore.kubernetes.api import Api
+
+__all__ = ["Election", "LeaseLostError", "LeaseSettings"]
+
+_LOGGER = logging.getLogger("kueuecore.kubernetes")
+
+
+class LeaseLostError(KueuecoreError):
+    """Another replica may decide by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseSettings:
+    """The Lease, as `leaderElection` of Kueue's Configuration.
+
+    Args:
+        namespace: Its namespace.
+        name: Its name; that of Kueue, so that the two never decide at the same time.
+        identity: Who holds it.
+        duration_seconds: How long it holds after it was renewed last.
+        deadline_seconds: How long the holder tries to renew it before it gives up.
+        retry_seconds: How long each waits before it tries again.
+    """
+
+    namespace: str
+    name: str
+    identity: str
+    duration_seconds: int = 15
+    deadline_seconds: int = 10
+    retry_seconds: int = 2
+
+
+class Election:
+    """Takes part in the election in a thread of its own.
+
+    Args:
+        api: The API server.
+        settings: The Lease.
+        won: Is called once the Lease is ours, in that thread.
+        lost: Is called with the reason when it no longer is, or cannot be.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        settings: LeaseSettings,
+        *,
+        won: Callable[[], None],
+        lost: Callable[[BaseException], None],
+    ) -> None:
+        self._settings, self._won, self._lost = settings, won, lost
+        self._lock = _Lock(api, settings)
+        self._is_released = False
+
+    def start(self) -> None:
+        """Begin to try."""
+        threading.Thread(target=self._run, name="election", daemon=True).start()
+
+    def release(self) -> None:
+        """Give the Lease up, so that the next replica need not wait for its end."""
+        self._is_released = True
+        self._lock.release()
+
+    def _run(self) -> None:
+        it = self._settings
+        lease = f"Lease {it.namespace}/{it.name}"
+        config = Config(self._lock, it.duration_seconds, it.deadline_seconds, it.retry_seconds, self._won, lambda: None)
+        try:
+            leaderelection.LeaderElection(config).run()
+        except BaseException as error:
+            error.add_note(f"in the election by {lease}")
+            self._lost(error)
+            return
+        if not self._is_released:
+            self._lost(LeaseLostError(f"{lease} could not be renewed for {it.deadline_seconds} s"))
+
+
+class _Lock(LeaseLock):
+    """A Lease whose requests that got no answer count as refused, and are made again."""
+
+    def __init__(self, api: Api, settings: LeaseSettings) -> None:
+        super().__init__(settings.name, settings.namespace, settings.identity)  # type: ignore[no-untyped-call]
+        self.api_instance: Any = _Answering(CoordinationV1Api(api.client), settings.deadline_seconds)
+        self._mutex = threading.Lock()
+        self._is_released = False
+
+    def update(self, name: str, namespace: str, updated_record: LeaderElectionRecord) -> bool:
+        with self._mutex:
+            return not self._is_released and self._put(updated_record)
+
+    def release(self) -> None:
+        with self._mutex:
+            self._is_released = True
+            is_there, record = self.get(self.name, self.namespace)  # type: ignore[no-untyped-call]
+            if is_there and record.holder_identity == self.identity:
+                record.holder_identity, record.lease_duration = "", "1"
+                if not self._put(record):
+                    _LOGGER.warning("the lease could not be given up; it ends by itself")
+
+    def _put(self, record: LeaderElectionRecord) -> bool:
+        return bool(super().update(self.name, self.namespace, record))  # type: ignore[no-untyped-call]
+
+
+class _Answering:
+    """The calls of an API whose answers may be missing."""
+
+    def __init__(self, api: CoordinationV1Api, seconds: int) -> None:
+        self._api, self._seconds = api, max(1, seconds // 2)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        call = getattr(self._api, name)
+
+        def answer(*arguments: object, **options: object) -> object:
+            try:
+                return call(*arguments, **options, _request_timeout=self._seconds)
+            except HTTPError as error:
+                raise ApiException(reason=str(error)) from error
+
+        return answer

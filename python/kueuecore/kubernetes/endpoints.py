@@ -1,0 +1,143 @@
+"""Metrics and health over HTTP."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from prometheus_client import (
+    GC_COLLECTOR,
+    PLATFORM_COLLECTOR,
+    PROCESS_COLLECTOR,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    start_http_server,
+)
+from prometheus_client.core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+
+from kueuecore.errors import KueuecoreError
+from kueuecore.kubernetes.settings import Address
+from kueuecore.version import KUEUE_COMMIT, version
+
+__all__ = ["Health", "ListenError", "ProcessMetrics", "serve_health", "serve_metrics"]
+
+Health = Callable[[], "dict[str, str]"]
+"""Gives what is wrong, by what it is about; nothing if all is well."""
+
+
+class ListenError(KueuecoreError):
+    """Nobody can listen at an address."""
+
+
+class ProcessMetrics:
+    """What a process counts besides Kueue's own metrics, under the names of Kueue's libraries where they have one.
+
+    Args:
+        lease: Name of the Lease; empty without an election.
+    """
+
+    def __init__(self, *, lease: str = "") -> None:
+        self.registry = CollectorRegistry()
+        for collector in (PROCESS_COLLECTOR, PLATFORM_COLLECTOR, GC_COLLECTOR):
+            self.registry.register(collector)
+        build = Gauge(
+            "kueuecore_build_info", "1, with the versions.", ("version", "kueue_commit"), registry=self.registry
+        )
+        build.labels(version(), KUEUE_COMMIT).set(1)
+        self._requests = Counter(
+            "rest_client_requests",
+            "Requests by code, method and host.",
+            ("code", "method", "host"),
+            registry=self.registry,
+        )
+        self._lease = lease
+        self._leads: Gauge | None = None
+        if lease:
+            about = "Is this the process that decides?"
+            self._leads = Gauge("leader_election_master_status", about, ("name",), registry=self.registry)
+            self._leads.labels(lease).set(0)
+
+    def count_request(self, method: str, host: str, code: int) -> None:
+        """A request was made; code 0: without an answer."""
+        self._requests.labels(str(code) if code else "<error>", method, host.partition("://")[2]).inc()
+
+    def lead(self) -> None:
+        """This process decides from now on."""
+        if self._leads is not None:
+            self._leads.labels(self._lease).set(1)
+
+    def compare(self, agreed: Callable[[], int], differed: Callable[[], int]) -> None:
+        """Show how often a dry run and Kueue decided the same, and otherwise."""
+        about = "Decisions of Kueue and of the dry run beside it: the same, or not."
+        compared = Gauge("kueuecore_dry_run_decisions", about, ("verdict",), registry=self.registry)
+        compared.labels("agreed").set_function(agreed)
+        compared.labels("differed").set_function(differed)
+
+    def show(self, page: Callable[[], str]) -> None:
+        """Have the registry show a page of metrics in the text form of Prometheus, too."""
+        self.registry.register(_Page(page))
+
+
+class _Page(Collector):
+    def __init__(self, page: Callable[[], str]) -> None:
+        self._page = page
+
+    def describe(self) -> Iterable[Metric]:
+        """None: what is on the page depends on what there is."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """The families of the page; none while nobody has time to make it."""
+        try:
+            return list(text_string_to_metric_families(self._page()))
+        except queue.Empty:
+            return ()
+
+
+def serve_metrics(address: Address, metrics: ProcessMetrics) -> int:
+    """Serve metrics in threads; returns the port.
+
+    Raises:
+        ListenError: Nobody can listen there.
+    """
+    try:
+        server, _ = start_http_server(address.port, address.host or "0.0.0.0", registry=metrics.registry)
+    except OSError as error:
+        raise ListenError(f"metrics cannot be served at {address.host}:{address.port}: {error}") from error
+    return int(server.server_port)
+
+
+def serve_health(address: Address, *, healthy: Health, ready: Health) -> int:
+    """Serve `/healthz` and `/readyz` in threads: 200 if nothing is wrong, else 500 with what is. Returns the port.
+
+    Raises:
+        ListenError: Nobody can listen there.
+    """
+    checks = {"/healthz": healthy, "/livez": healthy, "/readyz": ready}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:  # the name that http.server calls
+            check = checks.get(self.path.partition("?")[0])
+            wrong = check() if check is not None else {}
+            code = 404 if check is None else 500 if wrong else 200
+            text = "".join(f"{name}: {why}\n" for name, why in wrong.items()) or ("ok" if check else "not found")
+            self.send_response(code)
+            self.send_header("Content-Type", "text/plain; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    try:
+        server = ThreadingHTTPServer((address.host, address.port), Handler)
+    except OSError as error:
+        raise ListenError(f"health cannot be served at {address.host}:{address.port}: {error}") from error
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
+    return server.server_port

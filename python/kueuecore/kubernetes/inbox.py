@@ -1,0 +1,94 @@
+"""What other threads want of the one that decides."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+__all__ = ["Inbox"]
+
+_T = TypeVar("_T")
+_SECOND_NS = 1_000_000_000
+
+
+class Inbox:
+    """Calls on their way to the deciding thread, which makes them one after the other, and its clock.
+
+    Example:
+        >>> inbox = Inbox()
+        >>> inbox.put(lambda: print("made"))
+        >>> inbox.stop()
+        >>> inbox.take(until=None)
+        made
+        >>> inbox.is_over
+        True
+    """
+
+    def __init__(self) -> None:
+        self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._beat = time.monotonic()
+        self._now = 0
+        self.is_over = False
+        """Was `stop` called?"""
+
+    # From any thread.
+
+    def put(self, call: Callable[[], None]) -> None:
+        """Have a call made."""
+        self._calls.put(call)
+
+    def stop(self) -> None:
+        """Make no more calls after those that came before."""
+
+        def end() -> None:
+            self.is_over = True
+
+        self.put(end)
+
+    def end(self, error: BaseException) -> None:
+        """Raise an error in the deciding thread."""
+
+        def fail() -> None:
+            raise error
+
+        self.put(fail)
+
+    def ask(self, question: Callable[[], _T], *, seconds: float = 10.0) -> _T:
+        """Have the deciding thread answer a question.
+
+        Raises:
+            queue.Empty: It has not answered in time.
+        """
+        answers: queue.SimpleQueue[_T] = queue.SimpleQueue()
+        self.put(lambda: answers.put(question()))
+        return answers.get(timeout=seconds)
+
+    @property
+    def silent_seconds(self) -> float:
+        """For how long the deciding thread has made no call although there is one to be made."""
+        return 0.0 if self._calls.empty() else time.monotonic() - self._beat
+
+    # From the deciding thread.
+
+    def now(self) -> int:
+        """The time in nanoseconds since 1970. It never goes back, though clocks are set."""
+        self._now = max(self._now, time.time_ns())
+        return self._now
+
+    def take(self, *, until: int | None) -> None:
+        """Wait until a call comes, or until a time; then make all that have come.
+
+        Args:
+            until: The time, in nanoseconds since 1970; None: wait for a call.
+        """
+        seconds = None if until is None else max(0.0, (until - time.time_ns()) / _SECOND_NS)
+        try:
+            call = self._calls.get(timeout=seconds)
+            while not self.is_over:
+                self._beat = time.monotonic()
+                call()
+                call = self._calls.get_nowait()
+        except queue.Empty:
+            self._beat = time.monotonic()

@@ -1,0 +1,214 @@
+"""What a controller decided as requests to an API server, each made again until it is known how it went."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kueuecore._json import JsonObject, int_at, text_at
+from kueuecore.api_server import RefusedError
+from kueuecore.checks import ObjectWrite, ObjectWriteKind
+from kueuecore.controller import JobWork, WorkloadWrite
+from kueuecore.jobs import Verb
+from kueuecore.kubernetes.api import MERGE_PATCH, Api, UnansweredError
+
+__all__ = ["Emission", "JobTask", "ObjectsTask", "WorkloadTask", "pause_after"]
+
+_LOGGER = logging.getLogger("kueuecore.kubernetes")
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
+_METHODS = {Verb.CREATE: "POST", Verb.PATCH: "PATCH", Verb.DELETE: "DELETE"}
+_OBJECT_METHODS = {
+    ObjectWriteKind.CREATE: "POST",
+    ObjectWriteKind.PATCH: "PATCH",
+    ObjectWriteKind.PATCH_STATUS: "PUT",
+    ObjectWriteKind.DELETE: "DELETE",
+}
+_MOST_EMISSIONS = 5
+
+
+def pause_after(n_failed: int, error: Exception) -> float:
+    """The seconds to wait after so many failures in a row: what the server asks for, or twice as long each time."""
+    pause = min(_FIRST_PAUSE * (1 << min(n_failed - 1, 20)), _LONGEST_PAUSE)
+    return max(pause, float(int_at(error.details, "retryAfterSeconds"))) if isinstance(error, RefusedError) else pause
+
+
+def _was_throttled(error: Exception) -> bool:
+    """Did the server not even look at it?"""
+    return isinstance(error, RefusedError) and error.code == 429
+
+
+def _is_gone(error: Exception) -> bool:
+    """Is there no such object? A server that does not know its kind for a moment names none."""
+    return isinstance(error, RefusedError) and error.code == 404 and bool(text_at(error.details, "name"))
+
+
+@dataclass(slots=True)
+class WorkloadTask:
+    """A write of a Workload: one patch and, unless that is accepted, questions until the server says how things are.
+
+    Args:
+        api: The API server.
+        write: The write.
+        confirmed: Is called with the write and the answer.
+        refused: Is called with the write and the Workload as it is now; None: it has gone.
+    """
+
+    api: Api
+    write: WorkloadWrite
+    confirmed: Callable[[WorkloadWrite, JsonObject], None]
+    refused: Callable[[WorkloadWrite, JsonObject | None], None]
+    _is_sent: bool = False
+    _n_failed: int = 0
+
+    def __call__(self) -> float | None:
+        """Make one attempt."""
+        try:
+            if not self._is_sent:
+                self._is_sent = True
+                it = self.write
+                path = self.api.path("Workload", it.namespace, it.name, it.subresource)
+                self.confirmed(it, self.api.send("PATCH", path, it.patch, content_type=MERGE_PATCH))
+                return None
+        except (RefusedError, UnansweredError) as error:
+            if _was_throttled(error):
+                self._is_sent = False
+                return self._pause(error)
+            _LOGGER.info("write not accepted", extra={"workload": self.write.key, "error": str(error)})
+        return self._ask()
+
+    def _ask(self) -> float | None:
+        it = self.write
+        try:
+            newest: JsonObject | None = self.api.get(self.api.path("Workload", it.namespace, it.name))
+        except (RefusedError, UnansweredError) as error:
+            if not _is_gone(error):
+                return self._pause(error)
+            newest = None
+        self.refused(it, newest)
+        return None
+
+    def _pause(self, error: Exception) -> float:
+        self._n_failed += 1
+        return pause_after(self._n_failed, error)
+
+
+@dataclass(slots=True)
+class JobTask:
+    """The requests of one reconcile of a job, in their order; the first that fails ends it.
+
+    Args:
+        api: The API server.
+        work: What the reconcile decided.
+        answered: Is called with each object as the server answered with it.
+        done: Is called once all were accepted.
+        failed: Is called after the first that was not.
+    """
+
+    api: Api
+    work: JobWork
+    answered: Callable[[JsonObject], None]
+    done: Callable[[JobWork], None]
+    failed: Callable[[JobWork], None]
+    _n_sent: int = 0
+    _n_failed: int = 0
+
+    def __call__(self) -> float | None:
+        """Make the requests that were not accepted yet."""
+        for request in self.work.requests[self._n_sent :]:
+            ref = request.object
+            name = "" if request.verb is Verb.CREATE else ref.name
+            path = self.api.path(ref.kind, ref.namespace, name, request.subresource)
+            kind = MERGE_PATCH if request.verb is Verb.PATCH else "application/json"
+            try:
+                answer = self.api.send(_METHODS[request.verb], path, request.body, content_type=kind)
+            except (RefusedError, UnansweredError) as error:
+                if _was_throttled(error):
+                    self._n_failed += 1
+                    return pause_after(self._n_failed, error)
+                if not (request.verb is Verb.DELETE and _is_gone(error)):
+                    extra = {"job": str(self.work.job), "request": f"{request.verb} {ref}", "error": str(error)}
+                    _LOGGER.info("request not accepted", extra=extra)
+                    self.failed(self.work)
+                    return None
+            else:
+                if request.verb is not Verb.DELETE:
+                    self.answered(answer)
+            self._n_sent += 1
+        self.done(self.work)
+        return None
+
+
+@dataclass(slots=True)
+class ObjectsTask:
+    """Writes of other objects, in their order; what follows one that was refused is left out.
+
+    Args:
+        api: The API server.
+        writes: The writes.
+        answered: Is called with each object as the server answered with it.
+        refused: Is called with the write that was refused, and why.
+    """
+
+    api: Api
+    writes: Sequence[ObjectWrite]
+    answered: Callable[[JsonObject], None]
+    refused: Callable[[ObjectWrite, Exception], None]
+    _n_sent: int = 0
+    _n_failed: int = 0
+
+    def __call__(self) -> float | None:
+        """Make the requests that were not accepted yet."""
+        for write in self.writes[self._n_sent :]:
+            try:
+                answer = self._send(write)
+            except (RefusedError, UnansweredError) as error:
+                if _was_throttled(error):
+                    self._n_failed += 1
+                    return pause_after(self._n_failed, error)
+                if not (write.kind is ObjectWriteKind.DELETE and _is_gone(error)):
+                    _LOGGER.info("write not accepted", extra={"object": str(write.object), "error": str(error)})
+                    self.refused(write, error)
+                    return None
+            else:
+                if write.kind is not ObjectWriteKind.DELETE:
+                    self.answered(answer)
+            self._n_sent += 1
+        return None
+
+    def _send(self, write: ObjectWrite) -> JsonObject:
+        ref, body = write.object, write.manifest
+        name = "" if write.kind is ObjectWriteKind.CREATE else ref.name
+        subresource = "status" if write.kind is ObjectWriteKind.PATCH_STATUS else ""
+        path = self.api.path(ref.kind, ref.namespace, name, subresource)
+        if write.kind is ObjectWriteKind.DELETE:
+            uid = text_at(write.manifest, "metadata", "uid")
+            body = {"preconditions": {"uid": uid}} if uid else {}
+        kind = MERGE_PATCH if write.kind is ObjectWriteKind.PATCH else "application/json"
+        return self.api.send(_OBJECT_METHODS[write.kind], path, body, content_type=kind)
+
+
+@dataclass(slots=True)
+class Emission:
+    """An Event to create; given up after some attempts, as by Kueue's recorder.
+
+    Args:
+        api: The API server.
+        event: The Event.
+    """
+
+    api: Api
+    event: JsonObject
+    _n_failed: int = 0
+
+    def __call__(self) -> float | None:
+        """Make one attempt."""
+        try:
+            self.api.send("POST", self.api.path("Event", text_at(self.event, "metadata", "namespace")), self.event)
+        except (RefusedError, UnansweredError) as error:
+            self._n_failed += 1
+            is_transient = isinstance(error, UnansweredError) or error.code in (429, 500, 503, 504)
+            if is_transient and self._n_failed < _MOST_EMISSIONS:
+                return pause_after(self._n_failed, error)
+            _LOGGER.warning("event not created", extra={"reason": self.event["reason"], "error": str(error)})
+        return None

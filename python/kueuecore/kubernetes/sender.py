@@ -1,0 +1,111 @@
+"""A work queue: tasks in threads, those of one lane one after the other, again after a pause where they ask for it."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import TypeAlias
+
+__all__ = ["Sender", "Task"]
+
+Task: TypeAlias = Callable[[], float | None]
+"""One attempt. Returns the seconds after which to make another one; None: it is done."""
+
+
+class Sender:
+    """Carries out tasks in threads. Two tasks of one lane never run at a time, and run in the order of their coming.
+
+    Args:
+        name: Of its threads.
+        n_threads: How many tasks run at a time.
+        failed: Is called with what a task raised, in the thread of the task; the task is dropped.
+
+    Example:
+        >>> sender = Sender("example", n_threads=2, failed=print)
+        >>> sender.submit("a", lambda: print("sent"))
+        >>> sender.close(seconds=5)
+        sent
+        True
+    """
+
+    def __init__(self, name: str, *, n_threads: int, failed: Callable[[BaseException], None]) -> None:
+        self._failed = failed
+        self._changed = threading.Condition()
+        self._lanes: dict[Hashable, deque[Task]] = {}
+        # Lanes that wait for a thread: when their first task is due, in the order of their coming.
+        self._due: list[tuple[float, int, Hashable]] = []
+        self._n_pushed = 0
+        self._n_tasks = 0
+        self._is_closed = False
+        for number in range(n_threads):
+            threading.Thread(target=self._work, name=f"{name}-{number}", daemon=True).start()
+
+    @property
+    def n_tasks(self) -> int:
+        """How many tasks are not done."""
+        return self._n_tasks
+
+    def submit(self, lane: Hashable, task: Task) -> None:
+        """Carry out a task, after those that came to its lane before."""
+        with self._changed:
+            tasks = self._lanes.setdefault(lane, deque())
+            tasks.append(task)
+            self._n_tasks += 1
+            if len(tasks) == 1:
+                self._push(lane, time.monotonic())
+
+    def close(self, *, seconds: float) -> bool:
+        """Let running tasks end, and those that are due; give up what has to wait.
+
+        Args:
+            seconds: How long to wait for them.
+
+        Returns:
+            Whether all tasks are done.
+        """
+        until = time.monotonic() + seconds
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._n_tasks == 0, timeout=max(0.0, until - time.monotonic()))
+            return self._n_tasks == 0
+
+    def _push(self, lane: Hashable, due: float) -> None:
+        self._n_pushed += 1
+        heapq.heappush(self._due, (due, self._n_pushed, lane))
+        self._changed.notify()
+
+    def _work(self) -> None:
+        while True:
+            lane, task = self._next()
+            try:
+                pause = task()
+            except BaseException as error:
+                self._failed(error)
+                pause = None
+            with self._changed:
+                if pause is not None and not self._is_closed:
+                    self._push(lane, time.monotonic() + pause)
+                    continue
+                tasks = self._lanes[lane]
+                tasks.popleft()
+                self._n_tasks -= 1
+                if tasks:
+                    self._push(lane, time.monotonic())
+                else:
+                    del self._lanes[lane]
+                if self._n_tasks == 0:
+                    self._changed.notify_all()
+
+    def _next(self) -> tuple[Hashable, Task]:
+        """The first task of the lane that is due first; waits until one is."""
+        with self._changed:
+            while True:
+                pause = self._due[0][0] - time.monotonic() if self._due else None
+                if pause is not None and pause <= 0:
+                    lane = heapq.heappop(self._due)[2]
+                    return lane, self._lanes[lane][0]
+                self._changed.wait(pause)

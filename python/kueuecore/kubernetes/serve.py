@@ -1,0 +1,83 @@
+"""`kueuecore serve`: a process that schedules the jobs of a cluster until it is asked to stop."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from kueuecore.configuration import Configuration
+from kueuecore.controller import Metrics
+from kueuecore.kubernetes.api import Answered, Api
+from kueuecore.kubernetes.election import Election
+from kueuecore.kubernetes.endpoints import ProcessMetrics, serve_health, serve_metrics
+from kueuecore.kubernetes.process import Process
+from kueuecore.kubernetes.settings import ServeSettings
+from kueuecore.kubernetes.signals import stopped_by_signals
+
+__all__ = ["serve"]
+
+_LOGGER = logging.getLogger("kueuecore.kubernetes")
+# A deciding thread that is silent for longer has hung.
+_LONGEST_SILENCE = 60.0
+
+
+def serve(
+    connect: Callable[[Answered, float | None, int], Api],
+    settings: ServeSettings,
+    *,
+    configuration: Configuration | None = None,
+    started: Callable[[Process], None] = lambda _: None,
+) -> None:
+    """Schedule the jobs of a cluster as Kueue does, until SIGTERM or SIGINT comes.
+
+    Args:
+        connect: Makes an `Api` that reports its requests, at a pace: `Api.connect` with credentials.
+        settings: Addresses, the Lease and the pace.
+        configuration: Kueue's Configuration; by default that of Kueue's release manifest.
+        started: Is called with the process before it runs.
+
+    Raises:
+        ListenError: An address is taken.
+        LeaseLostError: Another process may decide by now.
+        BaseException: A watch or another thread has died.
+    """
+    lease = settings.lease
+    counted = ProcessMetrics(lease=lease.name if lease else "")
+    metrics = Metrics(replica_role="follower" if lease else "standalone")
+    api = connect(counted.count_request, settings.qps, settings.burst)
+    emits = connect(counted.count_request, settings.qps, settings.burst)
+    process = Process(api, configuration=configuration, metrics=metrics, leads=lease is None, emits=emits)
+    counted.show(process.metrics_text)
+    _listen(settings, process, counted)
+    election = None
+    if lease is not None:
+
+        def won() -> None:
+            _LOGGER.info("leads", extra={"identity": lease.identity})
+            metrics.replica_role = "leader"
+            counted.lead()
+            process.lead()
+
+        election = Election(connect(counted.count_request, None, 1), lease, won=won, lost=process.end)
+        election.start()
+    started(process)
+    with stopped_by_signals(process.stop):
+        try:
+            process.run()
+        finally:
+            if election is not None:
+                election.release()
+    _LOGGER.info("stopped")
+
+
+def _listen(settings: ServeSettings, process: Process, counted: ProcessMetrics) -> None:
+    def healthy() -> dict[str, str]:
+        silent = process.silent_seconds
+        return {"decisions": f"none for {silent:.0f} s"} if silent > _LONGEST_SILENCE else {}
+
+    where = {}
+    if settings.metrics is not None:
+        where["metrics"] = serve_metrics(settings.metrics, counted)
+    if settings.health is not None:
+        where["health"] = serve_health(settings.health, healthy=healthy, ready=lambda: process.unready)
+    _LOGGER.info("listens", extra=where)

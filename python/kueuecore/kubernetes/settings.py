@@ -1,0 +1,110 @@
+"""What Kueue's Configuration says of the process: addresses, the Lease, and how many requests it may make."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from kueuecore._json import JsonObject, int_at, object_at, text_at
+from kueuecore.configuration import Configuration
+from kueuecore.kubernetes.election import LeaseSettings
+from kueuecore.times import duration_ns
+
+__all__ = ["Address", "ServeSettings"]
+
+_SECOND_NS = 1_000_000_000
+_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen.
+
+    Args:
+        host: A host name or address; empty: on all.
+        port: The port; 0: any that is free.
+    """
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """Read `HOST:PORT` or `:PORT`; None if it is `0` or empty, which says not to listen.
+
+        Raises:
+            ValueError: It is no address.
+
+        Example:
+            >>> Address.parse(":8080")
+            Address(host='', port=8080)
+        """
+        if text in ("", "0"):
+            return None
+        host, colon, port = text.rpartition(":")
+        if not colon or not port.isdecimal() or int(port) > 65535:
+            raise ValueError(f"{text!r} is no address to listen at: write HOST:PORT or :PORT, or 0 for none")
+        return cls(host.removeprefix("[").removesuffix("]"), int(port))
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """The part of the Configuration that is about the process and not about decisions.
+
+    Args:
+        metrics: Where metrics are served.
+        health: Where health is served.
+        lease: The Lease that says who decides; None: this process does.
+        qps: `clientConnection.qps`; None: as many requests as it takes.
+        burst: `clientConnection.burst`.
+    """
+
+    metrics: Address | None
+    health: Address | None
+    lease: LeaseSettings | None
+    qps: float | None
+    burst: int
+
+    @classmethod
+    def of(cls, configuration: Configuration | None) -> Self:
+        """Read them from a Configuration; from Kueue's defaults without one.
+
+        Raises:
+            ValueError: A bind address cannot be read.
+        """
+        settings = (configuration or Configuration()).to_dict()
+        qps = object_at(settings, "clientConnection").get("qps")
+        return cls(
+            metrics=Address.parse(text_at(settings, "metrics", "bindAddress")),
+            health=Address.parse(text_at(settings, "health", "healthProbeBindAddress")),
+            lease=_lease(settings),
+            qps=float(qps) if isinstance(qps, int | float) and qps > 0 else None,
+            burst=int_at(settings, "clientConnection", "burst", default=1),
+        )
+
+
+def _lease(settings: JsonObject) -> LeaseSettings | None:
+    election = object_at(settings, "leaderElection")
+    if not election.get("leaderElect"):
+        return None
+
+    def seconds(name: str, default: int) -> int:
+        text = text_at(election, name)
+        return max(1, round(duration_ns(text) / _SECOND_NS)) if text else default
+
+    return LeaseSettings(
+        namespace=text_at(election, "resourceNamespace") or _own_namespace() or text_at(settings, "namespace"),
+        name=text_at(election, "resourceName"),
+        identity=f"{os.environ.get('POD_NAME') or socket.gethostname()}_{os.getpid()}",
+        duration_seconds=seconds("leaseDuration", 15),
+        deadline_seconds=seconds("renewDeadline", 10),
+        retry_seconds=seconds("retryPeriod", 2),
+    )
+
+
+def _own_namespace() -> str:
+    """The namespace of the pod in which this runs; empty outside of a cluster."""
+    return _NAMESPACE_FILE.read_text().strip() if _NAMESPACE_FILE.is_file() else ""

@@ -1,0 +1,283 @@
+"""A dry run beside a Kueue: decides on what it watches, writes nothing, and reports where Kueue decides otherwise."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.checks import WorkloadKey
+from kueuecore.configuration import Configuration
+from kueuecore.controller import Controller, WorkloadWrite
+from kueuecore.errors import ManifestError
+from kueuecore.kubernetes.api import Answered, Api
+from kueuecore.kubernetes.decided import Decided, decided
+from kueuecore.kubernetes.endpoints import ProcessMetrics, serve_health, serve_metrics
+from kueuecore.kubernetes.inbox import Inbox
+from kueuecore.kubernetes.settings import ServeSettings
+from kueuecore.kubernetes.signals import stopped_by_signals
+from kueuecore.kubernetes.watches import News
+from kueuecore.kubernetes.watching import Watching
+
+__all__ = ["Difference", "Shadow", "serve_shadow"]
+
+_LOGGER = logging.getLogger("kueuecore.kubernetes")
+_SECOND_NS = 1_000_000_000
+# What Kueue decides, and what only it or a job controller finds out.
+_COMPARED = frozenset({"admitted", "evicted"})
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Kueue and this process decided otherwise on a Workload.
+
+    Args:
+        workload: `namespace/name`.
+        kueue: What Kueue did.
+        here: What this process would have done.
+    """
+
+    workload: str
+    kueue: Decided
+    here: Decided
+
+
+@dataclass(slots=True)
+class _Expected:
+    """What was decided here, and waits for Kueue to do the same."""
+
+    write: WorkloadWrite
+    here: Decided
+    until: int
+    is_reported: bool = False
+
+
+@dataclass(slots=True)
+class _Held:
+    """Watch events of a Workload from a decision of Kueue on which nothing was decided here yet."""
+
+    kueue: Decided
+    until: int
+    events: list[JsonObject] = field(default_factory=list)
+
+
+class Shadow:
+    """Watches a cluster with a Kueue, decides by itself, and compares: admissions and evictions.
+
+    Whoever is first waits some seconds for the other, as each hears of a change at its own time. After that Kueue is
+    right: what it did counts, and the next decisions here follow from it.
+
+    Args:
+        api: The API server; its `kinds` are set here. Nothing is written.
+        configuration: The Configuration of that Kueue.
+        patience_seconds: How long one waits for the other.
+        differs: Is called with each difference.
+
+    Example:
+        >>> shadow = Shadow(Api.connect(server="http://127.0.0.1:8001"), differs=print)
+        >>> shadow.run()  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        configuration: Configuration | None = None,
+        patience_seconds: float = 5.0,
+        differs: Callable[[Difference], None],
+    ) -> None:
+        gates = configuration or Configuration()
+        with_nodes = gates.is_enabled("TopologyAwareScheduling")
+        self.loop = Controller(configuration, status_delay_seconds=None, watches_nodes=with_nodes)
+        api.kinds = dict(self.loop.kinds)
+        self._unlisted = set(api.kinds)
+        self._patience = round(patience_seconds * _SECOND_NS)
+        self._differs = differs
+        self._inbox = Inbox()
+        self._now = self._inbox.now
+        self._watching = Watching(api, hear=self._on_news, died=self._inbox.end)
+        self._expected: dict[WorkloadKey, _Expected] = {}
+        self._held: dict[WorkloadKey, _Held] = {}
+        self.n_agreed = 0
+        """How often both decided the same."""
+        self.n_differed = 0
+        """How often they did not."""
+
+    # From any thread.
+
+    def run(self) -> None:
+        """Watch and compare until `stop`, in this thread.
+
+        Raises:
+            BaseException: Why it cannot go on: a watch has died.
+        """
+        self._watching.start()
+        wake: int | None = None
+        try:
+            while not self._inbox.is_over:
+                self._inbox.take(until=wake)
+                if not self._unlisted and not self._inbox.is_over:
+                    wake = self._step()
+        finally:
+            self._watching.stop()
+
+    def stop(self) -> None:
+        """End `run`."""
+        self._inbox.stop()
+
+    @property
+    def unready(self) -> dict[str, str]:
+        """Why it is not ready: kinds that were not listed yet, and watches that do not work, with what is wrong."""
+        return {**dict.fromkeys(sorted(self._unlisted), "is not listed yet"), **self._watching.faults}
+
+    @property
+    def silent_seconds(self) -> float:
+        """For how long nothing was compared although something has come in."""
+        return self._inbox.silent_seconds
+
+    # What comes in.
+
+    def _on_news(self, news: News) -> None:
+        self._inbox.put(partial(self._hear, news))
+
+    def _hear(self, news: News) -> None:
+        if news.listed is None:
+            self._observe(news.event)
+            return
+        for problem in self.loop.resync(news.kind, news.listed, resource_version=news.version, now=self._now()):
+            _LOGGER.warning("not taken in", extra={"problem": str(problem)})
+        self._unlisted.discard(news.kind)
+
+    def _observe(self, event: JsonObject) -> None:
+        if event.get("type") == "BOOKMARK" or text_at(event, "object", "kind") != "Workload":
+            self._take(event)
+            return
+        metadata = object_at(event, "object", "metadata")
+        key = text_at(metadata, "namespace"), text_at(metadata, "name")
+        if (held := self._held.get(key)) is not None:
+            held.events.append(event)
+            return
+        manifest = object_at(event, "object")
+        kueue, before = decided(manifest), self._before(key)
+        has_decided = event.get("type") == "MODIFIED" and kueue.what in _COMPARED and kueue.what != before.what
+        if has_decided and not self._unlisted:
+            self._held[key] = _Held(kueue, self._now() + self._patience, [event])
+            # Nothing that came before it is still to be decided on.
+            self._decide()
+            return
+        self._adopt(key, event)
+
+    def _before(self, key: WorkloadKey) -> Decided:
+        return decided(self.loop.workload(key[1], namespace=key[0]) or {})
+
+    def _adopt(self, key: WorkloadKey, event: JsonObject) -> None:
+        """Take in an event of a Workload; what was to be written to it is given up."""
+        expected = self._expected.get(key)
+        if expected is None or event.get("type") == "DELETED":
+            self._expected.pop(key, None)
+            self._take(event)
+            return
+        if expected.here.what in _COMPARED and decided(object_at(event, "object")).what not in _COMPARED:
+            # Kueue wrote something else first, say why it waits; the decision may still come.
+            self._take(event)
+            return
+        del self._expected[key]
+        self.loop.refuse(expected.write, object_at(event, "object"), now=self._now())
+
+    def _take(self, event: JsonObject) -> None:
+        try:
+            self.loop.observe(event, now=self._now())
+        except ManifestError as error:
+            _LOGGER.warning("not taken in", extra={"problem": str(error)})
+
+    # What is decided, and compared.
+
+    def _step(self) -> int | None:
+        self._decide()
+        now = self._now()
+        for key, held in [*self._held.items()]:
+            if held.until <= now:
+                self._settle(key, held, self._here(key))
+        for key, expected in [*self._expected.items()]:
+            if expected.until <= now:
+                self._give_up(key, expected)
+        times = [self.loop.next_wake(self._now())]
+        times += (held.until for held in self._held.values())
+        times += (expected.until for expected in self._expected.values())
+        return min((it for it in times if it is not None), default=None)
+
+    def _decide(self) -> None:
+        """Take a turn, and compare what Kueue has decided already."""
+        for write in self.loop.turn(self._now()).writes:
+            key = write.namespace, write.name
+            state = self.loop.engine.workload(write.name, namespace=write.namespace)
+            here = decided({"status": dict(state.status)})
+            self._expected[key] = _Expected(write, here, self._now() + self._patience)
+        for key, held in [*self._held.items()]:
+            expected = self._expected.get(key)
+            if expected is not None and expected.here.what == held.kueue.what:
+                self._settle(key, held, expected.here)
+
+    def _here(self, key: WorkloadKey) -> Decided:
+        state = self.loop.engine.workload(key[1], namespace=key[0])
+        return decided({"status": dict(state.status)})
+
+    def _settle(self, key: WorkloadKey, held: _Held, here: Decided) -> None:
+        """Compare a decision of Kueue, and go on with what it did."""
+        if here == held.kueue:
+            self.n_agreed += 1
+        else:
+            self._report(key, held.kueue, here)
+        del self._held[key]
+        for event in held.events:
+            self._adopt(key, event)
+
+    def _give_up(self, key: WorkloadKey, expected: _Expected) -> None:
+        """Kueue has not done what was decided here: it is right, for now."""
+        stored = self.loop.workload(key[1], namespace=key[0])
+        if expected.here.what in _COMPARED and stored is not None:
+            self._report(key, decided(stored), expected.here)
+        del self._expected[key]
+        self.loop.refuse(expected.write, stored, gone=stored is None, now=self._now())
+
+    def _report(self, key: WorkloadKey, kueue: Decided, here: Decided) -> None:
+        self.n_differed += 1
+        self._differs(Difference("/".join(key), kueue, here))
+
+
+def serve_shadow(
+    connect: Callable[[Answered, float | None, int], Api],
+    settings: ServeSettings,
+    *,
+    configuration: Configuration | None = None,
+) -> None:
+    """Run beside a Kueue, and log where it decides otherwise, until SIGTERM or SIGINT comes.
+
+    Args:
+        connect: Makes an `Api` that reports its requests, at a pace.
+        settings: Addresses and the pace.
+        configuration: The Configuration of that Kueue; by default that of its release manifest.
+
+    Raises:
+        ListenError: An address is taken.
+        BaseException: A watch has died.
+    """
+
+    def differs(it: Difference) -> None:
+        extra = {"workload": it.workload, "kueue": str(it.kueue), "here": str(it.here)}
+        _LOGGER.warning("would decide otherwise", extra=extra)
+
+    counted = ProcessMetrics()
+    shadow = Shadow(
+        connect(counted.count_request, settings.qps, settings.burst), configuration=configuration, differs=differs
+    )
+    counted.compare(lambda: shadow.n_agreed, lambda: shadow.n_differed)
+    if settings.metrics is not None:
+        serve_metrics(settings.metrics, counted)
+    if settings.health is not None:
+        serve_health(settings.health, healthy=dict, ready=lambda: shadow.unready)
+    with stopped_by_signals(shadow.stop):
+        shadow.run()
+    _LOGGER.info("stopped", extra={"agreed": shadow.n_agreed, "differed": shadow.n_differed})

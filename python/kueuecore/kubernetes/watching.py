@@ -1,0 +1,99 @@
+"""What is watched, kind by kind in threads, on its way to the one thread that decides."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Iterable
+
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.api_server import RefusedError
+from kueuecore.kubernetes.api import Api
+from kueuecore.kubernetes.watches import LateKinds, News, follow
+
+__all__ = ["CRD", "Watching"]
+
+_LOGGER = logging.getLogger("kueuecore.kubernetes")
+CRD = "CustomResourceDefinition"
+_CRDS = {CRD: ("apiextensions.k8s.io/v1", "customresourcedefinitions")}
+
+
+class Watching:
+    """Follows kinds, each in a thread of its own.
+
+    Args:
+        api: The API server; its `kinds` are followed.
+        hear: Is called with all news, in the thread of its kind.
+        died: Is called when a thread ends for any reason but `stop`: what is decided from then on would be stale.
+    """
+
+    def __init__(self, api: Api, *, hear: Callable[[News], None], died: Callable[[BaseException], None]) -> None:
+        self._api, self._hear, self._died = api, hear, died
+        self._late = LateKinds()
+        self._kinds = tuple(api.kinds)
+        # What was wrong with a kind last, so that it is reported once.
+        self._faults: dict[str, str] = {}
+        # Names of CustomResourceDefinitions whose kinds are served.
+        self._served: frozenset[str] = frozenset()
+        api.kinds |= _CRDS
+
+    def start(self) -> None:
+        """Begin to list and to watch."""
+        for kind in (*self._kinds, CRD):
+            threading.Thread(target=self._follow, args=(kind,), name=f"watch-{kind}", daemon=True).start()
+
+    def stop(self) -> None:
+        """End all watches; what they hear meanwhile is dropped."""
+        self._late.end()
+
+    @property
+    def faults(self) -> dict[str, str]:
+        """What is wrong with the watches that do not work at the moment, by kind."""
+        return dict(self._faults)
+
+    def _follow(self, kind: str) -> None:
+        try:
+            for news in follow(self._api, kind, late=self._late, fault=self._fault):
+                if self._late.is_over:
+                    return
+                if self._faults.pop(kind, ""):
+                    _LOGGER.info("watched again", extra={"kind": kind})
+                if kind == CRD:
+                    self._see_definitions(news)
+                else:
+                    self._hear(news)
+        except BaseException as error:
+            error.add_note(f"in the watch of {kind}")
+            self._died(error)
+
+    def _fault(self, kind: str, error: Exception) -> None:
+        message = str(error)
+        if kind == CRD and isinstance(error, RefusedError) and error.code in (401, 403):
+            # Kinds that come late are found all the same, by asking for them less and less often.
+            _LOGGER.debug("cannot be watched", extra={"kind": kind, "error": message})
+        elif self._faults.get(kind) != message:
+            self._faults[kind] = message
+            _LOGGER.warning("cannot be watched, is tried again", extra={"kind": kind, "error": message})
+
+    def _see_definitions(self, news: News) -> None:
+        if news.listed is not None:
+            served = frozenset(_served(news.listed))
+        elif news.event.get("type") in ("ADDED", "MODIFIED"):
+            served = self._served | frozenset(_served([object_at(news.event, "object")]))
+        else:
+            return
+        if served - self._served:
+            self._late.changed()
+        self._served = served
+
+
+def _served(definitions: Iterable[JsonObject]) -> Collection[str]:
+    """Names of the definitions whose kinds are served."""
+    return [
+        text_at(it, "metadata", "name")
+        for it in definitions
+        if any(
+            object_at(condition).get("type") == "Established" and object_at(condition).get("status") == "True"
+            for condition in list_at(it, "status", "conditions")
+        )
+    ]
