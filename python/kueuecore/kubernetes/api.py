@@ -166,13 +166,12 @@ class Api:
         except HTTPError as error:
             raise UnansweredError(f"{method} {path}: {error}") from error
 
-    def watch(self, path: str, *, since: str, ended: Callable[[], bool] = lambda: False) -> Iterator[JsonObject]:
+    def watch(self, path: str, *, since: str) -> Iterator[JsonObject]:
         """The events of a watch, until the server or a silence of 75 seconds ends it.
 
         Args:
             path: The path of all objects of a kind.
             since: The `resourceVersion` of the list, or of the last event.
-            ended: Is asked after each event whether to stop.
 
         Raises:
             RefusedError: The server says no.
@@ -184,8 +183,6 @@ class Api:
         try:
             for line in _lines(answer):
                 yield _object(line, path)
-                if ended():
-                    return
         except HTTPError as error:
             if not isinstance(error, urllib3.exceptions.ReadTimeoutError):
                 raise UnansweredError(f"watch of {path}: {error}") from error

@@ -97,7 +97,7 @@ class Shadow:
         self._differs = differs
         self._inbox = Inbox()
         self._now = self._inbox.now
-        self._watching = Watching(api, hear=self._on_news, died=self._inbox.end)
+        self._watching = Watching(api, self.loop.kinds, hear=self._on_news, died=self._inbox.end)
         self._expected: dict[WorkloadKey, _Expected] = {}
         self._held: dict[WorkloadKey, _Held] = {}
         self.n_agreed = 0

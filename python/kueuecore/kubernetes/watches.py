@@ -80,8 +80,10 @@ class LateKinds:
             self._changed.wait_for(is_due, timeout=pause_ns / _SECOND_NS)
 
 
-def follow(api: Api, kind: str, *, late: LateKinds, fault: Fault = lambda *_: None) -> Iterator[News]:
-    """A list of all objects of a kind, then its events, until `late` says that all is over.
+def follow(
+    api: Api, kind: str, *, late: LateKinds | None = None, fault: Fault = lambda *_: None
+) -> Iterator[News | None]:
+    """A list of all objects of a kind, then its events, until `late` says that all is over; None where a watch ends.
 
     What cannot be read is tried again after a growing pause, and listed again if the server says 410 Gone. A kind that
     the server does not have counts as an empty list; after it was there once, a 404 is only a fault. Heartbeats of
@@ -90,9 +92,10 @@ def follow(api: Api, kind: str, *, late: LateKinds, fault: Fault = lambda *_: No
     Args:
         api: The server.
         kind: The kind, one of `api.kinds`.
-        late: When kinds come, and when all is over.
+        late: When kinds come, and when all is over; without one it goes on for ever.
         fault: Is called with what went wrong.
     """
+    late = late or LateKinds()
     version, n_faults, is_known = "", 0, False
     nodes = _Nodes() if kind == "Node" else None
     while not late.is_over:
@@ -104,13 +107,14 @@ def follow(api: Api, kind: str, *, late: LateKinds, fault: Fault = lambda *_: No
                 if nodes is not None:
                     nodes.list(objects)
             began = time.monotonic()
-            for event in api.watch(api.path(kind), since=version, ended=lambda: late.is_over):
+            for event in api.watch(api.path(kind), since=version):
                 n_faults = 0
                 if event.get("type") == "ERROR":
                     raise RefusedError.of(object_at(event, "object"))
                 version = text_at(event, "object", "metadata", "resourceVersion") or version
                 if nodes is None or nodes.is_news(event):
                     yield News(kind, event=event)
+            yield None
             if time.monotonic() - began < 1:  # a server that ends each watch at once is not asked without a pause
                 late.wait(_FIRST_PAUSE_NS, for_kinds=False)
         except (RefusedError, UnansweredError) as error:
@@ -128,6 +132,7 @@ def follow(api: Api, kind: str, *, late: LateKinds, fault: Fault = lambda *_: No
                 yield News(kind, [])  # the cluster does not know this kind, yet
             longest = _LONGEST_ABSENCE_NS if is_absent else _LONGEST_PAUSE_NS
             pause = max(backoff_ns(n_faults, first_ns=_FIRST_PAUSE_NS, longest_ns=longest), _asked_pause_ns(error))
+            yield None
             late.wait(pause, for_kinds=is_absent)
 
 

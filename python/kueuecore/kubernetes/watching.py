@@ -22,15 +22,23 @@ class Watching:
     """Follows kinds, each in a thread of its own.
 
     Args:
-        api: The API server; its `kinds` are followed.
+        api: The API server.
+        kinds: What to follow, of `api.kinds`.
         hear: Is called with all news, in the thread of its kind.
         died: Is called when a thread ends for any reason but `stop`: what is decided from then on would be stale.
     """
 
-    def __init__(self, api: Api, *, hear: Callable[[News], None], died: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self,
+        api: Api,
+        kinds: Iterable[str],
+        *,
+        hear: Callable[[News], None],
+        died: Callable[[BaseException], None],
+    ) -> None:
         self._api, self._hear, self._died = api, hear, died
         self._late = LateKinds()
-        self._kinds = tuple(api.kinds)
+        self._kinds = tuple(kinds)
         # What was wrong with a kind last, so that it is reported once.
         self._faults: dict[str, str] = {}
         # Names of CustomResourceDefinitions whose kinds are served.
@@ -56,6 +64,8 @@ class Watching:
             for news in follow(self._api, kind, late=self._late, fault=self._fault):
                 if self._late.is_over:
                     return
+                if news is None:
+                    continue
                 if self._faults.pop(kind, ""):
                     _LOGGER.info("watched again", extra={"kind": kind})
                 if kind == CRD:

@@ -9,7 +9,7 @@ use kueuecore::engine::Engine;
 use kueuecore::quota::tree::{Column, Row, Tree};
 use kueuecore::state::State;
 use kueuecore::state::queue_counts::LocalUsage;
-use kueuecore::status::stage::{has_active_quota_reservation, is_admitted};
+use kueuecore::status::stage::{Stage, has_active_quota_reservation, is_admitted};
 use kueuecore_wire::report;
 
 /// A quarter of what 64 bits hold leaves room for the sums of small worlds: beyond it amounts may saturate, and what is
@@ -200,11 +200,13 @@ fn check_queued(state: &State) {
     }
 }
 
-/// A queue is in the order that its workloads have now, but for one that has preempted and waits for the room.
+/// A queue is in the order that its workloads have now, but for one that has preempted and waits for the room, and for
+/// those that a server calls Admitted without a reservation: an update leaves them where they are, as in Kueue.
 fn check_order(state: &State) {
     for (index, record) in state.queues.iter().enumerate() {
         let name = &state.names.queues[QueueId::from_index(index)];
-        let order: Vec<WorkloadId> = record.pending.active().collect();
+        let waits = |id: &WorkloadId| state.workloads.row(*id).stage == Stage::Pending;
+        let order: Vec<WorkloadId> = record.pending.active().filter(waits).collect();
         let mut keys: Vec<_> = order.iter().map(|id| record.pending.key(&state.item(*id))).collect();
         keys.sort();
         let sorted: Vec<WorkloadId> = keys.iter().map(|key| key.id).collect();

@@ -1,0 +1,189 @@
+"""What a controller does in a cluster: the one place where the controllers of `kueuecore.controller` are driven."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
+from itertools import groupby
+from typing import TypeAlias
+
+from kueuecore._json import JsonObject, text_at
+from kueuecore.api_server import RefusedError
+from kueuecore.checks import CheckController, ObjectWrite
+from kueuecore.configuration import Configuration
+from kueuecore.controller import Controller, JobController, JobWork, Metrics, WorkloadWrite
+from kueuecore.controller.writes import workload_event
+from kueuecore.decisions import Event
+from kueuecore.errors import ManifestError
+from kueuecore.jobs import JobsConfiguration
+from kueuecore.kubernetes.api import Api
+from kueuecore.kubernetes.requests import JobTask, ObjectsTask, WorkloadTask
+from kueuecore.kubernetes.sender import Task
+from kueuecore.kubernetes.watches import News
+from kueuecore.provisioning import ProvisioningController
+from kueuecore.times import format_time
+
+__all__ = ["Decider", "Submit"]
+
+_LOGGER = logging.getLogger("kueuecore.kubernetes")
+_SECOND_NS = 1_000_000_000
+# What is written and not watched.
+_WRITTEN = {"Event": ("v1", "events"), "PodTemplate": ("v1", "podtemplates")}
+
+Submit: TypeAlias = Callable[[Hashable, Task], None]
+"""Takes a task to a lane, whose tasks are done one after the other."""
+
+
+class Decider:
+    """What a controller does in a cluster, without threads of its own: news come in, requests go out.
+
+    Args:
+        api: The API server; its `kinds` are set here.
+        requests: Carries out requests: a lane, whose tasks are done one after the other, and a task.
+        emit: Creates an Event, after those of its lane.
+        call: Makes a call in the deciding thread; how requests went comes back that way.
+        now: The time, in nanoseconds since 1970; never goes back.
+        configuration: Kueue's Configuration; by default that of Kueue's release manifest.
+        metrics: Counts what is decided and written.
+        checks: Who decides on AdmissionChecks; by default on those of ProvisioningRequests.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        requests: Submit,
+        emit: Callable[[Hashable, JsonObject], None],
+        call: Callable[[Callable[[], None]], None],
+        now: Callable[[], int],
+        configuration: Configuration | None = None,
+        metrics: Metrics | None = None,
+        checks: Sequence[CheckController] | None = None,
+    ) -> None:
+        self.api = api
+        self._requests, self._create_event, self._call, self._now = requests, emit, call, now
+        self._metrics = metrics
+        gates = configuration or Configuration()
+        deletes = gates.is_enabled("CleanupProvisioningRequestsOnEviction")
+        self.loop = Controller(
+            configuration,
+            models_readiness=True,
+            metrics=metrics,
+            checks=(ProvisioningController(deletes_on_eviction=deletes),) if checks is None else tuple(checks),
+            watches_nodes=gates.is_enabled("TopologyAwareScheduling"),
+        )
+        self.jobs = JobController(self.loop, configuration=JobsConfiguration.of(configuration), metrics=metrics)
+        self._unlisted = set(self.jobs.kinds)
+        api.kinds = {**self.jobs.kinds, **_WRITTEN}
+
+    @property
+    def unlisted(self) -> frozenset[str]:
+        """The kinds that were not listed yet: nothing may be decided before."""
+        return frozenset(self._unlisted)
+
+    # What comes in.
+
+    def hear(self, news: News) -> None:
+        """Something was listed or watched. What cannot be read is logged and left out."""
+        if news.listed is None:
+            self._observe(news.event)
+            return
+        problems = self.jobs.resync(news.kind, news.listed, resource_version=news.version, now=self._now())
+        for problem in problems:
+            _LOGGER.warning("not taken in", extra={"problem": str(problem)})
+        self._unlisted.discard(news.kind)
+        _LOGGER.debug("listed", extra={"kind": news.kind, "objects": len(news.listed)})
+
+    def _observe(self, event: JsonObject) -> None:
+        try:
+            self.jobs.observe(event, now=self._now())
+        except ManifestError as error:
+            _LOGGER.warning("not taken in", extra={"problem": str(error)})
+
+    # What goes out.
+
+    def step(self) -> int | None:
+        """Look at the jobs, take a turn, and hand over what is to be written.
+
+        Returns:
+            When to do so again if nothing is heard before; None: never.
+        """
+        for work in self.jobs.take_due(self._now()):
+            self._carry_out(work)
+        began = time.perf_counter()
+        turn = self.loop.turn(self._now())
+        if self._metrics is not None:
+            self._metrics.time_attempt(turn.decision, seconds=time.perf_counter() - began)
+        for write in turn.writes:
+            task = WorkloadTask(self.api, write, confirmed=self._confirmed, refused=self._refused)
+            self._requests(("Workload", write.namespace, write.name), task)
+        self._store(turn.objects)
+        self._emit(workload_event(it, uid=self._uid(it), now=self._time) for it in turn.events)
+        now = self._now()
+        times = [self.loop.next_wake(now), self.jobs.next_wake(now)]
+        return min((it for it in times if it is not None), default=None)
+
+    def _carry_out(self, work: JobWork) -> None:
+        if work.waits_for:
+            _LOGGER.info("job waits", extra={"job": str(work.job), "for": work.waits_for})
+        task = JobTask(
+            self.api,
+            work,
+            answered=self._answered,
+            done=lambda it: self._call(partial(self._job_done, it)),
+            failed=lambda it: self._call(lambda: self.jobs.failed(it.job, now=self._now())),
+        )
+        self._requests(work.job, task)
+
+    def _job_done(self, work: JobWork) -> None:
+        self.jobs.done(work.job)
+        self._emit(event.manifest(self._time) for event in work.events)
+
+    def _store(self, writes: Sequence[ObjectWrite]) -> None:
+        for lane, of_lane in groupby(writes, key=_lane):
+            task = ObjectsTask(self.api, tuple(of_lane), answered=self._answered, refused=self._object_refused)
+            self._requests(lane, task)
+
+    def _emit(self, manifests: Iterable[JsonObject]) -> None:
+        for event in manifests:
+            # Those about one object in their order.
+            self._create_event(text_at(event, "involvedObject", "uid"), event)
+
+    # How it went; called in the threads that send.
+
+    def _confirmed(self, write: WorkloadWrite, answer: JsonObject) -> None:
+        def confirm() -> None:
+            self.loop.confirm(write, answer, now=self._now())
+            self._observe({"type": "MODIFIED", "object": answer})
+            self._emit(write.event_manifests(self._time))
+
+        self._call(confirm)
+
+    def _refused(self, write: WorkloadWrite, newest: JsonObject | None) -> None:
+        def refuse() -> None:
+            self.loop.refuse(write, newest, gone=newest is None, now=self._now())
+            if newest is not None:
+                self._observe({"type": "MODIFIED", "object": newest})
+
+        self._call(refuse)
+
+    def _answered(self, manifest: JsonObject) -> None:
+        self._call(partial(self._observe, {"type": "MODIFIED", "object": manifest}))
+
+    def _object_refused(self, write: ObjectWrite, error: Exception) -> None:
+        is_there = isinstance(error, RefusedError) and error.code == 409
+        self._call(lambda: self.loop.refuse_object(write, str(error), is_there=is_there, now=self._now()))
+
+    @property
+    def _time(self) -> str:
+        return format_time(self._now() // _SECOND_NS * _SECOND_NS)
+
+    def _uid(self, event: Event) -> str:
+        return text_at(self.loop.workload(event.name, namespace=event.namespace), "metadata", "uid")
+
+
+def _lane(write: ObjectWrite) -> Hashable:
+    """What has to be written in order: the objects of a workload for its check, or the writes of one object."""
+    return (write.workload, write.check) if write.check else write.object
