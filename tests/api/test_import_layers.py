@@ -61,7 +61,17 @@ def test_the_package_is_found() -> None:
 
 
 def test_only_the_part_for_clusters_does_io_over_networks() -> None:
-    networks = ("aiohttp", "asyncio", "http", "kubernetes", "prometheus_client", "socket", "ssl", "urllib.request", "urllib3")
+    networks = (
+        "aiohttp",
+        "asyncio",
+        "http",
+        "kubernetes",
+        "prometheus_client",
+        "socket",
+        "ssl",
+        "urllib.request",
+        "urllib3",
+    )
     apart = ("kueuecore.kubernetes", "kueuecore.testing", "kueuecore.trials", "kueuecore.cli.serving")
     product = [module for module in MODULES if not within(module, apart)]
     assert {module: name for module in product for name in imported(MODULES[module]) if within(name, networks)} == {}

@@ -1,0 +1,28 @@
+"""Logs are one JSON object a line."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+
+from kueuecore.kubernetes.json_logs import log_to
+
+
+def test_a_line_has_what_was_given_and_an_exception_with_its_traceback() -> None:
+    stream = io.StringIO()
+    handler = log_to(stream, level="info")
+    logger = logging.getLogger("kueuecore.kubernetes")
+    try:
+        logger.debug("not shown")
+        logger.info("leads", extra={"identity": "a\nb"})
+        try:
+            raise ValueError("broken")
+        except ValueError:
+            logger.exception("ends")
+    finally:
+        logging.getLogger("kueuecore").removeHandler(handler)
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [(it["level"], it["message"]) for it in lines] == [("info", "leads"), ("error", "ends")]
+    assert lines[0]["identity"] == "a\nb"
+    assert "ValueError: broken" in lines[1]["error"]

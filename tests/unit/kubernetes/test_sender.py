@@ -1,0 +1,82 @@
+"""The work queue: order in a lane, pauses, failures, and its end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from functools import partial
+
+from kueuecore.kubernetes.sender import Sender
+
+
+def test_tasks_of_a_lane_run_one_after_the_other_in_their_order() -> None:
+    done: list[int] = []
+    running = threading.Semaphore(1)
+
+    def task(number: int) -> None:
+        assert running.acquire(blocking=False)
+        done.append(number)
+        running.release()
+
+    failures: list[BaseException] = []
+    sender = Sender("test", n_threads=8, failed=failures.append)
+    for number in range(200):
+        sender.submit("lane", partial(task, number))
+    assert sender.close(seconds=10)
+    assert (done, failures) == ([*range(200)], [])
+
+
+def test_tasks_of_other_lanes_go_on_while_one_waits() -> None:
+    done: list[str] = []
+    attempts = iter([60.0, None])
+
+    def again() -> float | None:
+        done.append("again")
+        return next(attempts)
+
+    other = threading.Event()
+    sender = Sender("test", n_threads=1, failed=print)
+    sender.submit("a", again)
+    sender.submit("a", lambda: done.append("behind"))
+    sender.submit("b", other.set)
+    assert other.wait(5)
+    assert (done, sender.n_tasks) == (["again"], 2)
+
+
+def test_a_task_that_asks_for_a_pause_is_attempted_again_before_those_behind_it() -> None:
+    done: list[str] = []
+    pauses = iter([0.01, 0.01, None])
+
+    def again() -> float | None:
+        done.append("again")
+        return next(pauses)
+
+    over = threading.Event()
+    sender = Sender("test", n_threads=4, failed=print)
+    sender.submit("a", again)
+    sender.submit("a", lambda: done.append("behind"))
+    sender.submit("a", over.set)
+    assert over.wait(5)
+    assert done == ["again", "again", "again", "behind"]
+
+
+def test_a_task_that_raises_is_reported_and_dropped() -> None:
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    failures: list[BaseException] = []
+    done: list[str] = []
+    sender = Sender("test", n_threads=1, failed=failures.append)
+    sender.submit("a", broken)
+    sender.submit("a", lambda: done.append("behind"))
+    assert sender.close(seconds=5)
+    assert ([type(it) for it in failures], done) == ([ZeroDivisionError], ["behind"])
+
+
+def test_the_end_gives_up_what_has_to_wait() -> None:
+    sender = Sender("test", n_threads=1, failed=print)
+    sender.submit("a", lambda: 3600.0)
+    began = time.monotonic()
+    while sender.n_tasks and time.monotonic() - began < 0.05:
+        time.sleep(0.001)
+    assert not sender.close(seconds=0.05)
