@@ -15,7 +15,7 @@ class Decided:
     """What was decided on a Workload.
 
     Args:
-        what: `admitted` (quota is reserved), `evicted`, `pending`, or empty before anybody has looked.
+        what: `admitted` (quota is reserved), `evicted` (and not stopped yet), `pending`, or empty before anybody has looked.
         where: Of an admission the ClusterQueue, and by pod set count, flavors and nodes; of an eviction the reason; of
             one that is pending the message.
     """
@@ -39,7 +39,7 @@ def decided(workload: JsonObject) -> Decided:
         'admitted in lab, main: 2 pods, cpu on spot'
     """
     holds = conditions_that_hold(workload)
-    if "Evicted" in holds:
+    if "QuotaReserved" in holds and "Evicted" in holds:
         return Decided("evicted", (text_at(holds["Evicted"], "reason"),))
     if "QuotaReserved" in holds:
         admission = object_at(workload, "status", "admission")

@@ -237,7 +237,7 @@ class Shadow:
     def _give_up(self, key: WorkloadKey, expected: _Expected) -> None:
         """Kueue has not done what was decided here: it is right, for now."""
         stored = self.loop.workload(key[1], namespace=key[0])
-        if expected.here.what in _COMPARED and stored is not None:
+        if expected.here.what in _COMPARED and stored is not None and decided(stored) != expected.here:
             self._report(key, decided(stored), expected.here)
         del self._expected[key]
         self.loop.refuse(expected.write, stored, gone=stored is None, now=self._now())
