@@ -15,7 +15,7 @@ class Decided:
     """What was decided on a Workload.
 
     Args:
-        what: `admitted` (quota is reserved), `evicted` (and not stopped yet), `pending`, or empty before anybody has looked.
+        what: `admitted` (quota is reserved), `evicted` (and not stopped yet), `pending`, or empty if nobody has looked.
         where: Of an admission the ClusterQueue, and by pod set count, flavors and nodes; of an eviction the reason; of
             one that is pending the message.
     """
