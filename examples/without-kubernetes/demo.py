@@ -75,7 +75,7 @@ class Lab:
                     self.jobs[name] = made
                 else:
                     self.workloads[name] = made["metadata"]["name"]
-                    self.controller.observe({"type": "MODIFIED", "object": made}, now=now)
+                    self.controller.take_answer(made, now=now)
             for (namespace, owned), report in found.reports.items():
                 self.controller.report(owned, namespace=namespace, report=report)
             for event in found.events:

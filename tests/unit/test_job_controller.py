@@ -339,3 +339,30 @@ def test_an_event_is_no_longer_than_a_server_takes() -> None:
         "uid": "u",
     }
     assert JobEvent(batch(1), "Normal", "Stopped", "x" * 1024).manifest("")["message"] == "x" * 1024
+
+
+def test_a_job_whose_workload_is_heard_of_first_has_not_gone() -> None:
+    """Each kind has a watch of its own: what another process made of a new job may be heard of before the job."""
+    cluster = Cluster()
+    cluster.begin()  # lists before there is a job
+    late, loop = cluster.jobs, cluster.loop
+    cluster.begin()
+    cluster.api.create(batch(1))
+    for _ in range(2):
+        cluster.step()
+    (workload,) = cluster.api.list("Workload")[0]
+    late.observe({"type": "ADDED", "object": workload}, now=cluster.api.now)
+
+    def ends() -> bool:
+        late.take_due(cluster.api.now)
+        return any("Finished" in write.gained for write in loop.turn(cluster.api.now).writes)
+
+    assert not ends()
+    # An answer says nothing of what a watch has shown.
+    another = cluster.create("batch/v1", "Job", "another", "n", spec={"suspend": True, "template": {}})
+    late.take_answer(another, now=cluster.api.now)
+    assert not ends()
+    # Once the watch of jobs has come further, and shown none of that name, it has.
+    version = {"kind": "Job", "apiVersion": "batch/v1", "metadata": {"resourceVersion": str(cluster.api.version)}}
+    late.observe({"type": "BOOKMARK", "object": version}, now=cluster.api.now)
+    assert ends()

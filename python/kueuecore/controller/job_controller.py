@@ -71,8 +71,8 @@ class JobController:
     """Keeps track of jobs for the controllers of all kinds. It does no I/O and has no clock.
 
     Pass it the watch events of all `kinds` (`observe`, `resync`). Then carry out what `take_due` returns: send the
-    requests of each `JobWork`, pass the answers to `observe`, and report the outcome (`done`, `failed`). What jobs have
-    done is reported to the loop. Not safe to use from several threads at a time.
+    requests of each `JobWork`, pass the answers to `take_answer`, and report the outcome (`done`, `failed`). What jobs
+    have done is reported to the loop. Not safe to use from several threads at a time.
 
     Args:
         loop: The controller that schedules the Workloads; it gets all that is observed.
@@ -147,7 +147,7 @@ class JobController:
     # What is watched.
 
     def observe(self, event: Mapping[str, Any], *, now: TimeLike) -> bool:
-        """Take in a watch event, in any order and repeated or not, or the answer to a request as if it were one.
+        """Take in a watch event, in any order and repeated or not.
 
         Args:
             event: `type` and `object`, as for `Controller.observe`, which gets it, too.
@@ -165,17 +165,42 @@ class JobController:
         if kind not in ("BOOKMARK", "DELETED"):
             self._check(manifest)
         is_news = self._loop.observe(event, now=at)
-        if key[0] not in self.kinds or is_of_another_group(manifest, self.kinds) or kind == "BOOKMARK":
+        if key[0] not in self.kinds or is_of_another_group(manifest, self.kinds):
             return is_news
-        if kind == "DELETED":
-            if not self._store.versions.is_gone(key, version):
-                return is_news
+        if kind == "DELETED" and self._store.versions.is_gone(key, version):
             self._forget(key, version, at)
-        elif self._store.versions.is_news(key, version):
-            self._take(manifest, at)
-        else:
+            is_news = True
+        elif kind not in ("BOOKMARK", "DELETED"):
+            is_news |= self._take_if_new(manifest, at)
+        self._note_watched(key[0], version, at)
+        return is_news
+
+    def take_answer(self, manifest: JsonObject, *, now: TimeLike) -> bool:
+        """Take in the answer to a request: an object as it is, before a watch shows it.
+
+        Raises:
+            ManifestError, TypeError: As `Controller.observe`. Nothing has changed.
+
+        Returns:
+            False if it is old, or its kind is not watched.
+        """
+        at = nanoseconds(now)
+        self._check(instance("manifest", manifest, dict))
+        is_news = self._loop.take_answer(manifest, now=at)
+        if text_at(manifest, "kind") not in self.kinds or is_of_another_group(manifest, self.kinds):
             return is_news
-        return True
+        return self._take_if_new(manifest, at) or is_news
+
+    def _take_if_new(self, manifest: JsonObject, at: int) -> bool:
+        is_news = self._store.versions.is_news(key_of(manifest), Version.of(manifest))
+        if is_news:
+            self._take(manifest, at)
+        return is_news
+
+    def _note_watched(self, kind: str, version: Version, at: int) -> None:
+        """A watch of a kind has come this far: who may have been missed is known."""
+        self._store.versions.note_watched(kind, version)
+        self._due |= dict.fromkeys(self._store.take_unsure(kind), at)
 
     def resync(
         self, kind: str, objects: Iterable[JsonObject], *, now: TimeLike, resource_version: str = ""
@@ -212,6 +237,7 @@ class JobController:
             if self._store.versions.is_news(key_of(manifest), Version.of(manifest)):
                 self._take(manifest, at)
         self._store.versions.list_taken(kind, version)
+        self._note_watched(kind, version, at)
         return tuple(replace(it, index=None if it.index is None else places[it.index]) for it in problems)
 
     def _check(self, manifest: JsonObject) -> None:

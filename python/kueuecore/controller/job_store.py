@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
@@ -54,6 +54,10 @@ class JobStore:
         # By the Workload that they name.
         self._naming: defaultdict[_Name, dict[JobKey, None]] = defaultdict(dict)
         self._surroundings: Surroundings | None = None
+        # By the kind that is watched: jobs of which only Workloads were heard.
+        self._unsure: dict[str, dict[JobKey, None]] = {}
+        # In which version a Workload was first heard of with its present owners, who were there before.
+        self._owned_since: dict[_Name, Version] = {}
         self.versions = Versions()
 
     def get(self, key: Key) -> JsonObject | None:
@@ -77,6 +81,8 @@ class JobStore:
         if before is not None:
             self._unlink(before)
         self._objects[key] = manifest
+        if key[0] == "Workload" and (before is None or _owners(before) != _owners(manifest)):
+            self._owned_since[key[1:]] = Version.of(manifest)
         self._link(manifest)
         if not self._is_followed(manifest) and (before is None or _settings(before) != _settings(manifest)):
             self._surroundings = None
@@ -85,6 +91,7 @@ class JobStore:
     def drop(self, key: Key, version: Version) -> JsonObject | None:
         """Remove a deleted object, and return it as it was."""
         before = self._objects.pop(key, None)
+        self._owned_since.pop(key[1:], None)
         self.versions.drop(key, version)
         if before is not None:
             self._unlink(before)
@@ -206,14 +213,17 @@ class JobStore:
         return pod_group(key.name, sorted(pods.values(), key=_age)) if pods else None
 
     def missed(self, key: JobKey) -> JsonObject | None:
-        """Return a job that went unnoticed, as its Workloads show it; None if it has none, or may still be listed."""
+        """Return a job that went unnoticed, as its Workloads show it; None if it has none, or may still be heard of."""
         is_group = key.kind == _GROUP
-        if not self.versions.is_listed("Pod" if is_group else key.kind):
-            return None
+        kind = "Pod" if is_group else key.kind
         owned = self._owned.get((key.kind, key.namespace, key.name), {})
         for place in ((key.namespace, key.name),) if is_group else owned:
             workload = self._objects.get(("Workload", *place))
-            if _is_of_group(workload) != is_group:
+            if workload is None or _is_of_group(workload) != is_group:
+                continue
+            if not self.versions.knows(kind, self._owned_since[place]):
+                # A Workload may be heard of before its job is, which another process has seen.
+                self._unsure.setdefault(kind, {})[key] = None
                 continue
             owners = [_stand_in(it, key.namespace) for it in list_at(workload, "metadata", "ownerReferences")]
             if is_group:
@@ -221,6 +231,10 @@ class JobStore:
                 return pod_group(key.name, pods) if pods else None
             return next(it for it in owners if object_ref(it) == key)
         return None
+
+    def take_unsure(self, kind: str) -> Iterable[JobKey]:
+        """Return those that may have been missed, now that a watch of the kind has come further."""
+        return self._unsure.pop(kind, ())
 
     def surroundings(self, job: JsonObject) -> Surroundings:
         """Return what a job depends on, with the Workloads that may be its own or its owners'."""
@@ -286,3 +300,7 @@ def _settings(manifest: JsonObject) -> JsonObject:
     """Return the fields of an object that may matter to jobs: none that is written all the time."""
     metadata = {key: object_at(manifest, "metadata").get(key) for key in ("labels", "deletionTimestamp")}
     return {**{key: it for key, it in manifest.items() if key != "status"}, "metadata": metadata}
+
+
+def _owners(workload: JsonObject) -> list[JsonValue]:
+    return list_at(workload, "metadata", "ownerReferences")

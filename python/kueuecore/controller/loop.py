@@ -159,6 +159,22 @@ class Controller:
         validation.check_version(manifest)
         return self._objects.observe(kind, manifest, at)
 
+    def take_answer(self, manifest: JsonObject, *, now: TimeLike) -> bool:
+        """Take in an object as the API server has answered with it, before a watch shows it.
+
+        Not for the answers to this controller's own writes of Workloads, which go to `confirm` and `refuse`.
+
+        Raises:
+            ManifestError, TypeError: As `observe`. Nothing has changed.
+
+        Returns:
+            False if that is old news, or of a kind that nobody here looks at.
+        """
+        at = nanoseconds(now)
+        _, checked = validation.event_of({"type": "MODIFIED", "object": manifest})
+        validation.check_version(checked)
+        return self._objects.observe("MODIFIED", checked, at, is_answer=True)
+
     def resync(
         self, kind: str, objects: Iterable[JsonObject], *, now: TimeLike, resource_version: str = ""
     ) -> tuple[Problem, ...]:

@@ -82,14 +82,15 @@ class ObjectIntake:
         """All that are looked at: apiVersion and plural by kind."""
         return {**self._check_reviews.kinds, **WATCHED, **SOMETIMES_WATCHED}
 
-    def observe(self, happened: object, manifest: JsonObject, at: int) -> bool:
-        """Take in a checked watch event; see `Controller.observe`."""
+    def observe(self, happened: object, manifest: JsonObject, at: int, *, is_answer: bool = False) -> bool:
+        """Take in a checked watch event, or an answer, which no watch may have reached; see `Controller.observe`."""
         key, version = key_of(manifest), Version.of(manifest)
         kinds = self.kinds
         if key[0] not in kinds or is_of_another_group(manifest, kinds):
             return False
-        if happened in ("BOOKMARK", "DELETED") or not self.versions.is_news(key, version):
+        if not is_answer:
             self.versions.note_watched(key[0], version)
+        if happened in ("BOOKMARK", "DELETED") or not self.versions.is_news(key, version):
             return happened == "DELETED" and self._observe_deletion(key, version, at)
         known = self._workloads.get(key[1:]) if key[0] == "Workload" else None
         seen = self.versions[key]
@@ -106,7 +107,6 @@ class ObjectIntake:
                 known.newer = manifest
         else:
             self.take(key, version, manifest, at)
-        self.versions.note_watched(key[0], version)
         return True
 
     def take(self, key: Key, version: Version, manifest: JsonObject, at: int, *, is_echo: bool = False) -> None:

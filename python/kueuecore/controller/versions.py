@@ -110,9 +110,13 @@ class Versions:
         if version.number is not None and version.is_newer_than(self._watched.get(kind, Version("", "0"))):
             self._watched[kind] = Version("", version.text)
 
-    def is_listed(self, kind: str) -> bool:
-        """Have all objects of a kind been listed once?"""
-        return kind in self._listed
+    def knows(self, kind: str, until: Version) -> bool:
+        """Have all objects of a kind been heard of that were there when another object was written?
+
+        That goes by versions, which a server counts up for all kinds together.
+        """
+        watched = self._watched.get(kind)
+        return kind in self._listed and watched is not None and not until.is_newer_than(watched)
 
     def to_json(self) -> JsonObject:
         """What is remembered beside the objects: lists, watches, and what has gone."""

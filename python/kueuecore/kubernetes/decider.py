@@ -156,7 +156,7 @@ class Decider:
     def _confirmed(self, write: WorkloadWrite, answer: JsonObject) -> None:
         def confirm() -> None:
             self.loop.confirm(write, answer, now=self._now())
-            self._observe({"type": "MODIFIED", "object": answer})
+            self._take_answer(answer)
             self._emit(write.event_manifests(self._time))
 
         self._call(confirm)
@@ -165,12 +165,18 @@ class Decider:
         def refuse() -> None:
             self.loop.refuse(write, newest, gone=newest is None, now=self._now())
             if newest is not None:
-                self._observe({"type": "MODIFIED", "object": newest})
+                self._take_answer(newest)
 
         self._call(refuse)
 
     def _answered(self, manifest: JsonObject) -> None:
-        self._call(partial(self._observe, {"type": "MODIFIED", "object": manifest}))
+        self._call(partial(self._take_answer, manifest))
+
+    def _take_answer(self, manifest: JsonObject) -> None:
+        try:
+            self.jobs.take_answer(manifest, now=self._now())
+        except ManifestError as error:
+            _LOGGER.warning("not taken in", extra={"problem": str(error)})
 
     def _object_refused(self, write: ObjectWrite, error: Exception) -> None:
         is_there = isinstance(error, RefusedError) and error.code == 409

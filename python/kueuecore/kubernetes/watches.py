@@ -21,6 +21,7 @@ _FIRST_PAUSE_NS = _SECOND_NS // 5
 _LONGEST_PAUSE_NS = 60 * _SECOND_NS
 # Of a kind that is not there: CustomResourceDefinitions are watched, so this is for clusters that forbid it.
 _LONGEST_ABSENCE_NS = 600 * _SECOND_NS
+_ABSENT_AFTER = 3
 _PAGE = 500
 
 Fault: TypeAlias = Callable[[str, Exception], None]
@@ -81,22 +82,23 @@ class LateKinds:
 
 
 def follow(
-    api: Api, kind: str, *, late: LateKinds | None = None, fault: Fault = lambda *_: None
+    api: Api, kind: str, *, is_needed: bool = False, late: LateKinds | None = None, fault: Fault = lambda *_: None
 ) -> Iterator[News | None]:
     """A list of all objects of a kind, then its events, until `late` says that all is over; None where a watch ends.
 
     What cannot be read is tried again after a growing pause, and listed again if the server says 410 Gone. A kind that
-    the server does not have counts as an empty list; after it was there once, a 404 is only a fault. Heartbeats of
-    nodes are left out.
+    the server does not have counts as an empty list once it has said so three times; after it was there once, a 404 is
+    only a fault, as a server that starts may not know its own kinds. Heartbeats of nodes are left out.
 
     Args:
         api: The server.
         kind: The kind, one of `api.kinds`.
+        is_needed: Does it have to be there? Then a 404 is always a fault.
         late: When kinds come, and when all is over; without one it goes on for ever.
         fault: Is called with what went wrong.
     """
     late = late or LateKinds()
-    version, n_faults, is_known = "", 0, False
+    version, n_faults, n_absent, is_known = "", 0, 0, False
     nodes = _Nodes() if kind == "Node" else None
     while not late.is_over:
         try:
@@ -119,8 +121,9 @@ def follow(
                 late.wait(_FIRST_PAUSE_NS, for_kinds=False)
         except (RefusedError, UnansweredError) as error:
             code = error.code if isinstance(error, RefusedError) else 0
-            is_absent = code == 404 and not is_known
             n_faults += 1
+            n_absent = n_absent + 1 if code == 404 and not is_known and not is_needed else 0
+            is_absent = n_absent >= _ABSENT_AFTER
             if code == 410 and version:
                 version = ""  # too old: list again at once
                 continue
@@ -128,7 +131,7 @@ def follow(
                 version = ""
             if not is_absent:
                 fault(kind, error)
-            elif n_faults == 1:
+            elif n_absent == _ABSENT_AFTER:
                 yield News(kind, [])  # the cluster does not know this kind, yet
             longest = _LONGEST_ABSENCE_NS if is_absent else _LONGEST_PAUSE_NS
             pause = max(backoff_ns(n_faults, first_ns=_FIRST_PAUSE_NS, longest_ns=longest), _asked_pause_ns(error))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.api_server import RefusedError
+from kueuecore.controller import WATCHED
 from kueuecore.kubernetes.api import Api
 from kueuecore.kubernetes.watches import LateKinds, News, follow
 
@@ -61,7 +62,8 @@ class Watching:
 
     def _follow(self, kind: str) -> None:
         try:
-            for news in follow(self._api, kind, late=self._late, fault=self._fault):
+            is_needed = kind in WATCHED
+            for news in follow(self._api, kind, is_needed=is_needed, late=self._late, fault=self._fault):
                 if self._late.is_over:
                     return
                 if news is None:

@@ -73,7 +73,7 @@ class FaultyJobHistory(FaultyHistory):
         if self.random.random() < 0.6:
             spec = {"parallelism": size, "completions": size, "suspend": True, "template": {"spec": pod}}
             metadata = {"name": name, "namespace": _NAMESPACE, "labels": labels}
-            self.cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
+            self._submit({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
             return
         for index in range(size):
             self._create_pod(f"{name}-{index}", name, size, labels, pod)
@@ -85,7 +85,11 @@ class FaultyJobHistory(FaultyHistory):
         metadata["finalizers"] = [f"{_KUEUE}managed"]
         gated = {**spec, "schedulingGates": [{"name": f"{_KUEUE}admission"}]}
         made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": gated, "status": {"phase": "Pending"}}
-        self.cluster.create(made)
+        self._submit(made)
+
+    def _submit(self, manifest: _Object) -> None:
+        """Create a job or a pod as a user does."""
+        self.cluster.create(manifest)
 
     def _create_queues(self) -> None:
         super()._create_queues()
