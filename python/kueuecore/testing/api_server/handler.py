@@ -10,7 +10,6 @@ from typing import Any
 import yaml
 
 from kueuecore.api_server import RefusedError
-from kueuecore.testing.api_server.access import AccessRules
 from kueuecore.testing.api_server.deletes import Deletes
 from kueuecore.testing.api_server.discovery import discovered, openapi_v2_protobuf
 from kueuecore.testing.api_server.pod_actions import bound, evicted
@@ -72,12 +71,11 @@ class Handler:
 
     Args:
         store: The objects.
-        access: Who may do what; `None` lets everybody do everything.
         waits_for_kubelets: Do deleted pods stay until their containers are killed?
     """
 
-    def __init__(self, store: Store, *, access: AccessRules | None, waits_for_kubelets: bool) -> None:
-        self.store, self._access = store, access
+    def __init__(self, store: Store, *, waits_for_kubelets: bool) -> None:
+        self.store = store
         self.reads, self._writes = Reads(store), Writes(store)
         self.deletes = Deletes(store, waits_for_kubelets=waits_for_kubelets)
 
@@ -85,11 +83,9 @@ class Handler:
         """The kind that a request is about.
 
         Raises:
-            RefusedError: The user is unknown (401) or may not do this (403), there is no such kind (404), or it does
-                not take this verb (405).
+            RefusedError: There is no such kind (404), it does not take this verb (405), or it would have to be
+                converted by a webhook (500).
         """
-        if self._access is not None:
-            self._access.check(request)
         found = self.store.registry.find(request.group, request.version, request.resource)
         if found is None or (request.subresource and request.subresource not in found.subresources):
             raise no_such_resource()
@@ -105,6 +101,8 @@ class Handler:
         # A namespaced object has no place without its namespace.
         if found.namespaced and not request.namespace and request.verb not in ("list", "watch", "deletecollection"):
             raise method_not_allowed() if not request.name else no_such_resource()
+        if found.is_behind_webhook:
+            raise _not_converted(found)
         return found
 
     def answer(self, request: Request, body: bytes) -> Answer:
@@ -140,8 +138,6 @@ class Handler:
                 raise method_not_allowed()
 
     def _document(self, request: Request) -> Answer:
-        if self._access is not None:
-            self._access.check(request)
         if request.path in _HEALTH:
             return Answer(200, b"ok", "text/plain")
         if request.path == "/openapi/v2" and _OPENAPI_PROTOBUF in request.accept:
@@ -193,6 +189,16 @@ class Handler:
         if self.store.find(resource, request.namespace, request.name or new["metadata"]["name"]) is not new:
             return Answer(code, encoded({**new, "apiVersion": resource.api_version}))
         return Answer(code, self.reads.rendered(request, resource, new))
+
+
+def _not_converted(resource: Resource) -> RefusedError:
+    """The server has no conversion webhooks, and a real one says as much when they do not answer."""
+    return RefusedError(
+        500,
+        f"conversion webhook for {resource.stored_api_version}, Kind={resource.kind} failed: this server converts "
+        f"nothing; use {resource.stored_api_version}",
+        reason="InternalError",
+    )
 
 
 def _object(plain: Any) -> Object:

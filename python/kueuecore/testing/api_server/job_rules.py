@@ -87,9 +87,9 @@ def job_causes(job: Object) -> Iterator[Cause]:
 def job_change_causes(new: Object, old: Object) -> Iterator[Cause]:
     """What of a change to a Job is not allowed.
 
-    The template may change while the Job is suspended and has no active pods, and only where its pods are scheduled
-    (labels, annotations, node selector and affinity, tolerations, gates) and what its containers request: the rule
-    since Kubernetes 1.36.
+    The template may change while the Job is suspended: labels, annotations, node selector and affinity, tolerations and
+    gates if it has not started or has no active pods, and what its containers request if it has no active pods. This is
+    the rule since Kubernetes 1.36; before, nothing may change once the Job has started.
     """
     before, after = object_at(old, "spec"), object_at(new, "spec")
     if before.get("completions") != after.get("completions") and not _is_elastic_change(before, after):
@@ -100,8 +100,11 @@ def job_change_causes(new: Object, old: Object) -> Iterator[Cause]:
     was, is_now = object_at(before, "template"), object_at(after, "template")
     if was == is_now:
         return
-    is_open = before.get("suspend") is True and int_at(old, "status", "active") == 0
-    if not is_open or _frozen(was) != _frozen(is_now):
+    is_suspended, has_active = before.get("suspend") is True, int_at(old, "status", "active") > 0
+    has_started = "startTime" in object_at(old, "status")
+    is_open = is_suspended and not (has_started and has_active)
+    frees_amounts = is_suspended and not has_active
+    if not is_open or _frozen(was, frees_amounts=frees_amounts) != _frozen(is_now, frees_amounts=frees_amounts):
         yield _immutable("template", after)
 
 
@@ -114,14 +117,14 @@ def _immutable(name: str, spec: Object) -> Cause:
     return Cause(f"spec.{name}", f"Invalid value: {json.dumps(spec.get(name))}: field is immutable")
 
 
-def _frozen(template: Object) -> Object:
+def _frozen(template: Object, *, frees_amounts: bool) -> Object:
     """A template without what may change while the Job is suspended."""
     metadata = {name: it for name, it in object_at(template, "metadata").items() if name not in _METADATA_DIRECTIVES}
     spec = {name: it for name, it in object_at(template, "spec").items() if name not in _SPEC_DIRECTIVES}
     affinity = {name: it for name, it in object_at(spec, "affinity").items() if name != "nodeAffinity"}
     spec.pop("affinity", None)
     for name in ("containers", "initContainers"):
-        if name in spec:
+        if frees_amounts and name in spec:
             spec[name] = [_without_amounts(object_at(it)) for it in list_at(spec, name)]
     return {"metadata": metadata, "spec": {**spec, "affinity": affinity}}
 

@@ -88,6 +88,12 @@ class Resource:
         return self.crd is not None
 
     @property
+    def is_behind_webhook(self) -> bool:
+        """Do its objects have to be converted by a webhook, because they are stored in another version?"""
+        is_stored = self.version == self.storage_version
+        return not is_stored and text_at(self.crd, "spec", "conversion", "strategy") == "Webhook"
+
+    @property
     def subresources(self) -> tuple[str, ...]:
         """The subresources that it is served with."""
         own = {"Pod": ("binding", "eviction"), "Namespace": ("finalize",)}.get("" if self.group else self.kind, ())

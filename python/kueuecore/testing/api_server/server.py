@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from random import Random
@@ -21,9 +21,10 @@ from kueuecore.testing.api_server.access import AccessRules
 from kueuecore.testing.api_server.faults import Closing, Fault, Faults
 from kueuecore.testing.api_server.garbage import Garbage
 from kueuecore.testing.api_server.handler import Answer, Handler, answer_of_refusal
+from kueuecore.testing.api_server.loading import load_object
 from kueuecore.testing.api_server.reads import version_asked_for
 from kueuecore.testing.api_server.refusals import expired
-from kueuecore.testing.api_server.requests import Request
+from kueuecore.testing.api_server.requests import Object, Request
 from kueuecore.testing.api_server.resources import Registry, Resource
 from kueuecore.testing.api_server.store import Schemas, Store, encoded
 from kueuecore.testing.api_server.streams import WatchStream, broken
@@ -97,7 +98,8 @@ class HttpApiServer:
         """The requests so far, the newest last."""
         self._store = Store(self.api, clock=clock, random=Random(seed), schemas=schemas, webhooks=webhooks)
         self._watches = Watches(self.api, keep=keep_changes)
-        self._handler = Handler(self._store, access=access, waits_for_kubelets=waits_for_kubelets)
+        self._handler = Handler(self._store, waits_for_kubelets=waits_for_kubelets)
+        self._access = access
         self._garbage = Garbage(self._store, self._handler.deletes)
         self._collects_garbage, self._bookmark_seconds = collects_garbage, bookmark_seconds
         self._host, self._port = host, port
@@ -187,6 +189,18 @@ class HttpApiServer:
         self._store.tick()
         return function(self.api)
 
+    def load(self, manifests: Iterable[Object]) -> None:
+        """Create objects with their statuses, by the rules of a request, but without roles and faults.
+
+        Args:
+            manifests: The objects; a kind has to be there before its objects, and so does a namespace.
+
+        Raises:
+            RefusedError: One of them is refused; those before it are there.
+        """
+        for manifest in manifests:
+            self.call(lambda api, it=manifest: load_object(self._handler, it))  # type: ignore[misc]
+
     def collect_garbage(self) -> int:
         """Delete what has lost its owners, and what is in namespaces that end.
 
@@ -251,6 +265,8 @@ class HttpApiServer:
     def _answer(self, request: Request, body: bytes) -> Answer:
         self._store.tick()
         try:
+            if self._access is not None:
+                self._access.check(request)
             answer = self._handler.answer(request, body)
         except RefusedError as refusal:
             answer = answer_of_refusal(refusal)
@@ -285,6 +301,8 @@ class HttpApiServer:
         Raises:
             RefusedError: There is no such kind, or the version is too old, or malformed.
         """
+        if self._access is not None:
+            self._access.check(request)
         resource = self._handler.resource(request)
         if fault.watch_is_gone:
             raise expired(f"too old resource version: {request.query.get('resourceVersion')} ({self.api.version})")

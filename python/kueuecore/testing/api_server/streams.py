@@ -56,8 +56,6 @@ class WatchStream:
             ends_well = await self._send(http, response)
             if not ends_well:
                 return broken(http)
-            if self.bookmark is not None:
-                await response.write(self.bookmark())
             await response.write_eof()
         except ConnectionError:
             pass  # the client has gone
@@ -77,11 +75,12 @@ class WatchStream:
                 await response.write(b"".join(lines))
             if left == 0 or (self.fault.watch_ends_when_idle and not self.watcher.lines):
                 return not self.fault.watch_breaks
-            if loop.time() >= end or self.is_stopping():
-                return True
-            if self.bookmark is not None and loop.time() >= next_bookmark:
+            is_over = loop.time() >= end
+            if self.bookmark is not None and (is_over or loop.time() >= next_bookmark):
                 await response.write(self.bookmark())
                 next_bookmark = loop.time() + self.bookmark_seconds
+            if is_over or self.is_stopping():
+                return True
             if not self.watcher.lines:
                 await self._wait(min(end, next_bookmark, loop.time() + _LOOK_SECONDS))
         return False
