@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, TypeAlias
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
-from kueuecore._patches import merge_patch, patched
+from kueuecore._patches import patched
 from kueuecore.errors import KueuecoreError, Problem
 from kueuecore.times import format_time
 
-__all__ = ["ApiServer", "RefusedError", "Webhooks"]
+__all__ = ["ApiServer", "Listener", "RefusedError", "Webhooks"]
 
 _Key: TypeAlias = tuple[str, str, str]
 # An object as JSON: who asks for it knows what is in it.
 _Object: TypeAlias = dict[str, Any]
-
+Listener: TypeAlias = Callable[[str, _Object, _Object | None], None]
+"""Is called after each write with the kind, the event, and the object as it was before, if there was one."""
 
 # The reason that belongs to a code, if a server gives none.
 _REASONS = {
@@ -132,6 +133,8 @@ class ApiServer:
         version: The newest version.
         history: Every event so far with its version; what was compacted is not watched any more.
         webhooks: Is asked about each object before it is stored; without one, everything is stored as it is.
+        listeners: Are called after each write, in order.
+        new_uid: Makes the UID of a new object; by default they are numbered.
 
     Example:
         >>> server = ApiServer()
@@ -145,16 +148,23 @@ class ApiServer:
     version: int = 0
     history: list[tuple[int, _Object]] = field(default_factory=list)
     webhooks: Webhooks | None = None
+    listeners: list[Listener] = field(default_factory=list)
+    new_uid: Callable[[], str] | None = None
     _objects: dict[str, dict[_Key, _Object]] = field(default_factory=dict)
     _compacted: int = 0
 
-    def create(self, manifest: _Object) -> _Object:
+    def create(self, manifest: _Object, *, kind: str = "", dry_run: bool = False) -> _Object:
         """Create an object.
+
+        Args:
+            manifest: The object.
+            kind: Under which kind it is stored; by default its own. Kinds of one name in two groups need two.
+            dry_run: Check, and store nothing.
 
         Raises:
             RefusedError: There is one of that name (409), or the webhooks refuse it.
         """
-        kind = text_at(manifest, "kind")
+        kind = kind or text_at(manifest, "kind")
         metadata = dict(object_at(manifest, "metadata"))
         if not metadata.get("name"):
             metadata["name"] = f"{metadata.pop('generateName', 'unnamed-')}{self.version + 1}"
@@ -162,13 +172,15 @@ class ApiServer:
         metadata = dict(object_at(manifest, "metadata"))
         key = kind, text_at(metadata, "namespace"), text_at(metadata, "name")
         if key in self._objects.get(kind, {}):
-            raise RefusedError(409, f"{'/'.join(key)} already exists", reason="AlreadyExists")
+            message = f'{_resource(manifest)} "{key[2]}" already exists'
+            raise RefusedError(409, message, reason="AlreadyExists", details=_details(manifest))
         metadata |= {
-            "uid": f"uid-{self.version + 1:09}",
-            "creationTimestamp": metadata.get("creationTimestamp") or format_time(self.now // 10**9 * 10**9),
+            "uid": self.new_uid() if self.new_uid is not None else f"uid-{self.version + 1:09}",
+            "creationTimestamp": metadata.get("creationTimestamp") or self._this_second,
             "generation": 1,
         }
-        return self._store(key, "ADDED", {**manifest, "metadata": metadata})
+        manifest = {**manifest, "metadata": metadata}
+        return manifest if dry_run else self._store(key, "ADDED", manifest)
 
     def patch(self, kind: str, name: str, patch: _Object, *, namespace: str = "", subresource: str = "") -> _Object:
         """Apply a merge patch to an object or its status. A version in the patch has to be the newest one.
@@ -180,19 +192,7 @@ class ApiServer:
         self._check_version(old, object_at(patch, "metadata"))
         parts = {"status": patch.get("status")} if subresource else {k: v for k, v in patch.items() if k != "status"}
         new = patched(old, {part: value for part, value in parts.items() if value is not None})
-        if new != old:
-            new = self._admitted(new, old)
-        metadata = object_at(new, "metadata") | {
-            "uid": text_at(old, "metadata", "uid"),
-            "generation": _generation(old) + (old.get("spec") != new.get("spec")),
-        }
-        if {**new, "metadata": {**metadata, "resourceVersion": text_at(old, "metadata", "resourceVersion")}} == old:
-            return old
-        # The last finalizer held it.
-        has_gone = bool(metadata.get("deletionTimestamp")) and not metadata.get("finalizers")
-        return self._store(
-            (kind, namespace, name), "DELETED" if has_gone else "MODIFIED", {**new, "metadata": metadata}
-        )
+        return self._replaced((kind, namespace, name), old, new)
 
     def update(self, manifest: _Object, *, subresource: str = "") -> _Object:
         """Replace an object by a newer version of it, or only its status.
@@ -200,12 +200,58 @@ class ApiServer:
         Raises:
             RefusedError: There is no such object (404), it was written meanwhile (409), or the webhooks refuse it.
         """
-        kind, namespace = text_at(manifest, "kind"), text_at(manifest, "metadata", "namespace")
-        name = text_at(manifest, "metadata", "name")
-        old = self.get(kind, name, namespace=namespace)
-        return self.patch(kind, name, merge_patch(old, manifest), namespace=namespace, subresource=subresource)
+        namespace, name = text_at(manifest, "metadata", "namespace"), text_at(manifest, "metadata", "name")
+        old = self.get(text_at(manifest, "kind"), name, namespace=namespace)
+        base, other = (old, manifest) if subresource else (manifest, old)
+        new = {part: value for part, value in base.items() if part != "status"}
+        if "status" in other:
+            new["status"] = other["status"]
+        if subresource:
+            new["metadata"] = {**new["metadata"], **_precondition(manifest)}
+        return self.replace(new)
 
-    def delete(self, kind: str, name: str, *, namespace: str = "", preconditions: _Object | None = None) -> _Object:
+    def replace(self, manifest: _Object, *, kind: str = "", dry_run: bool = False) -> _Object:
+        """Store an object in the place of what has its name, its status included.
+
+        Args:
+            manifest: The object; a UID and a version in it have to be those of the stored one.
+            kind: Under which kind it is stored; by default its own.
+            dry_run: Check, and store nothing.
+
+        Raises:
+            RefusedError: There is no such object (404), it was written meanwhile (409), or the webhooks refuse it.
+        """
+        kind = kind or text_at(manifest, "kind")
+        metadata = object_at(manifest, "metadata")
+        namespace, name = text_at(metadata, "namespace"), text_at(metadata, "name")
+        old = self.get(kind, name, namespace=namespace)
+        self._check_version(old, metadata)
+        return self._replaced((kind, namespace, name), old, manifest, dry_run=dry_run)
+
+    def _replaced(self, key: _Key, old: _Object, new: _Object, *, dry_run: bool = False) -> _Object:
+        if new != old:
+            new = self._admitted(new, old)
+        before, metadata = object_at(old, "metadata"), dict(object_at(new, "metadata"))
+        generation = _generation(before) + (old.get("spec") != new.get("spec"))
+        kept = {name: before[name] for name in _KEPT if name in before} | {"generation": generation}
+        metadata = {name: value for name, value in metadata.items() if name not in _KEPT} | kept
+        new = {**new, "metadata": metadata}
+        if new == old:
+            return old
+        if dry_run:
+            return new
+        return self._store(key, "DELETED" if _has_ended(new) else "MODIFIED", new)
+
+    def delete(
+        self,
+        kind: str,
+        name: str,
+        *,
+        namespace: str = "",
+        preconditions: _Object | None = None,
+        finalizers: Sequence[str] = (),
+        dry_run: bool = False,
+    ) -> _Object:
         """Delete an object; one with finalizers stays until the last of them is removed.
 
         Args:
@@ -213,6 +259,8 @@ class ApiServer:
             name: Its name.
             namespace: Its namespace.
             preconditions: The `uid` and `resourceVersion` that it has to have.
+            finalizers: Finalizers that it gets first: who collects its dependents removes them.
+            dry_run: Check, and delete nothing.
 
         Raises:
             RefusedError: There is no such object (404), or it is not what it was (409).
@@ -221,14 +269,37 @@ class ApiServer:
             The object as it was last, or as it is while it waits for its finalizers.
         """
         old = self.get(kind, name, namespace=namespace)
-        self._check_version(old, preconditions or {})
+        self._check_preconditions(old, preconditions or {})
         metadata = object_at(old, "metadata")
-        if not metadata.get("finalizers"):
-            return self._store((kind, namespace, name), "DELETED", old)
-        if metadata.get("deletionTimestamp"):
+        held_by = list(dict.fromkeys((*list_at(metadata, "finalizers"), *finalizers)))
+        is_marked = metadata.get("deletionTimestamp") and not metadata.get("deletionGracePeriodSeconds")
+        if dry_run or (is_marked and held_by == list_at(metadata, "finalizers")):
             return old
-        deleted = {**metadata, "deletionTimestamp": format_time(self.now // 10**9 * 10**9)}
+        if not held_by:
+            return self._store((kind, namespace, name), "DELETED", old)
+        deleted = {**metadata, "finalizers": held_by}
+        deleted.setdefault("deletionTimestamp", self._this_second)
+        deleted.pop("deletionGracePeriodSeconds", None)
         return self._store((kind, namespace, name), "MODIFIED", {**old, "metadata": deleted})
+
+    def mark_deleted(
+        self, kind: str, name: str, marks: _Object, *, namespace: str = "", changed: _Object | None = None
+    ) -> _Object:
+        """Mark an object as deleted that others end: a pod on a node, or a namespace.
+
+        Args:
+            kind: Its kind.
+            name: Its name.
+            marks: What its metadata says of that, `deletionTimestamp` among it.
+            namespace: Its namespace.
+            changed: What else changes.
+
+        Raises:
+            RefusedError: There is no such object (404).
+        """
+        old = self.get(kind, name, namespace=namespace)
+        new = {**old, **(changed or {}), "metadata": {**old["metadata"], **marks}}
+        return self._store((kind, namespace, name), "MODIFIED", new)
 
     def get(self, kind: str, name: str, *, namespace: str = "") -> _Object:
         """An object as it is.
@@ -238,7 +309,9 @@ class ApiServer:
         """
         found = self.find(kind, name, namespace=namespace)
         if found is None:
-            raise RefusedError(404, f"there is no {kind} {namespace}/{name}")
+            raise RefusedError(
+                404, f'{_plural(kind)} "{name}" not found', details={"name": name, "kind": _plural(kind)}
+            )
         return found
 
     def find(self, kind: str, name: str, *, namespace: str = "") -> _Object | None:
@@ -249,6 +322,11 @@ class ApiServer:
     def n_objects(self) -> int:
         """How many objects there are, of all kinds."""
         return sum(map(len, self._objects.values()))
+
+    @property
+    def compacted(self) -> int:
+        """The version up to which events are forgotten."""
+        return self._compacted
 
     def list(self, kind: str) -> tuple[list[_Object], str]:
         """All objects of a kind, and the version of the list."""
@@ -276,12 +354,32 @@ class ApiServer:
         self._compacted = self.version
         self.history.clear()
 
+    @property
+    def _this_second(self) -> str:
+        return format_time(self.now // 10**9 * 10**9)
+
     def _check_version(self, old: _Object, wanted: _Object) -> None:
-        for name in ("resourceVersion", "uid"):
-            if wanted.get(name) and wanted[name] != text_at(old, "metadata", name):
-                kind, metadata = text_at(old, "kind"), object_at(old, "metadata")
-                place = f"{text_at(metadata, 'namespace')}/{text_at(metadata, 'name')}"
-                raise RefusedError(409, f"{kind} {place} is not what it was")
+        """A write names the version that it was made from."""
+        uid, version = text_at(old, "metadata", "uid"), text_at(old, "metadata", "resourceVersion")
+        if wanted.get("uid") and wanted["uid"] != uid:
+            raise _conflict(
+                old, f"Precondition failed: UID in precondition: {wanted['uid']}, UID in object meta: {uid}"
+            )
+        if wanted.get("resourceVersion") and wanted["resourceVersion"] != version:
+            raise _conflict(
+                old,
+                "the object has been modified; please apply your changes to the latest version and try again",
+            )
+
+    def _check_preconditions(self, old: _Object, wanted: _Object) -> None:
+        """A deletion may name the object, and the version, that it is meant for."""
+        for name, title in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+            found = text_at(old, "metadata", name)
+            if wanted.get(name) and wanted[name] != found:
+                raise _conflict(
+                    old,
+                    f"Precondition failed: {title} in precondition: {wanted[name]}, {title} in object meta: {found}",
+                )
 
     def _admitted(self, new: _Object, old: _Object | None) -> _Object:
         """The object as the webhooks leave it."""
@@ -293,14 +391,68 @@ class ApiServer:
     def _store(self, key: _Key, happened: str, manifest: _Object) -> _Object:
         self.version += 1
         manifest = {**manifest, "metadata": {**object_at(manifest, "metadata"), "resourceVersion": str(self.version)}}
+        before = self._objects.get(key[0], {}).get(key)
         if happened == "DELETED":
             del self._objects[key[0]][key]
         else:
             self._objects.setdefault(key[0], {})[key] = manifest
-        self.history.append((self.version, {"type": happened, "object": manifest}))
+        event = {"type": happened, "object": manifest}
+        self.history.append((self.version, event))
+        for listener in self.listeners:
+            listener(key[0], event, before)
         return manifest
 
 
-def _generation(manifest: _Object) -> int:
-    generation = object_at(manifest, "metadata").get("generation")
+# What the server alone writes.
+_KEPT = (
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+)
+
+
+def _has_ended(manifest: _Object) -> bool:
+    """Is it deleted, with nothing left to hold it: no finalizer, no container that is still killed?"""
+    metadata = object_at(manifest, "metadata")
+    is_held = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+    # A namespace has finalizers of its own.
+    return bool(metadata.get("deletionTimestamp")) and not is_held and not list_at(manifest, "spec", "finalizers")
+
+
+def _generation(metadata: _Object) -> int:
+    generation = metadata.get("generation")
     return generation if isinstance(generation, int) else 1
+
+
+def _precondition(manifest: _Object) -> _Object:
+    metadata = object_at(manifest, "metadata")
+    return {name: metadata[name] for name in ("uid", "resourceVersion") if metadata.get(name)}
+
+
+def _plural(kind: str) -> str:
+    """The resource of a kind, as Kubernetes names all kinds of its own."""
+    lower = kind.lower()
+    if lower.endswith("s"):
+        return f"{lower}es"
+    return f"{lower[:-1]}ies" if lower.endswith("y") else f"{lower}s"
+
+
+def _details(manifest: _Object) -> JsonObject:
+    group = text_at(manifest, "apiVersion").rpartition("/")[0]
+    details: JsonObject = {"name": text_at(manifest, "metadata", "name"), "kind": _plural(text_at(manifest, "kind"))}
+    return {**details, "group": group} if group else details
+
+
+def _resource(manifest: _Object) -> str:
+    """How messages name the kind of an object: `jobs.batch`."""
+    group = text_at(manifest, "apiVersion").rpartition("/")[0]
+    return f"{_plural(text_at(manifest, 'kind'))}.{group}" if group else _plural(text_at(manifest, "kind"))
+
+
+def _conflict(old: _Object, why: str) -> RefusedError:
+    name = text_at(old, "metadata", "name")
+    message = f'Operation cannot be fulfilled on {_resource(old)} "{name}": {why}'
+    return RefusedError(409, message, details=_details(old))

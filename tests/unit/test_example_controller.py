@@ -18,8 +18,9 @@ from kueuecore.controller import WATCHED
 from kueuecore.jobs import INTEGRATIONS, Surroundings, integration_of, workloads_for
 from kueuecore.jobs.context import group_of
 from kueuecore.testing import check_invariants
+from kueuecore.testing.api_server import Fault, Faults, HttpApiServer, Request
+from kueuecore.testing.api_server.plain_crds import framework_crds, kueue_crds
 from kueuecore.times import format_time, nanoseconds
-from tests.api_server import HttpApiServer
 
 SECOND = 10**9
 START = 1_767_225_600 * SECOND
@@ -27,6 +28,17 @@ MINUTE = 60 * SECOND
 KUEUE = "kueue.x-k8s.io/v1beta2"
 HOST = "kubernetes.io/hostname"
 API_VERSIONS = {"Job": "batch/v1", "JobSet": "jobset.x-k8s.io/v1alpha2", "RayJob": "ray.io/v1", "Pod": "v1"}
+
+
+def served(faults: Faults = lambda request: None) -> HttpApiServer:
+    """A server with Kueue's kinds, whose watches end as soon as everything is sent, as a server may at any time."""
+
+    def all_faults(request: Request) -> Fault | None:
+        return Fault(watch_ends_when_idle=True) if request.verb == "watch" else faults(request)
+
+    server = HttpApiServer(ApiServer(now=START), faults=all_faults)
+    server.load([*kueue_crds(), *framework_crds()])
+    return server
 
 
 class KilledError(BaseException):
@@ -87,7 +99,7 @@ class Day:
     """A cluster with queues, jobs that come and run in virtual time, and who watches over them."""
 
     def __init__(self, url: str, server: HttpApiServer, dies_at: dict[int, str]) -> None:
-        self.cluster, self.server = server.cluster, server
+        self.cluster, self.server = server.api, server
         self.api = MortalApi(url, dies_at=dies_at)
         self.coming: list[tuple[int, dict[str, Any]]] = []
         self.owned: list[dict[str, Any]] = []
@@ -172,7 +184,7 @@ class Day:
     def create(self, job: dict[str, Any]) -> None:
         """As Kueue's webhook leaves it: suspended, or behind a gate."""
         (made,) = workloads_for([job, *self.cluster.list("WorkloadPriorityClass")[0]]).jobs
-        self.cluster.create(made)
+        self.server.load([made])
 
     def work(self) -> None:
         """What Kubernetes does: jobs come, start, stop, and end when their time is over."""
@@ -262,7 +274,7 @@ class Day:
                 for news in feed:
                     if news is None:
                         # After a 410 the list comes with the next look.
-                        self.unread |= {kind} if self.server.requests[-1][2] == 410 else set()
+                        self.unread |= {kind} if self.server.requests[-1].code == 410 else set()
                         break
                     self.controller.hear(news)
 
@@ -271,16 +283,20 @@ def test_a_day_of_jobs_runs_to_its_end_though_the_controller_is_killed() -> None
     conflicts = [5, 11]
     n_patches = 0
 
-    def before(method: str, kind: str, name: str) -> None:
+    def meddle(request: Request) -> Fault | None:
         nonlocal n_patches
-        n_patches += method == "PATCH"
-        if method == "PATCH" and n_patches in conflicts:
+        is_patch = request.verb == "patch"
+        n_patches += is_patch
+        if is_patch and n_patches in conflicts:
             conflicts.remove(n_patches)
-            server.cluster.patch(kind, name, {"metadata": {"labels": {"touched": "yes"}}}, namespace="lab")
-        if n_patches % 9 == 8:
-            server.cluster.compact()
+            kind = {"workloads": "Workload", "jobs": "Job", "jobsets": "JobSet", "rayjobs": "RayJob", "pods": "Pod"}
+            touched = {"metadata": {"labels": {"touched": "yes"}}}
+            server.api.patch(kind[request.resource], request.name, touched, namespace="lab")
+        if n_patches % 9 == 8 and request.method != "GET":
+            server.api.compact()
+        return None
 
-    server = HttpApiServer(ApiServer(now=START), before)
+    server = served(meddle)
     kinds = {0: ("JobSet", "Job", "RayJob"), 8: ("Pod", "Pod", "JobSet"), 16: ("RayJob", "Job", "Job")}
     with server.serve() as url:
         day = Day(url, server, {2: "before", 7: "after", 12: "before", 16: "after", 30: "before", 33: "after"})
@@ -299,16 +315,16 @@ def test_a_day_of_jobs_runs_to_its_end_though_the_controller_is_killed() -> None
     assert selectors == [{"pool": "spot"}] * 13
     # The three that run when something urgent comes are stopped, and begin again.
     assert (day.n_starts, day.most_cpus) == (3 * (3 + 1 + 4) + 3 * 3, 4)
-    workloads = server.cluster.list("Workload")[0]
+    workloads = server.api.list("Workload")[0]
     holding = [it for it in workloads if {"QuotaReserved"} <= true(it) and "Finished" not in true(it)]
     assert (len(workloads), holding) == (9, [])
     assert all("Finished" in true(it) for it in workloads)
-    assert {code for _, _, code in server.requests} == {200, 201, 409, 410}
+    assert {it.code for it in server.requests} == {200, 201, 409, 410}
     assert not day.api.dies_at
 
 
 def test_pods_go_to_nodes_though_the_controller_is_killed() -> None:
-    server = HttpApiServer(ApiServer(now=START))
+    server = served()
     with server.serve() as url:
         day = Day(url, server, {4: "before", 6: "after", 7: "before"})
         day.add_nodes("n1", "n2", "n3")
@@ -331,22 +347,22 @@ def test_another_job_system_prints_what_its_page_says(capsys: pytest.CaptureFixt
 
 
 def test_a_watch_that_is_too_old_lists_again() -> None:
-    server = HttpApiServer(ApiServer(now=START))
-    server.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})
+    server = served()
+    server.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})
     with server.serve() as url:
         api = Api(url)
         api.kinds = WATCHED
         feed = follow(api, "Namespace")
         first = [next(feed), next(feed)]
-        server.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}})
-        server.cluster.compact()
+        server.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}})
+        server.compact()
         second = [next(feed), next(feed)]
     assert [len(it.listed or ()) if isinstance(it, News) else None for it in (*first, *second)] == [1, None, None, 2]
 
 
 def test_a_kind_that_is_unknown_for_a_moment_has_not_gone(capsys: pytest.CaptureFixture[str]) -> None:
-    server = HttpApiServer(ApiServer(now=START))
-    server.cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})
+    server = served()
+    server.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})
     with server.serve() as url:
         api = Api(url)
         api.kinds = WATCHED
@@ -378,14 +394,14 @@ def test_a_watch_that_dies_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_write_of_which_nobody_knows_is_asked_for_until_somebody_does() -> None:
-    server = HttpApiServer(ApiServer(now=START))
     codes: list[int] = []
 
-    def before(method: str, kind: str, name: str) -> None:
-        if method == "PATCH" and kind == "Workload" and codes:
-            raise RefusedError(codes.pop(0), "no")
+    def refuse(request: Request) -> Fault | None:
+        if request.verb != "patch" or request.resource != "workloads" or not codes:
+            return None
+        return Fault(refusal=RefusedError(codes.pop(0), "no"))
 
-    server.before = before
+    server = served(refuse)
     with server.serve() as url:
         day = Day(url, server, {})
         day.add(0, "small", pods=1, minutes=5)
@@ -405,7 +421,7 @@ def test_the_role_allows_what_is_asked_for() -> None:
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     }
-    server = HttpApiServer(ApiServer(now=START))
+    server = served()
     with server.serve() as url:
         day = Day(url, server, {})
         day.add_nodes("n1", "n2", "n3", "n4")
@@ -413,19 +429,11 @@ def test_the_role_allows_what_is_asked_for() -> None:
             day.add(hour * 120, f"{kind.lower()}-night", kind=kind, pods=3, minutes=50)
             day.add(hour * 120 + 20, f"{kind.lower()}-urgent", kind=kind, pods=4, minutes=5, priority="urgent")
         day.live()
-    asked = set()
-    for method, path, _ in server.requests:
-        parts = path.strip("/").split("/")
-        group, rest = (parts[1], parts[3:]) if parts[0] == "apis" else ("", parts[2:])
-        rest = rest[2:] if rest[0] == "namespaces" and len(rest) > 2 else rest
-        verbs = {
-            "POST": "create",
-            "PUT": "update",
-            "PATCH": "patch",
-            "DELETE": "delete",
-            "GET": "get" if len(rest) > 1 else "list",
-        }
-        asked.add((verbs[method], group, "/".join([rest[0], *rest[2:]])))
+    asked = {
+        (it.verb, it.group, "/".join(filter(None, (it.resource, it.subresource))))
+        for it in server.requests
+        if it.user_agent != "kueuecore-load"
+    }
     asked |= {("watch", group, resource) for verb, group, resource in asked if verb == "list"}
     # After a refusal; and what a server asks of whoever names an owner that is not to be deleted before.
     asked |= {("get", "kueue.x-k8s.io", "workloads")}

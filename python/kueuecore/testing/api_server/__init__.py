@@ -1,0 +1,37 @@
+"""A Kubernetes API server for tests, over HTTP on loopback: for kubectl and real client libraries, strict, with faults.
+
+It needs [aiohttp](https://docs.aiohttp.org): `pip install 'kueuecore[testing]'`. The objects are in the in-memory
+server, [`ApiServer`][kueuecore.api_server.ApiServer]; all that HTTP and a real server's rules add is here.
+
+Example:
+    >>> from kueuecore.api_server import ApiServer
+    >>> from kueuecore.testing.api_server import Fault, HttpApiServer, refusal_of
+    >>> def faults(request):
+    ...     return Fault(refusal=refusal_of(503)) if request.verb == "delete" else None
+    >>> server = HttpApiServer(ApiServer(), faults=faults)
+    >>> with server.serve() as url:
+    ...     print(url.rpartition(":")[0])
+    http://127.0.0.1
+"""
+
+from __future__ import annotations
+
+from kueuecore.testing.api_server.access import AccessRules
+from kueuecore.testing.api_server.faults import Closing, Fault, FaultKind, Faults, SeededFaults, refusal_of
+from kueuecore.testing.api_server.requests import Request
+from kueuecore.testing.api_server.server import HttpApiServer
+from kueuecore.testing.api_server.store import Schema, Schemas
+
+__all__ = [
+    "AccessRules",
+    "Closing",
+    "Fault",
+    "FaultKind",
+    "Faults",
+    "HttpApiServer",
+    "Request",
+    "Schema",
+    "Schemas",
+    "SeededFaults",
+    "refusal_of",
+]

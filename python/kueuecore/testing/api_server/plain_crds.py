@@ -1,0 +1,101 @@
+"""CustomResourceDefinitions that keep all fields: of job frameworks, and of Kueue where schemas do not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kueuecore.jobs import INTEGRATIONS
+from kueuecore.testing.api_server.requests import Object
+
+__all__ = ["framework_crds", "kueue_crds", "plain_crd"]
+
+_BUILT_IN_GROUPS = ("", "apps", "batch")
+_TRAINER = "trainer.kubeflow.org/v1alpha1"
+# Of those that are no jobs themselves: the version, the kind, and whether its objects live in namespaces.
+_BESIDE_JOBS = (
+    (_TRAINER, "TrainingRuntime", True),
+    (_TRAINER, "ClusterTrainingRuntime", False),
+    ("autoscaling.x-k8s.io/v1", "ProvisioningRequest", True),
+)
+_KUEUE = "kueue.x-k8s.io/v1beta2"
+_WITH_STATUS = ("AdmissionCheck", "ClusterQueue", "Cohort", "LocalQueue", "MultiKueueCluster", "Workload")
+_WITHOUT_STATUS = (
+    "MultiKueueConfig",
+    "ProvisioningRequestConfig",
+    "ResourceFlavor",
+    "Topology",
+    "WorkloadPriorityClass",
+)
+
+
+def plain_crd(
+    api_version: str,
+    kind: str,
+    *,
+    namespaced: bool = True,
+    has_status: bool = True,
+    short_names: Sequence[str] = (),
+) -> Object:
+    """A CustomResourceDefinition that keeps all fields of its objects.
+
+    Args:
+        api_version: Group and version.
+        kind: The kind; the plural follows from it as English has it.
+        namespaced: Do its objects live in namespaces?
+        has_status: Is the status a subresource?
+        short_names: Short names in commands.
+
+    Example:
+        >>> plain_crd("ray.io/v1", "RayJob")["metadata"]["name"]
+        'rayjobs.ray.io'
+    """
+    group, _, version = api_version.partition("/")
+    singular = kind.lower()
+    plural = f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}{'es' * singular.endswith('s') or 's'}"
+    served: Object = {
+        "name": version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+    }
+    if has_status:
+        served["subresources"] = {"status": {}}
+    names = {"kind": kind, "plural": plural, "singular": singular, "listKind": f"{kind}List"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "names": {**names, "shortNames": list(short_names)} if short_names else names,
+            "scope": "Namespaced" if namespaced else "Cluster",
+            "versions": [served],
+        },
+    }
+
+
+def framework_crds() -> list[Object]:
+    """The kinds of job frameworks that Kueue knows, and those that stand beside them."""
+    jobs = [it for (group, _), it in INTEGRATIONS.items() if group not in _BUILT_IN_GROUPS]
+    listed = [plain_crd(it.api_version, it.kind) for it in jobs]
+    return [*listed, *(plain_crd(version, kind, namespaced=namespaced) for version, kind, namespaced in _BESIDE_JOBS)]
+
+
+def kueue_crds() -> list[Object]:
+    """Kueue's kinds in v1beta2, without their schemas."""
+    short = {
+        "ClusterQueue": ("cq",),
+        "LocalQueue": ("queue", "lq"),
+        "ResourceFlavor": ("flavor", "rf"),
+        "Workload": ("wl",),
+    }
+    return [
+        plain_crd(
+            _KUEUE,
+            kind,
+            namespaced=kind in ("LocalQueue", "Workload"),
+            has_status=kind in _WITH_STATUS,
+            short_names=short.get(kind, ()),
+        )
+        for kind in sorted((*_WITH_STATUS, *_WITHOUT_STATUS))
+    ]

@@ -1,0 +1,144 @@
+"""A request of the Kubernetes API: what its path, query and headers ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from kueuecore.testing.api_server.refusals import bad_request
+
+__all__ = ["Object", "Request"]
+
+Object: TypeAlias = dict[str, Any]
+"""An object as JSON: who asks for it knows what is in it."""
+
+_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "HEAD": "get"}
+_OF_COLLECTIONS = {"get": "list", "delete": "deletecollection"}
+# What a path under a namespace's name may be of the namespace itself.
+_OF_NAMESPACES = ("status", "finalize")
+
+
+@dataclass(slots=True)
+class Request:
+    """One request, and what became of it.
+
+    Args:
+        method: Its HTTP method.
+        path: Its path without the query.
+        query: Its parameters; of one that occurs twice the last.
+        headers: Its headers, the names in lower case.
+        verb: The verb of the API: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`;
+            for a path that is no resource the method in lower case.
+        group: The API group, empty for core.
+        version: The version in the group.
+        resource: The plural in the path; empty for a path that is no resource.
+        namespace: The namespace in the path.
+        name: The name of the object.
+        subresource: `status`, say.
+        user: Who asks, if the server knows its users.
+        code: The answer's code; 0 while there is none.
+        index: The number of the request, from 0.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    verb: str = ""
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    user: str = ""
+    code: int = 0
+    index: int = 0
+
+    @classmethod
+    def of(cls, method: str, target: str, headers: Mapping[str, str]) -> Request:
+        """Read a request.
+
+        Args:
+            method: Its method.
+            target: Path and query, as in the first line of HTTP.
+            headers: Its headers, the names in lower case.
+
+        Example:
+            >>> request = Request.of("GET", "/apis/batch/v1/namespaces/lab/jobs?watch=true", {})
+            >>> request.verb, request.group, request.resource, request.namespace
+            ('watch', 'batch', 'jobs', 'lab')
+        """
+        split = urlsplit(target)
+        query = dict(parse_qsl(split.query, keep_blank_values=True)) if split.query else {}
+        request = cls(method, split.path, query, headers, verb=method.lower())
+        parts = [unquote(it) for it in split.path.strip("/").split("/")]
+        if parts[0] == "api" and len(parts) > 2:
+            request.version, parts = parts[1], parts[2:]
+        elif parts[0] == "apis" and len(parts) > 3:
+            request.group, request.version, parts = parts[1], parts[2], parts[3:]
+        else:
+            return request
+        request._place(parts)
+        return request
+
+    def _place(self, parts: list[str]) -> None:
+        """Read what follows the version."""
+        if parts[0] == "namespaces" and len(parts) > 2 and parts[2] not in _OF_NAMESPACES:
+            self.namespace, parts = parts[1], parts[2:]
+        self.resource = parts[0]
+        self.name = parts[1] if len(parts) > 1 else ""
+        self.subresource = "/".join(parts[2:])
+        self.verb = _VERBS.get(self.method, self.method.lower())
+        if not self.name:
+            self.verb = _OF_COLLECTIONS.get(self.verb, self.verb)
+        if self.verb == "list" and self.flag("watch"):
+            self.verb = "watch"
+        # The namespace is the object itself.
+        if self.resource == "namespaces" and not self.group and self.name:
+            self.namespace = ""
+
+    @property
+    def user_agent(self) -> str:
+        """The client's name for itself."""
+        return self.headers.get("user-agent", "")
+
+    @property
+    def content_type(self) -> str:
+        """The media type of the body, without parameters."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
+    def accept(self) -> str:
+        """What the client accepts."""
+        return self.headers.get("accept", "")
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Check and answer, and store nothing?"""
+        return "dryRun" in self.query
+
+    @property
+    def field_manager(self) -> str:
+        """Who the fields written belong to: the parameter, else the client's name up to the slash."""
+        return self.query.get("fieldManager") or self.user_agent.partition("/")[0][:128] or "unknown"
+
+    def flag(self, name: str) -> bool:
+        """A parameter that is yes or no."""
+        return self.query.get(name, "").lower() in ("1", "true", "t")
+
+    def number(self, name: str, default: int) -> int:
+        """A parameter that is a whole number.
+
+        Raises:
+            RefusedError: It is none (400).
+        """
+        text = self.query.get(name, "")
+        if not text:
+            return default
+        try:
+            return int(text)
+        except ValueError:
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None

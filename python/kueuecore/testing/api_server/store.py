@@ -1,0 +1,206 @@
+"""What the parts of the server share: the objects, the kinds, the clock, and what objects look like on the wire."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from random import Random
+from typing import Protocol, TypeAlias
+
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore.api_server import ApiServer, Webhooks
+from kueuecore.testing.api_server.refusals import not_found
+from kueuecore.testing.api_server.requests import Object, Request
+from kueuecore.testing.api_server.resources import CRD_GROUP, Registry, Resource
+from kueuecore.times import format_time
+
+__all__ = ["Schema", "Schemas", "Store", "as_version", "encoded"]
+
+# Without those that make words, as Kubernetes draws them.
+_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+# What the webhooks of jobs look at.
+_AROUND_JOBS = (
+    "Namespace",
+    "LocalQueue",
+    "ClusterQueue",
+    "AdmissionCheck",
+    "WorkloadPriorityClass",
+    "TrainingRuntime",
+    "ClusterTrainingRuntime",
+)
+_CRD = "CustomResourceDefinition"
+
+
+class Schema(Protocol):
+    """The schema of a kind in one version."""
+
+    def stored(self, new: JsonObject, old: JsonObject | None = None) -> JsonObject:
+        """An object pruned, with defaults, and checked.
+
+        Args:
+            new: The object.
+            old: The object before, for an update.
+
+        Raises:
+            RefusedError: It does not fit the schema (422).
+        """
+
+
+Schemas: TypeAlias = Callable[[JsonObject, str], Schema]
+"""The schema of a CustomResourceDefinition in a version."""
+
+
+def encoded(value: object) -> bytes:
+    """A value as compact JSON."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+class Store:
+    """The objects of the server, the kinds that there are, and what both need.
+
+    Args:
+        api: The objects.
+        clock: Gives the time in nanoseconds since 1970; the in-memory server follows it. By default that one's own
+            clock counts.
+        random: Draws UIDs and the ends of generated names.
+        schemas: The schemas of CustomResourceDefinitions; without them, objects are stored as they come.
+        webhooks: Are asked about each object before it is stored.
+    """
+
+    def __init__(
+        self,
+        api: ApiServer,
+        *,
+        clock: Callable[[], int] | None,
+        random: Random,
+        schemas: Schemas | None,
+        webhooks: Webhooks | None,
+    ) -> None:
+        self.api, self.registry, self.random = api, Registry(), random
+        self._clock, self._schemas, self.webhooks = clock, schemas, webhooks
+        self._reserved_uid = ""
+        self._schema_of: dict[tuple[str, str], Schema] = {}
+        self._encoded: dict[str, dict[tuple[str, str], tuple[Object, bytes]]] = {}
+        api.new_uid = self._new_uid
+        api.listeners.append(self._heard)
+        for crd in api.list(_CRD)[0]:
+            self.registry.add(crd)
+
+    def detach(self) -> None:
+        """Leave the in-memory server as it was without this one around it."""
+        self.api.listeners.remove(self._heard)
+        self.api.new_uid = None
+
+    def tick(self) -> None:
+        """Take the time from the clock."""
+        if self._clock is not None:
+            self.api.now = max(self.api.now, self._clock())
+
+    @property
+    def time(self) -> str:
+        """The time in whole seconds, as objects have it."""
+        return format_time(self.api.now // 10**9 * 10**9)
+
+    def reserved_uid(self) -> str:
+        """The UID that the next new object gets: selectors of new Jobs have it in them."""
+        if not self._reserved_uid:
+            self._reserved_uid = str(uuid.UUID(int=self.random.getrandbits(128), version=4))
+        return self._reserved_uid
+
+    def _new_uid(self) -> str:
+        uid, self._reserved_uid = self.reserved_uid(), ""
+        return uid
+
+    def new_suffix(self) -> str:
+        """The end of a generated name."""
+        return "".join(self.random.choice(_SUFFIX_LETTERS) for _ in range(5))
+
+    def find(self, resource: Resource, namespace: str, name: str) -> Object | None:
+        """An object as it is stored, if there is one."""
+        return self.api.find(resource.stored_as, name, namespace=namespace if resource.namespaced else "")
+
+    def get(self, resource: Resource, request: Request) -> Object:
+        """The object that a request is about, as it is stored.
+
+        Raises:
+            RefusedError: There is none (404).
+        """
+        found = self.find(resource, request.namespace, request.name)
+        if found is None:
+            raise not_found(resource.group, resource.plural, request.name)
+        return found
+
+    def objects(self, resource: Resource, namespace: str) -> list[Object]:
+        """The objects of a kind, of one namespace or of all, in the order of namespace and name."""
+        found, _ = self.api.list(resource.stored_as)
+        if namespace and resource.namespaced:
+            return [it for it in found if it["metadata"].get("namespace") == namespace]
+        return found
+
+    def schema(self, resource: Resource) -> Schema | None:
+        """The schema of a kind in its storage version, if the server checks schemas."""
+        if self._schemas is None or resource.crd is None:
+            return None
+        key = resource.crd["metadata"]["uid"] + resource.crd["metadata"]["resourceVersion"], resource.storage_version
+        found = self._schema_of.get(key)
+        if found is None:
+            found = self._schema_of[key] = self._schemas(resource.crd, resource.storage_version)
+        return found
+
+    def around(self, manifest: Object) -> Iterator[Object]:
+        """The objects that webhooks look at beside one of a job."""
+        kinds: Iterable[str] = _AROUND_JOBS
+        if manifest["kind"] == "StatefulSet":
+            kinds = (*kinds, "Workload")
+        for kind in kinds:
+            yield from self.api.list(kind)[0]
+        namespace = text_at(manifest, "metadata", "namespace")
+        seen = set()
+        waiting = [manifest]
+        while waiting:
+            for ref in map(object_at, list_at(waiting.pop(), "metadata", "ownerReferences")):
+                owner = self._owner(ref, namespace)
+                if owner is not None and owner["metadata"]["uid"] not in seen:
+                    seen.add(owner["metadata"]["uid"])
+                    waiting.append(owner)
+                    yield owner
+
+    def _owner(self, ref: Mapping[str, object], namespace: str) -> Object | None:
+        resource = self.registry.of_kind(str(ref.get("apiVersion")), str(ref.get("kind")))
+        return self.find(resource, namespace, str(ref.get("name"))) if resource is not None else None
+
+    def encoded(self, resource: Resource, manifest: Object) -> bytes:
+        """An object as it is sent, encoded once while it does not change."""
+        metadata = manifest["metadata"]
+        if resource.version != resource.storage_version:
+            return encoded({**manifest, "apiVersion": resource.api_version})
+        of_kind = self._encoded.setdefault(resource.stored_as, {})
+        key = metadata.get("namespace", ""), metadata["name"]
+        cached = of_kind.get(key)
+        if cached is not None and cached[0] is manifest:
+            return cached[1]
+        text = encoded(manifest)
+        of_kind[key] = manifest, text
+        return text
+
+    def _heard(self, kind: str, event: Object, before: Object | None) -> None:
+        manifest = event["object"]
+        if event["type"] == "DELETED":
+            metadata = manifest["metadata"]
+            self._encoded.get(kind, {}).pop((metadata.get("namespace", ""), metadata["name"]), None)
+        if kind == _CRD and text_at(manifest, "apiVersion").startswith(CRD_GROUP):
+            if event["type"] == "DELETED":
+                self.registry.remove(manifest)
+            elif before is None or before.get("spec") != manifest.get("spec"):
+                self.registry.add(manifest)
+
+
+def as_version(manifest: Object, resource: Resource) -> Object:
+    """A stored object in the version of a request.
+
+    Versions of one kind differ by name alone: what converts is a webhook, which this server does not have.
+    """
+    if manifest.get("apiVersion") == resource.api_version:
+        return manifest
+    return {**manifest, "apiVersion": resource.api_version}

@@ -1,0 +1,334 @@
+"""Creates, updates and patches: who may write what, and in which form it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kueuecore._json import list_at, object_at, text_at
+from kueuecore.testing.api_server import metadata_rules
+from kueuecore.testing.api_server.built_in import check_built_in, check_built_in_change, with_built_in_defaults
+from kueuecore.testing.api_server.managed_fields import Writer, applied, with_owners
+from kueuecore.testing.api_server.patches import APPLY, patched_by
+from kueuecore.testing.api_server.refusals import (
+    Cause,
+    already_exists,
+    bad_request,
+    conflict,
+    forbidden,
+    invalid,
+    no_such_resource,
+    not_found,
+)
+from kueuecore.testing.api_server.requests import Object, Request
+from kueuecore.testing.api_server.resources import CRD_GROUP, Resource
+from kueuecore.testing.api_server.scales import scale_of, scaled
+from kueuecore.testing.api_server.store import Store, as_version
+
+__all__ = ["Writes"]
+
+_KUEUE_GROUP = "kueue.x-k8s.io"
+_MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+# What a new object does not bring along.
+_OF_THE_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation",
+                  "selfLink", "managedFields")  # fmt: skip
+_MOST_NAMES_TRIED = 8
+
+
+class Writes:
+    """Writes objects into a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def create(self, request: Request, resource: Resource, body: Object) -> Object:
+        """Create an object.
+
+        Raises:
+            RefusedError: It may not be created.
+        """
+        _check_kind(resource, body)
+        new = self._new(request, resource, body)
+        new = with_owners(None, self._checked(request, resource, new, None), self._writer(request, resource),
+                          resource.shape)  # fmt: skip
+        return self._created(request, resource, new)
+
+    def _new(self, request: Request, resource: Resource, body: Object) -> Object:
+        """What a client sends as a new object, without what is not the client's."""
+        given = object_at(body, "metadata")
+        if given.get("resourceVersion"):
+            raise bad_request("resourceVersion should not be set on objects to be created")
+        if resource.namespaced and given.get("namespace", request.namespace) != request.namespace:
+            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        metadata = {name: it for name, it in given.items() if name not in (*_OF_THE_SERVER, "namespace")}
+        if resource.namespaced:
+            metadata["namespace"] = request.namespace
+        if not metadata.get("name") and metadata.get("generateName"):
+            metadata["name"] = self._generated(resource, request.namespace, str(metadata["generateName"]))
+        drops_status = resource.has_status
+        parts = {
+            name: it
+            for name, it in body.items()
+            if name not in ("apiVersion", "kind", "metadata") and not (drops_status and name == "status")
+        }
+        return {
+            "apiVersion": resource.stored_api_version,
+            "kind": resource.kind,
+            "metadata": metadata,
+            **parts,
+        }
+
+    def _generated(self, resource: Resource, namespace: str, base: str) -> str:
+        for _ in range(_MOST_NAMES_TRIED):
+            name = base[:58] + self._store.new_suffix()
+            if self._store.find(resource, namespace, name) is None:
+                break
+        return name
+
+    def _created(self, request: Request, resource: Resource, new: Object) -> Object:
+        self._check_namespace(resource, new)
+        name = text_at(new, "metadata", "name")
+        if self._store.find(resource, request.namespace, name) is not None:
+            raise already_exists(resource.group, resource.plural, name)
+        return self._store.api.create(new, kind=resource.stored_as, dry_run=request.is_dry_run)
+
+    def _check_namespace(self, resource: Resource, new: Object) -> None:
+        """New objects need a namespace that is there to stay."""
+        if not resource.namespaced:
+            return
+        name = new["metadata"]["namespace"]
+        namespace = self._store.api.find("Namespace", name)
+        if namespace is None:
+            raise not_found("", "namespaces", name)
+        if "deletionTimestamp" in namespace["metadata"]:
+            why = f"unable to create new content in namespace {name} because it is being terminated"
+            cause = {
+                "reason": "NamespaceTerminating",
+                "message": f"namespace {name} is being terminated",
+                "field": "metadata.namespace",
+            }
+            raise forbidden(resource.group, resource.plural, text_at(new, "metadata", "name"), why, [dict(cause)])
+
+    def update(self, request: Request, resource: Resource, body: Object) -> Object:
+        """Replace an object, or its status, or its scale.
+
+        Raises:
+            RefusedError: It may not be replaced.
+        """
+        old = self._store.get(resource, request)
+        if request.subresource == "scale":
+            return self._scaled(request, resource, old, body)
+        _check_kind(resource, body)
+        given = object_at(body, "metadata")
+        if text_at(given, "name") != request.name:
+            found = text_at(given, "name")
+            raise bad_request(f"the name of the object ({found}) does not match the name on the URL ({request.name})")
+        if resource.namespaced and given.get("namespace", request.namespace) != request.namespace:
+            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        if resource.is_custom and not given.get("resourceVersion"):
+            cause = Cause("metadata.resourceVersion", "Invalid value: 0: must be specified for an update")
+            raise invalid(resource.group, resource.kind, request.name, [cause])
+        return self._replaced(request, resource, old, body)
+
+    def patch(self, request: Request, resource: Resource, body: Any) -> Object:
+        """Patch an object, its status or its scale, or apply a configuration.
+
+        Raises:
+            RefusedError: It may not be patched so.
+        """
+        if request.content_type == APPLY:
+            return self._applied(request, resource, body)
+        old = self._store.get(resource, request)
+        if request.subresource == "scale":
+            before = scale_of(resource, old)
+            after = patched_by(request.content_type, before, body, resource.shape, is_custom=True)
+            return self._scaled(request, resource, old, after)
+        live = as_version(old, resource)
+        new = patched_by(request.content_type, live, body, resource.shape, is_custom=resource.is_custom)
+        _check_kind(resource, new)
+        if object_at(new, "metadata").get("name") != request.name:
+            why = "metadata.name: Invalid value: field is immutable"
+            raise invalid(resource.group, resource.kind, request.name, [Cause("metadata.name", why.partition(": ")[2])])
+        return self._replaced(request, resource, old, new)
+
+    def _scaled(self, request: Request, resource: Resource, old: Object, scale: Object) -> Object:
+        new = self._replaced(request, resource, old, scaled(resource, old, scale))
+        return scale_of(resource, new)
+
+    def _replaced(self, request: Request, resource: Resource, old: Object, body: Object) -> Object:
+        """Store what a client makes of an object."""
+        _check_versions(resource, old, object_at(body, "metadata"))
+        new = _with_servers_metadata(old, _only_its_part(resource, request, old, body))
+        if new != old:
+            new = self._checked(request, resource, new, old)
+        new = with_owners(old, new, self._writer(request, resource), resource.shape)
+        return self._store.api.replace(new, kind=resource.stored_as, dry_run=request.is_dry_run)
+
+    def _applied(self, request: Request, resource: Resource, config: Any) -> Object:
+        if not isinstance(config, dict):
+            raise bad_request("error decoding YAML: the configuration is no object")
+        _check_kind(resource, config)
+        given = object_at(config, "metadata")
+        if given.get("managedFields"):
+            raise bad_request("metadata.managedFields must be nil")
+        if not request.query.get("fieldManager"):
+            cause = Cause("fieldManager", "Required value: is required for apply patch")
+            raise invalid("meta.k8s.io", "PatchOptions", "", [cause])
+        if given.get("name", request.name) != request.name:
+            raise bad_request(
+                f"the name of the object ({given.get('name')}) does not match the name on the URL ({request.name})"
+            )
+        old = self._store.find(resource, request.namespace, request.name)
+        if old is None and request.subresource:
+            raise not_found(resource.group, resource.plural, request.name)
+        metadata = {**given, "name": request.name}
+        if resource.namespaced:
+            metadata["namespace"] = request.namespace
+        config = {**config, "apiVersion": resource.stored_api_version, "metadata": metadata}
+        config = _applied_part(resource, request, config)
+        writer = self._writer(request, resource)
+        new = applied(old, config, writer, resource.shape, force=request.flag("force"))
+        if old is None:
+            if given.get("resourceVersion") or given.get("uid"):
+                raise not_found(resource.group, resource.plural, request.name)
+            owners = new["metadata"].get("managedFields")
+            new = self._checked(request, resource, self._new(request, resource, new), None)
+            return self._created(request, resource, _with_owners_of(new, owners))
+        _check_versions(resource, old, given)
+        owners = new["metadata"].get("managedFields")
+        new = _with_servers_metadata(old, new)
+        if {**new, "metadata": {**new["metadata"], "managedFields": owners}} != old:
+            new = _with_owners_of(self._checked(request, resource, new, old), owners)
+        else:
+            new = old
+        return self._store.api.replace(new, kind=resource.stored_as, dry_run=request.is_dry_run)
+
+    def _checked(self, request: Request, resource: Resource, new: Object, old: Object | None) -> Object:
+        """An object with defaults, as schema, rules and webhooks leave it."""
+        metadata_rules.check(resource, new, old)
+        is_whole = not request.subresource
+        if not resource.is_custom and is_whole:
+            new = with_built_in_defaults(resource, new, old, self._store)
+        schema = self._store.schema(resource)
+        if schema is not None:
+            new = schema.stored(new, old)
+        if self._store.webhooks is not None and (is_whole or resource.group == _KUEUE_GROUP):
+            new = self._store.webhooks(new, old=old, around=self._store.around(new)).object
+        if not resource.is_custom and is_whole:
+            if old is None:
+                check_built_in(resource, new)
+            else:
+                check_built_in_change(resource, new, old)
+        if resource.group == CRD_GROUP:
+            return _with_names(new, self._store.time)
+        return new
+
+    def _writer(self, request: Request, resource: Resource) -> Writer:
+        return Writer(request.field_manager, resource.api_version, request.subresource, self._store.time)
+
+
+def _check_kind(resource: Resource, body: Mapping[str, object]) -> None:
+    """A body says what it is, and it is what the path says."""
+    kind, api_version = text_at(dict(body), "kind"), text_at(dict(body), "apiVersion")  # type: ignore[arg-type]
+    if not kind:
+        raise bad_request("Object 'Kind' is missing in the body of the request")
+    if kind != resource.kind or (resource.is_custom and not api_version):
+        raise bad_request(
+            f'{kind} in version "{api_version}" cannot be handled as a {resource.kind}: no kind "{kind}" is registered '
+            f'for version "{api_version}" at this path'
+        )
+    if api_version != resource.api_version:
+        raise bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API version "
+            f"({resource.api_version})"
+        )
+
+
+def _check_versions(resource: Resource, old: Object, given: Mapping[str, object]) -> None:
+    """A write may name the object and the version that it was made from."""
+    uid, version = old["metadata"]["uid"], old["metadata"]["resourceVersion"]
+    name = old["metadata"]["name"]
+    if given.get("uid") not in (None, "", uid):
+        why = f"Precondition failed: UID in precondition: {given['uid']}, UID in object meta: {uid}"
+        raise conflict(resource.group, resource.plural, name, why)
+    if given.get("resourceVersion") not in (None, "", version):
+        raise conflict(resource.group, resource.plural, name, _MODIFIED)
+
+
+def _with_servers_metadata(old: Object, new: Object) -> Object:
+    """What the server alone writes stays as it is."""
+    kept = {
+        name: old["metadata"][name]
+        for name in (*_OF_THE_SERVER, "name", "namespace", "resourceVersion")
+        if name in old["metadata"]
+    }
+    given = object_at(new, "metadata")
+    if isinstance(given.get("managedFields"), list) and not list_at(given, "managedFields"):
+        del kept["managedFields"]
+    free = {name: it for name, it in given.items() if name not in (*_OF_THE_SERVER, "resourceVersion")}
+    managed = {"managedFields": given["managedFields"]} if kept.get("managedFields") and _forgets(given) else {}
+    return {
+        **new,
+        "apiVersion": old["apiVersion"],
+        "kind": old["kind"],
+        "metadata": {**free, **kept, **managed},
+    }
+
+
+def _forgets(given: Mapping[str, object]) -> bool:
+    return given.get("managedFields") == [{}]
+
+
+def _only_its_part(resource: Resource, request: Request, old: Object, body: Object) -> Object:
+    """What a request may change: the status alone through its subresource, and all else without it."""
+    if request.subresource == "status":
+        # Built-in kinds let a write of the status change labels and the like, custom ones do not.
+        metadata = old["metadata"] if resource.is_custom else body["metadata"]
+        rest = {name: it for name, it in old.items() if name not in ("status", "metadata")}
+        status = {"status": body["status"]} if body.get("status") is not None else {}
+        return {**rest, "metadata": metadata, **status}
+    if not resource.has_status:
+        return body
+    rest = {name: it for name, it in body.items() if name != "status"}
+    return {**rest, "status": old["status"]} if "status" in old else rest
+
+
+def _applied_part(resource: Resource, request: Request, config: Object) -> Object:
+    """What of a configuration a request may apply."""
+    names = ("apiVersion", "kind", "metadata")
+    if request.subresource == "status":
+        metadata = {name: config["metadata"][name] for name in ("name", "namespace") if name in config["metadata"]}
+        part = {name: it for name, it in config.items() if name in ("apiVersion", "kind", "status")}
+        return {**part, "metadata": metadata if resource.is_custom else config["metadata"]}
+    if request.subresource:
+        raise no_such_resource()
+    if not resource.has_status:
+        return config
+    return {name: it for name, it in config.items() if name in names or name != "status"}
+
+
+def _with_owners_of(new: Object, owners: object) -> Object:
+    metadata = {name: it for name, it in new["metadata"].items() if name != "managedFields"}
+    return {**new, "metadata": {**metadata, "managedFields": owners} if owners else metadata}
+
+
+def _with_names(crd: Object, time: str) -> Object:
+    """A CustomResourceDefinition whose names are accepted, as it is a moment after its creation."""
+    if object_at(crd, "status").get("acceptedNames"):
+        return crd
+    accepted = (("NamesAccepted", "NoConflicts", "no conflicts found"),
+                ("Established", "InitialNamesAccepted", "the initial names have been accepted"))  # fmt: skip
+    conditions = [
+        {"type": type_, "status": "True", "lastTransitionTime": time, "reason": reason, "message": message}
+        for type_, reason, message in accepted
+    ]
+    stored = [text_at(it, "name") for it in map(object_at, list_at(crd, "spec", "versions")) if it.get("storage")]
+    names = object_at(crd, "spec", "names")
+    singular = text_at(names, "singular") or text_at(names, "kind").lower()
+    list_kind = text_at(names, "listKind") or f"{text_at(names, 'kind')}List"
+    named = {**names, "singular": singular, "listKind": list_kind}
+    return {
+        **crd,
+        "spec": {**crd["spec"], "names": named, "conversion": crd["spec"].get("conversion", {"strategy": "None"})},
+        "status": {"conditions": conditions, "acceptedNames": named, "storedVersions": stored},
+    }
