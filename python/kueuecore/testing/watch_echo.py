@@ -10,7 +10,7 @@ from kueuecore.errors import ManifestError
 from kueuecore.objects import from_manifest
 from kueuecore.states import WorkloadState
 from kueuecore.testing.engine_view import EngineView
-from kueuecore.testing.history import History, key_of, without_min_counts
+from kueuecore.testing.history import History, MoveKind, key_of, without_min_counts
 from kueuecore.testing.move_result import MoveResult
 
 __all__ = ["Echo"]
@@ -39,6 +39,9 @@ class Echo:
         given = told.move.object
         if given is not None and given.get("kind") == "Workload" and not told.refused:
             self._objects[key_of(given)] = given
+        if told.move.kind is MoveKind.DELETE and told.move.object_kind == "Workload":
+            # One that comes again under the name is another.
+            self._generations.pop(told.move.key, None)
         if told.decision is None:
             return False
         names = [it.key for it in (*told.decision.admissions, *told.decision.preemptions, *told.decision.pending)]
