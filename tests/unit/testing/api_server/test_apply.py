@@ -142,7 +142,7 @@ def test_an_item_goes_with_what_only_its_owner_has_in_it() -> None:
         client.apply(f"{path}/t/status", status("c"), "two")
         both = client.apply(f"{path}/t/status", status("b"), "one").body
         main = client.apply(f"{path}/t", {**status("z"), "spec": {"x": 1}}, "one").body
-        none = client.apply(f"{path}/none/status", status("c"), "two").code
+        none = client.apply(f"{path}/none/status", {**status("c"), "metadata": {}}, "two").code
     assert [it["name"] for it in both["status"]["checks"]] == ["b", "c"]
     assert owners(both)["two", "Apply", "status"] == {
         "f:status": {"f:checks": {'k:{"name":"c"}': {".": {}, "f:name": {}, "f:state": {}}}}
@@ -187,7 +187,7 @@ def test_an_empty_list_forgets_all_owners() -> None:
 
 
 def test_sets_of_fields() -> None:
-    one = {"f:a": {}, "f:b": {".": {}, "f:c": {}}}
+    one: Object = {"f:a": {}, "f:b": {".": {}, "f:c": {}}}
     assert union(one, {"f:a": {"f:d": {}}}) == {"f:a": {".": {}, "f:d": {}}, "f:b": {".": {}, "f:c": {}}}
     assert intersection(one, {"f:b": {"f:c": {}}, "f:z": {}}) == {"f:b": {"f:c": {}}}
     assert difference(one, {"f:b": {}}) == {"f:a": {}, "f:b": {"f:c": {}}}

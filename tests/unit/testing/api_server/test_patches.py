@@ -44,7 +44,8 @@ def test_a_json_patch_is_carried_out_in_order_or_not_at_all() -> None:
         new = client.patch(f"{MAPS}/cm", good, JSON_PATCH).body
         failed = client.patch(f"{MAPS}/cm", [{"op": "test", "path": "/data/a", "value": "1"}], JSON_PATCH)
         missing = client.patch(f"{MAPS}/cm", [{"op": "remove", "path": "/data/none"}], JSON_PATCH)
-        nonsense = [client.patch(f"{MAPS}/cm", it, JSON_PATCH).code for it in ({}, [{"op": "x", "path": "/a"}])]
+        wrong: list[Any] = [{}, [{"op": "x", "path": "/a"}]]
+        nonsense = [client.patch(f"{MAPS}/cm", it, JSON_PATCH).code for it in wrong]
     assert (new["data"], new["metadata"]["labels"]) == ({"a": "2", "c": "2"}, {})
     assert (failed.code, missing.code, nonsense) == (422, 422, [400, 400])
     assert failed.message == "the server rejected our request due to an error in our request"

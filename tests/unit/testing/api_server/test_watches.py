@@ -84,10 +84,10 @@ def test_an_object_comes_into_a_selection_and_leaves_it() -> None:
 
 
 def test_a_watch_ends_in_time_with_a_bookmark() -> None:
-    with cluster() as client:
-        with client.watch(MAPS, "allowWatchBookmarks=true&resourceVersion=1&timeoutSeconds=1") as watch:
-            client.post("/api/v1/namespaces", namespace("other"))
-            seen = watch.rest()
+    query = "allowWatchBookmarks=true&resourceVersion=1&timeoutSeconds=1"
+    with cluster() as client, client.watch(MAPS, query) as watch:
+        client.post("/api/v1/namespaces", namespace("other"))
+        seen = watch.rest()
     assert [it["type"] for it in seen] == ["BOOKMARK"]
     assert seen[0]["object"]["metadata"]["resourceVersion"] == "2"
     assert not watch.is_broken

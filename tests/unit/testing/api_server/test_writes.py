@@ -70,7 +70,7 @@ def test_a_name_is_taken_once() -> None:
         (MAPS, config_map(ownerReferences=[{"kind": "Job"}]), 422, "metadata.ownerReferences[0].uid: Required value"),
         (MAPS, {**config_map(), "kind": "Secret"}, 400, 'Secret in version "v1" cannot be handled as a ConfigMap'),
         (MAPS, {**config_map(), "apiVersion": "v2"}, 400, "the API version in the data (v2) does not match"),
-        (MAPS, {"metadata": {}}, 400, "Object 'Kind' is missing"),
+        (MAPS, {"metadata": {}}, 422, "metadata.name: Required value"),
         (MAPS, [], 400, "the body of the request must be an object"),
         (MAPS, "{", 400, "error decoding the body of the request"),
         (MAPS.replace("lab", "gone"), config_map(), 404, 'namespaces "gone" not found'),
