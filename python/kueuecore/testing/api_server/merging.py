@@ -35,18 +35,16 @@ def merged(live: _Json, config: _Json, shape: Shape) -> _Json:
 
 
 def _in_order(there: dict[str, _Json], items: dict[str, _Json]) -> dict[str, _Json]:
-    """The items of a list: applied ones in their order, and each other one after the one that it followed."""
+    """The items of a list: applied ones in their order, and the others before the next one that both have."""
     result: dict[str, _Json] = {}
-    waiting = [step for step in there if step not in items]
-    order = list(there)
+    live = iter(there)
+    waiting = next(live, None)
     for step, it in items.items():
-        if step in there:
-            before = [other for other in waiting if order.index(other) < order.index(step)]
-            for other in before:
-                result[other] = there[other]
-                waiting.remove(other)
+        while waiting is not None and (waiting not in items or waiting in result):
+            result.setdefault(waiting, there[waiting])
+            waiting = next(live, None)
         result[step] = it
-    return result | {step: there[step] for step in waiting}
+    return result | {step: it for step, it in there.items() if step not in items}
 
 
 def removed(value: _Json, fields: FieldSet, shape: Shape) -> _Json:

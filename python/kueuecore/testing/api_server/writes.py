@@ -167,7 +167,7 @@ class Writes:
     def _applied(self, request: Request, resource: Resource, config: Any) -> Object:
         if not isinstance(config, dict):
             raise bad_request("error decoding YAML: the configuration is no object")
-        _check_kind(resource, config)
+        _check_kind(resource, config, says_all=True)
         given = object_at(config, "metadata")
         if given.get("managedFields"):
             raise bad_request("metadata.managedFields must be nil")
@@ -227,17 +227,18 @@ class Writes:
         return Writer(request.field_manager, resource.api_version, request.subresource, self._store.time)
 
 
-def _check_kind(resource: Resource, body: Mapping[str, object]) -> None:
-    """A body says what it is, and it is what the path says."""
-    kind, api_version = text_at(dict(body), "kind"), text_at(dict(body), "apiVersion")  # type: ignore[arg-type]
-    if not kind:
+def _check_kind(resource: Resource, body: Object, *, says_all: bool = False) -> None:
+    """A body is of the kind of its path; of built-in kinds it need not say so, unless it is applied."""
+    kind, api_version = text_at(body, "kind"), text_at(body, "apiVersion")
+    needs_all = resource.is_custom or says_all
+    if needs_all and not kind:
         raise bad_request("Object 'Kind' is missing in the body of the request")
-    if kind != resource.kind or (resource.is_custom and not api_version):
+    if kind not in (resource.kind, "") or (needs_all and not api_version):
         raise bad_request(
             f'{kind} in version "{api_version}" cannot be handled as a {resource.kind}: no kind "{kind}" is registered '
             f'for version "{api_version}" at this path'
         )
-    if api_version != resource.api_version:
+    if api_version not in (resource.api_version, ""):
         raise bad_request(
             f"the API version in the data ({api_version}) does not match the expected API version "
             f"({resource.api_version})"
