@@ -3,7 +3,17 @@ from typing import Any, TypeAlias, final
 
 from kueuecore.errors import Problem
 
-__all__ = ["Configuration", "Decision", "Engine", "Record", "Simulation", "admit", "gates"]
+__all__ = [
+    "Configuration",
+    "Decision",
+    "Engine",
+    "Record",
+    "Simulation",
+    "admit",
+    "gates",
+    "metadata_problems",
+    "open_api",
+]
 
 _Key: TypeAlias = tuple[str, str]
 _Preemption: TypeAlias = tuple[_Key, str, _Key, str, str]
@@ -14,6 +24,8 @@ _WhatIf: TypeAlias = tuple[
 ]
 
 def gates() -> list[tuple[str, bool, str, str]]: ...
+def metadata_problems(is_namespaced: bool, metadata: bytes) -> list[tuple[str, Problem]]: ...
+def open_api(api_version: str, kind: str) -> dict[str, Any] | None: ...
 def admit(
     api_version: str, kind: str, new: bytes, old: tuple[str, bytes] | None, configuration: Configuration
 ) -> tuple[dict[str, Any] | None, bool, list[tuple[str, Problem]], list[tuple[str, str]]] | None: ...

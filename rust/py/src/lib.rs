@@ -10,6 +10,7 @@ mod errors;
 mod journal;
 mod record;
 mod run;
+mod schemas;
 mod simulation;
 mod tables;
 mod webhooks;
@@ -33,6 +34,10 @@ mod _core {
     use super::gates;
     #[pymodule_export]
     use super::record::Record;
+    #[pymodule_export]
+    use super::schemas::metadata_problems;
+    #[pymodule_export]
+    use super::schemas::open_api;
     #[pymodule_export]
     use super::simulation::Simulation;
     #[pymodule_export]

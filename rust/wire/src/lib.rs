@@ -20,7 +20,7 @@ pub mod names;
 mod read;
 pub mod report;
 pub mod scenario;
-mod schema;
+pub mod schema;
 mod shaped;
 mod suggest;
 pub mod time;

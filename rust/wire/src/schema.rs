@@ -6,6 +6,7 @@
 mod check;
 mod container;
 mod devices;
+mod export;
 mod kubernetes;
 mod kueue;
 mod patterns;
@@ -21,12 +22,14 @@ mod workload;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde_json::{Number, Value};
+use serde_json::{Number, Value, json};
 
 pub(crate) use check::blocks_rules;
+pub use export::open_api;
 pub(crate) use patterns::Pattern;
 use rule::{Outcome, Rule};
 
+use crate::field_error::FieldError;
 use crate::kinds::Kind;
 
 /// The shape of a value, and what must hold for it.
@@ -72,6 +75,8 @@ enum Shape {
     Time,
     /// Not looked into.
     Any,
+    /// Not looked into here; a CustomResourceDefinition does not know the field.
+    Unknown,
 }
 
 /// What tells the entries of a list apart (`x-kubernetes-list-type`).
@@ -94,13 +99,21 @@ pub(crate) fn of(kind: Kind, old: bool) -> &'static Schema {
     &SCHEMAS[&(kind, old && kind.is_kueue())]
 }
 
+/// What is wrong with the shapes of `metadata` of an object.
+pub(crate) fn metadata_errors(metadata: &Value) -> Vec<FieldError> {
+    static SCHEMA: LazyLock<Schema> = LazyLock::new(|| object([field("metadata", kubernetes::metadata())]));
+    let mut object = json!({"metadata": metadata});
+    SCHEMA.prepare(&mut object);
+    SCHEMA.check(&object)
+}
+
 fn make(kind: Kind, old: bool) -> Schema {
     match kind {
         Kind::ClusterQueue => kueue::cluster_queue(old),
-        Kind::Cohort => kueue::cohort(),
+        Kind::Cohort => kueue::cohort(old),
         Kind::LocalQueue => kueue::local_queue(old),
         Kind::ResourceFlavor => kueue::resource_flavor(),
-        Kind::Topology => kueue::topology(),
+        Kind::Topology => kueue::topology(old),
         Kind::AdmissionCheck => kueue::admission_check(old),
         Kind::WorkloadPriorityClass => kueue::workload_priority_class(old),
         Kind::MultiKueueConfig => kueue::multikueue_config(old),
@@ -118,27 +131,36 @@ fn make(kind: Kind, old: bool) -> Schema {
     }
 }
 
-/// Has the CustomResourceDefinition of a kind rules over several fields, those for updates included?
-pub(crate) fn has_rules(kind: Kind, old: bool) -> bool {
-    match kind {
-        Kind::WorkloadPriorityClass | Kind::ProvisioningRequestConfig => false,
-        Kind::MultiKueueConfig | Kind::MultiKueueCluster => !old,
-        _ => kind.is_kueue(),
-    }
-}
-
 impl Schema {
+    /// Are there rules over several fields, those for updates included?
+    pub(crate) fn has_rules(&self) -> bool {
+        let of_parts = || match &self.shape {
+            Shape::Object(fields) => fields.iter().any(|field| field.schema.has_rules()),
+            Shape::Map { value, .. } => value.has_rules(),
+            Shape::List { item, .. } => item.has_rules(),
+            _ => false,
+        };
+        !self.rules.is_empty() || of_parts()
+    }
+
     fn new(shape: Shape) -> Self {
         Self { shape, default: None, rules: Vec::new() }
     }
 
-    /// Adds a rule with its message.
+    /// Adds a rule with its message, in CEL and as it is checked here.
     fn rule<O: Into<Outcome>>(
         mut self,
         message: &'static str,
+        expression: &'static str,
         rule: impl Fn(&Value) -> O + Send + Sync + 'static,
     ) -> Self {
-        self.rules.push(Rule::new(message, rule));
+        self.rules.push(Rule::new(message, expression, rule));
+        self
+    }
+
+    /// Adds a rule for updates, in CEL: `validate::update` checks it on objects.
+    fn on_update(mut self, message: &'static str, expression: &'static str) -> Self {
+        self.rules.push(Rule::on_update(message, expression));
         self
     }
 
@@ -260,7 +282,11 @@ fn int32_from(min: i64) -> Schema {
 }
 
 fn int64() -> Schema {
-    Schema::new(Shape::Integer { bits: 64, min: i64::MIN })
+    int64_from(i64::MIN)
+}
+
+fn int64_from(min: i64) -> Schema {
+    Schema::new(Shape::Integer { bits: 64, min })
 }
 
 fn boolean() -> Schema {
@@ -285,6 +311,10 @@ fn time() -> Schema {
 
 fn any() -> Schema {
     Schema::new(Shape::Any)
+}
+
+fn unknown() -> Schema {
+    Schema::new(Shape::Unknown)
 }
 
 /// The fields of every object, then those of the kind.

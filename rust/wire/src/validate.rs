@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::field_error::{FieldError, WHOLE};
 use crate::kinds::Kind;
+use crate::names::dns1123_subdomain_errors;
 use crate::schema;
 
 pub use update::update;
@@ -28,7 +29,8 @@ pub(crate) fn manifest(kind: Kind, old: bool, object: &Value) -> Vec<FieldError>
     let schema = schema::of(kind, old);
     let mut errors = metadata::errors(kind, object.get("metadata").unwrap_or(&Value::Null));
     errors.extend(schema.check(object));
-    if !schema::has_rules(kind, old) {
+    // Most objects have nothing wrong with them: then the note that is left out here would not come.
+    if !errors.is_empty() && !schema.has_rules() {
         return errors;
     }
     if schema::blocks_rules(&errors) {
@@ -47,6 +49,13 @@ pub(crate) fn manifest(kind: Kind, old: bool, object: &Value) -> Vec<FieldError>
         error
     }));
     errors
+}
+
+/// What an API server says against `metadata` of an object of any kind that is named as Kueue's are.
+#[must_use]
+pub fn metadata(is_namespaced: bool, metadata: &Value) -> Vec<FieldError> {
+    let shapes = schema::metadata_errors(metadata);
+    if shapes.is_empty() { metadata::errors_of(dns1123_subdomain_errors, is_namespaced, metadata) } else { shapes }
 }
 
 /// What Kueue's webhooks say against a new object; empty when they accept it.

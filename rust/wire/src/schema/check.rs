@@ -43,7 +43,7 @@ impl Schema {
 
     fn check_at(&self, value: &Value, place: &Place<'_>, errors: &mut Vec<FieldError>) {
         match (&self.shape, value) {
-            (Shape::Any, _) | (Shape::Boolean, Value::Bool(_)) => {}
+            (Shape::Any | Shape::Unknown, _) | (Shape::Boolean, Value::Bool(_)) => {}
             (Shape::Object(fields), Value::Object(values)) => {
                 for field in fields {
                     let place = place.field(field.name);

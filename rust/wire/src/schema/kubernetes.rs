@@ -3,7 +3,7 @@
 use super::kueue::EFFECTS;
 use super::{
     Field, Schema, any, boolean, field, fields, int32, int64, kind, list, map, object, one_of, quantity, text, texts,
-    time,
+    time, unknown,
 };
 
 /// `metadata` of any object.
@@ -41,7 +41,7 @@ pub(super) fn template_metadata() -> Schema {
         field("name", text()),
         field("namespace", text()),
         // Generated manifests carry it, always null.
-        field("creationTimestamp", any()),
+        field("creationTimestamp", unknown()),
     ])
 }
 

@@ -6,12 +6,27 @@ use super::kubernetes::{label_selector, toleration};
 use super::queue_statuses;
 use super::rule::{self, Outcome};
 use super::{
-    Field, Pattern, Schema, field, has, int32, int64, items, kind, list, map, object, one_of, quantity, reference,
-    text, text_of, time,
+    Field, Pattern, Schema, field, fields, has, int32, int64, items, kind, list, map, object, one_of, quantity,
+    reference, text, text_of, time,
 };
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
+const IMMUTABLE: &str = "field is immutable";
+/// In CEL: it is what it was.
+const SAME: &str = "oldSelf == self";
 pub(super) const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+/// A field with this name is there, or no resource has a limit of what it borrows.
+macro_rules! borrows_with {
+    ($cohort:literal) => {
+        concat!(
+            "has(self.",
+            $cohort,
+            ") || !has(self.resourceGroups) || !self.resourceGroups.exists(group, group.flavors.exists(flavor, \
+             flavor.resources.exists(resource, has(resource.borrowingLimit))))"
+        )
+    };
+}
 
 /// A kind with a spec and a status.
 fn with(spec: Schema, status: Schema) -> Schema {
@@ -34,14 +49,18 @@ pub(super) fn cluster_queue(old: bool) -> Schema {
         fields.push(field("cohort", reference()));
         fields.push(field("admissionChecks", list(text().at_most(316))));
         return with(
-            object(fields).rule(BORROWING_WITHOUT_COHORT, |spec| has(spec, "cohort") || !has_borrowing_limit(spec)),
+            object(fields).rule(BORROWING_WITHOUT_COHORT, borrows_with!("cohort"), |spec| {
+                has(spec, "cohort") || !has_borrowing_limit(spec)
+            }),
             queue_statuses::cluster_queue(old),
         );
     }
     fields.push(field("cohortName", reference()));
     fields.push(field("concurrentAdmissionPolicy", concurrent_admission()));
     with(
-        object(fields).rule(BORROWING_WITHOUT_COHORT, |spec| has(spec, "cohortName") || !has_borrowing_limit(spec)),
+        object(fields).rule(BORROWING_WITHOUT_COHORT, borrows_with!("cohortName"), |spec| {
+            has(spec, "cohortName") || !has_borrowing_limit(spec)
+        }),
         queue_statuses::cluster_queue(old),
     )
 }
@@ -68,10 +87,14 @@ fn resource_groups() -> Schema {
         field("coveredResources", list(text()).at_least(1).at_most(64)).required(),
         field("flavors", list(flavor).at_least(1).at_most(64).unique_by(&["name"])).required(),
     ])
-    .rule("flavors must have the same number of resources as the coveredResources", |group| {
-        let n_covered = items(group, "coveredResources").len();
-        items(group, "flavors").iter().all(|flavor| items(flavor, "resources").len() == n_covered)
-    });
+    .rule(
+        "flavors must have the same number of resources as the coveredResources",
+        "!self.flavors.exists(flavor, size(flavor.resources) != size(self.coveredResources))",
+        |group| {
+            let n_covered = items(group, "coveredResources").len();
+            items(group, "flavors").iter().all(|flavor| items(flavor, "resources").len() == n_covered)
+        },
+    );
     list(group).at_most(16)
 }
 
@@ -88,6 +111,7 @@ fn flavor_fungibility(old: bool) -> Schema {
     ])
     .rule(
         "preference can only be set when both whenCanBorrow and whenCanPreempt are TryNextFlavor",
+        "has(self.preference) ? [self.whenCanBorrow, self.whenCanPreempt].all(when, when == 'TryNextFlavor') : true",
         |fungibility| {
             let next = |name| text_of(fungibility, name) == "TryNextFlavor";
             !has(fungibility, "preference") || (next("whenCanBorrow") && next("whenCanPreempt"))
@@ -105,10 +129,15 @@ fn preemption() -> Schema {
         field("withinClusterQueue", one_of(&["Never", "LowerPriority", "LowerOrNewerEqualPriority"])).default("Never"),
         field("borrowWithinCohort", borrow).default(json!({})),
     ])
-    .rule("reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never", |preemption| {
-        let borrows = preemption.get("borrowWithinCohort").is_some_and(|borrow| text_of(borrow, "policy") != "Never");
-        text_of(preemption, "reclaimWithinCohort") != "Never" || !borrows
-    })
+    .rule(
+        "reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never",
+        "self.reclaimWithinCohort != 'Never' || !has(self.borrowWithinCohort) || self.borrowWithinCohort.policy == 'Never'",
+        |preemption| {
+            let borrows =
+                preemption.get("borrowWithinCohort").is_some_and(|borrow| text_of(borrow, "policy") != "Never");
+            text_of(preemption, "reclaimWithinCohort") != "Never" || !borrows
+        },
+    )
 }
 
 fn admission_checks_strategy(old: bool) -> Schema {
@@ -144,68 +173,98 @@ fn fair_sharing() -> Field {
     field("fairSharing", object([field("weight", quantity()).default(1)]))
 }
 
-pub(super) fn cohort() -> Schema {
+pub(super) fn cohort(old: bool) -> Schema {
     with(
         object([field("parentName", reference()), field("resourceGroups", resource_groups()), fair_sharing()]),
-        queue_statuses::cohort(),
+        queue_statuses::cohort(old),
     )
 }
 
 pub(super) fn local_queue(old: bool) -> Schema {
-    with(object([field("clusterQueue", reference()), stop_policy(), fair_sharing()]), queue_statuses::local_queue(old))
+    let cluster_queue = reference().on_update(IMMUTABLE, SAME);
+    with(
+        object([field("clusterQueue", cluster_queue), stop_policy(), fair_sharing()]),
+        queue_statuses::local_queue(old),
+    )
 }
 
 pub(super) fn resource_flavor() -> Schema {
-    let taint = object([
-        field("key", text()).required(),
-        field("value", text()),
-        field("effect", text()).required(),
-        field("timeAdded", time()),
-    ]);
+    let taints = node_taints().rule(
+        "supported taint effect values: 'NoSchedule', 'PreferNoSchedule', 'NoExecute'",
+        "!self.exists(taint, !(taint.effect in ['NoExecute', 'NoSchedule', 'PreferNoSchedule']))",
+        |taints| entries(taints).all(|taint| EFFECTS.contains(&text_of(taint, "effect"))),
+    );
     let spec = object([
-        field("nodeLabels", map(text()).at_most(8)),
-        field(
-            "nodeTaints",
-            list(taint)
-                .at_most(8)
-                .rule("supported taint effect values: 'NoSchedule', 'PreferNoSchedule', 'NoExecute'", |taints| {
-                    entries(taints).all(|taint| EFFECTS.contains(&text_of(taint, "effect")))
-                }),
-        ),
+        field("nodeLabels", node_labels()),
+        field("nodeTaints", taints),
         field("tolerations", tolerations()),
         field("topologyName", reference()),
     ])
-    .rule("at least one nodeLabel is required when topology is set", |spec| match spec.get("nodeLabels") {
-        _ if !has(spec, "topologyName") => Outcome::Holds,
-        None => Outcome::NoSuchKey("nodeLabels"),
-        Some(labels) => labels.as_object().is_some_and(|labels| !labels.is_empty()).into(),
-    });
+    .rule(
+        "at least one nodeLabel is required when topology is set",
+        "has(self.topologyName) ? size(self.nodeLabels) > 0 : true",
+        |spec| match spec.get("nodeLabels") {
+            _ if !has(spec, "topologyName") => Outcome::Holds,
+            None => Outcome::NoSuchKey("nodeLabels"),
+            Some(labels) => labels.as_object().is_some_and(|labels| !labels.is_empty()).into(),
+        },
+    )
+    .on_update(
+        "topologyName is immutable when topologyName is set",
+        "has(oldSelf.topologyName) ? has(self.topologyName) && oldSelf.topologyName == self.topologyName : true",
+    );
     kind([field("spec", spec)])
+}
+
+pub(super) fn node_labels() -> Schema {
+    map(text()).at_most(8)
+}
+
+pub(super) fn node_taints() -> Schema {
+    let taint = object(fields(&["key", "value", "effect"], text)).needs(&["key", "effect"]);
+    list(taint.with([field("timeAdded", time())])).at_most(8)
 }
 
 /// At most eight tolerations and their rules, of a flavor or of an admission check's update.
 pub(super) fn tolerations() -> Schema {
     list(toleration())
         .at_most(8)
-        .rule("operator must be Exists when 'key' is empty, which means 'match all values and all keys'", |list| {
-            rule::all(entries(list), |t| if has(t, "key") { Outcome::Holds } else { is(t, "operator", "Exists") })
-        })
-        .rule("effect must be 'NoExecute' when 'tolerationSeconds' is set", |list| {
-            rule::all(entries(list), |t| match rule::has_integer(t, "tolerationSeconds") {
-                Ok(true) => is(t, "effect", "NoExecute"),
-                Ok(false) => Outcome::Holds,
-                Err(error) => error,
-            })
-        })
-        .rule("supported toleration values: 'Equal'(default), 'Exists'", |list| {
-            entries(list).all(|t| !has(t, "operator") || ["Equal", "Exists"].contains(&text_of(t, "operator")))
-        })
-        .rule("a value must be empty when 'operator' is 'Exists'", |list| {
-            entries(list).all(|t| text_of(t, "operator") != "Exists" || !has(t, "value"))
-        })
-        .rule("supported taint effect values: 'NoSchedule', 'PreferNoSchedule', 'NoExecute'", |list| {
-            entries(list).all(|t| !has(t, "effect") || EFFECTS.contains(&text_of(t, "effect")))
-        })
+        .rule(
+            "operator must be Exists when 'key' is empty, which means 'match all values and all keys'",
+            // One with another operator decides; one without any is an error.
+            "!self.exists(t, !has(t.key) && has(t.operator) && t.operator != 'Exists') \
+             && self.all(t, has(t.key) || t.operator == 'Exists')",
+            |list| {
+                rule::all(entries(list), |t| if has(t, "key") { Outcome::Holds } else { is(t, "operator", "Exists") })
+            },
+        )
+        .rule(
+            "effect must be 'NoExecute' when 'tolerationSeconds' is set",
+            "!self.exists(t, has(t.tolerationSeconds) && has(t.effect) && t.effect != 'NoExecute') \
+             && self.all(t, has(t.tolerationSeconds) ? t.effect == 'NoExecute' : true)",
+            |list| {
+                rule::all(entries(list), |t| match rule::has_integer(t, "tolerationSeconds") {
+                    Ok(true) => is(t, "effect", "NoExecute"),
+                    Ok(false) => Outcome::Holds,
+                    Err(error) => error,
+                })
+            },
+        )
+        .rule(
+            "supported toleration values: 'Equal'(default), 'Exists'",
+            "!self.exists(t, has(t.operator) && t.operator != 'Equal' && t.operator != 'Exists')",
+            |list| entries(list).all(|t| !has(t, "operator") || ["Equal", "Exists"].contains(&text_of(t, "operator"))),
+        )
+        .rule(
+            "a value must be empty when 'operator' is 'Exists'",
+            "!self.exists(t, has(t.value) && has(t.operator) && t.operator == 'Exists')",
+            |list| entries(list).all(|t| text_of(t, "operator") != "Exists" || !has(t, "value")),
+        )
+        .rule(
+            "supported taint effect values: 'NoSchedule', 'PreferNoSchedule', 'NoExecute'",
+            "!self.exists(t, has(t.effect) && !(t.effect in ['NoExecute', 'NoSchedule', 'PreferNoSchedule']))",
+            |list| entries(list).all(|t| !has(t, "effect") || EFFECTS.contains(&text_of(t, "effect"))),
+        )
 }
 
 /// Is a field this text? CEL has no answer for one that is not there.
@@ -217,10 +276,21 @@ fn entries(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
-pub(super) fn topology() -> Schema {
+pub(super) fn topology(old: bool) -> Schema {
     let level = object([field("nodeLabel", text().at_least(1).at_most(316).like(Pattern::LabelKey)).required()]);
-    let levels = list(level).at_least(1).at_most(16).rule("must be unique", all_differ).rule(
+    let levels = list(level).at_least(1).at_most(16);
+    let levels = if old {
+        levels.on_update(IMMUTABLE, SAME)
+    } else {
+        levels.on_update(
+            "levels are mutable only when kubernetes.io/hostname is the lowest level both before and after the change",
+            "oldSelf == self || [oldSelf, self].all(levels, levels[size(levels) - 1].nodeLabel == 'kubernetes.io/hostname')",
+        )
+    };
+    let levels = levels.rule("must be unique", ALL_DIFFER, all_differ).rule(
         "the kubernetes.io/hostname label can only be used at the lowest level of topology",
+        "self.exists(level, level.nodeLabel == 'kubernetes.io/hostname') \
+             ? self[size(self) - 1].nodeLabel == 'kubernetes.io/hostname' : true",
         |levels| {
             let is_hostname = |level: &Value| text_of(level, "nodeLabel") == HOSTNAME;
             !entries(levels).any(is_hostname) || entries(levels).last().is_some_and(is_hostname)
@@ -228,6 +298,8 @@ pub(super) fn topology() -> Schema {
     );
     kind([field("spec", object([field("levels", levels).required()]))])
 }
+
+const ALL_DIFFER: &str = "!self.exists(one, self.filter(other, other == one).size() > 1)";
 
 fn all_differ(list: &Value) -> bool {
     let entries: Vec<&Value> = entries(list).collect();
@@ -242,6 +314,7 @@ pub(super) fn admission_check(old: bool) -> Schema {
         field("name", text().at_least(least).at_most(63).like(Pattern::Label)).required(),
     ]);
     let controller = if old { text() } else { text().at_least(1).at_most(253) };
+    let controller = controller.on_update(IMMUTABLE, SAME);
     let mut fields = vec![field("controllerName", controller).required(), field("parameters", parameters)];
     if old {
         fields.push(field("retryDelayMinutes", int64()).default(15));
@@ -263,7 +336,7 @@ pub(super) fn multikueue_config(old: bool) -> Schema {
     kind([field(
         "spec",
         object([
-            field("clusters", clusters.rule("must be unique", all_differ)).required(),
+            field("clusters", clusters.rule("must be unique", ALL_DIFFER, all_differ)).required(),
             field("quotaManagement", one_of(&["Manual", "Automated"])),
         ]),
     )])
@@ -281,10 +354,11 @@ pub(super) fn multikueue_cluster(old: bool) -> Schema {
         let spec = object([field("kubeConfig", config).required(), field("clusterProfileRef", profile)]);
         return with(spec, queue_statuses::with_conditions(old));
     }
-    let source = object([field("kubeConfig", config), field("clusterProfileRef", profile)])
-        .rule("exactly one of the fields in [kubeConfig clusterProfileRef] must be set", |source| {
-            has(source, "kubeConfig") != has(source, "clusterProfileRef")
-        });
+    let source = object([field("kubeConfig", config), field("clusterProfileRef", profile)]).rule(
+        "exactly one of the fields in [kubeConfig clusterProfileRef] must be set",
+        "has(self.clusterProfileRef) ? !has(self.kubeConfig) : has(self.kubeConfig)",
+        |source| has(source, "kubeConfig") != has(source, "clusterProfileRef"),
+    );
     with(object([field("clusterSource", source).required()]), queue_statuses::with_conditions(old))
 }
 

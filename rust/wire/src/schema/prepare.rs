@@ -77,7 +77,7 @@ impl Schema {
                     item.prepare_at(entry, &place.index(i), unknown);
                 }
             }
-            (Shape::Any, _) => {}
+            (Shape::Any | Shape::Unknown, _) => {}
             (_, part) => empty(part),
         }
     }

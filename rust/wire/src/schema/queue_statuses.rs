@@ -1,62 +1,76 @@
-//! The statuses of Kueue's other kinds, as far as lists in them may be too long (rules/01 §1-3).
+//! The statuses of Kueue's other kinds (rules/01 §1-3).
 
-use super::{Field, Schema, any, field, list, object};
+use super::kueue::{node_labels, node_taints};
+use super::status;
+use super::{Field, Schema, field, fields, int32, int64, list, map, object, quantity, reference, text, texts, time};
 
 /// Counts, usages and shares of a ClusterQueue.
 pub(super) fn cluster_queue(old: bool) -> Schema {
-    let mut fields = counts(old);
-    fields.push(usages("flavorsUsage"));
-    if old {
-        fields.push(field("pendingWorkloadsStatus", any()));
+    let usages = || usages(&["total", "borrowed"]);
+    let queue =
+        object(counts(old)).with([field("flavorsReservation", usages()), field("flavorsUsage", usages()), share(old)]);
+    if !old {
+        return queue;
     }
-    object(fields)
+    let workload = object(fields(&["name", "namespace"], text)).needs(&["name", "namespace"]);
+    let pending =
+        object([field("clusterQueuePendingWorkload", list(workload)), field("lastChangeTime", time()).required()]);
+    queue.with([field("pendingWorkloadsStatus", pending)])
 }
 
 /// The same of a LocalQueue.
 pub(super) fn local_queue(old: bool) -> Schema {
-    let mut fields = counts(old);
-    if old {
-        let topology = object([field("name", any()), field("levels", list(any()).at_least(1).at_most(16))]);
-        let flavor = object([
-            field("name", any()),
-            field("resources", list(any()).at_most(64)),
-            field("nodeLabels", any()),
-            field("nodeTaints", list(any()).at_most(8)),
-            field("topology", topology),
-        ]);
-        fields.extend([usages("flavorUsage"), field("flavors", list(flavor).at_most(64))]);
-    } else {
-        fields.push(usages("flavorsUsage"));
+    let usages = || usages(&["total"]);
+    // What it has used counts in both versions.
+    let queue = object(counts(old)).with([field("flavorsReservation", usages()), share(true)]);
+    if !old {
+        return queue.with([field("flavorsUsage", usages())]);
     }
-    object(fields)
+    let topology = object([
+        field("name", reference()).required(),
+        field("levels", list(text()).at_least(1).at_most(16)).required(),
+    ]);
+    let flavor = object([
+        field("name", reference()).required(),
+        field("resources", texts().at_most(64).unique()),
+        field("nodeLabels", node_labels()),
+        field("nodeTaints", node_taints()),
+        field("topology", topology),
+    ]);
+    queue.with([field("flavorUsage", usages()), field("flavors", list(flavor).at_most(64).unique_by(&["name"]))])
 }
 
 /// The share of a Cohort.
-pub(super) fn cohort() -> Schema {
-    object([field("fairSharing", any())])
+pub(super) fn cohort(old: bool) -> Schema {
+    object([share(old)])
 }
 
 /// A status of conditions alone.
 pub(super) fn with_conditions(old: bool) -> Schema {
-    object([conditions(old)])
+    object([field("conditions", status::conditions(old))])
 }
 
-fn counts(old: bool) -> Vec<Field> {
-    vec![
-        conditions(old),
-        usages("flavorsReservation"),
-        field("pendingWorkloads", any()),
-        field("reservingWorkloads", any()),
-        field("admittedWorkloads", any()),
-        field("fairSharing", any()),
-    ]
+fn counts(old: bool) -> impl Iterator<Item = Field> {
+    let counts = fields(&["pendingWorkloads", "reservingWorkloads", "admittedWorkloads"], int32);
+    counts.chain([field("conditions", status::conditions(old))])
 }
 
-fn conditions(old: bool) -> Field {
-    field("conditions", if old { list(any()) } else { list(any()).at_most(16) })
+/// What is used of each flavor, as these amounts.
+fn usages(amounts: &[&'static str]) -> Schema {
+    let resource = object([field("name", text()).required()]).with(fields(amounts, quantity));
+    let usage = object([
+        field("name", reference()).required(),
+        field("resources", list(resource).at_most(64).unique_by(&["name"])).required(),
+    ]);
+    list(usage).at_most(64).unique_by(&["name"])
 }
 
-fn usages(name: &'static str) -> Field {
-    let usage = object([field("name", any()), field("resources", list(any()).at_most(64))]);
-    field(name, list(usage).at_most(64))
+/// The share that fair sharing goes by, and what has been used so far.
+fn share(with_history: bool) -> Field {
+    let share = object([field("weightedShare", int64()).required()]);
+    if !with_history {
+        return field("fairSharing", share);
+    }
+    let used = object([field("consumedResources", map(quantity())).required(), field("lastUpdate", time()).required()]);
+    field("fairSharing", share.with([field("admissionFairSharingStatus", used)]))
 }

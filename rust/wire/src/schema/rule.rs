@@ -2,11 +2,15 @@
 
 use serde_json::Value;
 
-/// A rule over a part, and its message.
+/// A rule over a part, its message, and how it reads in CEL: our own words for what Kueue's rule says.
 pub(crate) struct Rule {
     pub(super) message: &'static str,
-    check: Box<dyn Fn(&Value) -> Outcome + Send + Sync>,
+    pub(super) expression: &'static str,
+    /// `None` for a rule that compares with the part before an update (`oldSelf`): `validate::update` has it, on objects.
+    check: Option<Check>,
 }
+
+type Check = Box<dyn Fn(&Value) -> Outcome + Send + Sync>;
 
 /// What a rule says of a part.
 pub(crate) enum Outcome {
@@ -33,13 +37,18 @@ impl From<Result<bool, Outcome>> for Outcome {
 impl Rule {
     pub(super) fn new<O: Into<Outcome>>(
         message: &'static str,
+        expression: &'static str,
         rule: impl Fn(&Value) -> O + Send + Sync + 'static,
     ) -> Self {
-        Self { message, check: Box::new(move |value| rule(value).into()) }
+        Self { message, expression, check: Some(Box::new(move |value| rule(value).into())) }
+    }
+
+    pub(super) fn on_update(message: &'static str, expression: &'static str) -> Self {
+        Self { message, expression, check: None }
     }
 
     pub(super) fn check(&self, value: &Value) -> Outcome {
-        (self.check)(value)
+        self.check.as_ref().map_or(Outcome::Holds, |check| check(value))
     }
 }
 

@@ -3,33 +3,47 @@
 use serde_json::Value;
 
 use super::kueue::tolerations;
+use super::rule::{self, Outcome};
 use super::{
-    Field, Pattern, Schema, field, has, int32, int32_from, items, list, map, object, one_of, quantity, reference, text,
-    time,
+    Field, Pattern, Schema, field, has, int32, int32_from, int64_from, items, list, map, object, one_of, quantity,
+    reference, text, time,
 };
 
-pub(super) fn workload_status() -> Schema {
-    let named_node = object([field("name", text().at_most(63)).required()]);
-    object([
-        field("conditions", conditions()),
-        field("admission", admission()),
+pub(super) fn workload_status(old: bool) -> Schema {
+    // v1beta1 knows no bounds of these.
+    let limited = |max: usize| if old { text() } else { text().at_most(max) };
+    let node = object([field("name", limited(63)).required()]);
+    let mut fields = vec![
+        field("conditions", conditions(old)),
+        field("admission", admission(old)),
         field("requeueState", object([field("count", int32_from(0)), field("requeueAt", time())])),
         field("reclaimablePods", by_name(object([pod_set_name().required(), count().required()]), 18)),
-        field("admissionChecks", by_name(admission_check(), 8)),
+        field("admissionChecks", by_name(admission_check(old), 8)),
         field(
             "resourceRequests",
             by_name(object([pod_set_name().required(), field("resources", map(quantity()))]), 18),
         ),
-        field("accumulatedPastExecutionTimeSeconds", int32()),
-        field("schedulingStats", object([field("evictions", evictions())])),
-        field("nominatedClusterNames", list(text().at_most(256)).at_most(20)),
-        field("clusterName", text().at_most(256)),
-        field("unhealthyNodes", by_name(named_node, 8)),
-        field("preemptionGates", by_name(preemption_gate(), 8)),
-    ])
-    .rule("clusterName and nominatedClusterNames are mutually exclusive", |status| {
-        !has(status, "clusterName") || items(status, "nominatedClusterNames").is_empty()
-    })
+        field("schedulingStats", object([field("evictions", evictions(old))])),
+        field("nominatedClusterNames", list(limited(256)).at_most(20)),
+        field("clusterName", limited(256)),
+        field("unhealthyNodes", if old { list(node) } else { by_name(node, 8) }),
+    ];
+    if old {
+        fields.push(field("accumulatedPastExexcutionTimeSeconds", int32()));
+    } else {
+        fields.push(field("accumulatedPastExecutionTimeSeconds", int32()));
+        fields.push(field("preemptionGates", by_name(preemption_gate(), 8)));
+    }
+    object(fields)
+        .on_update(
+            "clusterName is immutable once set",
+            "has(self.clusterName) && has(oldSelf.clusterName) ? self.clusterName == oldSelf.clusterName : true",
+        )
+        .rule(
+            "clusterName and nominatedClusterNames are mutually exclusive",
+            "!(has(self.clusterName) && has(self.nominatedClusterNames)) || size(self.nominatedClusterNames) == 0",
+            |status| !has(status, "clusterName") || items(status, "nominatedClusterNames").is_empty(),
+        )
 }
 
 fn by_name(item: Schema, max: usize) -> Schema {
@@ -44,31 +58,51 @@ fn count() -> Field {
     field("count", int32_from(0))
 }
 
-fn conditions() -> Schema {
+/// The conditions of any of Kueue's kinds.
+pub(super) fn conditions(old: bool) -> Schema {
     let condition = object([
         field("type", text().at_most(316).like(Pattern::LabelKey)).required(),
         field("status", one_of(&["True", "False", "Unknown"])).required(),
         field("reason", text().at_least(1).at_most(1024).like(Pattern::Reason)).required(),
         field("message", text().at_most(32768)).required(),
         field("lastTransitionTime", time()).required(),
-        field("observedGeneration", super::Schema::new(super::Shape::Integer { bits: 64, min: 0 })),
+        field("observedGeneration", int64_from(0)),
     ]);
-    list(condition).at_most(16).unique_by(&["type"])
+    let conditions = list(condition).unique_by(&["type"]);
+    if old { conditions } else { conditions.at_most(16) }
 }
 
-fn admission() -> Schema {
+fn admission(old: bool) -> Schema {
+    let delayed = if old { text() } else { one_of(&["Pending", "Ready"]).at_most(7) };
     let assignment = object([
         pod_set_name().default("main"),
         field("flavors", map(reference())),
         field("resourceUsage", map(quantity())),
         count(),
-        field("topologyAssignment", topology_assignment()),
-        field("delayedTopologyRequest", one_of(&["Pending", "Ready"]).at_most(7)),
+        field("topologyAssignment", if old { domains() } else { topology_assignment() }),
+        field("delayedTopologyRequest", delayed),
     ]);
-    object([field("clusterQueue", reference()), field("podSetAssignments", by_name(assignment, 18))])
+    let needed: (&[&str], &[&str]) = if old { (&["name"], &["clusterQueue", "podSetAssignments"]) } else { (&[], &[]) };
+    let assignments = by_name(assignment.needs(needed.0), 18);
+    object([field("clusterQueue", reference()), field("podSetAssignments", assignments)]).needs(needed.1)
 }
 
-const ONE_OF_TWO: &str = "exactly one of the fields in [universal individual] must be set";
+/// A topology assignment of v1beta1.
+fn domains() -> Schema {
+    let domain = object([
+        field("count", int32_from(1)).required(),
+        field("values", list(text()).at_least(1).at_most(16)).required(),
+    ]);
+    object([
+        field("levels", list(text()).at_least(1).at_most(16)).required(),
+        field("domains", list(domain)).required(),
+    ])
+}
+
+const ONE_OF_TWO: (&str, &str) = (
+    "exactly one of the fields in [universal individual] must be set",
+    "has(self.individual) ? !has(self.universal) : has(self.universal)",
+);
 
 fn one_of_two(value: &Value) -> bool {
     has(value, "universal") != has(value, "individual")
@@ -81,28 +115,33 @@ fn topology_assignment() -> Schema {
         field("suffix", text().at_most(63)),
         field("roots", roots).required(),
     ]);
-    let values =
-        object([field("universal", text().at_most(63)), field("individual", individual)]).rule(ONE_OF_TWO, one_of_two);
+    let values = object([field("universal", text().at_most(63)), field("individual", individual)]);
+    let values = values.rule(ONE_OF_TWO.0, ONE_OF_TWO.1, one_of_two);
     let pod_counts = object([
         field("universal", int32_from(1)),
         field("individual", list(int32_from(1)).at_least(1).at_most(100_000)),
     ])
-    .rule(ONE_OF_TWO, one_of_two);
+    .rule(ONE_OF_TWO.0, ONE_OF_TWO.1, one_of_two);
     let slice = object([
         field("domainCount", int32_from(1)).required(),
         field("podCounts", pod_counts).required(),
         field("valuesPerLevel", list(values).at_least(1).at_most(16)).required(),
     ])
-    .rule("podCounts.individual must have length equal to domainCount", |slice| {
-        let counts = &slice["podCounts"];
-        !has(counts, "individual") || is_domain_count(slice, items(counts, "individual").len())
-    })
+    .rule(
+        "podCounts.individual must have length equal to domainCount",
+        "has(self.podCounts.individual) ? self.domainCount == size(self.podCounts.individual) : true",
+        |slice| {
+            let counts = &slice["podCounts"];
+            Ok(!has(counts, "individual") || is_domain_count(slice, items(counts, "individual").len())?)
+        },
+    )
     .rule(
         "valuesPerLevel.individual, if set, must have roots of length equal to domainCount of this TopologyAssignmentSlice",
+        "!self.valuesPerLevel.exists(values, \
+         has(values.individual) && self.domainCount != size(values.individual.roots))",
         |slice| {
-            items(slice, "valuesPerLevel").iter().all(|values| {
-                !has(values, "individual") || is_domain_count(slice, items(&values["individual"], "roots").len())
-            })
+            let individual = items(slice, "valuesPerLevel").iter().filter_map(|values| values.get("individual"));
+            rule::all(individual, |values| is_domain_count(slice, items(values, "roots").len()).into())
         },
     );
     object([
@@ -111,6 +150,7 @@ fn topology_assignment() -> Schema {
     ])
     .rule(
         "valuesPerLevel must have the same length as the number of levels in this TopologyAssignment",
+        "!self.slices.exists(slice, size(slice.valuesPerLevel) != size(self.levels))",
         |assignment| {
             let n_levels = items(assignment, "levels").len();
             items(assignment, "slices").iter().all(|slice| items(slice, "valuesPerLevel").len() == n_levels)
@@ -118,11 +158,12 @@ fn topology_assignment() -> Schema {
     )
 }
 
-fn is_domain_count(slice: &Value, n: usize) -> bool {
-    slice["domainCount"].as_u64() == u64::try_from(n).ok()
+fn is_domain_count(slice: &Value, n: usize) -> Result<bool, Outcome> {
+    rule::has_integer(slice, "domainCount")?;
+    Ok(slice["domainCount"].as_u64() == u64::try_from(n).ok())
 }
 
-fn admission_check() -> Schema {
+fn admission_check(old: bool) -> Schema {
     let update = object([
         pod_set_name().required(),
         field("labels", map(text())),
@@ -131,7 +172,7 @@ fn admission_check() -> Schema {
         field("tolerations", tolerations()),
     ]);
     object([
-        field("name", text().at_least(1).at_most(316)).required(),
+        field("name", text().at_least(usize::from(!old)).at_most(316)).required(),
         field("state", one_of(&["Pending", "Ready", "Retry", "Rejected"])).required(),
         field("lastTransitionTime", time()).required(),
         field("message", text().at_most(32768)).required(),
@@ -141,13 +182,14 @@ fn admission_check() -> Schema {
     ])
 }
 
-fn evictions() -> Schema {
+fn evictions(old: bool) -> Schema {
     let eviction = object([
         field("reason", text().at_most(316)).required(),
         field("underlyingCause", text().at_most(316)).required(),
         count().required(),
     ]);
-    list(eviction).at_most(256).unique_by(&["reason", "underlyingCause"])
+    let evictions = list(eviction).unique_by(&["reason", "underlyingCause"]);
+    if old { evictions } else { evictions.at_most(256) }
 }
 
 fn preemption_gate() -> Schema {

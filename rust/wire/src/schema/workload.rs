@@ -3,11 +3,49 @@
 use serde_json::Value;
 
 use super::pod::pod_template;
-use super::rule::has_integer;
+use super::rule::{Outcome, has_integer};
+use super::status::workload_status;
 use super::{
-    Pattern, Schema, any, boolean, field, has, int32, int32_from, items, kind, list, object, one_of, reference, text,
+    Pattern, Schema, boolean, field, has, int32, int32_from, items, kind, list, object, one_of, reference, text,
     text_of,
 };
+
+/// A condition of a Workload is True, in CEL.
+macro_rules! is_true {
+    ($workload:literal, $condition:literal) => {
+        concat!(
+            "(has(",
+            $workload,
+            ".status) && has(",
+            $workload,
+            ".status.conditions) && ",
+            $workload,
+            ".status.conditions.exists(it, it.type == '",
+            $condition,
+            "' && it.status == 'True'))"
+        )
+    };
+}
+
+/// Quota was reserved, and the priority class is named before and after, in CEL.
+macro_rules! keeps_class {
+    () => {
+        concat!(
+            is_true!("oldSelf", "QuotaReserved"),
+            " && has(self.spec.priorityClassRef) && has(oldSelf.spec.priorityClassRef)"
+        )
+    };
+}
+
+/// Quota was reserved, and the source of the priority class is given before and after, in CEL.
+macro_rules! keeps_source {
+    () => {
+        concat!(
+            is_true!("oldSelf", "QuotaReserved"),
+            " && has(self.spec.priorityClassSource) && has(oldSelf.spec.priorityClassSource)"
+        )
+    };
+}
 
 pub(super) fn workload(old: bool) -> Schema {
     let pod_sets = list(pod_set(old)).at_least(1).at_most(18).unique_by(&["name"]);
@@ -24,29 +62,115 @@ pub(super) fn workload(old: bool) -> Schema {
         fields.push(field("priorityClassName", reference()));
         let sources = &["kueue.x-k8s.io/workloadpriorityclass", "scheduling.k8s.io/priorityclass", ""];
         fields.push(field("priorityClassSource", one_of(sources)).default(""));
-        object(fields).rule("priority should not be nil when priorityClassName is set", |spec| {
-            Ok(!has(spec, "priorityClassName") || has_integer(spec, "priority")?)
-        })
+        object(fields).rule(
+            "priority should not be nil when priorityClassName is set",
+            "has(self.priorityClassName) ? has(self.priority) : true",
+            |spec| Ok(!has(spec, "priorityClassName") || has_integer(spec, "priority")?),
+        )
     } else {
         fields.push(field("priorityClassRef", priority_class_ref()));
         let gate = object([field("name", text().at_least(1).at_most(63)).required()]);
         fields.push(field("preemptionGates", list(gate).at_most(8).unique_by(&["name"])));
-        object(fields).rule("priority should not be nil when priorityClassRef is set", |spec| {
-            Ok(!has(spec, "priorityClassRef") || has_integer(spec, "priority")?)
-        })
+        object(fields).rule(
+            "priority should not be nil when priorityClassRef is set",
+            "has(self.priorityClassRef) ? has(self.priority) : true",
+            |spec| Ok(!has(spec, "priorityClassRef") || has_integer(spec, "priority")?),
+        )
     };
-    let status = if old { any() } else { super::status::workload_status() };
-    kind([field("spec", spec), field("status", status)]).rule(
+    let workload = kind([field("spec", spec), field("status", workload_status(old))]).rule(
         "podSetAssignments must have the same number of podSets as the spec",
+        concat!(
+            is_true!("self", "QuotaReserved"),
+            " && has(self.status.admission) \
+             ? size(self.spec.podSets) == size(self.status.admission.podSetAssignments) : true"
+        ),
         |workload| {
             let status = &workload["status"];
             let is_reserved = |c: &Value| text_of(c, "type") == "QuotaReserved" && text_of(c, "status") == "True";
             let reserved = items(status, "conditions").iter().any(is_reserved);
-            !reserved
-                || !has(status, "admission")
-                || items(&workload["spec"], "podSets").len() == items(&status["admission"], "podSetAssignments").len()
+            if !reserved || !has(status, "admission") {
+                return Ok(true);
+            }
+            let spec = workload.get("spec").ok_or(Outcome::NoSuchKey("spec"))?;
+            Ok(length_of(spec, "podSets")? == length_of(&status["admission"], "podSetAssignments")?)
         },
-    )
+    );
+    let workload = if old { old_class_stays(workload) } else { class_stays(workload) };
+    workload
+        .on_update(
+            "queueName is immutable while workload quota reserved",
+            concat!(
+                is_true!("oldSelf", "QuotaReserved"),
+                " && ",
+                is_true!("self", "QuotaReserved"),
+                " ? (has(self.spec.queueName) ? has(oldSelf.spec.queueName) \
+                 && self.spec.queueName == oldSelf.spec.queueName : !has(oldSelf.spec.queueName)) : true"
+            ),
+        )
+        .on_update(
+            "maximumExecutionTimeSeconds is immutable while workload quota reserved",
+            concat!(
+                is_true!("oldSelf", "Admitted"),
+                " && ",
+                is_true!("self", "Admitted"),
+                " ? (has(self.spec.maximumExecutionTimeSeconds) ? has(oldSelf.spec.maximumExecutionTimeSeconds) \
+                 && self.spec.maximumExecutionTimeSeconds == oldSelf.spec.maximumExecutionTimeSeconds \
+                 : !has(oldSelf.spec.maximumExecutionTimeSeconds)) : true"
+            ),
+        )
+}
+
+fn class_stays(workload: Schema) -> Schema {
+    workload
+        .on_update(
+            "priorityClassRef is immutable while workload quota reserved",
+            concat!(
+                is_true!("oldSelf", "QuotaReserved"),
+                " ? has(self.spec.priorityClassRef) == has(oldSelf.spec.priorityClassRef) : true"
+            ),
+        )
+        .on_update(
+            "priorityClassRef.group is immutable while workload quota reserved",
+            concat!(
+                keeps_class!(),
+                " ? self.spec.priorityClassRef.group == oldSelf.spec.priorityClassRef.group : true"
+            ),
+        )
+        .on_update(
+            "priorityClassRef.kind is immutable while workload quota reserved",
+            concat!(keeps_class!(), " ? self.spec.priorityClassRef.kind == oldSelf.spec.priorityClassRef.kind : true"),
+        )
+        .on_update(
+            "priorityClassRef.name is immutable for scheduling.k8s.io/priorityclass while workload quota reserved",
+            concat!(
+                keeps_class!(),
+                " && self.spec.priorityClassRef.kind == 'PriorityClass' \
+                 && self.spec.priorityClassRef.group == 'scheduling.k8s.io' \
+                 ? self.spec.priorityClassRef.name == oldSelf.spec.priorityClassRef.name : true"
+            ),
+        )
+}
+
+fn old_class_stays(workload: Schema) -> Schema {
+    workload
+        .on_update(
+            "priorityClassSource is immutable while workload quota reserved",
+            concat!(keeps_source!(), " ? self.spec.priorityClassSource == oldSelf.spec.priorityClassSource : true"),
+        )
+        .on_update(
+            "priorityClassName is immutable while workload quota reserved and priorityClassSource is not equal to \
+             kueue.x-k8s.io/workloadpriorityclass",
+            concat!(
+                keeps_source!(),
+                " && self.spec.priorityClassSource != 'kueue.x-k8s.io/workloadpriorityclass' \
+                 && has(self.spec.priorityClassName) && has(oldSelf.spec.priorityClassName) \
+                 ? self.spec.priorityClassName == oldSelf.spec.priorityClassName : true"
+            ),
+        )
+}
+
+fn length_of(value: &Value, name: &'static str) -> Result<usize, Outcome> {
+    value.get(name).and_then(Value::as_array).map(Vec::len).ok_or(Outcome::NoSuchKey(name))
 }
 
 fn priority_class_ref() -> Schema {
@@ -55,12 +179,16 @@ fn priority_class_ref() -> Schema {
         field("kind", one_of(&["WorkloadPriorityClass", "PriorityClass"])).required(),
         field("name", reference().at_least(1)).required(),
     ])
-    .rule("only the PriorityClass kind is allowed for the scheduling.k8s.io group", |class| {
-        text_of(class, "group") != "scheduling.k8s.io" || text_of(class, "kind") == "PriorityClass"
-    })
-    .rule("only the WorkloadPriorityClass kind is allowed for the kueue.x-k8s.io group", |class| {
-        text_of(class, "group") != "kueue.x-k8s.io" || text_of(class, "kind") == "WorkloadPriorityClass"
-    })
+    .rule(
+        "only the PriorityClass kind is allowed for the scheduling.k8s.io group",
+        "self.kind == 'PriorityClass' || self.group != 'scheduling.k8s.io'",
+        |class| text_of(class, "group") != "scheduling.k8s.io" || text_of(class, "kind") == "PriorityClass",
+    )
+    .rule(
+        "only the WorkloadPriorityClass kind is allowed for the kueue.x-k8s.io group",
+        "self.kind == 'WorkloadPriorityClass' || self.group != 'kueue.x-k8s.io'",
+        |class| text_of(class, "group") != "kueue.x-k8s.io" || text_of(class, "kind") == "WorkloadPriorityClass",
+    )
 }
 
 fn pod_set(old: bool) -> Schema {
@@ -73,11 +201,15 @@ fn pod_set(old: bool) -> Schema {
         field("template", pod_template()).required(),
         field("topologyRequest", topology_request(old)),
     ])
-    .rule("minCount should be positive and less or equal to count", |pod_set| {
-        let number = |name| pod_set.get(name).and_then(Value::as_i64);
-        let bounded = has_integer(pod_set, "minCount")? && has_integer(pod_set, "count")?;
-        Ok(!bounded || number("minCount") <= number("count"))
-    })
+    .rule(
+        "minCount should be positive and less or equal to count",
+        "has(self.minCount) ? self.count >= self.minCount : true",
+        |pod_set| {
+            let number = |name| pod_set.get(name).and_then(Value::as_i64);
+            let bounded = has_integer(pod_set, "minCount")? && has_integer(pod_set, "count")?;
+            Ok(!bounded || number("minCount") <= number("count"))
+        },
+    )
 }
 
 fn topology_request(old: bool) -> Schema {

@@ -11,12 +11,23 @@ use crate::kinds::Kind;
 use crate::names::{dns1123_label_errors, dns1123_subdomain_errors, label_key_errors};
 
 pub(super) fn errors(kind: Kind, metadata: &Value) -> Vec<FieldError> {
+    // Namespaces are named by labels, everything else by subdomains.
+    let names = if kind == Kind::Namespace { dns1123_label_errors } else { dns1123_subdomain_errors };
+    errors_of(names, kind.is_namespaced(), metadata)
+}
+
+/// The same for an object of any kind, whose name has the errors that `name_errors` finds.
+pub(super) fn errors_of(
+    name_errors: fn(&str) -> Vec<String>,
+    is_namespaced: bool,
+    metadata: &Value,
+) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let prefix = text(metadata, "generateName");
     if !prefix.is_empty() {
         // What is appended makes a trailing hyphen fine.
         let trimmed = prefix.strip_suffix('-').map_or_else(|| prefix.to_owned(), |rest| format!("{rest}a"));
-        let complaints = name_errors(kind, &trimmed);
+        let complaints = name_errors(&trimmed);
         errors.extend(
             complaints.into_iter().map(|detail| FieldError::invalid("metadata.generateName", quoted(prefix), detail)),
         );
@@ -25,10 +36,10 @@ pub(super) fn errors(kind: Kind, metadata: &Value) -> Vec<FieldError> {
     if name.is_empty() && prefix.is_empty() {
         errors.push(FieldError::required("metadata.name", "name or generateName is required"));
     } else if !name.is_empty() {
-        let complaints = name_errors(kind, name);
+        let complaints = name_errors(name);
         errors.extend(complaints.into_iter().map(|detail| FieldError::invalid("metadata.name", quoted(name), detail)));
     }
-    errors.extend(namespace(kind, text(metadata, "namespace")));
+    errors.extend(namespace(is_namespaced, text(metadata, "namespace")));
     errors.extend(labels::labels(&entries(metadata, "labels"), "metadata.labels"));
     errors.extend(labels::annotations(&entries(metadata, "annotations"), "metadata.annotations"));
     if let Some(generation) = metadata.get("generation").filter(|value| value.as_i64().is_some_and(|n| n < 0)) {
@@ -127,15 +138,10 @@ fn managers(entries: &[Value]) -> Vec<FieldError> {
     errors
 }
 
-/// Namespaces are named by labels, everything else by subdomains.
-fn name_errors(kind: Kind, name: &str) -> Vec<String> {
-    if kind == Kind::Namespace { dns1123_label_errors(name) } else { dns1123_subdomain_errors(name) }
-}
-
 /// Objects of other kinds have lost theirs before.
-fn namespace(kind: Kind, namespace: &str) -> Vec<FieldError> {
+fn namespace(is_namespaced: bool, namespace: &str) -> Vec<FieldError> {
     let path = "metadata.namespace";
-    if !kind.is_namespaced() {
+    if !is_namespaced {
         return Vec::new();
     }
     if namespace.is_empty() {

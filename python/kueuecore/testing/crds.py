@@ -1,0 +1,170 @@
+"""Kueue's CustomResourceDefinitions, made from the tables that kueuecore itself checks objects by.
+
+For an API server to test against: `kubectl apply` them to a real one, or give them to
+[`CrdSchema`][kueuecore.testing.crd_schema.CrdSchema]. Shapes, bounds, defaults and rules are those of Kueue, written
+down again in our own words; descriptions and the webhook that converts between versions are left out, so a real server
+only changes the version between v1beta1 and v1beta2.
+
+Example:
+    >>> [it["metadata"]["name"] for it in crds()][:3]
+    ['admissionchecks.kueue.x-k8s.io', 'clusterqueues.kueue.x-k8s.io', 'cohorts.kueue.x-k8s.io']
+    >>> versions = crd("Workload")["spec"]["versions"]
+    >>> [(it["name"], it["storage"]) for it in versions]
+    [('v1beta1', False), ('v1beta2', True)]
+    >>> import yaml
+    >>> print(yaml.safe_dump(crd("Cohort"), sort_keys=False)[:66])
+    apiVersion: apiextensions.k8s.io/v1
+    kind: CustomResourceDefinition
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
+
+from kueuecore import _core
+
+__all__ = ["KINDS", "crd", "crds"]
+
+_Object: TypeAlias = dict[str, Any]
+
+_GROUP = "kueue.x-k8s.io"
+_VERSIONS = ("v1beta1", "v1beta2")
+_STORED = "v1beta2"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How a kind is called, and what `kubectl get` shows of it.
+
+    Args:
+        plural: Its name in paths.
+        short_names: What may be written for it.
+        columns: Type and path of what is shown, by heading; of a path that v1beta1 has elsewhere, both.
+        is_namespaced: Has it a namespace?
+        warns: Is v1beta1 of it marked as deprecated?
+    """
+
+    plural: str
+    short_names: tuple[str, ...]
+    columns: Mapping[str, tuple[str, str]]
+    is_namespaced: bool = False
+    warns: bool = True
+
+
+def _condition(name: str) -> tuple[str, str]:
+    return "string", f".status.conditions[?(@.type=='{name}')].status"
+
+
+_AGE = {"Age": ("date", ".metadata.creationTimestamp")}
+_KINDS = {
+    "AdmissionCheck": _Kind("admissionchecks", ("ac",), {"Active": _condition("Active"), **_AGE}),
+    "ClusterQueue": _Kind(
+        "clusterqueues",
+        ("cq",),
+        {
+            "Cohort": ("string", ".spec.cohortName"),
+            "Pending Workloads": ("integer", ".status.pendingWorkloads"),
+            "Admitted Workloads": ("integer", ".status.admittedWorkloads"),
+        },
+    ),
+    "Cohort": _Kind("cohorts", ("co",), {"Parent": ("string", ".spec.parentName"), **_AGE}),
+    "LocalQueue": _Kind(
+        "localqueues",
+        ("queue", "queues", "lq"),
+        {
+            "ClusterQueue": ("string", ".spec.clusterQueue"),
+            "Pending Workloads": ("integer", ".status.pendingWorkloads"),
+            "Admitted Workloads": ("integer", ".status.admittedWorkloads"),
+        },
+        is_namespaced=True,
+    ),
+    "MultiKueueCluster": _Kind("multikueueclusters", ("mkc",), {"Connected": _condition("Active"), **_AGE}),
+    "MultiKueueConfig": _Kind("multikueueconfigs", ("mkconf",), _AGE, warns=False),
+    "ProvisioningRequestConfig": _Kind(
+        "provisioningrequestconfigs", ("prc",), {"Class": ("string", ".spec.provisioningClassName"), **_AGE}
+    ),
+    "ResourceFlavor": _Kind("resourceflavors", ("flavor", "flavors", "rf"), _AGE),
+    "Topology": _Kind("topologies", ("topo",), _AGE),
+    "Workload": _Kind(
+        "workloads",
+        ("kwl", "kueueworkload", "kueueworkloads"),
+        {
+            "Queue": ("string", ".spec.queueName"),
+            "Reserved in": ("string", ".status.admission.clusterQueue"),
+            "Admitted": _condition("Admitted"),
+            "Finished": _condition("Finished"),
+            **_AGE,
+        },
+        is_namespaced=True,
+    ),
+    "WorkloadPriorityClass": _Kind("workloadpriorityclasses", ("wpc",), {"Value": ("integer", ".value")}),
+}
+_OLD_PATHS = {".spec.cohortName": ".spec.cohort"}
+
+KINDS = tuple(_KINDS)
+"""Kueue's kinds."""
+
+
+def crds() -> list[_Object]:
+    """The definitions of all of Kueue's kinds, sorted by name."""
+    return sorted((crd(kind) for kind in KINDS), key=lambda it: str(it["metadata"]["name"]))
+
+
+def crd(kind: str) -> _Object:
+    """The definition of a kind.
+
+    Args:
+        kind: The kind, such as `Workload`.
+
+    Raises:
+        ValueError: Kueue has no such kind.
+    """
+    if kind not in _KINDS:
+        raise ValueError(f"Kueue has no kind {kind!r}, only {', '.join(KINDS)}")
+    return copy.deepcopy(_made(kind))
+
+
+@cache
+def _made(kind: str) -> _Object:
+    told = _KINDS[kind]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{told.plural}.{_GROUP}"},
+        "spec": {
+            "group": _GROUP,
+            "names": {
+                "kind": kind,
+                "listKind": f"{kind}List",
+                "plural": told.plural,
+                "shortNames": list(told.short_names),
+                "singular": kind.lower(),
+            },
+            "scope": "Namespaced" if told.is_namespaced else "Cluster",
+            "versions": [_version(kind, told, version) for version in _VERSIONS],
+        },
+    }
+
+
+def _version(kind: str, told: _Kind, version: str) -> _Object:
+    schema = _core.open_api(f"{_GROUP}/{version}", kind)
+    assert schema is not None, kind
+    is_old = version != _STORED
+    columns = [
+        {"name": name, "type": type_name, "jsonPath": _OLD_PATHS.get(path, path) if is_old else path}
+        for name, (type_name, path) in told.columns.items()
+    ]
+    warning = {"deprecated": True, "deprecationWarning": f"This version is deprecated. Use {_STORED} instead."}
+    return {
+        "name": version,
+        "served": True,
+        "storage": not is_old,
+        **(warning if is_old and told.warns else {}),
+        "additionalPrinterColumns": columns,
+        "schema": {"openAPIV3Schema": schema},
+        **({"subresources": {"status": {}}} if "status" in schema["properties"] else {}),
+    }
