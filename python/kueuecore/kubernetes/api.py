@@ -110,6 +110,8 @@ class Api:
             name = None if kubeconfig is None else str(kubeconfig)
             config.load_kube_config(name, context=context, client_configuration=credentials, persist_config=False)
         credentials.connection_pool_maxsize = 64
+        # Whoever makes a request decides whether to make it again.
+        credentials.retries = False
         client = ApiClient(configuration=credentials)
         return cls(client, kinds=kinds, qps=qps, burst=burst, answered=answered)
 
@@ -167,7 +169,7 @@ class Api:
             raise UnansweredError(f"{method} {path}: {error}") from error
 
     def watch(self, path: str, *, since: str) -> Iterator[JsonObject]:
-        """The events of a watch, until the server or a silence of 75 seconds ends it.
+        """Begin a watch; gives its events, until the server or a silence of 75 seconds ends it.
 
         Args:
             path: The path of all objects of a kind.
@@ -175,11 +177,13 @@ class Api:
 
         Raises:
             RefusedError: The server says no.
-            UnansweredError: The connection broke, or what came over it is no event.
+            UnansweredError: It says nothing; later, the connection broke, or what came over it is no event.
         """
         query = {"watch": "true", "allowWatchBookmarks": "true"}
         query |= {"timeoutSeconds": str(_WATCH_SECONDS), "resourceVersion": since}
-        answer = self._open("GET", path, None, query, "application/json", _SILENT_SECONDS)
+        return self._events(path, self._open("GET", path, None, query, "application/json", _SILENT_SECONDS))
+
+    def _events(self, path: str, answer: urllib3.BaseHTTPResponse) -> Iterator[JsonObject]:
         try:
             for line in _lines(answer):
                 yield _object(line, path)
@@ -288,5 +292,5 @@ def _refusal(method: str, path: str, answer: urllib3.BaseHTTPResponse) -> Refuse
     details = {**status.get("details", {})} if isinstance(status.get("details"), dict) else {}
     seconds = answer.headers.get("Retry-After", "")
     if seconds.isdecimal():
-        details.setdefault("retryAfterSeconds", int(seconds))
+        details["retryAfterSeconds"] = int(seconds)
     return RefusedError.of({**status, "code": answer.status, "details": details})

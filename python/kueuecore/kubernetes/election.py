@@ -69,7 +69,6 @@ class Election:
     ) -> None:
         self._settings, self._won, self._lost = settings, won, lost
         self._lock = _Lock(api, settings)
-        self._is_released = False
 
     def start(self) -> None:
         """Begin to try."""
@@ -77,7 +76,6 @@ class Election:
 
     def release(self) -> None:
         """Give the Lease up, so that the next replica need not wait for its end."""
-        self._is_released = True
         self._lock.release()
 
     def _run(self) -> None:
@@ -86,12 +84,17 @@ class Election:
         config = Config(self._lock, it.duration_seconds, it.deadline_seconds, it.retry_seconds, self._won, lambda: None)
         try:
             leaderelection.LeaderElection(config).run()
+        except _ReleasedError:
+            return
         except BaseException as error:
             error.add_note(f"in the election by {lease}")
             self._lost(error)
             return
-        if not self._is_released:
-            self._lost(LeaseLostError(f"{lease} could not be renewed for {it.deadline_seconds} s"))
+        self._lost(LeaseLostError(f"{lease} could not be renewed for {it.deadline_seconds} s"))
+
+
+class _ReleasedError(BaseException):
+    """The Lease was given up: the election is over."""
 
 
 class _Lock(LeaseLock):
@@ -103,18 +106,33 @@ class _Lock(LeaseLock):
         self._mutex = threading.Lock()
         self._is_released = False
 
+    def get(self, name: str, namespace: str) -> Any:
+        with self._mutex:
+            self._require_held()
+            return super().get(name, namespace)  # type: ignore[no-untyped-call]
+
+    def create(self, name: str, namespace: str, election_record: LeaderElectionRecord) -> bool:
+        with self._mutex:
+            self._require_held()
+            return bool(super().create(name, namespace, election_record))  # type: ignore[no-untyped-call]
+
     def update(self, name: str, namespace: str, updated_record: LeaderElectionRecord) -> bool:
         with self._mutex:
-            return not self._is_released and self._put(updated_record)
+            self._require_held()
+            return self._put(updated_record)
 
     def release(self) -> None:
         with self._mutex:
             self._is_released = True
-            is_there, record = self.get(self.name, self.namespace)  # type: ignore[no-untyped-call]
+            is_there, record = super().get(self.name, self.namespace)  # type: ignore[no-untyped-call]
             if is_there and record.holder_identity == self.identity:
                 record.holder_identity, record.lease_duration = "", "1"
                 if not self._put(record):
                     _LOGGER.warning("the lease could not be given up; it ends by itself")
+
+    def _require_held(self) -> None:
+        if self._is_released:
+            raise _ReleasedError
 
     def _put(self, record: LeaderElectionRecord) -> bool:
         return bool(super().update(self.name, self.namespace, record))  # type: ignore[no-untyped-call]

@@ -26,7 +26,7 @@ def serve(
     settings: ServeSettings,
     *,
     configuration: Configuration | None = None,
-    started: Callable[[Process], None] = lambda _: None,
+    started: Callable[[Process, dict[str, int]], None] = lambda *_: None,
 ) -> None:
     """Schedule the jobs of a cluster as Kueue does, until SIGTERM or SIGINT comes.
 
@@ -34,7 +34,7 @@ def serve(
         connect: Makes an `Api` that reports its requests, at a pace: `Api.connect` with credentials.
         settings: Addresses, the Lease and the pace.
         configuration: Kueue's Configuration; by default that of Kueue's release manifest.
-        started: Is called with the process before it runs.
+        started: Is called with the process before it runs, and the ports at which `metrics` and `health` are served.
 
     Raises:
         ListenError: An address is taken.
@@ -48,7 +48,7 @@ def serve(
     emits = connect(counted.count_request, settings.qps, settings.burst)
     process = Process(api, configuration=configuration, metrics=metrics, leads=lease is None, emits=emits)
     counted.show(process.metrics_text)
-    _listen(settings, process, counted)
+    ports = _listen(settings, process, counted)
     election = None
     if lease is not None:
 
@@ -60,7 +60,7 @@ def serve(
 
         election = Election(connect(counted.count_request, None, 1), lease, won=won, lost=process.end)
         election.start()
-    started(process)
+    started(process, ports)
     with stopped_by_signals(process.stop):
         try:
             process.run()
@@ -70,14 +70,15 @@ def serve(
     _LOGGER.info("stopped")
 
 
-def _listen(settings: ServeSettings, process: Process, counted: ProcessMetrics) -> None:
+def _listen(settings: ServeSettings, process: Process, counted: ProcessMetrics) -> dict[str, int]:
     def healthy() -> dict[str, str]:
         silent = process.silent_seconds
         return {"decisions": f"none for {silent:.0f} s"} if silent > _LONGEST_SILENCE else {}
 
-    where = {}
+    where: dict[str, int] = {}
     if settings.metrics is not None:
         where["metrics"] = serve_metrics(settings.metrics, counted)
     if settings.health is not None:
         where["health"] = serve_health(settings.health, healthy=healthy, ready=lambda: process.unready)
     _LOGGER.info("listens", extra=where)
+    return where

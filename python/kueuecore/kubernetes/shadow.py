@@ -27,6 +27,7 @@ _LOGGER = logging.getLogger("kueuecore.kubernetes")
 _SECOND_NS = 1_000_000_000
 # What Kueue decides, and what only it or a job controller finds out.
 _COMPARED = frozenset({"admitted", "evicted"})
+_NONE = Decided("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,8 @@ class Shadow:
         self._watching = Watching(api, self.loop.kinds, hear=self._on_news, died=self._inbox.end)
         self._expected: dict[WorkloadKey, _Expected] = {}
         self._held: dict[WorkloadKey, _Held] = {}
+        # What was decided here last, also where it was given up since.
+        self._opinions: dict[WorkloadKey, Decided] = {}
         self.n_agreed = 0
         """How often both decided the same."""
         self.n_differed = 0
@@ -168,6 +171,9 @@ class Shadow:
             self._decide()
             return
         self._adopt(key, event)
+        if not self._unlisted:
+            # Kueue does not wait either until more have come, which might be first.
+            self._decide()
 
     def _before(self, key: WorkloadKey) -> Decided:
         return decided(self.loop.workload(key[1], namespace=key[0]) or {})
@@ -177,6 +183,8 @@ class Shadow:
         expected = self._expected.get(key)
         if expected is None or event.get("type") == "DELETED":
             self._expected.pop(key, None)
+            if event.get("type") == "DELETED":
+                self._opinions.pop(key, None)
             self._take(event)
             return
         if expected.here.what in _COMPARED and decided(object_at(event, "object")).what not in _COMPARED:
@@ -199,7 +207,7 @@ class Shadow:
         now = self._now()
         for key, held in [*self._held.items()]:
             if held.until <= now:
-                self._settle(key, held, self._here(key))
+                self._settle(key, held, self._opinions.get(key, _NONE))
         for key, expected in [*self._expected.items()]:
             if expected.until <= now:
                 self._give_up(key, expected)
@@ -215,14 +223,11 @@ class Shadow:
             state = self.loop.engine.workload(write.name, namespace=write.namespace)
             here = decided({"status": dict(state.status)})
             self._expected[key] = _Expected(write, here, self._now() + self._patience)
+            self._opinions[key] = here
         for key, held in [*self._held.items()]:
             expected = self._expected.get(key)
             if expected is not None and expected.here.what == held.kueue.what:
                 self._settle(key, held, expected.here)
-
-    def _here(self, key: WorkloadKey) -> Decided:
-        state = self.loop.engine.workload(key[1], namespace=key[0])
-        return decided({"status": dict(state.status)})
 
     def _settle(self, key: WorkloadKey, held: _Held, here: Decided) -> None:
         """Compare a decision of Kueue, and go on with what it did."""

@@ -24,8 +24,8 @@ _LONGEST_ABSENCE_NS = 600 * _SECOND_NS
 _ABSENT_AFTER = 3
 _PAGE = 500
 
-Fault: TypeAlias = Callable[[str, Exception], None]
-"""Is called with a kind and what went wrong with its watch, before it is listed or watched again."""
+Fault: TypeAlias = Callable[[str, Exception | None], None]
+"""Is called with a kind and what went wrong with its watch, and with None once it is watched again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,9 @@ def follow(
                 if nodes is not None:
                     nodes.list(objects)
             began = time.monotonic()
-            for event in api.watch(api.path(kind), since=version):
+            events = api.watch(api.path(kind), since=version)
+            fault(kind, None)
+            for event in events:
                 n_faults = 0
                 if event.get("type") == "ERROR":
                     raise RefusedError.of(object_at(event, "object"))

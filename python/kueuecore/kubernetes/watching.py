@@ -68,8 +68,6 @@ class Watching:
                     return
                 if news is None:
                     continue
-                if self._faults.pop(kind, ""):
-                    _LOGGER.info("watched again", extra={"kind": kind})
                 if kind == CRD:
                     self._see_definitions(news)
                 else:
@@ -78,9 +76,12 @@ class Watching:
             error.add_note(f"in the watch of {kind}")
             self._died(error)
 
-    def _fault(self, kind: str, error: Exception) -> None:
+    def _fault(self, kind: str, error: Exception | None) -> None:
         message = str(error)
-        if kind == CRD and isinstance(error, RefusedError) and error.code in (401, 403):
+        if error is None:
+            if self._faults.pop(kind, ""):
+                _LOGGER.info("watched again", extra={"kind": kind})
+        elif kind == CRD and isinstance(error, RefusedError) and error.code in (401, 403):
             # Kinds that come late are found all the same, by asking for them less and less often.
             _LOGGER.debug("cannot be watched", extra={"kind": kind, "error": message})
         elif self._faults.get(kind) != message:

@@ -1,32 +1,36 @@
-"""The example controller through a day of Jobs: over HTTP, in virtual time, killed now and then."""
+"""What `kueuecore serve` runs, through days of jobs: over HTTP, in virtual time, killed now and then."""
 
 from __future__ import annotations
 
 import runpy
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from examples.controller import controller
-from examples.controller.controller import Api, News, Process, follow
+from kueuecore import Configuration
 from kueuecore._json import object_at
 from kueuecore.api_server import ApiServer, RefusedError
-from kueuecore.controller import WATCHED
 from kueuecore.jobs import INTEGRATIONS, Surroundings, integration_of, workloads_for
 from kueuecore.jobs.context import group_of
+from kueuecore.kubernetes import Api, Process, ServeSettings
 from kueuecore.testing import check_invariants
 from kueuecore.testing.api_server import Fault, Faults, HttpApiServer, Request
 from kueuecore.testing.api_server.plain_crds import framework_crds, kueue_crds
 from kueuecore.times import format_time, nanoseconds
+from kueuecore.trials.http_replica import DiedError, HttpReplica, MortalApi
 
 SECOND = 10**9
 START = 1_767_225_600 * SECOND
 MINUTE = 60 * SECOND
 KUEUE = "kueue.x-k8s.io/v1beta2"
 HOST = "kubernetes.io/hostname"
+CONFIGURATION = Configuration.parse("""
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset, ray.io/rayjob, pod]}
+""")
 API_VERSIONS = {"Job": "batch/v1", "JobSet": "jobset.x-k8s.io/v1alpha2", "RayJob": "ray.io/v1", "Pod": "v1"}
 
 
@@ -39,29 +43,6 @@ def served(faults: Faults = lambda request: None) -> HttpApiServer:
     server = HttpApiServer(ApiServer(now=START), faults=all_faults)
     server.load([*kueue_crds(), *framework_crds()])
     return server
-
-
-class KilledError(BaseException):
-    """The process ends here."""
-
-
-class MortalApi(Api):
-    """Ends the process before or after some writes to Workloads and jobs."""
-
-    def __init__(self, server: str, *, dies_at: dict[int, str]) -> None:
-        super().__init__(server)
-        self.dies_at, self.n_writes = dies_at, 0
-
-    def send(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        is_write = method in ("PATCH", "DELETE")
-        self.n_writes += is_write
-        dies = self.dies_at.pop(self.n_writes, "") if is_write else ""
-        if dies == "before":
-            raise KilledError
-        answer = super().send(method, path, body)
-        if dies == "after":
-            raise KilledError
-        return answer
 
 
 def status_of(job: dict[str, Any], *, n_pods: int, stage: str) -> dict[str, Any]:
@@ -98,9 +79,14 @@ def is_terminating(job: dict[str, Any]) -> bool:
 class Day:
     """A cluster with queues, jobs that come and run in virtual time, and who watches over them."""
 
-    def __init__(self, url: str, server: HttpApiServer, dies_at: dict[int, str]) -> None:
+    def __init__(
+        self, url: str, server: HttpApiServer, dies_at: dict[int, str], *, creates_events: bool = False
+    ) -> None:
+        self.creates_events = creates_events
         self.cluster, self.server = server.api, server
-        self.api = MortalApi(url, dies_at=dies_at)
+        self.api = MortalApi.connect(server=url)
+        self.api.dies, self.api.compares = self.dies, lambda path: lambda: None
+        self.dies_at, self.n_writes = dies_at, 0
         self.coming: list[tuple[int, dict[str, Any]]] = []
         self.owned: list[dict[str, Any]] = []
         self.n_starts = 0
@@ -174,12 +160,14 @@ class Day:
     def jobs(self) -> list[dict[str, Any]]:
         return [job for kind in API_VERSIONS for job in self.cluster.list(kind)[0]]
 
+    def dies(self) -> str:
+        """Which of the writes to Workloads, jobs and pods end the process, before or after it."""
+        self.n_writes += 1
+        return self.dies_at.pop(self.n_writes, "")
+
     def restart(self) -> None:
         """A process begins: it knows nothing."""
-        self.controller = Process(self.api, clock=lambda: self.cluster.now)
-        self.feeds = {kind: follow(self.api, kind) for kind in self.controller.jobs.kinds}
-        self.unread = set(self.feeds)
-        self.heard = 0
+        self.replica = HttpReplica(self.api, self.cluster, CONFIGURATION, creates_events=self.creates_events)
 
     def create(self, job: dict[str, Any]) -> None:
         """As Kueue's webhook leaves it: suspended, or behind a gate."""
@@ -245,13 +233,13 @@ class Day:
             self.work()
             before = self.cluster.version
             try:
-                self.hear()
-                wake = self.controller.step()
-            except KilledError:
+                self.replica.hear()
+                wake = self.replica.decider.step()
+            except DiedError:
                 self.cluster.now += 5 * SECOND
                 self.restart()
                 continue
-            check_invariants(self.controller.loop.engine)
+            check_invariants(self.replica.decider.loop.engine)
             quiet = quiet + 1 if self.cluster.version == before else 0
             times = [time for time in (wake, self.next_end()) if time is not None]
             if quiet > 1 and not times:
@@ -260,23 +248,6 @@ class Day:
             soon = self.cluster.now + SECOND
             self.cluster.now = soon if quiet < 2 else max(soon, min(times))
         raise AssertionError("it does not come to an end")
-
-    def hear(self) -> None:
-        """What watches say; those of kinds of which nothing has changed are silent."""
-        history = self.cluster.history
-        changed = {event["object"]["kind"] for version, event in history if version > self.heard}
-        if not history or history[0][0] > self.heard + 1:
-            self.unread = set(self.feeds)  # compacted: nobody knows
-        self.heard = self.cluster.version
-        for kind, feed in self.feeds.items():
-            if kind in changed or kind in self.unread:
-                self.unread.discard(kind)
-                for news in feed:
-                    if news is None:
-                        # After a 410 the list comes with the next look.
-                        self.unread |= {kind} if self.server.requests[-1].code == 410 else set()
-                        break
-                    self.controller.hear(news)
 
 
 def test_a_day_of_jobs_runs_to_its_end_though_the_controller_is_killed() -> None:
@@ -299,7 +270,18 @@ def test_a_day_of_jobs_runs_to_its_end_though_the_controller_is_killed() -> None
     server = served(meddle)
     kinds = {0: ("JobSet", "Job", "RayJob"), 8: ("Pod", "Pod", "JobSet"), 16: ("RayJob", "Job", "Job")}
     with server.serve() as url:
-        day = Day(url, server, {2: "before", 7: "after", 12: "before", 16: "after", 30: "before", 33: "after"})
+        day = Day(
+            url,
+            server,
+            {
+                2: "dies before",
+                7: "dies after",
+                12: "dies before",
+                16: "dies after",
+                30: "dies before",
+                33: "dies after",
+            },
+        )
         for hour, (night, small, urgent) in kinds.items():
             day.add(hour * 60, f"night-{hour}", kind=night, pods=3, minutes=150)
             day.add(hour * 60 + 7, f"small-{hour}", kind=small, pods=1, minutes=20)
@@ -320,77 +302,23 @@ def test_a_day_of_jobs_runs_to_its_end_though_the_controller_is_killed() -> None
     assert (len(workloads), holding) == (9, [])
     assert all("Finished" in true(it) for it in workloads)
     assert {it.code for it in server.requests} == {200, 201, 409, 410}
-    assert not day.api.dies_at
+    assert not day.dies_at
 
 
 def test_pods_go_to_nodes_though_the_controller_is_killed() -> None:
     server = served()
     with server.serve() as url:
-        day = Day(url, server, {4: "before", 6: "after", 7: "before"})
+        day = Day(url, server, {4: "dies before", 6: "dies after", 7: "dies before"})
         day.add_nodes("n1", "n2", "n3")
         day.add(0, "pair", kind="Pod", pods=2, minutes=30)
         day.live()
     hosts = [it["spec"]["nodeSelector"].get(HOST) for it in day.jobs()]
     assert (hosts, all(map(is_finished, day.jobs()))) == (["n1", "n2"], True)
-    assert not day.api.dies_at
+    assert not day.dies_at
 
 
 def true(manifest: dict[str, Any]) -> set[str]:
     return {it["type"] for it in manifest["status"]["conditions"] if it["status"] == "True"}
-
-
-def test_another_job_system_prints_what_its_page_says(capsys: pytest.CaptureFixture[str]) -> None:
-    folder = Path(__file__).parents[2] / "examples" / "without-kubernetes"
-    runpy.run_path(str(folder / "demo.py"), run_name="__main__")
-    page = (folder / "README.md").read_text(encoding="utf-8")
-    assert f"```text\n{capsys.readouterr().out}```" in page
-
-
-def test_a_watch_that_is_too_old_lists_again() -> None:
-    server = served()
-    server.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})
-    with server.serve() as url:
-        api = Api(url)
-        api.kinds = WATCHED
-        feed = follow(api, "Namespace")
-        first = [next(feed), next(feed)]
-        server.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}})
-        server.compact()
-        second = [next(feed), next(feed)]
-    assert [len(it.listed or ()) if isinstance(it, News) else None for it in (*first, *second)] == [1, None, None, 2]
-
-
-def test_a_kind_that_is_unknown_for_a_moment_has_not_gone(capsys: pytest.CaptureFixture[str]) -> None:
-    server = served()
-    server.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})
-    with server.serve() as url:
-        api = Api(url)
-        api.kinds = WATCHED
-        feed = follow(api, "Namespace")
-        assert [len(it.listed or ()) for it in (next(feed), next(feed)) if it is not None] == [1]
-        api.kinds = {"Namespace": ("v1", "nobodies")}
-        assert (next(feed), next(feed)) == (None, None)
-        assert "404" in capsys.readouterr().out
-        # One that was never known is empty, or nothing would ever begin.
-        unknown = follow(api, "Namespace")
-        assert next(unknown) == News("Namespace", [])
-
-
-def test_a_watch_that_dies_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    class BrokenError(Exception):
-        pass
-
-    def broken(api: Api, kind: str) -> Iterator[News | None]:
-        if kind == "Workload":
-            raise BrokenError("out of memory")
-        yield News(kind, [], "1")
-        while True:
-            yield None
-
-    monkeypatch.setattr(controller, "follow", broken)
-    with pytest.raises(BrokenError, match="out of memory") as raised:
-        controller.run(Api("http://127.0.0.1:9"))
-    assert raised.value.__notes__ == ["in the watch of Workload"]
 
 
 def test_a_write_of_which_nobody_knows_is_asked_for_until_somebody_does() -> None:
@@ -411,19 +339,19 @@ def test_a_write_of_which_nobody_knows_is_asked_for_until_somebody_does() -> Non
     assert all(map(is_finished, day.jobs()))
 
 
-def test_the_role_allows_what_is_asked_for() -> None:
-    """Every request of a day is in the role, and no more than that but what a server checks by itself."""
-    role = yaml.safe_load((Path(controller.__file__).parent / "role.yaml").read_text(encoding="utf-8"))
+def test_the_roles_allow_what_is_asked_for() -> None:
+    """Every request of a day of all kinds is allowed, by a role of deploy/kueuecore.yaml."""
+    rules = [rule for it in manifests() if it["kind"] in ("ClusterRole", "Role") for rule in it["rules"]]
     allowed = {
         (verb, group, resource)
-        for rule in role["rules"]
+        for rule in rules
         for verb in rule["verbs"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     }
     server = served()
     with server.serve() as url:
-        day = Day(url, server, {})
+        day = Day(url, server, {}, creates_events=True)
         day.add_nodes("n1", "n2", "n3", "n4")
         for hour, kind in enumerate(API_VERSIONS):
             day.add(hour * 120, f"{kind.lower()}-night", kind=kind, pods=3, minutes=50)
@@ -432,12 +360,41 @@ def test_the_role_allows_what_is_asked_for() -> None:
     asked = {
         (it.verb, it.group, "/".join(filter(None, (it.resource, it.subresource))))
         for it in server.requests
-        if it.user_agent != "kueuecore-load"
+        if it.user_agent.startswith("kueuecore/")
     }
-    asked |= {("watch", group, resource) for verb, group, resource in asked if verb == "list"}
-    # After a refusal; and what a server asks of whoever names an owner that is not to be deleted before.
-    asked |= {("get", "kueue.x-k8s.io", "workloads")}
-    # Of pods that wait in vain for a node.
-    asked |= {("update", "", "pods/status")}
-    asked |= {("update", group_of(version), f"{kind.lower()}s/finalizers") for kind, version in API_VERSIONS.items()}
-    assert asked == allowed
+    assert asked <= allowed, "asked for, and not allowed"
+    # What such a day has no occasion for.
+    kinds = {group_of(version): f"{kind.lower()}s" for kind, version in API_VERSIONS.items()}
+    unused = {it for it in allowed - asked if kinds.get(it[1]) == it[2] and it[0] in ("list", "watch", "patch")}
+    assert not unused, "allowed, and not asked for"
+    assert {("create", "", "events"), ("patch", "kueue.x-k8s.io", "workloads/status")} <= asked
+
+
+def manifests() -> list[dict[str, Any]]:
+    folder = Path(__file__).parents[3] / "deploy"
+    return list(yaml.safe_load_all((folder / "kueuecore.yaml").read_text(encoding="utf-8")))
+
+
+def test_each_kind_that_is_watched_may_be_listed_and_watched() -> None:
+    (configured,) = (it["data"]["configuration.yaml"] for it in manifests() if it["kind"] == "ConfigMap")
+    process = Process(Api.connect(server="http://127.0.0.1:1"), configuration=Configuration.parse(configured))
+    (role,) = (it for it in manifests() if it["kind"] == "ClusterRole")
+    watched = {
+        (group, resource)
+        for rule in role["rules"]
+        if {"list", "watch"} <= set(rule["verbs"])
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    written_only = {("", "events"), ("", "podtemplates")}
+    assert watched == {(group_of(version), plural) for version, plural in process.api.kinds.values()} - written_only | {
+        ("apiextensions.k8s.io", "customresourcedefinitions")
+    }
+    assert ServeSettings.of(Configuration.parse(configured)).lease is not None
+
+
+def test_another_job_system_prints_what_its_page_says(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(__file__).parents[3] / "examples" / "without-kubernetes"
+    runpy.run_path(str(folder / "demo.py"), run_name="__main__")
+    page = (folder / "README.md").read_text(encoding="utf-8")
+    assert f"```text\n{capsys.readouterr().out}```" in page

@@ -1,0 +1,1 @@
+"""A day of jobs in a cluster: `make day`."""

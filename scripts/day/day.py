@@ -1,0 +1,168 @@
+"""The day itself: what happens at each step, and when all have come to rest after it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from kueuecore._json import list_at, object_at, text_at
+from kueuecore.api_server import RefusedError
+from kueuecore.kubernetes import Api, LateKinds, follow, list_all
+from scripts.day.place import Place
+from scripts.day.replicas import Replicas, log_folder
+from scripts.day.timeline import Timeline, comparable
+from scripts.day.timetable import (
+    BACK_AT,
+    LOST_AT,
+    LOST_NODE,
+    MINUTES,
+    NAMESPACE,
+    jobs,
+    kills,
+    objects,
+)
+
+__all__ = ["Day"]
+
+_Object = dict[str, Any]
+# More steps than the last job needs.
+_MOST_STEPS = 120
+
+
+class Day:
+    """Plays the day once.
+
+    Args:
+        place: Where.
+        say: Prints a line.
+    """
+
+    def __init__(self, place: Place, *, say: Callable[[str], None]) -> None:
+        self._place, self._print = place, say
+        self._api = place.connect()
+        self._step = 0
+        self._began = time.monotonic()
+        self._timeline = Timeline(self._say)
+        self._jobs = list(jobs())
+        # Since which step each job runs.
+        self._running: dict[str, int] = {}
+        self._changed = time.monotonic()
+        self._over = LateKinds()
+
+    def play(self) -> _Object:
+        """Play it; returns what it came to, without what differs from day to day."""
+        logs = log_folder()
+        self._print(f"logs of the replicas: {logs}")
+        for manifest in (*self._place.nodes(), *objects()):
+            self._create(manifest)
+        replicas = Replicas(self._place.connect(), self._place.arguments, logs)
+        watch = threading.Thread(target=self._watch, daemon=True)
+        watch.start()
+        try:
+            replicas.wait_for_leader()
+            while not self._is_done():
+                self._play_step(replicas)
+                self._step += 1
+                assert self._step < _MOST_STEPS, "the day does not end"
+            replicas.stop()
+        finally:
+            self._over.end()
+            replicas.kill()
+        return self._outcome()
+
+    # A step.
+
+    def _play_step(self, replicas: Replicas) -> None:
+        # What is created at one step has one time, and that of the next step is later.
+        time.sleep(1 - time.time() % 1 + 0.02)
+        for planned in self._jobs:
+            began = self._running.get(planned.name)
+            if began is not None and self._step - began >= planned.n_steps and self._place.end(planned.name):
+                del self._running[planned.name]
+        if self._step == LOST_AT and self._place.lose(LOST_NODE):
+            self._say(f"node {LOST_NODE} is lost")
+        if self._step == BACK_AT and self._place.restore(LOST_NODE):
+            self._say(f"node {LOST_NODE} is back")
+        kill = next((it for it in kills() if it.step == self._step), None)
+        killed = None
+        if kill is not None:
+            leader = replicas.leader()
+            assert leader is not None, "one leads"
+            killed = self._place.kill(kill, leader.pid)
+        for planned in self._jobs:
+            if planned.step == self._step:
+                self._create(planned.manifest)
+        if kill is not None and killed is not None:
+            assert killed.wait(10), f"{kill.title}: that moment did not come"
+            self._say(kill.title)
+            replicas.replace_dead()
+            replicas.wait_for_leader()
+            self._settle(1.5)
+        self._settle(self._place.quiet_seconds)
+        self._note_running()
+
+    def _settle(self, quiet: float) -> None:
+        """Wait until nothing has changed for so long."""
+        began = time.monotonic()
+        while time.monotonic() - max(self._changed, began) < quiet:
+            self._place.advance()
+            time.sleep(0.02)
+
+    def _note_running(self) -> None:
+        active = {
+            job["metadata"]["name"] for job in list_all(self._api, "Job")[0] if object_at(job, "status").get("active")
+        }
+        for name in active - self._running.keys():
+            self._running[name] = self._step
+        for name in self._running.keys() - active:
+            del self._running[name]
+
+    def _is_done(self) -> bool:
+        if self._step <= self._jobs[-1].step:
+            return False
+        found = {it["metadata"]["name"]: it for it in list_all(self._api, "Job")[0]}
+        return all(_is_complete(found[it.name]) for it in self._jobs)
+
+    def _create(self, manifest: _Object) -> None:
+        kind, namespace = manifest["kind"], text_at(manifest, "metadata", "namespace")
+        try:
+            self._api.send("POST", self._api.path(kind, namespace), manifest)
+        except RefusedError as error:
+            if error.code != 409:
+                raise
+        if "status" in manifest:
+            patch = {"status": manifest["status"]}
+            path = self._api.path(kind, namespace, manifest["metadata"]["name"], "status")
+            self._api.send("PATCH", path, patch, content_type="application/merge-patch+json")
+
+    # What is seen.
+
+    def _watch(self) -> None:
+        api: Api = self._place.connect()
+        for news in follow(api, "Workload", late=self._over):
+            if news is None:
+                continue
+            self._changed = time.monotonic()
+            for workload in news.listed or [object_at(news.event, "object")]:
+                if text_at(workload, "metadata", "namespace") == NAMESPACE and news.event.get("type") != "DELETED":
+                    self._timeline.see(workload)
+
+    def _say(self, text: str) -> None:
+        minutes = 7 * 60 + self._step * MINUTES
+        self._print(f"{minutes // 60 % 24:02}:{minutes % 60:02}  {time.monotonic() - self._began:6.2f} s  {text}")
+
+    def _outcome(self) -> _Object:
+        statuses = {
+            f"{kind} {it['metadata']['name']}": comparable(object_at(it, "status"))
+            for kind in ("Job", "Workload", "ClusterQueue", "LocalQueue")
+            for it in list_all(self._api, kind)[0]
+            if text_at(it, "metadata", "namespace") in ("", NAMESPACE)
+        }
+        return {"jobs": self._timeline.stories, "statuses": statuses}
+
+
+def _is_complete(job: _Object) -> bool:
+    conditions = list_at(job, "status", "conditions")
+    return any(text_at(it, "type") == "Complete" and text_at(it, "status") == "True" for it in conditions)

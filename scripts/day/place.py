@@ -1,0 +1,202 @@
+"""Where the day is played: an API server of our own in this process, or a cluster that somebody gives."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from kueuecore.kubernetes import Api
+from kueuecore.testing.api_server import Closing, Fault, HttpApiServer, Request
+from kueuecore.testing.clusters import cluster_server
+from scripts.day.life import Life
+from scripts.day.timetable import Kill
+from scripts.day.timetable import nodes as planned_nodes
+
+__all__ = ["Fake", "Given", "Place"]
+
+_Object = dict[str, Any]
+_KINDS = {
+    "Job": ("batch/v1", "jobs"),
+    "Workload": ("kueue.x-k8s.io/v1beta2", "workloads"),
+    "Namespace": ("v1", "namespaces"),
+    "Node": ("v1", "nodes"),
+    "Topology": ("kueue.x-k8s.io/v1beta2", "topologies"),
+    "ResourceFlavor": ("kueue.x-k8s.io/v1beta2", "resourceflavors"),
+    "WorkloadPriorityClass": ("kueue.x-k8s.io/v1beta2", "workloadpriorityclasses"),
+    "ClusterQueue": ("kueue.x-k8s.io/v1beta2", "clusterqueues"),
+    "LocalQueue": ("kueue.x-k8s.io/v1beta2", "localqueues"),
+}
+
+
+class Place(Protocol):
+    """Where the day is played."""
+
+    quiet_seconds: float
+    """After so long without a change all have come to rest."""
+
+    @property
+    def arguments(self) -> list[str]:
+        """What `kueuecore serve` is told of it."""
+
+    def connect(self) -> Api:
+        """A client."""
+
+    def nodes(self) -> list[_Object]:
+        """The nodes to create."""
+
+    def advance(self) -> None:
+        """Let jobs and pods follow what was written to them."""
+
+    def end(self, job: str) -> bool:
+        """End a job that has run long enough; returns whether it is for us to end it."""
+
+    def lose(self, node: str) -> bool:
+        """Lose a node; returns whether there is one to lose."""
+
+    def restore(self, node: str) -> bool:
+        """Bring it back."""
+
+    def kill(self, kill: Kill, pid: int) -> threading.Event:
+        """Kill a replica at a certain moment from now on; returns what is set once that has happened."""
+
+
+class Fake:
+    """An API server of our own, as strict as a real one, and what Kubernetes does around it."""
+
+    quiet_seconds = 0.4
+
+    def __init__(self) -> None:
+        # Kueue's kinds by their CustomResourceDefinitions, and its webhooks.
+        self._server = cluster_server(clock=time.time_ns)
+        self._life = Life(self._server.api)
+        self._lost: dict[str, _Object] = {}
+
+    def __enter__(self) -> Self:
+        self._server.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._server.stop()
+
+    @property
+    def arguments(self) -> list[str]:
+        """What `kueuecore serve` is told of it."""
+        return ["--server", self._server.url]
+
+    def connect(self) -> Api:
+        """A client."""
+        return Api.connect(server=self._server.url, kinds=_KINDS)
+
+    def nodes(self) -> list[_Object]:
+        """The nodes to create."""
+        return list(planned_nodes())
+
+    def advance(self) -> None:
+        """Let jobs and pods follow what was written to them."""
+        self._server.call(lambda _: self._life.advance())
+
+    def end(self, job: str) -> bool:
+        """End a job that has run long enough; returns whether it was running."""
+        return self._server.call(lambda _: self._life.end(job))
+
+    def lose(self, node: str) -> bool:
+        """Lose a node, and all that runs on it."""
+        self._lost[node] = self._server.call(lambda _: self._life.lose(node))
+        return True
+
+    def restore(self, node: str) -> bool:
+        """Bring it back."""
+        self._server.call(lambda _: self._life.restore(self._lost.pop(node)))
+        return True
+
+    def kill(self, kill: Kill, pid: int) -> threading.Event:
+        """Kill a replica at a certain moment from now on; returns what is set once that has happened."""
+        happened = threading.Event()
+
+        def strike() -> None:
+            os.kill(pid, signal.SIGKILL)
+            happened.set()
+
+        def written(kind: str, event: _Object, before: _Object | None) -> None:
+            # Called when it is stored, and before anybody hears of it.
+            if kind == "Workload" and event["type"] == "MODIFIED" and not happened.is_set():
+                strike()
+                self._server.api.listeners.remove(written)
+
+        def asked(request: Request) -> Fault | None:
+            if request.verb != "patch" or request.subresource != "status" or request.resource != "workloads":
+                return None
+            strike()
+            self._server.faults = None
+            return Fault(closing=Closing.BEFORE)
+
+        if kill.moment == "after a write":
+            self._server.call(lambda api: api.listeners.append(written))
+        elif kill.moment == "in a status write":
+            self._server.faults = asked
+        else:
+            strike()
+        return happened
+
+
+class Given:
+    """A cluster that somebody gives. Its jobs run by themselves, and its nodes are left alone.
+
+    Args:
+        kubeconfig: How to reach it.
+        context: A context of that file.
+    """
+
+    quiet_seconds = 5.0
+
+    def __init__(self, kubeconfig: Path, context: str | None) -> None:
+        self._kubeconfig, self._context = kubeconfig, context
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    @property
+    def arguments(self) -> list[str]:
+        """What `kueuecore serve` is told of it."""
+        context = ["--context", self._context] if self._context else []
+        return ["--kubeconfig", str(self._kubeconfig), *context]
+
+    def connect(self) -> Api:
+        """A client."""
+        return Api.connect(kubeconfig=self._kubeconfig, context=self._context, kinds=_KINDS)
+
+    def nodes(self) -> list[_Object]:
+        """None: those with GPUs have to be there, or their jobs wait."""
+        return []
+
+    def advance(self) -> None:
+        """Nothing: the cluster does it."""
+
+    def end(self, job: str) -> bool:
+        """Nothing: the cluster does it."""
+        return False
+
+    def lose(self, node: str) -> bool:
+        """Nothing: nodes are left alone."""
+        return False
+
+    def restore(self, node: str) -> bool:
+        """Nothing: nodes are left alone."""
+        return False
+
+    def kill(self, kill: Kill, pid: int) -> threading.Event:
+        """Kill the replica at once, as nobody knows the moments of a server that is not ours."""
+        os.kill(pid, signal.SIGKILL)
+        happened = threading.Event()
+        happened.set()
+        return happened

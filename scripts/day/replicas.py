@@ -1,0 +1,112 @@
+"""Two replicas of `kueuecore serve`, each a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from kueuecore._json import text_at
+from kueuecore.api_server import RefusedError
+from kueuecore.kubernetes import Api
+
+__all__ = ["Replicas"]
+
+# A leader that was killed is missed after three seconds, not after fifteen.
+_CONFIGURATION = """
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+leaderElection: {leaderElect: true, leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 1s}
+clientConnection: {qps: -1}
+metrics: {bindAddress: "0"}
+health: {healthProbeBindAddress: "0"}
+integrations: {frameworks: [batch/job]}
+"""
+_LEASE = "/apis/coordination.k8s.io/v1/namespaces/kueue-system/leases/c1f6bfd2.kueue.x-k8s.io"
+
+
+class Replicas:
+    """Starts two replicas, kills the one that leads, and starts another one in its place.
+
+    Args:
+        api: The API server, to read the Lease.
+        place: Arguments that say where that server is.
+        folder: Where their logs go.
+    """
+
+    def __init__(self, api: Api, place: Sequence[str], folder: Path) -> None:
+        self._api, self._place, self._folder = api, place, folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._configuration = folder / "configuration.yaml"
+        self._configuration.write_text(_CONFIGURATION)
+        self._running: list[subprocess.Popen[bytes]] = []
+        self._n_started = 0
+        self.start()
+        self.start()
+
+    def start(self) -> None:
+        """Start one more."""
+        self._n_started += 1
+        name = f"replica-{self._n_started}"
+        command = [sys.executable, "-m", "kueuecore", "serve", "--config", str(self._configuration), *self._place]
+        with (self._folder / f"{name}.log").open("wb") as log:
+            process = subprocess.Popen(command, stderr=log, env={**os.environ, "POD_NAME": name})
+        self._running.append(process)
+
+    def leader(self) -> subprocess.Popen[bytes] | None:
+        """The replica that holds the Lease, if it is alive."""
+        try:
+            holder = text_at(self._api.get(_LEASE), "spec", "holderIdentity")
+        except RefusedError:
+            return None
+        pid = holder.rpartition("_")[2]
+        return next((it for it in self._running if str(it.pid) == pid and it.poll() is None), None)
+
+    def wait_for_leader(self, *, seconds: float = 60.0) -> None:
+        """Wait until one leads.
+
+        Raises:
+            TimeoutError: None does.
+        """
+        until = time.monotonic() + seconds
+        while self.leader() is None:
+            ended = [it.returncode for it in self._running if it.poll() is not None]
+            if ended:
+                raise RuntimeError(f"a replica has ended with {ended[0]}: see {self._folder}")
+            if time.monotonic() > until:
+                raise TimeoutError(f"no replica leads: see {self._folder}")
+            time.sleep(0.1)
+
+    def replace_dead(self) -> None:
+        """Start another one for each that was killed."""
+        for process in [it for it in self._running if it.poll() is not None]:
+            self._running.remove(process)
+            self.start()
+
+    def stop(self) -> None:
+        """Ask all to stop.
+
+        Raises:
+            RuntimeError: One has not stopped well.
+        """
+        for process in self._running:
+            process.send_signal(signal.SIGTERM)
+        codes = [process.wait(timeout=30) for process in self._running]
+        if any(codes):
+            raise RuntimeError(f"replicas ended with {codes}: see {self._folder}")
+
+    def kill(self) -> None:
+        """Kill all."""
+        for process in self._running:
+            process.kill()
+            process.wait()
+
+
+def log_folder() -> Path:
+    """A folder for logs that stays."""
+    return Path(tempfile.mkdtemp(prefix="kueuecore-day-"))

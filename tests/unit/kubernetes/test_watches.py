@@ -1,0 +1,191 @@
+"""Lists and watches over HTTP: where they break, and where they go on."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kueuecore._json import list_at, text_at
+from kueuecore.api_server import ApiServer
+from kueuecore.kubernetes import Api, LateKinds, News, UnansweredError, follow, list_all
+from kueuecore.testing.api_server import Closing, Fault, FaultKind, HttpApiServer, Request, SeededFaults, refusal_of
+
+KINDS = {
+    "Namespace": ("v1", "namespaces"),
+    "Node": ("v1", "nodes"),
+    "Gadget": ("example.com/v1", "gadgets"),
+}
+
+
+class Patient(LateKinds):
+    """Notes for how long it is asked to wait, and does not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses: list[float] = []
+
+    def wait(self, pause_ns: int, *, for_kinds: bool) -> None:
+        self.pauses.append(pause_ns / 10**9)
+
+
+@pytest.fixture
+def server() -> Iterator[HttpApiServer]:
+    with HttpApiServer(ApiServer(), faults=idle) as it:
+        yield it
+
+
+def idle(request: Request) -> Fault | None:
+    return Fault(watch_ends_when_idle=True) if request.verb == "watch" else None
+
+
+def namespace(server: HttpApiServer, name: str) -> None:
+    made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    server.call(lambda api: api.create(made))
+
+
+def names(news: News | None) -> list[str] | str | None:
+    if news is None:
+        return None
+    if news.listed is not None:
+        return [it["metadata"]["name"] for it in news.listed]
+    metadata: Any = news.event["object"]["metadata"]
+    return f"{news.event['type']} {metadata.get('name', '')}"
+
+
+def until_quiet(feed: Iterator[News | None]) -> list[Any]:
+    return [names(it) for it in itertools.takewhile(lambda it: it is not None, feed)]
+
+
+def test_a_list_then_what_happens(server: HttpApiServer) -> None:
+    namespace(server, "a")
+    api = Api.connect(server=server.url, kinds=KINDS)
+    feed = follow(api, "Namespace", late=Patient())
+    first = until_quiet(feed)
+    namespace(server, "b")
+    assert [it for it in first if isinstance(it, list) or not it.startswith("BOOKMARK")] == [["a"]]
+    assert [it for it in until_quiet(feed) if not it.startswith("BOOKMARK")] == ["ADDED b"]
+
+
+def test_a_list_comes_in_pages(server: HttpApiServer) -> None:
+    for number in range(1203):
+        namespace(server, f"n{number:04}")
+    objects, version = list_all(Api.connect(server=server.url, kinds=KINDS), "Namespace")
+    assert (len(objects), version) == (1203, str(server.api.version))
+    assert len([it for it in server.requests if it.verb == "list"]) == 3
+
+
+def test_a_watch_that_is_too_old_lists_again(server: HttpApiServer) -> None:
+    namespace(server, "a")
+    feed = follow(Api.connect(server=server.url, kinds=KINDS), "Namespace", late=Patient())
+    until_quiet(feed)
+    namespace(server, "b")
+    server.compact()
+    assert until_quiet(feed)[0] == ["a", "b"]
+
+
+@pytest.mark.parametrize("kind", [it for it in FaultKind if it not in (FaultKind.CONFLICT, FaultKind.CLOSED_AFTER)])
+def test_whatever_breaks_everything_is_heard_of(kind: FaultKind) -> None:
+    drawn = SeededFaults(seed=7, rates={kind: 0.4}, slow_seconds=0.001)
+
+    def faults(request: Request) -> Fault | None:
+        fault = drawn(request)
+        return replace(fault or Fault(), watch_ends_when_idle=True) if request.verb == "watch" else fault
+
+    with HttpApiServer(ApiServer(), faults=faults) as server:
+        late = Patient()
+        feed = follow(Api.connect(server=server.url, kinds=KINDS), "Namespace", is_needed=True, late=late)
+        heard: set[str] = set()
+        for number in range(25):
+            namespace(server, f"n{number}")
+            for it in until_quiet(feed):
+                heard |= {*it} if isinstance(it, list) else {it.rpartition(" ")[2]}
+        for it in itertools.chain.from_iterable(until_quiet(feed) for _ in range(40)):
+            heard |= {*it} if isinstance(it, list) else {it.rpartition(" ")[2]}
+        assert heard - {""} == {f"n{number}" for number in range(25)}
+        assert drawn.n_drawn[kind] > 3
+
+
+def test_pauses_grow_and_end_with_the_faults() -> None:
+    is_well = False
+
+    def faults(request: Request) -> Fault | None:
+        return idle(request) if is_well else Fault(refusal=refusal_of(500))
+
+    with HttpApiServer(ApiServer(), faults=faults) as server:
+        late = Patient()
+        reported: list[tuple[str, str]] = []
+        api = Api.connect(server=server.url, kinds=KINDS)
+        feed = follow(api, "Namespace", late=late, fault=lambda kind, error: reported.append((kind, str(error)[:22])))
+        assert [next(feed) for _ in range(12)] == [None] * 12
+        is_well = True
+        assert next(names(it) for it in itertools.islice(feed, 2)) == []
+        assert late.pauses == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 60.0, 60.0, 60.0]
+        assert reported == [*[("Namespace", "Internal error occurre")] * 12, ("Namespace", "None")]
+
+
+def test_the_server_says_how_long_to_wait() -> None:
+    def faults(_: Request) -> Fault:
+        return Fault(refusal=refusal_of(429), retry_after_seconds=9)
+
+    with HttpApiServer(ApiServer(), faults=faults) as server:
+        late = Patient()
+        feed = follow(Api.connect(server=server.url, kinds=KINDS), "Namespace", late=late)
+        assert (next(feed), next(feed)) == (None, None)
+        assert late.pauses == [9.0]
+
+
+def test_a_kind_that_is_not_there_is_empty_once_that_is_sure_and_found_when_it_comes(server: HttpApiServer) -> None:
+    late = Patient()
+    feed = follow(Api.connect(server=server.url, kinds=KINDS), "Gadget", late=late)
+    assert [names(next(feed)) for _ in range(4)] == [None, None, [], None]
+    names_ = {"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gadgets.example.com"},
+        "spec": {"group": "example.com", "names": names_, "scope": "Cluster", "versions": [version]},
+    }
+    server.load([definition, {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "one"}}])
+    assert ["one"] in until_quiet(feed)
+
+
+def test_a_kind_that_is_needed_is_never_taken_for_empty(server: HttpApiServer) -> None:
+    late = Patient()
+    feed = follow(Api.connect(server=server.url, kinds=KINDS), "Gadget", is_needed=True, late=late)
+    assert [next(feed) for _ in range(8)] == [None] * 8
+
+
+def test_heartbeats_of_nodes_are_left_out(server: HttpApiServer) -> None:
+    ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"conditions": [ready]}}
+    server.call(lambda api: api.create(node))
+    feed = follow(Api.connect(server=server.url, kinds=KINDS), "Node", late=Patient())
+    until_quiet(feed)
+
+    def beat(at: str, status: str) -> None:
+        condition = {**ready, "lastHeartbeatTime": at, "status": status}
+        server.call(lambda api: api.patch("Node", "n", {"status": {"conditions": [condition]}}, subresource="status"))
+
+    beat("2026-01-01T00:00:10Z", "True")
+    assert [it for it in until_quiet(feed) if not it.startswith("BOOKMARK")] == []
+    beat("2026-01-01T00:00:20Z", "False")
+    assert [it for it in until_quiet(feed) if not it.startswith("BOOKMARK")] == ["MODIFIED n"]
+
+
+def test_a_write_is_sent_once_and_says_who_writes(server: HttpApiServer) -> None:
+    api = Api.connect(server=server.url, kinds=KINDS)
+    made = api.send("POST", api.path("Namespace"), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})
+    (entry,) = list_at(made, "metadata", "managedFields")
+    assert text_at(entry, "manager") == "kueuecore"
+    server.faults = lambda _: Fault(closing=Closing.AFTER)
+    with pytest.raises(UnansweredError):
+        api.send("POST", api.path("Namespace"), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b"}})
+    assert [it.verb for it in server.requests] == ["create", "create"]
+    assert all(it.user_agent.startswith("kueuecore/") for it in server.requests)
+    assert server.call(lambda api: api.find("Namespace", "b")) is not None
