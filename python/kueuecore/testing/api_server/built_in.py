@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kueuecore._json import object_at, text_at
-from kueuecore.testing.api_server.job_rules import job_causes, job_change_causes, with_job_defaults
+from kueuecore.testing.api_server.job_rules import job_causes, job_change_causes, job_status_causes, with_job_defaults
 from kueuecore.testing.api_server.pod_rules import (
     pod_causes,
     pod_change_causes,
@@ -18,7 +18,7 @@ from kueuecore.testing.api_server.requests import Object
 from kueuecore.testing.api_server.resources import Resource
 from kueuecore.testing.api_server.store import Store
 
-__all__ = ["check_built_in", "check_built_in_change", "with_built_in_defaults"]
+__all__ = ["check_built_in", "check_built_in_change", "check_built_in_status", "with_built_in_defaults"]
 
 _WITH_TEMPLATES = ("Deployment", "ReplicaSet", "StatefulSet")
 # What of a workload of pods never changes.
@@ -129,6 +129,16 @@ def check_built_in_change(resource: Resource, new: Object, old: Object) -> None:
     """
     causes = [*_causes(resource, new), *_change_causes(resource, new, old)]
     _refuse(resource, new, list(dict.fromkeys(causes)))
+
+
+def check_built_in_status(resource: Resource, new: Object, old: Object) -> None:
+    """Check a changed status of an object of a built-in kind.
+
+    Raises:
+        RefusedError: The change is not allowed (422).
+    """
+    if resource.kind == "Job":
+        _refuse(resource, new, job_status_causes(new, old))
 
 
 def _change_causes(resource: Resource, new: Object, old: Object) -> Iterable[Cause]:

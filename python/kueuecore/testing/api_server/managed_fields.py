@@ -198,11 +198,13 @@ def _before_first_apply(live: Object, writer: Writer, shape: Shape) -> Object:
 def _pruned(result: Object, before: FieldSet, own: FieldSet, others: Iterable[Object], shape: Shape) -> Object:
     """Without what was applied before, is no longer, and belongs to nobody else."""
     dropped = difference(before, own)
-    for claimed in (own, *(entry["fieldsV1"] for entry in others)):
+    claimed: FieldSet = own
+    for fields in (own, *(entry["fieldsV1"] for entry in others)):
         if not dropped:
             return result
-        dropped = _unclaimed(dropped, claimed)
-    pruned: Object = removed(result, dropped, shape) if dropped else result
+        dropped = _unclaimed(dropped, fields)
+        claimed = union(claimed, fields) or {}
+    pruned: Object = removed(result, dropped, claimed, shape) if dropped else result
     return pruned
 
 

@@ -87,11 +87,6 @@ class Store:
         for crd in api.list(_CRD)[0]:
             self.registry.add(crd)
 
-    def detach(self) -> None:
-        """Leave the in-memory server as it was without this one around it."""
-        self.api.listeners.remove(self._heard)
-        self.api.new_uid = None
-
     def tick(self) -> None:
         """Take the time from the clock."""
         if self._clock is not None:

@@ -7,7 +7,12 @@ from typing import Any
 
 from kueuecore._json import list_at, object_at, text_at
 from kueuecore.testing.api_server import metadata_rules
-from kueuecore.testing.api_server.built_in import check_built_in, check_built_in_change, with_built_in_defaults
+from kueuecore.testing.api_server.built_in import (
+    check_built_in,
+    check_built_in_change,
+    check_built_in_status,
+    with_built_in_defaults,
+)
 from kueuecore.testing.api_server.managed_fields import Writer, applied, with_owners
 from kueuecore.testing.api_server.patches import APPLY, patched_by
 from kueuecore.testing.api_server.refusals import (
@@ -213,12 +218,11 @@ class Writes:
         if schema is not None:
             new = schema.stored(new, old)
         if self._store.webhooks is not None and (is_whole or resource.group == _KUEUE_GROUP):
-            new = self._store.webhooks(new, old=old, around=self._store.around(new)).object
-        if not resource.is_custom and is_whole:
-            if old is None:
-                check_built_in(resource, new)
-            else:
-                check_built_in_change(resource, new, old)
+            admitted = self._store.webhooks(new, old=old, around=self._store.around(new))
+            request.warnings += getattr(admitted, "warnings", ())
+            new = admitted.object
+        if not resource.is_custom:
+            _check_built_in(resource, new, old, is_whole=is_whole)
         if resource.group == CRD_GROUP:
             return _with_names(new, self._store.time)
         return new
@@ -243,6 +247,15 @@ def _check_kind(resource: Resource, body: Object, *, says_all: bool = False) -> 
             f"the API version in the data ({api_version}) does not match the expected API version "
             f"({resource.api_version})"
         )
+
+
+def _check_built_in(resource: Resource, new: Object, old: Object | None, *, is_whole: bool) -> None:
+    if old is None:
+        check_built_in(resource, new)
+    elif is_whole:
+        check_built_in_change(resource, new, old)
+    else:
+        check_built_in_status(resource, new, old)
 
 
 def _check_versions(resource: Resource, old: Object, given: Mapping[str, object]) -> None:

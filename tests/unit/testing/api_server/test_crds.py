@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kueuecore._json import JsonObject
 from kueuecore.api_server import RefusedError
 from kueuecore.testing.api_server.plain_crds import framework_crds, kueue_crds, plain_crd
@@ -152,6 +154,21 @@ def test_kueues_webhooks_are_asked() -> None:
     assert made["spec"]["stopPolicy"] == "None"
     assert suspended["spec"]["suspend"] is True
     assert (wrong.code, moved.code) == (422, 200)
+
+
+class Warns:
+    """A webhook that warns of everything."""
+
+    def __init__(self, new: JsonObject, *, old: JsonObject | None, around: Iterable[JsonObject]) -> None:
+        self.object, self.warnings = new, ('mind the "gap"', "again")
+
+
+def test_warnings_of_webhooks_are_in_the_head_of_the_answer() -> None:
+    with cluster(webhooks=Warns) as client:
+        made = client.post(JOBS, job())
+        read = client.get(f"{JOBS}/sum")
+    assert made.headers["Warning"] == '299 - "mind the \\"gap\\"", 299 - "again"'
+    assert "Warning" not in read.headers
 
 
 def test_kinds_may_be_away_for_a_moment() -> None:

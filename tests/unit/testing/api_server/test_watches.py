@@ -170,6 +170,24 @@ def test_watches_end_on_request() -> None:
     }
 
 
+def test_a_watch_can_not_list_first() -> None:
+    with cluster() as client:
+        reply = client.get(f"{MAPS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
+    assert (reply.code, reply.causes[0][0]) == (422, "sendInitialEvents")
+
+
+def test_a_server_goes_on_where_it_stopped() -> None:
+    with cluster() as client:
+        client.post(MAPS, config_map("before"))
+        version = newest(client)
+        client.connection.close()
+        client.server.stop()
+        client.server.start()
+        client.post(MAPS, config_map("after"))
+        with client.watch(MAPS, f"resourceVersion={version}") as watch:
+            assert events(watch.take(1)) == [("ADDED", "after")]
+
+
 def test_a_server_that_stops_ends_its_watches() -> None:
     with cluster() as client, client.watch(MAPS, "timeoutSeconds=60") as watch:
         began = time.monotonic()
