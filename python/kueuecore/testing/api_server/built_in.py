@@ -61,7 +61,8 @@ def _with_namespace_defaults(new: Object, old: Object | None) -> Object:
     labels = {**object_at(metadata, "labels"), "kubernetes.io/metadata.name": metadata["name"]}
     named = {**new, "metadata": {**metadata, "labels": labels}}
     if old is not None:
-        return named
+        # Who finalizes says so by the subresource.
+        return {**named, "spec": old["spec"]} if "spec" in old else named
     return {**named, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
 
 

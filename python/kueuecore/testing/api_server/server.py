@@ -298,6 +298,7 @@ class HttpApiServer:
             return await stream.run(http)
         finally:
             self._watches.remove(stream.watcher)
+            request.remember_less()
 
     def _open(self, request: Request, fault: Fault) -> WatchStream:
         """Begin a watch.

@@ -35,12 +35,13 @@ _CRD = "CustomResourceDefinition"
 class Schema(Protocol):
     """The schema of a kind in one version."""
 
-    def stored(self, new: JsonObject, old: JsonObject | None = None) -> JsonObject:
+    def stored(self, new: JsonObject, old: JsonObject | None = None, *, subresource: str = "") -> JsonObject:
         """An object pruned, with defaults, and checked.
 
         Args:
             new: The object.
             old: The object before, for an update.
+            subresource: `status` for an update of the status.
 
         Raises:
             RefusedError: It does not fit the schema (422).

@@ -26,13 +26,12 @@ from kueuecore.testing.api_server.refusals import (
     not_found,
 )
 from kueuecore.testing.api_server.requests import Object, Request
-from kueuecore.testing.api_server.resources import CRD_GROUP, Resource
+from kueuecore.testing.api_server.resources import CRD_GROUP, KUEUE_GROUP, Resource
 from kueuecore.testing.api_server.scales import scale_of, scaled
 from kueuecore.testing.api_server.store import Store, as_version
 
 __all__ = ["Writes"]
 
-_KUEUE_GROUP = "kueue.x-k8s.io"
 _MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 # What a new object does not bring along.
 _OF_THE_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation",
@@ -216,8 +215,8 @@ class Writes:
             new = with_built_in_defaults(resource, new, old, self._store)
         schema = self._store.schema(resource)
         if schema is not None:
-            new = schema.stored(new, old)
-        if self._store.webhooks is not None and (is_whole or resource.group == _KUEUE_GROUP):
+            new = schema.stored(new, old, subresource="status" if request.subresource == "status" else "")
+        if self._store.webhooks is not None and (is_whole or resource.group == KUEUE_GROUP):
             admitted = self._store.webhooks(new, old=old, around=self._store.around(new))
             request.warnings += getattr(admitted, "warnings", ())
             new = admitted.object

@@ -78,6 +78,18 @@ def test_kinds_of_one_name_in_two_groups_are_kept_apart() -> None:
     assert event["object"]["spec"] == {"x": 1}
 
 
+def test_a_kind_keeps_its_objects_when_another_of_its_name_goes() -> None:
+    theirs = THINGS.replace("example.com", "their.io")
+    other = plain_crd("their.io/v1", "Thing")
+    with cluster() as client:
+        client.post(CRDS, plain_crd("example.com/v1", "Thing"))
+        client.post(CRDS, other)
+        client.post(theirs, {**THING, "apiVersion": "their.io/v1"})
+        client.delete(f"{CRDS}/things.example.com")
+        client.patch(f"{CRDS}/things.their.io", {"spec": {"names": {"shortNames": ["th"]}}})
+        assert client.get(f"{theirs}/t").code == 200
+
+
 def two_versions(strategy: str) -> Object:
     crd = plain_crd("example.com/v1", "Thing")
     (served,) = crd["spec"]["versions"]
@@ -111,13 +123,23 @@ def test_versions_that_a_webhook_converts_are_refused_plainly() -> None:
     )
 
 
+def test_kueues_older_version_is_never_mistaken_for_the_newer_one() -> None:
+    crd = next(it for it in kueue_crds() if it["spec"]["names"]["kind"] == "LocalQueue")
+    (served,) = crd["spec"]["versions"]
+    crd["spec"]["versions"] = [served, {**served, "name": "v1beta1", "storage": False}]
+    with cluster() as client:
+        client.post(CRDS, crd)
+        reply = client.get("/apis/kueue.x-k8s.io/v1beta1/localqueues")
+    assert (reply.code, reply.message.endswith("use kueue.x-k8s.io/v1beta2")) == (500, True)
+
+
 class SmallNumbers:
     """A schema: `spec.n` is a small number, 1 by default."""
 
     def __init__(self, crd: JsonObject, version: str) -> None:
         self.asked = crd, version
 
-    def stored(self, new: JsonObject, old: JsonObject | None = None) -> JsonObject:
+    def stored(self, new: JsonObject, old: JsonObject | None = None, *, subresource: str = "") -> JsonObject:
         spec = new.get("spec")
         number = spec.get("n", 1) if isinstance(spec, dict) else 1
         if not isinstance(number, int) or number > 9:
