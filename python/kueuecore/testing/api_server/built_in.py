@@ -13,6 +13,7 @@ from kueuecore.testing.api_server.pod_rules import (
     with_pod_defaults,
     with_template_defaults,
 )
+from kueuecore.testing.api_server.record_rules import check_micro_times, event_causes, lease_causes
 from kueuecore.testing.api_server.refusals import Cause, invalid
 from kueuecore.testing.api_server.requests import Object
 from kueuecore.testing.api_server.resources import Resource
@@ -70,7 +71,7 @@ def check_built_in(resource: Resource, new: Object) -> None:
     """Check a new object of a built-in kind.
 
     Raises:
-        RefusedError: It is not allowed (422).
+        RefusedError: It is not allowed (422), or a time in it cannot be read (400).
     """
     _refuse(resource, new, _causes(resource, new))
 
@@ -85,6 +86,12 @@ def _causes(resource: Resource, new: Object) -> Iterable[Cause]:
             return _template_causes(new)
         case "CustomResourceDefinition":
             return _crd_causes(new)
+        case "Event":
+            check_micro_times(new)
+            return event_causes(new)
+        case "Lease":
+            check_micro_times(new)
+            return lease_causes(new)
         case "PriorityClass":
             value = new.get("value", 0)
             is_whole = isinstance(value, int) and not isinstance(value, bool)

@@ -53,6 +53,7 @@ class Writes:
         """
         _check_kind(resource, body)
         new = self._new(request, resource, body)
+        self._check_namespace(resource, new)
         new = with_owners(None, self._checked(request, resource, new, None), self._writer(request, resource),
                           resource.shape)  # fmt: skip
         return self._created(request, resource, new)
@@ -90,7 +91,6 @@ class Writes:
         return name
 
     def _created(self, request: Request, resource: Resource, new: Object) -> Object:
-        self._check_namespace(resource, new)
         name = text_at(new, "metadata", "name")
         if self._store.find(resource, request.namespace, name) is not None:
             raise already_exists(resource.group, resource.plural, name)
@@ -196,7 +196,9 @@ class Writes:
             if given.get("resourceVersion") or given.get("uid"):
                 raise not_found(resource.group, resource.plural, request.name)
             owners = new["metadata"].get("managedFields")
-            new = self._checked(request, resource, self._new(request, resource, new), None)
+            new = self._new(request, resource, new)
+            self._check_namespace(resource, new)
+            new = self._checked(request, resource, new, None)
             return self._created(request, resource, _with_owners_of(new, owners))
         _check_versions(resource, old, given)
         owners = new["metadata"].get("managedFields")
