@@ -165,7 +165,9 @@ class Writes:
         new = _with_servers_metadata(old, _only_its_part(resource, request, old, body))
         if new != old:
             new = self._checked(request, resource, new, old)
-        new = with_owners(old, new, self._writer(request, resource), resource.shape)
+        # Who writes the whole object may write who owns what, as kubectl does when it begins to apply on the server.
+        given = [] if request.subresource else list_at(body, "metadata", "managedFields")
+        new = with_owners(old, new, self._writer(request, resource), resource.shape, given=given)
         return self._store.api.replace(new, kind=resource.stored_as, dry_run=request.is_dry_run)
 
     def _applied(self, request: Request, resource: Resource, config: Any) -> Object:
@@ -272,26 +274,10 @@ def _check_versions(resource: Resource, old: Object, given: Mapping[str, object]
 
 def _with_servers_metadata(old: Object, new: Object) -> Object:
     """What the server alone writes stays as it is."""
-    kept = {
-        name: old["metadata"][name]
-        for name in (*_OF_THE_SERVER, "name", "namespace", "resourceVersion")
-        if name in old["metadata"]
-    }
-    given = object_at(new, "metadata")
-    if isinstance(given.get("managedFields"), list) and not list_at(given, "managedFields"):
-        del kept["managedFields"]
-    free = {name: it for name, it in given.items() if name not in (*_OF_THE_SERVER, "resourceVersion")}
-    managed = {"managedFields": given["managedFields"]} if kept.get("managedFields") and _forgets(given) else {}
-    return {
-        **new,
-        "apiVersion": old["apiVersion"],
-        "kind": old["kind"],
-        "metadata": {**free, **kept, **managed},
-    }
-
-
-def _forgets(given: Mapping[str, object]) -> bool:
-    return given.get("managedFields") == [{}]
+    alone = (*_OF_THE_SERVER, "name", "namespace", "resourceVersion")
+    kept = {name: old["metadata"][name] for name in alone if name in old["metadata"]}
+    free = {name: it for name, it in object_at(new, "metadata").items() if name not in alone}
+    return {**new, "apiVersion": old["apiVersion"], "kind": old["kind"], "metadata": {**free, **kept}}
 
 
 def _only_its_part(resource: Resource, request: Request, old: Object, body: Object) -> Object:

@@ -193,6 +193,9 @@ MORE_TOLERATION = [{"key": "x", "operator": "Exists"}]
     [
         ({}, {"containers": [{"name": "c", "image": "j"}]}, ""),
         ({}, {"activeDeadlineSeconds": 5}, ""),
+        ({"activeDeadlineSeconds": 5}, {"activeDeadlineSeconds": 4}, ""),
+        ({"activeDeadlineSeconds": 5}, {"activeDeadlineSeconds": 6}, "spec.activeDeadlineSeconds"),
+        ({"activeDeadlineSeconds": 5}, {"activeDeadlineSeconds": None}, "spec.activeDeadlineSeconds"),
         (GATED, {"schedulingGates": None}, ""),
         (GATED, {"nodeSelector": {"c": "d"}}, ""),
         (GATED, {"affinity": {"nodeAffinity": {}}}, ""),

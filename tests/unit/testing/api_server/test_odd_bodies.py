@@ -33,11 +33,14 @@ DEPLOYMENTS = "/apis/apps/v1/namespaces/lab/deployments"
 def bodies() -> dict[str, Object]:
     """An object of several kinds, by the path of its collection."""
     ref = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}
+    owned: Object = {"f:data": {"f:a": {}, 'k:{"name":"c"}': {".": {}}, 'v:"x"': {}}}
+    manager = {"manager": "a", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": owned}
     metadata: Object = {
         "labels": {"a": "b"},
         "annotations": {"a": "b"},
         "finalizers": ["x/a"],
         "ownerReferences": [ref],
+        "managedFields": [manager],
     }
     resources = {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}
     container = {

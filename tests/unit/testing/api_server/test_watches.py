@@ -43,7 +43,7 @@ def test_events_come_within_milliseconds() -> None:
             client.post(MAPS, config_map(f"m{index}"))
             assert watch.next() is not None
             delays.append(time.monotonic() - began)
-    assert sorted(delays)[10] < 0.05
+    assert sorted(delays)[10] < 0.2
 
 
 def test_what_others_do_in_the_process_is_watched_too() -> None:
