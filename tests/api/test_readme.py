@@ -17,6 +17,7 @@ PAGES = [
     ROOT / "docs/multikueue-policies.md",
     ROOT / "docs/multikueue.md",
     ROOT / "docs/topology.md",
+    ROOT / "docs/test-against-a-server.md",
     ROOT / "docs/webhooks.md",
     *sorted(ROOT.glob("examples/*/README.md")),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kueuecore._json import object_at, text_at
-from kueuecore.testing.api_server.job_rules import job_causes, job_change_causes, with_job_defaults
+from kueuecore.testing.api_server.job_rules import job_causes, job_change_causes, job_status_causes, with_job_defaults
 from kueuecore.testing.api_server.pod_rules import (
     pod_causes,
     pod_change_causes,
@@ -13,12 +13,13 @@ from kueuecore.testing.api_server.pod_rules import (
     with_pod_defaults,
     with_template_defaults,
 )
+from kueuecore.testing.api_server.record_rules import check_micro_times, event_causes, lease_causes
 from kueuecore.testing.api_server.refusals import Cause, invalid
 from kueuecore.testing.api_server.requests import Object
 from kueuecore.testing.api_server.resources import Resource
 from kueuecore.testing.api_server.store import Store
 
-__all__ = ["check_built_in", "check_built_in_change", "with_built_in_defaults"]
+__all__ = ["check_built_in", "check_built_in_change", "check_built_in_status", "with_built_in_defaults"]
 
 _WITH_TEMPLATES = ("Deployment", "ReplicaSet", "StatefulSet")
 # What of a workload of pods never changes.
@@ -61,7 +62,8 @@ def _with_namespace_defaults(new: Object, old: Object | None) -> Object:
     labels = {**object_at(metadata, "labels"), "kubernetes.io/metadata.name": metadata["name"]}
     named = {**new, "metadata": {**metadata, "labels": labels}}
     if old is not None:
-        return named
+        # Who finalizes says so by the subresource.
+        return {**named, "spec": old["spec"]} if "spec" in old else named
     return {**named, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
 
 
@@ -69,7 +71,7 @@ def check_built_in(resource: Resource, new: Object) -> None:
     """Check a new object of a built-in kind.
 
     Raises:
-        RefusedError: It is not allowed (422).
+        RefusedError: It is not allowed (422), or a time in it cannot be read (400).
     """
     _refuse(resource, new, _causes(resource, new))
 
@@ -84,6 +86,12 @@ def _causes(resource: Resource, new: Object) -> Iterable[Cause]:
             return _template_causes(new)
         case "CustomResourceDefinition":
             return _crd_causes(new)
+        case "Event":
+            check_micro_times(new)
+            return event_causes(new)
+        case "Lease":
+            check_micro_times(new)
+            return lease_causes(new)
         case "PriorityClass":
             value = new.get("value", 0)
             is_whole = isinstance(value, int) and not isinstance(value, bool)
@@ -129,6 +137,16 @@ def check_built_in_change(resource: Resource, new: Object, old: Object) -> None:
     """
     causes = [*_causes(resource, new), *_change_causes(resource, new, old)]
     _refuse(resource, new, list(dict.fromkeys(causes)))
+
+
+def check_built_in_status(resource: Resource, new: Object, old: Object) -> None:
+    """Check a changed status of an object of a built-in kind.
+
+    Raises:
+        RefusedError: The change is not allowed (422).
+    """
+    if resource.kind == "Job":
+        _refuse(resource, new, job_status_causes(new, old))
 
 
 def _change_causes(resource: Resource, new: Object, old: Object) -> Iterable[Cause]:

@@ -35,10 +35,6 @@ class Garbage:
                 self._note(resource.stored_as, it)
         store.api.listeners.append(self._heard)
 
-    def detach(self) -> None:
-        """Hear of no more changes."""
-        self._store.api.listeners.remove(self._heard)
-
     def _heard(self, kind: str, event: Object, before: Object | None) -> None:
         manifest = event["object"]
         if before is not None:

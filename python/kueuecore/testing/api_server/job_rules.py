@@ -10,7 +10,7 @@ from kueuecore.testing.api_server.pod_rules import pod_spec_causes, with_templat
 from kueuecore.testing.api_server.refusals import Cause
 from kueuecore.testing.api_server.requests import Object
 
-__all__ = ["job_causes", "job_change_causes", "with_job_defaults"]
+__all__ = ["job_causes", "job_change_causes", "job_status_causes", "with_job_defaults"]
 
 _LABEL_PREFIX = "batch.kubernetes.io/"
 _IMMUTABLE = ("selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
@@ -106,6 +106,17 @@ def job_change_causes(new: Object, old: Object) -> Iterator[Cause]:
     frees_amounts = is_suspended and not has_active
     if not is_open or _frozen(was, frees_amounts=frees_amounts) != _frozen(is_now, frees_amounts=frees_amounts):
         yield _immutable("template", after)
+
+
+def job_status_causes(new: Object, old: Object) -> Iterator[Cause]:
+    """What of a change to a Job's status is not allowed: once it runs, it has started, and at one time."""
+    before, after = object_at(old, "status").get("startTime"), object_at(new, "status").get("startTime")
+    if before is None or before == after or object_at(new, "spec").get("suspend") is True:
+        return
+    if after is None:
+        yield Cause("status.startTime", "Required value: startTime cannot be removed for unsuspended job")
+    else:
+        yield Cause("status.startTime", f"Invalid value: {json.dumps(after)}: field is immutable")
 
 
 def _is_elastic_change(before: Object, after: Object) -> bool:

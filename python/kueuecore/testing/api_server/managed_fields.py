@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -109,20 +110,26 @@ def _taken(entries: Iterable[Object], changed: FieldSet | None, gone: FieldSet |
     return result
 
 
-def with_owners(old: Object | None, new: Object, writer: Writer, shape: Shape) -> Object:
+def with_owners(
+    old: Object | None, new: Object, writer: Writer, shape: Shape, *, given: Sequence[JsonValue] = ()
+) -> Object:
     """An object after a create, update or patch, with the entries of those who own its fields.
 
     Args:
         old: The object before; `None` for a new one.
-        new: The object after; its `managedFields` are not looked at, unless they are emptied, which drops all owners.
+        new: The object after; its own `managedFields` are not looked at.
         writer: Who writes.
         shape: How the kind merges.
+        given: The entries that the client sends: they replace those of the object. One empty entry drops all owners;
+            without any, and with malformed ones, those of the object stay.
     """
     before = _owned_part(old) if old is not None else {"metadata": {}}
     changed, gone = compared(before, _owned_part(new), shape)
     entries = _entries(old) if old is not None else []
-    if old is not None and _is_reset(new):
+    if list(given) == [{}]:
         entries = []
+    elif given and all(map(_is_entry, given)):
+        entries = [object_at(it) for it in given]
     if not changed and not gone:
         return _with_entries(new, entries)
     mine = next((it for it in entries if writer.owns(it, _UPDATE)), None)
@@ -136,10 +143,30 @@ def with_owners(old: Object | None, new: Object, writer: Writer, shape: Shape) -
     return _with_entries(new, [*others, writer.entry(_UPDATE, own)])
 
 
-def _is_reset(new: Object) -> bool:
-    """An empty list, or one empty entry, asks to forget all owners."""
-    listed = new["metadata"].get("managedFields")
-    return isinstance(listed, list) and (not listed or listed == [{}])
+def _is_entry(value: JsonValue) -> bool:
+    """Is it an entry of `managedFields`?"""
+    return (
+        text_at(value, "operation") in (_APPLY, _UPDATE)
+        and bool(text_at(value, "apiVersion"))
+        and _is_set(object_at(value).get("fieldsV1"))
+    )
+
+
+def _is_set(value: JsonValue) -> bool:
+    if not isinstance(value, dict):
+        return False
+    return all(_is_step(step) and _is_set(it) for step, it in value.items())
+
+
+def _is_step(step: str) -> bool:
+    kind, text = step[:2], step[2:]
+    if kind not in ("k:", "v:"):
+        return step == "." or kind == "f:"
+    try:
+        plain = json.loads(text)
+    except ValueError:
+        return False
+    return kind == "v:" or isinstance(plain, dict)
 
 
 class _Conflict(NamedTuple):
@@ -198,11 +225,13 @@ def _before_first_apply(live: Object, writer: Writer, shape: Shape) -> Object:
 def _pruned(result: Object, before: FieldSet, own: FieldSet, others: Iterable[Object], shape: Shape) -> Object:
     """Without what was applied before, is no longer, and belongs to nobody else."""
     dropped = difference(before, own)
-    for claimed in (own, *(entry["fieldsV1"] for entry in others)):
+    claimed: FieldSet = own
+    for fields in (own, *(entry["fieldsV1"] for entry in others)):
         if not dropped:
             return result
-        dropped = _unclaimed(dropped, claimed)
-    pruned: Object = removed(result, dropped, shape) if dropped else result
+        dropped = _unclaimed(dropped, fields)
+        claimed = union(claimed, fields) or {}
+    pruned: Object = removed(result, dropped, claimed, shape) if dropped else result
     return pruned
 
 

@@ -47,12 +47,13 @@ def _in_order(there: dict[str, _Json], items: dict[str, _Json]) -> dict[str, _Js
     return result | {step: it for step, it in there.items() if step not in items}
 
 
-def removed(value: _Json, fields: FieldSet, shape: Shape) -> _Json:
+def removed(value: _Json, fields: FieldSet, claimed: FieldSet, shape: Shape) -> _Json:
     """A value without some fields of it.
 
     Args:
         value: The value.
         fields: What goes: whatever is below branches without branches of their own and those with `.`, or those alone.
+        claimed: What somebody owns; a map or a list of which nothing is left goes, unless somebody owns it as such.
         shape: How it merges.
     """
     if isinstance(value, dict):
@@ -61,8 +62,9 @@ def removed(value: _Json, fields: FieldSet, shape: Shape) -> _Json:
             tree = fields.get(f"f:{name}")
             if tree is None:
                 continue
-            rest = None if _is_whole(tree) else removed(it, tree, shape.at(name))
-            if rest or (rest is not None and not it):
+            claim = claimed.get(f"f:{name}")
+            rest = None if _is_whole(tree) else removed(it, tree, claim or {}, shape.at(name))
+            if rest or (rest is not None and claim is not None and _is_whole(claim)):
                 result[name] = rest
             else:
                 del result[name]
@@ -76,7 +78,7 @@ def removed(value: _Json, fields: FieldSet, shape: Shape) -> _Json:
             elif not _is_whole(tree):
                 # What identifies an item stays as long as it does.
                 keys = {key: item[key] for key in shape.keys if key in item}
-                left.append({**keys, **removed(item, tree, shape.items), **keys})
+                left.append({**keys, **removed(item, tree, claimed.get(step, {}), shape.items), **keys})
         return left
     return value
 

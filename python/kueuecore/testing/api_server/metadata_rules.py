@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from kueuecore._json import list_at, object_at, text_at
 from kueuecore._names import label_key_problems, label_problems, subdomain_problems
-from kueuecore.testing.api_server.refusals import Cause, invalid
+from kueuecore.testing.api_server.refusals import Cause, bad_request, invalid
 from kueuecore.testing.api_server.requests import Object
 from kueuecore.testing.api_server.resources import Resource
 
@@ -27,11 +27,35 @@ def check(resource: Resource, new: Object, old: Object | None) -> None:
         old: The object before; `None` for a new one.
 
     Raises:
-        RefusedError: Something in it is not allowed (422).
+        RefusedError: A field is of another type (400), or something in it is not allowed (422).
     """
+    for field, wanted in _mistyped(new):
+        raise bad_request(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: json: cannot '
+            f"unmarshal the value of {field} into a Go value of type {wanted}"
+        )
     causes = list(_causes(resource, new, old))
     if causes:
         raise invalid(resource.group, resource.kind, text_at(new, "metadata", "name"), causes)
+
+
+def _mistyped(new: Object) -> Iterator[tuple[str, str]]:
+    """Fields that no decoder reads, and what they should be."""
+    for name in ("spec", "status"):
+        if not isinstance(new.get(name), dict | None):
+            yield name, "struct"
+    metadata = new["metadata"]
+    for name in ("name", "generateName", "namespace"):
+        if not isinstance(metadata.get(name), str | None):
+            yield f"metadata.{name}", "string"
+    for name in ("labels", "annotations"):
+        texts = metadata.get(name)
+        if not isinstance(texts, dict | None) or not all(isinstance(it, str) for it in (texts or {}).values()):
+            yield f"metadata.{name}", "map[string]string"
+    for name, kind, words in (("finalizers", str, "[]string"), ("ownerReferences", dict, "[]v1.OwnerReference")):
+        items = metadata.get(name)
+        if not isinstance(items, list | None) or not all(isinstance(it, kind) for it in items or ()):
+            yield f"metadata.{name}", words
 
 
 def _causes(resource: Resource, new: Object, old: Object | None) -> Iterator[Cause]:
@@ -42,7 +66,7 @@ def _causes(resource: Resource, new: Object, old: Object | None) -> Iterator[Cau
     if old is None or labels != object_at(old, "metadata", "labels"):
         for key, value in labels.items():
             yield from (Cause("metadata.labels", _bad(key, problem)) for problem in label_key_problems(key))
-            if not isinstance(value, str) or len(value) > 63 or not _LABEL_VALUE.fullmatch(value):
+            if len(text_at(labels, key)) > 63 or not _LABEL_VALUE.fullmatch(text_at(labels, key)):
                 yield Cause("metadata.labels", _bad(value, _LABEL_RULE))
     for key in object_at(metadata, "annotations"):
         yield from (Cause("metadata.annotations", _bad(key, problem)) for problem in label_key_problems(key.lower()))

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from kueuecore._json import list_at, object_at, text_at
+from kueuecore._json import JsonValue, list_at, object_at, text_at
 from kueuecore._names import label_problems
 from kueuecore.testing.api_server.refusals import Cause, forbidden
 from kueuecore.testing.api_server.requests import Object
@@ -215,6 +215,7 @@ def pod_change_causes(new: Object, old: Object) -> Iterator[Cause]:
         yield Cause(
             "spec.tolerations", "Forbidden: existing toleration can not be modified except its tolerationSeconds"
         )
+    yield from _deadline_causes(before.get("activeDeadlineSeconds"), after.get("activeDeadlineSeconds"))
     was, is_now = _frozen(before), _frozen(after)
     if gates_before:
         selector = object_at(after, "nodeSelector")
@@ -226,6 +227,17 @@ def pod_change_causes(new: Object, old: Object) -> Iterator[Cause]:
         yield from _affinity_causes(before, after)
     if was != is_now:
         yield Cause("spec", _FROZEN)
+
+
+def _deadline_causes(before: JsonValue, after: JsonValue) -> Iterator[Cause]:
+    """A deadline may be set once, and come nearer."""
+    place = "spec.activeDeadlineSeconds"
+    if isinstance(before, int) and after is None:
+        yield Cause(place, "Invalid value: null: must not update from a positive integer to nil value")
+    elif after is not None and (not isinstance(after, int) or after < 0):
+        yield Cause(place, f"Invalid value: {json.dumps(after)}: must be between 0 and 2147483647, inclusive")
+    elif isinstance(before, int) and isinstance(after, int) and after > before:
+        yield Cause(place, f"Invalid value: {after}: must be less than or equal to previous value")
 
 
 def _affinity_causes(before: Object, after: Object) -> Iterator[Cause]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kueuecore._json import object_at, text_at
 from kueuecore.api_server import RefusedError
-from kueuecore.testing.api_server.refusals import bad_request, expired
+from kueuecore.testing.api_server.refusals import Cause, bad_request, expired, invalid
 from kueuecore.testing.api_server.requests import Object, Request
 from kueuecore.testing.api_server.resources import Resource
 from kueuecore.testing.api_server.selectors import Selector, selector_of
@@ -19,7 +19,7 @@ from kueuecore.testing.api_server.store import Store, encoded
 from kueuecore.testing.api_server.tables import View, view_of
 from kueuecore.testing.api_server.watches import Change
 
-__all__ = ["Reads", "version_asked_for"]
+__all__ = ["Reads", "check_options", "version_asked_for"]
 
 # How many lists that are read in pages are remembered.
 _MOST_PAGED = 256
@@ -187,6 +187,17 @@ def version_asked_for(request: Request) -> int | None:
         parsing = f'strconv.ParseUint: parsing "{text}": invalid syntax'
         raise bad_request(f'resourceVersion: Invalid value: "{text}": {parsing}')
     return int(text)
+
+
+def check_options(request: Request) -> None:
+    """Refuse what the server does not have: clients then do without.
+
+    Raises:
+        RefusedError: A watch is to begin with the events that make a list (422).
+    """
+    if request.flag("sendInitialEvents"):
+        message = "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+        raise invalid("meta.k8s.io", "ListOptions", "", [Cause("sendInitialEvents", message)])
 
 
 def _too_large(asked: int, newest: int) -> RefusedError:

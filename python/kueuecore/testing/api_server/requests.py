@@ -40,6 +40,7 @@ class Request:
         user: Who asks, if the server knows its users.
         code: The answer's code; 0 while there is none.
         index: The number of the request, from 0.
+        warnings: What the answer warns of.
     """
 
     method: str
@@ -56,6 +57,7 @@ class Request:
     user: str = ""
     code: int = 0
     index: int = 0
+    warnings: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, method: str, target: str, headers: Mapping[str, str]) -> Request:
@@ -124,6 +126,10 @@ class Request:
     def field_manager(self) -> str:
         """Who the fields written belong to: the parameter, else the client's name up to the slash."""
         return self.query.get("fieldManager") or self.user_agent.partition("/")[0][:128] or "unknown"
+
+    def remember_less(self) -> None:
+        """Forget the headers but for the client's name: many requests are remembered."""
+        self.headers = {"user-agent": self.user_agent}
 
     def flag(self, name: str) -> bool:
         """A parameter that is yes or no."""

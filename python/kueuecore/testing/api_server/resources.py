@@ -9,9 +9,10 @@ from kueuecore._json import list_at, object_at, text_at
 from kueuecore.testing.api_server.requests import Object
 from kueuecore.testing.api_server.shapes import ANY, Shape, built_in_shape, shape_of_schema
 
-__all__ = ["BUILT_IN", "CRD_GROUP", "Registry", "Resource", "Scale"]
+__all__ = ["BUILT_IN", "CRD_GROUP", "KUEUE_GROUP", "Registry", "Resource", "Scale"]
 
 CRD_GROUP = "apiextensions.k8s.io"
+KUEUE_GROUP = "kueue.x-k8s.io"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,9 @@ class Resource:
     def is_behind_webhook(self) -> bool:
         """Do its objects have to be converted by a webhook, because they are stored in another version?"""
         is_stored = self.version == self.storage_version
-        return not is_stored and text_at(self.crd, "spec", "conversion", "strategy") == "Webhook"
+        strategy = text_at(self.crd, "spec", "conversion", "strategy")
+        # Versions of Kueue's kinds have different fields, also where a definition leaves the webhook out.
+        return not is_stored and (strategy == "Webhook" or self.group == KUEUE_GROUP)
 
     @property
     def subresources(self) -> tuple[str, ...]:
@@ -175,7 +178,7 @@ class Registry:
     def __init__(self) -> None:
         self._of_path: dict[tuple[str, str, str], Resource] = {}
         self._hidden: set[tuple[str, str]] = set()
-        self.revision = 0
+        self._names: dict[tuple[str, str], str] = {}
         for resource in BUILT_IN:
             self._of_path[resource.group, resource.version, resource.plural] = resource
 
@@ -211,12 +214,10 @@ class Registry:
     def hide(self, group: str, plural: str) -> None:
         """Answer 404 for a kind, as a server that starts does for a moment."""
         self._hidden.add((group, plural))
-        self.revision += 1
 
     def show(self, group: str, plural: str) -> None:
         """Serve a hidden kind again."""
         self._hidden.discard((group, plural))
-        self.revision += 1
 
     def add(self, crd: Object) -> None:
         """Serve the versions of a CustomResourceDefinition, in the place of those that it had before."""
@@ -229,13 +230,14 @@ class Registry:
         place = text_at(crd, "spec", "group"), text_at(crd, "spec", "names", "plural")
         for key in [key for key in self._of_path if (key[0], key[2]) == place and self._of_path[key].is_custom]:
             del self._of_path[key]
-        self.revision += 1
 
     def _stored_as(self, crd: Object) -> str:
-        """The kind, or with its group if another group has a kind of this name."""
+        """The kind, or with its group if another group had a kind of this name first: for ever, as objects have it."""
         group, kind = text_at(crd, "spec", "group"), text_at(crd, "spec", "names", "kind")
-        is_taken = any(it.stored_as == kind and it.group != group for it in self._of_path.values())
-        return f"{kind}.{group}" if is_taken else kind
+        if (group, kind) not in self._names:
+            is_taken = kind in self._names.values() or any(it.kind == kind for it in BUILT_IN)
+            self._names[group, kind] = f"{kind}.{group}" if is_taken else kind
+        return self._names[group, kind]
 
 
 def _of_crd(crd: Object, stored_as: str) -> Iterable[Resource]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import json
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +23,7 @@ from kueuecore.testing.api_server.faults import Closing, Fault, Faults
 from kueuecore.testing.api_server.garbage import Garbage
 from kueuecore.testing.api_server.handler import Answer, Handler, answer_of_refusal
 from kueuecore.testing.api_server.loading import load_object
-from kueuecore.testing.api_server.reads import version_asked_for
+from kueuecore.testing.api_server.reads import check_options, version_asked_for
 from kueuecore.testing.api_server.refusals import expired
 from kueuecore.testing.api_server.requests import Object, Request
 from kueuecore.testing.api_server.resources import Registry, Resource
@@ -273,6 +274,9 @@ class HttpApiServer:
         except Exception as bug:  # a bug of the server's own: `stop` raises it
             answer = self._met(bug)
         request.code = answer.code
+        if request.warnings:
+            answer.headers["Warning"] = ", ".join(f"299 - {json.dumps(it)}" for it in request.warnings)
+        request.remember_less()
         if self._collects_garbage and request.verb not in ("get", "list"):
             self._garbage.collect()
         return answer
@@ -294,6 +298,7 @@ class HttpApiServer:
             return await stream.run(http)
         finally:
             self._watches.remove(stream.watcher)
+            request.remember_less()
 
     def _open(self, request: Request, fault: Fault) -> WatchStream:
         """Begin a watch.
@@ -304,6 +309,7 @@ class HttpApiServer:
         if self._access is not None:
             self._access.check(request)
         resource = self._handler.resource(request)
+        check_options(request)
         if fault.watch_is_gone:
             raise expired(f"too old resource version: {request.query.get('resourceVersion')} ({self.api.version})")
         select = self._handler.reads.selector(request, resource)

@@ -35,12 +35,13 @@ _CRD = "CustomResourceDefinition"
 class Schema(Protocol):
     """The schema of a kind in one version."""
 
-    def stored(self, new: JsonObject, old: JsonObject | None = None) -> JsonObject:
+    def stored(self, new: JsonObject, old: JsonObject | None = None, *, subresource: str = "") -> JsonObject:
         """An object pruned, with defaults, and checked.
 
         Args:
             new: The object.
             old: The object before, for an update.
+            subresource: `status` for an update of the status.
 
         Raises:
             RefusedError: It does not fit the schema (422).
@@ -86,11 +87,6 @@ class Store:
         api.listeners.append(self._heard)
         for crd in api.list(_CRD)[0]:
             self.registry.add(crd)
-
-    def detach(self) -> None:
-        """Leave the in-memory server as it was without this one around it."""
-        self.api.listeners.remove(self._heard)
-        self.api.new_uid = None
 
     def tick(self) -> None:
         """Take the time from the clock."""

@@ -70,10 +70,6 @@ class Watches:
         self._forgotten = api.version
         api.listeners.append(self._heard)
 
-    def detach(self) -> None:
-        """Hear of no more changes."""
-        self._api.listeners.remove(self._heard)
-
     @property
     def n_watchers(self) -> int:
         """How many watches there are at the moment."""

@@ -7,7 +7,12 @@ from typing import Any
 
 from kueuecore._json import list_at, object_at, text_at
 from kueuecore.testing.api_server import metadata_rules
-from kueuecore.testing.api_server.built_in import check_built_in, check_built_in_change, with_built_in_defaults
+from kueuecore.testing.api_server.built_in import (
+    check_built_in,
+    check_built_in_change,
+    check_built_in_status,
+    with_built_in_defaults,
+)
 from kueuecore.testing.api_server.managed_fields import Writer, applied, with_owners
 from kueuecore.testing.api_server.patches import APPLY, patched_by
 from kueuecore.testing.api_server.refusals import (
@@ -21,13 +26,12 @@ from kueuecore.testing.api_server.refusals import (
     not_found,
 )
 from kueuecore.testing.api_server.requests import Object, Request
-from kueuecore.testing.api_server.resources import CRD_GROUP, Resource
+from kueuecore.testing.api_server.resources import CRD_GROUP, KUEUE_GROUP, Resource
 from kueuecore.testing.api_server.scales import scale_of, scaled
 from kueuecore.testing.api_server.store import Store, as_version
 
 __all__ = ["Writes"]
 
-_KUEUE_GROUP = "kueue.x-k8s.io"
 _MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 # What a new object does not bring along.
 _OF_THE_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation",
@@ -49,6 +53,7 @@ class Writes:
         """
         _check_kind(resource, body)
         new = self._new(request, resource, body)
+        self._check_namespace(resource, new)
         new = with_owners(None, self._checked(request, resource, new, None), self._writer(request, resource),
                           resource.shape)  # fmt: skip
         return self._created(request, resource, new)
@@ -86,7 +91,6 @@ class Writes:
         return name
 
     def _created(self, request: Request, resource: Resource, new: Object) -> Object:
-        self._check_namespace(resource, new)
         name = text_at(new, "metadata", "name")
         if self._store.find(resource, request.namespace, name) is not None:
             raise already_exists(resource.group, resource.plural, name)
@@ -161,7 +165,9 @@ class Writes:
         new = _with_servers_metadata(old, _only_its_part(resource, request, old, body))
         if new != old:
             new = self._checked(request, resource, new, old)
-        new = with_owners(old, new, self._writer(request, resource), resource.shape)
+        # Who writes the whole object may write who owns what, as kubectl does when it begins to apply on the server.
+        given = [] if request.subresource else list_at(body, "metadata", "managedFields")
+        new = with_owners(old, new, self._writer(request, resource), resource.shape, given=given)
         return self._store.api.replace(new, kind=resource.stored_as, dry_run=request.is_dry_run)
 
     def _applied(self, request: Request, resource: Resource, config: Any) -> Object:
@@ -192,7 +198,9 @@ class Writes:
             if given.get("resourceVersion") or given.get("uid"):
                 raise not_found(resource.group, resource.plural, request.name)
             owners = new["metadata"].get("managedFields")
-            new = self._checked(request, resource, self._new(request, resource, new), None)
+            new = self._new(request, resource, new)
+            self._check_namespace(resource, new)
+            new = self._checked(request, resource, new, None)
             return self._created(request, resource, _with_owners_of(new, owners))
         _check_versions(resource, old, given)
         owners = new["metadata"].get("managedFields")
@@ -211,14 +219,13 @@ class Writes:
             new = with_built_in_defaults(resource, new, old, self._store)
         schema = self._store.schema(resource)
         if schema is not None:
-            new = schema.stored(new, old)
-        if self._store.webhooks is not None and (is_whole or resource.group == _KUEUE_GROUP):
-            new = self._store.webhooks(new, old=old, around=self._store.around(new)).object
-        if not resource.is_custom and is_whole:
-            if old is None:
-                check_built_in(resource, new)
-            else:
-                check_built_in_change(resource, new, old)
+            new = schema.stored(new, old, subresource="status" if request.subresource == "status" else "")
+        if self._store.webhooks is not None and (is_whole or resource.group == KUEUE_GROUP):
+            admitted = self._store.webhooks(new, old=old, around=self._store.around(new))
+            request.warnings += getattr(admitted, "warnings", ())
+            new = admitted.object
+        if not resource.is_custom:
+            _check_built_in(resource, new, old, is_whole=is_whole)
         if resource.group == CRD_GROUP:
             return _with_names(new, self._store.time)
         return new
@@ -245,6 +252,15 @@ def _check_kind(resource: Resource, body: Object, *, says_all: bool = False) -> 
         )
 
 
+def _check_built_in(resource: Resource, new: Object, old: Object | None, *, is_whole: bool) -> None:
+    if old is None:
+        check_built_in(resource, new)
+    elif is_whole:
+        check_built_in_change(resource, new, old)
+    else:
+        check_built_in_status(resource, new, old)
+
+
 def _check_versions(resource: Resource, old: Object, given: Mapping[str, object]) -> None:
     """A write may name the object and the version that it was made from."""
     uid, version = old["metadata"]["uid"], old["metadata"]["resourceVersion"]
@@ -258,26 +274,10 @@ def _check_versions(resource: Resource, old: Object, given: Mapping[str, object]
 
 def _with_servers_metadata(old: Object, new: Object) -> Object:
     """What the server alone writes stays as it is."""
-    kept = {
-        name: old["metadata"][name]
-        for name in (*_OF_THE_SERVER, "name", "namespace", "resourceVersion")
-        if name in old["metadata"]
-    }
-    given = object_at(new, "metadata")
-    if isinstance(given.get("managedFields"), list) and not list_at(given, "managedFields"):
-        del kept["managedFields"]
-    free = {name: it for name, it in given.items() if name not in (*_OF_THE_SERVER, "resourceVersion")}
-    managed = {"managedFields": given["managedFields"]} if kept.get("managedFields") and _forgets(given) else {}
-    return {
-        **new,
-        "apiVersion": old["apiVersion"],
-        "kind": old["kind"],
-        "metadata": {**free, **kept, **managed},
-    }
-
-
-def _forgets(given: Mapping[str, object]) -> bool:
-    return given.get("managedFields") == [{}]
+    alone = (*_OF_THE_SERVER, "name", "namespace", "resourceVersion")
+    kept = {name: old["metadata"][name] for name in alone if name in old["metadata"]}
+    free = {name: it for name, it in object_at(new, "metadata").items() if name not in alone}
+    return {**new, "apiVersion": old["apiVersion"], "kind": old["kind"], "metadata": {**free, **kept}}
 
 
 def _only_its_part(resource: Resource, request: Request, old: Object, body: Object) -> Object:

@@ -179,11 +179,24 @@ def test_what_can_not_be_applied(path: str, body: Any, code: int, message: str) 
     assert (reply.code, message in reply.message) == (code, True), reply.message
 
 
-def test_an_empty_list_forgets_all_owners() -> None:
+def test_one_empty_entry_forgets_all_owners_and_no_entry_keeps_them() -> None:
     with cluster() as client:
         client.post(MAPS, config_map())
+        kept = client.patch(f"{MAPS}/cm", {"metadata": {"managedFields": []}}).body
+        malformed = client.patch(f"{MAPS}/cm", {"metadata": {"managedFields": [{"manager": "x"}]}}).body
         new = client.patch(f"{MAPS}/cm", {"metadata": {"managedFields": [{}]}}).body
+    assert len(owners(kept)) == len(owners(malformed)) == 1
     assert "managedFields" not in new["metadata"]
+
+
+def test_owners_may_be_written() -> None:
+    with cluster() as client:
+        made = client.post(MAPS, config_map()).body
+        (entry,) = made["metadata"]["managedFields"]
+        mine = {**entry, "manager": "me", "operation": "Apply", "fieldsV1": {"f:data": {"f:a": {}}}}
+        client.patch(f"{MAPS}/cm", {"metadata": {"managedFields": [mine]}})
+        applied = client.apply(f"{MAPS}/cm", {**MAP, "data": {"b": "2"}})
+    assert (applied.code, applied.body["data"]) == (200, {"b": "2"})
 
 
 def test_sets_of_fields() -> None:

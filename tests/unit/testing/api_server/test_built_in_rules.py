@@ -120,6 +120,18 @@ def test_a_stopped_job_may_be_restored_once_it_has_no_pods_or_no_start() -> None
     assert changed(SELECTED, status={"active": 1}).code == 200
 
 
+def test_a_job_that_runs_has_started_once() -> None:
+    with cluster() as client:
+        client.post(JOBS, job(suspend=False))
+        client.patch(f"{JOBS}/sum/status", {"status": STARTED})
+        removed = client.patch(f"{JOBS}/sum/status", {"status": {"startTime": None}})
+        moved = client.patch(f"{JOBS}/sum/status", {"status": {"startTime": "2026-01-02T00:00:00Z"}})
+        client.patch(f"{JOBS}/sum", {"spec": {"suspend": True}})
+        suspended = client.patch(f"{JOBS}/sum/status", {"status": {"startTime": None}})
+    assert [removed.causes[0][0], moved.causes[0][0]] == ["status.startTime"] * 2
+    assert suspended.code == 200
+
+
 @pytest.mark.parametrize(
     ("patch", "field"),
     [
@@ -181,6 +193,9 @@ MORE_TOLERATION = [{"key": "x", "operator": "Exists"}]
     [
         ({}, {"containers": [{"name": "c", "image": "j"}]}, ""),
         ({}, {"activeDeadlineSeconds": 5}, ""),
+        ({"activeDeadlineSeconds": 5}, {"activeDeadlineSeconds": 4}, ""),
+        ({"activeDeadlineSeconds": 5}, {"activeDeadlineSeconds": 6}, "spec.activeDeadlineSeconds"),
+        ({"activeDeadlineSeconds": 5}, {"activeDeadlineSeconds": None}, "spec.activeDeadlineSeconds"),
         (GATED, {"schedulingGates": None}, ""),
         (GATED, {"nodeSelector": {"c": "d"}}, ""),
         (GATED, {"affinity": {"nodeAffinity": {}}}, ""),

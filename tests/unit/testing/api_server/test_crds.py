@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kueuecore._json import JsonObject
 from kueuecore.api_server import RefusedError
 from kueuecore.testing.api_server.plain_crds import framework_crds, kueue_crds, plain_crd
@@ -76,6 +78,18 @@ def test_kinds_of_one_name_in_two_groups_are_kept_apart() -> None:
     assert event["object"]["spec"] == {"x": 1}
 
 
+def test_a_kind_keeps_its_objects_when_another_of_its_name_goes() -> None:
+    theirs = THINGS.replace("example.com", "their.io")
+    other = plain_crd("their.io/v1", "Thing")
+    with cluster() as client:
+        client.post(CRDS, plain_crd("example.com/v1", "Thing"))
+        client.post(CRDS, other)
+        client.post(theirs, {**THING, "apiVersion": "their.io/v1"})
+        client.delete(f"{CRDS}/things.example.com")
+        client.patch(f"{CRDS}/things.their.io", {"spec": {"names": {"shortNames": ["th"]}}})
+        assert client.get(f"{theirs}/t").code == 200
+
+
 def two_versions(strategy: str) -> Object:
     crd = plain_crd("example.com/v1", "Thing")
     (served,) = crd["spec"]["versions"]
@@ -109,13 +123,23 @@ def test_versions_that_a_webhook_converts_are_refused_plainly() -> None:
     )
 
 
+def test_kueues_older_version_is_never_mistaken_for_the_newer_one() -> None:
+    crd = next(it for it in kueue_crds() if it["spec"]["names"]["kind"] == "LocalQueue")
+    (served,) = crd["spec"]["versions"]
+    crd["spec"]["versions"] = [served, {**served, "name": "v1beta1", "storage": False}]
+    with cluster() as client:
+        client.post(CRDS, crd)
+        reply = client.get("/apis/kueue.x-k8s.io/v1beta1/localqueues")
+    assert (reply.code, reply.message.endswith("use kueue.x-k8s.io/v1beta2")) == (500, True)
+
+
 class SmallNumbers:
     """A schema: `spec.n` is a small number, 1 by default."""
 
     def __init__(self, crd: JsonObject, version: str) -> None:
         self.asked = crd, version
 
-    def stored(self, new: JsonObject, old: JsonObject | None = None) -> JsonObject:
+    def stored(self, new: JsonObject, old: JsonObject | None = None, *, subresource: str = "") -> JsonObject:
         spec = new.get("spec")
         number = spec.get("n", 1) if isinstance(spec, dict) else 1
         if not isinstance(number, int) or number > 9:
@@ -152,6 +176,21 @@ def test_kueues_webhooks_are_asked() -> None:
     assert made["spec"]["stopPolicy"] == "None"
     assert suspended["spec"]["suspend"] is True
     assert (wrong.code, moved.code) == (422, 200)
+
+
+class Warns:
+    """A webhook that warns of everything."""
+
+    def __init__(self, new: JsonObject, *, old: JsonObject | None, around: Iterable[JsonObject]) -> None:
+        self.object, self.warnings = new, ('mind the "gap"', "again")
+
+
+def test_warnings_of_webhooks_are_in_the_head_of_the_answer() -> None:
+    with cluster(webhooks=Warns) as client:
+        made = client.post(JOBS, job())
+        read = client.get(f"{JOBS}/sum")
+    assert made.headers["Warning"] == '299 - "mind the \\"gap\\"", 299 - "again"'
+    assert "Warning" not in read.headers
 
 
 def test_kinds_may_be_away_for_a_moment() -> None:

@@ -161,6 +161,16 @@ def test_a_namespace_ends_with_all_that_is_in_it() -> None:
     assert (waits, after) == ((200, 404), 404)
 
 
+def test_a_namespace_is_finalized_by_its_subresource_alone() -> None:
+    with cluster() as client:
+        ending = client.delete("/api/v1/namespaces/lab").body
+        emptied = {**ending, "spec": {"finalizers": []}}
+        ignored = client.put("/api/v1/namespaces/lab", emptied).body
+        client.put("/api/v1/namespaces/lab/finalize", {**emptied, "metadata": {"name": "lab"}})
+        after = client.get("/api/v1/namespaces/lab").code
+    assert (ignored["spec"]["finalizers"], after) == (["kubernetes"], 404)
+
+
 def test_a_server_may_collect_by_itself() -> None:
     with cluster(collects_garbage=True) as client:
         made = client.post(JOBS, job()).body

@@ -90,6 +90,13 @@ def test_kubectl_applies_on_the_server(kubectl: Kubectl) -> None:
     assert kubectl("get", "cm", "cm", "-n", "lab", "-o", "jsonpath={.data.a}") == "1"
 
 
+def test_kubectl_goes_over_to_apply_on_the_server(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", text=MANIFESTS)
+    changed = MANIFESTS.replace('a: "1"', 'b: "2"')
+    kubectl("apply", "--server-side", "-f", "-", text=changed)
+    assert kubectl("get", "cm", "cm", "-n", "lab", "-o", "jsonpath={.data}") == '{"b":"2"}'
+
+
 def test_kubectl_knows_custom_kinds_and_watches(kubectl: Kubectl) -> None:
     queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "metadata": {"name": "q"}, "spec": {}}
     kubectl("apply", "-n", "lab", "-f", "-", text=json.dumps(queue))

@@ -93,7 +93,7 @@ def test_refusals_are_read_by_the_library() -> None:
         core.create_namespaced_config_map("lab", body)
         with pytest.raises(ApiException) as refused:
             core.replace_namespaced_config_map("a", "lab", body)
-    assert (refused.value.status, "please apply your changes" in refused.value.body) == (409, True)
+    assert (refused.value.status, "please apply your changes" in str(refused.value.body)) == (409, True)
 
 
 def test_leases_and_events_are_written() -> None:

@@ -65,6 +65,9 @@ def test_a_name_is_taken_once() -> None:
         (MAPS, config_map(""), 422, "metadata.name: Required value: name or generateName is required"),
         (MAPS, config_map(labels={"a b": "c"}), 422, 'metadata.labels: Invalid value: "a b": name part must'),
         (MAPS, config_map(labels={"a": "c d"}), 422, 'metadata.labels: Invalid value: "c d": a valid label must'),
+        (MAPS, config_map(labels={"a": 1}), 400, "unmarshal the value of metadata.labels into a Go value of type map["),
+        (MAPS, config_map(finalizers="x"), 400, "unmarshal the value of metadata.finalizers into"),
+        (JOBS, {**job(), "spec": []}, 400, "unmarshal the value of spec into a Go value of type struct"),
         (MAPS, config_map(namespace="other"), 400, "the namespace of the provided object does not match"),
         (MAPS, config_map(resourceVersion="1"), 400, "resourceVersion should not be set on objects to be created"),
         (MAPS, config_map(ownerReferences=[{"kind": "Job"}]), 422, "metadata.ownerReferences[0].uid: Required value"),
@@ -257,13 +260,43 @@ def test_a_pod_is_bound_once_and_behind_no_gate() -> None:
     assert [(it["type"], it["status"]) for it in bound["status"]["conditions"]] == [("PodScheduled", "True")]
 
 
+EVENT: Object = {
+    "apiVersion": "v1",
+    "kind": "Event",
+    "metadata": {"generateName": "sum."},
+    "involvedObject": {"kind": "Job", "namespace": "lab", "name": "sum"},
+    "reason": "Started",
+}
+EVENTS = "/api/v1/namespaces/lab/events"
+
+
+def test_an_event_stands_in_the_namespace_of_its_object() -> None:
+    with cluster() as client:
+        client.post("/api/v1/namespaces", namespace("default"))
+        elsewhere = client.post(EVENTS, {**EVENT, "involvedObject": {"namespace": "other"}})
+        nowhere = client.post(EVENTS, {**EVENT, "involvedObject": {"kind": "Node"}})
+        default = client.post(EVENTS.replace("lab", "default"), {**EVENT, "involvedObject": {"kind": "Node"}})
+    assert elsewhere.causes == [("involvedObject.namespace", 'Invalid value: "other": does not match event.namespace')]
+    assert (nowhere.code, default.code) == (422, 201)
+
+
+def test_some_times_have_microseconds() -> None:
+    leases = "/apis/coordination.k8s.io/v1/namespaces/lab/leases"
+    lease: Object = {"kind": "Lease", "metadata": {"name": "l"}}
+    with cluster() as client:
+        seconds = client.post(leases, {**lease, "spec": {"renewTime": "2026-01-01T00:00:00Z"}})
+        event = client.post(EVENTS, {**EVENT, "eventTime": "2026-01-01T00:00:00.123Z"})
+        never = client.post(leases, {**lease, "spec": {"leaseDurationSeconds": 0}})
+    assert (seconds.code, event.code, never.causes[0][0]) == (400, 400, "spec.leaseDurationSeconds")
+    assert 'parsing time "2026-01-01T00:00:00Z" as "2006-01-02T15:04:05.000000Z07:00"' in seconds.message
+
+
 def test_events_and_leases_are_plain_objects() -> None:
-    event = {"apiVersion": "v1", "kind": "Event", "metadata": {"generateName": "sum."}, "reason": "Started"}
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "l"}}
     leases = "/apis/coordination.k8s.io/v1/namespaces/lab/leases"
     spec = {"holderIdentity": "me", "renewTime": "2026-01-01T00:00:00.000000Z"}
     with cluster() as client:
-        made = [client.post("/api/v1/namespaces/lab/events", event).body["metadata"]["name"] for _ in range(2)]
+        made = [client.post(EVENTS, EVENT).body["metadata"]["name"] for _ in range(2)]
         held = client.post(leases, {**lease, "spec": spec}).body
         taken = client.put(f"{leases}/l", {**held, "spec": {**spec, "holderIdentity": "you"}}).body
         late = client.put(f"{leases}/l", {**held, "spec": {**spec, "holderIdentity": "they"}})
