@@ -411,3 +411,11 @@ def test_rules_of_every_version_are_compiled() -> None:
     for kind in KINDS:
         for version in ("v1beta1", "v1beta2"):
             assert schema_of(kind, version).version == version
+
+
+def test_half_a_character_is_no_text() -> None:
+    made = schema(ruled(fields(a=TEXT), "size(self.a) == 1", message="one"))
+    assert refused(made, thing({"a": "\ud800"})) == []
+    with pytest.raises(RefusedError) as found:
+        made.stored({**thing({}), "metadata": {"name": "\ud800"}})
+    assert found.value.code == 400

@@ -134,6 +134,7 @@ def follow(
             if not is_absent:
                 fault(kind, error)
             elif n_absent == _ABSENT_AFTER:
+                fault(kind, None)
                 yield News(kind, [])  # the cluster does not know this kind, yet
             longest = _LONGEST_ABSENCE_NS if is_absent else _LONGEST_PAUSE_NS
             pause = max(backoff_ns(n_faults, first_ns=_FIRST_PAUSE_NS, longest_ns=longest), _asked_pause_ns(error))

@@ -554,6 +554,8 @@ def _text(value: _Json, odd: _Odd) -> _Json:
         return _wrong(odd, f"string, got {_go_type(value)}")
     if not value.isascii():
         odd |= _WIDE
+        # Half a character is none.
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return value
 
 

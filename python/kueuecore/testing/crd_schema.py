@@ -201,7 +201,10 @@ class CrdSchema:
             metadata = {name: it for name, it in metadata.items() if name in _METADATA and it is not None}
         written = json.dumps(metadata)
         new["metadata"] = json.loads(written)
-        found = _core.metadata_problems(self.is_namespaced, written.encode())
+        try:
+            found = _core.metadata_problems(self.is_namespaced, written.encode())
+        except ValueError as error:
+            raise RefusedError(400, f"metadata: {error}") from None
         errors: list[FieldError] = []
         for reason, problem in found:
             if reason == ErrorKind.TYPE_INVALID:

@@ -77,6 +77,11 @@ enum Shape {
     Any,
     /// Not looked into here; a CustomResourceDefinition does not know the field.
     Unknown,
+    /// What a CustomResourceDefinition knows, and how much of that is looked into here.
+    Partly {
+        known: Box<Schema>,
+        checked: Box<Schema>,
+    },
 }
 
 /// What tells the entries of a list apart (`x-kubernetes-list-type`).
@@ -138,6 +143,7 @@ impl Schema {
             Shape::Object(fields) => fields.iter().any(|field| field.schema.has_rules()),
             Shape::Map { value, .. } => value.has_rules(),
             Shape::List { item, .. } => item.has_rules(),
+            Shape::Partly { known, .. } => known.has_rules(),
             _ => false,
         };
         !self.rules.is_empty() || of_parts()
@@ -207,6 +213,27 @@ impl Schema {
             *pattern = Some(wanted);
         }
         self
+    }
+
+    /// Looks into lists alone, and at nothing but how long they are: those who ask for decisions leave much of a status
+    /// out.
+    fn lists_alone(self) -> Self {
+        let checked = match &self.shape {
+            Shape::Object(fields) => object(fields.iter().map(|it| field(it.name, it.schema.of_lists()))),
+            _ => self.of_lists(),
+        };
+        Schema::new(Shape::Partly { known: Box::new(self), checked: Box::new(checked) })
+    }
+
+    fn of_lists(&self) -> Self {
+        let has_lists = |field: &Field| matches!(field.schema.of_lists().shape, Shape::List { .. } | Shape::Object(_));
+        match &self.shape {
+            Shape::Object(fields) if fields.iter().any(has_lists) => {
+                object(fields.iter().map(|it| field(it.name, it.schema.of_lists())))
+            }
+            Shape::List { item, min, max, .. } => list(item.of_lists()).at_least(*min).at_most(*max),
+            _ => any(),
+        }
     }
 
     /// Adds fields to an object.

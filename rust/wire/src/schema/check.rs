@@ -43,6 +43,7 @@ impl Schema {
 
     fn check_at(&self, value: &Value, place: &Place<'_>, errors: &mut Vec<FieldError>) {
         match (&self.shape, value) {
+            (Shape::Partly { checked, .. }, value) => checked.check_at(value, place, errors),
             (Shape::Any | Shape::Unknown, _) | (Shape::Boolean, Value::Bool(_)) => {}
             (Shape::Object(fields), Value::Object(values)) => {
                 for field in fields {

@@ -69,6 +69,7 @@ impl Shape {
             Shape::Quantity => written(integer_or_text()).with([("pattern", Value::from(QUANTITY))]),
             Shape::IntOrText => written(integer_or_text()),
             Shape::Time => written([("type", Value::from("string")), ("format", Value::from("date-time"))]),
+            Shape::Partly { known, .. } => known.shape.open_api(),
             Shape::Any | Shape::Unknown => written([("x-kubernetes-preserve-unknown-fields", Value::from(true))]),
         }
     }

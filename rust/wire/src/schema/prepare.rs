@@ -77,6 +77,7 @@ impl Schema {
                     item.prepare_at(entry, &place.index(i), unknown);
                 }
             }
+            (Shape::Partly { checked, .. }, value) => checked.prepare_at(value, place, unknown),
             (Shape::Any | Shape::Unknown, _) => {}
             (_, part) => empty(part),
         }

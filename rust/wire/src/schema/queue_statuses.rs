@@ -1,4 +1,4 @@
-//! The statuses of Kueue's other kinds (rules/01 §1-3).
+//! The statuses of Kueue's other kinds (rules/01 §1-3). What is decided here does not hang on them.
 
 use super::kueue::{node_labels, node_taints};
 use super::status;
@@ -10,12 +10,12 @@ pub(super) fn cluster_queue(old: bool) -> Schema {
     let queue =
         object(counts(old)).with([field("flavorsReservation", usages()), field("flavorsUsage", usages()), share(old)]);
     if !old {
-        return queue;
+        return queue.lists_alone();
     }
     let workload = object(fields(&["name", "namespace"], text)).needs(&["name", "namespace"]);
     let pending =
         object([field("clusterQueuePendingWorkload", list(workload)), field("lastChangeTime", time()).required()]);
-    queue.with([field("pendingWorkloadsStatus", pending)])
+    queue.with([field("pendingWorkloadsStatus", pending)]).lists_alone()
 }
 
 /// The same of a LocalQueue.
@@ -24,7 +24,7 @@ pub(super) fn local_queue(old: bool) -> Schema {
     // What it has used counts in both versions.
     let queue = object(counts(old)).with([field("flavorsReservation", usages()), share(true)]);
     if !old {
-        return queue.with([field("flavorsUsage", usages())]);
+        return queue.with([field("flavorsUsage", usages())]).lists_alone();
     }
     let topology = object([
         field("name", reference()).required(),
@@ -37,17 +37,18 @@ pub(super) fn local_queue(old: bool) -> Schema {
         field("nodeTaints", node_taints()),
         field("topology", topology),
     ]);
-    queue.with([field("flavorUsage", usages()), field("flavors", list(flavor).at_most(64).unique_by(&["name"]))])
+    let flavors = list(flavor).at_most(64).unique_by(&["name"]);
+    queue.with([field("flavorUsage", usages()), field("flavors", flavors)]).lists_alone()
 }
 
 /// The share of a Cohort.
 pub(super) fn cohort(old: bool) -> Schema {
-    object([share(old)])
+    object([share(old)]).lists_alone()
 }
 
 /// A status of conditions alone.
 pub(super) fn with_conditions(old: bool) -> Schema {
-    object([field("conditions", status::conditions(old))])
+    object([field("conditions", status::conditions(old))]).lists_alone()
 }
 
 fn counts(old: bool) -> impl Iterator<Item = Field> {
