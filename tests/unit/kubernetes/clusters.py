@@ -9,7 +9,8 @@ from typing import Any
 
 from kueuecore.api_server import ApiServer
 from kueuecore.testing.api_server import Faults, HttpApiServer
-from kueuecore.testing.api_server.plain_crds import kueue_crds
+from kueuecore.testing.crd_schema import CrdSchema
+from kueuecore.testing.crds import crds
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 
@@ -17,8 +18,8 @@ KUEUE = "kueue.x-k8s.io/v1beta2"
 @contextmanager
 def served(*, cpus: int = 4, faults: Faults | None = None, **options: Any) -> Iterator[HttpApiServer]:
     """A server with ClusterQueues `a` and `b` of one cohort."""
-    server = HttpApiServer(ApiServer(), clock=time.time_ns, **options)
-    server.load([*kueue_crds(), *queues(cpus)])
+    server = HttpApiServer(ApiServer(), clock=time.time_ns, schemas=CrdSchema.of, **options)
+    server.load([*crds(), *queues(cpus)])
     server.faults = faults
     with server:
         yield server

@@ -17,7 +17,9 @@ from kueuecore.jobs.context import group_of
 from kueuecore.kubernetes import Api, Process, ServeSettings
 from kueuecore.testing import check_invariants
 from kueuecore.testing.api_server import Fault, Faults, HttpApiServer, Request
-from kueuecore.testing.api_server.plain_crds import framework_crds, kueue_crds
+from kueuecore.testing.api_server.plain_crds import framework_crds
+from kueuecore.testing.crd_schema import CrdSchema
+from kueuecore.testing.crds import crds
 from kueuecore.times import format_time, nanoseconds
 from kueuecore.trials.http_replica import DiedError, HttpReplica, MortalApi
 
@@ -40,8 +42,8 @@ def served(faults: Faults = lambda request: None) -> HttpApiServer:
     def all_faults(request: Request) -> Fault | None:
         return Fault(watch_ends_when_idle=True) if request.verb == "watch" else faults(request)
 
-    server = HttpApiServer(ApiServer(now=START), faults=all_faults)
-    server.load([*kueue_crds(), *framework_crds()])
+    server = HttpApiServer(ApiServer(now=START), schemas=CrdSchema.of, faults=all_faults)
+    server.load([*crds(), *framework_crds()])
     return server
 
 
