@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 from urllib.parse import urlencode
@@ -70,6 +71,7 @@ class Api:
         self._answered = answered
         self._host = client.configuration.host.rstrip("/")
         self._credentials = threading.Lock()
+        self._watches: set[urllib3.BaseHTTPResponse] = set()
         client.user_agent = f"kueuecore/{version()}"
 
     @classmethod
@@ -185,16 +187,21 @@ class Api:
 
     def _events(self, path: str, answer: urllib3.BaseHTTPResponse) -> Iterator[JsonObject]:
         try:
+            self._watches.add(answer)
             for line in _lines(answer):
                 yield _object(line, path)
         except HTTPError as error:
             if not isinstance(error, urllib3.exceptions.ReadTimeoutError):
                 raise UnansweredError(f"watch of {path}: {error}") from error
         finally:
+            self._watches.discard(answer)
             answer.close()
 
     def close(self) -> None:
-        """Close the connections that are not in use."""
+        """End the watches, and close all connections. Whoever reads of a watch finds that it has ended."""
+        for answer in [*self._watches]:
+            with suppress(ValueError, RuntimeError, OSError):  # it has just ended by itself
+                answer.shutdown()
         self.client.rest_client.close()
 
     def _open(

@@ -101,6 +101,8 @@ class Process:
             all_sent &= self._emitter.close(seconds=2)
             if not all_sent:
                 _LOGGER.warning("some writes were given up")
+            self.api.close()
+            self._emits.close()
 
     # From any thread.
 

@@ -92,6 +92,7 @@ class Shadow:
         gates = configuration or Configuration()
         with_nodes = gates.is_enabled("TopologyAwareScheduling")
         self.loop = Controller(configuration, status_delay_seconds=None, watches_nodes=with_nodes)
+        self._api = api
         api.kinds = dict(self.loop.kinds)
         self._unlisted = set(api.kinds)
         self._patience = round(patience_seconds * _SECOND_NS)
@@ -125,6 +126,7 @@ class Shadow:
                     wake = self._step()
         finally:
             self._watching.stop()
+            self._api.close()
 
     def stop(self) -> None:
         """End `run`."""
