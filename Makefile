@@ -82,6 +82,10 @@ fuzz-controller: $(STAMPS)/extension ## HISTORIES=10000 in which events are lost
 fuzz-fleet: $(STAMPS)/extension ## HISTORIES=10000 of a manager of MultiKueue and its workers, with losses, breaks and restarts; SEED=...
 	$(PY) scripts/fuzz_histories.py fleet --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
 
+.PHONY: day
+day: $(STAMPS)/extension ## a day of 60 jobs on an API server of our own: a lost node, three replicas killed, as a timeline
+	$(PY) -m scripts.day
+
 .PHONY: fuzz-bytes
 fuzz-bytes: $(STAMPS)/tools ## fuzz the crates with bytes on stable Rust, SECONDS=60 a target; SEED=... does the same again
 	$(PY) scripts/fuzz_bytes.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(FUZZ_ARGS)

@@ -134,7 +134,7 @@ class ApiServer:
         history: Every event so far with its version; what was compacted is not watched any more.
         webhooks: Is asked about each object before it is stored; without one, everything is stored as it is.
         listeners: Are called after each write, in order.
-        new_uid: Makes the UID of a new object; by default they are numbered.
+        new_uid: Makes the UID of a new object of a kind, namespace and name; by default they are numbered.
 
     Example:
         >>> server = ApiServer()
@@ -149,7 +149,7 @@ class ApiServer:
     history: list[tuple[int, _Object]] = field(default_factory=list)
     webhooks: Webhooks | None = None
     listeners: list[Listener] = field(default_factory=list)
-    new_uid: Callable[[], str] | None = None
+    new_uid: Callable[[str, str, str], str] | None = None
     _objects: dict[str, dict[_Key, _Object]] = field(default_factory=dict)
     _compacted: int = 0
 
@@ -175,7 +175,7 @@ class ApiServer:
             message = f'{_resource(manifest)} "{key[2]}" already exists'
             raise RefusedError(409, message, reason="AlreadyExists", details=_details(manifest))
         metadata |= {
-            "uid": self.new_uid() if self.new_uid is not None else f"uid-{self.version + 1:09}",
+            "uid": self.new_uid(*key) if self.new_uid is not None else f"uid-{self.version + 1:09}",
             "creationTimestamp": metadata.get("creationTimestamp") or self._this_second,
             "generation": 1,
         }

@@ -19,6 +19,8 @@ from scripts.day.timetable import (
     LOST_NODE,
     MINUTES,
     NAMESPACE,
+    Kill,
+    PlannedJob,
     jobs,
     kills,
     objects,
@@ -48,7 +50,6 @@ class Day:
         self._jobs = list(jobs())
         # Since which step each job runs.
         self._running: dict[str, int] = {}
-        self._changed = time.monotonic()
         self._over = LateKinds()
 
     def play(self) -> _Object:
@@ -66,6 +67,9 @@ class Day:
                 self._play_step(replicas)
                 self._step += 1
                 assert self._step < _MOST_STEPS, "the day does not end"
+            # The statuses of queues come a second after what they are about.
+            time.sleep(2)
+            self._settle(replicas)
             replicas.stop()
         finally:
             self._over.end()
@@ -77,42 +81,56 @@ class Day:
     def _play_step(self, replicas: Replicas) -> None:
         # What is created at one step has one time, and that of the next step is later.
         time.sleep(1 - time.time() % 1 + 0.02)
+        self._place.begin_step()
         for planned in self._jobs:
             began = self._running.get(planned.name)
             if began is not None and self._step - began >= planned.n_steps and self._place.end(planned.name):
                 del self._running[planned.name]
+                # One thing at a time: what two at once come to depends on which is heard of first.
+                self._settle(replicas)
         if self._step == LOST_AT and self._place.lose(LOST_NODE):
             self._say(f"node {LOST_NODE} is lost")
+            self._settle(replicas)
         if self._step == BACK_AT and self._place.restore(LOST_NODE):
             self._say(f"node {LOST_NODE} is back")
+            self._settle(replicas)
+        coming = [it for it in self._jobs if it.step == self._step]
         kill = next((it for it in kills() if it.step == self._step), None)
-        killed = None
         if kill is not None:
-            leader = replicas.leader()
-            assert leader is not None, "one leads"
-            killed = self._place.kill(kill, leader.pid)
-        for planned in self._jobs:
-            if planned.step == self._step:
-                self._create(planned.manifest)
-        if kill is not None and killed is not None:
-            assert killed.wait(10), f"{kill.title}: that moment did not come"
-            self._say(kill.title)
-            replicas.replace_dead()
-            replicas.wait_for_leader()
-            self._settle(1.5)
-        self._settle(self._place.quiet_seconds)
+            self._kill(kill, coming.pop(0), replicas)
+        for planned in coming:
+            self._create(planned.manifest)
+            self._settle(replicas)
         self._note_running()
 
-    def _settle(self, quiet: float) -> None:
-        """Wait until nothing has changed for so long."""
-        began = time.monotonic()
-        while time.monotonic() - max(self._changed, began) < quiet:
+    def _kill(self, kill: Kill, planned: PlannedJob, replicas: Replicas) -> None:
+        """Kill the leader at a moment that a new job brings about, and wait until another one leads."""
+        leader = replicas.leader()
+        assert leader is not None, "one leads"
+        killed = self._place.kill(kill, leader.pid)
+        self._create(planned.manifest)
+        assert killed.wait(10), f"{kill.title}: that moment did not come"
+        leader.wait()
+        self._say(kill.title)
+        replicas.replace_dead()
+        replicas.wait_for_leader()
+        self._settle(replicas)
+
+    def _settle(self, replicas: Replicas) -> None:
+        """Wait until nothing happens any more."""
+        n_quiet = 0
+        while n_quiet < 3:
+            before = self._place.mark()
             self._place.advance()
-            time.sleep(0.02)
+            time.sleep(self._place.pause_seconds)
+            replicas.catch_up()
+            n_quiet = n_quiet + 1 if self._place.mark() == before else 0
 
     def _note_running(self) -> None:
         active = {
-            job["metadata"]["name"] for job in list_all(self._api, "Job")[0] if object_at(job, "status").get("active")
+            text_at(job, "metadata", "name")
+            for job in list_all(self._api, "Job")[0]
+            if object_at(job, "status").get("active")
         }
         for name in active - self._running.keys():
             self._running[name] = self._step
@@ -122,7 +140,7 @@ class Day:
     def _is_done(self) -> bool:
         if self._step <= self._jobs[-1].step:
             return False
-        found = {it["metadata"]["name"]: it for it in list_all(self._api, "Job")[0]}
+        found = {text_at(it, "metadata", "name"): it for it in list_all(self._api, "Job")[0]}
         return all(_is_complete(found[it.name]) for it in self._jobs)
 
     def _create(self, manifest: _Object) -> None:
@@ -144,7 +162,6 @@ class Day:
         for news in follow(api, "Workload", late=self._over):
             if news is None:
                 continue
-            self._changed = time.monotonic()
             for workload in news.listed or [object_at(news.event, "object")]:
                 if text_at(workload, "metadata", "namespace") == NAMESPACE and news.event.get("type") != "DELETED":
                     self._timeline.see(workload)
@@ -155,7 +172,7 @@ class Day:
 
     def _outcome(self) -> _Object:
         statuses = {
-            f"{kind} {it['metadata']['name']}": comparable(object_at(it, "status"))
+            f"{kind} {text_at(it, 'metadata', 'name')}": comparable(object_at(it, "status"))
             for kind in ("Job", "Workload", "ClusterQueue", "LocalQueue")
             for it in list_all(self._api, kind)[0]
             if text_at(it, "metadata", "namespace") in ("", NAMESPACE)

@@ -24,6 +24,12 @@ class Life:
     def __init__(self, cluster: ApiServer) -> None:
         self._cluster = cluster
         self._ended: set[str] = set()
+        # Pods of jobs that have lost a node take until the next step to start.
+        self._shaken: set[str] = set()
+
+    def begin_step(self) -> None:
+        """Time has gone by."""
+        self._shaken.clear()
 
     def advance(self) -> None:
         """Let jobs and pods follow what was written to them."""
@@ -44,6 +50,7 @@ class Life:
         node = self._cluster.delete("Node", name)
         for pod in self._cluster.list("Pod")[0]:
             if text_at(pod, "spec", "nodeSelector", _HOST) == name:
+                self._shaken.add(_owner(pod))
                 self._delete_pod(pod)
         return node
 
@@ -81,10 +88,11 @@ class Life:
                 self._create_pod(job, index)
         n_running = 0
         for pod in (it for it in self._cluster.list("Pod")[0] if n_pods and _owner(it) == name):
-            if not list_at(pod, "spec", "schedulingGates"):
+            is_running = object_at(pod, "status").get("phase") == "Running"
+            if is_running or not (name in self._shaken or list_at(pod, "spec", "schedulingGates")):
                 n_running += 1
                 status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-                if object_at(pod, "status").get("phase") != "Running":
+                if not is_running:
                     its = pod["metadata"]["name"]
                     self._cluster.patch("Pod", its, {"status": status}, namespace=NAMESPACE, subresource="status")
         return n_running

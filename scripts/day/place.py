@@ -10,9 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from kueuecore.kubernetes import Api
+from kueuecore._json import text_at
+from kueuecore.kubernetes import Api, list_all
 from kueuecore.testing.api_server import Closing, Fault, HttpApiServer, Request
-from kueuecore.testing.clusters import cluster_server
+from kueuecore.testing.crd_schema import CrdSchema
+from kueuecore.testing.crds import crds
+from kueuecore.webhooks import admit
 from scripts.day.life import Life
 from scripts.day.timetable import Kill
 from scripts.day.timetable import nodes as planned_nodes
@@ -36,8 +39,8 @@ _KINDS = {
 class Place(Protocol):
     """Where the day is played."""
 
-    quiet_seconds: float
-    """After so long without a change all have come to rest."""
+    pause_seconds: float
+    """How long to wait for what may still come."""
 
     @property
     def arguments(self) -> list[str]:
@@ -48,6 +51,12 @@ class Place(Protocol):
 
     def nodes(self) -> list[_Object]:
         """The nodes to create."""
+
+    def begin_step(self) -> None:
+        """Time has gone by."""
+
+    def mark(self) -> int:
+        """A number that changes with whatever happens to jobs and Workloads."""
 
     def advance(self) -> None:
         """Let jobs and pods follow what was written to them."""
@@ -68,13 +77,19 @@ class Place(Protocol):
 class Fake:
     """An API server of our own, as strict as a real one, and what Kubernetes does around it."""
 
-    quiet_seconds = 0.4
+    pause_seconds = 0.03
 
     def __init__(self) -> None:
         # Kueue's kinds by their CustomResourceDefinitions, and its webhooks.
-        self._server = cluster_server(clock=time.time_ns)
+        self._server = HttpApiServer(clock=time.time_ns, schemas=CrdSchema.of, webhooks=admit, collects_garbage=True)
+        self._server.load([*crds(), *_namespaces()])
         self._life = Life(self._server.api)
         self._lost: dict[str, _Object] = {}
+        self._n_changes = 0
+        self._server.api.listeners.append(self._count)
+
+    def _count(self, kind: str, event: _Object, before: _Object | None) -> None:
+        self._n_changes += kind in ("Job", "Workload", "Pod")
 
     def __enter__(self) -> Self:
         self._server.start()
@@ -97,6 +112,14 @@ class Fake:
     def nodes(self) -> list[_Object]:
         """The nodes to create."""
         return list(planned_nodes())
+
+    def begin_step(self) -> None:
+        """Time has gone by."""
+        self._server.call(lambda _: self._life.begin_step())
+
+    def mark(self) -> int:
+        """A number that changes with whatever happens to jobs and Workloads."""
+        return self._n_changes
 
     def advance(self) -> None:
         """Let jobs and pods follow what was written to them."""
@@ -154,7 +177,7 @@ class Given:
         context: A context of that file.
     """
 
-    quiet_seconds = 5.0
+    pause_seconds = 2.0
 
     def __init__(self, kubeconfig: Path, context: str | None) -> None:
         self._kubeconfig, self._context = kubeconfig, context
@@ -179,6 +202,15 @@ class Given:
         """None: those with GPUs have to be there, or their jobs wait."""
         return []
 
+    def begin_step(self) -> None:
+        """Nothing: the cluster has a time of its own."""
+
+    def mark(self) -> int:
+        """The sum of the versions of jobs and Workloads."""
+        api = self.connect()
+        versions = (list_all(api, kind)[0] for kind in ("Job", "Workload"))
+        return sum(int(text_at(it, "metadata", "resourceVersion")) for objects in versions for it in objects)
+
     def advance(self) -> None:
         """Nothing: the cluster does it."""
 
@@ -200,3 +232,9 @@ class Given:
         happened = threading.Event()
         happened.set()
         return happened
+
+
+def _namespaces() -> list[_Object]:
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in ("default", "kueue-system")
+    ]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from kueuecore._json import text_at
@@ -23,7 +26,6 @@ apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
 leaderElection: {leaderElect: true, leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 1s}
 clientConnection: {qps: -1}
-metrics: {bindAddress: "0"}
 health: {healthProbeBindAddress: "0"}
 integrations: {frameworks: [batch/job]}
 """
@@ -45,6 +47,7 @@ class Replicas:
         self._configuration = folder / "configuration.yaml"
         self._configuration.write_text(_CONFIGURATION)
         self._running: list[subprocess.Popen[bytes]] = []
+        self._metrics: dict[int, str] = {}
         self._n_started = 0
         self.start()
         self.start()
@@ -53,10 +56,13 @@ class Replicas:
         """Start one more."""
         self._n_started += 1
         name = f"replica-{self._n_started}"
+        metrics = f"127.0.0.1:{_free_port()}"
         command = [sys.executable, "-m", "kueuecore", "serve", "--config", str(self._configuration), *self._place]
+        command += ["--metrics-address", metrics]
         with (self._folder / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(command, stderr=log, env={**os.environ, "POD_NAME": name})
         self._running.append(process)
+        self._metrics[process.pid] = f"http://{metrics}/metrics"
 
     def leader(self) -> subprocess.Popen[bytes] | None:
         """The replica that holds the Lease, if it is alive."""
@@ -81,6 +87,16 @@ class Replicas:
             if time.monotonic() > until:
                 raise TimeoutError(f"no replica leads: see {self._folder}")
             time.sleep(0.1)
+
+    def catch_up(self) -> None:
+        """Return once the one that leads has taken in what it has heard, and decided on it."""
+        leader = self.leader()
+        if leader is None:
+            return
+        for _ in range(2):
+            # The page is made by the thread that decides, in its turn: the second one after a decision.
+            with suppress(OSError), urllib.request.urlopen(self._metrics[leader.pid], timeout=10) as page:
+                page.read()
 
     def replace_dead(self) -> None:
         """Start another one for each that was killed."""
@@ -110,3 +126,10 @@ class Replicas:
 def log_folder() -> Path:
     """A folder for logs that stays."""
     return Path(tempfile.mkdtemp(prefix="kueuecore-day-"))
+
+
+def _free_port() -> int:
+    with socket.socket() as it:
+        it.bind(("127.0.0.1", 0))
+        port: int = it.getsockname()[1]
+        return port

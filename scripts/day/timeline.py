@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -48,8 +49,12 @@ class Timeline:
 
 def comparable(value: Any) -> Any:
     """An object without what differs from run to run: identities, versions and times."""
+    if isinstance(value, dict) and value.get("type") == "PodsReady":
+        # Whether pods were seen to be not ready for a moment depends on who was quicker, too.
+        return {"type": "PodsReady", "status": value["status"]}
     if isinstance(value, dict):
         return {key: comparable(it) for key, it in value.items() if key not in _OF_A_RUN}
     if isinstance(value, list):
-        return [comparable(it) for it in value]
+        # In which order conditions came up depends on who was quicker.
+        return sorted((comparable(it) for it in value), key=lambda it: json.dumps(it, sort_keys=True))
     return _OF_A_RUN_TEXT.sub("UID: ...", value) if isinstance(value, str) else value

@@ -45,7 +45,9 @@ def with_built_in_defaults(resource: Resource, new: Object, old: Object | None, 
         case "Pod":
             return with_pod_defaults(new, store) if old is None else with_template_defaults(new)
         case "Job":
-            return with_job_defaults(new, store.reserved_uid() if old is None else old["metadata"]["uid"])
+            its = new["metadata"]
+            uid = store.next_uid("Job", text_at(its, "namespace"), text_at(its, "name")) if old is None else its["uid"]
+            return with_job_defaults(new, uid)
         case kind if kind in _WITH_TEMPLATES and isinstance(new.get("spec"), dict):
             spec = {"replicas": 1, **new["spec"]}
             return {**new, "spec": {**spec, "template": with_template_defaults(object_at(spec, "template"))}}

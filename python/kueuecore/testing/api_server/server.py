@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from random import Random
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -97,7 +96,7 @@ class HttpApiServer:
         self.faults = faults
         self.requests: deque[Request] = deque(maxlen=_MOST_RECORDED)
         """The requests so far, the newest last."""
-        self._store = Store(self.api, clock=clock, random=Random(seed), schemas=schemas, webhooks=webhooks)
+        self._store = Store(self.api, clock=clock, seed=seed, schemas=schemas, webhooks=webhooks)
         self._watches = Watches(self.api, keep=keep_changes)
         self._handler = Handler(self._store, waits_for_kubelets=waits_for_kubelets)
         self._access = access

@@ -64,7 +64,7 @@ class Store:
         api: The objects.
         clock: Gives the time in nanoseconds since 1970; the in-memory server follows it. By default that one's own
             clock counts.
-        random: Draws UIDs and the ends of generated names.
+        seed: UIDs and the ends of generated names follow from it.
         schemas: The schemas of CustomResourceDefinitions; without them, objects are stored as they come.
         webhooks: Are asked about each object before it is stored.
     """
@@ -74,13 +74,13 @@ class Store:
         api: ApiServer,
         *,
         clock: Callable[[], int] | None,
-        random: Random,
+        seed: int,
         schemas: Schemas | None,
         webhooks: Webhooks | None,
     ) -> None:
-        self.api, self.registry, self.random = api, Registry(), random
+        self.api, self.registry, self.random, self._seed = api, Registry(), Random(seed), seed
         self._clock, self._schemas, self.webhooks = clock, schemas, webhooks
-        self._reserved_uid = ""
+        self._n_named: dict[tuple[str, str, str], int] = {}
         self._schema_of: dict[tuple[str, str], Schema] = {}
         self._encoded: dict[str, dict[tuple[str, str], tuple[Object, bytes]]] = {}
         api.new_uid = self._new_uid
@@ -98,14 +98,14 @@ class Store:
         """The time in whole seconds, as objects have it."""
         return format_time(self.api.now // 10**9 * 10**9)
 
-    def reserved_uid(self) -> str:
-        """The UID that the next new object gets: selectors of new Jobs have it in them."""
-        if not self._reserved_uid:
-            self._reserved_uid = str(uuid.UUID(int=self.random.getrandbits(128), version=4))
-        return self._reserved_uid
+    def next_uid(self, kind: str, namespace: str, name: str) -> str:
+        """The UID of the next object of a name; it follows from that, and from how many had the name before."""
+        key = kind, namespace, name
+        return str(uuid.UUID(int=Random(f"{self._seed} {key} {self._n_named.get(key, 0)}").getrandbits(128), version=4))
 
-    def _new_uid(self) -> str:
-        uid, self._reserved_uid = self.reserved_uid(), ""
+    def _new_uid(self, kind: str, namespace: str, name: str) -> str:
+        uid, key = self.next_uid(kind, namespace, name), (kind, namespace, name)
+        self._n_named[key] = self._n_named.get(key, 0) + 1
         return uid
 
     def new_suffix(self) -> str:
