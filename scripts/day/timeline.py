@@ -14,7 +14,15 @@ __all__ = ["Timeline"]
 
 # What no two runs have in common.
 _OF_A_RUN = frozenset(
-    {"uid", "resourceVersion", "creationTimestamp", "managedFields", "lastTransitionTime", "generation"}
+    {
+        "accumulatedPastExecutionTimeSeconds",
+        "creationTimestamp",
+        "generation",
+        "lastTransitionTime",
+        "managedFields",
+        "resourceVersion",
+        "uid",
+    }
 )
 _OF_A_RUN_TEXT = re.compile(r"UID: [-0-9a-f]+")
 

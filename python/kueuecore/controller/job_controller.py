@@ -112,6 +112,7 @@ class JobController:
         self._loop = instance("loop", loop, Controller)
         self._configuration = configuration_or_default(configuration)
         self._integrations = integrations
+        self._kinds = self._watched_kinds()
         self._store = JobStore(self._configuration, integrations)
         self._counts = JobCounts(metrics, self._store.get)
         # When each job is due.
@@ -128,6 +129,9 @@ class JobController:
     @property
     def kinds(self) -> Mapping[str, tuple[str, str]]:
         """What to list and watch, in this order, by kind: apiVersion and the plural in the path."""
+        return self._kinds
+
+    def _watched_kinds(self) -> Mapping[str, tuple[str, str]]:
         found = {**self._loop.kinds, **_AROUND}
         enabled = {*self._configuration.frameworks}
         for framework in self._configuration.frameworks:

@@ -17,7 +17,7 @@ from kubernetes.client import ApiClient
 from kubernetes.client import Configuration as Credentials
 from urllib3.exceptions import HTTPError
 
-from kueuecore._json import JsonObject, text_at
+from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.api_server import RefusedError
 from kueuecore.errors import KueuecoreError
 from kueuecore.version import version
@@ -267,12 +267,15 @@ def _is_in_pod() -> bool:
 
 
 def _object(data: bytes, path: str) -> JsonObject:
+    """An answer or an event of a watch, without what says who owns which field: that is half of an object, or more."""
     try:
         found: Any = json.loads(data)
     except ValueError as error:
         raise UnansweredError(f"{path}: the answer is no JSON: {error}") from None
     if not isinstance(found, dict):
         raise UnansweredError(f"{path}: the answer is no object")
+    for it in (found, found.get("object"), *list_at(found, "items")):
+        object_at(it, "metadata").pop("managedFields", None)
     return found
 
 

@@ -37,8 +37,7 @@ def running(*processes: Process | Shadow) -> Iterator[list[BaseException]]:
     for thread in threads:
         thread.start()
     try:
-        for process in processes:
-            wait_for(lambda process=process: not process.unready or bool(failures), f"{process} is ready")
+        wait_for(lambda: bool(failures) or not any(it.unready for it in processes), "all are ready")
         yield failures
     finally:
         for process in processes:
@@ -180,11 +179,11 @@ def test_a_dry_run_agrees_with_one_that_decides_the_same() -> None:
         with running(process, shadow) as failures:
             for n in range(8):
                 created(server, job(f"j{n}"))
-                wait_for(lambda n=n: f"j{n}" in started(server), "it starts")
+                wait_for_start(server, f"j{n}")
             # Whoever lent takes it back: four are preempted.
             for n in range(4):
                 created(server, job(f"k{n}", "b"))
-                wait_for(lambda n=n: f"k{n}" in started(server), "it starts")
+                wait_for_start(server, f"k{n}")
             wait_for(lambda: shadow.n_agreed + shadow.n_differed >= 16, "all is compared")
         assert not failures
         assert (found, shadow.n_agreed >= 16) == ([], True)
@@ -215,6 +214,10 @@ def test_a_dry_run_reports_what_is_decided_otherwise_and_writes_nothing() -> Non
 
 
 # What the tests above stand on.
+
+
+def wait_for_start(server: HttpApiServer, name: str) -> None:
+    wait_for(lambda: name in started(server), f"{name} starts")
 
 
 def pending(server: HttpApiServer) -> list[str]:
