@@ -89,16 +89,18 @@ class Process:
         """
         self._watching.start()
         wake: int | None = None
+        # What is on its way comes to an end, so that nobody has to wonder; not where another process may write by now.
+        patience = 0.0
         try:
             while not self._inbox.is_over:
                 self._inbox.take(until=wake)
                 if self._leads and not self._decider.unlisted and not self._inbox.is_over:
                     wake = self._decider.step()
+            patience = 5.0
         finally:
             self._watching.stop()
-            # What is on its way comes to an end, so that nobody has to wonder.
-            all_sent = self._sender.close(seconds=5)
-            all_sent &= self._emitter.close(seconds=2)
+            all_sent = self._sender.close(seconds=patience)
+            all_sent &= self._emitter.close(seconds=patience / 2)
             if not all_sent:
                 _LOGGER.warning("some writes were given up")
             self.api.close()
