@@ -98,7 +98,9 @@ class ReferenceEngine:
     def cycle(self, now: int) -> Any:
         """Run a cycle."""
         decision = self.world.cycle(now)
-        self.world.dirty |= {*decision.parked, *(it.key for it in decision.pending if it.is_parked)}
+        # Whoever was parked before others of its shape failed reads that its evaluation was bypassed, too.
+        queues = {it.cluster_queue for it in decision.pending if it.is_parked}
+        self.world.dirty |= {key for name in queues for key in self.world.queues[name].inadmissible}
         return decision
 
     def reconcile(self, now: int) -> Any:
