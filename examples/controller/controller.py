@@ -3,7 +3,7 @@
     kubectl proxy &
     python controller.py --server http://127.0.0.1:8001
 
-`kueuecore serve` does the same without the approvals; README.md has the difference.
+`kueuecore serve` does the same without the approvals.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _MEANINGS = {
     ExitCode.BAD_INPUT: "wrong usage, or objects that an API server with Kueue would refuse",
     ExitCode.UNSETTLED: "it never settles: workloads evict each other in a circle, or a fleet keeps changing",
     ExitCode.UNDECIDED: "nothing is decided on some workload, because it needs what is not built yet",
-    ExitCode.UNAVAILABLE: "the cluster cannot be watched any more, or another process leads (only of serve)",
+    ExitCode.UNAVAILABLE: "an address is taken, the Lease is lost, or a thread of it has died (only of serve)",
     ExitCode.BUG: "a bug in kueuecore",
     ExitCode.UNWRITABLE: "the output cannot be written: for example, the disk is full or standard output is closed",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",

@@ -15,7 +15,7 @@ from kueuecore.cli.streams import to_stderr
 from kueuecore.configuration import Configuration
 
 if TYPE_CHECKING:
-    from kueuecore.kubernetes import ServeSettings
+    from kueuecore.kubernetes import Address, ServeSettings
     from kueuecore.kubernetes.api import Answered, Api
 
 __all__ = ["add_serve"]
@@ -49,7 +49,7 @@ def add_serve(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> 
     add.set_defaults(command=serve_command)
     cluster = add.add_argument_group("which cluster")
     cluster.add_argument(
-        "--kubeconfig", metavar="FILE", type=Path, help="by default KUBECONFIG, or the pod's own cluster"
+        "--kubeconfig", metavar="FILE", type=Path, help="by default that of the pod, else KUBECONFIG or ~/.kube/config"
     )
     cluster.add_argument("--context", metavar="NAME", help="a context of the kubeconfig; by default its current one")
     cluster.add_argument("--server", metavar="URL", default="", help="an API server that asks for no credentials")
@@ -69,7 +69,7 @@ def add_serve(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> 
         process.add_argument(
             f"--{name}-address",
             metavar="HOST:PORT",
-            help=f"where {name} is served; 0: nowhere; by default as configured",
+            help=f"where to serve {name}; 0: nowhere; by default as configured",
         )
     process.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
 
@@ -82,14 +82,12 @@ def serve_command(options: argparse.Namespace) -> int:
     except ImportError as error:
         to_stderr(f"kueuecore serve: {error}: install it with pip install 'kueuecore[kubernetes]'")
         return ExitCode.BAD_INPUT
-    from kueuecore.kubernetes.json_logs import log_to
+    from kueuecore.kubernetes.json_logs import logged_to
+    from kueuecore.kubernetes.signals import ended_by_sigterm
 
     configuration = Configuration.read(options.config) if options.config else None
-    handler = log_to(sys.stderr, level=options.log_level)
-    try:
+    with ended_by_sigterm(), logged_to(sys.stderr, level=options.log_level):
         return _serve(options, configuration)
-    finally:
-        logging.getLogger("kueuecore").removeHandler(handler)
 
 
 def _serve(options: argparse.Namespace, configuration: Configuration | None) -> int:
@@ -97,6 +95,8 @@ def _serve(options: argparse.Namespace, configuration: Configuration | None) -> 
 
     from kueuecore.kubernetes import serve
     from kueuecore.kubernetes.api import Api
+    from kueuecore.kubernetes.election import LeaseLostError
+    from kueuecore.kubernetes.endpoints import ListenError
     from kueuecore.kubernetes.shadow import serve_shadow
 
     def connect(answered: Answered, qps: float | None, burst: int) -> Api:
@@ -111,25 +111,41 @@ def _serve(options: argparse.Namespace, configuration: Configuration | None) -> 
     try:
         (serve_shadow if options.dry_run else serve)(connect, settings, configuration=configuration)
     except ConfigException as error:
-        to_stderr(f"kueuecore serve: no credentials for a cluster: {error}; give --kubeconfig, or --server")
+        to_stderr(f"kueuecore serve: {error}")
         return ExitCode.BAD_INPUT
     except Exception as error:
-        extra = {"error": str(error), "notes": getattr(error, "__notes__", [])}
-        logging.getLogger("kueuecore.kubernetes").critical("cannot go on", extra=extra, exc_info=error)
+        extra = {"error": str(error) or type(error).__name__, "notes": getattr(error, "__notes__", [])}
+        # What may happen in any cluster needs no traceback.
+        cause = None if isinstance(error, ListenError | LeaseLostError) else error
+        logging.getLogger("kueuecore.kubernetes").critical("cannot go on", extra=extra, exc_info=cause)
         return ExitCode.UNAVAILABLE
     return ExitCode.OK
 
 
 def _settings(options: argparse.Namespace, configuration: Configuration | None) -> ServeSettings:
-    from kueuecore.kubernetes import Address, ServeSettings
+    from kueuecore.kubernetes import ServeSettings
 
-    settings = ServeSettings.of(configuration)
+    if options.server and (options.kubeconfig is not None or options.context is not None):
+        raise ValueError("--server has no credentials: leave out --kubeconfig and --context, or --server")
+    try:
+        settings = ServeSettings.of(configuration)
+    except ValueError as error:
+        raise ValueError(f"{options.config}: {error}") from None
     if options.metrics_address is not None:
-        settings = replace(settings, metrics=Address.parse(options.metrics_address))
+        settings = replace(settings, metrics=_address("metrics", options.metrics_address))
     if options.health_address is not None:
-        settings = replace(settings, health=Address.parse(options.health_address))
+        settings = replace(settings, health=_address("health", options.health_address))
     if options.leader_elect == "false" or options.dry_run:
         settings = replace(settings, lease=None)
     elif options.leader_elect == "true" and settings.lease is None:
         raise ValueError("the Configuration has no Lease: write leaderElection.leaderElect: true there")
     return settings
+
+
+def _address(name: str, text: str) -> Address | None:
+    from kueuecore.kubernetes import Address
+
+    try:
+        return Address.parse(text)
+    except ValueError as error:
+        raise ValueError(f"--{name}-address: {error}") from None

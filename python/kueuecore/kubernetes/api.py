@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeAlias
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import urllib3
-from kubernetes import config
 from kubernetes.client import ApiClient
-from kubernetes.client import Configuration as Credentials
 from urllib3.exceptions import HTTPError
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.api_server import RefusedError
 from kueuecore.errors import KueuecoreError
+from kueuecore.kubernetes.credentials import Client, credentials_at
 from kueuecore.version import version
 
 __all__ = ["FIELD_MANAGER", "MERGE_PATCH", "Answered", "Api", "UnansweredError"]
@@ -31,6 +32,8 @@ _CONNECT_SECONDS = 10.0
 # Bookmarks come about each minute, so a connection that is silent for longer may be dead.
 _SILENT_SECONDS = 75.0
 _WATCH_SECONDS = 300
+# Of a watch: no object is as large.
+_LONGEST_LINE = 64 << 20
 
 Answered: TypeAlias = Callable[[str, str, int], None]
 """Is called after each request with method, host and code; 0 if there was no answer."""
@@ -88,7 +91,7 @@ class Api:
     ) -> Self:
         """Find the API server: the one at a URL, the one of a kubeconfig, or that of the pod in which this runs.
 
-        Tokens of pods and those of a kubeconfig's exec plugin are read again before they expire.
+        Tokens in files and what a kubeconfig's exec plugin gives are read again before they expire, and after a 401.
 
         Args:
             server: Its URL, where no credentials are needed, as with `kubectl proxy`.
@@ -102,19 +105,7 @@ class Api:
         Raises:
             kubernetes.config.ConfigException: There are no credentials to be found, or they cannot be read.
         """
-        credentials = Credentials()
-        if server:
-            credentials.host = server
-        elif kubeconfig is None and context is None and _is_in_pod():
-            config.load_incluster_config(client_configuration=credentials)
-        else:
-            # The credentials of an exec plugin are its own business: nothing is written back.
-            name = None if kubeconfig is None else str(kubeconfig)
-            config.load_kube_config(name, context=context, client_configuration=credentials, persist_config=False)
-        credentials.connection_pool_maxsize = 64
-        # Whoever makes a request decides whether to make it again.
-        credentials.retries = False
-        client = ApiClient(configuration=credentials)
+        client = Client(partial(credentials_at, server=server, kubeconfig=kubeconfig, context=context))
         return cls(client, kinds=kinds, qps=qps, burst=burst, answered=answered)
 
     def path(self, kind: str, namespace: str = "", name: str = "", subresource: str = "") -> str:
@@ -125,8 +116,8 @@ class Api:
         """
         api_version, plural = self.kinds[kind]
         place = f"/{'apis' if '/' in api_version else 'api'}/{api_version}"
-        place += f"/namespaces/{namespace}" if namespace else ""
-        return "/".join(filter(None, (place, plural, name, subresource)))
+        place += f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
+        return "/".join(filter(None, (place, plural, quote(name, safe=""), subresource)))
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> JsonObject:
         """Get an object or a list.
@@ -219,7 +210,7 @@ class Api:
             headers["Content-Type"] = content_type
             data = json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
         with self._credentials:
-            # Reads an expired token again.
+            # Reads credentials again that have expired.
             self.client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
         url = f"{self._host}{path}" + (f"?{urlencode(query)}" if query else "")
         code = 0
@@ -231,10 +222,13 @@ class Api:
                 headers=headers,
                 timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=seconds),
                 retries=False,
+                redirect=False,
                 preload_content=False,
             )
             code = answer.status
-            if code >= 400:
+            if code == 401 and isinstance(self.client, Client):
+                self.client.refused()
+            if code >= 300:
                 raise _refusal(method, path, answer)
         except HTTPError as error:
             raise UnansweredError(f"{method} {path}: {error}") from error
@@ -262,14 +256,10 @@ class _Pace:
             time.sleep(pause)
 
 
-def _is_in_pod() -> bool:
-    return Path(config.incluster_config.SERVICE_TOKEN_FILENAME).is_file()
-
-
 def _object(data: bytes, path: str) -> JsonObject:
     """An answer or an event of a watch, without what says who owns which field: that is half of an object, or more."""
     try:
-        found: Any = json.loads(data)
+        found: Any = _read(data)
     except ValueError as error:
         raise UnansweredError(f"{path}: the answer is no JSON: {error}") from None
     if not isinstance(found, dict):
@@ -279,12 +269,34 @@ def _object(data: bytes, path: str) -> JsonObject:
     return found
 
 
+def _read(data: bytes) -> Any:
+    """Read JSON as Kubernetes writes it.
+
+    Raises:
+        ValueError: It is no JSON, or nothing that can be held as text or in so many levels.
+    """
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no number of JSON")
+
+    try:
+        found = json.loads(data, parse_constant=refuse)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if rb"\ud" in data or rb"\uD" in data:
+        # Half of a surrogate pair is in no text: encoding it again says where.
+        json.dumps(found, ensure_ascii=False).encode()
+    return found
+
+
 def _lines(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
     """The lines of a body, each as soon as it has come."""
     rest = b""
     for chunk in answer.stream(1 << 16):
         *lines, rest = (rest + chunk).split(b"\n")
         yield from (line for line in lines if line.strip())
+        if len(rest) > _LONGEST_LINE:
+            raise urllib3.exceptions.ProtocolError(f"a line has more than {_LONGEST_LINE} bytes")
     if rest.strip():
         yield rest
 
@@ -293,14 +305,20 @@ def _refusal(method: str, path: str, answer: urllib3.BaseHTTPResponse) -> Refuse
     """Why the server says no, from its Status, or from whatever a proxy before it has sent."""
     data = answer.data
     try:
-        status = json.loads(data)
+        status = _read(data)
     except ValueError:
         status = None
     if not isinstance(status, dict) or text_at(status, "kind") != "Status":
         shown = data[:200].decode(errors="replace").strip()
-        status = {"message": f"{method} {path}: {shown or answer.reason}"}
+        if answer.status < 400:
+            shown = f"redirected to {answer.headers.get('Location', 'nowhere')}, which is not followed"
+        status = {"message": shown or answer.reason or ""}
     details = {**status.get("details", {})} if isinstance(status.get("details"), dict) else {}
     seconds = answer.headers.get("Retry-After", "")
-    if seconds.isdecimal():
+    if re.fullmatch("[0-9]{1,9}", seconds):
         details["retryAfterSeconds"] = int(seconds)
+    # The words of an API server say what they are about; others may say nothing.
+    message = text_at(status, "message")
+    if not message or text_at(status, "kind") != "Status":
+        status["message"] = f"{method} {path}: {answer.status} {message or text_at(status, 'reason')}".rstrip()
     return RefusedError.of({**status, "code": answer.status, "details": details})

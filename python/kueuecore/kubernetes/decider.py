@@ -29,6 +29,7 @@ __all__ = ["Decider", "Submit"]
 
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
 _SECOND_NS = 1_000_000_000
+_ASKS_AFTER_SECONDS = 5.0
 # What is written and not watched.
 _WRITTEN = {"Event": ("v1", "events"), "PodTemplate": ("v1", "podtemplates")}
 
@@ -117,13 +118,16 @@ class Decider:
         if self._metrics is not None:
             self._metrics.time_attempt(turn.decision, seconds=time.perf_counter() - began)
         for write in turn.writes:
-            task = WorkloadTask(self.api, write, confirmed=self._confirmed, refused=self._refused)
-            self._requests(("Workload", write.namespace, write.name), task)
+            self._write_workload(write)
         self._store(turn.objects)
         self._emit(workload_event(it, uid=self._uid(it), now=self._time) for it in turn.events)
         now = self._now()
         times = [self.loop.next_wake(now), self.jobs.next_wake(now)]
         return min((it for it in times if it is not None), default=None)
+
+    def _write_workload(self, write: WorkloadWrite, *, asks_after: float | None = None) -> None:
+        task = WorkloadTask(self.api, write, self._confirmed, self._refused, asks_after)
+        self._requests(("Workload", write.namespace, write.name), task)
 
     def _carry_out(self, work: JobWork) -> None:
         if work.waits_for:
@@ -155,7 +159,11 @@ class Decider:
 
     def _confirmed(self, write: WorkloadWrite, answer: JsonObject) -> None:
         def confirm() -> None:
-            self.loop.confirm(write, answer, now=self._now())
+            try:
+                self.loop.confirm(write, answer, now=self._now())
+            except (ManifestError, ValueError) as error:
+                self._ask_again(write, error)
+                return
             self._take_answer(answer)
             self._emit(write.event_manifests(self._time))
 
@@ -163,11 +171,20 @@ class Decider:
 
     def _refused(self, write: WorkloadWrite, newest: JsonObject | None) -> None:
         def refuse() -> None:
-            self.loop.refuse(write, newest, gone=newest is None, now=self._now())
+            try:
+                self.loop.refuse(write, newest, gone=newest is None, now=self._now())
+            except (ManifestError, ValueError) as error:
+                self._ask_again(write, error)
+                return
             if newest is not None:
                 self._take_answer(newest)
 
         self._call(refuse)
+
+    def _ask_again(self, write: WorkloadWrite, error: Exception) -> None:
+        """What the server has answered is no such Workload: nobody knows what became of the write."""
+        _LOGGER.warning("answer not understood", extra={"workload": write.key, "error": str(error)})
+        self._write_workload(write, asks_after=_ASKS_AFTER_SECONDS)
 
     def _answered(self, manifest: JsonObject) -> None:
         self._call(partial(self._take_answer, manifest))

@@ -14,7 +14,6 @@ from kubernetes.leaderelection import leaderelection
 from kubernetes.leaderelection.electionconfig import Config
 from kubernetes.leaderelection.leaderelectionrecord import LeaderElectionRecord
 from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
-from urllib3.exceptions import HTTPError
 
 from kueuecore.errors import KueuecoreError
 from kueuecore.kubernetes.api import Api
@@ -81,10 +80,15 @@ class Election:
     def _run(self) -> None:
         it = self._settings
         lease = f"Lease {it.namespace}/{it.name}"
-        config = Config(self._lock, it.duration_seconds, it.deadline_seconds, it.retry_seconds, self._won, lambda: None)
         try:
+            times = it.duration_seconds, it.deadline_seconds, it.retry_seconds
+            config = Config(self._lock, *times, self._won, lambda: None)
             leaderelection.LeaderElection(config).run()
         except _ReleasedError:
+            return
+        except SystemExit as error:
+            # What the client's election says of settings that it does not take.
+            self._lost(ValueError(f"{lease}: {error}"))
             return
         except BaseException as error:
             error.add_note(f"in the election by {lease}")
@@ -102,7 +106,7 @@ class _Lock(LeaseLock):
 
     def __init__(self, api: Api, settings: LeaseSettings) -> None:
         super().__init__(settings.name, settings.namespace, settings.identity)  # type: ignore[no-untyped-call]
-        self.api_instance: Any = _Answering(CoordinationV1Api(api.client), settings.deadline_seconds)
+        self.api_instance: Any = _Answering(CoordinationV1Api(api.client), settings)
         self._mutex = threading.Lock()
         self._is_released = False
 
@@ -139,18 +143,35 @@ class _Lock(LeaseLock):
 
 
 class _Answering:
-    """The calls of an API whose answers may be missing."""
+    """The calls of an API whose answers may be missing or unreadable; what goes wrong is logged once."""
 
-    def __init__(self, api: CoordinationV1Api, seconds: int) -> None:
-        self._api, self._seconds = api, max(1, seconds // 2)
+    def __init__(self, api: CoordinationV1Api, settings: LeaseSettings) -> None:
+        self._api, self._lease = api, f"{settings.namespace}/{settings.name}"
+        self._seconds = max(1, settings.deadline_seconds // 2)
+        self._logged = ""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         call = getattr(self._api, name)
 
         def answer(*arguments: object, **options: object) -> object:
             try:
-                return call(*arguments, **options, _request_timeout=self._seconds)
-            except HTTPError as error:
+                found = call(*arguments, **options, _request_timeout=self._seconds)
+            except ApiException as error:
+                # A Lease that is not there is created, and of several that write it one is refused.
+                if error.status != 409 and not (error.status == 404 and name.startswith("read_")):
+                    self._log(f"{error.status} {error.reason}: {(error.body or '')[:500]}")
+                raise
+            # No answer, or one that is no Lease: what the client raises then is not listed anywhere.
+            except Exception as error:
+                self._log(str(error))
                 raise ApiException(reason=str(error)) from error
+            if not name.startswith("read_"):
+                self._logged = ""
+            return found
 
         return answer
+
+    def _log(self, error: str) -> None:
+        if error != self._logged:
+            self._logged = error
+            _LOGGER.warning("the lease cannot be used, is tried again", extra={"lease": self._lease, "error": error})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import queue
+import socket
 import threading
 from collections.abc import Callable, Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,7 +16,7 @@ from prometheus_client import (
     CollectorRegistry,
     Counter,
     Gauge,
-    start_http_server,
+    MetricsHandler,
 )
 from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
@@ -25,6 +27,10 @@ from kueuecore.kubernetes.settings import Address
 from kueuecore.version import KUEUE_COMMIT, version
 
 __all__ = ["Health", "ListenError", "ProcessMetrics", "serve_health", "serve_metrics"]
+
+_LOGGER = logging.getLogger("kueuecore.kubernetes")
+# Of both families of addresses, where the machine has both.
+_EVERYWHERE = "::" if socket.has_dualstack_ipv6() else "0.0.0.0"
 
 Health = Callable[[], "dict[str, str]"]
 """Gives what is wrong, by what it is about; nothing if all is well."""
@@ -106,10 +112,9 @@ def serve_metrics(address: Address, metrics: ProcessMetrics) -> int:
         ListenError: Nobody can listen there.
     """
     try:
-        server, _ = start_http_server(address.port, address.host or "0.0.0.0", registry=metrics.registry)
+        return _serve(address, MetricsHandler.factory(metrics.registry), "metrics")
     except OSError as error:
         raise ListenError(f"metrics cannot be served at {address.host}:{address.port}: {error}") from error
-    return int(server.server_port)
 
 
 def serve_health(address: Address, *, healthy: Health, ready: Health) -> int:
@@ -135,9 +140,23 @@ def serve_health(address: Address, *, healthy: Health, ready: Health) -> int:
             pass
 
     try:
-        server = ThreadingHTTPServer((address.host, address.port), Handler)
+        return _serve(address, Handler, "health")
     except OSError as error:
         raise ListenError(f"health cannot be served at {address.host}:{address.port}: {error}") from error
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
+
+
+def _serve(address: Address, handler: type[BaseHTTPRequestHandler], name: str) -> int:
+    """Serve in threads; returns the port."""
+    host = address.host or _EVERYWHERE
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        address_family = socket.getaddrinfo(host, address.port, type=socket.SOCK_STREAM)[0][0]
+
+        def handle_error(self, request: object, client_address: object) -> None:
+            # Who asks may go away in the middle.
+            _LOGGER.debug("not answered", extra={"client": str(client_address)}, exc_info=True)
+
+    server = Server((host, address.port), handler)
+    threading.Thread(target=server.serve_forever, name=name, daemon=True).start()
     return server.server_port

@@ -17,6 +17,8 @@ __all__ = ["Emission", "JobTask", "ObjectsTask", "WorkloadTask", "pause_after"]
 
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
+# Whatever a server asks for, it is asked again after that long.
+_LONGEST_ASKED_PAUSE = 600
 _METHODS = {Verb.CREATE: "POST", Verb.PATCH: "PATCH", Verb.DELETE: "DELETE"}
 _OBJECT_METHODS = {
     ObjectWriteKind.CREATE: "POST",
@@ -30,7 +32,9 @@ _MOST_EMISSIONS = 5
 def pause_after(n_failed: int, error: Exception) -> float:
     """The seconds to wait after so many failures in a row: what the server asks for, or twice as long each time."""
     pause = min(_FIRST_PAUSE * (1 << min(n_failed - 1, 20)), _LONGEST_PAUSE)
-    return max(pause, float(int_at(error.details, "retryAfterSeconds"))) if isinstance(error, RefusedError) else pause
+    if not isinstance(error, RefusedError):
+        return pause
+    return max(pause, float(min(int_at(error.details, "retryAfterSeconds"), _LONGEST_ASKED_PAUSE)))
 
 
 def _was_throttled(error: Exception) -> bool:
@@ -52,17 +56,22 @@ class WorkloadTask:
         write: The write.
         confirmed: Is called with the write and the answer.
         refused: Is called with the write and the Workload as it is now; None: it has gone.
+        asks_after: Send nothing, as that was done; ask how things are after so many seconds.
     """
 
     api: Api
     write: WorkloadWrite
     confirmed: Callable[[WorkloadWrite, JsonObject], None]
     refused: Callable[[WorkloadWrite, JsonObject | None], None]
+    asks_after: float | None = None
     _is_sent: bool = False
     _n_failed: int = 0
 
     def __call__(self) -> float | None:
         """Make one attempt."""
+        if self.asks_after is not None:
+            pause, self.asks_after, self._is_sent = self.asks_after, None, True
+            return pause
         try:
             if not self._is_sent:
                 self._is_sent = True

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from kueuecore.configuration import Configuration
 from kueuecore.controller import Metrics
 from kueuecore.kubernetes.api import Answered, Api
-from kueuecore.kubernetes.election import Election
+from kueuecore.kubernetes.election import Election, LeaseSettings
 from kueuecore.kubernetes.endpoints import ProcessMetrics, serve_health, serve_metrics
 from kueuecore.kubernetes.process import Process
 from kueuecore.kubernetes.settings import ServeSettings
@@ -48,26 +48,34 @@ def serve(
     emits = connect(counted.count_request, settings.qps, settings.burst)
     process = Process(api, configuration=configuration, metrics=metrics, leads=lease is None, emits=emits)
     counted.show(process.metrics_text)
-    ports = _listen(settings, process, counted)
-    election = None
-    if lease is not None:
-
-        def won() -> None:
-            _LOGGER.info("leads", extra={"identity": lease.identity})
-            metrics.replica_role = "leader"
-            counted.lead()
-            process.lead()
-
-        election = Election(connect(counted.count_request, None, 1), lease, won=won, lost=process.end)
-        election.start()
-    started(process, ports)
     with stopped_by_signals(process.stop):
+        ports = _listen(settings, process, counted)
+        election = _election(connect, lease, process, metrics, counted) if lease is not None else None
+        started(process, ports)
         try:
             process.run()
         finally:
             if election is not None:
                 election.release()
     _LOGGER.info("stopped")
+
+
+def _election(
+    connect: Callable[[Answered, float | None, int], Api],
+    lease: LeaseSettings,
+    process: Process,
+    metrics: Metrics,
+    counted: ProcessMetrics,
+) -> Election:
+    def won() -> None:
+        _LOGGER.info("leads", extra={"identity": lease.identity})
+        metrics.replica_role = "leader"
+        counted.lead()
+        process.lead()
+
+    election = Election(connect(counted.count_request, None, 1), lease, won=won, lost=process.end)
+    election.start()
+    return election
 
 
 def _listen(settings: ServeSettings, process: Process, counted: ProcessMetrics) -> dict[str, int]:

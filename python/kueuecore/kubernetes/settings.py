@@ -73,13 +73,13 @@ class ServeSettings:
         """Read them from a Configuration; from Kueue's defaults without one.
 
         Raises:
-            ValueError: A bind address cannot be read.
+            ValueError: A bind address cannot be read, or the Lease would end before it is renewed.
         """
         settings = (configuration or Configuration()).to_dict()
         qps = object_at(settings, "clientConnection").get("qps")
         return cls(
-            metrics=Address.parse(text_at(settings, "metrics", "bindAddress")),
-            health=Address.parse(text_at(settings, "health", "healthProbeBindAddress")),
+            metrics=_address(settings, "metrics", "bindAddress"),
+            health=_address(settings, "health", "healthProbeBindAddress"),
             lease=_lease(settings),
             qps=float(qps) if isinstance(qps, int | float) and qps > 0 else None,
             burst=int_at(settings, "clientConnection", "burst", default=1),
@@ -95,7 +95,7 @@ def _lease(settings: JsonObject) -> LeaseSettings | None:
         text = text_at(election, name)
         return max(1, round(duration_ns(text) / _SECOND_NS)) if text else default
 
-    return LeaseSettings(
+    lease = LeaseSettings(
         namespace=text_at(election, "resourceNamespace") or _own_namespace() or text_at(settings, "namespace"),
         name=text_at(election, "resourceName"),
         identity=f"{os.environ.get('POD_NAME') or socket.gethostname()}_{os.getpid()}",
@@ -103,6 +103,25 @@ def _lease(settings: JsonObject) -> LeaseSettings | None:
         deadline_seconds=seconds("renewDeadline", 10),
         retry_seconds=seconds("retryPeriod", 2),
     )
+    if lease.duration_seconds <= lease.deadline_seconds:
+        raise ValueError(
+            f"leaderElection.leaseDuration: Invalid value: {lease.duration_seconds}s: must be longer than "
+            f"renewDeadline, which is {lease.deadline_seconds}s"
+        )
+    # Whoever waits does so up to a fifth longer.
+    if lease.deadline_seconds <= 1.2 * lease.retry_seconds:
+        raise ValueError(
+            f"leaderElection.renewDeadline: Invalid value: {lease.deadline_seconds}s: must be longer than 1.2 times "
+            f"retryPeriod, which is {lease.retry_seconds}s"
+        )
+    return lease
+
+
+def _address(settings: JsonObject, *path: str) -> Address | None:
+    try:
+        return Address.parse(text_at(settings, *path))
+    except ValueError as error:
+        raise ValueError(f"{'.'.join(path)}: {error}") from None
 
 
 def _own_namespace() -> str:

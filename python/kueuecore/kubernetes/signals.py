@@ -9,7 +9,24 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = ["stopped_by_signals"]
+__all__ = ["ended_by_sigterm", "stopped_by_signals"]
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM raises SystemExit, as nothing else ends the first process of a container, which has no default for it."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
@@ -24,8 +41,10 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
         return
     before: dict[int, Any] = {}
 
-    def handle(number: int, _: FrameType | None) -> None:
-        signal.signal(number, before[number])
+    def handle(_: int, __: FrameType | None) -> None:
+        # Whichever comes next is the second one.
+        for number, handler in before.items():
+            signal.signal(number, handler)
         stop()
 
     for number in map(int, (signal.SIGTERM, signal.SIGINT)):

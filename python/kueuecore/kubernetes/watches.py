@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, int_at, object_at, text_at
 from kueuecore.api_server import RefusedError
 from kueuecore.controller import is_heartbeat
 from kueuecore.kubernetes.api import Api, UnansweredError
@@ -22,7 +22,15 @@ _LONGEST_PAUSE_NS = 60 * _SECOND_NS
 # Of a kind that is not there: CustomResourceDefinitions are watched, so this is for clusters that forbid it.
 _LONGEST_ABSENCE_NS = 600 * _SECOND_NS
 _ABSENT_AFTER = 3
+# A watch that ends sooner, without an event, was not worth asking for.
+_SHORT_SECONDS = 1.0
+_LONGEST_SHORT_PAUSE_NS = 5 * _SECOND_NS
 _PAGE = 500
+# Whatever a server asks for, it is asked again after that long.
+_LONGEST_ASKED_SECONDS = 600
+# So many failures in a row may be due to what the watch would resume with.
+_LISTS_AFTER = 5
+_EVENT_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 
 Fault: TypeAlias = Callable[[str, Exception | None], None]
 """Is called with a kind and what went wrong with its watch, and with None once it is watched again."""
@@ -86,9 +94,10 @@ def follow(
 ) -> Iterator[News | None]:
     """A list of all objects of a kind, then its events, until `late` says that all is over; None where a watch ends.
 
-    What cannot be read is tried again after a growing pause, and listed again if the server says 410 Gone. A kind that
-    the server does not have counts as an empty list once it has said so three times; after it was there once, a 404 is
-    only a fault, as a server that starts may not know its own kinds. Heartbeats of nodes are left out.
+    What cannot be read is tried again after a growing pause. It is listed again if the server says 410 Gone, ends a
+    watch with another error, sends what is no event, or fails five times in a row. A kind that the server does not have
+    counts as an empty list once it has said so three times; after it was there once, a 404 is only a fault, as a server
+    that starts may not know its own kinds. Heartbeats of nodes are left out.
 
     Args:
         api: The server.
@@ -98,13 +107,13 @@ def follow(
         fault: Is called with what went wrong.
     """
     late = late or LateKinds()
-    version, n_faults, n_absent, is_known = "", 0, 0, False
+    version, n_faults, n_absent, n_short, is_known = "", 0, 0, 0, False
     nodes = _Nodes() if kind == "Node" else None
     while not late.is_over:
         try:
             if not version:
                 objects, version = list_all(api, kind)
-                is_known, n_faults = True, 0
+                is_known = True
                 yield News(kind, objects, version)
                 if nodes is not None:
                     nodes.list(objects)
@@ -112,26 +121,29 @@ def follow(
             events = api.watch(api.path(kind), since=version)
             fault(kind, None)
             for event in events:
-                n_faults = 0
-                if event.get("type") == "ERROR":
-                    raise RefusedError.of(object_at(event, "object"))
+                _check_event(event, kind)
+                n_faults = n_short = 0
                 version = text_at(event, "object", "metadata", "resourceVersion") or version
                 if nodes is None or nodes.is_news(event):
                     yield News(kind, event=event)
+            n_faults = 0
             yield None
-            if time.monotonic() - began < 1:  # a server that ends each watch at once is not asked without a pause
-                late.wait(_FIRST_PAUSE_NS, for_kinds=False)
+            if time.monotonic() - began < _SHORT_SECONDS:
+                n_short += 1
+                pause = backoff_ns(n_short, first_ns=_FIRST_PAUSE_NS, longest_ns=_LONGEST_SHORT_PAUSE_NS)
+                late.wait(pause, for_kinds=False)
         except (RefusedError, UnansweredError) as error:
             code = error.code if isinstance(error, RefusedError) else 0
             n_faults += 1
             n_absent = n_absent + 1 if code == 404 and not is_known and not is_needed else 0
             is_absent = n_absent >= _ABSENT_AFTER
-            if code == 410 and version:
-                version = ""  # too old: list again at once
-                continue
-            if code in (404, 410):
+            is_too_old = code == 410 and bool(version)
+            is_lost = code in (400, 404, 410) or isinstance(error, _BrokenWatchError | _EventError)
+            if is_lost or n_faults >= _LISTS_AFTER:
                 version = ""
-            if not is_absent:
+            if is_too_old and n_faults == 1:
+                continue  # list again at once
+            if not n_absent:
                 fault(kind, error)
             elif n_absent == _ABSENT_AFTER:
                 fault(kind, None)
@@ -147,22 +159,54 @@ def list_all(api: Api, kind: str) -> tuple[list[JsonObject], str]:
 
     Raises:
         RefusedError: The server says no, say because a later page was asked for too late.
-        UnansweredError: It says nothing.
+        UnansweredError: It says nothing, or what it says is no list of this kind.
     """
     objects: list[JsonObject] = []
+    path = api.path(kind)
     query = {"limit": str(_PAGE)}
     while True:
-        answer = api.get(api.path(kind), query)
-        objects += (it for it in list_at(answer, "items") if isinstance(it, dict))
-        metadata = object_at(answer, "metadata")
-        if not (rest := text_at(metadata, "continue")):
-            return objects, text_at(metadata, "resourceVersion")
+        answer = api.get(path, query)
+        items = answer.get("items")
+        version, rest = (text_at(answer, "metadata", name) for name in ("resourceVersion", "continue"))
+        if not isinstance(items, list | None) or "items" not in answer or not version:
+            # Whatever else it is, an empty list would say that everything has gone.
+            raise UnansweredError(f"{path}: the answer is no list: it needs items and metadata.resourceVersion")
+        objects += (_listed(it, kind, path) for it in items or ())
+        if not rest:
+            return objects, version
+        if not items or rest == query.get("continue"):
+            raise UnansweredError(f"{path}: the list does not end: a page has no items, or leads to itself")
         query = {"limit": str(_PAGE), "continue": rest}
 
 
+def _listed(item: JsonValue, kind: str, path: str) -> JsonObject:
+    if not isinstance(item, dict) or item.get("kind", kind) != kind:
+        raise UnansweredError(f"{path}: the list has an item that is no {kind}")
+    return item
+
+
+class _BrokenWatchError(RefusedError):
+    """The server has ended a watch with an error."""
+
+
+class _EventError(UnansweredError):
+    """What came over a watch is no event of its kind."""
+
+
+def _check_event(event: JsonObject, kind: str) -> None:
+    manifest = event.get("object")
+    if event.get("type") not in _EVENT_TYPES or not isinstance(manifest, dict):
+        raise _EventError(f"watch of {kind}: what came is no event: it needs a type and an object")
+    if event["type"] == "ERROR":
+        raise _BrokenWatchError.of(manifest)
+    if manifest.get("kind") != kind:
+        raise _EventError(f"watch of {kind}: an event is about another kind, {text_at(manifest, 'kind') or 'none'}")
+
+
 def _asked_pause_ns(error: Exception) -> int:
-    seconds = error.details.get("retryAfterSeconds") if isinstance(error, RefusedError) else None
-    return seconds * _SECOND_NS if isinstance(seconds, int) else 0
+    if not isinstance(error, RefusedError):
+        return 0
+    return min(int_at(error.details, "retryAfterSeconds"), _LONGEST_ASKED_SECONDS) * _SECOND_NS
 
 
 class _Nodes:

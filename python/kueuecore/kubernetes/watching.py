@@ -68,6 +68,8 @@ class Watching:
                     return
                 if news is None:
                     continue
+                if news.listed is not None and not news.version:
+                    _LOGGER.info("not in this cluster, counts as empty until it comes", extra={"kind": kind})
                 if kind == CRD:
                     self._see_definitions(news)
                 else:
@@ -77,7 +79,9 @@ class Watching:
             self._died(error)
 
     def _fault(self, kind: str, error: Exception | None) -> None:
-        message = str(error)
+        message = str(error) or type(error).__name__
+        if self._late.is_over:
+            return
         if error is None:
             if self._faults.pop(kind, ""):
                 _LOGGER.info("watched again", extra={"kind": kind})

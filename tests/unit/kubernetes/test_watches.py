@@ -139,8 +139,11 @@ def test_the_server_says_how_long_to_wait() -> None:
 
 def test_a_kind_that_is_not_there_is_empty_once_that_is_sure_and_found_when_it_comes(server: HttpApiServer) -> None:
     late = Patient()
-    feed = follow(Api.connect(server=server.url, kinds=KINDS), "Gadget", late=late)
+    faults: list[Exception | None] = []
+    api = Api.connect(server=server.url, kinds=KINDS)
+    feed = follow(api, "Gadget", late=late, fault=lambda _, error: faults.append(error))
     assert [names(next(feed)) for _ in range(4)] == [None, None, [], None]
+    assert faults == [None]
     names_ = {"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"}
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     version = {"name": "v1", "served": True, "storage": True, "schema": schema}

@@ -1,0 +1,183 @@
+"""How a cluster is reached: a URL, a kubeconfig, or that of the pod. Credentials that end are read again."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kubernetes import config
+from kubernetes.client import ApiClient, Configuration
+from kubernetes.client.rest import RESTClientObject
+from kubernetes.config import ConfigException, kube_config
+from urllib3.exceptions import LocationParseError
+from urllib3.util import parse_url
+
+__all__ = ["Client", "Credentials", "credentials_at"]
+
+_LOGGER = logging.getLogger("kueuecore.kubernetes")
+# Files with tokens and certificates are written anew long before the old ones end.
+_FILE_SECONDS = 60.0
+# A plugin that fails, or whose credentials are refused, is not run at each request.
+_LEAST_SECONDS = 10.0
+# What connections are made with.
+_OF_CONNECTIONS = ("ssl_ca_cert", "cert_file", "key_file", "verify_ssl", "tls_server_name", "proxy")
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Where an API server is, and who asks.
+
+    Args:
+        configuration: As the `kubernetes` client wants it.
+        seconds: After which to read them again; None: only once they are refused.
+    """
+
+    configuration: Configuration
+    seconds: float | None = None
+
+
+class Client(ApiClient):
+    """A client of the `kubernetes` package that reads its credentials again when they end, and after a 401.
+
+    Args:
+        read: Reads them.
+
+    Raises:
+        ConfigException: They cannot be read. Later that is logged, and the old ones are used meanwhile.
+    """
+
+    def __init__(self, read: Callable[[], Credentials]) -> None:
+        self._read = read
+        self._read_at = 0.0
+        self._until: float | None = None
+        self._lock = threading.Lock()
+        credentials = read()
+        self._note(credentials)
+        super().__init__(configuration=credentials.configuration)
+
+    def update_params_for_auth(self, *arguments: Any, **options: Any) -> None:
+        """Add the token to the headers of a request."""
+        with self._lock:
+            if self._until is not None and self._until <= time.monotonic():
+                self._renew()
+        super().update_params_for_auth(*arguments, **options)
+
+    def call_api(self, *arguments: Any, **options: Any) -> Any:
+        """Make a request of the generated classes."""
+        answer = super().call_api(*arguments, **options)
+        if answer.status == 401:
+            self.refused()
+        return answer
+
+    def refused(self) -> None:
+        """The server does not know who asks: read the credentials again before the next request."""
+        with self._lock:
+            soon = self._read_at + _LEAST_SECONDS
+            self._until = soon if self._until is None else min(self._until, soon)
+
+    def _renew(self) -> None:
+        try:
+            credentials = self._read()
+        except ConfigException as error:
+            self._until = time.monotonic() + _LEAST_SECONDS
+            _LOGGER.warning("credentials cannot be read again", extra={"error": str(error)})
+            return
+        self._note(credentials)
+        before, after = self.configuration, credentials.configuration
+        after.host = before.host
+        if after.cert_file or any(getattr(before, it) != getattr(after, it) for it in _OF_CONNECTIONS):
+            self.rest_client = RESTClientObject(after)
+        self.configuration = after
+
+    def _note(self, credentials: Credentials) -> None:
+        seconds = credentials.seconds
+        self._read_at = time.monotonic()
+        self._until = None if seconds is None else self._read_at + max(seconds, _LEAST_SECONDS)
+
+
+def credentials_at(
+    *, server: str = "", kubeconfig: str | Path | None = None, context: str | None = None
+) -> Credentials:
+    """Read where an API server is, and the credentials for it; runs the exec plugin of a kubeconfig.
+
+    Args:
+        server: Its URL, where no credentials are needed.
+        kubeconfig: A kubeconfig; without one, and outside of a cluster, `KUBECONFIG` or `~/.kube/config`.
+        context: A context of the kubeconfig; by default its current one.
+
+    Raises:
+        ConfigException: There are none, or they cannot be read.
+    """
+    if server:
+        found = Configuration()
+        found.host = _checked(server)
+        return _usable(Credentials(found))
+    if kubeconfig is None and context is None and Path(config.incluster_config.SERVICE_TOKEN_FILENAME).is_file():
+        found = Configuration()
+        config.load_incluster_config(client_configuration=found)
+        return _usable(Credentials(found, _FILE_SECONDS))
+    place = str(kubeconfig or kube_config.KUBE_CONFIG_DEFAULT_LOCATION)
+    try:
+        return _usable(_of_kubeconfig(place, context))
+    except ConfigException as error:
+        raise ConfigException(f"{place}: {str(error).removeprefix('Invalid kube-config file. ')}") from None
+    # What is in the file may have any shape.
+    except Exception as error:
+        raise ConfigException(f"{place}: it is no kubeconfig: {type(error).__name__}: {error}") from None
+
+
+def _of_kubeconfig(place: str, context: str | None) -> Credentials:
+    merged = kube_config.KubeConfigMerger(place).config
+    if merged is None:
+        raise ConfigException("there is no such file; give --kubeconfig, or --server")
+    found = Configuration()
+    # A token that was renewed is not written back: the file is not ours.
+    loader = kube_config.KubeConfigLoader(merged, active_context=context, config_base_path=None)
+    loader.load_and_set(found)
+    chosen = merged["contexts"].get_with_name(context or merged["current-context"])["context"]
+    if not merged["clusters"].get_with_name(chosen["cluster"])["cluster"].safe_get("server"):
+        raise ConfigException(f"cluster {chosen['cluster']} has no server")
+    _checked(found.host)
+    name = chosen.safe_get("user")
+    user = merged["users"].get_with_name(name, safe=True) if name else None
+    if user is None:
+        return Credentials(found)
+    values = user.value["user"] or {}
+    if values.get("exec") and not values.get("token") and not (found.api_key or found.cert_file):
+        raise ConfigException(f"the exec plugin of user {name} gave no credentials; why was logged before this")
+    expiry = vars(loader).get("expiry")
+    if expiry is not None:
+        # Not at the last moment, and not at each request where the plugin's tokens do not live long.
+        return Credentials(found, 0.8 * (expiry.timestamp() - time.time()))
+    has_files = values.get("tokenFile") or values.get("client-certificate")
+    return Credentials(found, _FILE_SECONDS if has_files else None)
+
+
+def _usable(credentials: Credentials) -> Credentials:
+    found = credentials.configuration
+    # They are read again here, with whatever they came from.
+    found.refresh_api_key_hook = None
+    # Files end with a newline, which is in no header.
+    found.api_key = {name: key.strip() for name, key in found.api_key.items()}
+    if any(not key.isprintable() for key in found.api_key.values()):
+        raise ConfigException("the token has characters that no token has")
+    found.connection_pool_maxsize = 64
+    # Whoever makes a request decides whether to make it again.
+    found.retries = False
+    return credentials
+
+
+def _checked(url: str) -> str:
+    """The URL of an API server."""
+    try:
+        parsed = parse_url(url)
+    except LocationParseError:
+        parsed = None
+    if parsed is None or parsed.scheme not in ("http", "https") or not parsed.host or parsed.query:
+        raise ConfigException(f"{url!r} is no URL of an API server: write https://HOST:PORT")
+    return url
