@@ -178,3 +178,5 @@ class HttpReplica(Replica):
             if version := news.version or text_at(news.event, "object", "metadata", "resourceVersion"):
                 self._heard[kind] = max(self._heard.get(kind, 0), int(version))
             self.decider.hear(news)
+            if news.listed is not None and self._heard.get(kind, -1) >= self._newest.get(kind, 0):
+                return
