@@ -72,8 +72,9 @@ class FleetHistory:
         )
         # As strict as servers with Kueue's definitions and webhooks.
         self.checked: Counter[str] = Counter()
+        self.refused: list[str] = []
         for node in self.fleet.nodes.values():
-            node.api.webhooks = StrictWebhooks(self.checked)
+            node.api.webhooks = StrictWebhooks(self.checked, self.refused)
         self.quota: dict[str, int] = {name: self.random.randint(2, 5) for name in self.workers}
         # From a source of their own, so that histories without nodes do not depend on it.
         of_nodes = Random(f"{seed}/nodes")
@@ -229,6 +230,7 @@ class FleetHistory:
     def _look(self, fleet: Fleet) -> None:
         """What always holds."""
         self.invariants(fleet)
+        assert not self.refused, f"a server refuses what is written: {self.refused}"
         if self.nodes is not None:
             self.nodes.check(fleet)
 

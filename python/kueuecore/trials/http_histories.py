@@ -218,6 +218,15 @@ integrations: {frameworks: [batch/job, pod]}
         self.happened["compactions"] += 1
         self.cluster.compact()
 
+    def _crash(self) -> None:
+        """A process ends and another begins."""
+        self.happened["crashes"] += 1
+        index = self.random.randrange(2)
+        was_leader = self.replicas[index] is self.leader
+        self.replicas[index] = self._started()
+        if was_leader:
+            self.leader = self.replicas[index]
+
     def _elect(self) -> None:
         """The other replica leads; the process that led ends, and another begins in its place."""
         self.happened["elections"] += 1
@@ -299,11 +308,11 @@ integrations: {frameworks: [batch/job, pod]}
     def _check_end(self, leader: Replica) -> None:
         super()._check_end(leader)
         controller = leader.controller
-        check_invariants(controller.engine)
         stored = self._workloads()
         assert {it.name for it in controller.engine.workloads()} == set(stored), "who is there"
         for name, workload in stored.items():
             assert controller.workload(name, namespace=_NAMESPACE) == workload, f"{name} is not as stored"
+        check_invariants(controller.engine)
         self._check_statuses(controller)
 
     def _n_evicted(self) -> int:

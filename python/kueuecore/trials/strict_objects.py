@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.api_server import RefusedError
 from kueuecore.manifests import ManifestLike, plain_object
 from kueuecore.testing.crd_schema import CrdSchema
 from kueuecore.testing.crds import KINDS, crd
@@ -26,6 +27,7 @@ class StrictWebhooks:
 
     Args:
         checked: Counts what was checked: by kind, and apart the updates of statuses.
+        refused: Gets why each object was refused.
 
     Example:
         >>> from kueuecore.api_server import ApiServer, RefusedError
@@ -38,8 +40,9 @@ class StrictWebhooks:
         422 LocalQueue.kueue.x-k8s.io "q" is invalid: spec.clusterQueue: Inval
     """
 
-    def __init__(self, checked: Counter[str] | None = None) -> None:
+    def __init__(self, checked: Counter[str] | None = None, refused: list[str] | None = None) -> None:
         self.checked: Counter[str] = Counter() if checked is None else checked
+        self.refused: list[str] = [] if refused is None else refused
 
     def __call__(self, new: ManifestLike, *, old: ManifestLike | None = None, around: Iterable[ManifestLike]) -> Stored:
         """An object as it is stored.
@@ -55,8 +58,12 @@ class StrictWebhooks:
             return Stored(written)
         subresource = _subresource(written, before)
         self.checked[f"{kind}/{subresource}" if subresource else kind] += 1
-        stored = kueue_schema(kind, version).stored(written, before, subresource=subresource)
-        return admit(stored, old=before, around=around)
+        try:
+            stored = kueue_schema(kind, version).stored(written, before, subresource=subresource)
+            return admit(stored, old=before, around=around)
+        except RefusedError as error:
+            self.refused.append(f"{kind} {text_at(written, 'metadata', 'name')}: {error}")
+            raise
 
 
 @cache
