@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from kueuecore._json import JsonObject
 from kueuecore.controller import JobWork
 from kueuecore.errors import ObjectRef
-from kueuecore.jobs import Request, Verb, Write, WriteKind, requests_of
+from kueuecore.jobs import JobEvent, Request, Verb, Write, WriteKind, requests_of
 from kueuecore.kubernetes import Api
+from kueuecore.kubernetes.decider import Decider
 from kueuecore.kubernetes.requests import JobTask
 from kueuecore.testing.api_server import Fault, HttpApiServer
 from kueuecore.testing.api_server import Request as HttpRequest
@@ -78,3 +80,21 @@ def test_a_deletion_that_follows_names_the_version_too() -> None:
     request = Request(Verb.DELETE, "batch/v1", SUM, "", {"preconditions": {"uid": "u"}})
     answer: dict[str, Any] = {"metadata": {"resourceVersion": "8"}}
     assert request.following(answer).body == {"preconditions": {"uid": "u", "resourceVersion": "8"}}
+
+
+def test_a_look_at_a_job_that_needs_no_request_reports_nothing_later() -> None:
+    """What is reported after the next look would be taken for the outcome of that one, and its failure be forgotten."""
+    tasks: list[object] = []
+    events: list[JsonObject] = []
+    decider = Decider(
+        Api.connect(server="http://127.0.0.1:1"),
+        requests=lambda _, task: tasks.append(task),
+        emit=lambda _, event: events.append(event),
+        call=lambda call: call(),
+        now=lambda: 10**18,
+    )
+    told = JobEvent(job("sum"), "Normal", "FinishedWorkload", "Workload 'lab/sum' is declared finished")
+    works = [JobWork(SUM, (), (told,), "")]
+    decider.jobs.take_due = lambda now: tuple(works)  # type: ignore[method-assign]
+    decider.step()
+    assert (tasks, [it["reason"] for it in events]) == ([], ["FinishedWorkload"])
