@@ -23,7 +23,7 @@ from kueuecore.trials.faults import Replica
 from kueuecore.trials.job_faults import FaultyJobHistory
 from kueuecore.trials.machines import HOST, Machines, is_gated, is_terminated, target_of
 
-__all__ = ["FaultyNodeHistory"]
+__all__ = ["FaultyNodeHistory", "hosts_of"]
 
 _KUEUE = "kueue.x-k8s.io/"
 _NAMESPACE = "default"
@@ -317,7 +317,7 @@ class FaultyNodeHistory(FaultyJobHistory):
         what had failed, and the replica that leads now has kept its copy all the time (rules/08 §11.10).
         """
         uid = new["metadata"]["uid"]
-        before, after = _hosts(old), _hosts(new)
+        before, after = hosts_of(old), hosts_of(new)
         if before != after:
             self._uncharged.pop(uid, None)
         free = {*(after - before)} & self._had[uid]
@@ -422,7 +422,7 @@ def _unhealthy_nodes(workload: _Object) -> set[str]:
     return {it["name"] for it in workload.get("status", {}).get("unhealthyNodes", ())}
 
 
-def _hosts(workload: _Object) -> Counter[str]:
+def hosts_of(workload: _Object) -> Counter[str]:
     """How many pods of a workload may be on which node."""
     found: Counter[str] = Counter()
     for place in _places(workload).values():
