@@ -78,6 +78,10 @@ HISTORIES ?= 10000
 fuzz-controller: $(STAMPS)/extension ## HISTORIES=10000 in which events are lost, writes refused, processes killed; SEED=... plays them again
 	$(PY) scripts/fuzz_histories.py controller --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
 
+.PHONY: fuzz-http
+fuzz-http: $(STAMPS)/extension ## HISTORIES=10000 of `kueuecore serve` against a server that fails, cuts off, forgets and is slow; SEED=...
+	$(PY) scripts/fuzz_histories.py http --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
+
 .PHONY: fuzz-fleet
 fuzz-fleet: $(STAMPS)/extension ## HISTORIES=10000 of a manager of MultiKueue and its workers, with losses, breaks and restarts; SEED=...
 	$(PY) scripts/fuzz_histories.py fleet --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))

@@ -1,7 +1,7 @@
 """Histories in which things go wrong around a controller or in a fleet, as many as asked for, on all cores.
 
 Each follows from a seed, and a failure names it: `make fuzz-controller HISTORIES=1 SEED=...` plays it again, and
-`make fuzz-fleet` those of fleets.
+`make fuzz-http` and `make fuzz-fleet` those over HTTP and of fleets.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from functools import partial
 
 from kueuecore.trials.faults import FaultyHistory
 from kueuecore.trials.fleet_histories import FleetHistory
+from kueuecore.trials.http_histories import FaultyHttpHistory, FaultyHttpNodeHistory
 from kueuecore.trials.job_faults import FaultyJobHistory
 from kueuecore.trials.node_faults import FaultyNodeHistory
 
@@ -28,9 +29,15 @@ def controller_history(seed: int) -> FaultyHistory:
     return (FaultyHistory, FaultyJobHistory, FaultyNodeHistory)[seed % 3](seed)
 
 
+def http_history(seed: int) -> FaultyHttpHistory:
+    """One of three has nodes that fail."""
+    return FaultyHttpNodeHistory(seed, n_steps=50) if seed % 3 == 2 else FaultyHttpHistory(seed)
+
+
 HISTORIES: dict[str, Callable[[int], FaultyHistory | FleetHistory]] = {
     "controller": controller_history,
     "fleet": FleetHistory,
+    "http": http_history,
 }
 OF_A_ROUND = 20
 

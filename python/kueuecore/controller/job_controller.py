@@ -56,7 +56,8 @@ class JobWork:
 
     Args:
         job: Kind, name and namespace of the job; of pods in a group those of the group, kind PodList.
-        requests: What to send, in this order; after a refusal leave out the rest.
+        requests: What to send, in this order; after a refusal leave out the rest. If there are none, report no outcome
+            later: it could be taken for that of the next requests of the job.
         events: The events to create once all requests were accepted.
         waits_for: Why the job gets no Workload, or cannot start; empty if it only waits for its turn.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from kueuecore._arguments import each, instance
@@ -43,11 +43,36 @@ class Request:
     subresource: str
     body: JsonObject
 
+    def following(self, answer: JsonObject) -> Request:
+        """The request for an object as a server has just answered with it: it names that `resourceVersion`.
+
+        Otherwise it would undo what somebody else writes between the two: a patch replaces whole lists, conditions
+        among them. A request that names a `resourceVersion` already is left as it is.
+
+        Args:
+            answer: The object as it was stored by the request before.
+
+        Raises:
+            TypeError: `answer` is no plain data.
+
+        Example:
+            >>> pod = ObjectRef("Pod", "a", "lab")
+            >>> request = Request(Verb.PATCH, "v1", pod, "", {"metadata": {"labels": {"b": "c"}}})
+            >>> request.following({"kind": "Pod", "metadata": {"name": "a", "resourceVersion": "8"}}).body
+            {'metadata': {'resourceVersion': '8', 'labels': {'b': 'c'}}}
+        """
+        version = text_at(instance("answer", answer, dict), "metadata", "resourceVersion")
+        if self.verb is Verb.CREATE or not version:
+            return self
+        part = "preconditions" if self.verb is Verb.DELETE else "metadata"
+        return replace(self, body={**self.body, part: {"resourceVersion": version, **object_at(self.body, part)}})
+
 
 def requests_of(writes: Iterable[Write], stored: Callable[[ObjectRef], JsonObject | None]) -> tuple[Request, ...]:
     """What to send for writes, in their order.
 
-    Of several for one object each builds on the one before, so only the first names a `resourceVersion`.
+    Of several for one object each builds on the one before, so only the first names a `resourceVersion`: send the
+    others as [`following`][kueuecore.jobs.Request.following] the answer.
 
     Args:
         writes: The writes.
@@ -67,6 +92,7 @@ def requests_of(writes: Iterable[Write], stored: Callable[[ObjectRef], JsonObjec
         raise TypeError(f"stored must be a function, not {type(stored).__name__}")
     newest: dict[ObjectRef, JsonObject] = {}
     requests = []
+    sent: set[ObjectRef] = set()
     for index, write in enumerate(each("writes", writes)):
         instance(f"writes[{index}].manifest", instance(f"writes[{index}]", write, Write).manifest, dict)
         after, ref = write.manifest, object_ref(write.manifest)
@@ -77,7 +103,7 @@ def requests_of(writes: Iterable[Write], stored: Callable[[ObjectRef], JsonObjec
         before = newest.get(ref) or _known(stored(ref)) or after
         metadata = object_at(before, "metadata")
         guard: JsonObject = {key: metadata[key] for key in ("uid", "resourceVersion") if key in metadata}
-        if ref in newest:
+        if ref in sent:
             guard.pop("resourceVersion", None)
         newest[ref] = after
         if write.kind is WriteKind.DELETE:
@@ -87,6 +113,7 @@ def requests_of(writes: Iterable[Write], stored: Callable[[ObjectRef], JsonObjec
         subresource = "status" if write.kind is WriteKind.UPDATE_STATUS else ""
         patch = merge_patch(_part(before, subresource), _part(after, subresource))
         if patch:
+            sent.add(ref)
             patch["metadata"] = {**object_at(patch, "metadata"), **guard}
             requests.append(Request(Verb.PATCH, api_version, ref, subresource, patch))
     return tuple(requests)

@@ -132,6 +132,10 @@ class Decider:
     def _carry_out(self, work: JobWork) -> None:
         if work.waits_for:
             _LOGGER.info("job waits", extra={"job": str(work.job), "for": work.waits_for})
+        if not work.requests:
+            # It is done already: a report that comes late would be taken for that of the job's next requests.
+            self._emit(event.manifest(self._time) for event in work.events)
+            return
         task = JobTask(
             self.api,
             work,

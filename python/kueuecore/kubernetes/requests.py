@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kueuecore._json import JsonObject, int_at, text_at
 from kueuecore.api_server import RefusedError
 from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller import JobWork, WorkloadWrite
+from kueuecore.errors import ObjectRef
 from kueuecore.jobs import Verb
 from kueuecore.kubernetes.api import MERGE_PATCH, Api, UnansweredError
 
@@ -121,11 +122,14 @@ class JobTask:
     failed: Callable[[JobWork], None]
     _n_sent: int = 0
     _n_failed: int = 0
+    # By object what the server answered last.
+    _stored: dict[ObjectRef, JsonObject] = field(default_factory=dict)
 
     def __call__(self) -> float | None:
         """Make the requests that were not accepted yet."""
-        for request in self.work.requests[self._n_sent :]:
-            ref = request.object
+        for planned in self.work.requests[self._n_sent :]:
+            ref = planned.object
+            request = planned.following(self._stored[ref]) if ref in self._stored else planned
             name = "" if request.verb is Verb.CREATE else ref.name
             path = self.api.path(ref.kind, ref.namespace, name, request.subresource)
             kind = MERGE_PATCH if request.verb is Verb.PATCH else "application/json"
@@ -142,6 +146,7 @@ class JobTask:
                     return None
             else:
                 if request.verb is not Verb.DELETE:
+                    self._stored[ref] = answer
                     self.answered(answer)
             self._n_sent += 1
         self.done(self.work)

@@ -128,11 +128,22 @@ class Group:
     def winner(self) -> str:
         """The first worker that admits it; empty if none does.
 
+        As long as nobody has won, only who is nominated can: the server refuses every other `clusterName`
+        (rules/06 §6). A copy from before, on a worker that was away, is nominated again or goes first. An eviction
+        clears both, and yet concerns the worker that runs the job.
         One that stops its job because it has evicted its copy wins nothing, or a manager that is quicker than the
         worker would go in circles. Without a job there nobody would give the quota of such a copy back: it gets one.
         """
-        able = {name: it for name, it in self.workers.items() if not it.jobs or not is_true(it.workload, "Evicted")}
+        able = {
+            name: it
+            for name, it in self.workers.items()
+            if self._may_win(name) and (not it.jobs or not is_true(it.workload, "Evicted"))
+        }
         return self.first_with(self.settings.win_condition, workers=able)
+
+    def _may_win(self, cluster: str) -> bool:
+        has_won_before = bool(self.cluster) or is_true(self.local, "Evicted")
+        return has_won_before or self.is_larger_slice or cluster in self.dispatch.nominated
 
     def copy_on(self, cluster: str) -> JsonObject:
         """The copy on a worker that has one."""

@@ -22,6 +22,7 @@ from kueuecore.multikueue.settings import ORIGIN_LABEL
 from kueuecore.testing.fleet_invariants import FleetInvariants
 from kueuecore.trials.drawn_jobs import DRAWN, drawn_job
 from kueuecore.trials.fleet_nodes import FleetNodes
+from kueuecore.trials.strict_objects import StrictWebhooks
 
 __all__ = ["FleetHistory"]
 
@@ -69,6 +70,11 @@ class FleetHistory:
             dispatcher=dispatcher or of_kueue,
             watch=self._look,
         )
+        # As strict as servers with Kueue's definitions and webhooks.
+        self.checked: Counter[str] = Counter()
+        self.refused: list[str] = []
+        for node in self.fleet.nodes.values():
+            node.api.webhooks = StrictWebhooks(self.checked, self.refused)
         self.quota: dict[str, int] = {name: self.random.randint(2, 5) for name in self.workers}
         # From a source of their own, so that histories without nodes do not depend on it.
         of_nodes = Random(f"{seed}/nodes")
@@ -224,6 +230,7 @@ class FleetHistory:
     def _look(self, fleet: Fleet) -> None:
         """What always holds."""
         self.invariants(fleet)
+        assert not self.refused, f"a server refuses what is written: {self.refused}"
         if self.nodes is not None:
             self.nodes.check(fleet)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 
 from kueuecore._json import JsonObject, text_at
-from kueuecore.api_server import ApiServer
+from kueuecore.api_server import ApiServer, RefusedError
 from kueuecore.configuration import Configuration
 from kueuecore.controller import WATCHED
-from kueuecore.kubernetes import Api, LateKinds, News, follow
+from kueuecore.kubernetes import Api, LateKinds, News, UnansweredError, follow, list_all
 from kueuecore.kubernetes.decider import Decider
 from kueuecore.kubernetes.requests import Emission
 from kueuecore.kubernetes.sender import Task
@@ -17,6 +18,7 @@ from kueuecore.trials.faults import Replica
 __all__ = ["DiedError", "HttpReplica", "MortalApi"]
 
 _SECOND_NS = 1_000_000_000
+_MOST_ATTEMPTS = 1000
 
 
 class DiedError(BaseException):
@@ -62,6 +64,9 @@ class MortalApi(Api):
 class HttpReplica(Replica):
     """One process in virtual time: it hears what watches say when it is asked to, and sends what it decides at once.
 
+    With `holds_requests`, what it decides waits for `send`, and with `holds_answers`, how requests went waits for
+    `take_answers`, as in a process whose threads are slow.
+
     Args:
         api: Its client.
         cluster: Whose clock it goes by; a pause between two attempts moves it.
@@ -72,37 +77,76 @@ class HttpReplica(Replica):
     def __init__(
         self, api: Api, cluster: ApiServer, configuration: Configuration, *, creates_events: bool = False
     ) -> None:
-        def carry_out(_: Hashable, task: Task) -> None:
-            while (pause := task()) is not None:
-                cluster.now += round(pause * _SECOND_NS)
-
         self.api = api
+        self.holds_requests = self.holds_answers = False
         self.events: list[JsonObject] = []
-
-        def emit(lane: Hashable, event: JsonObject) -> None:
-            self.events.append(event)
-            if creates_events:
-                carry_out(lane, Emission(api, event))
-
-        self.decider = Decider(
-            api,
-            requests=carry_out,
-            emit=emit,
-            call=lambda call: call(),
-            now=lambda: cluster.now,
-            configuration=configuration,
-        )
-        super().__init__(self.decider.loop, cluster.version, self.decider.jobs)
+        self._creates_events = creates_events
         self._cluster = cluster
+        self._tasks: deque[Task] = deque()
+        self._answers: deque[Callable[[], None]] = deque()
         self._feeds: dict[str, Iterator[News | None]] = {}
         # By kind the newest version that there is, as far as anybody knows, and up to which it was heard of.
         self._newest: dict[str, int] = {}
         self._heard: dict[str, int] = {}
+        self.decider = Decider(
+            api,
+            requests=self._take_task,
+            emit=self._emit,
+            call=self._call,
+            now=lambda: cluster.now,
+            configuration=configuration,
+        )
+        super().__init__(self.decider.loop, cluster.version, self.decider.jobs)
 
-    def relist(self) -> None:
-        """Begin anew, with lists."""
-        self._feeds.clear()
-        self._heard.clear()
+    # What goes out.
+
+    def lead(self) -> None:
+        """Begin to lead as `Process.lead` does: with the Workloads as they are stored now.
+
+        Raises:
+            AssertionError: The server does not list them, however often it is asked.
+        """
+        for _ in range(_MOST_ATTEMPTS):
+            try:
+                news = News("Workload", *list_all(self.api, "Workload"))
+            except (RefusedError, UnansweredError):
+                continue
+            self.decider.hear(news)
+            return
+        raise AssertionError("the Workloads are never listed")
+
+    def send(self) -> None:
+        """Send what was held back, in order."""
+        while self._tasks:
+            self._carry_out(self._tasks.popleft())
+
+    def take_answers(self) -> None:
+        """Let the decider know how requests went whose answers were held back, in order."""
+        while self._answers:
+            self._answers.popleft()()
+
+    def _take_task(self, _: Hashable, task: Task) -> None:
+        if self.holds_requests or self._tasks:
+            self._tasks.append(task)
+        else:
+            self._carry_out(task)
+
+    def _carry_out(self, task: Task) -> None:
+        while (pause := task()) is not None:
+            self._cluster.now += round(pause * _SECOND_NS)
+
+    def _call(self, call: Callable[[], None]) -> None:
+        if self.holds_answers or self._answers:
+            self._answers.append(call)
+        else:
+            call()
+
+    def _emit(self, _: Hashable, event: JsonObject) -> None:
+        self.events.append(event)
+        if self._creates_events:
+            self._carry_out(Emission(self.api, event))
+
+    # What comes in.
 
     def hear(self) -> None:
         """Hear what watches have to say by now, of each kind up to where its watch ends or fails."""
@@ -130,6 +174,9 @@ class HttpReplica(Replica):
         for news in feed:
             if news is None:
                 return
-            version = news.version or text_at(news.event, "object", "metadata", "resourceVersion")
-            self._heard[kind] = max(self._heard.get(kind, 0), int(version or 0))
+            # A kind that is not there is listed without a version, and asked for again.
+            if version := news.version or text_at(news.event, "object", "metadata", "resourceVersion"):
+                self._heard[kind] = max(self._heard.get(kind, 0), int(version))
             self.decider.hear(news)
+            if news.listed is not None and self._heard.get(kind, -1) >= self._newest.get(kind, 0):
+                return

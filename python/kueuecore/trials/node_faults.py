@@ -16,13 +16,14 @@ from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.configuration import Configuration
 from kueuecore.controller import Controller, JobController, WorkloadWrite, is_heartbeat
 from kueuecore.controller.writes import conditions_that_hold
+from kueuecore.errors import ObjectRef
 from kueuecore.jobs import JobsConfiguration
 from kueuecore.reference.topology.encoding import decoded
 from kueuecore.trials.faults import Replica
 from kueuecore.trials.job_faults import FaultyJobHistory
 from kueuecore.trials.machines import HOST, Machines, is_gated, is_terminated, target_of
 
-__all__ = ["FaultyNodeHistory"]
+__all__ = ["FaultyNodeHistory", "hosts_of"]
 
 _KUEUE = "kueue.x-k8s.io/"
 _NAMESPACE = "default"
@@ -99,7 +100,7 @@ class FaultyNodeHistory(FaultyJobHistory):
             spec = {"parallelism": size, "completions": size, "suspend": True, "template": template}
             spec["completionMode"] = "Indexed" if is_ranked else "NonIndexed"
             metadata = {"name": name, "namespace": _NAMESPACE, "labels": labels}
-            self.cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
+            self._submit({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
             return
         for index in range(size):
             ranked = {f"{_KUEUE}pod-group-pod-index": str(index)} if is_ranked else {}
@@ -128,7 +129,7 @@ class FaultyNodeHistory(FaultyJobHistory):
         gates = [{"name": f"{_KUEUE}admission"}, {"name": f"{_KUEUE}topology"}]
         kept = {key: it for key, it in spec.items() if key not in ("nodeName", "nodeSelector")}
         made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**kept, "schedulingGates": gates}}
-        self.cluster.create({**made, "status": {"phase": "Pending"}})
+        self._submit({**made, "status": {"phase": "Pending"}})
 
     # What goes wrong.
 
@@ -188,7 +189,7 @@ class FaultyNodeHistory(FaultyJobHistory):
         if is_sent and write.object.kind == "Pod":
             if write.kind is ObjectWriteKind.PATCH:
                 self.happened["releases"] += 1
-                self._check_release(write)
+                self._check_release(write.object)
             else:
                 self.happened["pods failed in vain"] += 1
         return is_sent
@@ -316,7 +317,7 @@ class FaultyNodeHistory(FaultyJobHistory):
         what had failed, and the replica that leads now has kept its copy all the time (rules/08 §11.10).
         """
         uid = new["metadata"]["uid"]
-        before, after = _hosts(old), _hosts(new)
+        before, after = hosts_of(old), hosts_of(new)
         if before != after:
             self._uncharged.pop(uid, None)
         free = {*(after - before)} & self._had[uid]
@@ -325,19 +326,19 @@ class FaultyNodeHistory(FaultyJobHistory):
             self.happened["passes on an older copy"] += 1
         self._had[uid] |= set(before)
 
-    def _check_release(self, write: ObjectWrite) -> None:
+    def _check_release(self, ref: ObjectRef) -> None:
         """Nobody goes but to a place of an admitted workload that is not lost."""
-        pod = self.cluster.get("Pod", write.object.name, namespace=_NAMESPACE)
+        pod = self.cluster.get("Pod", ref.name, namespace=_NAMESPACE)
         workload = self._workload_of(pod)
         if workload is None:
             return
-        assert "Admitted" in conditions_that_hold(workload), f"{write.object} is released before its workload"
+        assert "Admitted" in conditions_that_hold(workload), f"{ref} is released before its workload"
         target = pod["spec"]["nodeSelector"].get(HOST, "")
-        assert target not in _unhealthy_nodes(workload), f"{write.object} is released to {target}, which has failed"
+        assert target not in _unhealthy_nodes(workload), f"{ref} is released to {target}, which has failed"
         levels = (HOST,) if self.machines.levels[-1] == HOST else self.machines.levels
         place = _places(workload)[pod["metadata"]["labels"][f"{_KUEUE}podset"]]
         values = tuple(pod["spec"]["nodeSelector"].get(level, "") for level in levels)
-        assert values in place, f"{write.object} is released to {values}, and has {place}"
+        assert values in place, f"{ref} is released to {values}, and has {place}"
 
     def _check_jobs(self) -> None:
         super()._check_jobs()
@@ -421,7 +422,7 @@ def _unhealthy_nodes(workload: _Object) -> set[str]:
     return {it["name"] for it in workload.get("status", {}).get("unhealthyNodes", ())}
 
 
-def _hosts(workload: _Object) -> Counter[str]:
+def hosts_of(workload: _Object) -> Counter[str]:
     """How many pods of a workload may be on which node."""
     found: Counter[str] = Counter()
     for place in _places(workload).values():

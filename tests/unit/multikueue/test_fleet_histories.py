@@ -38,6 +38,27 @@ def test_no_job_starts_twice_none_is_lost_and_nothing_of_others_is_touched() -> 
         assert happened[what] > 5, happened
 
 
+def test_what_fleets_store_is_what_a_server_with_kueues_definitions_and_webhooks_takes() -> None:
+    # Every history looks; here is that it does.
+    history = FleetHistory(3, n_steps=8)
+    history.play()
+    kinds = {"Workload", "Workload/status", "ClusterQueue/status", "LocalQueue/status", "MultiKueueCluster/status"}
+    assert min(history.checked[kind] for kind in kinds) > 0
+    assert not history.refused
+
+
+def test_a_winner_that_was_not_nominated_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Group, "_may_win", lambda self, cluster: True)
+    seen = ""
+    for seed in SEEDS:
+        try:
+            FleetHistory(seed).play()
+        except AssertionError as error:
+            seen = str(error)
+            break
+    assert "clusterName it must be one of the nominatedClusterNames" in seen
+
+
 def test_pods_beyond_the_cpus_of_a_node_are_seen() -> None:
     history = next(it for it in map(FleetHistory, SEEDS) if it.nodes is not None)
     assert history.nodes is not None

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kueuecore.multikueue import MANAGER, AllAtOnce, Create, Delete, Dispatcher, Incremental, MultiKueueSettings, Patch
+from kueuecore.webhooks import admit
 from tests.unit.multikueue.stage import MINUTE, POD_SETS, SECOND, START, Stage
 
 OUR_LABEL = {"kueue.x-k8s.io/multikueue-origin": "multikueue"}
@@ -355,6 +356,21 @@ def test_rule_6b_quota_alone_wins_nothing() -> None:
     stage.condition("west", "job", "QuotaReserved")
     stage.settle()
     assert stage.copies() == ["west", "east"]
+
+
+def test_rule_6b_a_worker_that_is_nominated_no_more_is_nominated_again_before_it_wins() -> None:
+    stage = dispatched()
+    # Kueue's webhook refuses a clusterName that is not nominated.
+    stage.api[MANAGER].webhooks = admit
+    stage.cut("west")
+    stage.api[MANAGER].patch("Workload", "job", {"metadata": {"labels": {"looked": "at"}}}, namespace="ns")
+    stage.settle()
+    assert stage.nominated() == ["east"]
+    stage.condition("west", "job", "QuotaReserved")
+    stage.condition("west", "job", "Admitted")
+    stage.mend("west")
+    stage.wait(10 * MINUTE)
+    assert (stage.winner(), stage.nominated(), stage.copies()) == ("west", [], ["west"])
 
 
 def test_rule_6b_the_job_is_there_before_the_check_is_ready() -> None:

@@ -1,0 +1,100 @@
+"""The requests of one reconcile: each for the object as the one before has left it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kueuecore._json import JsonObject
+from kueuecore.controller import JobWork
+from kueuecore.errors import ObjectRef
+from kueuecore.jobs import JobEvent, Request, Verb, Write, WriteKind, requests_of
+from kueuecore.kubernetes import Api
+from kueuecore.kubernetes.decider import Decider
+from kueuecore.kubernetes.requests import JobTask
+from kueuecore.testing.api_server import Fault, HttpApiServer
+from kueuecore.testing.api_server import Request as HttpRequest
+from tests.unit.kubernetes.clusters import job, served
+
+SUM = ObjectRef("Job", "sum", "lab")
+
+
+def patched(stored: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A job after a write of itself, and after one of its status that builds on it."""
+    labelled = {**stored, "metadata": {**stored["metadata"], "labels": {"mine": "yes"}}}
+    return labelled, {**labelled, "status": {"conditions": [{"type": "Suspended", "status": "True"}]}}
+
+
+def sent(server: HttpApiServer) -> str:
+    """Make two writes of a job; returns how it went."""
+    stored = server.api.get("Job", "sum", namespace="lab")
+    first, second = patched(stored)
+    writes = [Write(first), Write(second, WriteKind.UPDATE_STATUS)]
+    work = JobWork(SUM, requests_of(writes, lambda _: stored), (), "")
+    api = Api.connect(server=server.url, kinds={"Job": ("batch/v1", "jobs")})
+    went: list[str] = []
+    task = JobTask(
+        api,
+        work,
+        answered=lambda _: None,
+        done=lambda _: went.append("done"),
+        failed=lambda _: went.append("failed"),
+    )
+    assert task() is None
+    (how,) = went
+    return how
+
+
+def test_requests_for_one_object_build_on_each_other() -> None:
+    with served() as server:
+        server.load([job("sum")])
+        assert sent(server) == "done"
+        stored = server.api.get("Job", "sum", namespace="lab")
+        assert (stored["metadata"]["labels"]["mine"], len(stored["status"]["conditions"])) == ("yes", 1)
+
+
+def test_what_another_writes_between_two_requests_for_one_object_is_kept() -> None:
+    """The second would have replaced all conditions by those of before, an eviction among them."""
+    theirs = [{"type": "Theirs", "status": "True", "reason": "Seen", "message": ""}]
+
+    def overtake(request: HttpRequest) -> Fault | None:
+        if request.subresource == "status":
+            server.api.patch("Job", "sum", {"status": {"conditions": theirs}}, namespace="lab", subresource="status")
+        return None
+
+    with served(faults=overtake) as server:
+        server.load([job("sum")])
+        assert sent(server) == "failed"
+        assert server.requests[-1].code == 409
+        assert server.api.get("Job", "sum", namespace="lab")["status"]["conditions"] == theirs
+
+
+def test_a_write_that_changes_nothing_does_not_leave_the_next_without_a_version() -> None:
+    stored: dict[str, Any] = {**job("sum"), "status": {}}
+    stored["metadata"] = {**stored["metadata"], "uid": "u", "resourceVersion": "7"}
+    changed = {**stored, "status": {"active": 1}}
+    (request,) = requests_of([Write(stored), Write(changed, WriteKind.UPDATE_STATUS)], lambda _: stored)
+    assert request.body == {"status": {"active": 1}, "metadata": {"uid": "u", "resourceVersion": "7"}}
+
+
+def test_a_deletion_that_follows_names_the_version_too() -> None:
+    request = Request(Verb.DELETE, "batch/v1", SUM, "", {"preconditions": {"uid": "u"}})
+    answer: dict[str, Any] = {"metadata": {"resourceVersion": "8"}}
+    assert request.following(answer).body == {"preconditions": {"uid": "u", "resourceVersion": "8"}}
+
+
+def test_a_look_at_a_job_that_needs_no_request_reports_nothing_later() -> None:
+    """What is reported after the next look would be taken for the outcome of that one, and its failure be forgotten."""
+    tasks: list[object] = []
+    events: list[JsonObject] = []
+    decider = Decider(
+        Api.connect(server="http://127.0.0.1:1"),
+        requests=lambda _, task: tasks.append(task),
+        emit=lambda _, event: events.append(event),
+        call=lambda call: call(),
+        now=lambda: 10**18,
+    )
+    told = JobEvent(job("sum"), "Normal", "FinishedWorkload", "Workload 'lab/sum' is declared finished")
+    works = [JobWork(SUM, (), (told,), "")]
+    decider.jobs.take_due = lambda now: tuple(works)  # type: ignore[method-assign]
+    decider.step()
+    assert (tasks, [it["reason"] for it in events]) == ([], ["FinishedWorkload"])
