@@ -29,7 +29,7 @@ def api_of(client: Client) -> Any:
 
 def first(count: int, *call: Any, **settings: Any) -> list[Any]:
     """The first events of a watch."""
-    watching: Any = watch.Watch()  # type: ignore[no-untyped-call]
+    watching: Any = watch.Watch()
     seen = []
     for event in watching.stream(*call, timeout_seconds=10, **settings):
         seen.append(event)
