@@ -52,7 +52,7 @@ test-rust: toolchain ## the tests of the Rust crates alone, recorded worlds amon
 
 .PHONY: test-python
 test-python: $(STAMPS)/extension $(STAMPS)/proof ## the Python tests alone; PYTEST_ARGS='-k name -x' goes to pytest
-	$(PY) -m pytest --quiet $(PYTEST_ARGS)
+	$(PY) -m pytest --quiet --numprocesses auto $(PYTEST_ARGS)
 
 .PHONY: worlds
 worlds: $(STAMPS)/extension $(STAMPS)/proof ## thousands of random worlds: invariants, and the engine against the reference
