@@ -44,7 +44,7 @@ demo: $(STAMPS)/extension ## build, then run every example
 	done
 
 .PHONY: test
-test: test-rust test-python ## build, then run all tests
+test: test-rust test-python test-slow ## build, then run all tests
 
 .PHONY: test-rust
 test-rust: toolchain ## the tests of the Rust crates alone, recorded worlds among them (no Python needed)
@@ -52,7 +52,11 @@ test-rust: toolchain ## the tests of the Rust crates alone, recorded worlds amon
 
 .PHONY: test-python
 test-python: $(STAMPS)/extension $(STAMPS)/proof ## the Python tests alone; PYTEST_ARGS='-k name -x' goes to pytest
-	$(PY) -m pytest --quiet --numprocesses auto $(PYTEST_ARGS)
+	$(PY) -m pytest --quiet --numprocesses auto -m 'not slow' $(PYTEST_ARGS)
+
+.PHONY: test-slow
+test-slow: $(STAMPS)/extension $(STAMPS)/proof ## tests that take minutes, and want the machine to themselves: two days in a cluster
+	$(PY) -m pytest --quiet -m slow $(PYTEST_ARGS)
 
 .PHONY: worlds
 worlds: $(STAMPS)/extension $(STAMPS)/proof ## thousands of random worlds: invariants, and the engine against the reference

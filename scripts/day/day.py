@@ -119,7 +119,7 @@ class Day:
     def _settle(self, replicas: Replicas) -> None:
         """Wait until nothing happens any more."""
         n_quiet = 0
-        while n_quiet < 3:
+        while n_quiet < 5:
             before = self._place.mark()
             self._place.advance()
             time.sleep(self._place.pause_seconds)

@@ -77,7 +77,7 @@ class Place(Protocol):
 class Fake:
     """An API server of our own, as strict as a real one, and what Kubernetes does around it."""
 
-    pause_seconds = 0.03
+    pause_seconds = 0.04
 
     def __init__(self) -> None:
         # Kueue's kinds by their CustomResourceDefinitions, and its webhooks.

@@ -88,9 +88,9 @@ class ObjectIntake:
         kinds = self.kinds
         if key[0] not in kinds or is_of_another_group(manifest, kinds):
             return False
-        if not is_answer:
-            self.versions.note_watched(key[0], version)
         if happened in ("BOOKMARK", "DELETED") or not self.versions.is_news(key, version):
+            if not is_answer:
+                self.versions.note_watched(key[0], version)
             return happened == "DELETED" and self._observe_deletion(key, version, at)
         known = self._workloads.get(key[1:]) if key[0] == "Workload" else None
         seen = self.versions[key]
@@ -107,6 +107,8 @@ class ObjectIntake:
                 known.newer = manifest
         else:
             self.take(key, version, manifest, at)
+        if not is_answer:
+            self.versions.note_watched(key[0], version)
         return True
 
     def take(self, key: Key, version: Version, manifest: JsonObject, at: int, *, is_echo: bool = False) -> None:

@@ -32,7 +32,8 @@ class StrictWebhooks:
     Example:
         >>> from kueuecore.api_server import ApiServer, RefusedError
         >>> server = ApiServer(webhooks=StrictWebhooks())
-        >>> queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "metadata": {"name": "q"}}
+        >>> metadata = {"name": "q", "namespace": "lab"}
+        >>> queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "metadata": metadata}
         >>> try:
         ...     server.create({**queue, "spec": {"clusterQueue": "Large"}})
         ... except RefusedError as refused:
