@@ -193,13 +193,13 @@ def test_a_dry_run_reports_what_is_decided_otherwise_and_writes_nothing() -> Non
     with served(cpus=1) as server:
         found: list[Difference] = []
         api = Api.connect(server=server.url)
-        shadow = Shadow(api, configuration=Configuration(), patience_seconds=0.5, differs=found.append)
+        shadow = Shadow(api, configuration=Configuration(), patience_seconds=2, differs=found.append)
         with running(shadow) as failures:
             decider = Process(Api.connect(server=server.url), configuration=Configuration())
             with running(decider):
                 created(server, *(job(f"j{n}") for n in range(3)))
                 wait_for(lambda: len(started(server)) == 2 and bool(pending(server)), "two jobs start")
-                wait_for(lambda: shadow.n_agreed + shadow.n_differed == 2, "both are compared")
+                wait_for(lambda: shadow.n_agreed + shadow.n_differed >= 2, "both are compared")
             found.clear()
             waiting = pending(server)
             admit(server, waiting[0])
