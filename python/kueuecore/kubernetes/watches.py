@@ -1,4 +1,4 @@
-"""Everything of a kind, for ever: a list, then what happens (rules/00, "watch")."""
+"""Everything of a kind, for ever: a list, then what happens."""
 
 from __future__ import annotations
 
