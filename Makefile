@@ -36,7 +36,7 @@ release: ## build the extension that users get into .venv; the next `make dev` o
 demo: $(STAMPS)/extension ## build, then run every example
 	@for example in examples/*/; do \
 		if [ -f "$$example/demo.py" ]; then set -- $(PY) "$${example}demo.py"; \
-		elif [ -f "$$example/controller.py" ]; then set -- $(PY) -m pytest --quiet tests/unit/test_example_controller.py; \
+		elif [ -f "$$example/controller.py" ]; then set -- $(PY) -m pytest --quiet tests/unit/kubernetes/test_checks.py; \
 		elif [ -f "$$example/scenario.yaml" ]; then set -- $(VENV)/bin/kueuecore simulate "$${example}scenario.yaml"; \
 		else set -- $(VENV)/bin/kueuecore run "$${example%/}"; fi; \
 		printf '\n==== %s\n\n' "$$(echo "$$*" | sed 's,$(abspath $(VENV))/bin/,,; s,$(VENV)/bin/,,')"; \

@@ -44,8 +44,12 @@ fn check_one(quantity: &Quantity, exact: Option<i128>) {
         return;
     }
     let again = Quantity::parse(&written).unwrap_or_else(|error| panic!("{written} was written: {error}"));
-    assert_eq!(again, *quantity, "{written} is read again");
-    assert_eq!((again.to_string(), again.cmp_value(quantity)), (written.clone(), Ordering::Equal));
+    assert_eq!(again.cmp_value(quantity), Ordering::Equal, "{written} is read again");
+    // 62.5Ki is written 64000, which Kubernetes reads as decimal and writes 64k.
+    if !written.ends_with("000") {
+        assert_eq!(again, *quantity, "{written} is read again");
+        assert_eq!(again.to_string(), written);
+    }
     assert_eq!(quantity.is_zero(), quantity.signum() == 0, "{written}");
     assert!(quantity.minus(quantity).is_zero(), "{written} - {written}");
     assert!(!quantity.as_f64().is_nan(), "{written} as a float");
