@@ -1,4 +1,5 @@
 # The extension: rust/py. What it does is told in the modules that use it; `make types` compares this file with it.
+from collections.abc import Callable
 from typing import Any, TypeAlias, final
 
 from kueuecore.errors import Problem
@@ -144,7 +145,7 @@ class Simulation:
     def __new__(
         cls,
         now: int,
-        options: tuple[int, int | None, int, bool],
+        options: tuple[int, int | None, int, bool, bool],
         controllers: list[str] | None,
     ) -> Simulation: ...
     def schedule(
@@ -155,10 +156,19 @@ class Simulation:
         trusted: bool,
         watched: list[str],
     ) -> None: ...
+    def schedule_copies(
+        self,
+        engine: Engine,
+        templates: bytes,
+        rows: tuple[bytes, bytes, bytes, int, bytes, bytes],
+        trusted: bool,
+    ) -> None: ...
     def happened(self, engine: Engine) -> None: ...
     def follow(self, engine: Engine) -> _Turn: ...
     def step(self, engine: Engine) -> _Turn: ...
-    def advance(self, engine: Engine, until: int | None) -> _Turn: ...
+    def advance(
+        self, engine: Engine, until: int | None, progress: Callable[[int, int, int], object] | None
+    ) -> _Turn: ...
     def answered(self, wake: int | None, again: bool) -> None: ...
     @property
     def now(self) -> int: ...

@@ -117,7 +117,7 @@ def test_two_jobs_of_one_name_are_refused(simulate: Callable[..., Ran]) -> None:
     entry = SCENARIO.partition("work:\n")[2]
     ran = simulate(SCENARIO + entry.replace("- job:", "- name: both-2\n  job:").replace("  count: 3\n", ""))
     assert ran.code == ExitCode.BAD_INPUT
-    assert "metadata.name: work both-2 and work both both have a job of this name" in ran.err
+    assert 'Job "team/both-2": metadata.name: work both and work both-2 both have a job of this name' in ran.err
 
 
 def test_a_scenario_ends_when_it_is_told_to(simulate: Callable[..., Ran]) -> None:

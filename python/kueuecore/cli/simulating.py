@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from fractions import Fraction
 
@@ -13,11 +13,11 @@ from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import shown
 from kueuecore.cli.documents import SCHEMA
 from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.progress import ctrl_c_raises, job_progress
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.table import Style, table
 from kueuecore.errors import ManifestError
 from kueuecore.scenarios import (
-    JobOutcome,
     Scenario,
     ScenarioEnding,
     ScenarioOutcome,
@@ -41,6 +41,7 @@ _SECOND_NS = 1_000_000_000
 _ENDINGS = {
     ScenarioEnding.COMPLETE: "over",
     ScenarioEnding.CYCLE_LIMIT: "cut off, because it does not come to an end,",
+    ScenarioEnding.INTERRUPTED: "interrupted",
     ScenarioEnding.UNSETTLED: "cut off because it never settles,",
 }
 
@@ -52,7 +53,8 @@ def simulate(options: argparse.Namespace) -> int:
     with redirect_stdout(sys.stderr):
         scenario = read_scenario(options.scenario, seed=options.seed, allow_code=options.allow_code)
         try:
-            outcome = run_scenario(scenario)
+            with ctrl_c_raises(), job_progress(scenario.n_jobs, quiet=options.quiet) as progress:
+                outcome = run_scenario(scenario, progress=progress)
         except ManifestError as error:
             raise error.in_file(options.scenario) from None
     if not options.quiet:
@@ -62,9 +64,11 @@ def simulate(options: argparse.Namespace) -> int:
         write(_document(scenario, outcome))
     else:
         write(_report(outcome, style, wide=options.output == "wide") + "\n")
+    if outcome.ending is ScenarioEnding.INTERRUPTED:
+        return ExitCode.INTERRUPTED
     if outcome.ending is not ScenarioEnding.COMPLETE:
         return ExitCode.UNSETTLED
-    is_pending = any(job.admitted is None for job in outcome.jobs)
+    is_pending = bool((outcome.jobs.numbers["admitted"] < 0).any())
     return ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
 
 
@@ -81,8 +85,8 @@ def _report(outcome: ScenarioOutcome, style: Style, *, wide: bool) -> str:
 def _summary(outcome: ScenarioOutcome) -> str:
     waits = outcome.all
     # A job may end without having been admitted.
-    left = [job for job in outcome.jobs if job.finished is None]
-    n_pending = sum(job.admitted is None for job in left)
+    left = outcome.jobs.numbers[outcome.jobs.numbers["finished"] < 0]
+    n_pending = int((left["admitted"] < 0).sum())
     n_running = len(left) - n_pending
     kinds = [(waits.n_finished, "finished"), (n_running, "running"), (n_pending, "pending")]
     told = ", ".join(f"{n} {kind}" for n, kind in kinds if n) or "none"
@@ -90,7 +94,8 @@ def _summary(outcome: ScenarioOutcome) -> str:
     if waits.n_admitted:
         told = f"waited {_seconds(waits.mean)} in the mean, 95 of 100 no more than {_seconds(waits.p95)}"
         lines.append(f"{told}; {waits.n_evictions} evictions")
-    n_short = sum(job.has_lost_nodes for job in outcome.jobs)
+    numbers = outcome.jobs.numbers
+    n_short = int((numbers["replacements"] + numbers["node_evictions"] > 0).sum())
     if n_short:
         told = f"{n_short} jobs lost nodes: pods moved {waits.n_replacements} times"
         lines.append(f"{told}, jobs were evicted {waits.n_node_evictions} times")
@@ -123,11 +128,9 @@ def _jobs(outcome: ScenarioOutcome, style: Style) -> str:
 
 def _groups(outcome: ScenarioOutcome) -> list[tuple[str, tuple[Waits, ...]]]:
     """The tables of waits: by ClusterQueue, and by cluster and work if there are several."""
-    by: list[tuple[str, Callable[[JobOutcome], str]]] = [("CLUSTER QUEUE", lambda job: job.cluster_queue or "-")]
-    if outcome.is_fleet:
-        by.append(("CLUSTER", lambda job: job.cluster or "-"))
-    groups = [(title, waits_by(outcome.jobs, name_of)) for title, name_of in by]
-    works = waits_by(outcome.jobs, lambda job: job.work)
+    by = ["cluster_queue", "cluster"] if outcome.is_fleet else ["cluster_queue"]
+    groups = [(column.replace("_", " ").upper(), waits_by(outcome.jobs, column)) for column in by]
+    works = waits_by(outcome.jobs, "work")
     return [*groups, ("WORK", works)] if len(works) > 1 else groups
 
 
@@ -143,7 +146,7 @@ def _waits(title: str, groups: Sequence[Waits], style: Style, *, is_fleet: bool)
         times = [_seconds(time) for time in (it.least, it.mean, it.p95, it.most)]
         copies = [str(it.n_copies), str(it.n_wasted_copies), _seconds(it.copy_wait)] if is_fleet else []
         nodes = [str(it.n_replacements), str(it.n_node_evictions)] if lost else []
-        rows.append([it.name, *counts, *times, str(it.n_evictions), *nodes, *copies])
+        rows.append([it.name or "-", *counts, *times, str(it.n_evictions), *nodes, *copies])
     return table(header, rows, style, right=_RIGHT)
 
 
@@ -196,8 +199,8 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
             for job in outcome.jobs
         ],
         "all": _waits_document(outcome.all),
-        "clusterQueues": _documents(waits_by(outcome.jobs, lambda job: job.cluster_queue)),
-        "clusters": _documents(waits_by(outcome.jobs, lambda job: job.cluster)) if outcome.is_fleet else [],
+        "clusterQueues": _documents(waits_by(outcome.jobs, "cluster_queue")),
+        "clusters": _documents(waits_by(outcome.jobs, "cluster")) if outcome.is_fleet else [],
         "managerQuota": [
             {
                 "clusterQueue": it.cluster_queue,
@@ -208,7 +211,7 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
             }
             for it in outcome.quotas
         ],
-        "work": _documents(waits_by(outcome.jobs, lambda job: job.work)),
+        "work": _documents(waits_by(outcome.jobs, "work")),
     }
     return json.dumps(document, indent=2) + "\n"
 

@@ -9,18 +9,13 @@ Example:
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fleet_part import Disconnection, FleetPart, WorkerPart
 from kueuecore.scenarios.generator_reader import GeneratedRun, read_generator
+from kueuecore.scenarios.job_outcomes import JobOutcome, JobOutcomes
 from kueuecore.scenarios.node_groups import NodeFailure, NodeGroup, NodeLevel, NodeState
-from kueuecore.scenarios.outcomes import (
-    JobOutcome,
-    QuotaOutcome,
-    ScenarioEnding,
-    ScenarioOutcome,
-    Waits,
-    waits_by,
-)
+from kueuecore.scenarios.outcomes import QuotaOutcome, ScenarioEnding, ScenarioOutcome
 from kueuecore.scenarios.run_scenario import run_scenario
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.scenario_reader import read_scenario
+from kueuecore.scenarios.waits import Waits, waits_by
 from kueuecore.scenarios.work import Arrival, Span, Work
 
 __all__ = [
@@ -30,6 +25,7 @@ __all__ = [
     "FleetPart",
     "GeneratedRun",
     "JobOutcome",
+    "JobOutcomes",
     "NodeFailure",
     "NodeGroup",
     "NodeLevel",

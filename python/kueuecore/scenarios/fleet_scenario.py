@@ -18,6 +18,7 @@ from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fleet_part import FleetPart
 from kueuecore.scenarios.fleet_quota import quotas_of
 from kueuecore.scenarios.fleet_watch import FleetWatch
+from kueuecore.scenarios.job_outcomes import JobOutcomes
 from kueuecore.scenarios.node_timetable import node_changes, nodes_of
 from kueuecore.scenarios.outcomes import ScenarioEnding, ScenarioOutcome
 from kueuecore.scenarios.scenario import Scenario
@@ -78,7 +79,7 @@ def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
     return ScenarioOutcome(
         start=scenario.start,
         end=fleet.now,
-        jobs=watch.outcomes(),
+        jobs=JobOutcomes.of(watch.outcomes()),
         is_fleet=True,
         ending=ending,
         notes=tuple(dict.fromkeys([*notes, *fleet.problems])),

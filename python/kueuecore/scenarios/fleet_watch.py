@@ -9,7 +9,7 @@ from kueuecore._conditions import condition, is_true
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.fleet import Fleet
 from kueuecore.multikueue import MANAGER
-from kueuecore.scenarios.outcomes import JobOutcome
+from kueuecore.scenarios.job_outcomes import JobOutcome
 from kueuecore.scenarios.work import Arrival
 
 __all__ = ["ON_MANAGER", "FleetWatch"]

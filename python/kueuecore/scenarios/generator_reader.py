@@ -8,11 +8,15 @@ from itertools import product
 from math import prod
 from pathlib import Path
 
-from kueuecore._json import JsonObject, text_at, texts_at
+import numpy as np
+import numpy.typing as npt
+
+from kueuecore._json import JsonObject, object_at, text_at, texts_at
 from kueuecore.errors import ManifestError
-from kueuecore.manifests import read_mapping
+from kueuecore.manifests import plain_object, read_mapping
 from kueuecore.scenarios.fields import Fields, shown
 from kueuecore.simulation import Happening, Operation
+from kueuecore.simulation.copies import Copies, joined_names, no_copies
 
 __all__ = ["GeneratedRun", "read_generator", "work_class"]
 
@@ -35,11 +39,24 @@ class GeneratedRun:
 
     Args:
         objects: What is there from the start: nodes, a Topology, a ResourceFlavor, namespaces, queues.
-        events: The Workloads that come, in order.
+        copies: The Workloads that come, in order.
     """
 
     objects: tuple[JsonObject, ...]
-    events: tuple[Happening, ...]
+    copies: Copies
+
+    @property
+    def events(self) -> tuple[Happening, ...]:
+        """The Workloads that come as objects, one by one."""
+        return tuple(map(self._event, range(len(self.copies))))
+
+    def _event(self, row: int) -> Happening:
+        copies = self.copies
+        template = copies.templates[int(copies.template[row])].object
+        plain = {} if template is None else plain_object(template)
+        workload: JsonObject = {**plain, "metadata": {**object_at(plain, "metadata"), "name": copies.name(row)}}
+        runs = float(copies.run_seconds[row])
+        return Happening(at=float(copies.at[row]), op=Operation.CREATE, object=workload, run_seconds=runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +145,10 @@ def read_generator(path: str | Path) -> GeneratedRun:
         top.complain("cohorts", f"{n_queues} ClusterQueues are too many", _TOO_MANY)
     if top.problems:
         raise ManifestError(top.problems)
-    arrivals = list[tuple[tuple[int, ...], Happening]]()
-    for place, queue, cohort, it in _queues(cohorts):
+    queues_of = [(queue, it) for _, queue, _, it in _queues(cohorts)]
+    for _, queue, cohort, it in _queues(cohorts):
         objects += _queue(queue, cohort, it)
-        arrivals += _arrivals(place, queue, it.sets)
-    arrivals.sort(key=lambda arrival: arrival[0])
-    return GeneratedRun(objects=tuple(objects), events=tuple(event for _, event in arrivals))
+    return GeneratedRun(objects=tuple(objects), copies=_copies(queues_of))
 
 
 def work_class(workload: JsonObject) -> str:
@@ -162,21 +177,51 @@ def _queue(name: str, cohort: str, queues: _QueueSet) -> Iterator[JsonObject]:
     yield {"apiVersion": _KUEUE, "kind": "LocalQueue", "metadata": place, "spec": {"clusterQueue": name}}
 
 
-def _arrivals(place: int, queue: str, sets: Sequence[_WorkSet]) -> Iterator[tuple[tuple[int, ...], Happening]]:
-    """The Workloads of a ClusterQueue, and their place in the order of all."""
-    for index, work_set in enumerate(sets):
-        # One comes after the other, whatever its class.
-        for step, (number, (kind, work)) in enumerate(product(range(work_set.count), enumerate(work_set.work))):
-            at_ms = (step + 1) * work_set.interval_ms
-            metadata: JsonObject = {
-                "name": f"{work.class_name}-{index}-{number}-{kind}",
-                "namespace": queue,
-                "labels": {_CLASS: work.class_name},
-            }
-            spec: JsonObject = {**work.spec, "queueName": queue}
-            workload: JsonObject = {"apiVersion": _KUEUE, "kind": "Workload", "metadata": metadata, "spec": spec}
-            event = Happening(at=at_ms / 1000, op=Operation.CREATE, object=workload, run_seconds=work.run_seconds)
-            yield (at_ms, step, index, place), event
+def _copies(queues: Sequence[tuple[str, _QueueSet]]) -> Copies:
+    """The Workloads of ClusterQueues, in the order in which they come."""
+    templates: list[Happening] = []
+    names: list[str] = []
+    parts: list[npt.NDArray[np.int64]] = []
+    # Those of queues of one set are called alike.
+    names_of: dict[tuple[int, int], list[str]] = {}
+    for place, (queue, queue_set) in enumerate(queues):
+        for index, work_set in enumerate(queue_set.sets):
+            n_classes, n = len(work_set.work), work_set.count * len(work_set.work)
+            if not n:
+                continue
+            # One comes after the other, whatever its class.
+            step = np.arange(n)
+            rows = np.empty((6, n), np.int64)
+            rows[0], rows[1], rows[2], rows[3] = (step + 1) * work_set.interval_ms, step, index, place
+            rows[4] = len(templates) + step % n_classes
+            rows[5] = np.tile([round(it.run_seconds * 1000) for it in work_set.work], work_set.count)
+            parts.append(rows)
+            templates += (_template(queue, it) for it in work_set.work)
+            key = (id(queue_set), index)
+            if key not in names_of:
+                numbered = product(range(work_set.count), enumerate(work_set.work))
+                names_of[key] = [f"{it.class_name}-{index}-{number}-{kind}" for number, (kind, it) in numbered]
+            names += names_of[key]
+    if not parts:
+        return no_copies()
+    at_ms, steps, indices, places, template, run_ms = np.concatenate(parts, axis=1)
+    order = np.lexsort((places, indices, steps, at_ms))
+    text, ends = joined_names([names[row] for row in order.tolist()])
+    return Copies(
+        templates=templates,
+        template=template[order].astype(np.uint32),
+        names=text,
+        ends=ends,
+        at=at_ms[order] / 1000,
+        run_seconds=run_ms[order] / 1000,
+    )
+
+
+def _template(queue: str, work: _Work) -> Happening:
+    metadata: JsonObject = {"name": work.class_name, "namespace": queue, "labels": {_CLASS: work.class_name}}
+    spec: JsonObject = {**work.spec, "queueName": queue}
+    workload: JsonObject = {"apiVersion": _KUEUE, "kind": "Workload", "metadata": metadata, "spec": spec}
+    return Happening(at=0, op=Operation.CREATE, object=workload)
 
 
 def _nodes(top: Fields) -> Iterator[JsonObject]:

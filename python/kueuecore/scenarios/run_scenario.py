@@ -9,12 +9,18 @@ from kueuecore.scenarios.fleet_scenario import simulate_fleet
 from kueuecore.scenarios.outcomes import ScenarioOutcome
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.time_limits import time_problems
+from kueuecore.simulation.run import Progress
 
 __all__ = ["run_scenario"]
 
 
-def run_scenario(scenario: Scenario) -> ScenarioOutcome:
+def run_scenario(scenario: Scenario, *, progress: Progress | None = None) -> ScenarioOutcome:
     """Run a scenario to its end. The same scenario always comes to the same.
+
+    Args:
+        scenario: The scenario.
+        progress: Is called now and then while one cluster runs, with its time in nanoseconds since 1970, how many
+            workloads have come and how many jobs have ended.
 
     Raises:
         ManifestError: Everything that is wrong with the objects or the jobs; or the scenario goes on beyond April 2262,
@@ -26,7 +32,7 @@ def run_scenario(scenario: Scenario) -> ScenarioOutcome:
     try:
         if scenario.fleet is not None:
             return simulate_fleet(scenario, scenario.fleet)
-        return simulate_cluster(scenario, scenario.cluster)
+        return simulate_cluster(scenario, scenario.cluster, progress=progress)
     except OutOfTimeError:
         remedy = "begin earlier, or write `until`"
         raise ManifestError.of("the scenario runs past April 2262", field="start", remedy=remedy) from None

@@ -39,3 +39,9 @@ class Scenario:
     start: int = 0
     until_seconds: float | None = None
     cycle_seconds: float = 1.0
+
+    @property
+    def n_jobs(self) -> int:
+        """How many jobs come."""
+        n_generated = 0 if self.generated is None else len(self.generated.copies)
+        return n_generated + sum(it.count for it in self.work)

@@ -95,7 +95,7 @@ class Work:
     def arrivals(self, seed: int) -> Iterator[Arrival]:
         """The jobs in their order. They do not change with other work of the scenario."""
         for index, (time, runs) in enumerate(self.times(seed)):
-            yield Arrival(time, self.name, self._numbered(index + 1), runs, self.lingers_seconds, self.node_loss)
+            yield Arrival(time, self.name, self.job_at(index), runs, self.lingers_seconds, self.node_loss)
 
     def times(self, seed: int) -> Iterator[tuple[float, float | None]]:
         """When each job comes and how long it runs (None: for ever), in seconds."""
@@ -105,25 +105,28 @@ class Work:
             yield time, runs
             time = round(time + self.every.draw(random), 3)
 
-    def _numbered(self, number: int) -> Manifest:
+    def job_name(self, index: int) -> str:
+        """The name of a job, counted from 0."""
+        return self.name if self.count == 1 else f"{self.name}-{index + 1}"
+
+    def job_at(self, index: int) -> Manifest:
+        """A job, counted from 0."""
         metadata = object_at(self.job.object, "metadata")
-        name = self.name if self.count == 1 else f"{self.name}-{number}"
-        placed: JsonObject = {"namespace": DEFAULT_NAMESPACE, **metadata, "name": name}
+        placed: JsonObject = {"namespace": DEFAULT_NAMESPACE, **metadata, "name": self.job_name(index)}
         return replace(self.job, object={**self.job.object, "metadata": placed})
 
 
-def arrivals_of(work: Iterable[Work], seed: int, *, others: Iterable[Arrival] = ()) -> tuple[Arrival, ...]:
+def arrivals_of(work: Iterable[Work], seed: int) -> tuple[Arrival, ...]:
     """The jobs of all work in the order in which they come.
 
     Args:
         work: The work.
         seed: Where everything comes from that is drawn.
-        others: What else comes; of the same time it comes first.
 
     Raises:
         ManifestError: Two jobs have the same name.
     """
-    arrivals = sorted(chain(others, *(each.arrivals(seed) for each in work)), key=lambda it: it.at)
+    arrivals = sorted(chain.from_iterable(each.arrivals(seed) for each in work), key=lambda it: it.at)
     taken: dict[tuple[str, str, str], str] = {}
     for it in arrivals:
         other = taken.setdefault(it.key, it.work)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from kueuecore.engine import Engine
 from kueuecore.manifests import ManifestLike
 from kueuecore.steady_state import PreemptionLoop, find_preemption_loop
 
-__all__ = ["Happening", "NodeLoss", "Operation", "Run", "RunEnding", "SimulatedCycle", "Step", "StepKind"]
+__all__ = ["Happening", "NodeLoss", "Operation", "Progress", "Run", "RunEnding", "SimulatedCycle", "Step", "StepKind"]
 
 
 class Operation(StrEnum):
@@ -90,6 +91,13 @@ class RunEnding(StrEnum):
     """Nothing is left to happen."""
     CYCLE_LIMIT = "CycleLimit"
     """`max_cycles` was reached; if workloads preempt each other for ever, `Run.loop` says which."""
+    INTERRUPTED = "Interrupted"
+    """Ctrl-C was pressed."""
+
+
+Progress: TypeAlias = Callable[[int, int, int], object]
+"""Is called now and then in the course of a run, with its time in nanoseconds since 1970, how many workloads have come
+and how many jobs have ended."""
 
 
 class StepKind(StrEnum):

@@ -16,6 +16,7 @@ from kueuecore._arguments import text
 from kueuecore._json import JsonObject
 from kueuecore.errors import ManifestError, ObjectRef
 from kueuecore.manifests import Manifest, to_json_lines
+from kueuecore.simulation.copies import Copies
 from kueuecore.simulation.run import Happening, NodeLoss, Operation
 from kueuecore.submissions import TimedBatch
 from kueuecore.times import format_time, later
@@ -127,23 +128,30 @@ class Coming:
 
     def __init__(self) -> None:
         self._firsts: list[int] = []
-        self._parts: list[_Rows | list[bytes]] = []
+        self._parts: list[_Rows | _CopyRows | list[bytes]] = []
         self._n = 0
 
     def add(self, batches: Sequence[TimedBatch], lines: list[bytes]) -> None:
         """Things were scheduled, the rows of the batches before the lines."""
-        parts: list[_Rows | list[bytes]] = [_Rows(batch) for batch in batches]
-        for part in (*parts, lines):
-            self._firsts.append(self._n)
-            self._parts.append(part)
-            self._n += len(part)
+        for batch in batches:
+            self._add(_Rows(batch))
+        self._add(lines)
+
+    def add_copies(self, copies: Copies, *, start: int) -> None:
+        """Copies were scheduled; their times count from `start`."""
+        self._add(_CopyRows(copies, start))
+
+    def _add(self, part: _Rows | _CopyRows | list[bytes]) -> None:
+        self._firsts.append(self._n)
+        self._parts.append(part)
+        self._n += len(part)
 
     def take(self, number: int) -> Happened:
         """What was scheduled under a number, counted from the first; it is forgotten."""
         # Parts without a row share their number with the next one.
         place = bisect_right(self._firsts, number) - 1
         part, row = self._parts[place], number - self._firsts[place]
-        if isinstance(part, _Rows):
+        if not isinstance(part, list):
             return Happened(part.manifest(row))
         event = json.loads(part[row])
         part[row] = b""
@@ -154,6 +162,20 @@ class Coming:
                 namespace, _, name = event["key"].rpartition("/")
                 return Happened(deleted=ObjectRef(event.get("kind") or _WORKLOAD, name, namespace))
         return Happened()
+
+
+class _CopyRows:
+    """Workloads that are copies."""
+
+    def __init__(self, copies: Copies, start: int) -> None:
+        self._copies, self._start = copies, start
+
+    def __len__(self) -> int:
+        return len(self._copies)
+
+    def manifest(self, row: int) -> Manifest:
+        """The Workload of a row, as the extension makes it."""
+        return self._copies.manifest(row, start=self._start)
 
 
 class _Rows:

@@ -23,7 +23,8 @@ from kueuecore.decisions import Event
 from kueuecore.engine import Engine, Objects
 from kueuecore.errors import ObjectRef, OutOfTimeError, UnknownObjectError
 from kueuecore.manifests import Manifest
-from kueuecore.simulation.run import Happening, Run, RunEnding
+from kueuecore.simulation.copies import Copies, encode_copies
+from kueuecore.simulation.run import Happening, Progress, Run, RunEnding
 from kueuecore.simulation.sampling import check_sampling
 from kueuecore.simulation.scheduled import Coming, JobPlan, event_line
 from kueuecore.simulation.stored_objects import Stored, given_objects
@@ -57,6 +58,7 @@ class Stepper:
         max_cycles: int | None,
         eviction_seconds: float,
         messages: bool,
+        cycles: bool = True,
     ) -> None:
         self.engine = Engine(configuration)
         self.start = beginning_ns(now)
@@ -72,6 +74,7 @@ class Stepper:
             cycles_of(max_cycles, "max_cycles"),
             span_ns(eviction_seconds, "eviction_seconds"),
             self._keeps_messages,
+            flag("cycles", cycles),
         )
         controllers = [it.controller_name for it in self._checking.controllers] if self._has_answers else None
         self.clock = _core.Simulation(self.start, options, controllers)
@@ -181,6 +184,18 @@ class Stepper:
         self.clock.schedule(self.core, batches, b"\n".join(lines), self._stored.trusted, watched)
         self._coming.add(batches, lines)
 
+    def schedule_copies(self, copies: Copies) -> None:
+        """Copies will appear; of the same time after what was scheduled before. All or nothing.
+
+        Raises:
+            ManifestError: Everything that is wrong with their templates.
+            ValueError: A time or a time span that can not be; columns that do not fit.
+        """
+        rows = encode_copies(copies, start=self.start)
+        lines = b"\n".join(map(event_line, copies.templates))
+        self.clock.schedule_copies(self.core, lines, rows, self._stored.trusted)
+        self._coming.add_copies(copies, start=self.start)
+
     # How time goes by.
 
     def step(self) -> bool:
@@ -192,22 +207,27 @@ class Stepper:
         self._check_that_time_may_go_by()
         return self._go(self.clock.step) in ("Cycle", "Instant")
 
-    def advance(self, until: int | None = None) -> None:
+    def advance(self, until: int | None = None, progress: Progress | None = None) -> None:
         """Do all that happens up to a time, and stand there; by default until nothing is left to happen.
+
+        Args:
+            until: The time.
+            progress: Is called now and then.
 
         Raises:
             OutOfTimeError: Something would happen, or end, beyond April 2262.
         """
         self._check_that_time_may_go_by()
-        self._go(lambda core: self.clock.advance(core, until))
+        self._go(lambda core: self.clock.advance(core, until, progress))
         if until is not None:
             self.clock.go_to(until)
 
-    def run(self) -> Run:
+    def run(self, *, is_interrupted: bool = False) -> Run:
         """All that has happened so far."""
         record = self.clock.record(self.core)
         is_cut = record.ending == RunEnding.CYCLE_LIMIT
         ending = RunEnding.CYCLE_LIMIT if is_cut else RunEnding.COMPLETE
+        ending = RunEnding.INTERRUPTED if is_interrupted else ending
         return Run(self.engine, ending, self.start, record.end, record.n_cycles, record)
 
     def events(self) -> tuple[tuple[int, Event], ...]:

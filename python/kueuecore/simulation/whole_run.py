@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from kueuecore._arguments import instance
 from kueuecore.checks import CheckController
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Objects
-from kueuecore.simulation.run import Happening, Run
+from kueuecore.simulation.copies import Copies
+from kueuecore.simulation.run import Happening, Progress, Run
 from kueuecore.simulation.stepper import Stepper
 from kueuecore.submissions import Submissions
 from kueuecore.times import TimeLike, nanoseconds
@@ -20,6 +22,7 @@ def simulate(
     events: Iterable[Happening | Mapping[str, object]] = (),
     *,
     submissions: Sequence[Submissions] = (),
+    copies: Copies | None = None,
     configuration: Configuration | None = None,
     now: TimeLike,
     until: TimeLike | None = None,
@@ -28,7 +31,9 @@ def simulate(
     max_cycles: int | None = 1_000_000,
     eviction_seconds: float = 0.0,
     messages: bool = False,
+    cycles: bool = True,
     checks: Sequence[CheckController] = (),
+    progress: Progress | None = None,
 ) -> Run:
     """Run through virtual time until nothing is left to happen, or until a time.
 
@@ -45,6 +50,7 @@ def simulate(
         events: What happens from outside: `Happening`s, or dicts such as `{"at": 3, "op": "create", "object": {...},
             "runSeconds": 60}` or `{"at": 9, "op": "finish", "key": "ns/name"}`. Of the same time in the order given.
         submissions: Workloads that come in the course of the run, as arrays; of the same time before the events.
+        copies: Workloads that are alike but for name, time and run; of the same time after the events.
         configuration: Kueue's Configuration; by default what Kueue does without a file.
         now: The time of the beginning.
         until: Do what happens up to this time; by default all. A cycle that has begun by then ends after it.
@@ -53,8 +59,11 @@ def simulate(
         max_cycles: Stop after this many cycles; `None`: never.
         eviction_seconds: How long the job of an evicted workload takes to stop, holding its quota.
         messages: Keep the events and messages of every cycle, too, and whom it set aside.
+        cycles: Keep what each cycle decided; without, a run of millions takes half of the memory.
         checks: Who decides on AdmissionChecks; those of others are ready at once. They are asked after every change of
             a workload, in Python.
+        progress: Is called every few steps with the time of the run in nanoseconds since 1970, how many workloads have
+            come and how many jobs have ended. What it raises ends the run.
 
     Raises:
         ManifestError: Everything that is wrong with the objects, or with those of the events.
@@ -62,10 +71,10 @@ def simulate(
         ValueError: An invalid time or duration; columns of submissions that do not fit together, values that
             no workload can have, or names of workloads that are there already.
         OutOfTimeError: Something would happen beyond April 2262.
-        KeyboardInterrupt: Ctrl-C was pressed; nothing comes of the run then.
 
     Returns:
-        The cycles, what became of the workloads, and the engine as it stands at the end.
+        The cycles, what became of the workloads, and the engine as it stands at the end. Ctrl-C ends the run between
+        two steps: its ending is `RunEnding.INTERRUPTED` then, and what has happened by then is in it.
 
     Example:
         >>> queues = '''
@@ -125,7 +134,14 @@ def simulate(
         max_cycles=max_cycles,
         eviction_seconds=eviction_seconds,
         messages=messages,
+        cycles=cycles,
     )
     stepper.schedule(events, submissions=submissions)
-    stepper.advance(None if until is None else nanoseconds(until))
+    if copies is not None:
+        stepper.schedule_copies(instance("copies", copies, Copies))
+    end = None if until is None else nanoseconds(until)
+    try:
+        stepper.advance(end, progress)
+    except KeyboardInterrupt:
+        return stepper.run(is_interrupted=True)
     return stepper.run()

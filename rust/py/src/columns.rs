@@ -1,7 +1,7 @@
 //! Columns of workloads as the bytes of numpy arrays.
 
 use kueuecore::engine::columns::{Columns, ColumnsError};
-use kueuecore::simulate::Submissions;
+use kueuecore::simulate::{Copies, CopiesError, Submissions};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -12,6 +12,10 @@ pub type ColumnBytes =
 
 /// Namespace, prefix, first, columns, and when they appear and how long they run, in nanoseconds (i64).
 pub type SubmissionBytes = (String, String, u64, ColumnBytes, PyBackedBytes, PyBackedBytes);
+
+/// Of copies: template (u32), names one after the other, where each ends (u64), number in the UID of the first, and when
+/// they appear and how long they run, in nanoseconds (i64).
+pub type CopyBytes = (PyBackedBytes, PyBackedBytes, PyBackedBytes, u64, PyBackedBytes, PyBackedBytes);
 
 /// The values of a column that came as bytes.
 fn decode_column<const N: usize, T>(bytes: &[u8], value: impl Fn([u8; N]) -> T) -> Vec<T> {
@@ -40,6 +44,25 @@ pub fn decode_submissions((namespace, prefix, first, columns, at, run_ns): Submi
         at: decode_column(&at, i64::from_le_bytes),
         run_ns: decode_column(&run_ns, i64::from_le_bytes),
     }
+}
+
+/// Copies whose templates are still to come.
+pub fn decode_copies((template, names, ends, first_uid, at, run_ns): CopyBytes) -> PyResult<Copies> {
+    let names = String::from_utf8(names.to_vec()).map_err(|_| PyValueError::new_err("names: must be UTF-8"))?;
+    Ok(Copies {
+        templates: Vec::new(),
+        template: decode_column(&template, u32::from_le_bytes),
+        names,
+        ends: decode_column(&ends, u64::from_le_bytes),
+        first_uid,
+        at: decode_column(&at, i64::from_le_bytes),
+        run_ns: decode_column(&run_ns, i64::from_le_bytes),
+    })
+}
+
+/// `ValueError`.
+pub fn copies_error(error: &CopiesError) -> PyErr {
+    PyValueError::new_err(error.to_string())
 }
 
 /// `ValueError`.

@@ -4,14 +4,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kueuecore::base::ids::WorkloadId;
 use kueuecore::engine as core;
-use kueuecore::objects::Time;
-use kueuecore::simulate::{self, JobPlan, NodeLoss, Options, PodsPlan, Timers, Turn};
+use kueuecore::objects::{Object, Time};
+use kueuecore::simulate::{self, Change, JobPlan, NodeLoss, Options, PodsPlan, Timers, Turn};
 use kueuecore_wire::field_error::Rejection;
 use kueuecore_wire::scenario::happenings;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::columns::{SubmissionBytes, columns_error, decode_submissions};
+use crate::columns::{CopyBytes, SubmissionBytes, columns_error, copies_error, decode_copies, decode_submissions};
 use crate::decision::{EventRow, event_row};
 use crate::engine::{Engine, door};
 use crate::errors::{manifest_error, unknown_object};
@@ -23,6 +23,9 @@ type Plan = (Option<i64>, Option<Vec<Option<i64>>>, Option<i64>, Option<i64>, Op
 
 /// What a step was (`Cycle`, `Instant`, `Ask`, or why there was none), and the workloads about which to ask.
 type TurnRow = (&'static str, Vec<(String, String)>);
+
+/// Few enough to see it move, and so many that nobody waits for the reports.
+const STEPS_BETWEEN_REPORTS: u64 = 64;
 
 /// The clock of a run. The engine is an argument of whatever looks at it.
 #[pyclass(frozen, module = "kueuecore._core")]
@@ -86,12 +89,14 @@ fn row(engine: &core::Engine, turn: Turn) -> TurnRow {
 #[pymethods]
 impl Simulation {
     /// A run from `now` (nanoseconds since 1970). `options`: nanoseconds of a cycle, most cycles, nanoseconds of an
-    /// eviction, whether messages are kept. `controllers`: who decides on AdmissionChecks and is asked; `None`: nobody.
+    /// eviction, whether messages and cycles are kept. `controllers`: who decides on AdmissionChecks and is asked; `None`: nobody.
     #[new]
-    fn new(now: i64, options: (i64, Option<u64>, i64, bool), controllers: Option<Vec<String>>) -> Self {
-        let (cycle_step_ns, max_cycles, eviction_ns, keeps_messages) = options;
+    fn new(now: i64, options: (i64, Option<u64>, i64, bool, bool), controllers: Option<Vec<String>>) -> Self {
+        let (cycle_step_ns, max_cycles, eviction_ns, keeps_messages, keeps_cycles) = options;
         let timers = Timers::WhenDue;
-        let options = Options { cycle_step_ns, quiet_cycles: None, max_cycles, eviction_ns, keeps_messages, timers };
+        let quiet_cycles = None;
+        let options =
+            Options { cycle_step_ns, quiet_cycles, max_cycles, eviction_ns, keeps_messages, keeps_cycles, timers };
         let mut inner = simulate::Simulation::new(options, Time(now));
         if let Some(controllers) = controllers {
             inner.ask(controllers);
@@ -123,6 +128,33 @@ impl Simulation {
         refused.map_err(|rejections: Vec<Rejection>| manifest_error(py, &rejections))
     }
 
+    /// Copies of workloads will appear. `templates`: JSON, one a line, as events that create them. All or nothing.
+    fn schedule_copies(
+        &self,
+        py: Python<'_>,
+        engine: &Engine,
+        templates: &[u8],
+        rows: CopyBytes,
+        trusted: bool,
+    ) -> PyResult<()> {
+        let mut copies = decode_copies(rows)?;
+        let read = self.run(py, engine, |_, engine| {
+            happenings(templates, door(trusted), &engine.state.config.gates, self.start, &[])
+        })?;
+        for happening in read.map_err(|rejections| manifest_error(py, &rejections))? {
+            match happening.change {
+                Change::Create { object, job } if matches!(*object, Object::Workload(_)) => {
+                    let Object::Workload(workload) = *object else { continue };
+                    copies.templates.push((*workload, job));
+                }
+                _ => return Err(PyValueError::new_err("a template must create a Workload")),
+            }
+        }
+        let scheduled = copies.happenings().map_err(|error| copies_error(&error))?;
+        self.look(py, |simulation| simulation.schedule(scheduled));
+        Ok(())
+    }
+
     /// The engine was changed from outside: something may follow.
     fn happened(&self, py: Python<'_>, engine: &Engine) -> PyResult<()> {
         self.run(py, engine, simulate::Simulation::happened)
@@ -144,13 +176,31 @@ impl Simulation {
         })
     }
 
-    /// Step after step up to a time, or until somebody is to be asked.
-    fn advance(&self, py: Python<'_>, engine: &Engine, until: Option<i64>) -> PyResult<TurnRow> {
-        let mut raised = None;
+    /// Step after step up to a time, or until somebody is to be asked. `progress` is called every few steps with the time,
+    /// and how many workloads have come and how many jobs have ended; it must not look at the run.
+    fn advance(
+        &self,
+        py: Python<'_>,
+        engine: &Engine,
+        until: Option<i64>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<TurnRow> {
+        let (mut raised, mut n_steps) = (None, 0u64);
         let turn = self.run(py, engine, |simulation, engine| {
-            let turn = simulation.advance(engine, until.map(Time), || {
+            let turn = simulation.advance(engine, until.map(Time), |simulation| {
+                n_steps += 1;
                 // Ctrl-C ends the run between two steps.
-                raised = Python::attach(|py| py.check_signals()).err();
+                raised = Python::attach(|py| {
+                    py.check_signals()?;
+                    match &progress {
+                        Some(progress) if n_steps.is_multiple_of(STEPS_BETWEEN_REPORTS) => {
+                            let (n_created, n_finished) = simulation.progress();
+                            progress.call1(py, (simulation.now().0, n_created, n_finished)).map(|_| ())
+                        }
+                        _ => Ok(()),
+                    }
+                })
+                .err();
                 raised.is_some()
             });
             row(engine, turn)

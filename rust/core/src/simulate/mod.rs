@@ -10,6 +10,7 @@
 //! first, each at its own moment, and only then does the next cycle begin. [`Timers::AfterRound`] is the rule by which
 //! Kueue's runs were recorded.
 
+mod copies;
 mod plan;
 mod record;
 mod simulation;
@@ -17,6 +18,7 @@ mod submissions;
 #[cfg(test)]
 mod tests;
 
+pub use copies::{Copies, CopiesError};
 pub use plan::{Change, Ending, Happening, JobPlan, NodeLoss, Options, PodsPlan, Timers};
 pub use record::{Cycle, Log, Run, Step};
 pub use simulation::{Simulation, Turn};
@@ -32,12 +34,12 @@ pub fn simulate(
     happenings: Vec<Happening>,
     options: Options,
     now: Time,
-    interrupted: impl FnMut() -> bool,
+    mut interrupted: impl FnMut() -> bool,
 ) -> Run {
     let mut simulation = Simulation::new(options, now);
     simulation.schedule(happenings);
     simulation.happened(engine);
-    let turn = simulation.advance(engine, None, interrupted);
+    let turn = simulation.advance(engine, None, |_| interrupted());
     let run = simulation.record(engine);
     let Turn::Done(ending) = turn else { return run };
     Run { ending, ..run }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::copies::Copies;
 use crate::base::key::Key;
 use crate::engine::Kind;
 use crate::engine::columns::Columns;
@@ -35,6 +36,13 @@ pub enum Change {
         /// Run time in nanoseconds; `None`: for ever.
         run_ns: Option<i64>,
     },
+    /// A workload appears that is a copy of another.
+    Copy {
+        /// All of them.
+        copies: Arc<Copies>,
+        /// Which.
+        row: usize,
+    },
     /// An object is replaced: its spec, of a Workload also its labels and annotations, and `status.reclaimablePods` if
     /// there are any.
     Update(Box<Object>),
@@ -59,7 +67,7 @@ impl Change {
     pub(super) fn creates_workload(&self) -> bool {
         match self {
             Change::Create { object, .. } => matches!(**object, Object::Workload(_)),
-            Change::Submit { .. } => true,
+            Change::Submit { .. } | Change::Copy { .. } => true,
             Change::Update(_) | Change::Watch | Change::Finish(_) | Change::Delete(_) | Change::Remove { .. } => false,
         }
     }
@@ -79,6 +87,8 @@ pub struct Options {
     pub eviction_ns: i64,
     /// Keep all events, messages and who was parked of every cycle?
     pub keeps_messages: bool,
+    /// Keep what the cycles decided? A run of millions has steps enough.
+    pub keeps_cycles: bool,
     /// What is due while cycles follow one another.
     pub timers: Timers,
 }

@@ -49,6 +49,8 @@ pub struct Simulation {
     /// So many of them end a round.
     patience: usize,
     n_cycles: u64,
+    n_created: u64,
+    n_finished: u64,
     log: Arc<Log>,
     /// The numbers of workloads.
     numbers: FxHashMap<WorkloadId, u32>,
@@ -124,6 +126,8 @@ impl Simulation {
             n_quiet: 0,
             patience: 0,
             n_cycles: 0,
+            n_created: 0,
+            n_finished: 0,
             log: Arc::default(),
             numbers: FxHashMap::default(),
         }
@@ -171,6 +175,11 @@ impl Simulation {
         self.n_cycles
     }
 
+    /// How many workloads have come so far, and how many jobs have ended.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.n_created, self.n_finished)
+    }
+
     /// What happened so far; a cycle that waits for pods is not in it.
     pub fn log(&self) -> &Log {
         &self.log
@@ -196,9 +205,14 @@ impl Simulation {
 
     /// Step after step up to `until`, or until somebody is to be asked. `interrupted` is asked before each; it ends the
     /// run with `true`. `Done` with an ending that is `Complete`: there is nothing left to do up to `until`.
-    pub fn advance(&mut self, engine: &mut Engine, until: Option<Time>, mut interrupted: impl FnMut() -> bool) -> Turn {
+    pub fn advance(
+        &mut self,
+        engine: &mut Engine,
+        until: Option<Time>,
+        mut interrupted: impl FnMut(&Self) -> bool,
+    ) -> Turn {
         loop {
-            if interrupted() {
+            if interrupted(self) {
                 return Turn::Done(Ending::Interrupted);
             }
             let is_late = |time: Time| until.is_some_and(|until| time > until);
@@ -351,6 +365,8 @@ impl Simulation {
     }
 
     fn note(&mut self, engine: &Engine, step: Step, id: WorkloadId) {
+        self.n_created += u64::from(step == Step::Created);
+        self.n_finished += u64::from(step == Step::Finished);
         let log = Arc::make_mut(&mut self.log);
         let number = *self.numbers.entry(id).or_insert_with(|| {
             log.workloads.push(None);

@@ -13,6 +13,7 @@ const OPTIONS: Options = Options {
     max_cycles: None,
     eviction_ns: 0,
     keeps_messages: false,
+    keeps_cycles: true,
     timers: Timers::WhenDue,
 };
 

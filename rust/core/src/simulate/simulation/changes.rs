@@ -19,6 +19,10 @@ impl Simulation {
             Change::Submit { columns, row, run_ns } => {
                 self.create(engine, columns.workload(row), JobPlan { run_ns, ..JobPlan::default() }, number);
             }
+            Change::Copy { copies, row } => {
+                let (workload, job) = copies.row(row);
+                self.create(engine, workload, job, number);
+            }
             Change::Update(object) => self.update(engine, *object),
             Change::Watch => {}
             Change::Finish(key) => {

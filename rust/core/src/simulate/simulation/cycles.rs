@@ -121,8 +121,10 @@ impl Simulation {
         let has_changed = has_decided || underway.before != contents(engine);
         self.n_quiet = if has_changed { 0 } else { self.n_quiet + 1 };
         engine.state.flush();
-        let told = self.told(engine, *underway);
-        Arc::make_mut(&mut self.log).cycles.extend(told);
+        if self.options.keeps_cycles {
+            let told = self.told(engine, *underway);
+            Arc::make_mut(&mut self.log).cycles.extend(told);
+        }
         self.free_at = self.after(self.options.cycle_step_ns);
         if self.options.timers == Timers::AfterRound {
             self.clock = self.free_at;

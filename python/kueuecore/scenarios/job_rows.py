@@ -1,0 +1,340 @@
+"""The jobs of a scenario of one cluster as rows: what each kind of work is copied from, and who comes when."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kueuecore._json import JsonObject, object_at, text_at, texts_at
+from kueuecore.configuration import Configuration
+from kueuecore.errors import ManifestError
+from kueuecore.jobs import JobsConfiguration
+from kueuecore.jobs.workload_names import workload_name
+from kueuecore.manifests import Manifest, object_ref, plain_object
+from kueuecore.scenarios.generator_reader import GeneratedRun, work_class
+from kueuecore.scenarios.work import Arrival, Work
+from kueuecore.simulation import Happening, Operation
+from kueuecore.simulation.copies import Copies, joined_names, no_copies
+from kueuecore.world import World, is_workload
+
+__all__ = ["JobRows"]
+
+# What tells the Workloads of one job from those of another that is only called differently.
+_JOB_UID = "kueue.x-k8s.io/job-uid"
+_SHORT_NAMES = "ShortWorkloadNames"
+_JobKey: TypeAlias = tuple[str, str, str]
+"""Kind, namespace and name."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JobRows:
+    """The jobs of a scenario, a row each Workload.
+
+    Args:
+        world: What the objects of the scenario imply, and some jobs of each work.
+        objects: Those that are there from the beginning.
+        copies: The Workloads of the jobs, in the order in which they come.
+        works: What the work of each template is called.
+        job_names: Kind and name of a job, by its place in a part of the rows.
+        part: The part of each row.
+        place: Its place there.
+    """
+
+    world: World
+    objects: Sequence[Manifest]
+    copies: Copies
+    works: Sequence[str]
+    job_names: Sequence[Callable[[int], tuple[str, str]]]
+    part: npt.NDArray[np.int64]
+    place: npt.NDArray[np.int64]
+
+    def job(self, row: int) -> tuple[str, str]:
+        """Kind and name of the job of a row."""
+        return self.job_names[int(self.part[row])](int(self.place[row]))
+
+    @classmethod
+    def of(
+        cls,
+        given: Sequence[Manifest],
+        work: Sequence[Work],
+        *,
+        generated: GeneratedRun | None,
+        configuration: Configuration,
+        seed: int,
+    ) -> JobRows:
+        """Work out who comes.
+
+        Args:
+            given: What is there from the beginning.
+            work: The work.
+            generated: What a file of Kueue's performance tests describes; of the same time it comes first.
+            configuration: Kueue's Configuration.
+            seed: Where everything comes from that is drawn.
+
+        Raises:
+            ManifestError: A job that Kueue's webhooks would refuse, or two of the same name.
+        """
+        drawn = [_Drawn.of(it, seed) for it in work]
+        # Most work is alike but for names: then two jobs stand for all of it.
+        ends = [arrival for it in drawn for arrival in it.ends]
+        made = _Made.of(given, ends, configuration)
+        alike = [it.has_one_workload_each(made) for it in drawn]
+        if not all(alike):
+            arrivals = [it.ends if is_alike else it.arrivals for it, is_alike in zip(drawn, alike, strict=True)]
+            made = _Made.of(given, [arrival for part in arrivals for arrival in part], configuration)
+        parts = [] if generated is None else [_generated_part(generated.copies)]
+        for it, is_alike in zip(drawn, alike, strict=True):
+            parts.append(it.numbered_part(made) if is_alike else it.part(made))
+        _check_names(parts, work)
+        return cls._of_parts(made, parts)
+
+    @classmethod
+    def _of_parts(cls, made: _Made, parts: Sequence[_Part]) -> JobRows:
+        firsts = np.cumsum([0, *(len(it.templates) for it in parts)])
+        lengths = [len(it.names) for it in parts]
+        template = np.concatenate(
+            [it.template + first for it, first in zip(parts, firsts, strict=False)] or [np.empty(0, np.int64)]
+        )
+        at = np.concatenate([it.at for it in parts] or [np.empty(0)])
+        runs = np.concatenate([it.runs for it in parts] or [np.empty(0)])
+        part = np.repeat(np.arange(len(parts)), lengths)
+        place = np.concatenate([np.arange(n) for n in lengths] or [np.empty(0, np.int64)])
+        order = np.argsort(at, kind="stable")
+        every = [name for it in parts for name in it.names]
+        names, ends = joined_names([every[row] for row in order.tolist()])
+        copies = Copies(
+            templates=[template for it in parts for template in it.templates],
+            template=template[order].astype(np.uint32),
+            names=names,
+            ends=ends,
+            at=at[order],
+            run_seconds=runs[order],
+            first_uid=_first_uid(made.objects),
+        )
+        works = [name for it in parts for name in it.works]
+        return cls(made.world, made.objects, copies, works, [it.job_name for it in parts], part[order], place[order])
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Rows of one work, or of what was generated.
+
+    Args:
+        templates: What they are copied from.
+        works: What the work of each template is called.
+        template: The template of each row.
+        names: The name of the Workload of each row.
+        at: When each comes, in seconds.
+        runs: How long each runs, in seconds; infinite: for ever.
+        job_name: Kind and name of the job of a row.
+    """
+
+    templates: Sequence[Happening]
+    works: Sequence[str]
+    template: npt.NDArray[np.int64]
+    names: Sequence[str]
+    at: npt.NDArray[np.float64]
+    runs: npt.NDArray[np.float64]
+    job_name: Callable[[int], tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What became of manifests.
+
+    Args:
+        world: All of them.
+        objects: Those that belong to no job.
+        workloads: The Workloads of each job.
+        has_short_names: Are names of Workloads cut at 63 bytes?
+    """
+
+    world: World
+    objects: Sequence[Manifest]
+    workloads: Mapping[_JobKey, Sequence[Manifest]]
+    has_short_names: bool
+
+    @classmethod
+    def of(cls, given: Sequence[Manifest], arrivals: Sequence[Arrival], configuration: Configuration) -> _Made:
+        world = World.of([*given, *(it.job for it in arrivals)], configuration=configuration)
+        coming = {it.key for it in arrivals}
+        job_of = {id(it): _key(world.jobs[_key(it)[1:]]) for it in world.made}
+        objects: list[Manifest] = []
+        workloads: dict[_JobKey, list[Manifest]] = {}
+        for manifest in world.manifests:
+            key = job_of.get(id(manifest), _key(manifest))
+            key = key if key in coming else _key(manifest)
+            if key not in coming:
+                objects.append(manifest)
+            elif is_workload(manifest.object):
+                workloads.setdefault(key, []).append(manifest)
+        return cls(world, objects, workloads, JobsConfiguration.of(configuration).enabled(_SHORT_NAMES))
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """Work, and when its jobs come and how long they run, in seconds; infinite: for ever."""
+
+    work: Work
+    at: npt.NDArray[np.float64]
+    runs: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, work: Work, seed: int) -> _Drawn:
+        times = [(at, math.inf if runs is None else runs) for at, runs in work.times(seed)]
+        columns = np.array(times, dtype=np.float64).reshape(len(times), 2)
+        return cls(work, columns[:, 0], columns[:, 1])
+
+    @property
+    def arrivals(self) -> Sequence[Arrival]:
+        """All jobs."""
+        return list(map(self._arrival, range(len(self.at))))
+
+    @property
+    def ends(self) -> Sequence[Arrival]:
+        """The first job and the last, whose name is the longest."""
+        return [self._arrival(row) for row in sorted({0, len(self.at) - 1}) if row >= 0]
+
+    def _arrival(self, row: int) -> Arrival:
+        runs, work = float(self.runs[row]), self.work
+        known = None if math.isinf(runs) else runs
+        return Arrival(float(self.at[row]), work.name, work.job_at(row), known, work.lingers_seconds, work.node_loss)
+
+    def has_one_workload_each(self, made: _Made) -> bool:
+        """Does each job get one Workload, of a name that follows from its own, and like all others?"""
+        if not len(self.at):
+            return True
+        plain = []
+        for arrival in self.ends:
+            kind, _, name = arrival.key
+            workloads = made.workloads.get(arrival.key, ())
+            if len(workloads) != 1 or _name_of(workloads[0]) != self._workload_name(kind, name, made):
+                return False
+            plain.append(_nameless(workloads[0].object))
+        return plain[0] == plain[-1]
+
+    def numbered_part(self, made: _Made) -> _Part:
+        """Rows that are copies of the Workload of the first job."""
+        n, job_name = len(self.at), self.work.job_name
+        if not n:
+            return _part_without_rows()
+        kind = self.ends[0].key[0]
+        first = made.workloads[self.ends[0].key][0]
+        return _Part(
+            templates=[self._happening(replace(first, object=_nameless(first.object)))],
+            works=[self.work.name],
+            template=np.zeros(n, np.int64),
+            names=[self._workload_name(kind, job_name(row), made) for row in range(n)],
+            at=self.at,
+            runs=self.runs,
+            job_name=lambda row: (kind, job_name(row)),
+        )
+
+    def part(self, made: _Made) -> _Part:
+        """Rows of jobs that get no Workload, or several, or others of their own."""
+        rows = [
+            (row, arrival.key, workload)
+            for row, arrival in enumerate(self.arrivals)
+            for workload in made.workloads.get(arrival.key, ())
+        ]
+        places = np.array([row for row, _, _ in rows], np.int64)
+        return _Part(
+            templates=[self._happening(workload) for _, _, workload in rows],
+            works=[self.work.name] * len(rows),
+            template=np.arange(len(rows)),
+            names=[_name_of(workload) for _, _, workload in rows],
+            at=self.at[places],
+            runs=self.runs[places],
+            job_name=lambda row: (rows[row][1][0], rows[row][1][2]),
+        )
+
+    def _happening(self, workload: Manifest) -> Happening:
+        lingers, loss = self.work.lingers_seconds, self.work.node_loss
+        return Happening(at=0, op=Operation.CREATE, object=workload, linger_seconds=lingers, node_loss=loss)
+
+    def _workload_name(self, kind: str, name: str, made: _Made) -> str:
+        if is_workload(self.work.job.object):
+            return name
+        group = text_at(self.work.job.object, "apiVersion").rpartition("/")[0]
+        return workload_name(name, kind=kind, group=group, short=made.has_short_names)
+
+
+def _part_without_rows() -> _Part:
+    none = no_copies()
+    return _Part((), (), np.empty(0, np.int64), (), none.at, none.run_seconds, lambda _: ("", ""))
+
+
+def _generated_part(copies: Copies) -> _Part:
+    return _Part(
+        templates=copies.templates,
+        works=[work_class({} if it.object is None else plain_object(it.object)) for it in copies.templates],
+        template=copies.template.astype(np.int64),
+        names=[copies.name(row) for row in range(len(copies))],
+        at=copies.at,
+        runs=copies.run_seconds,
+        job_name=lambda row: ("Workload", copies.name(row)),
+    )
+
+
+def _nameless(workload: JsonObject) -> JsonObject:
+    """A Workload without what its job is called by."""
+    metadata = object_at(workload, "metadata")
+    labels = {name: value for name, value in texts_at(metadata, "labels").items() if name != _JOB_UID}
+    rest = {name: it for name, it in metadata.items() if name not in ("name", "uid", "labels", "ownerReferences")}
+    # A template is checked as it is, so it needs a name.
+    return {**workload, "metadata": {**rest, "name": "template", **({"labels": dict(labels)} if labels else {})}}
+
+
+def _check_names(parts: Sequence[_Part], work: Sequence[Work]) -> None:
+    """Refuse two jobs whose Workloads would be called alike.
+
+    Raises:
+        ManifestError: Two jobs have the same name.
+    """
+    namespaces: dict[str, list[tuple[int, _Part]]] = {}
+    offset = len(parts) - len(work)
+    for index, part in enumerate(parts):
+        for namespace in sorted({_namespace(it) for it in part.templates}):
+            namespaces.setdefault(namespace, []).append((index, part))
+    for namespace, found in namespaces.items():
+        taken: dict[str, str] = {}
+        if len(found) == 1:
+            continue
+        for index, part in found:
+            homes = [_namespace(it) == namespace for it in part.templates]
+            for row, (name, template) in enumerate(zip(part.names, part.template.tolist(), strict=True)):
+                name_of_work = part.works[template]
+                if homes[template] and taken.setdefault(name, name_of_work) != name_of_work:
+                    detail = f"work {taken[name]} and work {name_of_work} both have a job of this name"
+                    job = work[index - offset].job_at(row) if index >= offset else Manifest({})
+                    remedy = "give one of them another name"
+                    raise ManifestError([job.problem(detail, field="metadata.name", remedy=remedy)])
+
+
+def _namespace(template: Happening) -> str:
+    return "" if template.object is None else text_at(plain_object(template.object), "metadata", "namespace")
+
+
+def _first_uid(objects: Iterable[Manifest]) -> int:
+    """The first number that comes after those of the Workloads that are there from the beginning."""
+    numbers = (_number(text_at(it.object, "metadata", "uid")) for it in objects if is_workload(it.object))
+    return max(numbers, default=0) + 1
+
+
+def _number(uid: str) -> int:
+    root, _, digits = uid.rpartition("-")
+    return int(digits) if root == "00000000-0000-0000-0000" and digits.isascii() and digits.isdigit() else 0
+
+
+def _key(manifest: Manifest) -> _JobKey:
+    ref = object_ref(manifest.object)
+    return ref.kind, ref.namespace, ref.name
+
+
+def _name_of(workload: Manifest) -> str:
+    return text_at(workload.object, "metadata", "name")

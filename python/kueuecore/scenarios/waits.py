@@ -1,0 +1,103 @@
+"""How long groups of jobs waited, and what happened to them meanwhile."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kueuecore.scenarios.job_outcomes import JobOutcomes
+
+__all__ = ["Waits", "waits_by"]
+
+_SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """How a group of jobs fared. Times are in seconds, and those of jobs that were admitted.
+
+    Args:
+        name: Of the group.
+        n_jobs: How many there are.
+        n_admitted: How many were admitted.
+        n_finished: How many have ended.
+        least: The shortest wait.
+        mean: The mean wait.
+        p95: The shortest time in which 95 of 100 were admitted.
+        most: The longest wait.
+        n_evictions: How often any was evicted.
+        n_replacements: How often pods of any got other nodes in place of one that had failed.
+        n_node_evictions: How often any was evicted as a node had failed.
+        n_copies: How many copies were made of them on workers.
+        n_wasted_copies: How many of these led to no admission.
+        copy_wait: For how many seconds copies were there without being admitted, all together.
+    """
+
+    name: str
+    n_jobs: int
+    n_admitted: int
+    n_finished: int
+    least: float | None
+    mean: float | None
+    p95: float | None
+    most: float | None
+    n_evictions: int
+    n_replacements: int = 0
+    n_node_evictions: int = 0
+    n_copies: int = 0
+    n_wasted_copies: int = 0
+    copy_wait: float = 0.0
+
+    @classmethod
+    def of(cls, name: str, jobs: JobOutcomes) -> Waits:
+        """How some jobs fared.
+
+        Example:
+            >>> from kueuecore.scenarios import JobOutcome, JobOutcomes
+            >>> jobs = [JobOutcome(work="w", job="j", namespace="n", created=0, admitted=s * 10**9) for s in (1, 2, 9)]
+            >>> waits = Waits.of("all", JobOutcomes.of(jobs))
+            >>> waits.least, waits.mean, waits.p95
+            (1.0, 4.0, 9.0)
+        """
+        return cls._of(name, jobs.numbers)
+
+    @classmethod
+    def _of(cls, name: str, rows: npt.NDArray[np.void]) -> Waits:
+        admitted = rows[rows["admitted"] >= 0]
+        waits = np.sort((admitted["admitted"] - admitted["created"]) / _SECOND_NS).tolist()
+        n = len(waits)
+        wasted = np.maximum(rows["copies"] - rows["admissions"], 0)
+        return cls(
+            name=name,
+            n_jobs=len(rows),
+            n_admitted=n,
+            n_finished=int((rows["finished"] >= 0).sum()),
+            least=waits[0] if waits else None,
+            mean=math.fsum(waits) / n if waits else None,
+            p95=waits[math.ceil(0.95 * n) - 1] if waits else None,
+            most=waits[-1] if waits else None,
+            n_evictions=int(rows["evictions"].sum()),
+            n_replacements=int(rows["replacements"].sum()),
+            n_node_evictions=int(rows["node_evictions"].sum()),
+            n_copies=int(rows["copies"].sum()),
+            n_wasted_copies=int(wasted.sum()),
+            copy_wait=int(rows["copy_wait"].sum()) / _SECOND_NS,
+        )
+
+
+def waits_by(jobs: JobOutcomes, column: str) -> tuple[Waits, ...]:
+    """How groups of jobs fared, by their names.
+
+    Args:
+        jobs: The jobs.
+        column: What groups them: `work`, `cluster_queue` or `cluster`.
+    """
+    labels = jobs.labels[column]
+    order = np.argsort(labels.codes, kind="stable")
+    codes, firsts = np.unique(labels.codes[order], return_index=True)
+    groups = zip(codes.tolist(), np.split(order, firsts[1:]), strict=True) if len(order) else ()
+    named = sorted((labels.texts[code], rows) for code, rows in groups)
+    return tuple(Waits._of(name, jobs.numbers[rows]) for name, rows in named)

@@ -1,0 +1,124 @@
+"""Workloads that come in the course of a run and are alike but for name, time and run: a template, and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.manifests import Manifest, plain_object
+from kueuecore.simulation.run import Happening
+from kueuecore.times import END_NS, format_time
+
+__all__ = ["Copies", "CopyBytes", "encode_copies", "joined_names", "no_copies"]
+
+_SECOND_NS = 1_000_000_000
+_FOR_EVER = -1
+
+CopyBytes = tuple[bytes, bytes, bytes, int, bytes, bytes]
+"""Template, names, where each ends, number of the first UID, and times and runs in nanoseconds, as the extension takes
+them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Copies:
+    """Workloads as rows, each a copy of a template. Arrays have the shape (n,).
+
+    Args:
+        templates: How the Workloads that are copied are created; their times and run times do not count.
+        template: The index of each row's template.
+        names: The names of the rows one after the other.
+        ends: Where in the UTF-8 of `names` that of each row ends.
+        at: When each appears, in seconds after the beginning. It is also the time of its creation, in whole seconds.
+        run_seconds: How long its job runs once it is admitted; infinite: for ever.
+        first_uid: The number in the UID of the first row. Of those that are created at one time, and are alike
+            otherwise, the first row goes first.
+    """
+
+    templates: Sequence[Happening]
+    template: npt.NDArray[np.uint32]
+    names: bytes
+    ends: npt.NDArray[np.uint64]
+    at: npt.NDArray[np.float64]
+    run_seconds: npt.NDArray[np.float64]
+    first_uid: int = 1
+
+    def __len__(self) -> int:
+        return len(self.template)
+
+    def name(self, row: int) -> str:
+        """The name of the Workload of a row."""
+        return self.names[int(self.ends[row - 1]) if row else 0 : int(self.ends[row])].decode()
+
+    def manifest(self, row: int, *, start: int) -> Manifest:
+        """The Workload of a row as an API server stores it.
+
+        Args:
+            row: The row.
+            start: The time of the beginning, in nanoseconds since 1970.
+        """
+        given = self.templates[int(self.template[row])].object
+        plain: JsonObject = {} if given is None else plain_object(given)
+        created = (start + round(float(self.at[row]) * _SECOND_NS)) // _SECOND_NS * _SECOND_NS
+        metadata: JsonObject = {
+            **object_at(plain, "metadata"),
+            "name": self.name(row),
+            "uid": f"00000000-0000-0000-0000-{self.first_uid + row:012}",
+            "creationTimestamp": format_time(created),
+            "generation": 1,
+        }
+        return Manifest({**plain, "metadata": metadata})
+
+    def namespace(self, row: int) -> str:
+        """The namespace of a row."""
+        given = self.templates[int(self.template[row])].object
+        return "" if given is None else text_at(plain_object(given), "metadata", "namespace")
+
+
+def joined_names(names: Sequence[str]) -> tuple[bytes, npt.NDArray[np.uint64]]:
+    """Names one after the other, and where each ends.
+
+    Example:
+        >>> text, ends = joined_names(["a", "bc"])
+        >>> text, ends.tolist()
+        (b'abc', [1, 3])
+    """
+    text = "".join(names).encode()
+    lengths = np.fromiter((len(it) if it.isascii() else len(it.encode()) for it in names), np.uint64, len(names))
+    return text, np.cumsum(lengths, dtype=np.uint64)
+
+
+def no_copies() -> Copies:
+    """Not a single row."""
+    times = np.empty(0)
+    none = np.empty(0, np.uint32)
+    return Copies(templates=(), template=none, names=b"", ends=np.empty(0, np.uint64), at=times, run_seconds=times)
+
+
+def encode_copies(copies: Copies, *, start: int) -> CopyBytes:
+    """Rows as the extension takes them; times count from `start`.
+
+    Raises:
+        ValueError: A time or a time span that can not be.
+    """
+    at, for_ever = _nanoseconds("at", copies.at, start), np.isinf(copies.run_seconds)
+    run = _nanoseconds("run_seconds", np.where(for_ever, 0.0, copies.run_seconds), start)
+    if len(at) and start + int((at + run).max()) >= END_NS:
+        raise ValueError("run_seconds: must end before April 2262, where 64 bits of nanoseconds end")
+    return (
+        copies.template.astype("<u4").tobytes(),
+        copies.names,
+        copies.ends.astype("<u8").tobytes(),
+        copies.first_uid,
+        (start + at).astype("<i8").tobytes(),
+        np.where(for_ever, _FOR_EVER, run).astype("<i8").tobytes(),
+    )
+
+
+def _nanoseconds(name: str, seconds: npt.NDArray[np.float64], start: int) -> npt.NDArray[np.int64]:
+    if not ((seconds >= 0) & (start + seconds * _SECOND_NS < END_NS)).all():
+        raise ValueError(f"{name}: must be 0 or more seconds and end before April 2262")
+    return np.rint(seconds * _SECOND_NS).astype(np.int64)
