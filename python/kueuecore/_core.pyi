@@ -145,7 +145,7 @@ class Simulation:
     def __new__(
         cls,
         now: int,
-        options: tuple[int, int | None, int, bool, bool],
+        options: tuple[int, int | None, int, tuple[bool, bool, bool]],
         controllers: list[str] | None,
     ) -> Simulation: ...
     def schedule(

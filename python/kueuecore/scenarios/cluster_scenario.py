@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from kueuecore._json import text_at
 from kueuecore.engine import Engine
-from kueuecore.manifests import Manifest
+from kueuecore.errors import UnknownObjectError
+from kueuecore.manifests import Manifest, plain_object
 from kueuecore.provisioning import QueuedCapacity, VirtualProvisioning
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.job_outcomes import JobNames, JobOutcomes, Labels, empty_numbers, node_evictions
@@ -87,6 +87,7 @@ def _run(
         max_cycles=max(_MOST_CYCLES, _MOST_CYCLES_OF_A_JOB * len(rows.copies)),
         cycle_seconds=scenario.cycle_seconds,
         cycles=False,
+        finished=False,
         progress=progress,
     )
 
@@ -111,14 +112,15 @@ def _outcomes(run: Run, rows: JobRows) -> JobOutcomes:
     # Few workloads have lost a node.
     has_nodes = any(text_at(it.object, "kind") == "Node" for it in rows.objects)
     for index in np.flatnonzero(numbers["evictions"]).tolist() if has_nodes else ():
-        status = _state(run, rows, int(there[index])).status
-        numbers["node_evictions"][index] = node_evictions(dict(status))
+        state = _state(run, rows, int(there[index]))
+        numbers["node_evictions"][index] = 0 if state is None else node_evictions(dict(state.status))
     template = rows.copies.template[there].astype(np.int64)
 
     def names(index: int) -> JobNames:
         row = int(there[index])
         kind, name = rows.job(row)
-        message = "" if numbers["admitted"][index] >= 0 else _state(run, rows, row).message
+        state = None if numbers["admitted"][index] >= 0 else _state(run, rows, row)
+        message = "" if state is None else state.message
         copies = rows.copies
         return JobNames(
             job=f"{kind}/{name}", namespace=copies.namespace(row), workload=copies.name(row), message=message
@@ -126,21 +128,29 @@ def _outcomes(run: Run, rows: JobRows) -> JobOutcomes:
 
     labels = {
         "work": Labels.of(rows.works).of_rows(template),
-        "cluster_queue": Labels.of(_cluster_queues(run, rows, there)).of_rows(template),
+        "cluster_queue": Labels.of(_cluster_queues(rows)).of_rows(template),
         "cluster": Labels(("",), np.zeros(len(there), np.int64)),
     }
     return JobOutcomes(labels, numbers, names)
 
 
-def _cluster_queues(run: Run, rows: JobRows, there: npt.NDArray[np.int64]) -> Sequence[str]:
-    """The ClusterQueue of each template: all its copies are in one LocalQueue."""
-    used, firsts = np.unique(rows.copies.template[there], return_index=True)
-    found = {
-        template: _state(run, rows, int(there[first])).cluster_queue or ""
-        for template, first in zip(used.tolist(), firsts.tolist(), strict=True)
+def _cluster_queues(rows: JobRows) -> Sequence[str]:
+    """The ClusterQueue of each template's LocalQueue, which never changes; empty if there is no such LocalQueue."""
+    queues = {
+        (text_at(it.object, "metadata", "namespace"), text_at(it.object, "metadata", "name")): text_at(
+            it.object, "spec", "clusterQueue"
+        )
+        for it in rows.objects
+        if text_at(it.object, "kind") == "LocalQueue"
     }
-    return [found.get(template, "") for template in range(len(rows.copies.templates))]
+    plain = ({} if it.object is None else plain_object(it.object) for it in rows.copies.templates)
+    places = ((text_at(it, "metadata", "namespace"), text_at(it, "spec", "queueName")) for it in plain)
+    return [queues.get(it, "") for it in places]
 
 
-def _state(run: Run, rows: JobRows, row: int) -> WorkloadState:
-    return run.engine.workload(rows.copies.name(row), namespace=rows.copies.namespace(row))
+def _state(run: Run, rows: JobRows, row: int) -> WorkloadState | None:
+    """The Workload of a row at the end; None: its job has ended, or it was deleted."""
+    try:
+        return run.engine.workload(rows.copies.name(row), namespace=rows.copies.namespace(row))
+    except UnknownObjectError:
+        return None

@@ -59,6 +59,7 @@ class Stepper:
         eviction_seconds: float,
         messages: bool,
         cycles: bool = True,
+        finished: bool = True,
     ) -> None:
         self.engine = Engine(configuration)
         self.start = beginning_ns(now)
@@ -73,8 +74,8 @@ class Stepper:
             span_ns(cycle_seconds, "cycle_seconds"),
             cycles_of(max_cycles, "max_cycles"),
             span_ns(eviction_seconds, "eviction_seconds"),
-            self._keeps_messages,
-            flag("cycles", cycles),
+            # Whoever decides on checks looks at the finished, too.
+            (self._keeps_messages, flag("cycles", cycles), flag("finished", finished) or self._has_answers),
         )
         controllers = [it.controller_name for it in self._checking.controllers] if self._has_answers else None
         self.clock = _core.Simulation(self.start, options, controllers)

@@ -32,6 +32,7 @@ def simulate(
     eviction_seconds: float = 0.0,
     messages: bool = False,
     cycles: bool = True,
+    finished: bool = True,
     checks: Sequence[CheckController] = (),
     progress: Progress | None = None,
 ) -> Run:
@@ -59,7 +60,9 @@ def simulate(
         max_cycles: Stop after this many cycles; `None`: never.
         eviction_seconds: How long the job of an evicted workload takes to stop, holding its quota.
         messages: Keep the events and messages of every cycle, too, and whom it set aside.
-        cycles: Keep what each cycle decided; without, a run of millions takes half of the memory.
+        cycles: Keep what each cycle decided. A run of millions has `outcome_table`.
+        finished: Keep Workloads in the engine once their jobs have ended. Without, unless somebody decides on checks, a
+            run needs memory for those that are alive.
         checks: Who decides on AdmissionChecks; those of others are ready at once. They are asked after every change of
             a workload, in Python.
         progress: Is called every few steps with the time of the run in nanoseconds since 1970, how many workloads have
@@ -135,6 +138,7 @@ def simulate(
         eviction_seconds=eviction_seconds,
         messages=messages,
         cycles=cycles,
+        finished=finished,
     )
     stepper.schedule(events, submissions=submissions)
     if copies is not None:

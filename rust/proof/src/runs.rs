@@ -117,6 +117,7 @@ fn play(case: &Value, keeps_messages: bool, interrupted: &mut dyn FnMut() -> boo
         eviction_ns: config["evictionSeconds"].as_i64().unwrap_or_default() * SECOND_NS,
         keeps_messages,
         keeps_cycles: true,
+        keeps_finished: true,
         // The product has the other rule; cases that are drawn ask for it.
         timers: if config["timers"] == "WhenDue" { Timers::WhenDue } else { Timers::AfterRound },
     };

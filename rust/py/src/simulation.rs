@@ -89,14 +89,21 @@ fn row(engine: &core::Engine, turn: Turn) -> TurnRow {
 #[pymethods]
 impl Simulation {
     /// A run from `now` (nanoseconds since 1970). `options`: nanoseconds of a cycle, most cycles, nanoseconds of an
-    /// eviction, whether messages and cycles are kept. `controllers`: who decides on AdmissionChecks and is asked; `None`: nobody.
+    /// eviction, and whether messages, cycles and
+    /// finished workloads are kept. `controllers`: who decides on AdmissionChecks and is asked; `None`: nobody.
     #[new]
-    fn new(now: i64, options: (i64, Option<u64>, i64, bool, bool), controllers: Option<Vec<String>>) -> Self {
-        let (cycle_step_ns, max_cycles, eviction_ns, keeps_messages, keeps_cycles) = options;
-        let timers = Timers::WhenDue;
-        let quiet_cycles = None;
-        let options =
-            Options { cycle_step_ns, quiet_cycles, max_cycles, eviction_ns, keeps_messages, keeps_cycles, timers };
+    fn new(now: i64, options: (i64, Option<u64>, i64, [bool; 3]), controllers: Option<Vec<String>>) -> Self {
+        let (cycle_step_ns, max_cycles, eviction_ns, [keeps_messages, keeps_cycles, keeps_finished]) = options;
+        let options = Options {
+            cycle_step_ns,
+            quiet_cycles: None,
+            max_cycles,
+            eviction_ns,
+            keeps_messages,
+            keeps_cycles,
+            keeps_finished,
+            timers: Timers::WhenDue,
+        };
         let mut inner = simulate::Simulation::new(options, Time(now));
         if let Some(controllers) = controllers {
             inner.ask(controllers);

@@ -89,6 +89,8 @@ pub struct Options {
     pub keeps_messages: bool,
     /// Keep what the cycles decided? A run of millions has steps enough.
     pub keeps_cycles: bool,
+    /// Keep workloads in the engine once their jobs have ended? Without, a run needs memory for those that are alive.
+    pub keeps_finished: bool,
     /// What is due while cycles follow one another.
     pub timers: Timers,
 }

@@ -21,6 +21,7 @@ use super::record::{Log, Run, Step};
 use crate::base::ids::WorkloadId;
 use crate::engine::Engine;
 use crate::objects::Time;
+use crate::status::reasons::NODE_FAILURES;
 
 /// A run that goes on as far as it is told. Whoever holds it changes the engine only between two steps, at the time of
 /// the run, and says so ([`Simulation::happened`]).
@@ -54,6 +55,8 @@ pub struct Simulation {
     log: Arc<Log>,
     /// The numbers of workloads.
     numbers: FxHashMap<WorkloadId, u32>,
+    /// Whose jobs have ended, and whom nobody has to keep.
+    over: Vec<WorkloadId>,
 }
 
 /// Something that will happen.
@@ -130,6 +133,7 @@ impl Simulation {
             n_finished: 0,
             log: Arc::default(),
             numbers: FxHashMap::default(),
+            over: Vec::new(),
         }
     }
 
@@ -266,6 +270,7 @@ impl Simulation {
                 Then::Cycle => self.end_cycle(engine),
             };
         }
+        self.forget_finished(engine);
         None
     }
 
@@ -353,6 +358,19 @@ impl Simulation {
             }
             TimerKind::PodsReady => self.change_pods(engine, workload, true),
             TimerKind::PodFailed => self.change_pods(engine, workload, false),
+        }
+    }
+
+    /// Nothing follows any more from jobs that have ended.
+    fn forget_finished(&mut self, engine: &mut Engine) {
+        for id in std::mem::take(&mut self.over) {
+            let workload = &engine.state.workloads.get(id).workload;
+            // What it was evicted for is read once the run is over.
+            let lost_nodes = workload.status.rare.evictions.iter().any(|it| it.reason == NODE_FAILURES);
+            if !lost_nodes && self.jobs.forget(id) {
+                self.numbers.remove(&id);
+                engine.state.drop_workload(id);
+            }
         }
     }
 

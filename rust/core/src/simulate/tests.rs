@@ -14,6 +14,7 @@ const OPTIONS: Options = Options {
     eviction_ns: 0,
     keeps_messages: false,
     keeps_cycles: true,
+    keeps_finished: true,
     timers: Timers::WhenDue,
 };
 

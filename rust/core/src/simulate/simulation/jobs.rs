@@ -77,6 +77,15 @@ impl Jobs {
         self.jobs.remove(&id);
     }
 
+    /// Forgets a job with which nothing more happens; was it one?
+    pub(super) fn forget(&mut self, id: WorkloadId) -> bool {
+        let is_quiet = self.jobs.get(&id).is_none_or(|job| job.timers.iter().all(Option::is_none));
+        if is_quiet {
+            self.jobs.remove(&id);
+        }
+        is_quiet
+    }
+
     /// How long the pods of a job stay on a node that has failed; `None`: nobody sees any.
     pub(super) fn lingers_ns(&self, id: WorkloadId) -> Option<i64> {
         self.jobs.get(&id).and_then(|job| job.plan.lingers_ns)
@@ -257,6 +266,9 @@ impl Simulation {
         let has_ended = engine.finish(id, reason, message, self.clock);
         if has_ended {
             self.note(engine, Step::Finished, id);
+            if !self.options.keeps_finished {
+                self.over.push(id);
+            }
         }
         has_ended
     }

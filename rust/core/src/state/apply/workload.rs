@@ -376,6 +376,12 @@ impl State {
     pub fn delete_workload(&mut self, namespace: &str, name: &str) -> bool {
         let Some(id) = self.workloads.find(namespace, name) else { return false };
         self.request_flush_for(id);
+        self.drop_workload(id);
+        true
+    }
+
+    /// Drops a workload without a word: of one that has finished, and will not be asked for, nothing follows.
+    pub(crate) fn drop_workload(&mut self, id: WorkloadId) {
         self.uncache(id);
         self.unqueue(id);
         let record = self.workloads.remove(id);
@@ -389,7 +395,6 @@ impl State {
         self.local_queues[local_queue].workloads.remove(id);
         self.changed_queues.touch_local_queue(local_queue);
         self.drop_penalty(local_queue, id);
-        true
     }
 }
 
