@@ -254,3 +254,24 @@ def test_help_tells_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "--help"]) == ExitCode.OK
     shown = capsys.readouterr().out
     assert all(code.meaning in shown for code in ExitCode)
+
+
+def test_an_evicted_job_goes_on_from_its_last_checkpoint(simulate: Callable[..., Ran]) -> None:
+    selector = "namespaceSelector: {}"
+    preempting = QUEUES.replace(selector, f"{selector}\n  preemption: {{withinClusterQueue: LowerPriority}}")
+    important = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: WorkloadPriorityClass\nmetadata: {name: high}\nvalue: 9\n"
+    Path("queues.yaml").write_text(f"{preempting}\n---\n{important}", encoding="utf-8")
+    once = SCENARIO.replace("count: 3", "count: 1")
+    urgent = once.partition("work:\n")[2].replace("- job:", "- name: urgent\n  at: 25\n  job:")
+    text = once + urgent.replace("lq}}", "lq, kueue.x-k8s.io/priority-class: high}}")
+    ends = [
+        next(job["finished"] for job in document(simulate(it, "-o", "json"))["jobs"] if job["job"] == "Job/both")
+        for it in (text, text.replace("  runs: 1m\n", "  runs: 1m\n  saves: 10s\n", 1))
+    ]
+    # It runs for 25 s, waits for a minute, and has the rest of a minute to run: all of it, or 40 s.
+    assert ends == ["2026-01-01T00:02:26Z", "2026-01-01T00:02:06Z"]
+
+
+def test_a_checkpoint_needs_some_work(simulate: Callable[..., Ran]) -> None:
+    ran = simulate(SCENARIO + "  saves: 0\n")
+    assert (ran.code, "work[0].saves: Invalid value: 0" in ran.err) == (ExitCode.BAD_INPUT, True)

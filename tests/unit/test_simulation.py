@@ -24,6 +24,8 @@ from kueuecore import (
     simulate,
 )
 from kueuecore.manifests import JsonObject
+from kueuecore.simulation.copies import Copies, joined_names
+from kueuecore.times import nanoseconds
 
 NOW = "2026-01-01T00:00:00Z"
 QUEUES = """
@@ -225,3 +227,64 @@ def test_columns_that_do_not_fit_are_refused(change: dict[str, object], message:
     columns: dict[str, Any] = {"namespace": "ns", "local_queues": ["lq"], "queue": [0, 0], "requests": {"cpu": 1}}
     with pytest.raises(ValueError, match=message):
         simulate(QUEUES, submissions=[Submissions(**columns | change)], now=NOW)
+
+
+def contended(n: int) -> Copies:
+    """Jobs of two priorities that do not fit together, and push each other out."""
+    low, high = workload("low"), workload("high", priority=9)
+    names, ends = joined_names([f"job-{row}" for row in range(n)])
+    return Copies(
+        templates=[Happening(at=0, op=Operation.CREATE, object=it) for it in (low, high)],
+        template=(np.arange(n) % 3 == 2).astype(np.uint32),
+        names=names,
+        ends=ends,
+        at=np.arange(n, dtype=np.float64) * 2.5,
+        run_seconds=10 + np.arange(n, dtype=np.float64) % 7,
+    )
+
+
+def test_copies_and_events_give_the_same_run() -> None:
+    copies = contended(60)
+    rows = range(len(copies))
+    events = [
+        Happening(at=copies.at[row], op=Operation.CREATE, object=it, run_seconds=copies.run_seconds[row])
+        for row, it in ((row, copies.manifest(row, start=nanoseconds(NOW)).object) for row in rows)
+    ]
+    by_copies, by_events = simulate(QUEUES, copies=copies, now=NOW), simulate(QUEUES, events, now=NOW)
+    assert by_copies.steps == by_events.steps
+    assert by_copies.outcome_table["evictions"].sum() > 0
+    name = "job-7"
+    assert by_copies.engine.workload(name, namespace="ns") == by_events.engine.workload(name, namespace="ns")
+
+
+def test_a_run_that_forgets_who_has_ended_goes_the_same_way() -> None:
+    whole, lean = (
+        simulate(QUEUES, copies=contended(60), now=NOW, cycles=keeps, finished=keeps) for keeps in (True, False)
+    )
+    assert (whole.steps, whole.n_cycles, whole.end) == (lean.steps, lean.n_cycles, lean.end)
+    assert (len(whole.engine.workload_keys()), len(lean.engine.workload_keys())) == (60, 0)
+    assert (len(whole.cycles) > 0, lean.cycles) == (True, ())
+
+
+def test_a_run_reports_how_far_it_has_come() -> None:
+    reports: list[tuple[int, int, int]] = []
+    run = simulate(QUEUES, copies=contended(200), now=NOW, progress=lambda *it: reports.append(it))
+    times, created, finished = zip(*reports, strict=True)
+    assert run.start < times[0] < times[-1] < run.end
+    assert (sorted(times), sorted(created), sorted(finished)) == (list(times), list(created), list(finished))
+    assert all(n_finished <= n_created <= 200 for _, n_created, n_finished in reports)
+
+
+def test_what_a_report_raises_ends_the_run() -> None:
+    def fail(*_: int) -> None:
+        raise LookupError("enough")
+
+    with pytest.raises(LookupError, match="enough"):
+        simulate(QUEUES, copies=contended(200), now=NOW, progress=fail)
+    run = simulate(QUEUES, copies=contended(200), now=NOW, progress=interrupted)
+    assert run.ending is RunEnding.INTERRUPTED
+    assert 0 < (run.outcome_table["finished"] >= 0).sum() < 200
+
+
+def interrupted(*_: int) -> None:
+    raise KeyboardInterrupt

@@ -255,7 +255,15 @@ class _Drawn:
 
     def _happening(self, workload: Manifest) -> Happening:
         lingers, loss = self.work.lingers_seconds, self.work.node_loss
-        return Happening(at=0, op=Operation.CREATE, object=workload, linger_seconds=lingers, node_loss=loss)
+        saves = self.work.saves_seconds
+        return Happening(
+            at=0,
+            op=Operation.CREATE,
+            object=workload,
+            linger_seconds=lingers,
+            node_loss=loss,
+            save_seconds=saves,
+        )
 
     def _workload_name(self, kind: str, name: str, made: _Made) -> str:
         if is_workload(self.work.job.object):

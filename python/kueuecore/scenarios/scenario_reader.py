@@ -220,9 +220,14 @@ class _Reader:
             every=read_span(section, "every") or Span(),
             runs=read_span(section, "runs"),
             lingers_seconds=section.seconds("lingers"),
+            saves_seconds=section.seconds("saves"),
             node_loss=NodeLoss(section.text("nodeLoss", NodeLoss.STARTS_OVER, one_of=[*NodeLoss])),
         )
-        for name in ("lingers", "nodeLoss") if in_fleet else ():
+        if work.saves_seconds == 0:
+            section.complain(
+                "saves", "Invalid value: 0", "write how much work lies between two checkpoints, such as 10m"
+            )
+        for name in ("lingers", "nodeLoss", "saves") if in_fleet else ():
             if section.value(name) is not None:
                 section.complain(name, "counts only in a scenario of one cluster", "remove it")
         section.end()

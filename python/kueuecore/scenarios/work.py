@@ -81,6 +81,7 @@ class Work:
         runs: How long each runs; None: for ever.
         lingers_seconds: How long their pods stay on a node that has failed; None: they are gone at once.
         node_loss: What becomes of their runs once they are gone.
+        saves_seconds: How much work lies between two checkpoints of a job; None: who is evicted begins from the start.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Work:
     runs: Span | None = None
     lingers_seconds: float | None = None
     node_loss: NodeLoss = NodeLoss.STARTS_OVER
+    saves_seconds: float | None = None
 
     def arrivals(self, seed: int) -> Iterator[Arrival]:
         """The jobs in their order. They do not change with other work of the scenario."""

@@ -133,6 +133,7 @@ class VirtualCluster:
         recover_seconds: float | None = None,
         linger_seconds: float | None = None,
         node_loss: NodeLoss = NodeLoss.RUNS_ON,
+        save_seconds: float | None = None,
         now: TimeLike | None = None,
     ) -> tuple[str, ...]:
         """A Workload or a job appears.
@@ -145,6 +146,7 @@ class VirtualCluster:
             recover_seconds: As in `Happening`.
             linger_seconds: As in `Happening`.
             node_loss: As in `Happening`.
+            save_seconds: As in `Happening`.
             now: When; by default, and if the cluster has gone on beyond that, its own time.
 
         Returns:
@@ -163,6 +165,7 @@ class VirtualCluster:
             recover_seconds=recover_seconds,
             linger_seconds=linger_seconds,
             node_loss=node_loss,
+            save_seconds=save_seconds,
         )
         # What is refused is refused before anything happens.
         at = self.now if now is None else max(self.now, nanoseconds(now))

@@ -69,6 +69,8 @@ class Happening:
         linger_seconds: How long the pods of a created Workload stay on a node that has failed (rules/08 §13.2); `None`:
             they are gone at once.
         node_loss: What becomes of the run of a created Workload once they are gone.
+        save_seconds: How much work lies between two checkpoints of a job: one that is evicted, or begins anew as a node
+            has failed, goes on from the last; `None`: it has none, and begins from the start.
     """
 
     at: float
@@ -82,6 +84,7 @@ class Happening:
     recover_seconds: float | None = None
     linger_seconds: float | None = None
     node_loss: NodeLoss = NodeLoss.RUNS_ON
+    save_seconds: float | None = None
 
 
 class RunEnding(StrEnum):

@@ -25,9 +25,10 @@ __all__ = ["Coming", "Happened", "JobPlan", "event_line", "job_plan"]
 
 _WORKLOAD = "Workload"
 
-JobPlan: TypeAlias = tuple[int | None, list[int | None] | None, int | None, int | None, int | None, str]
+JobPlan: TypeAlias = tuple[int | None, list[int | None] | None, int | None, int | None, int | None, str, int | None]
 """What a job does, in nanoseconds: how long it runs, when its pods are ready after each admission, when one fails, when
-all are ready again, and how long they stay on a node that has failed; and a `NodeLoss`."""
+all are ready again, and how long they stay on a node that has failed; a `NodeLoss`; and how much work lies between two
+checkpoints."""
 
 
 def event_line(event: Happening | Mapping[str, object]) -> bytes:
@@ -49,6 +50,7 @@ def event_line(event: Happening | Mapping[str, object]) -> bytes:
         "recoverSeconds": event.recover_seconds,
         "lingerSeconds": event.linger_seconds,
         "nodeLoss": text("node_loss", event.node_loss),
+        "saveSeconds": event.save_seconds,
     }
     if event.kind != _WORKLOAD:
         head["kind"] = text("kind", event.kind)
@@ -105,7 +107,14 @@ def job_plan(happening: Happening, *, at: int) -> JobPlan:
         span(happening.recover_seconds, "recover_seconds"),
         span(happening.linger_seconds, "linger_seconds"),
         NodeLoss(happening.node_loss).value,
+        _save_span(span(happening.save_seconds, "save_seconds")),
     )
+
+
+def _save_span(span: int | None) -> int | None:
+    if span == 0:
+        raise ValueError("save_seconds: must be more than 0")
+    return span
 
 
 @dataclass(frozen=True, slots=True)

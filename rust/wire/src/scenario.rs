@@ -44,6 +44,7 @@ struct Line<'a> {
     linger_seconds: Option<f64>,
     #[serde(borrow)]
     node_loss: Option<Cow<'a, str>>,
+    save_seconds: Option<f64>,
 }
 
 impl Line<'_> {
@@ -56,6 +57,10 @@ impl Line<'_> {
         let fails_ns = span("failSeconds", self.fail_seconds)?;
         let recovers_ns = span("recoverSeconds", self.recover_seconds)?;
         let lingers_ns = span("lingerSeconds", self.linger_seconds)?;
+        let saves_ns = span("saveSeconds", self.save_seconds)?;
+        if saves_ns == Some(0) {
+            return Err(("saveSeconds".to_owned(), "must be more than 0"));
+        }
         let pods = match &self.ready_seconds {
             None => None,
             Some(ready) => {
@@ -68,11 +73,12 @@ impl Line<'_> {
             None => NodeLoss::default(),
             Some(name) => NodeLoss::from_name(name).ok_or_else(|| ("nodeLoss".to_owned(), ONE_LOSS))?,
         };
-        Ok(JobPlan { run_ns, pods, lingers_ns, node_loss })
+        Ok(JobPlan { run_ns, pods, lingers_ns, node_loss, saves_ns })
     }
 }
 
-/// Reads `{at, op, object | key, kind, runSeconds, readySeconds, failSeconds, recoverSeconds, lingerSeconds, nodeLoss}`, one a line:
+/// Reads `{at, op, object | key, kind, runSeconds, readySeconds, failSeconds, recoverSeconds, lingerSeconds, nodeLoss,
+/// saveSeconds}`, one a line:
 /// `create` and `update` with an object, `finish` and `delete` with the key `namespace/name` of a Workload, `delete` also
 /// with `kind` and key of another object. Times count from `start`. `watched`: the kinds beside Kueue's that somebody
 /// looks at.
@@ -212,6 +218,7 @@ mod tests {
             (r#""at": 1, "op": "finish", "readySeconds": [0, null, 1e300]"#, "readySeconds[2]"),
             (r#""at": 1, "op": "finish", "failSeconds": 9.3e9"#, "failSeconds"),
             (r#""at": 1, "op": "finish", "recoverSeconds": 9.3e9"#, "recoverSeconds"),
+            (r#""at": 1, "op": "finish", "saveSeconds": 0"#, "saveSeconds"),
         ] {
             let error = read(&format!(r#"{{{fields}, "key": "ns/w"}}"#)).expect_err(fields);
             assert_eq!(error.split(':').next(), Some(path), "{error}");

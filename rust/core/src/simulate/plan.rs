@@ -146,6 +146,9 @@ pub struct JobPlan {
     pub lingers_ns: Option<i64>,
     /// What becomes of its run when pods are gone from a node that has failed.
     pub node_loss: NodeLoss,
+    /// How much work lies between two checkpoints, in nanoseconds: whoever begins anew goes on from the last. `None`: it
+    /// has none.
+    pub saves_ns: Option<i64>,
 }
 
 /// What becomes of the run of a job from when its workload has a node in `status.unhealthyNodes` until it has none.

@@ -77,6 +77,28 @@ fn preempting(eviction_seconds: i64) -> (World, Run) {
 }
 
 #[test]
+fn a_job_that_was_evicted_goes_on_from_its_last_checkpoint() {
+    for (saves, expected) in [(None, 60), (Some(4), 52), (Some(10), 50), (Some(11), 60), (Some(3), 51)] {
+        let mut world = World::new(Config::default());
+        world.change_cluster_queue(|queue| {
+            queue.preemption =
+                Some(Preemption { within_cluster_queue: PreemptionPolicy::LowerPriority, ..Preemption::default() });
+        });
+        let job = JobPlan { saves_ns: saves.map(|it: i64| it * SECOND), ..runs(Some(60 * SECOND)) };
+        let object = Box::new(Object::Workload(Box::new(workload("a", "6"))));
+        let first = Happening { at: at(10), change: Change::Create { object, job } };
+        let urgent = Workload { priority: Some(9), ..workload("b", "6") };
+        let log = run(&mut world, vec![first, create(20, urgent, 5)], OPTIONS).log;
+        let times = |wanted: Step| {
+            let of_a = log.steps.iter().filter(|it| it.1 == wanted && it.2 == 0);
+            of_a.map(|it| it.0).collect::<Vec<_>>()
+        };
+        let (admitted, finished) = (times(Step::Admitted), times(Step::Finished));
+        assert_eq!((admitted.len(), finished[0].since(admitted[1])), (2, expected * SECOND), "{saves:?}");
+    }
+}
+
+#[test]
 fn the_moment_at_which_a_job_was_to_stop_comes_though_it_has_ended() {
     let mut world = World::new(Config::default());
     world.change_cluster_queue(|queue| {

@@ -51,6 +51,7 @@ impl Simulation {
         let key = engine.state.workloads.get(id).key().clone();
         self.note(engine, Step::Deleted, id);
         self.numbers.remove(&id);
+        self.over.retain(|it| *it != id);
         self.jobs.remove(id, &key);
         engine.state.now = self.clock;
         engine.state.delete_workload(key.namespace(), key.name());

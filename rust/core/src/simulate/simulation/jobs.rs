@@ -51,10 +51,27 @@ struct Job {
     was_ready: bool,
     /// Does the run stand still, since pods are gone from a node that has failed?
     stands_still: bool,
+    /// How much of the run is in its last checkpoint, in nanoseconds.
+    saved_ns: i64,
     /// How long it still takes, from when it stood still; `None`: for ever, or its pods were not ready.
     left_ns: Option<i64>,
     /// The timers that are set, by kind.
     timers: [Option<Time>; N_TIMER_KINDS],
+}
+
+impl Job {
+    /// How long it still takes from its last checkpoint on; `None`: for ever.
+    fn left_from_checkpoint(&self) -> Option<i64> {
+        self.plan.run_ns.map(|run_ns| run_ns.saturating_sub(self.saved_ns))
+    }
+
+    /// It stops with so much left to do: what it has done up to its last checkpoint is kept.
+    fn save(&mut self, left_ns: Option<i64>) {
+        if let (Some(run_ns), Some(every_ns), Some(left_ns)) = (self.plan.run_ns, self.plan.saves_ns, left_ns) {
+            let done_ns = run_ns.saturating_sub(left_ns);
+            self.saved_ns = done_ns - done_ns.checked_rem(every_ns).unwrap_or(0);
+        }
+    }
 }
 
 /// All jobs, and the timers that are not void.
@@ -145,6 +162,10 @@ impl Simulation {
             self.note(engine, Step::Admitted, id);
             self.start(id, &key);
         } else if was_running && !is_running {
+            let left_ns = job.timers[TimerKind::Finished as usize].map(|end| end.since(self.clock)).or(job.left_ns);
+            if job.was_ready && !is_over {
+                job.save(left_ns);
+            }
             self.jobs.set(id, &key, TimerKind::Finished, None);
             // What its pods were about to do happens after its end, too; nobody is told.
             for kind in [TimerKind::PodsReady, TimerKind::PodFailed].into_iter().filter(|_| !is_over) {
@@ -192,10 +213,11 @@ impl Simulation {
         job.stands_still = is_short;
         if is_short {
             job.left_ns = job.timers[TimerKind::Finished as usize].map(|end| end.since(self.clock));
+            job.save(job.left_ns);
             return self.jobs.set(id, key, TimerKind::Finished, None);
         }
         let starts_over = job.plan.node_loss == NodeLoss::StartsOver && job.was_ready;
-        let left_ns = if starts_over { job.plan.run_ns } else { job.left_ns };
+        let left_ns = if starts_over { job.left_from_checkpoint() } else { job.left_ns };
         self.jobs.set(id, key, TimerKind::Finished, left_ns.map(|ns| self.after(ns)));
     }
 
@@ -220,7 +242,7 @@ impl Simulation {
         let job = self.jobs.jobs.entry(id).or_default();
         job.was_ready = true;
         let fails_ns = job.plan.pods.as_ref().and_then(|pods| pods.fails_ns);
-        job.left_ns = job.plan.run_ns;
+        job.left_ns = job.left_from_checkpoint();
         let end = job.left_ns.filter(|_| !job.stands_still).map(|ns| self.after(ns));
         self.jobs.set(id, key, TimerKind::Finished, end);
         self.jobs.set(id, key, TimerKind::PodFailed, fails_ns.map(|ns| self.after(ns)));
