@@ -5,13 +5,26 @@ side. Both are on one clock, that of the engine.
 """
 
 from kueuecore.simulation.cluster import VirtualCluster
-from kueuecore.simulation.run import Happening, NodeLoss, Operation, Run, RunEnding, SimulatedCycle, Step, StepKind
+from kueuecore.simulation.copies import Copies
+from kueuecore.simulation.run import (
+    Happening,
+    NodeLoss,
+    Operation,
+    Progress,
+    Run,
+    RunEnding,
+    SimulatedCycle,
+    Step,
+    StepKind,
+)
 from kueuecore.simulation.whole_run import simulate
 
 __all__ = [
+    "Copies",
     "Happening",
     "NodeLoss",
     "Operation",
+    "Progress",
     "Run",
     "RunEnding",
     "SimulatedCycle",
