@@ -112,7 +112,8 @@ def _of_jobs(tasks: CsvColumns, jobs: CsvColumns) -> tuple[npt.NDArray[np.float6
     rows = np.array([row_of.get(name, -1) for name in of_task.names], np.int64)[of_task.codes]
     times = np.append(jobs.numbers["start_time"], np.nan)[rows]
     users = jobs.texts["user"]
-    known = TextColumn(np.append(users.codes, len(users.names))[rows], (*users.names, ""))
+    names = users.names if "" in users.names else (*users.names, "")
+    known = TextColumn(np.append(users.codes, names.index(""))[rows], names)
     unknown = np.isnan(times)
     return np.where(unknown, tasks.numbers["start_time"], times), known
 

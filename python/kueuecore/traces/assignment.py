@@ -20,8 +20,8 @@ _NO_RULE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class _Name:
-    """`namespace/localqueue`, as it is written in the rules or filled in from the fields of jobs."""
+class _Part:
+    """A namespace or a LocalQueue, as it is written in the rules or filled in from the fields of jobs."""
 
     text: str
     is_filled_in: bool
@@ -63,7 +63,7 @@ def assign(n: int, fields: Mapping[str, TextColumn], rules: TraceRules) -> Assig
     if (chosen == _NO_RULE).any():
         _refuse_unmatched(chosen, fields, rules)
     queue = np.zeros(n, np.int64)
-    names: list[_Name] = []
+    names: list[tuple[_Part, _Part]] = []
     for index, rule in enumerate(rules.all_rules()):
         rows = np.flatnonzero(chosen == index)
         used = {it: fields[it].rows(rows) for it in sorted(set(PLACEHOLDER.findall(rule.queue)))}
@@ -94,38 +94,46 @@ def _refuse_unmatched(chosen: npt.NDArray[np.int64], fields: Mapping[str, TextCo
     raise rules.error(message, "rules", "add a rule, or `default: {queue: namespace/localqueue}`")
 
 
-def _rendered(template: str, fields: Mapping[str, TextColumn], n: int) -> tuple[npt.NDArray[np.int64], list[_Name]]:
+def _rendered(
+    template: str, fields: Mapping[str, TextColumn], n: int
+) -> tuple[npt.NDArray[np.int64], list[tuple[_Part, _Part]]]:
     """The queue of each job as a number, and the names: one for each combination of values that there is."""
     if not fields:
-        return np.zeros(n, np.int64), [_Name(template, is_filled_in=False)] if n else []
+        return np.zeros(n, np.int64), [_parts(template, fields, 0)] if n else []
     combined = np.zeros(n, np.int64)
     for column in fields.values():
         # Numbered anew each time, so that the product stays below the square of the rows.
         combined = combined * max(len(column.names), 1) + column.codes
         combined = np.unique(combined, return_inverse=True)[1].astype(np.int64)
     _, first, codes = np.unique(combined, return_index=True, return_inverse=True)
-    names = [_Name(_filled_in(template, fields, row), is_filled_in=True) for row in first.tolist()]
+    names = [_parts(template, fields, row) for row in first.tolist()]
     return codes.astype(np.int64), names
 
 
-def _filled_in(template: str, fields: Mapping[str, TextColumn], row: int) -> str:
+def _parts(template: str, fields: Mapping[str, TextColumn], row: int) -> tuple[_Part, _Part]:
     def value(name: str) -> str:
         column = fields[name]
-        # A slash in a value does not separate namespace and queue.
-        return column.names[int(column.codes[row])].replace("/", "-")
+        return column.names[int(column.codes[row])]
 
-    return rendered(template, value)
+    namespace, queue = (
+        _Part(rendered(it, value), is_filled_in=PLACEHOLDER.search(it) is not None) for it in template.split("/")
+    )
+    return namespace, queue
 
 
-def _in_order(rule: npt.NDArray[np.int64], queue: npt.NDArray[np.int64], names: Sequence[_Name]) -> Assignment:
+def _in_order(
+    rule: npt.NDArray[np.int64], queue: npt.NDArray[np.int64], names: Sequence[tuple[_Part, _Part]]
+) -> Assignment:
     """Make labels of what was filled in, and number queues by their names."""
-    parts = [it.text.split("/", 1) for it in names]
     # Those written out are labels already, so that nothing else becomes the same.
-    namespaces = labels_of(namespace for namespace, _ in parts)
-    local_queues = labels_of(name for _, name in parts)
+    namespaces = labels_of(namespace.text for namespace, _ in names)
+    local_queues = labels_of(name.text for _, name in names)
     queues = [
-        (namespaces[namespace], local_queues[queue]) if name.is_filled_in else (namespace, queue)
-        for name, (namespace, queue) in zip(names, parts, strict=True)
+        (
+            namespaces[namespace.text] if namespace.is_filled_in else namespace.text,
+            local_queues[name.text] if name.is_filled_in else name.text,
+        )
+        for namespace, name in names
     ]
     ordered = sorted(set(queues))
     places = {it: place for place, it in enumerate(ordered)}
