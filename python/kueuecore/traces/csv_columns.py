@@ -133,7 +133,7 @@ def _read_rows(
             raise ManifestError.of(f"it has more than {ROWS_LIMIT} rows", remedy=remedy, file=file)
         all_lines.append(np.array(lines, np.int64))
         cells = list(zip(*rows, strict=True))
-        for column in columns:
+        for column in columns if rows else ():
             column.add([it.strip() for it in cells[column.place]], lines, file, problems)
         if len(problems) >= MOST_PROBLEMS:
             raise ManifestError(problems[:MOST_PROBLEMS])

@@ -62,7 +62,7 @@ def read_rules(path: str | Path) -> TraceRules:
         columns=_columns(top.part("columns")),
         source=manifests[0].source,
     )
-    if not rules.all_rules():
+    if not rules.all_rules() and not problems:
         top.complain("default", "there are no rules", "write `default: {queue: namespace/localqueue}`")
     top.end()
     if problems:

@@ -99,8 +99,9 @@ class Trace:
         begins = [place for place, it in enumerate(namespaces) if place == 0 or it != namespaces[place - 1]]
         ordered = np.argsort(assignment.queue, kind="stable")
         cuts = np.searchsorted(assignment.queue[ordered], begins)
+        ends = [*begins, len(namespaces)][1:]
         batches = []
-        for begin, end, rows in zip(begins, [*begins[1:], len(namespaces)], np.split(ordered, cuts)[1:], strict=True):
+        for begin, end, rows in zip(begins, ends, np.split(ordered, cuts)[1:], strict=True):
             rows.sort()
             batches.append(
                 Submissions(
