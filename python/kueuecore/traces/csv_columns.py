@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
@@ -16,11 +17,11 @@ import numpy.typing as npt
 from kueuecore._text import quoted
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.traces.text_column import TextColumn, TextColumnBuilder
-from kueuecore.traces.trace_file import MOST_PROBLEMS, ROWS_LIMIT, check_text
+from kueuecore.traces.trace_file import MOST_NUMBER, MOST_PROBLEMS, ROWS_LIMIT, check_text
 
 __all__ = ["CsvColumns", "Kind", "date_seconds", "read_csv"]
 
-_CHUNK = 100_000
+_CHUNK = 2_000
 _UNKNOWN = frozenset({"", "nan", "NaN", "None", "NULL", "null", "NaT", "Unknown"})
 
 
@@ -37,11 +38,11 @@ class Kind(Enum):
     """What the cells of a column hold."""
 
     NUMBER = auto()
-    """Finite numbers; NaN where nothing is known."""
+    """Numbers up to 1e30; NaN where nothing is known."""
     DATE = auto()
     """Dates and times as seconds since 1970; without a zone they are taken as UTC."""
     TIME = auto()
-    """Numbers of seconds, or dates."""
+    """Numbers of seconds, or dates, whichever comes first."""
     TEXT = auto()
     """Texts; empty where nothing is known."""
 
@@ -98,7 +99,7 @@ def read_csv(
         raise ManifestError(problems)
     return CsvColumns(
         {it.name: it.numbers() for it in columns if it.kind is not Kind.TEXT},
-        {it.name: it.texts.column() for it in columns if it.kind is Kind.TEXT},
+        {it.name: it.text_column() for it in columns if it.kind is Kind.TEXT},
         lines,
     )
 
@@ -134,7 +135,7 @@ def _read_rows(
         all_lines.append(np.array(lines, np.int64))
         cells = list(zip(*rows, strict=True))
         for column in columns if rows else ():
-            column.add([it.strip() for it in cells[column.place]], lines, file, problems)
+            column.add(cells[column.place], lines, file, problems)
         if len(problems) >= MOST_PROBLEMS:
             raise ManifestError(problems[:MOST_PROBLEMS])
     return np.concatenate(all_lines) if all_lines else np.zeros(0, np.int64)
@@ -192,24 +193,32 @@ def _timestamp(text: str) -> float:
 
 
 def _numbers(cells: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Finite numbers; NaN where nothing is known."""
-    numbers = np.array([float(it) if it not in _UNKNOWN else np.nan for it in cells], np.float64)
-    if np.isinf(numbers).any():
-        raise ValueError("infinite")
+    """Numbers up to 1e30; NaN where nothing is known."""
+    try:
+        numbers = np.fromiter(map(float, cells), np.float64, len(cells))
+    except ValueError:
+        numbers = np.array([np.nan if it in _UNKNOWN else float(it) for it in cells], np.float64)
+    if (np.abs(numbers) > MOST_NUMBER).any():
+        raise ValueError("too large")
     return numbers
 
 
-def _times(cells: Sequence[str]) -> npt.NDArray[np.float64]:
-    try:
-        return _numbers(cells)
-    except ValueError:
-        return date_seconds(cells)
+def _kind_of_time(cells: Sequence[str]) -> Kind:
+    """Whether a column of times holds numbers or dates, by the first that is known; until then it may be either."""
+    for cell in cells:
+        if cell.strip() not in _UNKNOWN:
+            try:
+                float(cell)
+            except ValueError:
+                return Kind.DATE
+            return Kind.NUMBER
+    return Kind.TIME
 
 
 _PARSERS = {
-    Kind.NUMBER: (_numbers, "not a finite number", "write a number such as 4 or 0.5, or leave it empty"),
+    Kind.NUMBER: (_numbers, "not a number up to 1e30", "write a number such as 4 or 0.5, or leave it empty"),
     Kind.DATE: (date_seconds, "not a date", "write it as 2020-06-09 18:41:01, or leave it empty"),
-    Kind.TIME: (_times, "neither a number of seconds nor a date", "write 90 or 2020-06-09 18:41:01"),
+    Kind.TIME: (_numbers, "neither a number of seconds nor a date", "write 90 or 2020-06-09 18:41:01"),
 }
 
 
@@ -223,13 +232,19 @@ class _Column:
 
     def add(self, cells: Sequence[str], lines: Sequence[int], file: str, problems: list[Problem]) -> None:
         if self.kind is Kind.TEXT:
-            self.texts.extend(["" if it in _UNKNOWN else it for it in cells])
+            self.texts.extend(cells)
             return
+        if self.kind is Kind.TIME:
+            self.kind = _kind_of_time(cells)
         parse, message, remedy = _PARSERS[self.kind]
-        try:
+        with suppress(ValueError, OverflowError):
             self.parts.append(parse(cells))
+            return
+        stripped = [it.strip() for it in cells]
+        try:
+            self.parts.append(parse(stripped))
         except (ValueError, OverflowError):
-            for cell, line in zip(cells, lines, strict=True):
+            for cell, line in zip(stripped, lines, strict=True):
                 if len(problems) >= MOST_PROBLEMS:
                     break
                 try:
@@ -237,6 +252,11 @@ class _Column:
                 except (ValueError, OverflowError):
                     text = f"{message}: {quoted(cell)}"
                     problems.append(Problem(text, field=self.name, file=file, line=line, remedy=remedy))
+
+    def text_column(self) -> TextColumn:
+        column = self.texts.column()
+        names = [it.strip() for it in column.names]
+        return column.renamed(["" if it in _UNKNOWN else it for it in names])
 
     def numbers(self) -> npt.NDArray[np.float64]:
         return np.concatenate(self.parts) if self.parts else np.zeros(0)

@@ -16,7 +16,7 @@ from kueuecore._text import quoted
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.traces.text_column import TextColumn
 from kueuecore.traces.trace import Trace, made_trace
-from kueuecore.traces.trace_file import MOST_PROBLEMS, ROWS_LIMIT, check_text
+from kueuecore.traces.trace_file import MOST_NUMBER, MOST_PROBLEMS, ROWS_LIMIT, check_text
 
 __all__ = ["read_swf"]
 
@@ -127,9 +127,7 @@ def _texts(numbers: npt.NDArray[np.float64], names: Mapping[int, str] | None = N
     """Numbers as texts, by their names if they have some; -1 is unknown."""
     unique, codes = np.unique(numbers, return_inverse=True)
     texts = ["" if it < 0 else (names or {}).get(int(it), f"{it:.0f}") for it in unique.tolist()]
-    # Several numbers may have one name.
-    column = TextColumn.of(texts)
-    return TextColumn(column.codes[codes], column.names)
+    return TextColumn(codes.astype(np.int64), tuple(map(str, unique.tolist()))).renamed(texts)
 
 
 def _numbers(data: bytes, file: str) -> npt.NDArray[np.float64]:
@@ -140,7 +138,7 @@ def _numbers(data: bytes, file: str) -> npt.NDArray[np.float64]:
         table = np.loadtxt(io.BytesIO(data), comments=";", ndmin=2, encoding="latin-1")
     except ValueError:
         table = None
-    if table is None or table.shape[1] != len(_FIELDS) or not np.isfinite(table).all():
+    if table is None or table.shape[1] != len(_FIELDS) or not (np.abs(table) <= MOST_NUMBER).all():
         raise ManifestError(_broken_lines(data, file))
     if len(table) > ROWS_LIMIT:
         raise ManifestError.of(f"it has more than {ROWS_LIMIT} jobs", remedy="split it into several traces", file=file)
@@ -163,7 +161,7 @@ def _broken_lines(data: bytes, file: str) -> list[Problem]:
             message = f"{len(cells)} fields in place of {len(_FIELDS)}"
         for field, cell in zip(_FIELDS, cells, strict=False):
             if not message and not _is_number(cell):
-                message, name = f"not a finite number: {quoted(cell.decode('latin-1'))}", field
+                message, name = f"not a number up to 1e30: {quoted(cell.decode('latin-1'))}", field
         if message:
             remedy = "write 18 numbers with blanks between them, -1 for what is unknown"
             problems.append(Problem(message, field=name, file=file, line=number, remedy=remedy))
@@ -174,6 +172,6 @@ def _broken_lines(data: bytes, file: str) -> list[Problem]:
 
 def _is_number(cell: bytes) -> bool:
     try:
-        return bool(np.isfinite(float(cell)))
+        return abs(float(cell)) <= MOST_NUMBER
     except ValueError:
         return False

@@ -15,7 +15,7 @@ from kueuecore.traces.csv_columns import CsvColumns, Kind, date_seconds, read_cs
 from kueuecore.traces.rules import ColumnSource
 from kueuecore.traces.text_column import TextColumn
 from kueuecore.traces.trace import Trace, made_trace
-from kueuecore.traces.trace_file import ROWS_LIMIT
+from kueuecore.traces.trace_file import MOST_NUMBER, ROWS_LIMIT
 
 __all__ = ["read_csv_table", "read_parquet_table"]
 
@@ -70,7 +70,11 @@ def read_parquet_table(data: bytes, file: str, columns: Mapping[str, ColumnSourc
                 raise ManifestError.of(f"it has more than {ROWS_LIMIT} rows", remedy=remedy, file=file)
             kinds = _kinds(opened.schema_arrow.names, columns, file)
             table = opened.read(columns=list(kinds))
-    except (arrow.ArrowException, OSError) as error:
+            if table.num_rows != n_rows:
+                raise ValueError(f"it has {table.num_rows} rows in place of {n_rows}")
+    except ManifestError:
+        raise
+    except (arrow.ArrowException, OSError, ValueError) as error:  # names that are not UTF-8 are a ValueError
         raise ManifestError.of(f"not a Parquet file: {error}", remedy="check the format", file=file) from None
     numbers, texts = {}, {}
     for name, kind in kinds.items():
@@ -178,6 +182,6 @@ def _parquet_numbers(column: Any, kind: Kind, arrow: Any) -> npt.NDArray[np.floa
     if kind is Kind.TIME and arrow.types.is_string(column.type):
         return date_seconds(["" if it is None else it for it in column.to_pylist()])
     numbers: npt.NDArray[np.float64] = column.cast(arrow.float64()).to_numpy().astype(np.float64)
-    if np.isinf(numbers).any():
-        raise ValueError("infinite")
+    if (np.abs(numbers) > MOST_NUMBER).any():
+        raise ValueError("too large")
     return numbers

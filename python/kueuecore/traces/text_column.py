@@ -44,6 +44,11 @@ class TextColumn:
         used, codes = np.unique(self.codes[index], return_inverse=True)
         return TextColumn(codes.astype(np.int64), tuple(self.names[code] for code in used.tolist()))
 
+    def renamed(self, texts: Sequence[str]) -> TextColumn:
+        """Return the same rows with other texts, one for each of `names`; several may become one."""
+        column = TextColumn.of(texts)
+        return TextColumn(column.codes[self.codes], column.names)
+
 
 class TextColumnBuilder:
     """Builds a column from parts, numbering texts in the order of their appearance."""

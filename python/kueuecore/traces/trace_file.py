@@ -10,8 +10,10 @@ from pathlib import Path
 from kueuecore._files import read_file
 from kueuecore.errors import ManifestError, Problem
 
-__all__ = ["MOST_PROBLEMS", "ROWS_LIMIT", "check_text", "trace_bytes"]
+__all__ = ["MOST_NUMBER", "MOST_PROBLEMS", "ROWS_LIMIT", "check_text", "trace_bytes"]
 
+MOST_NUMBER = 1e30
+"""The largest number that is read: what no job can have is reported later, and units do not make it infinite."""
 MOST_PROBLEMS = 20
 """After so many broken lines, reading stops."""
 ROWS_LIMIT = 10_000_000
