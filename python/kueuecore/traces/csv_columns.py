@@ -244,6 +244,7 @@ class _Column:
         try:
             self.parts.append(parse(stripped))
         except (ValueError, OverflowError):
+            n_problems = len(problems)
             for cell, line in zip(stripped, lines, strict=True):
                 if len(problems) >= MOST_PROBLEMS:
                     break
@@ -252,6 +253,9 @@ class _Column:
                 except (ValueError, OverflowError):
                     text = f"{message}: {quoted(cell)}"
                     problems.append(Problem(text, field=self.name, file=file, line=line, remedy=remedy))
+            # Each may be right alone, where they do not go together.
+            if len(problems) == n_problems:
+                problems.append(Problem(message, field=self.name, file=file, line=lines[0], remedy=remedy))
 
     def text_column(self) -> TextColumn:
         column = self.texts.column()

@@ -205,3 +205,12 @@ def test_two_traces_of_one_name_are_refused(tmp_path: Path) -> None:
     entry = "{file: cluster.swf, rules: rules-swf.yaml}"
     with pytest.raises(ManifestError, match='Duplicate value: "cluster"; give each trace a `name` of its own'):
         read_scenario(scenario(tmp_path, f"traces: [{entry}, {entry}]"))
+
+
+def test_a_fleet_has_no_traces(tmp_path: Path) -> None:
+    path = scenario(tmp_path, "traces: [{file: cluster.swf, rules: rules-swf.yaml}]")
+    path.write_text(path.read_text().replace("cluster: {objects: []}", "fleet: {manager: {}, workers: {a: {}}}"))
+    with pytest.raises(ManifestError) as caught:
+        read_scenario(path)
+    messages = [(it.field, it.message) for it in caught.value.problems]
+    assert ("traces", "traces are for one cluster") in messages
