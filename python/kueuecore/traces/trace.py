@@ -64,10 +64,22 @@ class Trace:
         )
 
     def scaled(self, rules: TraceRules) -> Trace:
-        """Return the jobs that the rules take as a sample, with their times stretched."""
+        """Return the jobs that the rules take as a sample, with their times stretched.
+
+        Raises:
+            ManifestError: Stretched, they would take more than a century.
+        """
         scale = rules.scale
         trace = self if scale.sample >= 1 else self.rows(sampled(len(self), scale.sample, scale.seed))
-        return replace(trace, at=trace.at * scale.time, run_seconds=trace.run_seconds * scale.runs)
+        # Zero times infinity is no time.
+        ends = np.isfinite(trace.run_seconds)
+        run = np.where(ends, np.where(ends, trace.run_seconds, 0.0) * scale.runs, np.inf)
+        at = trace.at * scale.time
+        for name, times in (("time", at), ("runs", run[ends])):
+            if len(times) and times.max() >= _CENTURY:
+                message = f"jobs would come or run for {times.max():g} seconds, which is more than a century"
+                raise rules.error(message, f"scale.{name}", "write a smaller factor")
+        return replace(trace, at=at, run_seconds=run)
 
     def submissions(self, rules: TraceRules, *, prefix: str = "job-") -> tuple[Submissions, ...]:
         """Turn the jobs into Workloads that come in the course of a simulation.

@@ -240,6 +240,20 @@ def test_scaling_stretches_arrivals_and_runs_apart() -> None:
     assert np.asarray(batch.run_seconds).tolist() == [1800] * 3
 
 
+def test_scaling_leaves_jobs_that_run_for_ever() -> None:
+    jobs = made_trace(at=[0, 1], run_seconds=[np.inf, 5], pods=[1, 1], requests={}, drop=())
+    assert jobs.scaled(TraceRules(scale=Scale(runs=0))).run_seconds.tolist() == [np.inf, 0]
+
+
+@pytest.mark.parametrize(("scale", "field"), [(Scale(time=1000), "scale.time"), (Scale(runs=1000), "scale.runs")])
+def test_times_beyond_a_century_are_refused(scale: Scale, field: str) -> None:
+    jobs = made_trace(at=[0, 1e8], run_seconds=[1e8, 5], pods=[1, 1], requests={}, drop=())
+    with pytest.raises(ManifestError) as caught:
+        jobs.scaled(TraceRules(scale=scale))
+    assert caught.value.field == field
+    assert caught.value.remedy == "write a smaller factor"
+
+
 def test_a_sample_is_the_same_each_time_and_another_with_another_seed() -> None:
     rows = sampled(10_000, 0.1, seed=3)
     assert sampled(10_000, 0.1, seed=3).tolist() == rows.tolist()
