@@ -21,6 +21,7 @@ _CENTURY = 100.0 * 366 * 86400
 _MOST_PODS = 2**31 - 1
 _MOST_AMOUNT = 2.0**62
 _GPU_MILLI = 1000
+_NEARLY = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -217,13 +218,19 @@ def made_trace(
     return Trace(
         at=time[order] - begin,
         run_seconds=run[order],
-        pods=np.ceil(count[order]).astype(np.int64),
-        requests={name: np.ceil(it[order]).astype(np.int64) for name, it in amounts.items()},
+        pods=_rounded_up(count[order]),
+        requests={name: _rounded_up(it[order]) for name, it in amounts.items()},
         priority=np.rint(rank[order]).astype(np.int64),
         fields={name: column.rows(order) for name, column in (fields or {}).items()},
         dropped=dropped,
         header=header or {},
     )
+
+
+def _rounded_up(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    # Products of decimal fractions may be a little more than the whole number that they stand for.
+    nearest = np.rint(numbers)
+    return np.where(np.abs(numbers - nearest) < _NEARLY, nearest, np.ceil(numbers)).astype(np.int64)
 
 
 def _kept(

@@ -250,3 +250,10 @@ def test_blanks_around_values_do_not_count() -> None:
     trace = table("at, run_seconds, pods , team\n 1 , 60 ,  , a\n2,60, 1,None\n")
     assert trace.fields["team"].texts() == [""]
     assert trace.dropped == {"no pods": 1}
+
+
+def test_units_leave_no_rounding_errors() -> None:
+    trace = table(
+        "at,run_seconds,cores\n0,1,4.03\n1,1,1.1\n2,1,0.0001\n", cpu_milli=ColumnSource(column="cores", times=1000)
+    )
+    assert requests_of(trace) == {"cpu": [4030, 1100, 1]}
