@@ -18,6 +18,7 @@ PAGES = [
     ROOT / "docs/multikueue.md",
     ROOT / "docs/topology.md",
     ROOT / "docs/test-against-a-server.md",
+    ROOT / "docs/traces.md",
     ROOT / "docs/webhooks.md",
     *sorted(ROOT.glob("examples/*/README.md")),
 ]

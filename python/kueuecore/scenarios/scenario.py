@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fleet_part import FleetPart
 from kueuecore.scenarios.generator_reader import GeneratedRun
+from kueuecore.scenarios.trace_part import TracePart
 from kueuecore.scenarios.work import Work
 
 __all__ = ["MOST_SEED", "Scenario"]
@@ -25,6 +26,7 @@ class Scenario:
         fleet: The fleet, if there are several.
         work: What comes to it.
         generated: What a file of Kueue's performance tests adds to the cluster and its work.
+        traces: Recorded jobs that come beside the work.
         seed: Where everything comes from that is drawn.
         start: The time of the beginning, in nanoseconds since 1970.
         until_seconds: When it ends at the latest, in seconds from the beginning; None: when nothing is left to happen.
@@ -35,6 +37,7 @@ class Scenario:
     fleet: FleetPart | None = None
     work: tuple[Work, ...] = ()
     generated: GeneratedRun | None = None
+    traces: tuple[TracePart, ...] = ()
     seed: int = 0
     start: int = 0
     until_seconds: float | None = None

@@ -22,6 +22,7 @@ from kueuecore.scenarios.node_reader import read_nodes
 from kueuecore.scenarios.scenario import MOST_SEED, Scenario
 from kueuecore.scenarios.spans import read_span
 from kueuecore.scenarios.time_limits import time_problems
+from kueuecore.scenarios.trace_part import read_traces
 from kueuecore.scenarios.work import Span, Work
 from kueuecore.simulation import NodeLoss
 from kueuecore.simulation.sampling import check_sampling
@@ -114,12 +115,14 @@ class _Reader:
             if it.name in names:
                 top.complain(f"work[{index}].name", f'Duplicate value: "{it.name}"', "give each work a name of its own")
             names.add(it.name)
+        traces = read_traces(top, self._folder)
         top.end()
         return Scenario(
             cluster=cluster,
             fleet=fleet,
             work=work,
             generated=generated,
+            traces=traces,
             seed=seed,
             start=start_ns,
             until_seconds=until,

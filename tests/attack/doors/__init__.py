@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import Random
 
 from tests.attack.case import Case
-from tests.attack.doors import command, controller, engine, fleet, jobs, manager, saves, scenarios, submit
+from tests.attack.doors import command, controller, engine, fleet, jobs, manager, saves, scenarios, submit, traces
 
 __all__ = ["DOORS"]
 
@@ -18,4 +18,5 @@ DOORS: dict[str, Callable[[Random], Case]] = {
     "fleet": fleet.draw,
     "jobs": jobs.draw,
     "saves": saves.draw,
+    "traces": traces.draw,
 }

@@ -1,0 +1,201 @@
+"""A file that people write, read field by field: what is wrong is noted with its line, and reading goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+
+from kueuecore._json import JsonObject, JsonValue
+from kueuecore._text import quoted, shortened
+from kueuecore.errors import Problem
+from kueuecore.manifests import Manifest
+from kueuecore.times import duration_ns, span_ns
+
+__all__ = ["Fields", "seconds_of", "shown"]
+
+_SECOND_NS = 1_000_000_000
+_SPAN = "write seconds such as 90, or a duration such as 1m30s, from 0 to 292 years (2562047h)"
+
+
+@dataclass(slots=True)
+class Fields:
+    """One mapping of the file.
+
+    Args:
+        document: The document that it is in, for lines.
+        plain: The mapping.
+        path: Its field path, empty for the document itself.
+        problems: Where problems are noted.
+    """
+
+    document: Manifest
+    plain: JsonObject
+    path: str
+    problems: list[Problem]
+    _known: list[str] = field(default_factory=list)
+
+    def complain(self, name: str, message: str, remedy: str) -> None:
+        """Note a problem with a field, or with the mapping itself if `name` is empty."""
+        path = ".".join(filter(None, (self.path, name)))
+        line = self.document.source.line_of(path) or None
+        value = self.plain.get(name)
+        shown = value if isinstance(value, str | int | float | bool) else None
+        file = self.document.source.file
+        self.problems.append(Problem(message, field=path, value=shown, remedy=remedy, file=file, line=line))
+
+    def value(self, name: str) -> JsonValue:
+        """Whatever stands there; None if nothing does."""
+        self._known.append(name)
+        return self.plain.get(name)
+
+    def has(self, name: str, remedy: str) -> bool:
+        """Does anything stand there? It has to."""
+        if self.plain.get(name) is None:
+            self.complain(name, "Required value", remedy)
+            return False
+        return True
+
+    def text(self, name: str, default: str = "", *, one_of: Sequence[str] = ()) -> str:
+        """A text, one of some if they are given."""
+        value = self.value(name)
+        if value is None:
+            return default
+        if not isinstance(value, str):
+            self.complain(name, f"a text is needed, not {_what(value)}", "put it in quotes")
+            return default
+        if one_of and value not in one_of:
+            self.complain(name, f"Unsupported value: {shown(value)}", f"write one of {', '.join(one_of)}")
+            return default
+        return value
+
+    def whole(self, name: str, default: int, *, least: int = 0, most: int = 2**53) -> int:
+        """A whole number."""
+        value = self.value(name)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            self.complain(name, f"Invalid value: {shown(value)}", f"write a whole number from {least} to {most}")
+            return default
+        return value
+
+    def number(self, name: str, default: float = 0.0) -> float:
+        """A number."""
+        value = self.value(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            try:
+                return float(value)
+            except OverflowError:
+                self.complain(name, f"Invalid value: {shown(value)}", "write a number below 1.7e308")
+        elif value is not None:
+            self.complain(name, f"a number is needed, not {_what(value)}", "write a number without quotes")
+        return default
+
+    def truth(self, name: str, *, default: bool) -> bool:
+        """A truth value."""
+        value = self.value(name)
+        if value is None or isinstance(value, bool):
+            return default if value is None else value
+        self.complain(name, f"a truth value is needed, not {_what(value)}", "write true or false")
+        return default
+
+    def seconds(self, name: str, default: float | None = None) -> float | None:
+        """A span of time in seconds."""
+        value = self.value(name)
+        if value is None:
+            return default
+        seconds = seconds_of(value)
+        if seconds is None:
+            self.complain(name, f"not a duration: {shown(value)}", _SPAN)
+            return default
+        return seconds
+
+    def entries(self, name: str) -> list[JsonValue]:
+        """A list."""
+        value = self.value(name)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            self.complain(name, f"a list is needed, not {_what(value)}", "start each entry with a dash")
+            return []
+        return value
+
+    def part(self, name: str) -> Fields | None:
+        """A mapping; None if there is none."""
+        value = self.value(name)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            self.complain(name, f"a mapping is needed, not {_what(value)}", "write `name: value` below it")
+            return None
+        return self.below(value, name)
+
+    def parts(self, name: str) -> Iterator[Fields]:
+        """A list of mappings."""
+        for index, value in enumerate(self.entries(name)):
+            if isinstance(value, dict):
+                yield self.below(value, f"{name}[{index}]")
+            else:
+                self.complain(f"{name}[{index}]", f"a mapping is needed, not {_what(value)}", "write `name: value`")
+
+    def named_parts(self, name: str) -> Iterator[tuple[str, Fields]]:
+        """A mapping of mappings."""
+        section = self.part(name)
+        for key in section.plain if section is not None else ():
+            if section is not None and section.has(key, "write `name: value` below it, or {}"):
+                part = section.part(key)
+                if part is not None:
+                    yield key, part
+
+    def below(self, plain: JsonObject, name: str) -> Fields:
+        """What stands at a field of this mapping."""
+        return replace(self, plain=plain, path=".".join(filter(None, (self.path, name))), _known=[])
+
+    def end(self) -> None:
+        """All fields that there are were asked for: what is left over is not known."""
+        for name in self.plain:
+            if name not in self._known:
+                near = get_close_matches(name, self._known, n=1)
+                remedy = f"write {near[0]}" if near else f"the fields here are {', '.join(self._known)}"
+                self.complain(name, "unknown field", remedy)
+
+
+def seconds_of(value: JsonValue) -> float | None:
+    """A number of seconds, or a duration as Go writes them, up to 292 years; None if it is neither.
+
+    Example:
+        >>> seconds_of(90), seconds_of("1m30s"), seconds_of("soon"), seconds_of(-1)
+        (90.0, 90.0, None, None)
+    """
+    try:
+        if isinstance(value, str):
+            spent = duration_ns(value)
+            return spent / _SECOND_NS if spent >= 0 else None
+        span_ns(value, "the span")
+    except (TypeError, ValueError):
+        return None
+    return float(value)  # type: ignore[arg-type]  # `span_ns` takes numbers alone
+
+
+def shown(value: JsonValue) -> str:
+    """A value in an error: short, and in one line."""
+    if isinstance(value, str):
+        return quoted(value)
+    return shortened(json.dumps(value)) if isinstance(value, int | float) else _what(value)
+
+
+def _what(value: JsonValue) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case str():
+            return "a text"
+        case bool():
+            return "a truth value"
+        case _:
+            return "a number"

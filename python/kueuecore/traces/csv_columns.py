@@ -1,0 +1,270 @@
+"""CSV files as columns: numbers, dates and texts, with the line of each cell that does not fit."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum, auto
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from kueuecore._text import quoted
+from kueuecore.errors import ManifestError, Problem
+from kueuecore.traces.text_column import TextColumn, TextColumnBuilder
+from kueuecore.traces.trace_file import MOST_NUMBER, MOST_PROBLEMS, ROWS_LIMIT, check_text
+
+__all__ = ["CsvColumns", "Kind", "date_seconds", "read_csv"]
+
+_CHUNK = 2_000
+_UNKNOWN = frozenset({"", "nan", "NaN", "None", "NULL", "null", "NaT", "Unknown"})
+
+
+class _Reader(Protocol):
+    """The reader of the module `csv`, whose class has no public name."""
+
+    @property
+    def line_num(self) -> int: ...
+
+    def __iter__(self) -> Iterator[list[str]]: ...
+
+
+class Kind(Enum):
+    """What the cells of a column hold."""
+
+    NUMBER = auto()
+    """Numbers up to 1e30; NaN where nothing is known."""
+    DATE = auto()
+    """Dates and times as seconds since 1970; without a zone they are taken as UTC."""
+    TIME = auto()
+    """Numbers of seconds, or dates, whichever comes first."""
+    TEXT = auto()
+    """Texts; empty where nothing is known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CsvColumns:
+    """The columns that were asked for, n rows each.
+
+    Args:
+        numbers: Columns of numbers and times.
+        texts: Columns of texts.
+        lines: The line of each row, shape (n,).
+    """
+
+    numbers: Mapping[str, npt.NDArray[np.float64]]
+    texts: Mapping[str, TextColumn]
+    lines: npt.NDArray[np.int64]
+
+
+def read_csv(
+    data: bytes,
+    file: str,
+    kinds: Mapping[str, Kind] | Callable[[Sequence[str]], Mapping[str, Kind]],
+    *,
+    names: Sequence[str] | None = None,
+) -> CsvColumns:
+    """Read columns of a CSV file.
+
+    Args:
+        data: The file.
+        file: Its name, for errors.
+        kinds: The columns that are needed, and what they hold; or what gives them once the header is known.
+        names: The names of the columns, if the file has no line of names.
+
+    Raises:
+        ManifestError: A column is missing; lines with more or fewer fields; cells that are no numbers or dates.
+    """
+    check_text(data, file)
+    reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""), strict=True)
+    problems: list[Problem] = []
+    try:
+        header = [it.strip() for it in next(reader, [])] if names is None else list(names)
+        wanted = kinds if isinstance(kinds, Mapping) else kinds(header)
+        _check_header(header, wanted, file)
+        columns = [_column(header.index(name), name, kind) for name, kind in wanted.items()]
+        lines = _read_rows(reader, header, columns, file, problems, named=names is not None)
+    except UnicodeDecodeError as error:
+        remedy = "save it as UTF-8"
+        raise ManifestError([Problem(f"it is not UTF-8: {error.reason}", file=file, remedy=remedy)]) from None
+    except csv.Error as error:
+        problem = Problem(f"not CSV: {error}", file=file, line=reader.line_num, remedy="check quotes and separators")
+        raise ManifestError([problem]) from None
+    if problems:
+        raise ManifestError(problems)
+    return CsvColumns(
+        {it.name: it.numbers() for it in columns if it.kind is not Kind.TEXT},
+        {it.name: it.text_column() for it in columns if it.kind is Kind.TEXT},
+        lines,
+    )
+
+
+def _check_header(header: Sequence[str], wanted: Mapping[str, Kind], file: str) -> None:
+    if missing := [name for name in wanted if name not in header]:
+        found = ", ".join(map(quoted, header[:30])) if header else "nothing"
+        remedy = f"the first line has {found}; check the format, or map names under `columns` in the rules"
+        problems = [Problem(f"column {quoted(it)} is missing", file=file, line=1, remedy=remedy) for it in missing]
+        raise ManifestError(problems)
+    if repeated := [name for name in wanted if header.count(name) > 1]:
+        message = f"column {quoted(repeated[0])} is there more than once"
+        raise ManifestError([Problem(message, file=file, line=1, remedy="rename one of them")])
+
+
+def _read_rows(
+    reader: _Reader,
+    header: Sequence[str],
+    columns: Sequence[_Column],
+    file: str,
+    problems: list[Problem],
+    *,
+    named: bool,
+) -> npt.NDArray[np.int64]:
+    """Read all rows into the columns, and return their lines."""
+    all_lines: list[npt.NDArray[np.int64]] = []
+    n_rows = 0
+    for rows, lines in _chunks(reader, header, file, problems, named=named):
+        n_rows += len(rows)
+        if n_rows > ROWS_LIMIT:
+            remedy = "split it into several traces"
+            raise ManifestError.of(f"it has more than {ROWS_LIMIT} rows", remedy=remedy, file=file)
+        all_lines.append(np.array(lines, np.int64))
+        cells = list(zip(*rows, strict=True))
+        for column in columns if rows else ():
+            column.add(cells[column.place], lines, file, problems)
+        if len(problems) >= MOST_PROBLEMS:
+            raise ManifestError(problems[:MOST_PROBLEMS])
+    return np.concatenate(all_lines) if all_lines else np.zeros(0, np.int64)
+
+
+def _chunks(
+    reader: _Reader, header: Sequence[str], file: str, problems: list[Problem], *, named: bool
+) -> Iterator[tuple[list[list[str]], list[int]]]:
+    """Yield whole rows and their lines, some at a time; blank lines are passed over."""
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    n_fields = len(header)
+    for row in reader:
+        if len(row) == n_fields:
+            rows.append(row)
+            lines.append(reader.line_num)
+        elif row:
+            message = f"{len(row)} fields in place of {n_fields}"
+            problems.append(Problem(message, file=file, line=reader.line_num, remedy="complete the line or remove it"))
+        if len(rows) == _CHUNK or len(problems) >= MOST_PROBLEMS:
+            yield _without_names(rows, lines, header, named=named)
+            rows, lines, named = [], [], False
+    if rows:
+        yield _without_names(rows, lines, header, named=named)
+
+
+def _without_names(
+    rows: list[list[str]], lines: list[int], header: Sequence[str], *, named: bool
+) -> tuple[list[list[str]], list[int]]:
+    """Leave out a first line of names that somebody has added to a file that has none."""
+    skip = int(named and bool(rows) and rows[0] == list(header))
+    return rows[skip:], lines[skip:]
+
+
+def date_seconds(cells: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Dates and times as seconds since 1970, NaN where nothing is known; without a zone they are taken as UTC.
+
+    Raises:
+        ValueError: A text that is no date.
+
+    Example:
+        >>> date_seconds(["1970-01-02 00:00:01", "None", "1970-01-01T01:00:00+01:00"]).tolist()
+        [86401.0, nan, 0.0]
+    """
+    # Nearly all are of one length, which numpy reads at once; it does not know zones.
+    if all(it in _UNKNOWN or (len(it) == 19 and it[13] == it[16] == ":") for it in cells):
+        times = np.array(["NaT" if it in _UNKNOWN else it for it in cells], "datetime64[s]")
+        return np.where(np.isnat(times), np.nan, times.astype(np.int64).astype(np.float64))
+    return np.array([np.nan if it in _UNKNOWN else _timestamp(it) for it in cells], np.float64)
+
+
+def _timestamp(text: str) -> float:
+    time = datetime.fromisoformat(text)
+    return (time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp()
+
+
+def _numbers(cells: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Numbers up to 1e30; NaN where nothing is known."""
+    try:
+        numbers = np.fromiter(map(float, cells), np.float64, len(cells))
+    except ValueError:
+        numbers = np.array([np.nan if it in _UNKNOWN else float(it) for it in cells], np.float64)
+    if (np.abs(numbers) > MOST_NUMBER).any():
+        raise ValueError("too large")
+    return numbers
+
+
+def _kind_of_time(cells: Sequence[str]) -> Kind:
+    """Whether a column of times holds numbers or dates, by the first that is known; until then it may be either."""
+    for cell in cells:
+        if cell.strip() not in _UNKNOWN:
+            try:
+                float(cell)
+            except ValueError:
+                return Kind.DATE
+            return Kind.NUMBER
+    return Kind.TIME
+
+
+_PARSERS = {
+    Kind.NUMBER: (_numbers, "not a number up to 1e30", "write a number such as 4 or 0.5, or leave it empty"),
+    Kind.DATE: (date_seconds, "not a date", "write it as 2020-06-09 18:41:01, or leave it empty"),
+    Kind.TIME: (_numbers, "neither a number of seconds nor a date", "write 90 or 2020-06-09 18:41:01"),
+}
+
+
+@dataclass(slots=True)
+class _Column:
+    place: int
+    name: str
+    kind: Kind
+    parts: list[npt.NDArray[np.float64]]
+    texts: TextColumnBuilder
+
+    def add(self, cells: Sequence[str], lines: Sequence[int], file: str, problems: list[Problem]) -> None:
+        if self.kind is Kind.TEXT:
+            self.texts.extend(cells)
+            return
+        if self.kind is Kind.TIME:
+            self.kind = _kind_of_time(cells)
+        parse, message, remedy = _PARSERS[self.kind]
+        with suppress(ValueError, OverflowError):
+            self.parts.append(parse(cells))
+            return
+        stripped = [it.strip() for it in cells]
+        try:
+            self.parts.append(parse(stripped))
+        except (ValueError, OverflowError):
+            n_problems = len(problems)
+            for cell, line in zip(stripped, lines, strict=True):
+                if len(problems) >= MOST_PROBLEMS:
+                    break
+                try:
+                    parse([cell])
+                except (ValueError, OverflowError):
+                    text = f"{message}: {quoted(cell)}"
+                    problems.append(Problem(text, field=self.name, file=file, line=line, remedy=remedy))
+            # Each may be right alone, where they do not go together.
+            if len(problems) == n_problems:
+                problems.append(Problem(message, field=self.name, file=file, line=lines[0], remedy=remedy))
+
+    def text_column(self) -> TextColumn:
+        column = self.texts.column()
+        names = [it.strip() for it in column.names]
+        return column.renamed(["" if it in _UNKNOWN else it for it in names])
+
+    def numbers(self) -> npt.NDArray[np.float64]:
+        return np.concatenate(self.parts) if self.parts else np.zeros(0)
+
+
+def _column(place: int, name: str, kind: Kind) -> _Column:
+    return _Column(place, name, kind, [], TextColumnBuilder())

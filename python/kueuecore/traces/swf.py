@@ -1,0 +1,177 @@
+"""The Standard Workload Format of the Parallel Workloads Archive, version 2.2.
+
+https://www.cs.huji.ac.il/labs/parallel/workload/swf.html
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from kueuecore._text import quoted
+from kueuecore.errors import ManifestError, Problem
+from kueuecore.traces.text_column import TextColumn
+from kueuecore.traces.trace import Trace, made_trace
+from kueuecore.traces.trace_file import MOST_NUMBER, MOST_PROBLEMS, ROWS_LIMIT, check_text
+
+__all__ = ["read_swf"]
+
+_FIELDS = (
+    "job number",
+    "submit time",
+    "wait time",
+    "run time",
+    "allocated processors",
+    "average CPU time",
+    "used memory",
+    "requested processors",
+    "requested time",
+    "requested memory",
+    "status",
+    "user",
+    "group",
+    "executable",
+    "queue",
+    "partition",
+    "preceding job",
+    "think time",
+)
+_PLACES = {name: place for place, name in enumerate(_FIELDS)}
+_STATUSES = {0: "failed", 1: "completed", 2: "partial", 3: "partial", 4: "partial", 5: "cancelled"}
+_CANCELLED = 5
+_COMMENT = re.compile(rb"^[ \t]*;[; \t]*(\w+):[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
+_DATA = re.compile(rb"^[ \t]*[^;\s]", re.MULTILINE)
+_NAMED = re.compile(r"(\d+)[ \t:]+(\S+)")
+_KILOBYTE = 1024
+_CPU_MILLI = 1000
+
+
+def read_swf(data: bytes, file: str) -> Trace:
+    r"""Read a log in the Standard Workload Format.
+
+    A job has a pod for each processor that it requested, or else got, with one CPU each. Its memory is that requested
+    per processor, or else used.
+
+    Args:
+        data: The file, decompressed.
+        file: Its name, for errors.
+
+    Raises:
+        ManifestError: Lines that do not have 18 numbers; numbers beyond all measure.
+
+    Example:
+        >>> log = b"; MaxProcs: 64\n1 0 10 60 4 -1 -1 4 -1 1024 1 7 2 -1 1 1 -1 -1\n"
+        >>> trace = read_swf(log, "log.swf")
+        >>> trace.pods.tolist(), trace.requests["memory"].tolist(), trace.fields["user"].texts(), trace.header
+        ([4], [1048576], ['7'], {'MaxProcs': '64'})
+    """
+    check_text(data, file)
+    header, queues, partitions = _comments(data)
+    table = _numbers(data, file)
+    column = {name: table[:, place] for place, name in enumerate(_FIELDS)}
+    status, run = column["status"], column["run time"]
+    processors = _first_known(column["requested processors"], column["allocated processors"])
+    memory = _first_known(column["requested memory"], column["used memory"])
+    return made_trace(
+        at=column["submit time"],
+        run_seconds=run,
+        pods=processors,
+        requests={
+            "cpu": np.full(len(table), _CPU_MILLI),
+            "memory": np.where(memory > 0, memory * _KILOBYTE, 0),
+        },
+        drop=[
+            ("part of a job with a line of its own", np.isin(status, (2, 3, 4))),
+            ("cancelled before it started", (status == _CANCELLED) & (run <= 0)),
+            ("no run time", run == -1),
+            ("no number of processors", processors == -1),
+        ],
+        fields={
+            "user": _texts(column["user"]),
+            "group": _texts(column["group"]),
+            "executable": _texts(column["executable"]),
+            "queue": _texts(column["queue"], queues),
+            "partition": _texts(column["partition"], partitions),
+            "status": _texts(status, _STATUSES),
+        },
+        header=header,
+        from_first_job=False,
+        lines=np.fromiter((line for line, _ in _data_lines(data)), np.int64, len(table)),
+        file=file,
+    )
+
+
+def _first_known(wanted: npt.NDArray[np.float64], instead: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.where(wanted > 0, wanted, instead)
+
+
+def _comments(data: bytes) -> tuple[dict[str, str], dict[int, str], dict[int, str]]:
+    """The header, and the names of queues and partitions by their numbers."""
+    header: dict[str, str] = {}
+    names: dict[str, dict[int, str]] = {"Queue": {}, "Partition": {}}
+    for found in _COMMENT.finditer(data):
+        key, value = found[1].decode("latin-1"), found[2].decode("latin-1")
+        named = _NAMED.match(value) if key in names else None
+        if named:
+            names[key][int(named[1][:9])] = named[2]
+        else:
+            header.setdefault(key, value)
+    return header, names["Queue"], names["Partition"]
+
+
+def _texts(numbers: npt.NDArray[np.float64], names: Mapping[int, str] | None = None) -> TextColumn:
+    """Numbers as texts, by their names if they have some; -1 is unknown."""
+    unique, codes = np.unique(numbers, return_inverse=True)
+    texts = ["" if it < 0 else (names or {}).get(int(it), f"{it:.0f}") for it in unique.tolist()]
+    return TextColumn(codes.astype(np.int64), tuple(map(str, unique.tolist()))).renamed(texts)
+
+
+def _numbers(data: bytes, file: str) -> npt.NDArray[np.float64]:
+    """The table of 18 columns."""
+    if not _DATA.search(data):
+        return np.zeros((0, len(_FIELDS)))
+    try:
+        table = np.loadtxt(io.BytesIO(data), comments=";", ndmin=2, encoding="latin-1")
+    except ValueError:
+        table = None
+    if table is None or table.shape[1] != len(_FIELDS) or not (np.abs(table) <= MOST_NUMBER).all():
+        raise ManifestError(_broken_lines(data, file))
+    if len(table) > ROWS_LIMIT:
+        raise ManifestError.of(f"it has more than {ROWS_LIMIT} jobs", remedy="split it into several traces", file=file)
+    return table
+
+
+def _data_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(data.split(b"\n"), 1):
+        content = line.partition(b";")[0].strip()
+        if content:
+            yield number, content
+
+
+def _broken_lines(data: bytes, file: str) -> list[Problem]:
+    problems = []
+    for number, content in _data_lines(data):
+        cells = content.split()
+        message, name = "", ""
+        if len(cells) != len(_FIELDS):
+            message = f"{len(cells)} fields in place of {len(_FIELDS)}"
+        for field, cell in zip(_FIELDS, cells, strict=False):
+            if not message and not _is_number(cell):
+                message, name = f"not a number up to 1e30: {quoted(cell.decode('latin-1'))}", field
+        if message:
+            remedy = "write 18 numbers with blanks between them, -1 for what is unknown"
+            problems.append(Problem(message, field=name, file=file, line=number, remedy=remedy))
+        if len(problems) == MOST_PROBLEMS:
+            break
+    return problems or [Problem("it cannot be read as numbers", file=file, remedy="check that it is a log in SWF")]
+
+
+def _is_number(cell: bytes) -> bool:
+    try:
+        return abs(float(cell)) <= MOST_NUMBER
+    except ValueError:
+        return False

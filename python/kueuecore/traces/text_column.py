@@ -1,0 +1,71 @@
+"""A column of texts as numbers: each text once, and which one stands in each row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["TextColumn", "TextColumnBuilder"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextColumn:
+    """Texts of n rows.
+
+    Args:
+        codes: Index into `names`, shape (n,).
+        names: The texts, each once; an empty one stands for unknown.
+
+    Example:
+        >>> column = TextColumn.of(["batch", "gpu", "batch"])
+        >>> column.names, column.codes.tolist(), column.texts()
+        (('batch', 'gpu'), [0, 1, 0], ['batch', 'gpu', 'batch'])
+    """
+
+    codes: npt.NDArray[np.int64]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> TextColumn:
+        """Build the column from a text per row."""
+        builder = TextColumnBuilder()
+        builder.extend(texts)
+        return builder.column()
+
+    def texts(self) -> list[str]:
+        """Return the text of each row."""
+        return [self.names[code] for code in self.codes.tolist()]
+
+    def rows(self, index: npt.NDArray[np.int64]) -> TextColumn:
+        """Return the rows at these positions; names that no row has any more are dropped."""
+        used, codes = np.unique(self.codes[index], return_inverse=True)
+        return TextColumn(codes.astype(np.int64), tuple(self.names[code] for code in used.tolist()))
+
+    def renamed(self, texts: Sequence[str]) -> TextColumn:
+        """Return the same rows with other texts, one for each of `names`; several may become one."""
+        column = TextColumn.of(texts)
+        return TextColumn(column.codes[self.codes], column.names)
+
+
+class TextColumnBuilder:
+    """Builds a column from parts, numbering texts in the order of their appearance."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._parts: list[npt.NDArray[np.int64]] = []
+
+    def extend(self, texts: Sequence[str]) -> None:
+        """Append rows."""
+        self._parts.append(np.fromiter(self._codes(texts), np.int64, len(texts)))
+
+    def column(self) -> TextColumn:
+        """Return the column of all rows so far."""
+        codes = np.concatenate(self._parts) if self._parts else np.zeros(0, np.int64)
+        return TextColumn(codes, tuple(self._numbers))
+
+    def _codes(self, texts: Iterable[str]) -> Iterable[int]:
+        numbers = self._numbers
+        return (numbers.setdefault(text, len(numbers)) for text in texts)

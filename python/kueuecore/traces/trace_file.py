@@ -1,0 +1,78 @@
+"""The bytes of a trace, whether compressed or not."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from pathlib import Path
+
+from kueuecore._files import read_file
+from kueuecore.errors import ManifestError, Problem
+
+__all__ = ["MOST_NUMBER", "MOST_PROBLEMS", "ROWS_LIMIT", "check_text", "trace_bytes"]
+
+MOST_NUMBER = 1e30
+"""The largest number that is read: what no job can have is reported later, and units do not make it infinite."""
+MOST_PROBLEMS = 20
+"""After so many broken lines, reading stops."""
+ROWS_LIMIT = 10_000_000
+"""The most jobs of one trace: no more go into one batch of submissions."""
+
+_GZIP = b"\x1f\x8b"
+_LARGEST = 2**31  # bytes of a file once it is decompressed
+_CHUNK = 2**20
+
+
+def trace_bytes(path: Path) -> bytes:
+    """Read a file, decompressing gzip by its first bytes, whatever its name.
+
+    Raises:
+        ManifestError: It cannot be read, is cut off or damaged, is an archive, or has more than 2 GiB.
+    """
+    file = str(path)
+    try:
+        data = read_file(path)
+    except FileNotFoundError:
+        raise ManifestError.of("there is no such file", remedy="check the name", file=file) from None
+    except OSError as error:
+        raise ManifestError.of(f"cannot be read: {error.strerror or error}", file=file) from None
+    if data.startswith(_GZIP):
+        data = _decompressed(data, file)
+    if data[257:262] == b"ustar":
+        raise ManifestError.of("it is a tar archive", remedy="unpack it and name the file inside", file=file)
+    if data.startswith(b"PK\x03\x04"):
+        raise ManifestError.of("it is a zip archive", remedy="unpack it and name the file inside", file=file)
+    return data
+
+
+def check_text(data: bytes, file: str) -> None:
+    """Refuse what is no text.
+
+    Raises:
+        ManifestError: There are NUL bytes in it.
+    """
+    place = data.find(b"\0")
+    if place >= 0:
+        line = data.count(b"\n", 0, place) + 1
+        remedy = "name a text file, or say which `format` it has"
+        raise ManifestError([Problem("it is a binary file, not text", file=file, line=line, remedy=remedy)])
+
+
+def _decompressed(data: bytes, file: str) -> bytes:
+    chunks, n_bytes = [], 0
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+            while chunk := stream.read(_CHUNK):
+                n_bytes += len(chunk)
+                if n_bytes > _LARGEST:
+                    message = "it has more than 2 GiB once decompressed"
+                    raise ManifestError.of(message, remedy="split it into several traces", file=file)
+                chunks.append(chunk)
+    except EOFError:
+        remedy = "fetch or copy it again"
+        raise ManifestError.of("the compressed file is cut off", remedy=remedy, file=file) from None
+    except (OSError, zlib.error) as error:
+        remedy = "fetch or copy it again"
+        raise ManifestError.of(f"the compressed file is damaged: {error}", remedy=remedy, file=file) from None
+    return b"".join(chunks)
