@@ -6,6 +6,7 @@ mod jobs;
 mod nodes;
 mod samples;
 mod settle;
+mod usage;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -52,6 +53,8 @@ pub struct Simulation {
     log: Arc<Log>,
     /// The numbers of workloads.
     numbers: FxHashMap<WorkloadId, u32>,
+    /// Workloads that go, and whose last charges are still to be taken down.
+    departing: Vec<(WorkloadId, u32)>,
 }
 
 /// Something that will happen.
@@ -126,6 +129,7 @@ impl Simulation {
             n_cycles: 0,
             log: Arc::default(),
             numbers: FxHashMap::default(),
+            departing: Vec::new(),
         }
     }
 
@@ -351,16 +355,13 @@ impl Simulation {
     }
 
     fn note(&mut self, engine: &Engine, step: Step, id: WorkloadId) {
-        let log = Arc::make_mut(&mut self.log);
-        let number = *self.numbers.entry(id).or_insert_with(|| {
-            log.workloads.push(None);
-            u32::try_from(log.workloads.len() - 1).expect("fewer than 2^32 workloads")
-        });
-        let key = &mut log.workloads[number as usize];
-        if key.is_none() {
-            *key = Some(engine.state.workloads.get(id).key().clone());
+        let number = self.number(engine, id);
+        match step {
+            Step::Created => self.note_home(engine, id, number),
+            Step::Deleted => self.departing.push((id, number)),
+            _ => {}
         }
-        log.steps.push((self.clock, step, number));
+        Arc::make_mut(&mut self.log).steps.push((self.clock, step, number));
     }
 
     /// What has come of it so far.
