@@ -59,6 +59,10 @@ class MetricSeries:
             found = of_owner[labels] = Histogram(it.bounds)
         found.observe(seconds)
 
+    def put_histogram(self, family: str, labels: Labels, histogram: Histogram) -> None:
+        """Set a histogram that was counted elsewhere."""
+        self._timed.setdefault(family, {}).setdefault(labels[: FAMILIES[family].n_owner_labels], {})[labels] = histogram
+
     def clear(self, owner: Owner) -> None:
         """Drop all series of an owner."""
         kind, labels = owner

@@ -43,6 +43,7 @@ def simulate_cluster(scenario: Scenario, cluster: ClusterPart, *, progress: Prog
         given,
         scenario.work,
         generated=scenario.generated,
+        traces=scenario.traces,
         configuration=cluster.configuration,
         seed=scenario.seed,
     )

@@ -16,10 +16,12 @@ from kueuecore.errors import ManifestError
 from kueuecore.jobs import JobsConfiguration
 from kueuecore.jobs.workload_names import workload_name
 from kueuecore.manifests import Manifest, object_ref, plain_object
-from kueuecore.scenarios.generator_reader import GeneratedRun, work_class
+from kueuecore.scenarios.generator_reader import GeneratedRun
+from kueuecore.scenarios.job_parts import JobPart, generated_part, part_without_rows, trace_parts
+from kueuecore.scenarios.trace_part import TracePart
 from kueuecore.scenarios.work import Arrival, Work
 from kueuecore.simulation import Happening, Operation
-from kueuecore.simulation.copies import Copies, joined_names, no_copies
+from kueuecore.simulation.copies import Copies, joined_names
 from kueuecore.world import World, is_workload
 
 __all__ = ["JobRows"]
@@ -64,6 +66,7 @@ class JobRows:
         work: Sequence[Work],
         *,
         generated: GeneratedRun | None,
+        traces: Sequence[TracePart],
         configuration: Configuration,
         seed: int,
     ) -> JobRows:
@@ -73,6 +76,7 @@ class JobRows:
             given: What is there from the beginning.
             work: The work.
             generated: What a file of Kueue's performance tests describes; of the same time it comes first.
+            traces: Recorded jobs; of the same time they come after what was generated.
             configuration: Kueue's Configuration.
             seed: Where everything comes from that is drawn.
 
@@ -87,14 +91,15 @@ class JobRows:
         if not all(alike):
             arrivals = [it.ends if is_alike else it.arrivals for it, is_alike in zip(drawn, alike, strict=True)]
             made = _Made.of(given, [arrival for part in arrivals for arrival in part], configuration)
-        parts = [] if generated is None else [_generated_part(generated.copies)]
+        parts = [] if generated is None else [generated_part(generated.copies)]
+        parts += (part for trace in traces for part in trace_parts(trace))
         for it, is_alike in zip(drawn, alike, strict=True):
             parts.append(it.numbered_part(made) if is_alike else it.part(made))
         _check_names(parts, work)
         return cls._of_parts(made, parts)
 
     @classmethod
-    def _of_parts(cls, made: _Made, parts: Sequence[_Part]) -> JobRows:
+    def _of_parts(cls, made: _Made, parts: Sequence[JobPart]) -> JobRows:
         firsts = np.cumsum([0, *(len(it.templates) for it in parts)])
         lengths = [len(it.names) for it in parts]
         template = np.concatenate(
@@ -118,29 +123,6 @@ class JobRows:
         )
         works = [name for it in parts for name in it.works]
         return cls(made.world, made.objects, copies, works, [it.job_name for it in parts], part[order], place[order])
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Rows of one work, or of what was generated.
-
-    Args:
-        templates: What they are copied from.
-        works: What the work of each template is called.
-        template: The template of each row.
-        names: The name of the Workload of each row.
-        at: When each comes, in seconds.
-        runs: How long each runs, in seconds; infinite: for ever.
-        job_name: Kind and name of the job of a row.
-    """
-
-    templates: Sequence[Happening]
-    works: Sequence[str]
-    template: npt.NDArray[np.int64]
-    names: Sequence[str]
-    at: npt.NDArray[np.float64]
-    runs: npt.NDArray[np.float64]
-    job_name: Callable[[int], tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,14 +200,14 @@ class _Drawn:
             plain.append(_nameless(workloads[0].object))
         return plain[0] == plain[-1]
 
-    def numbered_part(self, made: _Made) -> _Part:
+    def numbered_part(self, made: _Made) -> JobPart:
         """Rows that are copies of the Workload of the first job."""
         n, job_name = len(self.at), self.work.job_name
         if not n:
-            return _part_without_rows()
+            return part_without_rows()
         kind = self.ends[0].key[0]
         first = made.workloads[self.ends[0].key][0]
-        return _Part(
+        return JobPart(
             templates=[self._happening(replace(first, object=_nameless(first.object)))],
             works=[self.work.name],
             template=np.zeros(n, np.int64),
@@ -235,7 +217,7 @@ class _Drawn:
             job_name=lambda row: (kind, job_name(row)),
         )
 
-    def part(self, made: _Made) -> _Part:
+    def part(self, made: _Made) -> JobPart:
         """Rows of jobs that get no Workload, or several, or others of their own."""
         rows = [
             (row, arrival.key, workload)
@@ -243,7 +225,7 @@ class _Drawn:
             for workload in made.workloads.get(arrival.key, ())
         ]
         places = np.array([row for row, _, _ in rows], np.int64)
-        return _Part(
+        return JobPart(
             templates=[self._happening(workload) for _, _, workload in rows],
             works=[self.work.name] * len(rows),
             template=np.arange(len(rows)),
@@ -272,23 +254,6 @@ class _Drawn:
         return workload_name(name, kind=kind, group=group, short=made.has_short_names)
 
 
-def _part_without_rows() -> _Part:
-    none = no_copies()
-    return _Part((), (), np.empty(0, np.int64), (), none.at, none.run_seconds, lambda _: ("", ""))
-
-
-def _generated_part(copies: Copies) -> _Part:
-    return _Part(
-        templates=copies.templates,
-        works=[work_class({} if it.object is None else plain_object(it.object)) for it in copies.templates],
-        template=copies.template.astype(np.int64),
-        names=[copies.name(row) for row in range(len(copies))],
-        at=copies.at,
-        runs=copies.run_seconds,
-        job_name=lambda row: ("Workload", copies.name(row)),
-    )
-
-
 def _nameless(workload: JsonObject) -> JsonObject:
     """A Workload without what its job is called by."""
     metadata = object_at(workload, "metadata")
@@ -298,13 +263,13 @@ def _nameless(workload: JsonObject) -> JsonObject:
     return {**workload, "metadata": {**rest, "name": "template", **({"labels": dict(labels)} if labels else {})}}
 
 
-def _check_names(parts: Sequence[_Part], work: Sequence[Work]) -> None:
+def _check_names(parts: Sequence[JobPart], work: Sequence[Work]) -> None:
     """Refuse two jobs whose Workloads would be called alike.
 
     Raises:
         ManifestError: Two jobs have the same name.
     """
-    namespaces: dict[str, list[tuple[int, _Part]]] = {}
+    namespaces: dict[str, list[tuple[int, JobPart]]] = {}
     offset = len(parts) - len(work)
     for index, part in enumerate(parts):
         for namespace in sorted({_namespace(it) for it in part.templates}):

@@ -47,4 +47,4 @@ class Scenario:
     def n_jobs(self) -> int:
         """How many jobs come."""
         n_generated = 0 if self.generated is None else len(self.generated.copies)
-        return n_generated + sum(it.count for it in self.work)
+        return n_generated + sum(it.count for it in self.work) + sum(len(it.trace.at) for it in self.traces)

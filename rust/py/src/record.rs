@@ -19,6 +19,10 @@ fn text(key: &Key) -> String {
     key.to_string()
 }
 
+fn bytes<'py>(py: Python<'py>, column: impl Iterator<Item = u8>) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &column.collect::<Vec<u8>>())
+}
+
 #[pymethods]
 impl Record {
     /// Why it ended.
@@ -81,6 +85,38 @@ impl Record {
         };
         let bytes: Vec<u8> = self.inner.log.cycles.iter().flat_map(row).flat_map(i64::to_le_bytes).collect();
         PyBytes::new(py, &bytes)
+    }
+
+    /// Who took and gave back quota, change by change: times (i64), numbers of the workloads (u32), ClusterQueues (u32),
+    /// whether it was taken (u8), where its amounts end (u32).
+    fn usage_changes<'py>(&self, py: Python<'py>) -> [Bound<'py, PyBytes>; 5] {
+        let usage = &self.inner.log.usage;
+        let wide = |column: &[u32]| bytes(py, column.iter().flat_map(|it| it.to_le_bytes()));
+        [
+            bytes(py, usage.times.iter().flat_map(|it| it.to_le_bytes())),
+            wide(&usage.workloads),
+            wide(&usage.queues),
+            PyBytes::new(py, &usage.adds),
+            wide(&usage.ends),
+        ]
+    }
+
+    /// The amounts of these changes: flavor and resource (u32), amount (i64).
+    fn usage_amounts<'py>(&self, py: Python<'py>) -> (Bound<'py, PyBytes>, Bound<'py, PyBytes>) {
+        let usage = &self.inner.log.usage;
+        let pairs = bytes(py, usage.pairs.iter().flat_map(|it| it.to_le_bytes()));
+        (pairs, bytes(py, usage.amounts.iter().flat_map(|it| it.to_le_bytes())))
+    }
+
+    /// The names behind the numbers in these columns: ClusterQueues, and pairs of flavor and resource.
+    fn usage_names(&self) -> (Vec<String>, Vec<(String, String)>) {
+        let usage = &self.inner.log.usage;
+        (usage.queue_names.clone(), usage.pair_names.clone())
+    }
+
+    /// The ClusterQueue of each workload by number (u32), 2^32 - 1 for none; may end before the last workloads.
+    fn homes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        bytes(py, self.inner.log.usage.homes.iter().flat_map(|it| it.to_le_bytes()))
     }
 
     /// How many workloads have a number.

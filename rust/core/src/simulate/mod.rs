@@ -17,12 +17,14 @@ mod simulation;
 mod submissions;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 pub use copies::{Copies, CopiesError};
 pub use plan::{Change, Ending, Happening, JobPlan, NodeLoss, Options, PodsPlan, Timers};
 pub use record::{Cycle, Log, Run, Step};
 pub use simulation::{Simulation, Turn};
 pub use submissions::Submissions;
+pub use usage::UsageLog;
 
 use crate::engine::Engine;
 use crate::objects::Time;

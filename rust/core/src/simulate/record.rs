@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::plan::Ending;
+use super::usage::UsageLog;
 use crate::base::key::Key;
 use crate::objects::Time;
 use crate::schedule::decision::{Decision, Event};
@@ -78,6 +79,8 @@ pub struct Log {
     pub workloads: Vec<Option<Key>>,
     /// With messages: the events of cycles and of controllers, with their times.
     pub events: Vec<(Time, Event)>,
+    /// Who took and gave back quota.
+    pub usage: UsageLog,
 }
 
 impl Log {

@@ -6,6 +6,7 @@ mod jobs;
 mod nodes;
 mod samples;
 mod settle;
+mod usage;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -57,6 +58,8 @@ pub struct Simulation {
     numbers: FxHashMap<WorkloadId, u32>,
     /// Whose jobs have ended, and whom nobody has to keep.
     over: Vec<WorkloadId>,
+    /// Workloads that go, and whose last charges are still to be taken down.
+    departing: Vec<(WorkloadId, u32)>,
 }
 
 /// Something that will happen.
@@ -134,6 +137,7 @@ impl Simulation {
             log: Arc::default(),
             numbers: FxHashMap::default(),
             over: Vec::new(),
+            departing: Vec::new(),
         }
     }
 
@@ -368,6 +372,8 @@ impl Simulation {
             // What it was evicted for is read once the run is over.
             let lost_nodes = workload.status.rare.evictions.iter().any(|it| it.reason == NODE_FAILURES);
             if !lost_nodes && self.jobs.forget(id) {
+                let number = self.number(engine, id);
+                self.departing.push((id, number));
                 self.numbers.remove(&id);
                 engine.state.drop_workload(id);
             }
@@ -385,16 +391,13 @@ impl Simulation {
     fn note(&mut self, engine: &Engine, step: Step, id: WorkloadId) {
         self.n_created += u64::from(step == Step::Created);
         self.n_finished += u64::from(step == Step::Finished);
-        let log = Arc::make_mut(&mut self.log);
-        let number = *self.numbers.entry(id).or_insert_with(|| {
-            log.workloads.push(None);
-            u32::try_from(log.workloads.len() - 1).expect("fewer than 2^32 workloads")
-        });
-        let key = &mut log.workloads[number as usize];
-        if key.is_none() {
-            *key = Some(engine.state.workloads.get(id).key().clone());
+        let number = self.number(engine, id);
+        match step {
+            Step::Created => self.note_home(engine, id, number),
+            Step::Deleted => self.departing.push((id, number)),
+            _ => {}
         }
-        log.steps.push((self.clock, step, number));
+        Arc::make_mut(&mut self.log).steps.push((self.clock, step, number));
     }
 
     /// What has come of it so far.

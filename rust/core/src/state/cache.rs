@@ -354,6 +354,7 @@ impl State {
         let stands = self.stands_of(workload);
         self.charge_stands(&stands, true);
         let charge = Charge { queue, usage, admitted, local_queue, candidate: key, stands };
+        self.charges.note(workload, queue, &charge.usage, true);
         self.queues[queue].count_charge(&charge, true);
         self.changed_queues.touch_queue(queue);
         self.changed_queues.touch_local_queue(local_queue);
@@ -390,6 +391,7 @@ impl State {
         let node = self.queues[queue].node.expect("a ClusterQueue with workloads has a node");
         self.forest.charge(node, &charge.usage, false, &self.names);
         self.forest.bump_generation(node);
+        self.charges.note(workload, queue, &charge.usage, false);
         self.queues[queue].count_charge(&charge, false);
         self.charge_stands(&charge.stands, false);
         self.changed_queues.touch_queue(queue);

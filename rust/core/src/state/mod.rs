@@ -5,6 +5,7 @@ pub(crate) mod agenda;
 pub(crate) mod apply;
 pub(crate) mod cache;
 pub mod changed_queues;
+pub mod charges;
 pub mod cluster;
 mod devices;
 pub(crate) mod node_watch;
@@ -126,6 +127,8 @@ pub struct State {
     pub(crate) agenda: crate::state::agenda::Agenda,
     /// Which queues and cohorts may have another status.
     pub(crate) changed_queues: crate::state::changed_queues::ChangedQueues,
+    /// What was charged and given back since somebody looked; no part of what is saved.
+    pub charges: crate::state::charges::ChargeLog,
     /// Is every head of every cycle evaluated, also where nothing has changed since the last time? Decides the same and
     /// takes longer: for tests.
     pub evaluates_always: bool,

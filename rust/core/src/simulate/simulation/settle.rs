@@ -64,6 +64,7 @@ impl Simulation {
     pub(super) fn settle(&mut self, engine: &mut Engine) -> Option<Vec<WorkloadId>> {
         let mut events = Vec::new();
         let mut changed = BTreeSet::new();
+        self.note_usage(engine);
         loop {
             let state = &engine.state;
             let touched = state.agenda.touched();
@@ -84,6 +85,7 @@ impl Simulation {
                 changed.extend(due);
             }
         }
+        self.note_usage(engine);
         if self.options.keeps_messages {
             let now = self.clock;
             Arc::make_mut(&mut self.log).events.extend(events.into_iter().map(|event| (now, event)));

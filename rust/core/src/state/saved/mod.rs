@@ -75,6 +75,7 @@ impl State {
             evaluates_always,
             cycle,
             now,
+            charges: _,
         } = self;
         config.write_to(out);
         workloads.store(out);

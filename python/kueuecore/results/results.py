@@ -1,0 +1,151 @@
+"""The front: one object that knows what came of a run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+
+from kueuecore.results.files import SUFFIXES, write_table
+from kueuecore.results.jobs import JobTimes, job_table
+from kueuecore.results.prometheus import metrics_text
+from kueuecore.results.queues import Quotas, cluster_queue_table, cohort_table
+from kueuecore.results.summary import Summary, summarize
+from kueuecore.results.table import Table
+from kueuecore.results.usage_log import UsageLog
+from kueuecore.simulation.run import Run
+
+__all__ = ["Results"]
+
+
+class Results:
+    """What came of a run: no Python object a job, but for the texts of names.
+
+    Take it of a run as it ended: quotas are read from its engine.
+
+    Example:
+        >>> from kueuecore import Submissions, simulate
+        >>> queues = '''
+        ... {apiVersion: v1, kind: Namespace, metadata: {name: ns}}
+        ... ---
+        ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: default-flavor}}
+        ... ---
+        ... apiVersion: kueue.x-k8s.io/v1beta2
+        ... kind: ClusterQueue
+        ... metadata: {name: cq}
+        ... spec:
+        ...   namespaceSelector: {}
+        ...   resourceGroups:
+        ...   - coveredResources: [cpu]
+        ...     flavors: [{name: default-flavor, resources: [{name: cpu, nominalQuota: 4}]}]
+        ... ---
+        ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {namespace: ns, name: lq},
+        ...  spec: {clusterQueue: cq}}
+        ... '''
+        >>> jobs = Submissions(
+        ...     namespace="ns", local_queues=["lq"], queue=[0, 0], requests={"cpu": 3000}, at=[0, 0], run_seconds=60
+        ... )
+        >>> results = Results.of(simulate(queues, submissions=[jobs], now="2026-01-01T00:00:00Z"))
+        >>> results.jobs["wait_seconds"].to_list(), results.jobs["slowdown"].to_list()
+        ([0.0, 60.0], [1.0, 2.0])
+        >>> results.cluster_queues(step_seconds=60)["usage"].to_list()
+        [3000, 3000, 0]
+        >>> results.summary().utilisation
+        {('default-flavor', 'cpu'): 0.75}
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    @classmethod
+    def of(cls, run: Run) -> Results:
+        """The results of a run.
+
+        Args:
+            run: What `simulate` or `VirtualCluster.run` returned.
+        """
+        return cls(run)
+
+    @cached_property
+    def _log(self) -> UsageLog:
+        return UsageLog.of(self._run)
+
+    @cached_property
+    def _times(self) -> JobTimes:
+        return JobTimes.of(self._run)
+
+    @cached_property
+    def _quotas(self) -> Quotas:
+        return Quotas.of(self._run.engine.quota())
+
+    @cached_property
+    def jobs(self) -> Table:
+        """A row a job."""
+        return job_table(self._run, self._log, self._times)
+
+    def cluster_queues(self, *, step_seconds: float | None = None) -> Table:
+        """A row per time, ClusterQueue, flavor and resource.
+
+        Args:
+            step_seconds: How far apart the times are, from the beginning on; `None`: at each change.
+
+        Raises:
+            ValueError: `step_seconds` is no time above 0.
+        """
+        return cluster_queue_table(self._run, self._log, self._quotas, step_seconds)
+
+    def cohorts(self, *, step_seconds: float | None = None) -> Table:
+        """A row per time, cohort, flavor and resource: sums over the ClusterQueues below, near and far.
+
+        Args:
+            step_seconds: How far apart the times are, from the beginning on; `None`: at each change.
+
+        Raises:
+            ValueError: `step_seconds` is no time above 0.
+        """
+        return cohort_table(self._run, self._log, self._quotas, step_seconds)
+
+    def summary(self) -> Summary:
+        """The whole run in a few numbers."""
+        return summarize(self._run, self._log, self._times, self._quotas)
+
+    def prometheus(self) -> str:
+        """Metrics at the end of the run in the text form of Prometheus, under Kueue's names."""
+        return metrics_text(self._run, self._log)
+
+    def write(self, path: str | Path, *, suffix: str = ".csv", step_seconds: float | None = None) -> tuple[Path, ...]:
+        """Write everything into a folder: the tables by their names, `summary.json`, `metrics.prom`.
+
+        Args:
+            path: The folder, which is made if it is not there; files in it are replaced.
+            suffix: The form of the tables: `.csv`, or with the extra `arrow` `.parquet` or `.arrow`.
+            step_seconds: See `cluster_queues`.
+
+        Returns:
+            The files that were written.
+
+        Raises:
+            ValueError: There is no such form, or `step_seconds` is no time above 0.
+            ImportError: Parquet and Arrow take the extra `arrow`.
+            OSError: A file can not be written.
+        """
+        if suffix not in SUFFIXES:
+            raise ValueError(f"suffix must be one of {', '.join(SUFFIXES)}, not {suffix!r}")
+        folder = Path(path)
+        tables = {
+            "jobs": self.jobs,
+            "cluster_queues": self.cluster_queues(step_seconds=step_seconds),
+            "cohorts": self.cohorts(step_seconds=step_seconds),
+        }
+        folder.mkdir(parents=True, exist_ok=True)
+        written = []
+        for name, table in tables.items():
+            written.append(folder / f"{name}{suffix}")
+            write_table(table, written[-1])
+        summary = asdict(self.summary())
+        summary["utilisation"] = {f"{flavor}/{resource}": n for (flavor, resource), n in summary["utilisation"].items()}
+        for name, text in (("summary.json", json.dumps(summary, indent=2) + "\n"), ("metrics.prom", self.prometheus())):
+            written.append(folder / name)
+            written[-1].write_text(text, encoding="utf-8")
+        return tuple(written)

@@ -1,0 +1,124 @@
+"""A whole run in a few numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kueuecore.results.jobs import JobTimes
+from kueuecore.results.queues import Quotas
+from kueuecore.results.usage_log import UsageLog
+from kueuecore.simulation.run import Run
+
+__all__ = ["Summary", "jain", "summarize"]
+
+_SECOND = 10**9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """The measures of a run; docs/simulate.md defines them.
+
+    Args:
+        jobs: How many appeared.
+        finished: How many of them ended.
+        evictions: How many evictions there were.
+        makespan_seconds: From the first creation to the last end; `None` without both.
+        mean_wait_seconds: Mean wait of the jobs that were admitted; `None` if none was.
+        mean_slowdown: Mean bounded slowdown of the jobs that ran to their end; `None` if none did.
+        fairness: Jain's index of the mean bounded slowdowns of the ClusterQueues; `None` if no job ran to its end.
+        utilisation: Used part of the nominal quotas over the whole run, by flavor and resource.
+        goodput: Part of the resource-seconds held that finished jobs needed for their last run, by resource.
+    """
+
+    jobs: int
+    finished: int
+    evictions: int
+    makespan_seconds: float | None
+    mean_wait_seconds: float | None
+    mean_slowdown: float | None
+    fairness: float | None
+    utilisation: dict[tuple[str, str], float]
+    goodput: dict[str, float]
+
+
+def jain(values: npt.ArrayLike) -> float | None:
+    """Jain's fairness index, (sum of x)^2 / (n * sum of x^2): 1 if all are equal, 1/n if one has all.
+
+    Args:
+        values: The x, from 0 on.
+
+    Returns:
+        The index, or `None` if all are 0 or there are none.
+
+    Example:
+        >>> jain([2.0, 2.0]), jain([1.0, 0.0]), jain([])
+        (1.0, 0.5, None)
+    """
+    x = np.asarray(values, np.float64)
+    if not len(x) or not x.any():
+        return None
+    x = x / x.max()
+    return min(1.0, float(x.sum() ** 2 / (len(x) * (x * x).sum())))
+
+
+def summarize(run: Run, log: UsageLog, times: JobTimes, quotas: Quotas) -> Summary:
+    """The measures of a run."""
+    has_come, has_ended, has_run = times.created >= 0, times.finished >= 0, times.ran >= 0
+    waits = (times.admitted - times.created)[times.admitted >= 0] / _SECOND
+    slowdowns = times.slowdown[has_run]
+    makespan = None
+    if has_ended.any() and has_come.any():
+        makespan = float(times.finished.max() - times.created[has_come].min()) / _SECOND
+    queues, place = np.unique(log.home[has_run], return_inverse=True)
+    means = np.bincount(place, slowdowns, len(queues)) / np.maximum(np.bincount(place, minlength=len(queues)), 1)
+    used = _resource_seconds(log, np.ones(len(log.time), np.bool_))
+    return Summary(
+        jobs=int(has_come.sum()),
+        finished=int(has_ended.sum()),
+        evictions=int(times.evictions.sum()),
+        makespan_seconds=makespan,
+        mean_wait_seconds=_mean(waits),
+        mean_slowdown=_mean(slowdowns),
+        fairness=jain(means),
+        utilisation=_utilisation(run, log, used, quotas),
+        goodput=_goodput(log, times, used),
+    )
+
+
+def _mean(values: npt.NDArray[np.float64]) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def _resource_seconds(log: UsageLog, counts: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    """Amount times seconds by pair, of the changes that count and took quota."""
+    held = np.where(log.adds & counts, log.closed_at - log.time, 0) / _SECOND
+    weights = log.amount * held[log.change]
+    return np.bincount(log.pair, weights, len(log.pair_names)).astype(np.float64)
+
+
+def _utilisation(
+    run: Run, log: UsageLog, used: npt.NDArray[np.float64], quotas: Quotas
+) -> dict[tuple[str, str], float]:
+    """Of each pair with a nominal quota, which part of it was in use over the run."""
+    nominal: dict[tuple[str, str], int] = {}
+    for (_, pair), amount in quotas.nominal.items():
+        nominal[pair] = nominal.get(pair, 0) + amount
+    by_pair = dict(zip(log.pair_names, used.tolist(), strict=True))
+    seconds = (run.end - run.start) / _SECOND
+    return {pair: by_pair.get(pair, 0.0) / (seconds * n) for pair, n in sorted(nominal.items()) if n and seconds}
+
+
+def _goodput(log: UsageLog, times: JobTimes, used: npt.NDArray[np.float64]) -> dict[str, float]:
+    """The part of what was held that was held when a job ended, by resource."""
+    ended = times.finished[log.workload]
+    is_useful = (times.ran[log.workload] >= 0) & log.adds & (log.time <= ended) & (ended <= log.closed_at)
+    useful = _resource_seconds(log, is_useful)
+    sums: dict[str, list[float]] = {}
+    for (_, resource), all_of, good in zip(log.pair_names, used.tolist(), useful.tolist(), strict=True):
+        so_far = sums.setdefault(resource, [0.0, 0.0])
+        so_far[0] += good
+        so_far[1] += all_of
+    return {resource: good / all_of for resource, (good, all_of) in sorted(sums.items()) if all_of}

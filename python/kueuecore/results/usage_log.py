@@ -1,0 +1,99 @@
+"""Who took and gave back quota in a run, and when: the engine's own charges as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from kueuecore.simulation.run import Run
+
+__all__ = ["Ints", "UsageLog"]
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class UsageLog:
+    """Changes of usage in order of time, of which each has rows of amounts.
+
+    Args:
+        time: When a change happened, in nanoseconds since 1970.
+        workload: Number of the workload.
+        queue: Index in `queue_names`.
+        adds: True where quota was taken, False where it was given back.
+        change: Of each amount, the index of its change.
+        pair: Of each amount, the index in `pair_names`.
+        amount: The amounts: cpu in thousandths, all else in units.
+        queue_names: ClusterQueues.
+        pair_names: Flavors and resources.
+        home: Of each workload, the ClusterQueue that it was last in as an index in `queue_names`, -1 for none.
+        end: The time at the end of the run.
+    """
+
+    time: Ints
+    workload: Ints
+    queue: Ints
+    adds: npt.NDArray[np.bool_]
+    change: Ints
+    pair: Ints
+    amount: Ints
+    queue_names: tuple[str, ...]
+    pair_names: tuple[tuple[str, str], ...]
+    home: Ints
+    end: int
+
+    @classmethod
+    def of(cls, run: Run) -> Self:
+        """The log of a run."""
+        core = run._core
+        time, workload, queue, adds, ends = core.usage_changes()
+        pair, amount = core.usage_amounts()
+        queue_names, pair_names = core.usage_names()
+        counts = np.diff(_wide(ends), prepend=0)
+        known = np.frombuffer(core.homes(), "<u4")
+        home = np.full(core.n_workloads(), -1)
+        home[: len(known)] = np.where(known == 2**32 - 1, -1, known.astype(np.int64))
+        return cls(
+            time=np.frombuffer(time, "<i8"),
+            workload=_wide(workload),
+            queue=_wide(queue),
+            adds=np.frombuffer(adds, "u1").astype(np.bool_),
+            change=np.repeat(np.arange(len(counts)), counts),
+            pair=_wide(pair),
+            amount=np.frombuffer(amount, "<i8"),
+            queue_names=tuple(queue_names),
+            pair_names=tuple(pair_names),
+            home=home,
+            end=run.end,
+        )
+
+    @cached_property
+    def closed_at(self) -> Ints:
+        """Of each change that took quota, when that was given back, or the end of the run; of others their own time."""
+        order = np.argsort(self.workload, kind="stable")
+        closed = self.time.copy()
+        followed = np.zeros(len(order), np.bool_)
+        followed[:-1] = self.workload[order[1:]] == self.workload[order[:-1]]
+        # What follows a change of a workload that took quota gives that back.
+        until = np.full(len(order), self.end)
+        until[:-1][followed[:-1]] = self.time[order[1:]][followed[:-1]]
+        takes = self.adds[order]
+        closed[order[takes]] = until[takes]
+        return closed
+
+    @cached_property
+    def last_taken(self) -> Ints:
+        """Of each workload, the last change by which it took quota; -1 if it never did."""
+        last = np.full(len(self.home), -1)
+        taken = np.flatnonzero(self.adds)
+        # The last to be written stays.
+        last[self.workload[taken]] = taken
+        return last
+
+
+def _wide(column: bytes) -> Ints:
+    return np.frombuffer(column, "<u4").astype(np.int64)

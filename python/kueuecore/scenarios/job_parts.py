@@ -1,0 +1,109 @@
+"""Jobs of one origin as rows: templates, and who comes when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kueuecore._json import JsonObject
+from kueuecore.manifests import plain_object
+from kueuecore.scenarios.generator_reader import work_class
+from kueuecore.scenarios.trace_part import TracePart
+from kueuecore.simulation import Happening, Operation
+from kueuecore.simulation.copies import Copies, no_copies
+from kueuecore.submissions import Submissions
+
+__all__ = ["JobPart", "generated_part", "part_without_rows", "trace_parts"]
+
+_KUEUE = "kueue.x-k8s.io/v1beta2"
+
+
+@dataclass(frozen=True, slots=True)
+class JobPart:
+    """Rows of one work, or of what was generated.
+
+    Args:
+        templates: What they are copied from.
+        works: What the work of each template is called.
+        template: The template of each row.
+        names: The name of the Workload of each row.
+        at: When each comes, in seconds.
+        runs: How long each runs, in seconds; infinite: for ever.
+        job_name: Kind and name of the job of a row.
+    """
+
+    templates: Sequence[Happening]
+    works: Sequence[str]
+    template: npt.NDArray[np.int64]
+    names: Sequence[str]
+    at: npt.NDArray[np.float64]
+    runs: npt.NDArray[np.float64]
+    job_name: Callable[[int], tuple[str, str]]
+
+
+def part_without_rows() -> JobPart:
+    """Not a single row."""
+    none = no_copies()
+    return JobPart((), (), np.empty(0, np.int64), (), none.at, none.run_seconds, lambda _: ("", ""))
+
+
+def generated_part(copies: Copies) -> JobPart:
+    """The Workloads that a file of Kueue's performance tests describes."""
+    return JobPart(
+        templates=copies.templates,
+        works=[work_class({} if it.object is None else plain_object(it.object)) for it in copies.templates],
+        template=copies.template.astype(np.int64),
+        names=[copies.name(row) for row in range(len(copies))],
+        at=copies.at,
+        runs=copies.run_seconds,
+        job_name=lambda row: ("Workload", copies.name(row)),
+    )
+
+
+def trace_parts(trace: TracePart) -> Iterator[JobPart]:
+    """The jobs of a trace. Those that ask for the same in one LocalQueue are copies of one Workload.
+
+    Raises:
+        ManifestError: The rules do not fit the trace.
+    """
+    return (_trace_part(trace.name, rows) for rows in trace.submissions())
+
+
+def _trace_part(work: str, rows: Submissions) -> JobPart:
+    n, resources = len(np.atleast_1d(rows.queue)), list(rows.requests)
+    columns = (rows.queue, rows.priority, rows.count, *rows.requests.values())
+    table = np.stack([np.broadcast_to(np.asarray(it, np.int64), (n,)) for it in columns], axis=1)
+    kinds, template = np.unique(table, axis=0, return_inverse=True)
+    at, runs = (np.broadcast_to(np.asarray(it, np.float64), (n,)) for it in (rows.at, rows.run_seconds))
+
+    def workload(queue: int, priority: int, count: int, *amounts: int) -> Happening:
+        requests: JsonObject = {
+            resource: f"{amount}m" if resource == "cpu" else amount
+            for resource, amount in zip(resources, amounts, strict=True)
+            if amount
+        }
+        pod: JsonObject = {"containers": [{"name": "main", "resources": {"requests": requests}}]}
+        spec: JsonObject = {
+            "queueName": rows.local_queues[queue],
+            "priority": priority,
+            "podSets": [{"name": "main", "count": count, "template": {"spec": pod}}],
+        }
+        metadata: JsonObject = {"name": "template", "namespace": rows.namespace}
+        plain: JsonObject = {"apiVersion": _KUEUE, "kind": "Workload", "metadata": metadata, "spec": spec}
+        return Happening(at=0, op=Operation.CREATE, object=plain)
+
+    def name(row: int) -> str:
+        return f"{rows.prefix}{rows.first + row}"
+
+    return JobPart(
+        templates=[workload(*it) for it in kinds.tolist()],
+        works=[work] * len(kinds),
+        template=template.reshape(n),
+        names=[name(row) for row in range(n)],
+        at=at,
+        runs=runs,
+        job_name=lambda row: ("Workload", name(row)),
+    )

@@ -1,0 +1,72 @@
+//! Takes down what workloads charge and give back.
+
+use std::sync::Arc;
+
+use super::Simulation;
+use crate::base::ids::WorkloadId;
+use crate::engine::Engine;
+use crate::simulate::record::Log;
+use crate::state::charges::ChargeChange;
+
+impl Simulation {
+    /// Takes down what has changed since the last call, at the time of the run.
+    pub(super) fn note_usage(&mut self, engine: &mut Engine) {
+        if !engine.state.charges.is_followed() {
+            engine.state.charges.follow();
+            self.note_first_usage(engine);
+        }
+        for change in engine.state.charges.take() {
+            self.note_charge(engine, &change);
+        }
+        self.departing.clear();
+    }
+
+    /// What was charged before the run began.
+    fn note_first_usage(&mut self, engine: &Engine) {
+        for (workload, record) in engine.state.workloads.iter() {
+            if let Some(charge) = &record.charge {
+                let usage = charge.usage.clone();
+                self.note_charge(engine, &ChargeChange { workload, queue: charge.queue, usage, adds: true });
+            }
+        }
+    }
+
+    fn note_charge(&mut self, engine: &Engine, change: &ChargeChange) {
+        let gone = self.departing.iter().find(|(id, _)| *id == change.workload).map(|(_, number)| *number);
+        let is_there = engine.state.workloads.find_by_id(change.workload).is_some();
+        let number = match gone.or_else(|| self.numbers.get(&change.workload).copied()) {
+            Some(number) => number,
+            None if is_there => self.number(engine, change.workload),
+            // It came and went between two steps, so nobody knows its name any more.
+            None => self.new_number(),
+        };
+        Arc::make_mut(&mut self.log).usage.push(&engine.state, self.clock, number, change);
+    }
+
+    /// The number of a workload in the table; it has appeared.
+    pub(super) fn number(&mut self, engine: &Engine, id: WorkloadId) -> u32 {
+        let number = match self.numbers.get(&id) {
+            Some(number) => *number,
+            None => {
+                let number = self.new_number();
+                self.numbers.insert(id, number);
+                number
+            }
+        };
+        let Log { workloads, .. } = Arc::make_mut(&mut self.log);
+        workloads[number as usize].get_or_insert_with(|| engine.state.workloads.get(id).key().clone());
+        number
+    }
+
+    fn new_number(&mut self) -> u32 {
+        let Log { workloads, .. } = Arc::make_mut(&mut self.log);
+        workloads.push(None);
+        u32::try_from(workloads.len() - 1).expect("fewer than 2^32 workloads")
+    }
+
+    pub(super) fn note_home(&mut self, engine: &Engine, id: WorkloadId, number: u32) {
+        let local_queue = engine.state.workloads.get(id).row.local_queue;
+        let queue = engine.state.local_queues[local_queue].queue;
+        Arc::make_mut(&mut self.log).usage.found_home(&engine.state, number, queue);
+    }
+}
