@@ -266,7 +266,7 @@ def _capacity(section: Fields) -> dict[str, Stock]:
                 booking_seconds=booking,
             )
         except ValueError as error:
-            fields.complain("", str(error), "see docs/cli.md for the fields")
+            fields.complain("", str(error), "see docs/scenarios.md for the fields")
     return stocks
 
 
