@@ -14,15 +14,17 @@ from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.manifests import Manifest, read_manifests
 from kueuecore.provisioning import Stock
+from kueuecore.scenarios.arrival_reader import read_early_ends, read_hourly_arrivals
 from kueuecore.scenarios.cluster_part import ClusterPart
+from kueuecore.scenarios.distributions import Span
 from kueuecore.scenarios.fields import Fields, shown
 from kueuecore.scenarios.fleet_part import read_fleet
 from kueuecore.scenarios.generator_reader import GeneratedRun, read_generator
 from kueuecore.scenarios.node_reader import read_nodes
 from kueuecore.scenarios.scenario import MOST_SEED, Scenario
-from kueuecore.scenarios.spans import read_span
+from kueuecore.scenarios.spans import read_span, read_spans
 from kueuecore.scenarios.time_limits import time_problems
-from kueuecore.scenarios.work import Span, Work
+from kueuecore.scenarios.work import Work
 from kueuecore.simulation import NodeLoss
 from kueuecore.simulation.sampling import check_sampling
 from kueuecore.times import beginning_ns
@@ -53,8 +55,9 @@ def read_scenario(path: str | Path, *, seed: int | None = None, allow_code: bool
         remedy = f"begin it with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
         raise ManifestError.of(f"a scenario is one document of kind {KIND}", remedy=remedy, file=str(path))
     problems: list[Problem] = []
-    top = Fields(manifests[0], manifests[0].object, "", problems)
-    scenario = _Reader(Path(path).parent, allow_code=allow_code).scenario(top)
+    folder = Path(path).parent
+    top = Fields(manifests[0], manifests[0].object, "", problems, folder)
+    scenario = _Reader(folder, allow_code=allow_code).scenario(top)
     if seed is not None and not 0 <= number("seed", seed) <= MOST_SEED:
         raise ValueError(f"seed must be a whole number from 0 to {MOST_SEED}")
     scenario = scenario if seed is None else replace(scenario, seed=seed)
@@ -108,7 +111,10 @@ class _Reader:
                 )
             fleet = read_fleet(fleet_section, self._cluster, self._folder, allow_code=self._allow_code)
         in_fleet = fleet is not None
-        work = tuple(self._work(it, index, in_fleet=in_fleet) for index, it in enumerate(top.parts("work")))
+        work = tuple(
+            self._work(it, index, start=start_ns, until=until, in_fleet=in_fleet)
+            for index, it in enumerate(top.parts("work"))
+        )
         names: set[str] = set()
         for index, it in enumerate(work):
             if it.name in names:
@@ -200,7 +206,7 @@ class _Reader:
             ]
             return Configuration()
 
-    def _work(self, section: Fields, index: int, *, in_fleet: bool) -> Work:
+    def _work(self, section: Fields, index: int, *, start: int, until: float | None, in_fleet: bool) -> Work:
         given, n_problems = section.value("job"), len(section.problems)
         found = self._object(section, "job", given) if given is not None else ()
         if given is None:
@@ -217,8 +223,10 @@ class _Reader:
             job=job,
             count=section.whole("count", 1, least=1, most=_MOST_JOBS),
             at=section.seconds("at", 0.0) or 0.0,
-            every=read_span(section, "every") or Span(),
-            runs=read_span(section, "runs"),
+            every=read_spans(section, "every") or Span(),
+            runs=read_spans(section, "runs"),
+            by_hour=read_hourly_arrivals(section, start=start, until=until, most=_MOST_JOBS),
+            fails=read_early_ends(section),
             lingers_seconds=section.seconds("lingers"),
             node_loss=NodeLoss(section.text("nodeLoss", NodeLoss.STARTS_OVER, one_of=[*NodeLoss])),
         )
