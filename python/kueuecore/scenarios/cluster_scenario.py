@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kueuecore._json import text_at
 from kueuecore.engine import Engine
+from kueuecore.errors import ObjectRef, UnknownObjectError
 from kueuecore.manifests import Manifest, object_ref, plain_object
 from kueuecore.provisioning import QueuedCapacity, VirtualProvisioning
 from kueuecore.scenarios.cluster_part import ClusterPart
@@ -14,9 +15,11 @@ from kueuecore.scenarios.node_timetable import NodeChange, node_changes, nodes_o
 from kueuecore.scenarios.outcomes import JobOutcome, ScenarioEnding, ScenarioOutcome, node_evictions
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.scenario_warnings import warnings_of
+from kueuecore.scenarios.timetable import timetable_happenings
 from kueuecore.scenarios.work import Arrival, arrivals_of
 from kueuecore.simulation import simulate
 from kueuecore.simulation.run import Happening, Operation, Run
+from kueuecore.states import WorkloadState
 from kueuecore.world import AppliedWorld, World
 
 __all__ = ["simulate_cluster"]
@@ -48,8 +51,9 @@ def simulate_cluster(scenario: Scenario, cluster: ClusterPart) -> ScenarioOutcom
             coming.append((arrival, manifest))
     coming.sort(key=lambda it: it[0].at)
     changes = node_changes(cluster.nodes, seed=scenario.seed, start=scenario.start)
-    # Of the same time, nodes change before jobs come.
-    events = [*map(_node_happening, changes), *(_happening(*it) for it in coming)]
+    # Of the same time, nodes change first, then what the timetable says, and then jobs come.
+    timetable = timetable_happenings(scenario)
+    events = [*map(_node_happening, changes), *timetable, *(_happening(*it) for it in coming)]
     run = _run(scenario, cluster, objects, events)
     until = _until(scenario)
     notes = (
@@ -121,7 +125,7 @@ def _outcomes(run: Run, coming: Sequence[tuple[Arrival, Manifest]]) -> tuple[Job
         if number is None:
             # It would have come after the end.
             continue
-        row, state = table[number], run.engine.workload(ref.name, namespace=ref.namespace)
+        row, state = table[number], _state(run, ref)
         admitted, finished = int(row["admitted"]), int(row["finished"])
         kind, namespace, name = arrival.key
         outcomes.append(
@@ -130,18 +134,26 @@ def _outcomes(run: Run, coming: Sequence[tuple[Arrival, Manifest]]) -> tuple[Job
                 job=f"{kind}/{name}",
                 namespace=namespace,
                 workload=ref.name,
-                cluster_queue=state.cluster_queue or "",
+                cluster_queue="" if state is None else state.cluster_queue or "",
                 created=int(row["created"]),
                 admitted=None if admitted < 0 else admitted,
                 finished=None if finished < 0 else finished,
                 n_admissions=int(row["admissions"]),
                 n_evictions=int(row["evictions"]),
                 n_replacements=int(row["replacements"]),
-                n_node_evictions=node_evictions(dict(state.status)),
-                message="" if admitted >= 0 else state.message,
+                n_node_evictions=0 if state is None else node_evictions(dict(state.status)),
+                message="deleted" if state is None else "" if admitted >= 0 else state.message,
             )
         )
     return tuple(outcomes)
+
+
+def _state(run: Run, ref: ObjectRef) -> WorkloadState | None:
+    """A workload as it stands at the end; None if the timetable has deleted it."""
+    try:
+        return run.engine.workload(ref.name, namespace=ref.namespace)
+    except UnknownObjectError:
+        return None
 
 
 def _key(manifest: Manifest) -> tuple[str, str, str]:

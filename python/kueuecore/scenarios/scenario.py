@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fleet_part import FleetPart
 from kueuecore.scenarios.generator_reader import GeneratedRun
+from kueuecore.scenarios.timed_changes import TimedChange
 from kueuecore.scenarios.work import Work
 
 __all__ = ["MOST_SEED", "Scenario"]
@@ -29,6 +30,7 @@ class Scenario:
         start: The time of the beginning, in nanoseconds since 1970.
         until_seconds: When it ends at the latest, in seconds from the beginning; None: when nothing is left to happen.
         cycle_seconds: How long a cycle of the cluster takes.
+        timetable: What changes about the objects of the cluster, and when.
     """
 
     cluster: ClusterPart = field(default_factory=ClusterPart)
@@ -39,3 +41,4 @@ class Scenario:
     start: int = 0
     until_seconds: float | None = None
     cycle_seconds: float = 1.0
+    timetable: tuple[TimedChange, ...] = ()

@@ -24,6 +24,8 @@ from kueuecore.scenarios.node_reader import read_nodes
 from kueuecore.scenarios.scenario import MOST_SEED, Scenario
 from kueuecore.scenarios.spans import read_span, read_spans
 from kueuecore.scenarios.time_limits import time_problems
+from kueuecore.scenarios.timetable import timetable_happenings
+from kueuecore.scenarios.timetable_reader import read_timetable
 from kueuecore.scenarios.work import Work
 from kueuecore.simulation import NodeLoss
 from kueuecore.simulation.sampling import check_sampling
@@ -64,9 +66,20 @@ def read_scenario(path: str | Path, *, seed: int | None = None, allow_code: bool
     if not problems:
         for it in time_problems(scenario):
             top.complain(it.field, it.message, it.remedy)
+    if not problems:
+        problems += _timetable_problems(scenario)
     if problems:
         raise ManifestError(problems)
     return scenario
+
+
+def _timetable_problems(scenario: Scenario) -> tuple[Problem, ...]:
+    """What is wrong with changes, or with the objects that they change."""
+    try:
+        tuple(timetable_happenings(scenario))
+    except ManifestError as error:
+        return error.problems
+    return ()
 
 
 class _Reader:
@@ -120,6 +133,9 @@ class _Reader:
             if it.name in names:
                 top.complain(f"work[{index}].name", f'Duplicate value: "{it.name}"', "give each work a name of its own")
             names.add(it.name)
+        timetable = read_timetable(top, self._object)
+        if in_fleet and timetable:
+            top.complain("timetable", "counts only in a scenario of one cluster", "remove it")
         top.end()
         return Scenario(
             cluster=cluster,
@@ -130,6 +146,7 @@ class _Reader:
             start=start_ns,
             until_seconds=until,
             cycle_seconds=1.0 if cycle is None else cycle,
+            timetable=timetable,
         )
 
     def _generated(self, top: Fields) -> GeneratedRun | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, repeat, tee
@@ -103,6 +104,16 @@ class Work:
         for _ in range(self.count):
             yield time, next(runs)
             time = round(time + next(every), 3)
+
+    def job_named(self, name: str) -> Manifest | None:
+        """The job of this name, if one of them is called so, whenever it comes."""
+        prefix, _, number = name.rpartition("-")
+        if name == self.name and self.count == 1 and self.by_hour is None:
+            return self._numbered(1)
+        is_one = prefix == self.name and re.fullmatch("[1-9][0-9]{0,8}", number) is not None
+        if not is_one or (self.by_hour is None and not 1 < self.count >= int(number)):
+            return None
+        return self._numbered(int(number))
 
     def _numbered(self, number: int) -> Manifest:
         metadata = object_at(self.job.object, "metadata")
