@@ -13,6 +13,7 @@ from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.generator_reader import GeneratedRun, work_class
 from kueuecore.scenarios.node_timetable import NodeChange, node_changes, nodes_of
 from kueuecore.scenarios.outcomes import JobOutcome, ScenarioEnding, ScenarioOutcome, node_evictions
+from kueuecore.scenarios.present import present_work
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.scenario_warnings import warnings_of
 from kueuecore.scenarios.timetable import timetable_happenings
@@ -49,12 +50,15 @@ def simulate_cluster(scenario: Scenario, cluster: ClusterPart) -> ScenarioOutcom
             objects.append(manifest)
         elif text_at(manifest.object, "kind") == "Workload":
             coming.append((arrival, manifest))
+    present = present_work(objects, scenario.present, seed=scenario.seed, start=scenario.start)
+    coming += present.waiting
     coming.sort(key=lambda it: it[0].at)
     changes = node_changes(cluster.nodes, seed=scenario.seed, start=scenario.start)
     # Of the same time, nodes change first, then what the timetable says, and then jobs come.
     timetable = timetable_happenings(scenario)
-    events = [*map(_node_happening, changes), *timetable, *(_happening(*it) for it in coming)]
-    run = _run(scenario, cluster, objects, events)
+    running = (_happening(*it) for it in present.running)
+    events = [*running, *map(_node_happening, changes), *timetable, *(_happening(*it) for it in coming)]
+    run = _run(scenario, cluster, present.objects, events)
     until = _until(scenario)
     notes = (
         *(f"{it}; until then the job waits" for it in world.waiting),
@@ -70,7 +74,7 @@ def simulate_cluster(scenario: Scenario, cluster: ClusterPart) -> ScenarioOutcom
         jobs=_outcomes(run, coming),
         ending=ScenarioEnding(run.ending),
         notes=notes,
-        warnings=warnings_of([AppliedWorld(world.warnings, {}), applied]),
+        warnings=(*present.warnings, *warnings_of([AppliedWorld(world.warnings, {}), applied])),
     )
 
 

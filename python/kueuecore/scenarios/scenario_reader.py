@@ -21,6 +21,8 @@ from kueuecore.scenarios.fields import Fields, shown
 from kueuecore.scenarios.fleet_part import read_fleet
 from kueuecore.scenarios.generator_reader import GeneratedRun, read_generator
 from kueuecore.scenarios.node_reader import read_nodes
+from kueuecore.scenarios.present import Present
+from kueuecore.scenarios.present_reader import newest_time_of, read_present
 from kueuecore.scenarios.scenario import MOST_SEED, Scenario
 from kueuecore.scenarios.spans import read_span, read_spans
 from kueuecore.scenarios.time_limits import time_problems
@@ -99,13 +101,7 @@ class _Reader:
         top.text("kind")
         top.part("metadata")
         seed, until = top.whole("seed", 0, most=MOST_SEED), top.seconds("until")
-        start = top.text("start", _START)
-        try:
-            start_ns = beginning_ns(start)
-        except ValueError:
-            remedy = f'write a time from 1970 to April 2262, such as "{_START}"'
-            top.complain("start", f"Invalid value: {shown(start)}", remedy)
-            start_ns = 0
+        start_ns = _start(top)
         section, fleet_section = top.part("cluster"), top.part("fleet")
         cluster, cycle = ClusterPart(), None
         generated = self._generated(top)
@@ -116,6 +112,9 @@ class _Reader:
         elif section is not None:
             cluster, cycle = self._cluster(section), section.seconds("cycle")
             section.end()
+        present = read_present(top)
+        if present is not None and top.value("start") is None:
+            start_ns = newest_time_of(cluster) or start_ns
         fleet = None
         if fleet_section is not None:
             if top.value("generator") is not None:
@@ -134,8 +133,9 @@ class _Reader:
                 top.complain(f"work[{index}].name", f'Duplicate value: "{it.name}"', "give each work a name of its own")
             names.add(it.name)
         timetable = read_timetable(top, self._object)
-        if in_fleet and timetable:
-            top.complain("timetable", "counts only in a scenario of one cluster", "remove it")
+        for name in ("timetable", "present") if in_fleet else ():
+            if top.value(name) is not None:
+                top.complain(name, "counts only in a scenario of one cluster", "remove it")
         top.end()
         return Scenario(
             cluster=cluster,
@@ -147,6 +147,7 @@ class _Reader:
             until_seconds=until,
             cycle_seconds=1.0 if cycle is None else cycle,
             timetable=timetable,
+            present=present or Present(),
         )
 
     def _generated(self, top: Fields) -> GeneratedRun | None:
@@ -252,6 +253,17 @@ class _Reader:
                 section.complain(name, "counts only in a scenario of one cluster", "remove it")
         section.end()
         return work
+
+
+def _start(top: Fields) -> int:
+    """The time of the beginning, in nanoseconds since 1970."""
+    start = top.text("start", _START)
+    try:
+        return beginning_ns(start)
+    except ValueError:
+        remedy = f'write a time from 1970 to April 2262, such as "{_START}"'
+        top.complain("start", f"Invalid value: {shown(start)}", remedy)
+        return 0
 
 
 def _with_samples(configuration: Configuration, *, file: str) -> Configuration:
