@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from pathlib import Path
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import quoted, shortened
@@ -16,6 +18,10 @@ from kueuecore.times import duration_ns, span_ns
 __all__ = ["Fields", "seconds_of", "shown"]
 
 _SECOND_NS = 1_000_000_000
+_DAY_NS = 86400 * _SECOND_NS
+_MOST_NS = 2**63 - 1
+# Go has no days. Six digits are more than time has.
+_DAYS = re.compile(r"([0-9]{1,6})d(.*)")
 _SPAN = "write seconds such as 90, or a duration such as 1m30s, from 0 to 292 years (2562047h)"
 
 
@@ -28,12 +34,14 @@ class Fields:
         plain: The mapping.
         path: Its field path, empty for the document itself.
         problems: Where problems are noted.
+        folder: Where the files are that it names.
     """
 
     document: Manifest
     plain: JsonObject
     path: str
     problems: list[Problem]
+    folder: Path = Path()
     _known: list[str] = field(default_factory=list)
 
     def complain(self, name: str, message: str, remedy: str) -> None:
@@ -154,24 +162,29 @@ class Fields:
 
     def end(self) -> None:
         """All fields that there are were asked for: what is left over is not known."""
+        self.end_with(self._known)
+
+    def end_with(self, known: Sequence[str]) -> None:
+        """These fields alone there may be."""
         for name in self.plain:
-            if name not in self._known:
-                near = get_close_matches(name, self._known, n=1)
-                remedy = f"write {near[0]}" if near else f"the fields here are {', '.join(self._known)}"
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                remedy = f"write {near[0]}" if near else f"the fields here are {', '.join(known)}"
                 self.complain(name, "unknown field", remedy)
 
 
 def seconds_of(value: JsonValue) -> float | None:
-    """A number of seconds, or a duration as Go writes them, up to 292 years; None if it is neither.
+    """A number of seconds, or a duration as in Go, with days if there are any, up to 292 years; None if it is neither.
 
     Example:
-        >>> seconds_of(90), seconds_of("1m30s"), seconds_of("soon"), seconds_of(-1)
-        (90.0, 90.0, None, None)
+        >>> seconds_of(90), seconds_of("1m30s"), seconds_of("1d12h"), seconds_of("soon"), seconds_of(-1)
+        (90.0, 90.0, 129600.0, None, None)
     """
     try:
         if isinstance(value, str):
-            spent = duration_ns(value)
-            return spent / _SECOND_NS if spent >= 0 else None
+            days, rest = match.groups() if (match := _DAYS.fullmatch(value)) else ("0", value)
+            spent = int(days) * _DAY_NS + (duration_ns(rest) if rest or not match else 0)
+            return spent / _SECOND_NS if 0 <= spent <= _MOST_NS and not rest.startswith("-") else None
         span_ns(value, "the span")
     except (TypeError, ValueError):
         return None

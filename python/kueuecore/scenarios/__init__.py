@@ -7,8 +7,11 @@ Example:
 """
 
 from kueuecore.scenarios.cluster_part import ClusterPart
+from kueuecore.scenarios.distributions import Empirical, Gamma, InOrder, LogNormal, Span, Spans, Weibull
+from kueuecore.scenarios.early_ends import EarlyEnds
 from kueuecore.scenarios.fleet_part import Disconnection, FleetPart, WorkerPart
 from kueuecore.scenarios.generator_reader import GeneratedRun, read_generator
+from kueuecore.scenarios.hourly_arrivals import HourlyArrivals
 from kueuecore.scenarios.job_outcomes import JobOutcome, JobOutcomes
 from kueuecore.scenarios.node_groups import NodeFailure, NodeGroup, NodeLevel, NodeState
 from kueuecore.scenarios.outcomes import QuotaOutcome, ScenarioEnding, ScenarioOutcome
@@ -16,16 +19,22 @@ from kueuecore.scenarios.run_scenario import run_scenario
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.scenario_reader import read_scenario
 from kueuecore.scenarios.waits import Waits, waits_by
-from kueuecore.scenarios.work import Arrival, Span, Work
+from kueuecore.scenarios.work import Arrival, Work
 
 __all__ = [
     "Arrival",
     "ClusterPart",
     "Disconnection",
+    "EarlyEnds",
+    "Empirical",
     "FleetPart",
+    "Gamma",
     "GeneratedRun",
+    "HourlyArrivals",
+    "InOrder",
     "JobOutcome",
     "JobOutcomes",
+    "LogNormal",
     "NodeFailure",
     "NodeGroup",
     "NodeLevel",
@@ -35,7 +44,9 @@ __all__ = [
     "ScenarioEnding",
     "ScenarioOutcome",
     "Span",
+    "Spans",
     "Waits",
+    "Weibull",
     "Work",
     "WorkerPart",
     "read_generator",

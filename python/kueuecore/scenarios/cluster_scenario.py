@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from kueuecore._json import text_at
 from kueuecore.engine import Engine
 from kueuecore.errors import UnknownObjectError
-from kueuecore.manifests import Manifest, plain_object
+from kueuecore.manifests import Manifest, object_ref, plain_object
 from kueuecore.provisioning import QueuedCapacity, VirtualProvisioning
 from kueuecore.scenarios.cluster_part import ClusterPart
-from kueuecore.scenarios.job_outcomes import JobNames, JobOutcomes, Labels, empty_numbers, node_evictions
+from kueuecore.scenarios.job_outcomes import JobNames, JobOutcome, JobOutcomes, Labels, empty_numbers, node_evictions
 from kueuecore.scenarios.job_rows import JobRows
 from kueuecore.scenarios.node_timetable import NodeChange, node_changes, nodes_of
 from kueuecore.scenarios.outcomes import ScenarioEnding, ScenarioOutcome
+from kueuecore.scenarios.present import present_work
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.scenario_warnings import warnings_of
+from kueuecore.scenarios.timetable import timetable_happenings
+from kueuecore.scenarios.work import Arrival
 from kueuecore.simulation import simulate
+from kueuecore.simulation.copies import Copies
 from kueuecore.simulation.run import Happening, Operation, Progress, Run
 from kueuecore.states import WorkloadState
-from kueuecore.world import AppliedWorld, World
+from kueuecore.world import AppliedWorld, World, is_workload
 
 __all__ = ["simulate_cluster"]
 
@@ -47,9 +51,20 @@ def simulate_cluster(scenario: Scenario, cluster: ClusterPart, *, progress: Prog
         configuration=cluster.configuration,
         seed=scenario.seed,
     )
-    # Of the same time, nodes change before jobs come.
-    events = list(map(_node_happening, node_changes(cluster.nodes, seed=scenario.seed, start=scenario.start)))
-    run = _run(scenario, cluster, rows, events, progress)
+    present = present_work(rows.objects, scenario.present, seed=scenario.seed, start=scenario.start)
+    changes = node_changes(cluster.nodes, seed=scenario.seed, start=scenario.start)
+    # Of the same time, nodes change first, then what the timetable says, and then jobs come.
+    events = [
+        *(_happening(*it) for it in present.running),
+        *map(_node_happening, changes),
+        *timetable_happenings(scenario),
+        *(_happening(*it) for it in present.waiting),
+    ]
+    run = _run(scenario, cluster, present.objects, rows.copies, events, progress)
+    queues = _cluster_queues([*rows.objects, *filter(None, map(_created, events))])
+    copied = _copied_jobs(run, rows, queues, first=sum(it is not None for it in map(_workload_of, events)))
+    # Those that ran before are no jobs of the scenario.
+    waiting = [_job_outcome(run, *it, queues) for it in present.waiting]
     until = _until(scenario)
     notes = (
         *(f"{it}; until then the job waits" for it in rows.world.waiting),
@@ -62,30 +77,31 @@ def simulate_cluster(scenario: Scenario, cluster: ClusterPart, *, progress: Prog
         start=run.start,
         # The last cycle may take longer than there is time.
         end=run.end if until is None else min(run.end, until),
-        jobs=_outcomes(run, rows),
+        jobs=copied if not waiting else JobOutcomes.of([*waiting, *copied]),
         ending=ScenarioEnding(run.ending),
         notes=notes,
-        warnings=warnings_of([AppliedWorld(rows.world.warnings, {}), applied]),
+        warnings=(*present.warnings, *warnings_of([AppliedWorld(rows.world.warnings, {}), applied])),
     )
 
 
 def _run(
     scenario: Scenario,
     part: ClusterPart,
-    rows: JobRows,
+    objects: Sequence[Manifest],
+    copies: Copies,
     events: Sequence[Happening],
     progress: Progress | None,
 ) -> Run:
     stocks = part.capacity
     return simulate(
-        rows.objects,
+        objects,
         events,
-        copies=rows.copies,
+        copies=copies,
         configuration=part.configuration,
         checks=[VirtualProvisioning(QueuedCapacity(stocks, seed=scenario.seed))] if stocks else [],
         now=scenario.start,
         until=_until(scenario),
-        max_cycles=max(_MOST_CYCLES, _MOST_CYCLES_OF_A_JOB * len(rows.copies)),
+        max_cycles=max(_MOST_CYCLES, _MOST_CYCLES_OF_A_JOB * len(copies)),
         cycle_seconds=scenario.cycle_seconds,
         cycles=False,
         finished=False,
@@ -97,14 +113,39 @@ def _until(scenario: Scenario) -> int | None:
     return None if scenario.until_seconds is None else scenario.start + round(scenario.until_seconds * 1e9)
 
 
+def _happening(arrival: Arrival, workload: Manifest) -> Happening:
+    return Happening(
+        at=arrival.at,
+        op=Operation.CREATE,
+        object=workload,
+        run_seconds=arrival.run_seconds,
+        linger_seconds=arrival.linger_seconds,
+        node_loss=arrival.node_loss,
+    )
+
+
+def _created(event: Happening) -> Manifest | None:
+    """What an event creates."""
+    if event.object is None or event.op is not Operation.CREATE:
+        return None
+    return event.object if isinstance(event.object, Manifest) else Manifest(plain_object(event.object))
+
+
+def _workload_of(event: Happening) -> Manifest | None:
+    """The Workload that an event creates."""
+    created = _created(event)
+    return created if created is not None and is_workload(created.object) else None
+
+
 def _node_happening(change: NodeChange) -> Happening:
     if change.manifest is None:
         return Happening(at=change.at, op=Operation.DELETE, kind="Node", key=change.name)
     return Happening(at=change.at, op=Operation.CREATE, object=change.manifest)
 
 
-def _outcomes(run: Run, rows: JobRows) -> JobOutcomes:
-    table = run.outcome_table[: len(rows.copies)]
+def _copied_jobs(run: Run, rows: JobRows, queues: Mapping[tuple[str, str], str], *, first: int) -> JobOutcomes:
+    """What became of the jobs that are rows; the Workloads of events have the numbers before `first`."""
+    table = run.outcome_table[first : first + len(rows.copies)]
     # Others would have come after the end.
     there = np.flatnonzero(table["created"] >= 0)
     numbers = empty_numbers(len(there))
@@ -113,45 +154,85 @@ def _outcomes(run: Run, rows: JobRows) -> JobOutcomes:
     # Few workloads have lost a node.
     has_nodes = any(text_at(it.object, "kind") == "Node" for it in rows.objects)
     for index in np.flatnonzero(numbers["evictions"]).tolist() if has_nodes else ():
-        state = _state(run, rows, int(there[index]))
+        row = int(there[index])
+        state = _state(run, rows.copies.namespace(row), rows.copies.name(row))
         numbers["node_evictions"][index] = 0 if state is None else node_evictions(dict(state.status))
     template = rows.copies.template[there].astype(np.int64)
 
     def names(index: int) -> JobNames:
         row = int(there[index])
         kind, name = rows.job(row)
-        state = None if numbers["admitted"][index] >= 0 else _state(run, rows, row)
-        message = "" if state is None else state.message
         copies = rows.copies
+        message = _message(run, copies.namespace(row), copies.name(row), numbers[index])
         return JobNames(
             job=f"{kind}/{name}", namespace=copies.namespace(row), workload=copies.name(row), message=message
         )
 
+    homes = [queues.get(_local_queue(it), "") for it in rows.copies.templates]
     labels = {
         "work": Labels.of(rows.works).of_rows(template),
-        "cluster_queue": Labels.of(_cluster_queues(rows)).of_rows(template),
+        "cluster_queue": Labels.of(homes).of_rows(template),
         "cluster": Labels(("",), np.zeros(len(there), np.int64)),
     }
     return JobOutcomes(labels, numbers, names)
 
 
-def _cluster_queues(rows: JobRows) -> Sequence[str]:
-    """The ClusterQueue of each template's LocalQueue, which never changes; empty if there is no such LocalQueue."""
-    queues = {
-        (text_at(it.object, "metadata", "namespace"), text_at(it.object, "metadata", "name")): text_at(
-            it.object, "spec", "clusterQueue"
-        )
-        for it in rows.objects
+def _cluster_queues(objects: Iterable[Manifest]) -> Mapping[tuple[str, str], str]:
+    """The ClusterQueue of each LocalQueue, which never changes, by its namespace and name."""
+    return {
+        _place(it): text_at(it.object, "spec", "clusterQueue")
+        for it in objects
         if text_at(it.object, "kind") == "LocalQueue"
     }
-    plain = ({} if it.object is None else plain_object(it.object) for it in rows.copies.templates)
-    places = ((text_at(it, "metadata", "namespace"), text_at(it, "spec", "queueName")) for it in plain)
-    return [queues.get(it, "") for it in places]
 
 
-def _state(run: Run, rows: JobRows, row: int) -> WorkloadState | None:
-    """The Workload of a row at the end; None: its job has ended, or it was deleted."""
+def _place(manifest: Manifest) -> tuple[str, str]:
+    """Namespace and name."""
+    ref = object_ref(manifest.object)
+    return ref.namespace, ref.name
+
+
+def _local_queue(template: Happening) -> tuple[str, str]:
+    plain = {} if template.object is None else plain_object(template.object)
+    return text_at(plain, "metadata", "namespace"), text_at(plain, "spec", "queueName")
+
+
+def _job_outcome(run: Run, arrival: Arrival, workload: Manifest, queues: Mapping[tuple[str, str], str]) -> JobOutcome:
+    """What became of a Workload that waited in the beginning."""
+    namespace, name = _place(workload)
+    row = run.outcome_table[run.workload_keys.index(f"{namespace}/{name}")]
+    state, kind = _state(run, namespace, name), arrival.key[0]
+    admitted, finished = int(row["admitted"]), int(row["finished"])
+    return JobOutcome(
+        work=arrival.work,
+        job=f"{kind}/{arrival.key[2]}",
+        namespace=namespace,
+        workload=name,
+        cluster_queue=queues.get((namespace, text_at(workload.object, "spec", "queueName")), ""),
+        created=int(row["created"]),
+        admitted=None if admitted < 0 else admitted,
+        finished=None if finished < 0 else finished,
+        n_admissions=int(row["admissions"]),
+        n_evictions=int(row["evictions"]),
+        n_replacements=int(row["replacements"]),
+        n_node_evictions=0 if state is None else node_evictions(dict(state.status)),
+        message=_message(run, namespace, name, row),
+    )
+
+
+def _message(run: Run, namespace: str, name: str, row: np.void) -> str:
+    """Why a job waits, or that it was deleted."""
+    if row["finished"] >= 0:
+        return ""
+    state = _state(run, namespace, name)
+    if state is None:
+        return "deleted"
+    return "" if row["admitted"] >= 0 else state.message
+
+
+def _state(run: Run, namespace: str, name: str) -> WorkloadState | None:
+    """A Workload at the end; None: its job has ended, or it was deleted."""
     try:
-        return run.engine.workload(rows.copies.name(row), namespace=rows.copies.namespace(row))
+        return run.engine.workload(name, namespace=namespace)
     except UnknownObjectError:
         return None

@@ -10,7 +10,7 @@ from math import prod
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore.manifests import Manifest, Source
-from kueuecore.scenarios.work import Span
+from kueuecore.scenarios.distributions import Span, Spans
 from kueuecore.times import format_time
 
 __all__ = ["HOSTNAME", "NodeFailure", "NodeGroup", "NodeLevel", "NodeState", "PlacedNode"]
@@ -67,12 +67,12 @@ class NodeFailure:
     """
 
     at: float = 0.0
-    every: Span = _AT_ONCE
+    every: Spans = _AT_ONCE
     times: int = 1
     node: str = ""
     domain: str = ""
     n_nodes: int | None = None
-    lasts: Span | None = None
+    lasts: Spans | None = None
     state: NodeState = NodeState.NOT_READY
     taint: Mapping[str, str] = field(default_factory=dict)
 

@@ -11,10 +11,10 @@ from string import Formatter
 
 from kueuecore._names import label_key_problems, label_problems, subdomain_problems
 from kueuecore._quantities import number
+from kueuecore.scenarios.distributions import Span
 from kueuecore.scenarios.fields import Fields, shown
 from kueuecore.scenarios.node_groups import HOSTNAME, NodeFailure, NodeGroup, NodeLevel, NodeState, PlacedNode
-from kueuecore.scenarios.spans import read_span
-from kueuecore.scenarios.work import Span
+from kueuecore.scenarios.spans import read_spans
 
 __all__ = ["read_nodes"]
 
@@ -191,12 +191,12 @@ def _failure(fields: Fields, placed: Sequence[PlacedNode]) -> NodeFailure:
         fields.complain("taint", f"counts only beside `becomes: {NodeState.TAINTED}`", "add that, or remove it")
     failure = NodeFailure(
         at=fields.seconds("at", 0.0) or 0.0,
-        every=read_span(fields, "every") or Span(),
+        every=read_spans(fields, "every") or Span(),
         times=fields.whole("times", 1, least=1, most=_MOST_FAILURES),
         node=node,
         domain=domain,
         n_nodes=n_nodes,
-        lasts=read_span(fields, "lasts"),
+        lasts=read_spans(fields, "lasts"),
         state=state,
         taint=_OUT_OF_SERVICE if taint is None else _taint(taint),
     )

@@ -56,11 +56,12 @@ def nodes_of(groups: Iterable[NodeGroup], *, start: int) -> tuple[Manifest, ...]
 def failure_times(group: NodeGroup, index: int, seed: int) -> Iterator[tuple[float, float | None]]:
     """When one of the failures of a group begins and ends (None: never) each time, in seconds from the beginning."""
     failure, random = group.failures[index], Random(f"{seed}/nodes/{group.name}/{index}")
-    time = failure.at
+    time, every = failure.at, failure.every.draws(random)
+    spans = None if failure.lasts is None else failure.lasts.draws(random)
     for _ in range(failure.times):
-        lasts = None if failure.lasts is None else failure.lasts.draw(random)
+        lasts = None if spans is None else next(spans)
         yield time, None if lasts is None else round(time + lasts, 3)
-        time = round(time + failure.every.draw(random), 3)
+        time = round(time + next(every), 3)
 
 
 def node_changes(groups: Iterable[NodeGroup], *, seed: int, start: int) -> tuple[NodeChange, ...]:
@@ -76,7 +77,7 @@ def node_changes(groups: Iterable[NodeGroup], *, seed: int, start: int) -> tuple
 
     Example:
         >>> from kueuecore.scenarios.node_groups import HOSTNAME, NodeLevel
-        >>> from kueuecore.scenarios.work import Span
+        >>> from kueuecore.scenarios.distributions import Span
         >>> failure = NodeFailure(at=60, n_nodes=1, lasts=Span(30), state=NodeState.DELETED)
         >>> hosts = NodeLevel(name="n", count=3, label=HOSTNAME)
         >>> group = NodeGroup(name="g", levels=(hosts,), capacity={"cpu": 8}, failures=(failure,))

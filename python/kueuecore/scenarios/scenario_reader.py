@@ -14,16 +14,22 @@ from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.manifests import Manifest, read_manifests
 from kueuecore.provisioning import Stock
+from kueuecore.scenarios.arrival_reader import read_early_ends, read_hourly_arrivals
 from kueuecore.scenarios.cluster_part import ClusterPart
+from kueuecore.scenarios.distributions import Span
 from kueuecore.scenarios.fields import Fields, shown
 from kueuecore.scenarios.fleet_part import read_fleet
 from kueuecore.scenarios.generator_reader import GeneratedRun, read_generator
 from kueuecore.scenarios.node_reader import read_nodes
+from kueuecore.scenarios.present import Present
+from kueuecore.scenarios.present_reader import newest_time_of, read_present
 from kueuecore.scenarios.scenario import MOST_SEED, Scenario
-from kueuecore.scenarios.spans import read_span
+from kueuecore.scenarios.spans import read_span, read_spans
 from kueuecore.scenarios.time_limits import time_problems
+from kueuecore.scenarios.timetable import timetable_happenings
+from kueuecore.scenarios.timetable_reader import read_timetable
 from kueuecore.scenarios.trace_part import read_traces
-from kueuecore.scenarios.work import Span, Work
+from kueuecore.scenarios.work import Work
 from kueuecore.simulation import NodeLoss
 from kueuecore.simulation.sampling import check_sampling
 from kueuecore.times import beginning_ns
@@ -54,17 +60,29 @@ def read_scenario(path: str | Path, *, seed: int | None = None, allow_code: bool
         remedy = f"begin it with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
         raise ManifestError.of(f"a scenario is one document of kind {KIND}", remedy=remedy, file=str(path))
     problems: list[Problem] = []
-    top = Fields(manifests[0], manifests[0].object, "", problems)
-    scenario = _Reader(Path(path).parent, allow_code=allow_code).scenario(top)
+    folder = Path(path).parent
+    top = Fields(manifests[0], manifests[0].object, "", problems, folder)
+    scenario = _Reader(folder, allow_code=allow_code).scenario(top)
     if seed is not None and not 0 <= number("seed", seed) <= MOST_SEED:
         raise ValueError(f"seed must be a whole number from 0 to {MOST_SEED}")
     scenario = scenario if seed is None else replace(scenario, seed=seed)
     if not problems:
         for it in time_problems(scenario):
             top.complain(it.field, it.message, it.remedy)
+    if not problems:
+        problems += _timetable_problems(scenario)
     if problems:
         raise ManifestError(problems)
     return scenario
+
+
+def _timetable_problems(scenario: Scenario) -> tuple[Problem, ...]:
+    """What is wrong with changes, or with the objects that they change."""
+    try:
+        tuple(timetable_happenings(scenario))
+    except ManifestError as error:
+        return error.problems
+    return ()
 
 
 class _Reader:
@@ -84,13 +102,7 @@ class _Reader:
         top.text("kind")
         top.part("metadata")
         seed, until = top.whole("seed", 0, most=MOST_SEED), top.seconds("until")
-        start = top.text("start", _START)
-        try:
-            start_ns = beginning_ns(start)
-        except ValueError:
-            remedy = f'write a time from 1970 to April 2262, such as "{_START}"'
-            top.complain("start", f"Invalid value: {shown(start)}", remedy)
-            start_ns = 0
+        start_ns = _start(top)
         section, fleet_section = top.part("cluster"), top.part("fleet")
         cluster, cycle = ClusterPart(), None
         generated = self._generated(top)
@@ -101,6 +113,9 @@ class _Reader:
         elif section is not None:
             cluster, cycle = self._cluster(section), section.seconds("cycle")
             section.end()
+        present = read_present(top)
+        if present is not None and top.value("start") is None:
+            start_ns = newest_time_of(cluster) or start_ns
         fleet = None
         if fleet_section is not None:
             if top.value("generator") is not None:
@@ -109,13 +124,20 @@ class _Reader:
                 )
             fleet = read_fleet(fleet_section, self._cluster, self._folder, allow_code=self._allow_code)
         in_fleet = fleet is not None
-        work = tuple(self._work(it, index, in_fleet=in_fleet) for index, it in enumerate(top.parts("work")))
+        work = tuple(
+            self._work(it, index, start=start_ns, until=until, in_fleet=in_fleet)
+            for index, it in enumerate(top.parts("work"))
+        )
         names: set[str] = set()
         for index, it in enumerate(work):
             if it.name in names:
                 top.complain(f"work[{index}].name", f'Duplicate value: "{it.name}"', "give each work a name of its own")
             names.add(it.name)
         traces = read_traces(top, self._folder)
+        timetable = read_timetable(top, self._object)
+        for name in ("timetable", "present") if in_fleet else ():
+            if top.value(name) is not None:
+                top.complain(name, "counts only in a scenario of one cluster", "remove it")
         top.end()
         return Scenario(
             cluster=cluster,
@@ -127,6 +149,8 @@ class _Reader:
             start=start_ns,
             until_seconds=until,
             cycle_seconds=1.0 if cycle is None else cycle,
+            timetable=timetable,
+            present=present or Present(),
         )
 
     def _generated(self, top: Fields) -> GeneratedRun | None:
@@ -203,7 +227,7 @@ class _Reader:
             ]
             return Configuration()
 
-    def _work(self, section: Fields, index: int, *, in_fleet: bool) -> Work:
+    def _work(self, section: Fields, index: int, *, start: int, until: float | None, in_fleet: bool) -> Work:
         given, n_problems = section.value("job"), len(section.problems)
         found = self._object(section, "job", given) if given is not None else ()
         if given is None:
@@ -220,8 +244,10 @@ class _Reader:
             job=job,
             count=section.whole("count", 1, least=1, most=_MOST_JOBS),
             at=section.seconds("at", 0.0) or 0.0,
-            every=read_span(section, "every") or Span(),
-            runs=read_span(section, "runs"),
+            every=read_spans(section, "every") or Span(),
+            runs=read_spans(section, "runs"),
+            by_hour=read_hourly_arrivals(section, start=start, until=until, most=_MOST_JOBS),
+            fails=read_early_ends(section),
             lingers_seconds=section.seconds("lingers"),
             saves_seconds=section.seconds("saves"),
             node_loss=NodeLoss(section.text("nodeLoss", NodeLoss.STARTS_OVER, one_of=[*NodeLoss])),
@@ -235,6 +261,17 @@ class _Reader:
                 section.complain(name, "counts only in a scenario of one cluster", "remove it")
         section.end()
         return work
+
+
+def _start(top: Fields) -> int:
+    """The time of the beginning, in nanoseconds since 1970."""
+    start = top.text("start", _START)
+    try:
+        return beginning_ns(start)
+    except ValueError:
+        remedy = f'write a time from 1970 to April 2262, such as "{_START}"'
+        top.complain("start", f"Invalid value: {shown(start)}", remedy)
+        return 0
 
 
 def _with_samples(configuration: Configuration, *, file: str) -> Configuration:
@@ -274,7 +311,7 @@ def _capacity(section: Fields) -> dict[str, Stock]:
                 booking_seconds=booking,
             )
         except ValueError as error:
-            fields.complain("", str(error), "see docs/cli.md for the fields")
+            fields.complain("", str(error), "see docs/scenarios.md for the fields")
     return stocks
 
 

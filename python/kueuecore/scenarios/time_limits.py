@@ -10,6 +10,7 @@ from kueuecore.scenarios.fleet_part import Disconnection
 from kueuecore.scenarios.node_groups import NodeGroup
 from kueuecore.scenarios.node_timetable import failure_times
 from kueuecore.scenarios.scenario import Scenario
+from kueuecore.scenarios.timed_changes import MOST_TIMES, TimedChange, change_times
 from kueuecore.scenarios.work import Work
 from kueuecore.times import beginning_ns, format_time, later
 
@@ -45,10 +46,16 @@ def time_problems(scenario: Scenario) -> Iterator[Problem]:
         clusters["fleet.manager"] = scenario.fleet.manager
     for path, cluster in clusters.items():
         chains += [_of_nodes(f"{path}.nodes[{n}]", it, scenario.seed) for n, it in enumerate(cluster.nodes)]
+    chains += [_of_change(f"timetable[{n}]", n, it, scenario) for n, it in enumerate(scenario.timetable)]
     cuts = () if scenario.fleet is None else scenario.fleet.disconnections
     chains += [_of_disconnection(f"fleet.disconnections[{n}]", it) for n, it in enumerate(cuts)]
     if scenario.until_seconds is not None:
         chains.append([("until", (scenario.until_seconds,))])
+    for index, it in enumerate(scenario.timetable):
+        times = change_times(it, index, seed=scenario.seed, until=scenario.until_seconds)
+        if it.times is None and sum(1 for _ in times) == MOST_TIMES:
+            remedy = "write a longer span, or `times`"
+            yield Problem(f"{MOST_TIMES} times or more", field=f"timetable[{index}].every", remedy=remedy)
     for chain in chains:
         field = ""
         try:
@@ -75,6 +82,11 @@ def _of_nodes(path: str, group: NodeGroup, seed: int) -> _Chain:
             yield f"{field}.every" if number else f"{field}.at", (begin,)
             if end is not None:
                 yield f"{field}.lasts", (begin, end - begin)
+
+
+def _of_change(path: str, index: int, change: TimedChange, scenario: Scenario) -> _Chain:
+    for number, at in enumerate(change_times(change, index, seed=scenario.seed, until=scenario.until_seconds)):
+        yield f"{path}.every" if number else f"{path}.at", (at,)
 
 
 def _of_disconnection(path: str, cut: Disconnection) -> _Chain:

@@ -2,43 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, repeat, tee
 from random import Random
 
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest
+from kueuecore.scenarios.distributions import Span, Spans
+from kueuecore.scenarios.early_ends import EarlyEnds
+from kueuecore.scenarios.hourly_arrivals import HourlyArrivals
 from kueuecore.simulation import NodeLoss
 from kueuecore.world import DEFAULT_NAMESPACE
 
 __all__ = ["Arrival", "Span", "Work", "arrivals_of"]
 
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A span of time that may be another for each job, in seconds.
-
-    Args:
-        least: The shortest, or the only one.
-        most: The longest; all between are as likely. None: always the shortest.
-        mean: Of exponential spans, the mean; then the other two do not count.
-
-    Example:
-        >>> Span(5).draw(Random(1)), round(Span(5, 6).draw(Random(1)), 3), round(Span(mean=60).draw(Random(1)), 3)
-        (5, 5.134, 8.657)
-    """
-
-    least: float = 0.0
-    most: float | None = None
-    mean: float | None = None
-
-    def draw(self, random: Random) -> float:
-        """The next one, to the millisecond."""
-        if self.mean is not None:
-            return round(random.expovariate(1 / self.mean), 3) if self.mean else 0.0
-        return self.least if self.most is None else round(random.uniform(self.least, self.most), 3)
+_AT_ONCE = Span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +63,21 @@ class Work:
         lingers_seconds: How long their pods stay on a node that has failed; None: they are gone at once.
         node_loss: What becomes of their runs once they are gone.
         saves_seconds: How much work lies between two checkpoints of a job; None: who is evicted begins from the start.
+        by_hour: How often they come at which hour of the week; then `count` and `every` do not count.
+        fails: Which of them fail; None: none.
     """
 
     name: str
     job: Manifest
     count: int = 1
     at: float = 0.0
-    every: Span = Span()
-    runs: Span | None = None
+    every: Spans = _AT_ONCE
+    runs: Spans | None = None
     lingers_seconds: float | None = None
     node_loss: NodeLoss = NodeLoss.STARTS_OVER
     saves_seconds: float | None = None
+    by_hour: HourlyArrivals | None = None
+    fails: EarlyEnds | None = None
 
     def arrivals(self, seed: int) -> Iterator[Arrival]:
         """The jobs in their order. They do not change with other work of the scenario."""
@@ -101,15 +86,45 @@ class Work:
 
     def times(self, seed: int) -> Iterator[tuple[float, float | None]]:
         """When each job comes and how long it runs (None: for ever), in seconds."""
+        times = self._times(seed)
+        if self.fails is None:
+            yield from times
+            return
+        # Which fail is drawn apart, so that it changes nothing else.
+        at, runs = tee(times)
+        spans = self.fails.run_spans((it[1] for it in runs), Random(f"{seed}/{self.name}/fails"))
+        yield from zip((it[0] for it in at), spans, strict=True)
+
+    def _times(self, seed: int) -> Iterator[tuple[float, float | None]]:
         random, time = Random(f"{seed}/{self.name}"), self.at
+        runs: Iterator[float | None] = repeat(None) if self.runs is None else self.runs.draws(random)
+        if self.by_hour is not None:
+            for time in self.by_hour.times(random, self.at):
+                yield time, next(runs)
+            return
+        every = self.every.draws(random)
         for _ in range(self.count):
-            runs = None if self.runs is None else self.runs.draw(random)
-            yield time, runs
-            time = round(time + self.every.draw(random), 3)
+            yield time, next(runs)
+            time = round(time + next(every), 3)
+
+    def job_named(self, name: str) -> Manifest | None:
+        """The job of this name, if one of them is called so, whenever it comes."""
+        prefix, _, number = name.rpartition("-")
+        if name == self.name and self.count == 1 and self.by_hour is None:
+            return self.job_at(0)
+        is_one = prefix == self.name and re.fullmatch("[1-9][0-9]{0,8}", number) is not None
+        if not is_one or (self.by_hour is None and not 1 < self.count >= int(number)):
+            return None
+        return self.job_at(int(number) - 1)
+
+    @property
+    def n_expected(self) -> int:
+        """How many jobs come, in the mean where their number is drawn."""
+        return self.count if self.by_hour is None else round(self.by_hour.n_expected)
 
     def job_name(self, index: int) -> str:
         """The name of a job, counted from 0."""
-        return self.name if self.count == 1 else f"{self.name}-{index + 1}"
+        return self.name if self.count == 1 and self.by_hour is None else f"{self.name}-{index + 1}"
 
     def job_at(self, index: int) -> Manifest:
         """A job, counted from 0."""

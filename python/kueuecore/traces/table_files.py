@@ -57,7 +57,7 @@ def read_parquet_table(data: bytes, file: str, columns: Mapping[str, ColumnSourc
             something else.
     """
     try:
-        import pyarrow as arrow  # type: ignore[import-untyped]
+        import pyarrow as arrow
         from pyarrow import parquet
     except ImportError:
         remedy = "install the extra: pip install 'kueuecore[traces]'"

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from random import Random
 
-import pyarrow as arrow  # type: ignore[import-untyped]
+import pyarrow as arrow
 from pyarrow import parquet
 
 from kueuecore import simulate

@@ -9,7 +9,7 @@ import tarfile
 from pathlib import Path
 
 import numpy as np
-import pyarrow as arrow  # type: ignore[import-untyped]
+import pyarrow as arrow
 import pytest
 from pyarrow import parquet
 

@@ -1,0 +1,46 @@
+"""Jobs that fail: their runs end early."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+from kueuecore.scenarios.distributions import Spans
+
+__all__ = ["EarlyEnds"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlyEnds:
+    """Some jobs fail, and are over with that.
+
+    Args:
+        share: How many of them, from 0 to 1.
+        after: How long they have run by then, if they were to run longer; None: at any time of their run.
+    """
+
+    share: float
+    after: Spans | None = None
+
+    def run_spans(self, runs: Iterator[float | None], random: Random) -> Iterator[float | None]:
+        """How long each job runs, of which some fail.
+
+        Args:
+            runs: How long each would run, in seconds; None: for ever.
+            random: Where it is drawn from which fail, and when.
+
+        Example:
+            >>> from kueuecore.scenarios.distributions import Span
+            >>> list(EarlyEnds(share=0.5, after=Span(5)).run_spans(iter([60, 60, None, 3]), Random(1)))
+            [5, 60, None, 3]
+        """
+        after = None if self.after is None else self.after.draws(random)
+        for run in runs:
+            if random.random() >= self.share:
+                yield run
+            elif after is not None:
+                limit = next(after)
+                yield limit if run is None else min(run, limit)
+            else:
+                yield None if run is None else round(run * random.random(), 3)

@@ -1,0 +1,321 @@
+"""What the timetable of a scenario does to its objects: each change is worked out and checked before the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from kueuecore._json import JsonObject, JsonValue, list_at, text_at
+from kueuecore._patches import patched
+from kueuecore.engine import Engine
+from kueuecore.errors import ManifestError, ObjectRef, Problem
+from kueuecore.jobs import integration_of
+from kueuecore.manifests import Manifest, located, object_ref
+from kueuecore.scenarios.node_timetable import NodeChange, node_changes, nodes_of
+from kueuecore.scenarios.scenario import Scenario
+from kueuecore.scenarios.timed_changes import (
+    Action,
+    ApplyObjects,
+    DeleteObject,
+    PatchObject,
+    ScaleQuota,
+    Target,
+    TimedChange,
+    change_times,
+)
+from kueuecore.simulation.run import Happening, Operation
+from kueuecore.simulation.stored_objects import Stored
+from kueuecore.world import DEFAULT_NAMESPACE, World
+
+__all__ = ["timetable_happenings"]
+
+_Key: TypeAlias = tuple[str, str, str]
+# What the Workload of a job does not depend on.
+_NO_CONTEXT = frozenset({"Workload", "ClusterQueue", "Cohort", "ResourceFlavor", "Topology", "Node", "AdmissionCheck"})
+
+
+def timetable_happenings(scenario: Scenario) -> Iterator[Happening]:
+    """What happens to objects by the timetable, in the order of time, and among equal times in that of the timetable.
+
+    Each change is one of the object as it then is: as given, or as earlier changes have left it. What names an object
+    that is gone by then changes nothing.
+
+    Args:
+        scenario: The scenario; one of a fleet has no timetable.
+
+    Raises:
+        ManifestError: Everything that is wrong with the changes, with `timetable[3].patch...` before the field.
+    """
+    if not scenario.timetable:
+        return
+    course, problems, complained = _Course(scenario), list[Problem](), set[int]()
+    cluster = scenario.cluster
+    nodes = node_changes(cluster.nodes, seed=scenario.seed, start=scenario.start)
+    # Of the same time nodes change first, as in the run.
+    timed: list[tuple[float, int, NodeChange | TimedChange]] = [(node.at, -1, node) for node in nodes]
+    for index, change in enumerate(scenario.timetable):
+        until = scenario.until_seconds
+        timed += [(at, index, change) for at in change_times(change, index, seed=scenario.seed, until=until)]
+    happenings: list[Happening] = []
+    for at, index, it in sorted(timed, key=lambda it: it[:2]):
+        if isinstance(it, NodeChange):
+            course.change_node(it)
+        elif index not in complained:
+            try:
+                happenings += course.change(at, it.action, f"timetable[{index}]", it.document)
+            except ManifestError as error:
+                problems += error.problems
+                complained.add(index)
+    if problems:
+        raise ManifestError(problems)
+    yield from happenings
+
+
+class _Course:
+    """The objects as they are in the course of a scenario, and an engine that checks what they become."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        cluster = scenario.cluster
+        self._scenario, self._configuration = scenario, cluster.configuration
+        generated = () if scenario.generated is None else map(Manifest, scenario.generated.objects)
+        given = [*generated, *nodes_of(cluster.nodes, start=scenario.start), *cluster.objects]
+        world = World.of(given, configuration=cluster.configuration)
+        self._engine = Engine(cluster.configuration)
+        world.apply_to(self._engine, now=scenario.start)
+        self._objects = {_key(it.object): it for it in world.manifests}
+        self._gone: set[_Key] = set()
+
+    def change_node(self, change: NodeChange) -> None:
+        """A node fails, or comes back."""
+        key = ("Node", "", change.name)
+        if change.manifest is None:
+            self._forget(key, self._scenario.start)
+        else:
+            self._keep(change.manifest)
+
+    def change(self, at: float, action: Action, path: str, document: Manifest) -> list[Happening]:
+        """What one change does.
+
+        Args:
+            at: When, in seconds from the beginning.
+            action: What is to be done.
+            path: The field in which it stands.
+            document: The document in which it stands.
+
+        Raises:
+            ManifestError: What is wrong with it.
+        """
+        now = self._scenario.start + round(at * 1e9)
+        match action:
+            case ApplyObjects(objects):
+                return self._put(at, self._completed(objects), now)
+            case DeleteObject(target):
+                return self._delete(at, target, _Place(f"{path}.delete", document), now)
+            case PatchObject(target, patch):
+                place = _Place(f"{path}.patch", document)
+                found = self._find(target, place)
+                return [] if found is None else self._patch(at, found, patch, place.below("patch"), now)
+            case ScaleQuota():
+                place = _Place(f"{path}.scale", document)
+                found = self._find(action.target, place)
+                if found is None:
+                    return []
+                return self._patch(at, found, _scaling(found, action, place), place, now)
+
+    def _completed(self, objects: Sequence[Manifest]) -> list[Manifest]:
+        """Objects with the Namespaces that they are in."""
+        world = World.of([*self._context(), *objects], configuration=self._configuration)
+        new = {_key(it.object) for it in objects}
+        return [it for it in world.manifests if (key := _key(it.object)) in new or key not in self._objects]
+
+    def _context(self) -> list[Manifest]:
+        """What the Workloads of jobs depend on."""
+        return [
+            it
+            for (kind, _, _), it in self._objects.items()
+            if kind not in _NO_CONTEXT and integration_of(it.object) is None
+        ]
+
+    def _put(
+        self, at: float, manifests: Sequence[Manifest], now: int, patch: JsonObject | None = None
+    ) -> list[Happening]:
+        """Objects appear or change; `patch` is what has changed about them."""
+        read = [it for it in manifests if _is_read(it)]
+        try:
+            warnings = self._engine.apply(read, now=now).warnings
+        except ManifestError as error:
+            raise located(error, read) from None
+        # What a file has too much is a warning of the run; in a patch it is hardly meant.
+        unknown = [it for it in warnings if patch is not None and _has(patch, it.field)]
+        if unknown:
+            raise ManifestError(unknown)
+        found = []
+        for it in manifests:
+            key = _key(it.object)
+            op = Operation.UPDATE if key in self._objects else Operation.CREATE
+            if _is_read(it):
+                found.append(Happening(at=at, op=op, object=it))
+            self._keep(it)
+        return found
+
+    def _patch(self, at: float, before: Manifest, patch: JsonObject, place: _Place, now: int) -> list[Happening]:
+        after = replace(before, object=patched(before.object, patch))
+        try:
+            if integration_of(after.object) is None:
+                return self._put(at, [after], now, patch)
+            made = self._made_of(after)
+            self._keep(after)
+            # A job that is not there yet comes as the work says: an update of its Workload then finds nothing.
+            found = self._put(at, [it for it in (after, *made) if _is_read(it)], now)
+            return [replace(it, op=Operation.UPDATE) for it in found]
+        except ManifestError as error:
+            raise place.moved(error, before) from None
+
+    def _delete(self, at: float, target: Target, place: _Place, now: int) -> list[Happening]:
+        found = self._find(target, place)
+        if found is None:
+            return []
+        going = {_key(found.object)}
+        if integration_of(found.object) is not None:
+            going |= {_key(it.object) for it in self._made_of(found)}
+            going |= {key for key, it in self._objects.items() if key[0] == "Workload" and _is_owned(it, target)}
+        happenings = []
+        for key in sorted(going):
+            kind, namespace, name = key
+            self._forget(key, now)
+            if kind in Stored.KEPT_BY_ENGINE:
+                ref = f"{namespace}/{name}" if namespace else name
+                happenings.append(Happening(at=at, op=Operation.DELETE, kind=kind, key=ref))
+        return happenings
+
+    def _made_of(self, job: Manifest) -> tuple[Manifest, ...]:
+        """The Workloads of a job."""
+        return World.of([*self._context(), job], configuration=self._configuration).made
+
+    def _find(self, target: Target, place: _Place) -> Manifest | None:
+        """The object as it is, or a job of the work, which may be still to come; None if it is gone.
+
+        Raises:
+            ManifestError: There never was one.
+        """
+        key = (target.kind, target.namespace, target.name)
+        if key in self._gone:
+            return None
+        if key in self._objects:
+            return self._objects[key]
+        for work in self._scenario.work:
+            job = work.job_named(target.name)
+            if job is not None and _key(job.object) == key:
+                return job
+        there = sorted(name for kind, _, name in self._objects if kind == target.kind)[:3]
+        remedy = f"write one such as {', '.join(there)}" if there else f"there is no {target.kind}; apply it before"
+        raise place.error(f"Not found: {ObjectRef(target.kind, target.name, target.namespace)}", remedy, field="name")
+
+    def _keep(self, manifest: Manifest) -> None:
+        key = _key(manifest.object)
+        self._objects[key] = manifest
+        self._gone.discard(key)
+
+    def _forget(self, key: _Key, now: int) -> None:
+        kind, namespace, name = key
+        self._objects.pop(key, None)
+        self._gone.add(key)
+        if kind in Stored.KEPT_BY_ENGINE:
+            self._engine.delete(kind, name, namespace=namespace, now=now)
+
+
+class _Place:
+    """A field of the scenario, for errors.
+
+    Args:
+        path: The field.
+        document: The document that it is in.
+    """
+
+    def __init__(self, path: str, document: Manifest) -> None:
+        self._path, self._document = path, document
+
+    def below(self, name: str) -> _Place:
+        """A field of this one."""
+        return _Place(f"{self._path}.{name}", self._document)
+
+    def error(self, message: str, remedy: str, *, field: str = "") -> ManifestError:
+        """A mistake in the scenario."""
+        return ManifestError([self._placed(Problem(message, field=field, remedy=remedy))])
+
+    def moved(self, error: ManifestError, about: Manifest) -> ManifestError:
+        """What is wrong with an object as a mistake in what was done to it."""
+        return error.mapped(
+            lambda it: self._placed(replace(it, object=it.object or object_ref(about.object), index=None))
+        )
+
+    def _placed(self, problem: Problem) -> Problem:
+        path = ".".join(filter(None, (self._path, problem.field)))
+        source = self._document.source
+        return replace(
+            problem, field=path, file=source.file, document=None, line=source.line_of(path) or None, column=None
+        )
+
+
+def _scaling(found: Manifest, action: ScaleQuota, place: _Place) -> JsonObject:
+    """The merge patch that changes a quota."""
+    groups, is_there = list[JsonValue](), False
+    flavors: set[str] = set()
+    for group in list_at(found.object, "spec", "resourceGroups"):
+        changed = list[JsonValue]()
+        for flavor in list_at(group, "flavors"):
+            name, resources = text_at(flavor, "name"), list_at(flavor, "resources")
+            flavors.add(name)
+            if name == action.flavor and any(text_at(it, "name") == action.resource for it in resources):
+                is_there = True
+                scaled: list[JsonValue] = [_scaled(it, action) for it in resources]
+                flavor = {**_mapping(flavor), "resources": scaled}
+            changed.append(flavor)
+        groups.append({**_mapping(group), "flavors": changed})
+    if not is_there:
+        if action.flavor not in flavors:
+            remedy = f"write one of {', '.join(sorted(flavors))}" if flavors else "it has no flavors"
+            raise place.error(f'Not found: "{action.flavor}"', remedy, field="flavor")
+        raise place.error(f'Not found: "{action.resource}"', "write a resource of this flavor", field="resource")
+    return {"spec": {"resourceGroups": groups}}
+
+
+def _scaled(resource: JsonValue, action: ScaleQuota) -> JsonValue:
+    if text_at(resource, "name") != action.resource:
+        return resource
+    # No limit is one that is not there.
+    return {name: it for name, it in {**_mapping(resource), **action.amounts}.items() if it is not None}
+
+
+def _mapping(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _has(patch: JsonObject, field: str) -> bool:
+    """Is a field of an object one that the patch sets?"""
+    part: JsonValue = patch
+    for name in field.partition("[")[0].split("."):
+        if not isinstance(part, dict):
+            return True
+        if name not in part:
+            return False
+        part = part[name]
+    return True
+
+
+def _is_owned(workload: Manifest, target: Target) -> bool:
+    if text_at(workload.object, "metadata", "namespace") != target.namespace:
+        return False
+    owners = list_at(workload.object, "metadata", "ownerReferences")
+    return any((text_at(it, "kind"), text_at(it, "name")) == (target.kind, target.name) for it in owners)
+
+
+def _is_read(manifest: Manifest) -> bool:
+    return text_at(manifest.object, "kind") in Stored.KEPT_BY_ENGINE
+
+
+def _key(plain: JsonObject) -> _Key:
+    ref = object_ref(plain)
+    is_named = ref.kind in ("LocalQueue", "Workload", "LimitRange", "ResourceClaimTemplate") or integration_of(plain)
+    return ref.kind, ref.namespace or (DEFAULT_NAMESPACE if is_named else ""), ref.name

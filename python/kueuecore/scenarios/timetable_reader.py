@@ -1,0 +1,156 @@
+"""The timetable of a scenario as it stands in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kueuecore._json import JsonObject, JsonValue
+from kueuecore.jobs import INTEGRATIONS, integration_of
+from kueuecore.manifests import Manifest
+from kueuecore.scenarios.distributions import Span
+from kueuecore.scenarios.fields import Fields, shown
+from kueuecore.scenarios.spans import read_spans
+from kueuecore.scenarios.timed_changes import (
+    MOST_TIMES,
+    Action,
+    ApplyObjects,
+    DeleteObject,
+    PatchObject,
+    ScaleQuota,
+    Target,
+    TimedChange,
+)
+from kueuecore.world import DEFAULT_NAMESPACE, is_workload
+
+__all__ = ["read_timetable"]
+
+_ACTIONS = ("apply", "delete", "patch", "scale")
+_AMOUNTS = ("nominalQuota", "borrowingLimit", "lendingLimit")
+_CLUSTER_SCOPED = (
+    "Namespace",
+    "ResourceFlavor",
+    "Topology",
+    "Cohort",
+    "ClusterQueue",
+    "AdmissionCheck",
+    "WorkloadPriorityClass",
+    "PriorityClass",
+    "RuntimeClass",
+    "DeviceClass",
+    "Node",
+)
+_NAMESPACED = ("LocalQueue", "Workload", "LimitRange", "ResourceClaimTemplate", "Pod")
+_JOBS = tuple(sorted({kind for _, kind in INTEGRATIONS}))
+_KINDS = tuple(dict.fromkeys((*_CLUSTER_SCOPED, *_NAMESPACED, *_JOBS)))
+
+
+def read_timetable(
+    top: Fields, objects: Callable[[Fields, str, JsonValue], tuple[Manifest, ...]]
+) -> tuple[TimedChange, ...]:
+    """What changes at which time; what is wrong with it is noted.
+
+    Args:
+        top: The scenario.
+        objects: Reads a file with objects, or an object that stands in the scenario.
+    """
+    return tuple(_changes(top, objects))
+
+
+def _changes(top: Fields, objects: Callable[[Fields, str, JsonValue], tuple[Manifest, ...]]) -> Iterator[TimedChange]:
+    has_end = top.plain.get("until") is not None
+    for fields in top.parts("timetable"):
+        n_problems = len(fields.problems)
+        at, every = fields.seconds("at", 0.0), read_spans(fields, "every")
+        times: int | None = fields.whole("times", 1, least=1, most=MOST_TIMES)
+        if fields.plain.get("times") is None and every is not None:
+            times = None
+            if not has_end:
+                fields.complain("times", "Required value", "write how often, or write until for the whole scenario")
+        if fields.plain.get("times") is not None and fields.plain.get("every") is None:
+            fields.complain("every", "Required value", "write how long after one time the next is")
+        action = _action(fields, objects)
+        fields.end()
+        if action is not None and len(fields.problems) == n_problems:
+            yield TimedChange(at=at or 0.0, every=every or Span(), times=times, action=action, document=fields.document)
+
+
+def _action(fields: Fields, objects: Callable[[Fields, str, JsonValue], tuple[Manifest, ...]]) -> Action | None:
+    given = [name for name in _ACTIONS if fields.value(name) is not None]
+    if len(given) > 1:
+        fields.complain(given[1], f"both {given[0]} and {given[1]} are given", "write an entry for each")
+        return None
+    match given:
+        case ["apply"]:
+            entries = fields.entries("apply")
+            found = [it for n, entry in enumerate(entries) for it in objects(fields, f"apply[{n}]", entry)]
+            for manifest in found:
+                if is_workload(manifest.object) or integration_of(manifest.object) is not None:
+                    remedy = "write it under work, with `at`; what is there already can be patched"
+                    fields.problems.append(manifest.problem("a timetable brings no jobs", remedy=remedy))
+            return ApplyObjects(tuple(found))
+        case ["delete" | "patch" | "scale" as name]:
+            part = fields.part(name)
+            if part is None:
+                return None
+            action = _delete(part) if name == "delete" else _patch(part) if name == "patch" else _scale(part)
+            part.end()
+            return action
+    fields.complain("", "nothing is done", f"write one of {', '.join(_ACTIONS)}")
+    return None
+
+
+def _target(fields: Fields) -> Target:
+    fields.has("kind", "write the kind, such as ClusterQueue")
+    fields.has("name", "write the name of the object")
+    kind, name, namespace = fields.text("kind", one_of=_KINDS), fields.text("name"), fields.text("namespace")
+    if kind in _CLUSTER_SCOPED and namespace:
+        fields.complain("namespace", f"a {kind} has no namespace", "remove it")
+    if kind and kind not in _CLUSTER_SCOPED and not namespace:
+        namespace = DEFAULT_NAMESPACE
+    return Target(kind=kind, name=name, namespace=namespace)
+
+
+def _delete(fields: Fields) -> Action:
+    return DeleteObject(_target(fields))
+
+
+def _patch(fields: Fields) -> Action | None:
+    target, patch = _target(fields), fields.part("patch")
+    if patch is None:
+        if fields.plain.get("patch") is None:
+            fields.complain("patch", "Required value", "write what changes, such as {spec: {stopPolicy: Hold}}")
+        return None
+    for name in ("apiVersion", "kind"):
+        if name in patch.plain:
+            patch.complain(name, "it may not change", "remove it")
+    metadata = patch.plain.get("metadata")
+    for name in ("name", "namespace", "uid", "creationTimestamp"):
+        if isinstance(metadata, dict) and name in metadata:
+            patch.complain(f"metadata.{name}", "it may not change", "remove it")
+    if "metadata" in patch.plain and not isinstance(metadata, dict):
+        patch.complain("metadata", f"Invalid value: {shown(metadata)}", "write what changes, such as {labels: {a: b}}")
+    return PatchObject(target, patch.plain)
+
+
+def _scale(fields: Fields) -> Action | None:
+    queue, cohort = fields.text("clusterQueue"), fields.text("cohort")
+    if bool(queue) == bool(cohort):
+        fields.complain("clusterQueue", "not one of clusterQueue and cohort", "write one of them")
+    fields.has("flavor", "write the name of the ResourceFlavor")
+    fields.has("resource", "write the resource, such as cpu")
+    flavor, resource = fields.text("flavor"), fields.text("resource")
+    amounts: JsonObject = {}
+    for name in _AMOUNTS:
+        amount = fields.value(name)
+        if name not in fields.plain:
+            continue
+        if amount is None and name == "nominalQuota":
+            fields.complain(name, "Required value", "write a quantity, such as 8 or 36Gi")
+        elif isinstance(amount, bool) or not isinstance(amount, str | int | float | None):
+            fields.complain(name, "no quantity", "write a quantity, such as 8 or 36Gi, or null for no limit")
+        else:
+            amounts[name] = str(amount) if isinstance(amount, float) else amount
+    if not any(name in fields.plain for name in _AMOUNTS):
+        fields.complain("nominalQuota", "Required value", f"write one of {', '.join(_AMOUNTS)}")
+    kind = "ClusterQueue" if queue else "Cohort"
+    return ScaleQuota(target=Target(kind=kind, name=queue or cohort), flavor=flavor, resource=resource, amounts=amounts)

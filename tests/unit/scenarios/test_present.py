@@ -1,0 +1,143 @@
+"""Scenarios that begin with a dump of a cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kueuecore.cli import main
+from kueuecore.manifests import parse_manifests
+from kueuecore.scenarios import Scenario, ScenarioOutcome, run_scenario
+from tests.regressions.scenarios import EXAMPLES, Read, problems
+
+DUMP = "cluster: {objects: [dump.yaml]}\n"
+# In the dump of two teams, four Workloads run and three wait, one of them for ever.
+
+
+@pytest.fixture
+def dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., None]:
+    """Writes what `kueuecore run` says of an example."""
+
+    def dump(example: str = "two-teams", *arguments: str) -> None:
+        main(["run", str(EXAMPLES / example), "-o", "yaml", *arguments])
+        (tmp_path / "dump.yaml").write_text(capsys.readouterr().out, encoding="utf-8")
+
+    return dump
+
+
+def finished(outcome: ScenarioOutcome) -> dict[str, float | None]:
+    """When the jobs ended, in seconds from the beginning."""
+    return {it.job: None if it.finished is None else (it.finished - outcome.start) / 1e9 for it in outcome.jobs}
+
+
+def test_what_runs_goes_on_and_what_waits_takes_its_place(read: Read, dump: Callable[..., None]) -> None:
+    dump()
+    outcome = run_scenario(read(DUMP + "present: {runs: 10m, waitingRuns: 1m}\n"))
+    assert finished(outcome) == {
+        "Job/release-build": 660,
+        "Job/benchmark": 660,
+        "Workload/everything-at-once": None,
+    }
+    assert {it.work for it in outcome.jobs} == {"present"}
+    assert outcome.warnings == ()
+
+
+def test_each_runs_as_long_as_is_drawn_for_it(read: Read, dump: Callable[..., None]) -> None:
+    dump()
+    runs = "{values: [100, 200, 300, 400], inOrder: true}"
+    outcome = run_scenario(read(DUMP + f"present: {{runs: {runs}, waitingRuns: 1}}\n"))
+    # Quota comes back bit by bit.
+    assert finished(outcome) == {"Job/release-build": 101, "Job/benchmark": 201, "Workload/everything-at-once": None}
+
+
+def test_without_a_word_they_run_for_ever_and_a_warning_counts_them(read: Read, dump: Callable[..., None]) -> None:
+    dump()
+    outcome = run_scenario(read(DUMP))
+    assert (tuple(outcome.jobs), outcome.warnings) == (
+        (),
+        (
+            "4 of the Workloads that hold quota in the beginning run for ever; write `present.runs`",
+            "3 of the Workloads that wait in the beginning run for ever; write `present.waitingRuns`",
+        ),
+    )
+
+
+def test_new_work_waits_behind_what_runs(read: Read, dump: Callable[..., None]) -> None:
+    dump()
+    job = "{name: new, job: {apiVersion: batch/v1, kind: Job, metadata: {namespace: team-a, labels: "
+    job += "{kueue.x-k8s.io/queue-name: jobs}}, spec: {template: {spec: {restartPolicy: Never, containers: "
+    job += "[{name: m, resources: {requests: {cpu: 2}}}]}}}}, runs: 60}"
+    outcome = run_scenario(read(DUMP + f"present: {{runs: 10m, waitingRuns: 1m}}\nwork: [{job}]\n"))
+    # Of those that wait it is the last.
+    assert finished(outcome)["Job/new"] == 720
+
+
+def test_it_begins_at_the_time_of_the_dump(read: Read, dump: Callable[..., None]) -> None:
+    dump("two-teams", "--now", "2026-05-05T05:05:05Z")
+    assert run_scenario(read(DUMP + "present: {runs: 1m}\n")).start == 1777957505 * 10**9
+    assert read("start: 2027-01-01T00:00:00Z\n" + DUMP + "present: {runs: 1m}\n").start == 1798761600 * 10**9
+
+
+def test_a_list_as_kubectl_writes_it_is_a_dump(read: Read, dump: Callable[..., None], tmp_path: Path) -> None:
+    dump()
+    items: list[Any] = [it.object for it in parse_manifests((tmp_path / "dump.yaml").read_text(encoding="utf-8"))]
+    for number, it in enumerate(items):
+        it["metadata"] |= {
+            "resourceVersion": str(number),
+            "managedFields": [{"manager": "kubectl", "operation": "Update", "apiVersion": "v1"}],
+        }
+        if it["kind"] == "Job":
+            it["status"] = {"active": 1, "startTime": "2026-01-01T00:00:00Z", "ready": 1}
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": items})
+    (tmp_path / "dump.yaml").write_text(text, encoding="utf-8")
+    outcome = run_scenario(read(DUMP + "present: {runs: 10m, waitingRuns: 1m}\n"))
+    assert (finished(outcome)["Job/benchmark"], outcome.warnings) == (660, ())
+
+
+def test_pods_that_have_their_nodes_keep_them(read: Read, dump: Callable[..., None]) -> None:
+    dump("topology")
+    scenario = read(DUMP + "present: {runs: 10m, waitingRuns: 1m}\n")
+    outcome = run_scenario(scenario)
+    # Only once they are gone there is a place for it.
+    assert finished(outcome)["Job/distill"] == pytest.approx(660, abs=1)
+
+
+def test_another_seed_draws_other_runs(read: Read, dump: Callable[..., None]) -> None:
+    dump()
+
+    def ends(seed: int) -> dict[str, float | None]:
+        scenario: Scenario = read(f"seed: {seed}\n{DUMP}present: {{runs: {{mean: 10m}}, waitingRuns: 1m}}\n")
+        return finished(run_scenario(scenario))
+
+    assert ends(1) == ends(1) != ends(2)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("present: {run: 5}", "present.run: unknown field"),
+        ("present: {runs: soon}", 'present.runs: not a duration: "soon"'),
+        ("present: {waitingRuns: {gamma: 5}}", "present.waitingRuns.gamma: a mapping is needed, not a number"),
+        ("present: 5", "present: a mapping is needed, not a number"),
+    ],
+)
+def test_what_is_wrong_with_the_present_is_named_by_field(
+    read: Read, dump: Callable[..., None], text: str, wrong: str
+) -> None:
+    dump()
+    assert wrong in problems(read, f"{DUMP}{text}\n")
+
+
+def test_a_run_beyond_the_end_of_time_is_refused(read: Read, dump: Callable[..., None]) -> None:
+    dump()
+    (problem,) = problems(read, f"{DUMP}present: {{runs: 100000d}}\n")
+    assert problem.startswith("present.runs: ")
+
+
+def test_a_fleet_has_no_present(read: Read) -> None:
+    text = "fleet: {manager: {}, workers: {}}\npresent: {runs: 5}\n"
+    assert "present: counts only in a scenario of one cluster" in problems(read, text)
