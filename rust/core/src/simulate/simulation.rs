@@ -55,6 +55,8 @@ pub struct Simulation {
     numbers: FxHashMap<WorkloadId, u32>,
     /// Workloads that go, and whose last charges are still to be taken down.
     departing: Vec<(WorkloadId, u32)>,
+    /// Are changes of usage taken down yet?
+    follows_usage: bool,
 }
 
 /// Something that will happen.
@@ -130,6 +132,7 @@ impl Simulation {
             log: Arc::default(),
             numbers: FxHashMap::default(),
             departing: Vec::new(),
+            follows_usage: false,
         }
     }
 
