@@ -60,6 +60,8 @@ pub struct Simulation {
     over: Vec<WorkloadId>,
     /// Workloads that go, and whose last charges are still to be taken down.
     departing: Vec<(WorkloadId, u32)>,
+    /// Are changes of usage taken down yet?
+    follows_usage: bool,
 }
 
 /// Something that will happen.
@@ -138,6 +140,7 @@ impl Simulation {
             numbers: FxHashMap::default(),
             over: Vec::new(),
             departing: Vec::new(),
+            follows_usage: false,
         }
     }
 

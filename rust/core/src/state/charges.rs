@@ -23,11 +23,6 @@ pub struct ChargeLog {
 }
 
 impl ChargeLog {
-    /// Does anybody follow the changes?
-    pub fn is_followed(&self) -> bool {
-        self.changes.is_some()
-    }
-
     /// Has somebody follow the changes from now on.
     pub fn follow(&mut self) {
         self.changes.get_or_insert_default();

@@ -11,8 +11,11 @@ use crate::state::charges::ChargeChange;
 impl Simulation {
     /// Takes down what has changed since the last call, at the time of the run.
     pub(super) fn note_usage(&mut self, engine: &mut Engine) {
-        if !engine.state.charges.is_followed() {
+        if !self.follows_usage {
+            self.follows_usage = true;
             engine.state.charges.follow();
+            // What another run on this engine has left is part of what is charged already.
+            engine.state.charges.take();
             self.note_first_usage(engine);
         }
         for change in engine.state.charges.take() {

@@ -49,6 +49,20 @@ fn charged(world: &World) -> BTreeMap<(u32, u32), i64> {
     sums
 }
 
+#[test]
+fn a_second_run_on_an_engine_begins_with_what_is_charged() {
+    let mut world = World::new(Config::default());
+    let create = |name: &str| {
+        let object = Box::new(Object::Workload(Box::new(workload(name, "3"))));
+        Happening { at: at(10), change: Change::Create { object, job: JobPlan::default() } }
+    };
+    for (name, n_changes) in [("a", 1), ("b", 2), ("c", 3)] {
+        let run = crate::simulate::simulate(&mut world.engine, vec![create(name)], OPTIONS, at(10), || false);
+        assert_eq!(replayed(&run.log.usage), charged(&world));
+        assert_eq!(run.log.usage.times.len(), n_changes);
+    }
+}
+
 /// Jobs of two priorities, more than fit; some are deleted, and each runs for a time of its own.
 fn happenings() -> Vec<Happening> {
     let create = |n: i64| {
