@@ -163,7 +163,7 @@ def test_disconnections_have_to_fit_into_time(read: Read, text: str, problem: st
 def test_the_day_after_the_last_thing_in_a_fleet_has_to_fit_into_time(read: Read) -> None:
     start = 'start: "2262-04-11T00:00:00Z"\n'
     assert problems(read, FLEET + start) == ["start: the scenario runs past April 2262"]
-    assert run_scenario(read(FLEET + start + "until: 1h\n")).jobs == ()
+    assert not run_scenario(read(FLEET + start + "until: 1h\n")).jobs
 
 
 @pytest.mark.parametrize(

@@ -275,3 +275,23 @@ def test_an_evicted_job_goes_on_from_its_last_checkpoint(simulate: Callable[...,
 def test_a_checkpoint_needs_some_work(simulate: Callable[..., Ran]) -> None:
     ran = simulate(SCENARIO + "  saves: 0\n")
     assert (ran.code, "work[0].saves: Invalid value: 0" in ran.err) == (ExitCode.BAD_INPUT, True)
+
+
+def test_results_are_written_into_a_folder(simulate: Callable[..., Ran]) -> None:
+    ran = simulate(SCENARIO, "--results", "out", "--results-step", "1m")
+    names = sorted(it.name for it in Path("out").iterdir())
+    assert (ran.code, names) == (
+        ExitCode.OK,
+        ["cluster_queues.csv", "cohorts.csv", "jobs.csv", "metrics.prom", "summary.json"],
+    )
+    assert ran.err.endswith("summary.json, metrics.prom into out\n")
+    rows = Path("out/jobs.csv").read_text().splitlines()
+    assert len(rows) == 1 + 3
+    column = rows[0].split(",").index("wait_seconds")
+    assert [float(row.split(",")[column]) for row in rows[1:]] == [0, 50, 100]
+
+
+def test_a_folder_that_is_a_file_is_refused(simulate: Callable[..., Ran]) -> None:
+    Path("taken").write_text("")
+    ran = simulate(SCENARIO, "--results", "taken")
+    assert (ran.code, "the results can not be written" in ran.err) == (ExitCode.BAD_INPUT, True)

@@ -196,6 +196,12 @@ def _parser() -> argparse.ArgumentParser:
     shown = add.add_argument_group("what comes out")
     help_text = "table (the default); wide: every job, nothing wrapped; json: one document with everything"
     shown.add_argument("-o", "--output", choices=["table", "wide", "json"], default="table", help=help_text)
+    help_text = "write tables of jobs, ClusterQueues and cohorts, measures and Kueue's metrics into this folder"
+    shown.add_argument("--results", type=Path, metavar="DIR", help=help_text)
+    help_text = "the form of these tables; parquet and arrow take the extra `arrow`"
+    shown.add_argument("--results-format", choices=["csv", "parquet", "arrow"], default="csv", help=help_text)
+    help_text = "a row of ClusterQueues and cohorts every so often, such as 1m; by default at each change"
+    shown.add_argument("--results-step", type=_step_seconds, metavar="DURATION", help=help_text)
     _add_style(shown)
 
     add_serve(commands, exit_codes=_exit_codes())
@@ -248,6 +254,13 @@ def _time(text: str) -> int:
         return nanoseconds(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _step_seconds(text: str) -> float:
+    found = _duration(text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is not more than 0")
+    return found / 1e9
 
 
 def _duration(text: str) -> int:

@@ -17,6 +17,7 @@ from kueuecore.cli.progress import ctrl_c_raises, job_progress
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.table import Style, table
 from kueuecore.errors import ManifestError
+from kueuecore.results import Results
 from kueuecore.scenarios import (
     Scenario,
     ScenarioEnding,
@@ -60,6 +61,8 @@ def simulate(options: argparse.Namespace) -> int:
     if not options.quiet:
         to_stderr(*(f"warning: {shown(warning)}" for warning in outcome.warnings))
         to_stderr(*(f"note: {shown(note)}" for note in outcome.notes))
+    if options.results is not None:
+        _write_results(outcome, options)
     if options.output == "json":
         write(_document(scenario, outcome))
     else:
@@ -70,6 +73,30 @@ def simulate(options: argparse.Namespace) -> int:
         return ExitCode.UNSETTLED
     is_pending = bool((outcome.jobs.numbers["admitted"] < 0).any())
     return ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
+
+
+def _write_results(outcome: ScenarioOutcome, options: argparse.Namespace) -> None:
+    """Write tables, measures and metrics into a folder.
+
+    Raises:
+        ManifestError: There are none of a fleet, or the folder can not be written.
+    """
+    if outcome.run is None:
+        remedy = "leave --results out, or take -o json"
+        raise ManifestError.of(
+            "results are written for a scenario of one cluster", remedy=remedy, file=options.scenario
+        )
+    try:
+        written = Results.of(outcome.run).write(
+            options.results, suffix=f".{options.results_format}", step_seconds=options.results_step
+        )
+    except ImportError:
+        remedy = "pip install 'kueuecore[arrow]', or write --results-format csv"
+        raise ManifestError.of("Parquet and Arrow take the extra `arrow`", remedy=remedy) from None
+    except OSError as error:
+        raise ManifestError.of(f"the results can not be written: {error}", remedy="name another folder") from None
+    if not options.quiet:
+        to_stderr(f"note: wrote {', '.join(it.name for it in written)} into {shown(str(options.results))}")
 
 
 def _report(outcome: ScenarioOutcome, style: Style, *, wide: bool) -> str:

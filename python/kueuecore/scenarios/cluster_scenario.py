@@ -78,6 +78,7 @@ def simulate_cluster(scenario: Scenario, cluster: ClusterPart, *, progress: Prog
         # The last cycle may take longer than there is time.
         end=run.end if until is None else min(run.end, until),
         jobs=copied if not waiting else JobOutcomes.of([*waiting, *copied]),
+        run=run,
         ending=ScenarioEnding(run.ending),
         notes=notes,
         warnings=(*present.warnings, *warnings_of([AppliedWorld(rows.world.warnings, {}), applied])),

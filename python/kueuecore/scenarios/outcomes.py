@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from kueuecore.scenarios.job_outcomes import JobOutcomes
 from kueuecore.scenarios.waits import Waits
+from kueuecore.simulation import Run
 
 __all__ = ["QuotaOutcome", "ScenarioEnding", "ScenarioOutcome"]
 
@@ -66,6 +67,7 @@ class ScenarioOutcome:
         start: The time of the beginning, in nanoseconds since 1970.
         end: The time of the end.
         jobs: All jobs, in the order in which they came.
+        run: The run of the one cluster; None: there were several.
         is_fleet: Were there several clusters?
         ending: Why it ended.
         notes: What else is to be told, in sentences.
@@ -76,6 +78,7 @@ class ScenarioOutcome:
     start: int
     end: int
     jobs: JobOutcomes
+    run: Run | None = None
     is_fleet: bool = False
     ending: ScenarioEnding = ScenarioEnding.COMPLETE
     notes: tuple[str, ...] = ()
