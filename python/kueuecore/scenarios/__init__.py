@@ -21,14 +21,26 @@ from kueuecore.scenarios.outcomes import (
     Waits,
     waits_by,
 )
+from kueuecore.scenarios.present import Present
 from kueuecore.scenarios.run_scenario import run_scenario
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.scenario_reader import read_scenario
+from kueuecore.scenarios.schema import scenario_schema
+from kueuecore.scenarios.timed_changes import (
+    ApplyObjects,
+    DeleteObject,
+    PatchObject,
+    ScaleQuota,
+    Target,
+    TimedChange,
+)
 from kueuecore.scenarios.work import Arrival, Work
 
 __all__ = [
+    "ApplyObjects",
     "Arrival",
     "ClusterPart",
+    "DeleteObject",
     "Disconnection",
     "EarlyEnds",
     "Empirical",
@@ -43,12 +55,17 @@ __all__ = [
     "NodeGroup",
     "NodeLevel",
     "NodeState",
+    "PatchObject",
+    "Present",
     "QuotaOutcome",
+    "ScaleQuota",
     "Scenario",
     "ScenarioEnding",
     "ScenarioOutcome",
     "Span",
     "Spans",
+    "Target",
+    "TimedChange",
     "Waits",
     "Weibull",
     "Work",
@@ -56,5 +73,6 @@ __all__ = [
     "read_generator",
     "read_scenario",
     "run_scenario",
+    "scenario_schema",
     "waits_by",
 ]
