@@ -21,7 +21,7 @@ _SECOND_NS = 1_000_000_000
 _DAY_NS = 86400 * _SECOND_NS
 _MOST_NS = 2**63 - 1
 # Go has no days. Six digits are more than time has.
-_DAYS = re.compile(r"([0-9]{1,6})d(.*)")
+_DAYS = re.compile(r"([0-9]{1,6})d((?![-+]).*)")
 _SPAN = "write seconds such as 90, or a duration such as 1m30s, from 0 to 292 years (2562047h)"
 
 
@@ -184,7 +184,7 @@ def seconds_of(value: JsonValue) -> float | None:
         if isinstance(value, str):
             days, rest = match.groups() if (match := _DAYS.fullmatch(value)) else ("0", value)
             spent = int(days) * _DAY_NS + (duration_ns(rest) if rest or not match else 0)
-            return spent / _SECOND_NS if 0 <= spent <= _MOST_NS and not rest.startswith("-") else None
+            return spent / _SECOND_NS if 0 <= spent <= _MOST_NS else None
         span_ns(value, "the span")
     except (TypeError, ValueError):
         return None

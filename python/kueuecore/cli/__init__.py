@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from kueuecore._text import quoted, shown

@@ -15,15 +15,27 @@ from kueuecore.scenarios.hourly_arrivals import HourlyArrivals
 from kueuecore.scenarios.job_outcomes import JobOutcome, JobOutcomes
 from kueuecore.scenarios.node_groups import NodeFailure, NodeGroup, NodeLevel, NodeState
 from kueuecore.scenarios.outcomes import QuotaOutcome, ScenarioEnding, ScenarioOutcome
+from kueuecore.scenarios.present import Present
 from kueuecore.scenarios.run_scenario import run_scenario
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.scenario_reader import read_scenario
+from kueuecore.scenarios.schema import scenario_schema
+from kueuecore.scenarios.timed_changes import (
+    ApplyObjects,
+    DeleteObject,
+    PatchObject,
+    ScaleQuota,
+    Target,
+    TimedChange,
+)
 from kueuecore.scenarios.waits import Waits, waits_by
 from kueuecore.scenarios.work import Arrival, Work
 
 __all__ = [
+    "ApplyObjects",
     "Arrival",
     "ClusterPart",
+    "DeleteObject",
     "Disconnection",
     "EarlyEnds",
     "Empirical",
@@ -39,12 +51,17 @@ __all__ = [
     "NodeGroup",
     "NodeLevel",
     "NodeState",
+    "PatchObject",
+    "Present",
     "QuotaOutcome",
+    "ScaleQuota",
     "Scenario",
     "ScenarioEnding",
     "ScenarioOutcome",
     "Span",
     "Spans",
+    "Target",
+    "TimedChange",
     "Waits",
     "Weibull",
     "Work",
@@ -52,5 +69,6 @@ __all__ = [
     "read_generator",
     "read_scenario",
     "run_scenario",
+    "scenario_schema",
     "waits_by",
 ]

@@ -160,13 +160,14 @@ def read_weights(section: Fields, name: str, n: int, *, remedy: str = "") -> tup
 def _column(fields: Fields) -> Spans | None:
     file, column = fields.text("file"), fields.text("column")
     in_order = fields.truth("inOrder", default=False)
-    if fields.has("column", "name the column with the spans") and file and column:
-        values = _column_values(fields, file, column)
-        if values:
-            return InOrder(values=values) if in_order else Empirical(values=values)
-    elif not file:
+    if not file:
         fields.complain("file", f"Invalid value: {shown(fields.value('file'))}", "name a CSV file")
-    return None
+    if not column:
+        fields.complain("column", "Required value", "name the column with the spans")
+    values = _column_values(fields, file, column) if file and column else ()
+    if not values:
+        return None
+    return InOrder(values=values) if in_order else Empirical(values=values)
 
 
 def _column_values(fields: Fields, file: str, column: str) -> tuple[float, ...]:
