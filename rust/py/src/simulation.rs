@@ -201,7 +201,7 @@ impl Simulation {
                 raised = Python::attach(|py| {
                     py.check_signals()?;
                     match &progress {
-                        Some(progress) if n_steps.is_multiple_of(STEPS_BETWEEN_REPORTS) => {
+                        Some(progress) if n_steps % STEPS_BETWEEN_REPORTS == 0 => {
                             let (n_created, n_finished) = simulation.progress();
                             progress.call1(py, (simulation.now().0, n_created, n_finished)).map(|_| ())
                         }

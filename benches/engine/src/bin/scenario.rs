@@ -48,6 +48,8 @@ fn read(path: &str) -> Scenario {
             max_cycles: None,
             eviction_ns: 0,
             keeps_messages: false,
+            keeps_cycles: true,
+            keeps_finished: true,
             timers: Timers::AfterRound,
         },
         objects: lines(&case["objects"]),

@@ -12,6 +12,8 @@ const OPTIONS: Options = Options {
     max_cycles: None,
     eviction_ns: 3 * SECOND,
     keeps_messages: false,
+    keeps_cycles: true,
+    keeps_finished: true,
     timers: Timers::WhenDue,
 };
 
