@@ -196,7 +196,7 @@ def draw(rng: Random) -> Case:
 
     def act() -> None:
         with folder_of_its_own() as place:
-            for file in (ROOT / folder).glob("*.yaml"):
+            for file in (*(ROOT / folder).glob("*.yaml"), *(ROOT / folder).glob("*.csv")):
                 shutil.copy(file, place)
             (place / "own.py").write_text(_OWN)
             (place / "runs.csv").write_text("s\n5\n2m\n")
