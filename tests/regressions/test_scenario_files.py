@@ -57,6 +57,11 @@ def test_spans_have_all_units_and_fractions(read: Read, span: str, seconds: floa
             "cluster: {configuration: {admissionFairSharing: {usageSamplingInterval: 1ns}}}\n",
             "cluster.configuration.admissionFairSharing.usageSamplingInterval: Invalid value: 1ns",
         ),
+        # A group without levels has no nodes, and no names for them.
+        (
+            "cluster: {nodes: [{name: n, levels: [], capacity: {cpu: 1}}]}\n",
+            "cluster.nodes[0].levels: Required value",
+        ),
         # The name of a file that is a directory: all that is in it was read.
         ('cluster: {objects: [""]}\n', 'cluster.objects[0]: Invalid value: ""'),
         # More than a double can hold, and what no file can be called, ended in a traceback.

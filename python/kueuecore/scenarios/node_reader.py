@@ -53,6 +53,8 @@ def _group(fields: Fields) -> NodeGroup:
     for problem in label_problems(name) if name else ():
         fields.complain("name", problem, "write a name such as gpu")
     fields.has("levels", "write at least `- {name: node, count: 8}`")
+    if fields.plain.get("levels") == []:
+        fields.complain("levels", "Required value", "write at least `- {name: node, count: 8}`")
     levels = tuple(_levels(fields, tuple(fields.parts("levels"))))
     line = fields.document.source.line_of(fields.path)
     group = NodeGroup(

@@ -165,6 +165,9 @@ class _Course:
             if integration_of(after.object) is None:
                 return self._put(at, [after], now, patch)
             made = self._made_of(after)
+            if made and (field := next((name for name in patch if name != "metadata"), None)):
+                remedy = "patch its labels and annotations, or delete it and write another job under work"
+                raise ManifestError([Problem("a job that is queued may not change", field=field, remedy=remedy)])
             self._keep(after)
             # A job that is not there yet comes as the work says: an update of its Workload then finds nothing.
             found = self._put(at, [it for it in (after, *made) if _is_read(it)], now)

@@ -157,7 +157,7 @@ NAMED = re.compile(
     r"\.(amounts|capacity|policy\.values|labels|workers\.east|values\.east|queues\.a|overrides\.east|capacity\.(cpu|memory))$"
 )
 # One and the same value is right in one place and wrong in another.
-VALUES: list[Any] = [True, "zz", -1, 7, 0.5, None, {}, [], ""]
+VALUES: list[Any] = ["zz", 7, None, [], ""]
 OF_WRONG_TYPE: list[Any] = [{"zz": 1}, [[]], True]
 
 

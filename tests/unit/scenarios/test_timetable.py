@@ -188,6 +188,10 @@ def test_of_one_time_the_timetable_goes_before_jobs_that_come(read: Read) -> Non
             "{patch: {kind: ClusterQueue, name: cq, patch: {spec: {stopPolicies: Hold}}}}",
             ".patch.patch.spec.stopPolicies: unknown field",
         ),
+        (
+            "{patch: {kind: Job, name: small-1, namespace: team-a, patch: {spec: {parallelism: 3}}}}",
+            ".patch.patch.spec: a job that is queued may not change",
+        ),
         ("{scale: {flavor: default, resource: cpu, nominalQuota: 1}}", ".scale.clusterQueue: not one of"),
         ("{scale: {clusterQueue: cq, resource: cpu, nominalQuota: 1}}", ".scale.flavor: Required value"),
         ("{scale: {clusterQueue: cq, flavor: default, resource: cpu}}", ".scale.nominalQuota: Required value"),
