@@ -8,8 +8,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tqdm import tqdm
-
 from kueuecore.simulation.run import Progress
 from kueuecore.times import format_time
 
@@ -20,12 +18,19 @@ __all__ = ["ctrl_c_raises", "job_progress"]
 def job_progress(n_jobs: int, *, quiet: bool) -> Iterator[Progress | None]:
     """A bar on standard error that counts the jobs that have ended; nothing where that is no terminal.
 
+    Without the extra `progress` there is none.
+
     Args:
         n_jobs: How many jobs come.
         quiet: Show nothing.
     """
     # Without standard error there is nobody to look.
     if quiet or sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    try:
+        from tqdm import tqdm
+    except ImportError:
         yield None
         return
     with tqdm(total=n_jobs, unit="job", leave=False, file=sys.stderr, dynamic_ncols=True) as bar:

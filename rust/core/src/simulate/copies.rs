@@ -1,9 +1,8 @@
 //! Workloads that appear in the course of a run and are alike but for name, time and run.
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use super::plan::{Change, Happening, JobPlan};
+use super::job_plan::JobPlan;
 use crate::base::key::Key;
 use crate::objects::{Time, Workload, WorkloadMeta};
 
@@ -60,7 +59,8 @@ pub enum CopiesError {
 }
 
 impl Copies {
-    fn check(&self) -> Result<(), CopiesError> {
+    /// Do the columns fit?
+    pub(super) fn check(&self) -> Result<(), CopiesError> {
         let expected = self.template.len();
         let lengths = [("ends", self.ends.len()), ("at", self.at.len()), ("run_seconds", self.run_ns.len())];
         for (column, actual) in lengths {
@@ -95,20 +95,6 @@ impl Copies {
         let meta = WorkloadMeta { key, created, generation: 1, ..template.meta.clone() };
         let run_ns = Some(self.run_ns[row]).filter(|ns| *ns >= 0);
         (Workload { meta, ..template.clone() }, JobPlan { run_ns, ..job.clone() })
-    }
-
-    /// One happening a row.
-    ///
-    /// # Errors
-    /// The first column of another length, or the first value that makes no workload.
-    pub fn happenings(self) -> Result<Vec<Happening>, CopiesError> {
-        self.check()?;
-        let copies = Arc::new(self);
-        let happening = |row: usize| Happening {
-            at: Time(copies.at[row]),
-            change: Change::Copy { copies: Arc::clone(&copies), row },
-        };
-        Ok((0..copies.at.len()).map(happening).collect())
     }
 }
 
@@ -146,7 +132,7 @@ mod tests {
         let refused = |change: fn(&mut Copies)| {
             let mut copies = two();
             change(&mut copies);
-            copies.happenings().expect_err("refused").to_string()
+            copies.check().expect_err("refused").to_string()
         };
         assert_eq!(refused(|c| c.at.truncate(1)), "at: has 1 values where 2 are needed");
         assert_eq!(refused(|c| c.template[1] = 1), "template[1]: 1: must be an index of templates");

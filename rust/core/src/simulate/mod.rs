@@ -11,6 +11,7 @@
 //! Kueue's runs were recorded.
 
 mod copies;
+mod job_plan;
 mod plan;
 mod record;
 mod simulation;
@@ -20,7 +21,8 @@ mod tests;
 mod usage;
 
 pub use copies::{Copies, CopiesError};
-pub use plan::{Change, Ending, Happening, JobPlan, NodeLoss, Options, PodsPlan, Timers};
+pub use job_plan::{JobPlan, NodeLoss, PodsPlan};
+pub use plan::{Change, Ending, Happening, Options, Timers};
 pub use record::{Cycle, Log, Run, Step};
 pub use simulation::{Simulation, Turn};
 pub use submissions::Submissions;

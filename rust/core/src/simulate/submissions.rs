@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::copies::{Copies, CopiesError};
 use super::plan::{Change, Happening};
 use crate::engine::columns::{Columns, ColumnsError};
 use crate::objects::Time;
@@ -37,5 +38,21 @@ impl Submissions {
             Happening { at: Time(at), change: Change::Submit { columns: Arc::clone(&columns), row, run_ns } }
         };
         Ok(rows.map(happening).collect())
+    }
+}
+
+impl Copies {
+    /// One happening a row.
+    ///
+    /// # Errors
+    /// The first column of another length, or the first value that makes no workload.
+    pub fn happenings(self) -> Result<Vec<Happening>, CopiesError> {
+        self.check()?;
+        let copies = Arc::new(self);
+        let happening = |row: usize| {
+            let change = Change::Copy { copies: Arc::clone(&copies), row };
+            Happening { at: Time(copies.at[row]), change }
+        };
+        Ok((0..copies.at.len()).map(happening).collect())
     }
 }

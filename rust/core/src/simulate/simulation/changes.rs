@@ -5,7 +5,8 @@ use crate::base::ids::WorkloadId;
 use crate::base::shared::Shared;
 use crate::engine::{Engine, Kind};
 use crate::objects::{ClusterQueue, Cohort, LocalQueue, MetaDetails, Object, Workload, WorkloadMeta};
-use crate::simulate::plan::{Change, JobPlan};
+use crate::simulate::job_plan::JobPlan;
+use crate::simulate::plan::Change;
 use crate::simulate::record::Step;
 
 impl Simulation {

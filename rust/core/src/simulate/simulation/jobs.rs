@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::objects::conditions::{EVICTED, find_true};
 use crate::objects::variants::is_variant;
 use crate::objects::{AdmissionCheckState, CheckState, Time};
-use crate::simulate::plan::{JobPlan, NodeLoss};
+use crate::simulate::job_plan::{JobPlan, NodeLoss};
 use crate::simulate::record::Step;
 use crate::status::readiness::note_readiness;
 use crate::status::stage::{has_quota_reservation, is_admitted, is_finished};
