@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kueuecore._fields import Fields
 from kueuecore.scenarios.early_ends import EarlyEnds
-from kueuecore.scenarios.fields import Fields
 from kueuecore.scenarios.hourly_arrivals import DAYS, HOURS, HourlyArrivals
 from kueuecore.scenarios.spans import checked_number, read_spans, read_weights
 

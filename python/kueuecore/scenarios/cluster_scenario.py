@@ -61,10 +61,15 @@ def simulate_cluster(scenario: Scenario, cluster: ClusterPart, *, progress: Prog
         *(_happening(*it) for it in present.waiting),
     ]
     run = _run(scenario, cluster, present.objects, rows.copies, events, progress)
-    queues = _cluster_queues([*rows.objects, *filter(None, map(_created, events))])
-    copied = _copied_jobs(run, rows, queues, first=sum(it is not None for it in map(_workload_of, events)))
+    created = [*rows.objects, *filter(None, map(_created, events))]
+    queues = _cluster_queues(created)
+    # Workloads of events have the first numbers, and those that waited in the beginning the last of these.
+    n_of_events = sum(it is not None for it in map(_workload_of, events))
+    has_nodes = any(text_at(it.object, "kind") == "Node" for it in created)
+    copied = _copied_jobs(run, rows, queues, first=n_of_events, has_nodes=has_nodes)
     # Those that ran before are no jobs of the scenario.
-    waiting = [_job_outcome(run, *it, queues) for it in present.waiting]
+    numbers = range(n_of_events - len(present.waiting), n_of_events)
+    waiting = [_job_outcome(run, number, *it, queues) for number, it in zip(numbers, present.waiting, strict=True)]
     until = _until(scenario)
     notes = (
         *(f"{it}; until then the job waits" for it in rows.world.waiting),
@@ -144,16 +149,24 @@ def _node_happening(change: NodeChange) -> Happening:
     return Happening(at=change.at, op=Operation.CREATE, object=change.manifest)
 
 
-def _copied_jobs(run: Run, rows: JobRows, queues: Mapping[tuple[str, str], str], *, first: int) -> JobOutcomes:
-    """What became of the jobs that are rows; the Workloads of events have the numbers before `first`."""
+def _copied_jobs(
+    run: Run, rows: JobRows, queues: Mapping[tuple[str, str], str], *, first: int, has_nodes: bool
+) -> JobOutcomes:
+    """What became of the jobs that are rows.
+
+    Args:
+        run: The run.
+        rows: The jobs.
+        queues: The ClusterQueue of each LocalQueue.
+        first: The number of the first row; the Workloads of events come before.
+        has_nodes: May any job have lost a node? Then those that were evicted are looked at one by one.
+    """
     table = run.outcome_table[first : first + len(rows.copies)]
     # Others would have come after the end.
     there = np.flatnonzero(table["created"] >= 0)
     numbers = empty_numbers(len(there))
     for name in ("created", "admitted", "finished", "admissions", "evictions", "replacements"):
         numbers[name] = table[name][there]
-    # Few workloads have lost a node.
-    has_nodes = any(text_at(it.object, "kind") == "Node" for it in rows.objects)
     for index in np.flatnonzero(numbers["evictions"]).tolist() if has_nodes else ():
         row = int(there[index])
         state = _state(run, rows.copies.namespace(row), rows.copies.name(row))
@@ -198,10 +211,12 @@ def _local_queue(template: Happening) -> tuple[str, str]:
     return text_at(plain, "metadata", "namespace"), text_at(plain, "spec", "queueName")
 
 
-def _job_outcome(run: Run, arrival: Arrival, workload: Manifest, queues: Mapping[tuple[str, str], str]) -> JobOutcome:
-    """What became of a Workload that waited in the beginning."""
+def _job_outcome(
+    run: Run, number: int, arrival: Arrival, workload: Manifest, queues: Mapping[tuple[str, str], str]
+) -> JobOutcome:
+    """What became of a Workload that waited in the beginning, and has this number in the run."""
     namespace, name = _place(workload)
-    row = run.outcome_table[run.workload_keys.index(f"{namespace}/{name}")]
+    row = run.outcome_table[number]
     state, kind = _state(run, namespace, name), arrival.key[0]
     admitted, finished = int(row["admitted"]), int(row["finished"])
     return JobOutcome(

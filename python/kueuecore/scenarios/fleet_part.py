@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kueuecore._fields import Fields
 from kueuecore._json import text_at
 from kueuecore.fleet import MOST_MS, LinkSettings
 from kueuecore.multikueue import MANAGER, Dispatcher, OverflowPolicy
 from kueuecore.scenarios.cluster_part import ClusterPart
-from kueuecore.scenarios.fields import Fields
 from kueuecore.scenarios.policy_part import read_overflow, read_policy
 
 __all__ = ["Disconnection", "FleetPart", "WorkerPart", "read_fleet"]

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from kueuecore._fields import Fields, shown
 from kueuecore._json import JsonObject, object_at, text_at, texts_at
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import plain_object, read_mapping
-from kueuecore.scenarios.fields import Fields, shown
 from kueuecore.simulation import Happening, Operation
 from kueuecore.simulation.copies import Copies, joined_names, no_copies
 

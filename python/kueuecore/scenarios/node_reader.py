@@ -9,10 +9,10 @@ from itertools import islice
 from math import prod
 from string import Formatter
 
+from kueuecore._fields import Fields, shown
 from kueuecore._names import label_key_problems, label_problems, subdomain_problems
 from kueuecore._quantities import number
 from kueuecore.scenarios.distributions import Span
-from kueuecore.scenarios.fields import Fields, shown
 from kueuecore.scenarios.node_groups import HOSTNAME, NodeFailure, NodeGroup, NodeLevel, NodeState, PlacedNode
 from kueuecore.scenarios.spans import read_spans
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
+from kueuecore._fields import Fields, shown
 from kueuecore._json import JsonObject
 from kueuecore.errors import ManifestError
 from kueuecore.multikueue import Dispatch, Dispatcher, Nomination, Recall
 from kueuecore.multikueue.policies.wrapping import inner_recall
-from kueuecore.scenarios.fields import Fields, shown
 
 __all__ = ["own_policy"]
 

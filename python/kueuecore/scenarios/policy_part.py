@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
+from kueuecore._fields import Fields, shown
 from kueuecore._json import JsonObject
 from kueuecore.multikueue import MOST_ATTEMPTS, AllAtOnce, Dispatcher, Incremental
 from kueuecore.multikueue.policies import (
@@ -23,7 +24,6 @@ from kueuecore.multikueue.policies import (
 )
 from kueuecore.multikueue.policies.overflow import circle_of
 from kueuecore.multikueue.policies.overrides import check_override
-from kueuecore.scenarios.fields import Fields, shown
 from kueuecore.scenarios.own_policy import own_policy
 
 __all__ = ["read_overflow", "read_policy"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kueuecore._fields import Fields
 from kueuecore.errors import ManifestError
 from kueuecore.scenarios.cluster_part import ClusterPart
-from kueuecore.scenarios.fields import Fields
 from kueuecore.scenarios.present import Present
 from kueuecore.scenarios.spans import read_spans
 from kueuecore.world import World

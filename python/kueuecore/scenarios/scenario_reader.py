@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kueuecore._arguments import number
+from kueuecore._fields import Fields, shown
 from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore.configuration import Configuration
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
@@ -17,7 +18,6 @@ from kueuecore.provisioning import Stock
 from kueuecore.scenarios.arrival_reader import read_early_ends, read_hourly_arrivals
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.distributions import Span
-from kueuecore.scenarios.fields import Fields, shown
 from kueuecore.scenarios.fleet_part import read_fleet
 from kueuecore.scenarios.generator_reader import GeneratedRun, read_generator
 from kueuecore.scenarios.node_reader import read_nodes

@@ -6,11 +6,11 @@ import csv
 from collections.abc import Callable, Sequence
 from math import isfinite
 
+from kueuecore._fields import Fields, seconds_of, shown
 from kueuecore._files import contents
 from kueuecore._json import JsonValue
 from kueuecore.errors import Problem
 from kueuecore.scenarios.distributions import Empirical, Gamma, InOrder, LogNormal, Span, Spans, Weibull
-from kueuecore.scenarios.fields import Fields, seconds_of, shown
 
 __all__ = ["checked_number", "read_span", "read_spans", "read_weights"]
 

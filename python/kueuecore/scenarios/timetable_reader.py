@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from kueuecore._fields import Fields, shown
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore.jobs import INTEGRATIONS, integration_of
 from kueuecore.manifests import Manifest
 from kueuecore.scenarios.distributions import Span
-from kueuecore.scenarios.fields import Fields, shown
 from kueuecore.scenarios.spans import read_spans
 from kueuecore.scenarios.timed_changes import (
     MOST_TIMES,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from kueuecore._fields import Fields, shown
 from kueuecore.errors import ManifestError
-from kueuecore.scenarios.fields import Fields, shown
 from kueuecore.submissions import Submissions
 from kueuecore.traces import Trace, TraceFormat, TraceRules, read_rules, read_trace
 from kueuecore.traces.queue_names import label_of

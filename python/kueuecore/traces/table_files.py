@@ -53,14 +53,14 @@ def read_parquet_table(data: bytes, file: str, columns: Mapping[str, ColumnSourc
         columns: Columns of the trace that have another name in the file, or another unit.
 
     Raises:
-        ManifestError: The extra `traces` is not installed; it is no Parquet file; columns are missing or hold
+        ManifestError: The extra `arrow` is not installed; it is no Parquet file; columns are missing or hold
             something else.
     """
     try:
         import pyarrow as arrow
         from pyarrow import parquet
     except ImportError:
-        remedy = "install the extra: pip install 'kueuecore[traces]'"
+        remedy = "install the extra: pip install 'kueuecore[arrow]'"
         raise ManifestError.of("Parquet needs pyarrow", remedy=remedy, file=file) from None
     try:
         with parquet.ParquetFile(io.BytesIO(data)) as opened:

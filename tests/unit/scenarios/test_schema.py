@@ -13,10 +13,10 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from kueuecore._fields import Fields
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import read_manifests
 from kueuecore.scenarios import read_scenario, scenario_schema
-from kueuecore.scenarios.fields import Fields
 from tests.regressions.scenarios import EXAMPLES, JOB
 
 SCHEMA: Any = scenario_schema()
