@@ -305,3 +305,14 @@ def test_what_is_wrong_with_a_generator_is_told_of_its_file(read: Callable[[Json
     (tmp_path / "generator.yaml").write_text("cohorts: 3\n", encoding="utf-8")
     with pytest.raises(ManifestError, match=r"generator\.yaml:1: cohorts: a list is needed"):
         read({"generator": "generator.yaml"})
+
+
+def test_nodes_that_a_timetable_brings_and_takes_count_as_others_do(read: Callable[[Json], Scenario]) -> None:
+    nodes: list[Any] = [it.object for it in nodes_of(read({"cluster": {"nodes": [RACKS]}}).cluster.nodes, start=0)]
+    timetable = [
+        {"at": 0, "apply": nodes},
+        *({"at": 20, "delete": {"kind": "Node", "name": it["metadata"]["name"]}} for it in nodes),
+    ]
+    scenario = {"cluster": {"objects": OBJECTS}, "timetable": timetable, "work": [{"job": JOB, "at": 5, "runs": 60}]}
+    (job,) = run_scenario(read(scenario)).jobs
+    assert (job.n_node_evictions, job.n_evictions, job.finished) == (1, 1, None)
