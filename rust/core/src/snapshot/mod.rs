@@ -9,10 +9,13 @@
 //! ends in [`Damage`] where it is no value.
 
 mod basic;
+mod envelope;
 mod names;
 mod reader;
 mod writer;
 
+pub(crate) use envelope::Format;
+pub use envelope::LoadError;
 pub(crate) use reader::Reader;
 pub(crate) use writer::Writer;
 

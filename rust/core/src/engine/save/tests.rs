@@ -110,19 +110,19 @@ fn what_is_no_save_is_refused_by_what_is_wrong_and_what_to_do() {
     let refused = |bytes: &[u8]| Engine::load(bytes).expect_err("no save").to_string();
     let foreign = "this is not a saved engine: give load() the bytes that save() returned";
     assert_eq!([&b""[..], b"x", b"{}", &saved[..9], &saved[1..]].map(refused), [foreign; 5]);
-    let after = saved.len() - FORMAT.len() - VERSION.len() - 13;
+    let after = saved.len() - FORMAT.n_header();
     let short = format!(
         "this is not a whole save: {after} bytes follow its header, but {} are there; take another copy of it",
         after - 1
     );
     assert_eq!(refused(&saved[..saved.len() - 1]), short);
     let mut other = saved.clone();
-    other[KIND.len()] = b'9';
+    other[FORMAT.kind.len()] = b'9';
     let format = "this was saved as \"kueuecore.engine/9\", and only \"kueuecore.engine/4\" can be read: load it with the version \
                   that saved it";
     assert_eq!(refused(&other), format);
     other.clone_from(&saved);
-    other[FORMAT.len() + 1] = b'9';
+    other[FORMAT.line.len() + 1] = b'9';
     assert!(refused(&other).starts_with("this was saved by kueuecore 9"), "{}", refused(&other));
     other.clone_from(&saved);
     other[saved.len() / 2] ^= 4;
@@ -132,7 +132,7 @@ fn what_is_no_save_is_refused_by_what_is_wrong_and_what_to_do() {
 /// Whoever changes what is written gives the format another number, and writes the checksum of it here.
 #[test]
 fn bytes_of_a_format_do_not_change() {
-    let payload = |mut engine: Engine| crc32fast::hash(&engine.save(b"")[FORMAT.len() + VERSION.len() + 13..]);
-    let found = (FORMAT.trim_end(), payload(world().engine), payload(waiting_world().engine));
+    let payload = |mut engine: Engine| crc32fast::hash(&engine.save(b"")[FORMAT.n_header()..]);
+    let found = (FORMAT.line.trim_end(), payload(world().engine), payload(waiting_world().engine));
     assert_eq!(found, ("kueuecore.engine/4", 1_274_486_904, 2_286_290_792));
 }
