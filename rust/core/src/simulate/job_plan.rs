@@ -1,5 +1,11 @@
 //! What the job behind a workload does.
 
+use crate::snapshot::stored;
+
+stored!(struct JobPlan { run_ns, pods, lingers_ns, node_loss, saves_ns });
+stored!(enum NodeLoss { 0 = RunsOn, 1 = Waits, 2 = StartsOver });
+stored!(struct PodsPlan { ready_ns, fails_ns, recovers_ns });
+
 /// What a job does once it may start.
 #[derive(Clone, Debug, Default)]
 pub struct JobPlan {

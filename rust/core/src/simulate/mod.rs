@@ -12,6 +12,7 @@
 
 mod copies;
 mod job_plan;
+mod log_part;
 mod plan;
 mod record;
 mod simulation;
@@ -24,7 +25,7 @@ pub use copies::{Copies, CopiesError};
 pub use job_plan::{JobPlan, NodeLoss, PodsPlan};
 pub use plan::{Change, Ending, Happening, Options, Timers};
 pub use record::{Cycle, Log, Run, Step};
-pub use simulation::{Simulation, Turn};
+pub use simulation::{ResumeError, Simulation, Turn};
 pub use submissions::Submissions;
 pub use usage::UsageLog;
 

@@ -77,6 +77,8 @@ pub struct Log {
     /// Namespace and name by number: first those that the happenings create, in the order in which they were given,
     /// then others. `None`: it never appeared.
     pub workloads: Vec<Option<Key>>,
+    /// The numbers of those that have appeared, in the order in which they did.
+    pub named: Vec<u32>,
     /// With messages: the events of cycles and of controllers, with their times.
     pub events: Vec<(Time, Event)>,
     /// Who took and gave back quota.

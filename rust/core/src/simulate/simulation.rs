@@ -1,6 +1,7 @@
 //! A run step by step: what comes next, and all that happens at one instant.
 
 mod changes;
+mod checkpoint;
 mod cycles;
 mod jobs;
 mod nodes;
@@ -13,10 +14,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+pub use self::checkpoint::ResumeError;
 use self::cycles::Underway;
 use self::jobs::{Jobs, TimerKind};
 use self::samples::Samples;
 use self::settle::Asking;
+use super::log_part::Mark;
 use super::plan::{END, Ending, Happening, Options, Timers};
 use super::record::{Log, Run, Step};
 use crate::base::ids::WorkloadId;
@@ -54,6 +57,8 @@ pub struct Simulation {
     n_created: u64,
     n_finished: u64,
     log: Arc<Log>,
+    /// How much of the log is kept with a checkpoint.
+    kept: Mark,
     /// The numbers of workloads.
     numbers: FxHashMap<WorkloadId, u32>,
     /// Whose jobs have ended, and whom nobody has to keep.
@@ -137,6 +142,7 @@ impl Simulation {
             n_created: 0,
             n_finished: 0,
             log: Arc::default(),
+            kept: Mark::default(),
             numbers: FxHashMap::default(),
             over: Vec::new(),
             departing: Vec::new(),

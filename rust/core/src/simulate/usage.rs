@@ -6,7 +6,7 @@ use crate::state::State;
 use crate::state::charges::ChargeChange;
 
 /// No ClusterQueue.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 /// The changes of usage in a run, in order of time. Change `i` has the amounts from `ends[i - 1]` up to `ends[i]`.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +55,7 @@ impl UsageLog {
         self.put_home(number, queue);
     }
 
-    fn put_home(&mut self, number: u32, queue: u32) {
+    pub(super) fn put_home(&mut self, number: u32, queue: u32) {
         let number = number as usize;
         if self.homes.len() <= number {
             self.homes.resize(number + 1, NONE);

@@ -146,6 +146,21 @@ impl<T: Stored> Stored for Vec<T> {
     }
 }
 
+/// As many as there are always.
+impl<T: Stored + Copy + Default, const N: usize> Stored for [T; N] {
+    fn write_to(&self, out: &mut Writer<'_>) {
+        self.iter().for_each(|item| item.write_to(out));
+    }
+
+    fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage> {
+        let mut items = [T::default(); N];
+        for item in &mut items {
+            *item = T::read_from(from)?;
+        }
+        Ok(items)
+    }
+}
+
 impl<A: Array<Item: Stored>> Stored for SmallVec<A> {
     fn write_to(&self, out: &mut Writer<'_>) {
         out.list(self.iter());

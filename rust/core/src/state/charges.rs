@@ -1,6 +1,7 @@
 //! What workloads take and give back of the quota of ClusterQueues, for whoever follows it.
 
 use crate::base::ids::{QueueId, WorkloadId};
+use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
 use crate::workloads::assigned::Charged;
 
 /// A workload has taken quota, or given it back.
@@ -20,6 +21,29 @@ pub struct ChargeChange {
 #[derive(Clone, Debug, Default)]
 pub struct ChargeLog {
     changes: Option<Vec<ChargeChange>>,
+}
+
+stored!(struct ChargeLog { changes });
+
+/// The workload may have gone.
+impl Stored for ChargeChange {
+    fn write_to(&self, out: &mut Writer<'_>) {
+        let Self { workload, queue, usage, adds } = self;
+        workload.0.write_to(out);
+        queue.write_to(out);
+        usage.write_to(out);
+        adds.write_to(out);
+    }
+
+    fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage> {
+        let workload = WorkloadId(Stored::read_from(from)?);
+        Ok(Self {
+            workload,
+            queue: Stored::read_from(from)?,
+            usage: Stored::read_from(from)?,
+            adds: Stored::read_from(from)?,
+        })
+    }
 }
 
 impl ChargeLog {

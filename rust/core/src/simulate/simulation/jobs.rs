@@ -1,5 +1,7 @@
 //! The jobs behind the workloads: they run, stop when evicted, and end.
 
+mod stored;
+
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
@@ -32,7 +34,7 @@ pub(super) enum TimerKind {
 
 const N_TIMER_KINDS: usize = 4;
 
-/// Something that happens of itself.
+/// Something that happens of itself. The workload may have gone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Timer {
     pub time: Time,
@@ -75,7 +77,7 @@ impl Job {
 }
 
 /// All jobs, and the timers that are not void.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Jobs {
     jobs: FxHashMap<WorkloadId, Job>,
     timers: BTreeSet<Timer>,

@@ -6,12 +6,15 @@ use super::Simulation;
 use crate::base::ids::LocalQueueId;
 use crate::engine::Engine;
 use crate::objects::Time;
+use crate::snapshot::stored;
 
 /// When the next sample of each LocalQueue is due; those that have nothing to sample are not in it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
     due: BTreeMap<LocalQueueId, Time>,
 }
+
+stored!(struct Samples { due });
 
 impl Samples {
     /// When the next sample is due. It moves the clock, but alone it does not keep a run alive.

@@ -56,8 +56,12 @@ impl Simulation {
                 number
             }
         };
-        let Log { workloads, .. } = Arc::make_mut(&mut self.log);
-        workloads[number as usize].get_or_insert_with(|| engine.state.workloads.get(id).key().clone());
+        let Log { workloads, named, .. } = Arc::make_mut(&mut self.log);
+        let name = &mut workloads[number as usize];
+        if name.is_none() {
+            *name = Some(engine.state.workloads.get(id).key().clone());
+            named.push(number);
+        }
         number
     }
 

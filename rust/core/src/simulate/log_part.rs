@@ -1,0 +1,197 @@
+//! A log as bytes, part by part: what has happened since the part before.
+//!
+//! ```text
+//! length, CRC-32 | a part
+//! ```
+
+use std::sync::Arc;
+
+use super::record::{Log, Step};
+use super::usage::{NONE, UsageLog};
+use crate::base::key::Key;
+use crate::base::names::Names;
+use crate::objects::Time;
+use crate::snapshot::{Damage, Pool, Reader, Stored, Writer, stored};
+
+stored!(enum Step { 0 = Created, 1 = Admitted, 2 = Stopped, 3 = Finished, 4 = Deleted, 5 = Replaced });
+
+/// How much of a log is in the parts so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mark {
+    n_steps: usize,
+    n_named: usize,
+    n_changes: usize,
+    n_queues: usize,
+    n_pairs: usize,
+}
+
+/// What has been added to a log. Not in it are cycles and events, which no run keeps that is saved.
+struct Part {
+    times: Vec<Time>,
+    steps: Vec<Step>,
+    numbers: Vec<u32>,
+    /// How many workloads have a number in all.
+    n_workloads: u32,
+    /// Which of them have a name now, and where they belong.
+    named: Vec<(u32, (Key, u32))>,
+    changes: Changes,
+}
+
+stored!(struct Part { times, steps, numbers, n_workloads, named, changes });
+
+/// What has been added to a [`UsageLog`].
+struct Changes {
+    times: Vec<i64>,
+    workloads: Vec<u32>,
+    queues: Vec<u32>,
+    adds: Vec<u8>,
+    ends: Vec<u32>,
+    pairs: Vec<u32>,
+    amounts: Vec<i64>,
+    queue_names: Vec<String>,
+    pair_names: Vec<(String, String)>,
+}
+
+stored!(struct Changes { times, workloads, queues, adds, ends, pairs, amounts, queue_names, pair_names });
+
+impl Log {
+    /// How much there is.
+    pub(super) fn mark(&self) -> Mark {
+        Mark {
+            n_steps: self.steps.len(),
+            n_named: self.named.len(),
+            n_changes: self.usage.times.len(),
+            n_queues: self.usage.queue_names.len(),
+            n_pairs: self.usage.pair_names.len(),
+        }
+    }
+
+    /// What has been added since a mark.
+    pub(super) fn part(&self, since: Mark) -> Vec<u8> {
+        let steps = &self.steps[since.n_steps..];
+        let home = |number: u32| self.usage.homes.get(number as usize).copied().unwrap_or(NONE);
+        let named = self.named[since.n_named..].iter();
+        let part = Part {
+            times: steps.iter().map(|it| it.0).collect(),
+            steps: steps.iter().map(|it| it.1).collect(),
+            numbers: steps.iter().map(|it| it.2).collect(),
+            n_workloads: u32::try_from(self.workloads.len()).expect("fewer than 2^32 workloads"),
+            named: named.map(|&number| (number, (self.key(number).clone(), home(number)))).collect(),
+            changes: self.usage.part(since),
+        };
+        let names = Names::default();
+        let mut out = Writer::new(&names);
+        part.write_to(&mut out);
+        let payload = out.finish();
+        let mut bytes = Vec::with_capacity(payload.len() + 12);
+        bytes.extend_from_slice(&(payload.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&crc32fast::hash(&payload).to_le_bytes());
+        bytes.extend_from_slice(&payload);
+        bytes
+    }
+
+    /// The log whose parts these are, one after the other.
+    ///
+    /// # Errors
+    /// [`Damage`]: these are not the parts of one.
+    pub(super) fn of_parts(bytes: &[u8]) -> Result<Log, Damage> {
+        let mut log = Log::default();
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let at = bytes.len() - rest.len();
+            let damage = |what: &str| Damage { at, what: what.to_owned() };
+            let (length, after) = rest.split_first_chunk().ok_or_else(|| damage("a length is missing"))?;
+            let (checksum, after) = after.split_first_chunk().ok_or_else(|| damage("a checksum is missing"))?;
+            let length = usize::try_from(u64::from_le_bytes(*length)).ok();
+            let (payload, after) =
+                length.and_then(|it| after.split_at_checked(it)).ok_or_else(|| damage("a part is not whole"))?;
+            if crc32fast::hash(payload) != u32::from_le_bytes(*checksum) {
+                return Err(damage("the checksum of a part does not match"));
+            }
+            log.add(payload, at + 12)?;
+            rest = after;
+        }
+        Ok(log)
+    }
+
+    fn add(&mut self, payload: &[u8], at: usize) -> Result<(), Damage> {
+        let mut from = Reader::new(payload, at, &[])?;
+        from.fill::<Arc<str>>()?;
+        for _ in 1..Pool::COUNT {
+            let n = from.count()?;
+            from.check(n == 0, "what no log refers to")?;
+        }
+        let Part { times, steps, numbers, n_workloads, named, changes } = Part::read_from(&mut from)?;
+        from.end()?;
+        let n_workloads = n_workloads as usize;
+        from.check(n_workloads >= self.workloads.len(), "fewer workloads than before")?;
+        // Each that has a name costs a byte at least; the others wait for what is scheduled.
+        self.workloads.resize(n_workloads, None);
+        for (number, (key, home)) in named {
+            let name = self.workloads.get_mut(number as usize);
+            let name = name.ok_or_else(|| from.damage("a workload without a number"))?;
+            from.check(name.replace(key).is_none(), "a workload with two names")?;
+            self.named.push(number);
+            if home != NONE {
+                self.usage.put_home(number, home);
+            }
+        }
+        from.check(times.len() == steps.len() && times.len() == numbers.len(), "steps that are not whole")?;
+        let is_named = |number: &u32| self.workloads.get(*number as usize).is_some_and(Option::is_some);
+        from.check(numbers.iter().all(is_named), "a step of nobody")?;
+        let rows = times.into_iter().zip(steps).zip(numbers);
+        self.steps.extend(rows.map(|((time, step), number)| (time, step, number)));
+        self.usage.add(changes, n_workloads, &from)
+    }
+}
+
+impl UsageLog {
+    fn part(&self, since: Mark) -> Changes {
+        let (n, n_amounts) = (since.n_changes, self.n_amounts(since.n_changes));
+        Changes {
+            times: self.times[n..].to_vec(),
+            workloads: self.workloads[n..].to_vec(),
+            queues: self.queues[n..].to_vec(),
+            adds: self.adds[n..].to_vec(),
+            ends: self.ends[n..].to_vec(),
+            pairs: self.pairs[n_amounts..].to_vec(),
+            amounts: self.amounts[n_amounts..].to_vec(),
+            queue_names: self.queue_names[since.n_queues..].to_vec(),
+            pair_names: self.pair_names[since.n_pairs..].to_vec(),
+        }
+    }
+
+    /// How many amounts the first changes have.
+    fn n_amounts(&self, n_changes: usize) -> usize {
+        n_changes.checked_sub(1).map_or(0, |last| self.ends[last] as usize)
+    }
+
+    fn add(&mut self, changes: Changes, n_workloads: usize, from: &Reader<'_>) -> Result<(), Damage> {
+        let Changes { times, workloads, queues, adds, ends, pairs, amounts, queue_names, pair_names } = changes;
+        let lengths = [workloads.len(), queues.len(), adds.len(), ends.len()];
+        from.check(lengths == [times.len(); 4] && pairs.len() == amounts.len(), "changes that are not whole")?;
+        self.queue_names.extend(queue_names);
+        self.pair_names.extend(pair_names);
+        let n_amounts = self.amounts.len() + amounts.len();
+        let is_in_order = ends.is_sorted() && ends.first().is_none_or(|first| *first as usize >= self.amounts.len());
+        let is_whole = ends.last().map_or(self.amounts.len(), |last| *last as usize) == n_amounts;
+        from.check(is_in_order && is_whole, "amounts that belong to no change")?;
+        let known = |all: &[u32], n: usize| all.iter().all(|it| (*it as usize) < n);
+        let is_known = known(&workloads, n_workloads)
+            && known(&queues, self.queue_names.len())
+            && known(&pairs, self.pair_names.len())
+            && adds.iter().all(|it| *it < 2);
+        from.check(is_known, "a change of what is not there")?;
+        for (&number, &queue) in workloads.iter().zip(&queues) {
+            self.put_home(number, queue);
+        }
+        self.times.extend(times);
+        self.workloads.extend(workloads);
+        self.queues.extend(queues);
+        self.adds.extend(adds);
+        self.ends.extend(ends);
+        self.pairs.extend(pairs);
+        self.amounts.extend(amounts);
+        Ok(())
+    }
+}

@@ -1,0 +1,179 @@
+//! A run as bytes and back. A checkpoint is as large as what is alive; what has happened is in the parts of its log.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::Simulation;
+use super::jobs::Jobs;
+use super::samples::Samples;
+use crate::base::ids::WorkloadId;
+use crate::engine::Engine;
+use crate::objects::Time;
+use crate::simulate::record::Log;
+use crate::snapshot::{Damage, Format, LoadError, Reader, Stored, stored};
+use crate::state::charges::ChargeLog;
+
+static FORMAT: Format = Format {
+    kind: "kueuecore.run/",
+    line: "kueuecore.run/1\n",
+    what: "a checkpoint of a run: name the file that was given as the checkpoint of one",
+};
+
+/// Why a run can not be taken up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResumeError {
+    /// What is alive can not be read.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// What has happened can not be read.
+    #[error("this is not the log of a run: {0}")]
+    Log(Damage),
+}
+
+/// What a checkpoint has beside the engine. Slots of workloads may be free by now.
+struct Alive {
+    clock: Time,
+    free_at: Time,
+    jobs: Jobs,
+    samples: Samples,
+    leaving: BTreeSet<(Time, String)>,
+    n_happened: usize,
+    n_quiet: usize,
+    patience: usize,
+    n_cycles: u64,
+    n_created: u64,
+    n_finished: u64,
+    numbers: Vec<(u32, u32)>,
+    departing: Vec<(u32, u32)>,
+    follows_usage: bool,
+    charges: ChargeLog,
+}
+
+stored!(struct Alive {
+    clock, free_at, jobs, samples, leaving, n_happened, n_quiet, patience, n_cycles, n_created, n_finished, numbers,
+    departing, follows_usage, charges
+});
+
+impl Simulation {
+    /// May it be saved now? Not within a cycle that waits for pods, nor where somebody outside decides on checks.
+    pub fn is_between_cycles(&self) -> bool {
+        self.then.is_none() && self.underway.is_none() && self.asking.is_none()
+    }
+
+    /// What has happened since the last checkpoint that was [kept](Self::kept), as bytes that follow those before.
+    pub fn log_part(&self) -> Vec<u8> {
+        self.log.part(self.kept)
+    }
+
+    /// What is alive as bytes, with a note of the caller's. Equal runs are equal bytes. `None`: it can't be saved now, or
+    /// never, as it keeps cycles or messages.
+    pub fn checkpoint(&self, engine: &mut Engine, note: &[u8]) -> Option<Vec<u8>> {
+        if !self.is_between_cycles() || self.options.keeps_cycles || self.options.keeps_messages {
+            return None;
+        }
+        let alive = self.alive(engine);
+        Some(engine.save_with(&FORMAT, note, |out| alive.write_to(out)))
+    }
+
+    /// The last checkpoint, and all parts of the log up to it, are where they will be found again.
+    pub fn kept(&mut self) {
+        self.kept = self.log.mark();
+    }
+
+    /// The note in a checkpoint.
+    ///
+    /// # Errors
+    /// [`LoadError`]: these are not the bytes of one of this version, or they were damaged.
+    pub fn note_of(checkpoint: &[u8]) -> Result<Vec<u8>, LoadError> {
+        Ok(FORMAT.open(checkpoint)?.next()?.0.to_vec())
+    }
+
+    /// Takes up a run where it was saved. What was scheduled there is scheduled here, and no step has been done. All or
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`ResumeError`]: the bytes are not a checkpoint of this version, or not the log that goes with it.
+    pub fn resume(&mut self, engine: &mut Engine, checkpoint: &[u8], log: &[u8]) -> Result<(), ResumeError> {
+        let log = Log::of_parts(log).map_err(ResumeError::Log)?;
+        let scheduled = (self.happenings.len(), self.log.workloads.len());
+        let (loaded, _, alive) = Engine::load_with(&FORMAT, checkpoint, |from| {
+            let alive = Alive::read_from(from)?;
+            alive.check(scheduled, &log, from)?;
+            Ok(alive)
+        })?;
+        *engine = loaded;
+        self.take_up(engine, alive, log);
+        Ok(())
+    }
+
+    fn alive(&self, engine: &Engine) -> Alive {
+        let Self { clock, free_at, n_quiet, patience, n_cycles, n_created, n_finished, follows_usage, .. } = *self;
+        let mut numbers: Vec<(u32, u32)> = self.numbers.iter().map(|(id, number)| (id.0, *number)).collect();
+        numbers.sort_unstable();
+        Alive {
+            clock,
+            free_at,
+            jobs: self.jobs.clone(),
+            samples: self.samples.clone(),
+            leaving: self.leaving.clone(),
+            n_happened: self.n_scheduled as usize - self.happenings.len(),
+            n_quiet,
+            patience,
+            n_cycles,
+            n_created,
+            n_finished,
+            numbers,
+            departing: self.departing.iter().map(|(id, number)| (id.0, *number)).collect(),
+            follows_usage,
+            charges: engine.state.charges.clone(),
+        }
+    }
+
+    fn take_up(&mut self, engine: &mut Engine, alive: Alive, log: Log) {
+        let Alive { clock, free_at, jobs, samples, leaving, n_happened, n_quiet, patience, .. } = alive;
+        let Alive { n_cycles, n_created, n_finished, numbers, departing, follows_usage, charges, .. } = alive;
+        engine.state.charges = charges;
+        *self = Self {
+            options: self.options,
+            clock,
+            free_at,
+            jobs,
+            samples,
+            leaving,
+            happenings: std::mem::take(&mut self.happenings),
+            n_scheduled: self.n_scheduled,
+            happened: Vec::new(),
+            then: None,
+            asking: None,
+            underway: None,
+            n_quiet,
+            patience,
+            n_cycles,
+            n_created,
+            n_finished,
+            kept: log.mark(),
+            log: Arc::new(log),
+            numbers: numbers.into_iter().map(|(id, number)| (WorkloadId(id), number)).collect(),
+            over: Vec::new(),
+            departing: departing.into_iter().map(|(id, number)| (WorkloadId(id), number)).collect(),
+            follows_usage,
+        };
+        // They are in the order of time here as they were there.
+        let happened = self.happenings.drain(..n_happened);
+        self.happened = happened.map(|it| it.number).collect();
+    }
+}
+
+impl Alive {
+    /// Does it fit what is scheduled, and what has happened?
+    fn check(&self, scheduled: (usize, usize), log: &Log, from: &Reader<'_>) -> Result<(), Damage> {
+        let (n_happenings, n_workloads) = scheduled;
+        from.check(self.n_happened <= n_happenings, "more has happened than was scheduled")?;
+        from.check(log.workloads.len() >= n_workloads, "more workloads are scheduled than there were")?;
+        let mut numbers = self.numbers.iter().chain(&self.departing);
+        from.check(numbers.all(|(_, it)| (*it as usize) < log.workloads.len()), "a workload without a number")
+    }
+}
+
+#[cfg(test)]
+mod tests;

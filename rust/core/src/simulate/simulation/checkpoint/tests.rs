@@ -1,0 +1,162 @@
+use super::*;
+use crate::base::key::Key;
+use crate::objects::config::{AdmissionFairSharing, Config, WaitForPodsReady};
+use crate::objects::{Object, Preemption, PreemptionPolicy, Workload};
+use crate::simulate::{Change, Happening, JobPlan, Options, PodsPlan, Run, Step, Timers, Turn};
+use crate::testing::{SECOND, World, at, workload};
+
+const OPTIONS: Options = Options {
+    cycle_step_ns: SECOND,
+    quiet_cycles: None,
+    max_cycles: None,
+    eviction_ns: 3 * SECOND,
+    keeps_messages: false,
+    keeps_cycles: false,
+    keeps_finished: false,
+    timers: Timers::WhenDue,
+};
+
+/// Jobs of two priorities, more than fit, each with a time, checkpoints and pods of its own; some are deleted.
+fn happenings() -> Vec<Happening> {
+    let create = |n: i64| {
+        let priority = Some(if n % 3 == 0 { 9 } else { 0 });
+        let workload = Workload { priority, ..workload(&format!("w{n}"), &(1 + n % 4).to_string()) };
+        let object = Box::new(Object::Workload(Box::new(workload)));
+        let fails_ns = (n % 5 == 0).then_some(4 * SECOND);
+        let pods = PodsPlan { ready_ns: vec![Some(n % 3 * SECOND)], fails_ns, recovers_ns: Some(SECOND) };
+        let (run_ns, saves_ns) = (Some((5 + n % 11) * SECOND), (n % 2 == 0).then_some(2 * SECOND));
+        let job = JobPlan { run_ns, saves_ns, pods: Some(Box::new(pods)), ..JobPlan::default() };
+        Happening { at: at(10 + n), change: Change::Create { object, job } }
+    };
+    let delete = |n: i64| Happening { at: at(13 + n), change: Change::Delete(Key::new("ns", &format!("w{n}"), "")) };
+    (0..40).map(create).chain((0..40).step_by(7).map(delete)).collect()
+}
+
+fn configs() -> [Config; 3] {
+    let waits = WaitForPodsReady { blocks_admission: true, ..WaitForPodsReady::default() };
+    let sampling = AdmissionFairSharing { usage_sampling_interval_ns: 5 * SECOND, ..AdmissionFairSharing::default() };
+    [
+        Config::default(),
+        Config { wait_for_pods_ready: Some(waits), ..Config::default() },
+        Config { admission_fair_sharing: Some(sampling), ..Config::default() },
+    ]
+}
+
+/// A run that is about to begin.
+fn begun(config: &Config, options: Options) -> (World, Simulation) {
+    let mut world = World::new(config.clone());
+    world.change_cluster_queue(|queue| {
+        let within_cluster_queue = PreemptionPolicy::LowerPriority;
+        queue.preemption = Some(Preemption { within_cluster_queue, ..Preemption::default() });
+    });
+    world.submit(workload("there", "2"));
+    let mut simulation = Simulation::new(options, at(10));
+    simulation.happened(&mut world.engine);
+    assert_eq!(simulation.follow(&mut world.engine), None);
+    simulation.schedule(happenings());
+    (world, simulation)
+}
+
+/// All that is to be known of a run at its end.
+fn all(world: &mut World, simulation: &Simulation) -> (String, Vec<u8>) {
+    let Run { ending, end, n_cycles, log } = simulation.record(&world.engine);
+    (format!("{ending:?} {end:?} {n_cycles} {log:?}"), world.engine.save(b""))
+}
+
+#[test]
+fn a_run_that_is_taken_up_between_any_two_steps_goes_on_as_if_it_had_not_stopped() {
+    for config in configs() {
+        let (mut world, mut simulation) = begun(&config, OPTIONS);
+        assert_eq!(
+            simulation.advance(&mut world.engine, None, |_| false),
+            Turn::Done(simulation.record(&world.engine).ending)
+        );
+        let expected = all(&mut world, &simulation);
+        let n_preempted = simulation.log().steps.iter().filter(|it| it.1 == Step::Stopped).count();
+        assert!(n_preempted > 3, "the run is of no use");
+
+        let (mut world, mut simulation) = begun(&config, OPTIONS);
+        let (mut log, mut n_checkpoints) = (Vec::new(), 0);
+        while !matches!(simulation.step(&mut world.engine), Turn::Done(_)) {
+            let Some(saved) = simulation.checkpoint(&mut world.engine, b"note") else { continue };
+            log.extend(simulation.log_part());
+            simulation.kept();
+            let (other, mut next) = begun(&config, OPTIONS);
+            world = other;
+            assert_eq!(next.resume(&mut world.engine, &saved, &log), Ok(()));
+            assert_eq!(next.checkpoint(&mut world.engine, b"note").as_ref(), Some(&saved), "what is read is written");
+            let numbers = |simulation: &mut Simulation| simulation.happened.len();
+            assert_eq!(numbers(&mut next), next.n_scheduled as usize - next.happenings.len());
+            (simulation, n_checkpoints) = (next, n_checkpoints + 1);
+        }
+        assert!(n_checkpoints > 40, "{n_checkpoints}");
+        assert_eq!(all(&mut world, &simulation), expected);
+    }
+}
+
+#[test]
+fn a_checkpoint_is_as_large_as_what_is_alive() {
+    let mut world = World::new(Config::default());
+    let mut simulation = Simulation::new(OPTIONS, at(10));
+    let job = |n: i64| {
+        let object = Box::new(Object::Workload(Box::new(workload(&format!("w{n:05}"), "4"))));
+        let job = JobPlan { run_ns: Some(SECOND), ..JobPlan::default() };
+        Happening { at: at(10 + 2 * n), change: Change::Create { object, job } }
+    };
+    simulation.schedule((0..1000).map(job).collect());
+    let mut sizes = Vec::new();
+    for until in [500, 1500] {
+        simulation.advance(&mut world.engine, Some(at(until)), |_| false);
+        sizes.push(simulation.checkpoint(&mut world.engine, b"").expect("between two cycles").len());
+    }
+    assert!(sizes[1] < sizes[0] + 100, "{sizes:?}");
+}
+
+#[test]
+fn what_no_checkpoint_has_is_not_saved() {
+    for options in [Options { keeps_cycles: true, ..OPTIONS }, Options { keeps_messages: true, ..OPTIONS }] {
+        let (mut world, simulation) = begun(&Config::default(), options);
+        assert_eq!(simulation.checkpoint(&mut world.engine, b""), None);
+    }
+    let (mut world, mut simulation) = begun(&Config::default(), OPTIONS);
+    simulation.ask(vec!["somebody".to_owned()]);
+    assert_eq!(simulation.checkpoint(&mut world.engine, b""), None);
+}
+
+#[test]
+fn what_is_no_checkpoint_is_refused_and_changes_nothing() {
+    let config = Config::default();
+    let (mut world, mut simulation) = begun(&config, OPTIONS);
+    simulation.advance(&mut world.engine, Some(at(30)), |_| false);
+    let saved = simulation.checkpoint(&mut world.engine, b"note").expect("between two cycles");
+    let log = simulation.log_part();
+    assert_eq!(Simulation::note_of(&saved).as_deref(), Ok(&b"note"[..]));
+
+    let (mut world, mut simulation) = begun(&config, OPTIONS);
+    let before = all(&mut world, &simulation);
+    let mut refused = |saved: &[u8], log: &[u8]| {
+        let refused = simulation.resume(&mut world.engine, saved, log).expect_err("no run").to_string();
+        assert_eq!(all(&mut world, &simulation), before);
+        refused
+    };
+    assert_eq!(
+        refused(&world_bytes(), &log),
+        "this is not a checkpoint of a run: name the file that was given as the checkpoint of one"
+    );
+    assert!(refused(&saved[..saved.len() - 1], &log).starts_with("this is not a whole save"));
+    assert_eq!(refused(&saved, &log[..log.len() - 1]), "this is not the log of a run: byte 0: a part is not whole");
+    let mut other = log.clone();
+    *other.last_mut().expect("bytes") ^= 1;
+    let changed = "this is not the log of a run: byte 0: the checksum of a part does not match";
+    assert_eq!(refused(&saved, &other), changed);
+    assert!(refused(&saved, b"").contains("more workloads are scheduled than there were"));
+
+    let mut world = World::new(config);
+    let mut simulation = Simulation::new(OPTIONS, at(10));
+    let fewer = simulation.resume(&mut world.engine, &saved, &log).expect_err("less is scheduled").to_string();
+    assert!(fewer.contains("more has happened than was scheduled"), "{fewer}");
+}
+
+fn world_bytes() -> Vec<u8> {
+    World::new(Config::default()).engine.save(b"")
+}
