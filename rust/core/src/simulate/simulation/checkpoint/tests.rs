@@ -1,6 +1,6 @@
 use super::*;
 use crate::base::key::Key;
-use crate::objects::config::{AdmissionFairSharing, Config, WaitForPodsReady};
+use crate::objects::config::{AdmissionFairSharing, Config, RequeuingTimestamp, WaitForPodsReady};
 use crate::objects::{Object, Preemption, PreemptionPolicy, Workload};
 use crate::simulate::{Change, Happening, JobPlan, Options, PodsPlan, Run, Step, Timers, Turn};
 use crate::testing::{SECOND, World, at, workload};
@@ -33,7 +33,15 @@ fn happenings() -> Vec<Happening> {
 }
 
 fn configs() -> [Config; 3] {
-    let waits = WaitForPodsReady { blocks_admission: true, ..WaitForPodsReady::default() };
+    let waits = WaitForPodsReady {
+        timeout_ns: 3 * SECOND,
+        recovery_timeout_ns: Some(2 * SECOND),
+        block_admission: true,
+        requeuing_timestamp: RequeuingTimestamp::default(),
+        backoff_limit_count: None,
+        backoff_base_seconds: 4,
+        backoff_max_seconds: 60,
+    };
     let sampling = AdmissionFairSharing { usage_sampling_interval_ns: 5 * SECOND, ..AdmissionFairSharing::default() };
     [
         Config::default(),
