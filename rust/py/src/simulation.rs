@@ -10,6 +10,7 @@ use kueuecore_wire::field_error::Rejection;
 use kueuecore_wire::scenario::happenings;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::columns::{CopyBytes, SubmissionBytes, columns_error, copies_error, decode_copies, decode_submissions};
 use crate::decision::{EventRow, event_row};
@@ -22,7 +23,7 @@ use crate::record::Record;
 /// how much work lies between two checkpoints.
 type Plan = (Option<i64>, Option<Vec<Option<i64>>>, Option<i64>, Option<i64>, Option<i64>, String, Option<i64>);
 
-/// What a step was (`Cycle`, `Instant`, `Ask`, or why there was none), and the workloads about which to ask.
+/// What a step was (`Cycle`, `Instant`, `Ask`, `Paused`, or why there was none), and the workloads about which to ask.
 type TurnRow = (&'static str, Vec<(String, String)>);
 
 /// Few enough to see it move, and so many that nobody waits for the reports.
@@ -185,25 +186,33 @@ impl Simulation {
     }
 
     /// Step after step up to a time, or until somebody is to be asked. `progress` is called every few steps with the time,
-    /// and how many workloads have come and how many jobs have ended; it must not look at the run.
+    /// and how many workloads have come and how many jobs have ended; it must not look at the run. Once it has returned
+    /// `True`, the run stands still (`Paused`) as soon as a checkpoint can be made; with `pauses`, from the first step on.
     fn advance(
         &self,
         py: Python<'_>,
         engine: &Engine,
         until: Option<i64>,
         progress: Option<Py<PyAny>>,
+        pauses: bool,
     ) -> PyResult<TurnRow> {
-        let (mut raised, mut n_steps) = (None, 0u64);
+        let (mut raised, mut n_steps, mut pauses, mut is_paused) = (None, 0u64, pauses, false);
         let turn = self.run(py, engine, |simulation, engine| {
             let turn = simulation.advance(engine, until.map(Time), |simulation| {
                 n_steps += 1;
+                is_paused = pauses && simulation.is_between_cycles();
+                if is_paused {
+                    return true;
+                }
                 // Ctrl-C ends the run between two steps.
                 raised = Python::attach(|py| {
                     py.check_signals()?;
                     match &progress {
                         Some(progress) if n_steps % STEPS_BETWEEN_REPORTS == 0 => {
                             let (n_created, n_finished) = simulation.progress();
-                            progress.call1(py, (simulation.now().0, n_created, n_finished)).map(|_| ())
+                            let answer = progress.call1(py, (simulation.now().0, n_created, n_finished))?;
+                            pauses |= answer.is_truthy(py)?;
+                            Ok(())
                         }
                         _ => Ok(()),
                     }
@@ -213,7 +222,37 @@ impl Simulation {
             });
             row(engine, turn)
         })?;
+        let turn = if is_paused { ("Paused", Vec::new()) } else { turn };
         raised.map_or(Ok(turn), Err)
+    }
+
+    /// What has happened since the last checkpoint that was kept: bytes that follow those before.
+    fn log_part<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.look(py, |simulation| simulation.log_part()))
+    }
+
+    /// What is alive of the run, and of the engine, with a note; `None`: it can't be saved now, or never.
+    fn checkpoint<'py>(&self, py: Python<'py>, engine: &Engine, note: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let saved = self.run(py, engine, |simulation, engine| simulation.checkpoint(engine, note))?;
+        Ok(saved.map(|bytes| PyBytes::new(py, &bytes)))
+    }
+
+    /// The last checkpoint, and all parts of the log up to it, are where they will be found again.
+    fn kept(&self, py: Python<'_>) {
+        self.look(py, simulate::Simulation::kept);
+    }
+
+    /// The note in a checkpoint.
+    #[staticmethod]
+    fn note_of<'py>(py: Python<'py>, checkpoint: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        let note = simulate::Simulation::note_of(checkpoint);
+        note.map(|note| PyBytes::new(py, &note)).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// Takes up a run, and its engine, where they were saved. All or nothing.
+    fn resume(&self, py: Python<'_>, engine: &Engine, checkpoint: &[u8], log: &[u8]) -> PyResult<()> {
+        let resumed = self.run(py, engine, |simulation, engine| simulation.resume(engine, checkpoint, log))?;
+        resumed.map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// Whoever was asked has answered; when time alone gives them something to say, and whether they have more to say.
