@@ -27,11 +27,14 @@ from kueuecore.scenarios import (
     run_scenario,
     waits_by,
 )
+from kueuecore.simulation import Checkpoint
 from kueuecore.times import format_time
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
 
 __all__ = ["simulate"]
 
+# A run that is lost has not got far since.
+_SAVES_SECONDS = 60.0
 # More jobs than these are told one by one only if somebody asks.
 _MOST_JOBS = 30
 _TIMES = ("MIN WAIT", "MEAN", "P95", "MAX")
@@ -50,12 +53,13 @@ _ENDINGS = {
 def simulate(options: argparse.Namespace) -> int:
     """Run `kueuecore simulate`; returns the exit code."""
     style = Style.of(output(), options.color)
+    checkpoint = _checkpoint(options)
     # A policy of somebody's own is a program that may print; the data are to stay data.
     with redirect_stdout(sys.stderr):
         scenario = read_scenario(options.scenario, seed=options.seed, allow_code=options.allow_code)
         try:
             with ctrl_c_raises(), job_progress(scenario.n_jobs, quiet=options.quiet) as progress:
-                outcome = run_scenario(scenario, progress=progress)
+                outcome = run_scenario(scenario, progress=progress, checkpoint=checkpoint)
         except ManifestError as error:
             raise error.in_file(options.scenario) from None
     if not options.quiet:
@@ -68,11 +72,32 @@ def simulate(options: argparse.Namespace) -> int:
     else:
         write(_report(outcome, style, wide=options.output == "wide") + "\n")
     if outcome.ending is ScenarioEnding.INTERRUPTED:
+        if checkpoint is not None and not options.quiet:
+            to_stderr(f"note: saved in {shown(str(checkpoint.path))}: --resume goes on from there")
         return ExitCode.INTERRUPTED
+    if checkpoint is not None:
+        # There is nothing left to go on with.
+        checkpoint.remove()
     if outcome.ending is not ScenarioEnding.COMPLETE:
         return ExitCode.UNSETTLED
     is_pending = bool((outcome.jobs.numbers["admitted"] < 0).any())
     return ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
+
+
+def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
+    """Where the run is saved.
+
+    Raises:
+        ManifestError: An option about a file that nobody has named.
+    """
+    if options.checkpoint is not None:
+        return Checkpoint(
+            path=options.checkpoint, every_seconds=options.checkpoint_every or _SAVES_SECONDS, resume=options.resume
+        )
+    for given, option in ((options.resume, "--resume"), (options.checkpoint_every, "--checkpoint-every")):
+        if given:
+            raise ManifestError.of(f"{option} takes a file", remedy="name it with --checkpoint FILE")
+    return None
 
 
 def _write_results(outcome: ScenarioOutcome, options: argparse.Namespace) -> None:

@@ -22,6 +22,7 @@ from kueuecore.scenarios.scenario_warnings import warnings_of
 from kueuecore.scenarios.timetable import timetable_happenings
 from kueuecore.scenarios.work import Arrival
 from kueuecore.simulation import simulate
+from kueuecore.simulation.checkpoint import Checkpoint
 from kueuecore.simulation.copies import Copies
 from kueuecore.simulation.run import Happening, Operation, Progress, Run
 from kueuecore.states import WorkloadState
@@ -34,11 +35,13 @@ _MOST_CYCLES = 1_000_000
 _MOST_CYCLES_OF_A_JOB = 100
 
 
-def simulate_cluster(scenario: Scenario, cluster: ClusterPart, *, progress: Progress | None) -> ScenarioOutcome:
+def simulate_cluster(
+    scenario: Scenario, cluster: ClusterPart, *, progress: Progress | None, checkpoint: Checkpoint | None
+) -> ScenarioOutcome:
     """Run a scenario of one cluster to its end.
 
     Raises:
-        ManifestError: Everything that is wrong with the objects or the jobs.
+        ManifestError: Everything that is wrong with the objects, the jobs or the checkpoint.
     """
     generated = () if scenario.generated is None else map(Manifest, scenario.generated.objects)
     # What the scenario says itself comes in place of what was generated.
@@ -60,7 +63,7 @@ def simulate_cluster(scenario: Scenario, cluster: ClusterPart, *, progress: Prog
         *timetable_happenings(scenario),
         *(_happening(*it) for it in present.waiting),
     ]
-    run = _run(scenario, cluster, present.objects, rows.copies, events, progress)
+    run = _run(scenario, cluster, present.objects, rows.copies, events, progress, checkpoint)
     created = [*rows.objects, *filter(None, map(_created, events))]
     queues = _cluster_queues(created)
     # Workloads of events have the first numbers, and those that waited in the beginning the last of these.
@@ -97,6 +100,7 @@ def _run(
     copies: Copies,
     events: Sequence[Happening],
     progress: Progress | None,
+    checkpoint: Checkpoint | None,
 ) -> Run:
     stocks = part.capacity
     return simulate(
@@ -112,6 +116,7 @@ def _run(
         cycles=False,
         finished=False,
         progress=progress,
+        checkpoint=checkpoint,
     )
 
 

@@ -4,6 +4,7 @@
 side. Both are on one clock, that of the engine.
 """
 
+from kueuecore.simulation.checkpoint import Checkpoint
 from kueuecore.simulation.cluster import VirtualCluster
 from kueuecore.simulation.copies import Copies
 from kueuecore.simulation.run import (
@@ -20,6 +21,7 @@ from kueuecore.simulation.run import (
 from kueuecore.simulation.whole_run import simulate
 
 __all__ = [
+    "Checkpoint",
     "Copies",
     "Happening",
     "NodeLoss",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
 from typing import TypeAlias
 
 from kueuecore import _core
@@ -21,8 +22,9 @@ from kueuecore.checks import (
 from kueuecore.configuration import Configuration
 from kueuecore.decisions import Event
 from kueuecore.engine import Engine, Objects
-from kueuecore.errors import ObjectRef, OutOfTimeError, UnknownObjectError
+from kueuecore.errors import ManifestError, ObjectRef, OutOfTimeError, UnknownObjectError
 from kueuecore.manifests import Manifest
+from kueuecore.simulation.checkpoint import Checkpoint, CheckpointWriter
 from kueuecore.simulation.copies import Copies, encode_copies
 from kueuecore.simulation.run import Happening, Progress, Run, RunEnding
 from kueuecore.simulation.sampling import check_sampling
@@ -32,6 +34,7 @@ from kueuecore.simulation.virtual_families import VirtualFamilies
 from kueuecore.states import WorkloadState
 from kueuecore.submissions import Submissions, check_names, encode_submissions
 from kueuecore.times import TimeLike, beginning_ns, format_time, span_ns
+from kueuecore.version import version
 
 __all__ = ["Stepper"]
 
@@ -39,6 +42,7 @@ __all__ = ["Stepper"]
 _MOST_ROUNDS = 1000
 _IDLE_ROUNDS = 2
 _OUT_OF_TIME = "OutOfTime"
+_PAUSED = "Paused"
 
 _Turn: TypeAlias = tuple[str, list[WorkloadKey]]
 
@@ -65,7 +69,7 @@ class Stepper:
         self.start = beginning_ns(now)
         """The time of the beginning, in nanoseconds since 1970."""
         check_sampling(self.engine.configuration)
-        self._keeps_messages = flag("messages", messages)
+        self._keeps_messages, self._keeps_cycles = flag("messages", messages), flag("cycles", cycles)
         self._checking = CheckControllers(checks)
         self._stored = Stored(self.engine, trusted=flag("trusted", trusted))
         self._families = VirtualFamilies(self.engine, self._stored)
@@ -75,12 +79,14 @@ class Stepper:
             cycles_of(max_cycles, "max_cycles"),
             span_ns(eviction_seconds, "eviction_seconds"),
             # Whoever decides on checks looks at the finished, too.
-            (self._keeps_messages, flag("cycles", cycles), flag("finished", finished) or self._has_answers),
+            (self._keeps_messages, self._keeps_cycles, flag("finished", finished) or self._has_answers),
         )
         controllers = [it.controller_name for it in self._checking.controllers] if self._has_answers else None
         self.clock = _core.Simulation(self.start, options, controllers)
         """Whoever changes the engine without the methods here calls `happened`."""
         self._coming = Coming()
+        # What has gone in beside the objects, for whoever takes up the run.
+        self._inputs = sha256(repr((self.start, options, self._stored.trusted)).encode())
         self._events: list[tuple[int, Event]] = []
         self._n_events = 0
         # How often somebody has answered at one moment, and said nothing.
@@ -183,6 +189,7 @@ class Stepper:
         watched = [kind for controller in self._checking.controllers for kind in controller.kinds]
         lines = [event_line(event) for event in each("events", events)]
         self.clock.schedule(self.core, batches, b"\n".join(lines), self._stored.trusted, watched)
+        self._inputs.update(repr((batches, lines)).encode())
         self._coming.add(batches, lines)
 
     def schedule_copies(self, copies: Copies) -> None:
@@ -195,6 +202,9 @@ class Stepper:
         rows = encode_copies(copies, start=self.start)
         lines = b"\n".join(map(event_line, copies.templates))
         self.clock.schedule_copies(self.core, lines, rows, self._stored.trusted)
+        self._inputs.update(
+            repr((lines, [sha256(it).digest() if isinstance(it, bytes) else it for it in rows])).encode()
+        )
         self._coming.add_copies(copies, start=self.start)
 
     # How time goes by.
@@ -208,20 +218,54 @@ class Stepper:
         self._check_that_time_may_go_by()
         return self._go(self.clock.step) in ("Cycle", "Instant")
 
-    def advance(self, until: int | None = None, progress: Progress | None = None) -> None:
+    def advance(
+        self,
+        until: int | None = None,
+        progress: Progress | None = None,
+        *,
+        writer: CheckpointWriter | None = None,
+    ) -> None:
         """Do all that happens up to a time, and stand there; by default until nothing is left to happen.
 
         Args:
             until: The time.
             progress: Is called now and then.
+            writer: Saves the run now and then.
 
         Raises:
             OutOfTimeError: Something would happen, or end, beyond April 2262.
         """
         self._check_that_time_may_go_by()
-        self._go(lambda core: self.clock.advance(core, until, progress))
+        watched = progress if writer is None else writer.watched(progress)
+        while self._go(lambda core: self.clock.advance(core, until, watched, False)) == _PAUSED:
+            if writer is not None:
+                writer.save()
         if until is not None:
             self.clock.go_to(until)
+
+    def writer(self, checkpoint: Checkpoint) -> CheckpointWriter:
+        """Who saves this run, after it was taken up where it was saved before.
+
+        Raises:
+            ValueError: It keeps messages or cycles, which no checkpoint has.
+            ManifestError: Somebody outside decides on checks; or the file is that of another run, damaged, or not to be
+                resumed.
+        """
+        if self._has_answers:
+            what = "AdmissionChecks that are decided on outside of the engine, or variants of workloads"
+            raise ManifestError.of(f"no checkpoint has the state of {what}", remedy="run it without a checkpoint")
+        if self._keeps_messages or self._keeps_cycles:
+            raise ValueError(
+                "checkpoint: a run is saved without messages and cycles; pass messages=False, cycles=False"
+            )
+        parts = [version().encode(), self._inputs.digest(), self.engine.save()]
+        fingerprint = sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()
+        return CheckpointWriter(checkpoint, (self.clock, self.core), fingerprint)
+
+    def save(self, writer: CheckpointWriter) -> None:
+        """Save the run, which was interrupted, as soon as its cycle is over."""
+        if self._go(lambda core: self.clock.advance(core, None, None, True)) == _PAUSED:
+            writer.save()
 
     def run(self, *, is_interrupted: bool = False) -> Run:
         """All that has happened so far."""

@@ -8,6 +8,7 @@ from kueuecore._arguments import instance
 from kueuecore.checks import CheckController
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Objects
+from kueuecore.simulation.checkpoint import Checkpoint
 from kueuecore.simulation.copies import Copies
 from kueuecore.simulation.run import Happening, Progress, Run
 from kueuecore.simulation.stepper import Stepper
@@ -35,6 +36,7 @@ def simulate(
     finished: bool = True,
     checks: Sequence[CheckController] = (),
     progress: Progress | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Run:
     """Run through virtual time until nothing is left to happen, or until a time.
 
@@ -67,9 +69,13 @@ def simulate(
             a workload, in Python.
         progress: Is called every few steps with the time of the run in nanoseconds since 1970, how many workloads have
             come and how many jobs have ended. What it raises ends the run.
+        checkpoint: Save the run there now and then, and after Ctrl-C, and take it up from there if the checkpoint says
+            so: it comes to the same as a run without a break. Takes `cycles=False`, and neither `messages` nor
+            `checks`. The files stay when the run is over.
 
     Raises:
-        ManifestError: Everything that is wrong with the objects, or with those of the events.
+        ManifestError: Everything that is wrong with the objects, or with those of the events; a checkpoint of another
+            run, or one that can not be read or written.
         ConfigurationError: LocalQueues are to be sampled more often than once a second.
         ValueError: An invalid time or duration; columns of submissions that do not fit together, values that
             no workload can have, or names of workloads that are there already.
@@ -144,8 +150,11 @@ def simulate(
     if copies is not None:
         stepper.schedule_copies(instance("copies", copies, Copies))
     end = None if until is None else nanoseconds(until)
+    writer = None if checkpoint is None else stepper.writer(instance("checkpoint", checkpoint, Checkpoint))
     try:
-        stepper.advance(end, progress)
+        stepper.advance(end, progress, writer=writer)
     except KeyboardInterrupt:
+        if writer is not None:
+            stepper.save(writer)
         return stepper.run(is_interrupted=True)
     return stepper.run()
