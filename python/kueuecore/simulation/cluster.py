@@ -101,6 +101,7 @@ class VirtualCluster:
             eviction_seconds=eviction_seconds,
             messages=messages,
         )
+        self._stepper.happened()
         self._jobs = SubmittedJobs(self._stepper)
         self.engine = self._stepper.engine
         """The engine, to ask it for what it holds. What changes it goes through the cluster."""

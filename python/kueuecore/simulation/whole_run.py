@@ -143,6 +143,7 @@ def simulate(
     stepper.schedule(events, submissions=submissions)
     if copies is not None:
         stepper.schedule_copies(instance("copies", copies, Copies))
+    stepper.happened()
     end = None if until is None else nanoseconds(until)
     try:
         stepper.advance(end, progress)
