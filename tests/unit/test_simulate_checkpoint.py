@@ -93,6 +93,7 @@ def test_random_runs_that_are_taken_up_after_each_step_come_to_the_same(seed: in
             finished=seed % 2 == 0,
         )
         stepper.schedule(case["input"]["events"])
+        stepper.happened()
         return stepper
 
     unbroken = begun()

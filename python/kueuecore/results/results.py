@@ -25,34 +25,18 @@ class Results:
     Take it of a run as it ended: quotas are read from its engine.
 
     Example:
-        >>> from kueuecore import Submissions, simulate
-        >>> queues = '''
-        ... {apiVersion: v1, kind: Namespace, metadata: {name: ns}}
-        ... ---
-        ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: default-flavor}}
-        ... ---
-        ... apiVersion: kueue.x-k8s.io/v1beta2
-        ... kind: ClusterQueue
-        ... metadata: {name: cq}
-        ... spec:
-        ...   namespaceSelector: {}
-        ...   resourceGroups:
-        ...   - coveredResources: [cpu]
-        ...     flavors: [{name: default-flavor, resources: [{name: cpu, nominalQuota: 4}]}]
-        ... ---
-        ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {namespace: ns, name: lq},
-        ...  spec: {clusterQueue: cq}}
-        ... '''
+        >>> from kueuecore import Submissions, World, read_manifests, simulate
+        >>> queues = World.of(read_manifests("examples/scenario/queues.yaml")).manifests
         >>> jobs = Submissions(
-        ...     namespace="ns", local_queues=["lq"], queue=[0, 0], requests={"cpu": 3000}, at=[0, 0], run_seconds=60
+        ...     namespace="team-a", local_queues=["lq"], queue=[0, 0], requests={"cpu": 5000}, at=[0, 0], run_seconds=60
         ... )
         >>> results = Results.of(simulate(queues, submissions=[jobs], now="2026-01-01T00:00:00Z"))
         >>> results.jobs["wait_seconds"].to_list(), results.jobs["slowdown"].to_list()
         ([0.0, 60.0], [1.0, 2.0])
         >>> results.cluster_queues(step_seconds=60)["usage"].to_list()
-        [3000, 3000, 0]
+        [5000, 0, 5000, 0, 0, 0]
         >>> results.summary().utilisation
-        {('default-flavor', 'cpu'): 0.75}
+        {('default', 'cpu'): 0.625}
     """
 
     def __init__(self, run: Run) -> None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from kueuecore._json import text_at
+from kueuecore._json import JsonObject, text_at
 from kueuecore.engine import Engine
 from kueuecore.errors import UnknownObjectError
 from kueuecore.manifests import Manifest, object_ref, plain_object
 from kueuecore.provisioning import QueuedCapacity, VirtualProvisioning
 from kueuecore.scenarios.cluster_part import ClusterPart
-from kueuecore.scenarios.job_outcomes import JobNames, JobOutcome, JobOutcomes, Labels, empty_numbers, node_evictions
+from kueuecore.scenarios.job_outcomes import JobNames, JobOutcomes, Labels, empty_numbers, node_evictions
 from kueuecore.scenarios.job_rows import JobRows
 from kueuecore.scenarios.node_timetable import NodeChange, node_changes, nodes_of
 from kueuecore.scenarios.outcomes import ScenarioEnding, ScenarioOutcome
 from kueuecore.scenarios.present import present_work
+from kueuecore.scenarios.queue_findings import LocalQueueName, evictions_beside, missing_queues
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.scenario_warnings import warnings_of
 from kueuecore.scenarios.timetable import timetable_happenings
@@ -66,17 +68,16 @@ def simulate_cluster(
     run = _run(scenario, cluster, present.objects, rows.copies, events, progress, checkpoint)
     created = [*rows.objects, *filter(None, map(_created, events))]
     queues = _cluster_queues(created)
-    # Workloads of events have the first numbers, and those that waited in the beginning the last of these.
-    n_of_events = sum(it is not None for it in map(_workload_of, events))
+    # Workloads of events have the first numbers, and those that waited in the beginning the last of these. Those that
+    # ran before are no jobs of the scenario.
+    n_before = sum(it is not None for it in map(_workload_of, events)) - len(present.waiting)
     has_nodes = any(text_at(it.object, "kind") == "Node" for it in created)
-    copied = _copied_jobs(run, rows, queues, first=n_of_events, has_nodes=has_nodes)
-    # Those that ran before are no jobs of the scenario.
-    numbers = range(n_of_events - len(present.waiting), n_of_events)
-    waiting = [_job_outcome(run, number, *it, queues) for number, it in zip(numbers, present.waiting, strict=True)]
+    jobs = _jobs(run, rows, present.waiting, queues, first=n_before, has_nodes=has_nodes)
     until = _until(scenario)
     notes = (
         *(f"{it}; until then the job waits" for it in rows.world.waiting),
         *(f"{it}; it gets no Workload" for it in rows.world.ignored),
+        *evictions_beside(jobs, run),
     )
     applied = World.of(given, configuration=cluster.configuration).apply_to(
         Engine(cluster.configuration), now=scenario.start
@@ -85,11 +86,15 @@ def simulate_cluster(
         start=run.start,
         # The last cycle may take longer than there is time.
         end=run.end if until is None else min(run.end, until),
-        jobs=copied if not waiting else JobOutcomes.of([*waiting, *copied]),
+        jobs=jobs,
         run=run,
         ending=ScenarioEnding(run.ending),
         notes=notes,
-        warnings=(*present.warnings, *warnings_of([AppliedWorld(rows.world.warnings, {}), applied])),
+        warnings=(
+            *present.warnings,
+            *warnings_of([AppliedWorld(rows.world.warnings, {}), applied]),
+            *missing_queues(jobs, _local_queues(rows, present.waiting), queues, run.engine),
+        ),
     )
 
 
@@ -154,49 +159,77 @@ def _node_happening(change: NodeChange) -> Happening:
     return Happening(at=change.at, op=Operation.CREATE, object=change.manifest)
 
 
-def _copied_jobs(
-    run: Run, rows: JobRows, queues: Mapping[tuple[str, str], str], *, first: int, has_nodes: bool
+def _jobs(
+    run: Run,
+    rows: JobRows,
+    waiting: Sequence[tuple[Arrival, Manifest]],
+    queues: Mapping[LocalQueueName, str],
+    *,
+    first: int,
+    has_nodes: bool,
 ) -> JobOutcomes:
-    """What became of the jobs that are rows.
+    """What became of those that waited in the beginning, and after them of the jobs that are rows.
 
     Args:
         run: The run.
-        rows: The jobs.
+        rows: The jobs that came.
+        waiting: Those that waited in the beginning.
         queues: The ClusterQueue of each LocalQueue.
-        first: The number of the first row; the Workloads of events come before.
+        first: The number in the run of the first that waited; all others follow.
         has_nodes: May any job have lost a node? Then those that were evicted are looked at one by one.
     """
-    table = run.outcome_table[first : first + len(rows.copies)]
+    n_waiting, copies = len(waiting), rows.copies
+    table = run.outcome_table[first : first + n_waiting + len(copies)]
     # Others would have come after the end.
     there = np.flatnonzero(table["created"] >= 0)
     numbers = empty_numbers(len(there))
     for name in ("created", "admitted", "finished", "admissions", "evictions", "replacements"):
         numbers[name] = table[name][there]
+
+    def place(row: int) -> tuple[str, str]:
+        if row < n_waiting:
+            return _place(waiting[row][1])
+        return copies.namespace(row - n_waiting), copies.name(row - n_waiting)
+
     for index in np.flatnonzero(numbers["evictions"]).tolist() if has_nodes else ():
-        row = int(there[index])
-        state = _state(run, rows.copies.namespace(row), rows.copies.name(row))
+        state = _state(run, *place(int(there[index])))
         numbers["node_evictions"][index] = 0 if state is None else node_evictions(dict(state.status))
-    template = rows.copies.template[there].astype(np.int64)
 
     def names(index: int) -> JobNames:
         row = int(there[index])
-        kind, name = rows.job(row)
-        copies = rows.copies
-        message = _message(run, copies.namespace(row), copies.name(row), numbers[index])
-        return JobNames(
-            job=f"{kind}/{name}", namespace=copies.namespace(row), workload=copies.name(row), message=message
-        )
+        kind, name = waiting[row][0].key[::2] if row < n_waiting else rows.job(row - n_waiting)
+        namespace, workload = place(row)
+        message = _message(run, namespace, workload, numbers[index])
+        return JobNames(job=f"{kind}/{name}", namespace=namespace, workload=workload, message=message)
 
-    homes = [queues.get(_local_queue(it), "") for it in rows.copies.templates]
+    # What jobs are alike in is looked up once for those that waited each, and once for each template.
+    alike = np.concatenate([np.arange(n_waiting), n_waiting + copies.template.astype(np.int64)])[there]
+    works = [*(arrival.work for arrival, _ in waiting), *rows.works]
+    homes = [queues.get(it, "") for it in _local_queues_alike(rows, waiting)]
     labels = {
-        "work": Labels.of(rows.works).of_rows(template),
-        "cluster_queue": Labels.of(homes).of_rows(template),
+        "work": Labels.of(works).of_rows(alike),
+        "cluster_queue": Labels.of(homes).of_rows(alike),
         "cluster": Labels(("",), np.zeros(len(there), np.int64)),
     }
     return JobOutcomes(labels, numbers, names)
 
 
-def _cluster_queues(objects: Iterable[Manifest]) -> Mapping[tuple[str, str], str]:
+def _local_queues_alike(rows: JobRows, waiting: Sequence[tuple[Arrival, Manifest]]) -> list[LocalQueueName]:
+    """The LocalQueues of those that waited in the beginning, and of each template."""
+    templates = [plain_object(it.object) for it in rows.copies.templates if it.object is not None]
+    return [_local_queue(it) for it in [*(workload.object for _, workload in waiting), *templates]]
+
+
+def _local_queues(rows: JobRows, waiting: Sequence[tuple[Arrival, Manifest]]) -> Counter[LocalQueueName]:
+    """How many jobs name each LocalQueue."""
+    of_templates = np.bincount(rows.copies.template, minlength=len(rows.copies.templates)).tolist()
+    named: Counter[LocalQueueName] = Counter()
+    for name, n in zip(_local_queues_alike(rows, waiting), [*([1] * len(waiting)), *of_templates], strict=True):
+        named[name] += n
+    return named
+
+
+def _cluster_queues(objects: Iterable[Manifest]) -> Mapping[LocalQueueName, str]:
     """The ClusterQueue of each LocalQueue, which never changes, by its namespace and name."""
     return {
         _place(it): text_at(it.object, "spec", "clusterQueue")
@@ -211,34 +244,8 @@ def _place(manifest: Manifest) -> tuple[str, str]:
     return ref.namespace, ref.name
 
 
-def _local_queue(template: Happening) -> tuple[str, str]:
-    plain = {} if template.object is None else plain_object(template.object)
-    return text_at(plain, "metadata", "namespace"), text_at(plain, "spec", "queueName")
-
-
-def _job_outcome(
-    run: Run, number: int, arrival: Arrival, workload: Manifest, queues: Mapping[tuple[str, str], str]
-) -> JobOutcome:
-    """What became of a Workload that waited in the beginning, and has this number in the run."""
-    namespace, name = _place(workload)
-    row = run.outcome_table[number]
-    state, kind = _state(run, namespace, name), arrival.key[0]
-    admitted, finished = int(row["admitted"]), int(row["finished"])
-    return JobOutcome(
-        work=arrival.work,
-        job=f"{kind}/{arrival.key[2]}",
-        namespace=namespace,
-        workload=name,
-        cluster_queue=queues.get((namespace, text_at(workload.object, "spec", "queueName")), ""),
-        created=int(row["created"]),
-        admitted=None if admitted < 0 else admitted,
-        finished=None if finished < 0 else finished,
-        n_admissions=int(row["admissions"]),
-        n_evictions=int(row["evictions"]),
-        n_replacements=int(row["replacements"]),
-        n_node_evictions=0 if state is None else node_evictions(dict(state.status)),
-        message=_message(run, namespace, name, row),
-    )
+def _local_queue(workload: JsonObject) -> LocalQueueName:
+    return text_at(workload, "metadata", "namespace"), text_at(workload, "spec", "queueName")
 
 
 def _message(run: Run, namespace: str, name: str, row: np.void) -> str:

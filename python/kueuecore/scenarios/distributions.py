@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate, cycle
+from itertools import accumulate, cycle, repeat
 from math import exp, log, sqrt
 from random import Random
 from statistics import NormalDist
@@ -91,8 +91,7 @@ class LogNormal:
 
     def draws(self, random: Random) -> Iterator[float]:
         """Spans without end."""
-        while True:
-            yield round(self.median * exp(random.gauss(0.0, self.sigma)), 3)
+        return _rounded(lambda: self.median * exp(random.gauss(0.0, self.sigma)))
 
 
 _MOST_P95 = 3.86
@@ -117,8 +116,7 @@ class Weibull:
 
     def draws(self, random: Random) -> Iterator[float]:
         """Spans without end."""
-        while True:
-            yield round(random.weibullvariate(self.scale, self.shape), 3)
+        return _rounded(lambda: random.weibullvariate(self.scale, self.shape))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,8 +137,8 @@ class Gamma:
 
     def draws(self, random: Random) -> Iterator[float]:
         """Spans without end."""
-        while True:
-            yield round(random.gammavariate(self.shape, self.scale), 3) if self.scale else 0.0
+        # The random source refuses a scale of 0.
+        return _rounded(lambda: random.gammavariate(self.shape, self.scale)) if self.scale else repeat(0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,3 +183,9 @@ class InOrder:
     def draws(self, random: Random) -> Iterator[float]:
         """Spans without end; nothing is drawn."""
         return cycle(self.values)
+
+
+def _rounded(draw: Callable[[], float]) -> Iterator[float]:
+    """One draw after the other, to the millisecond."""
+    while True:
+        yield round(draw(), 3)

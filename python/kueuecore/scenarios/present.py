@@ -8,7 +8,7 @@ from random import Random
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.errors import ManifestError
-from kueuecore.manifests import Manifest
+from kueuecore.manifests import Manifest, object_ref
 from kueuecore.scenarios.distributions import Spans
 from kueuecore.scenarios.work import Arrival
 from kueuecore.times import later
@@ -68,7 +68,7 @@ def present_work(objects: Sequence[Manifest], present: Present, *, seed: int, st
     running: list[tuple[Arrival, Manifest]] = []
     waiting: list[tuple[Arrival, Manifest]] = []
     n_for_ever = {True: 0, False: 0}
-    for it in objects:
+    for it in _each_once(objects):
         if not is_workload(it.object) or _has(it.object, "Finished"):
             left.append(it)
             continue
@@ -85,6 +85,16 @@ def present_work(objects: Sequence[Manifest], present: Present, *, seed: int, st
         if n
     ]
     return PresentWork(tuple(left), tuple(running), tuple(waiting), tuple(warnings))
+
+
+def _each_once(objects: Sequence[Manifest]) -> Iterator[Manifest]:
+    """The objects, but of a Workload that is given twice only the last, as an API server would have it."""
+    last = {object_ref(it.object): it for it in objects if is_workload(it.object)}
+    for it in objects:
+        if not is_workload(it.object):
+            yield it
+        elif (workload := last.pop(object_ref(it.object), None)) is not None:
+            yield workload
 
 
 def _spans(spans: Spans | None, seed: str, field: str, start: int) -> Iterator[float] | None:

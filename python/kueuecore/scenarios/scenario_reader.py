@@ -62,7 +62,7 @@ def read_scenario(path: str | Path, *, seed: int | None = None, allow_code: bool
     problems: list[Problem] = []
     folder = Path(path).parent
     top = Fields(manifests[0], manifests[0].object, "", problems, folder)
-    scenario = _Reader(folder, allow_code=allow_code).scenario(top)
+    scenario = _Reader(folder, allow_code=allow_code, is_input_read=str(path) == "-").scenario(top)
     if seed is not None and not 0 <= number("seed", seed) <= MOST_SEED:
         raise ValueError(f"seed must be a whole number from 0 to {MOST_SEED}")
     scenario = scenario if seed is None else replace(scenario, seed=seed)
@@ -91,11 +91,13 @@ class _Reader:
     Args:
         folder: Where the files are that it names.
         allow_code: May it name programs?
+        is_input_read: Was standard input read before?
     """
 
-    def __init__(self, folder: Path, *, allow_code: bool) -> None:
+    def __init__(self, folder: Path, *, allow_code: bool, is_input_read: bool) -> None:
         self._folder = folder
         self._allow_code = allow_code
+        self._is_input_read = is_input_read
 
     def scenario(self, top: Fields) -> Scenario:
         top.text("apiVersion", one_of=[API_VERSION])
@@ -185,12 +187,20 @@ class _Reader:
         if not isinstance(entry, str):
             section.complain(name, "neither a file nor an object", "name a file, or write an object")
             return ()
-        path = self._path(section, name, entry)
+        path = self._standard_input(section, name) if entry == "-" else self._path(section, name, entry)
         try:
             return () if path is None else read_manifests(path)
         except ManifestError as error:
             section.problems += error.problems
             return ()
+
+    def _standard_input(self, section: Fields, name: str) -> str | None:
+        """Standard input, which can be read once; None if it was, and that was told."""
+        if self._is_input_read:
+            section.complain(name, "standard input was read before", "name a file, or save it as one")
+            return None
+        self._is_input_read = True
+        return "-"
 
     def _path(self, section: Fields, name: str, entry: str) -> Path | None:
         """The file or directory that is named; None if that is no name, and was told to be none."""

@@ -48,31 +48,17 @@ class VirtualCluster:
         ValueError: An invalid time or duration.
 
     Example:
-        >>> cluster = VirtualCluster('''
-        ... {apiVersion: v1, kind: Namespace, metadata: {name: ns}}
-        ... ---
-        ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: default-flavor}}
-        ... ---
-        ... apiVersion: kueue.x-k8s.io/v1beta2
-        ... kind: ClusterQueue
-        ... metadata: {name: cluster-queue}
-        ... spec:
-        ...   namespaceSelector: {}
-        ...   resourceGroups:
-        ...   - coveredResources: [cpu]
-        ...     flavors: [{name: default-flavor, resources: [{name: cpu, nominalQuota: 4}]}]
-        ... ---
-        ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {namespace: ns, name: lq},
-        ...  spec: {clusterQueue: cluster-queue}}
-        ... ''', now="2026-01-01T00:00:00Z")
+        >>> from kueuecore import VirtualCluster, World, read_manifests
+        >>> queues = World.of(read_manifests("examples/scenario/queues.yaml")).manifests
+        >>> cluster = VirtualCluster(queues, now="2026-01-01T00:00:00Z")
         >>> container = {"name": "c", "resources": {"requests": {"cpu": "3"}}}
         >>> job = {
         ...     "apiVersion": "batch/v1", "kind": "Job",
-        ...     "metadata": {"namespace": "ns", "name": "a", "labels": {"kueue.x-k8s.io/queue-name": "lq"}},
+        ...     "metadata": {"namespace": "team-a", "name": "a", "labels": {"kueue.x-k8s.io/queue-name": "lq"}},
         ...     "spec": {"template": {"spec": {"containers": [container], "restartPolicy": "Never"}}},
         ... }
         >>> cluster.submit(job, run_seconds=60)
-        ('ns/job-a-8077b',)
+        ('team-a/job-a-8077b',)
         >>> [step.kind.value for step in cluster.advance()]
         ['Admitted', 'Finished']
     """
@@ -101,6 +87,7 @@ class VirtualCluster:
             eviction_seconds=eviction_seconds,
             messages=messages,
         )
+        self._stepper.happened()
         self._jobs = SubmittedJobs(self._stepper)
         self.engine = self._stepper.engine
         """The engine, to ask it for what it holds. What changes it goes through the cluster."""

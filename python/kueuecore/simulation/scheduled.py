@@ -15,13 +15,13 @@ import numpy.typing as npt
 from kueuecore._arguments import text
 from kueuecore._json import JsonObject
 from kueuecore.errors import ManifestError, ObjectRef
-from kueuecore.manifests import Manifest, to_json_lines
+from kueuecore.manifests import Manifest, located, to_json_lines
 from kueuecore.simulation.copies import Copies
 from kueuecore.simulation.run import Happening, NodeLoss, Operation
 from kueuecore.submissions import TimedBatch
 from kueuecore.times import format_time, later
 
-__all__ = ["Coming", "Happened", "JobPlan", "event_line", "job_plan"]
+__all__ = ["Coming", "Happened", "JobPlan", "event_line", "job_plan", "located_events"]
 
 _WORKLOAD = "Workload"
 
@@ -58,6 +58,15 @@ def event_line(event: Happening | Mapping[str, object]) -> bytes:
     if event.object is None:
         return line
     return line[:-1] + b', "object": ' + to_json_lines((event.object,)).strip() + b"}"
+
+
+def located_events(error: ManifestError, events: Sequence[Happening | Mapping[str, object]]) -> ManifestError:
+    """The same error, with file and line of the objects of events that it is about."""
+    if any(it.object is None for it in error.problems):
+        # It is about an event, and counts these; else it counts those with an object.
+        return error
+    objects = [it.object if isinstance(it, Happening) else it.get("object") for it in events]
+    return located(error, [it if isinstance(it, Manifest) else {} for it in objects if it is not None])
 
 
 def _dumped(event: Mapping[str, object]) -> bytes:

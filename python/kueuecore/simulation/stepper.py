@@ -28,7 +28,7 @@ from kueuecore.simulation.checkpoint import Checkpoint, CheckpointWriter
 from kueuecore.simulation.copies import Copies, encode_copies
 from kueuecore.simulation.run import Happening, Progress, Run, RunEnding
 from kueuecore.simulation.sampling import check_sampling
-from kueuecore.simulation.scheduled import Coming, JobPlan, event_line
+from kueuecore.simulation.scheduled import Coming, JobPlan, event_line, located_events
 from kueuecore.simulation.stored_objects import Stored, given_objects
 from kueuecore.simulation.virtual_families import VirtualFamilies
 from kueuecore.states import WorkloadState
@@ -48,7 +48,11 @@ _Turn: TypeAlias = tuple[str, list[WorkloadKey]]
 
 
 class Stepper:
-    """An engine, its clock, and who decides on checks. The arguments are those of `VirtualCluster`."""
+    """An engine, its clock, and who decides on checks. The arguments are those of `VirtualCluster`.
+
+    Whoever makes it calls `happened` before time goes by: what follows from the objects numbers those of their
+    Workloads that it is about, and what was scheduled before has the first numbers.
+    """
 
     def __init__(
         self,
@@ -94,7 +98,6 @@ class Stepper:
         self._n_rounds = self._n_idle = 0
         self._is_asking = False
         self.put(objects)
-        self.happened()
 
     @property
     def now(self) -> int:
@@ -187,8 +190,12 @@ class Stepper:
         if batches:
             check_names(batches, self.engine.workload_keys())
         watched = [kind for controller in self._checking.controllers for kind in controller.kinds]
-        lines = [event_line(event) for event in each("events", events)]
-        self.clock.schedule(self.core, batches, b"\n".join(lines), self._stored.trusted, watched)
+        happenings = list(each("events", events))
+        lines = [event_line(event) for event in happenings]
+        try:
+            self.clock.schedule(self.core, batches, b"\n".join(lines), self._stored.trusted, watched)
+        except ManifestError as error:
+            raise located_events(error, happenings) from None
         self._inputs.update(repr((batches, lines)).encode())
         self._coming.add(batches, lines)
 

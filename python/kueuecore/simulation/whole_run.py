@@ -86,48 +86,32 @@ def simulate(
         two steps: its ending is `RunEnding.INTERRUPTED` then, and what has happened by then is in it.
 
     Example:
-        >>> queues = '''
-        ... {apiVersion: v1, kind: Namespace, metadata: {name: ns}}
-        ... ---
-        ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: default-flavor}}
-        ... ---
-        ... apiVersion: kueue.x-k8s.io/v1beta2
-        ... kind: ClusterQueue
-        ... metadata: {name: cluster-queue}
-        ... spec:
-        ...   namespaceSelector: {}
-        ...   resourceGroups:
-        ...   - coveredResources: [cpu]
-        ...     flavors: [{name: default-flavor, resources: [{name: cpu, nominalQuota: 4}]}]
-        ... ---
-        ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {namespace: ns, name: lq},
-        ...  spec: {clusterQueue: cluster-queue}}
-        ... '''
-        >>> from kueuecore import Happening, Operation, Submissions, simulate
+        >>> from kueuecore import Happening, Operation, Submissions, World, read_manifests, simulate
+        >>> queues = World.of(read_manifests("examples/scenario/queues.yaml")).manifests
         >>> def job(name: str, at: float) -> Happening:
-        ...     container = {"name": "c", "resources": {"requests": {"cpu": "3"}}}
+        ...     container = {"name": "c", "resources": {"requests": {"cpu": "5"}}}
         ...     template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
         ...     workload = {
         ...         "apiVersion": "kueue.x-k8s.io/v1beta2",
         ...         "kind": "Workload",
-        ...         "metadata": {"namespace": "ns", "name": name},
+        ...         "metadata": {"namespace": "team-a", "name": name},
         ...         "spec": {"queueName": "lq", "podSets": [{"name": "main", "count": 1, "template": template}]},
         ...     }
         ...     return Happening(at=at, op=Operation.CREATE, object=workload, run_seconds=60)
         >>> run = simulate(queues, [job("a", 0), job("b", 5)], now="2026-01-01T00:00:00Z")
         >>> for step in run.steps:
         ...     print((step.time - run.start) // 10**9, step.kind, step.key)
-        0 Created ns/a
-        0 Admitted ns/a
-        5 Created ns/b
-        60 Finished ns/a
-        60 Admitted ns/b
-        120 Finished ns/b
+        0 Created team-a/a
+        0 Admitted team-a/a
+        5 Created team-a/b
+        60 Finished team-a/a
+        60 Admitted team-a/b
+        120 Finished team-a/b
 
         The same work as columns, with columns out:
 
         >>> jobs = Submissions(
-        ...     namespace="ns", local_queues=["lq"], queue=[0, 0], requests={"cpu": 3000}, at=[0, 5], run_seconds=60
+        ...     namespace="team-a", local_queues=["lq"], queue=[0, 0], requests={"cpu": 5000}, at=[0, 5], run_seconds=60
         ... )
         >>> table = simulate(queues, submissions=[jobs], now="2026-01-01T00:00:00Z").outcome_table
         >>> ((table["admitted"] - table["created"]) // 10**9).tolist()
@@ -149,6 +133,7 @@ def simulate(
     stepper.schedule(events, submissions=submissions)
     if copies is not None:
         stepper.schedule_copies(instance("copies", copies, Copies))
+    stepper.happened()
     end = None if until is None else nanoseconds(until)
     writer = None if checkpoint is None else stepper.writer(instance("checkpoint", checkpoint, Checkpoint))
     try:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -17,7 +18,9 @@ from hypothesis import strategies as st
 from kueuecore import Happening, Operation, Submissions, simulate
 from kueuecore._json import JsonValue
 from kueuecore.results import Results, Table
+from kueuecore.results.files import write_table
 from kueuecore.results.summary import jain
+from kueuecore.results.table import Column
 
 START = "2026-01-01T00:00:00Z"
 
@@ -164,6 +167,27 @@ def test_files_hold_what_the_tables_hold(evicted: Results, tmp_path: Path, suffi
     assert json.loads(written[3].read_text(encoding="utf-8"))["utilisation"] == {
         "main/cpu": pytest.approx(0.75 * 150 / 152)
     }
+
+
+def test_csv_keeps_every_text_and_number(tmp_path: Path) -> None:
+    words = ("plain", '"quoted"', "a,b", "two\nlines", "größer", "")
+    numbers = np.array([0.1, 1e300, -2.5, 3.0, 0.1, 7.0])
+    times = np.array([0, 1, 10**9, 10**18, 5, 6], "datetime64[ns]")
+    is_null = np.array([False, False, False, False, False, True])
+    columns = {
+        "text": Column(values=np.array([0, 1, 2, 3, 4, -1]), words=words),
+        "number": Column(values=numbers, is_null=is_null),
+        "time": Column(values=times, is_null=is_null),
+        "count": Column(values=np.arange(6)),
+    }
+    write_table(Table(columns), tmp_path / "table.csv")
+    with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as file:
+        read = list(csv.reader(file))
+    assert read[0] == list(columns)
+    assert [row[0] for row in read[1:]] == [*words[:5], ""]
+    assert [row[1] for row in read[1:]] == [*map(str, numbers.tolist()[:5]), ""]
+    assert [row[2] for row in read[1:]] == [f"{it}Z" for it in times.astype(str).tolist()[:5]] + [""]
+    assert [row[3] for row in read[1:]] == list("012345")
 
 
 def test_a_form_that_is_none_is_refused_before_anything_is_written(evicted: Results, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from kueuecore.cli import main
+from kueuecore.errors import ManifestError
 from kueuecore.manifests import parse_manifests
 from kueuecore.scenarios import Scenario, ScenarioOutcome, run_scenario
 from tests.regressions.scenarios import EXAMPLES, Read, problems
@@ -141,3 +143,58 @@ def test_a_run_beyond_the_end_of_time_is_refused(read: Read, dump: Callable[...,
 def test_a_fleet_has_no_present(read: Read) -> None:
     text = "fleet: {manager: {}, workers: {}}\npresent: {runs: 5}\n"
     assert "present: counts only in a scenario of one cluster" in problems(read, text)
+
+
+def test_a_workload_that_is_given_twice_is_one(read: Read, dump: Callable[..., None]) -> None:
+    dump()
+    text = "present: {runs: 10m, waitingRuns: 1m}\n"
+    once = run_scenario(read(DUMP + text))
+    twice = run_scenario(read("cluster: {objects: [dump.yaml, dump.yaml]}\n" + text))
+    assert tuple(twice.jobs) == tuple(once.jobs)
+
+
+def test_what_runs_for_ever_takes_no_row_of_the_work(read: Read, dump: Callable[..., None]) -> None:
+    dump()
+    work = "work: [{name: new, job: job.yaml, count: 2, runs: 60}]\n"
+    outcome = run_scenario(read(DUMP + "present: {waitingRuns: 1m}\n" + work))
+    assert [it.job for it in outcome.jobs][-2:] == ["Job/new-1", "Job/new-2"]
+    assert {it.created for it in outcome.jobs} == {outcome.start}
+
+
+def test_evictions_of_what_ran_before_are_told(read: Read, dump: Callable[..., None]) -> None:
+    dump()
+    # A ClusterQueue that admits nothing any more gives up what it has admitted.
+    stop = "{at: 1m, patch: {kind: ClusterQueue, name: team-b, patch: {spec: {stopPolicy: HoldAndDrain}}}}"
+    outcome = run_scenario(read(DUMP + f"present: {{runs: 10m, waitingRuns: 1m}}\ntimetable: [{stop}]\n"))
+    (note,) = (it for it in outcome.notes if "evicted" in it)
+    assert note.startswith("2 of the Workloads that were there in the beginning and are not in these tables")
+
+
+def test_what_is_wrong_with_a_workload_that_waits_has_its_line(
+    read: Read, dump: Callable[..., None], tmp_path: Path
+) -> None:
+    dump()
+    path = tmp_path / "dump.yaml"
+    text = path.read_text(encoding="utf-8")
+    assert "    count: 4\n" in text
+    line = text[: text.index("    count: 4\n")].count("\n") + 1
+    path.write_text(text.replace("    count: 4\n", "    count: four\n"), encoding="utf-8")
+    with pytest.raises(ManifestError) as error:
+        run_scenario(read(DUMP + "present: {runs: 10m, waitingRuns: 1m}\n"))
+    problem = error.value.problems[0]
+    assert (problem.file, problem.line, problem.field) == (str(path), line, "spec.podSets[0].count")
+
+
+def test_a_dump_may_come_from_standard_input(
+    read: Read, dump: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dump()
+    monkeypatch.setattr("sys.stdin", io.StringIO((tmp_path / "dump.yaml").read_text(encoding="utf-8")))
+    outcome = run_scenario(read("cluster: {objects: ['-']}\npresent: {runs: 10m, waitingRuns: 1m}\n"))
+    assert finished(outcome)["Job/benchmark"] == 660
+
+
+def test_standard_input_is_read_once(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    found = problems(read, "cluster: {objects: ['-', '-']}\n")
+    assert found == ["cluster.objects[1]: standard input was read before"]

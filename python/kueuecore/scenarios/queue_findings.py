@@ -1,0 +1,73 @@
+"""What a table of waits does not show: queues in which nothing can be admitted, and who else was evicted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import TypeAlias
+
+import numpy as np
+
+from kueuecore.engine import Engine
+from kueuecore.errors import UnknownObjectError
+from kueuecore.scenarios.job_outcomes import JobOutcomes
+from kueuecore.simulation.run import Run
+
+__all__ = ["LocalQueueName", "evictions_beside", "missing_queues"]
+
+LocalQueueName: TypeAlias = tuple[str, str]
+"""Namespace and name."""
+
+_MOST_NAMES = 3
+
+
+def missing_queues(
+    jobs: JobOutcomes, named: Counter[LocalQueueName], queues: Mapping[LocalQueueName, str], engine: Engine
+) -> Iterator[str]:
+    """Queues that are not there or admit nothing, in sentences.
+
+    Args:
+        jobs: What became of the jobs.
+        named: How many of them name each LocalQueue.
+        queues: The ClusterQueue of each LocalQueue that is there.
+        engine: The engine at the end.
+    """
+    if not engine.cluster_queues():
+        yield "there is no ClusterQueue, so nothing is admitted; name files with some in `cluster.objects`"
+    missing = {
+        f"{namespace}/{name}": n for (namespace, name), n in named.items() if n and (namespace, name) not in queues
+    }
+    if missing:
+        told = _some(sorted(missing))
+        yield f"{sum(missing.values())} jobs wait for LocalQueues that are not there: {told}; add them to the objects"
+    waits = (jobs.numbers["admitted"] < 0) & (jobs.numbers["finished"] < 0)
+    homes = jobs.labels["cluster_queue"]
+    n_waiting = np.bincount(homes.codes[waits], minlength=len(homes.texts)).tolist()
+    for name, n in sorted(zip(homes.texts, n_waiting, strict=True)):
+        if not n or not name or not engine.cluster_queues():
+            continue
+        try:
+            queue = engine.cluster_queue(name)
+        except UnknownObjectError:
+            yield f"{n} jobs wait for ClusterQueue {name}, which is not there; add it to the objects"
+            continue
+        if not queue.is_active:
+            yield f"{n} jobs wait in ClusterQueue {name}, which is inactive: {queue.message}"
+
+
+def evictions_beside(jobs: JobOutcomes, run: Run) -> Iterator[str]:
+    """How often Workloads were evicted that are no jobs of the scenario, in a sentence."""
+    every, of_jobs = run.outcome_table["evictions"], jobs.numbers["evictions"]
+    n_evictions = int(every.sum()) - int(of_jobs.sum())
+    if n_evictions:
+        n_evicted = int((every > 0).sum()) - int((of_jobs > 0).sum())
+        yield (
+            f"{n_evicted} of the Workloads that were there in the beginning and are not in these tables were evicted, "
+            f"{n_evictions} times in all; --results tells of each"
+        )
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(islice(names, _MOST_NAMES)) + (f" and {more} more" if more > 0 else "")
