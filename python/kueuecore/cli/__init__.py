@@ -196,10 +196,10 @@ def _parser() -> argparse.ArgumentParser:
         help="run the program that fleet.policy.use names; read it first: it runs with your privileges",
     )
     saved = add.add_argument_group("runs that may be cut off")
-    help_text = "save the run into this file now and then, and after Ctrl-C; the file goes when the run is over"
+    help_text = "save the run into this file now and then, and after Ctrl-C; it is deleted when the run is over"
     saved.add_argument("--checkpoint", type=Path, metavar="FILE", help=help_text)
     saved.add_argument("--resume", action="store_true", help="go on from that file, if it is there")
-    help_text = "save it every so often, by default every minute"
+    help_text = "how often to save it, such as 5m; by default every minute"
     saved.add_argument("--checkpoint-every", type=_step_seconds, metavar="DURATION", help=help_text)
     shown = add.add_argument_group("what comes out")
     help_text = "table (the default); wide: every job, nothing wrapped; json: one document with everything"

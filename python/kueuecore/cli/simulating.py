@@ -33,7 +33,7 @@ from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
 
 __all__ = ["simulate"]
 
-# A run that is lost has not got far since.
+# So much is lost at most, and writing takes a small part of it.
 _SAVES_SECONDS = 60.0
 # More jobs than these are told one by one only if somebody asks.
 _MOST_JOBS = 30
@@ -72,7 +72,7 @@ def simulate(options: argparse.Namespace) -> int:
     else:
         write(_report(outcome, style, wide=options.output == "wide") + "\n")
     if outcome.ending is ScenarioEnding.INTERRUPTED:
-        if checkpoint is not None and not options.quiet:
+        if checkpoint is not None and checkpoint.path.exists() and not options.quiet:
             to_stderr(f"note: saved in {shown(str(checkpoint.path))}: --resume goes on from there")
         return ExitCode.INTERRUPTED
     if checkpoint is not None:

@@ -33,7 +33,8 @@ def missing_queues(
         queues: The ClusterQueue of each LocalQueue that is there.
         engine: The engine at the end.
     """
-    if not engine.cluster_queues():
+    has_queues = bool(engine.cluster_queues())
+    if not has_queues:
         yield "there is no ClusterQueue, so nothing is admitted; name files with some in `cluster.objects`"
     missing = {
         f"{namespace}/{name}": n for (namespace, name), n in named.items() if n and (namespace, name) not in queues
@@ -45,7 +46,7 @@ def missing_queues(
     homes = jobs.labels["cluster_queue"]
     n_waiting = np.bincount(homes.codes[waits], minlength=len(homes.texts)).tolist()
     for name, n in sorted(zip(homes.texts, n_waiting, strict=True)):
-        if not n or not name or not engine.cluster_queues():
+        if not (n and name and has_queues):
             continue
         try:
             queue = engine.cluster_queue(name)
@@ -64,7 +65,7 @@ def evictions_beside(jobs: JobOutcomes, run: Run) -> Iterator[str]:
         n_evicted = int((every > 0).sum()) - int((of_jobs > 0).sum())
         yield (
             f"{n_evicted} of the Workloads that were there in the beginning and are not in these tables were evicted, "
-            f"{n_evictions} times in all; --results tells of each"
+            f"{n_evictions} times in all; --results has a row for each"
         )
 
 

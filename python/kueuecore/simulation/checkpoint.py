@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -15,8 +16,9 @@ from kueuecore import _core
 from kueuecore._json import int_at, text_at
 from kueuecore.errors import ManifestError
 from kueuecore.simulation.run import Progress
+from kueuecore.version import version
 
-__all__ = ["Checkpoint", "CheckpointWriter"]
+__all__ = ["Checkpoint", "CheckpointWriter", "Fingerprint"]
 
 _Clock: TypeAlias = tuple[_core.Simulation, _core.Engine]
 
@@ -60,13 +62,44 @@ class Checkpoint:
         self.log_path.unlink(missing_ok=True)
 
 
+class Fingerprint:
+    """What goes into a run, in a few letters: equal fingerprints are equal runs.
+
+    Example:
+        >>> one, other = Fingerprint(), Fingerprint()
+        >>> one.add((b"ab", 1))
+        >>> other.add((b"a", b"b", 1))
+        >>> one.text == other.text
+        False
+    """
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256(version().encode())
+
+    def add(self, part: object) -> None:
+        """Add bytes as they are, lists and tuples part by part, and anything else as Python writes it."""
+        if isinstance(part, list | tuple):
+            self.add(f"{len(part)} parts")
+            for it in part:
+                self.add(it)
+            return
+        raw = part if isinstance(part, bytes) else repr(part).encode()
+        self._hash.update(f"{len(raw)}:".encode())
+        self._hash.update(raw)
+
+    @property
+    def text(self) -> str:
+        """The letters."""
+        return self._hash.hexdigest()
+
+
 class CheckpointWriter:
     """Saves one run now and then.
 
     Args:
         checkpoint: Where.
         clock: The run and its engine, with all that will happen, before its first step.
-        fingerprint: What goes into the run. Equal texts are equal runs.
+        fingerprint: What goes into the run.
 
     Raises:
         ManifestError: There is a file that is not to be resumed; or it is damaged, or that of another run.

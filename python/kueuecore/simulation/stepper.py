@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from hashlib import sha256
 from typing import TypeAlias
 
 from kueuecore import _core
@@ -24,7 +23,7 @@ from kueuecore.decisions import Event
 from kueuecore.engine import Engine, Objects
 from kueuecore.errors import ManifestError, ObjectRef, OutOfTimeError, UnknownObjectError
 from kueuecore.manifests import Manifest
-from kueuecore.simulation.checkpoint import Checkpoint, CheckpointWriter
+from kueuecore.simulation.checkpoint import Checkpoint, CheckpointWriter, Fingerprint
 from kueuecore.simulation.copies import Copies, encode_copies
 from kueuecore.simulation.run import Happening, Progress, Run, RunEnding
 from kueuecore.simulation.sampling import check_sampling
@@ -34,7 +33,6 @@ from kueuecore.simulation.virtual_families import VirtualFamilies
 from kueuecore.states import WorkloadState
 from kueuecore.submissions import Submissions, check_names, encode_submissions
 from kueuecore.times import TimeLike, beginning_ns, format_time, span_ns
-from kueuecore.version import version
 
 __all__ = ["Stepper"]
 
@@ -90,7 +88,8 @@ class Stepper:
         """Whoever changes the engine without the methods here calls `happened`."""
         self._coming = Coming()
         # What has gone in beside the objects, for whoever takes up the run.
-        self._inputs = sha256(repr((self.start, options, self._stored.trusted)).encode())
+        self._inputs = Fingerprint()
+        self._inputs.add((self.start, options, self._stored.trusted))
         self._events: list[tuple[int, Event]] = []
         self._n_events = 0
         # How often somebody has answered at one moment, and said nothing.
@@ -196,7 +195,7 @@ class Stepper:
             self.clock.schedule(self.core, batches, b"\n".join(lines), self._stored.trusted, watched)
         except ManifestError as error:
             raise located_events(error, happenings) from None
-        self._inputs.update(repr((batches, lines)).encode())
+        self._inputs.add((batches, lines))
         self._coming.add(batches, lines)
 
     def schedule_copies(self, copies: Copies) -> None:
@@ -209,9 +208,7 @@ class Stepper:
         rows = encode_copies(copies, start=self.start)
         lines = b"\n".join(map(event_line, copies.templates))
         self.clock.schedule_copies(self.core, lines, rows, self._stored.trusted)
-        self._inputs.update(
-            repr((lines, [sha256(it).digest() if isinstance(it, bytes) else it for it in rows])).encode()
-        )
+        self._inputs.add((lines, rows))
         self._coming.add_copies(copies, start=self.start)
 
     # How time goes by.
@@ -265,13 +262,12 @@ class Stepper:
             raise ValueError(
                 "checkpoint: a run is saved without messages and cycles; pass messages=False, cycles=False"
             )
-        parts = [version().encode(), self._inputs.digest(), self.engine.save()]
-        fingerprint = sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()
-        return CheckpointWriter(checkpoint, (self.clock, self.core), fingerprint)
+        self._inputs.add(self.engine.save())
+        return CheckpointWriter(checkpoint, (self.clock, self.core), self._inputs.text)
 
-    def save(self, writer: CheckpointWriter) -> None:
-        """Save the run, which was interrupted, as soon as its cycle is over."""
-        if self._go(lambda core: self.clock.advance(core, None, None, True)) == _PAUSED:
+    def save(self, writer: CheckpointWriter, *, until: int | None = None) -> None:
+        """Save the run, which was interrupted, as soon as its cycle is over, unless that is after a time."""
+        if self._go(lambda core: self.clock.advance(core, until, None, True)) == _PAUSED:
             writer.save()
 
     def run(self, *, is_interrupted: bool = False) -> Run:

@@ -140,6 +140,6 @@ def simulate(
         stepper.advance(end, progress, writer=writer)
     except KeyboardInterrupt:
         if writer is not None:
-            stepper.save(writer)
+            stepper.save(writer, until=end)
         return stepper.run(is_interrupted=True)
     return stepper.run()

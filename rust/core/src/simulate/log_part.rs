@@ -90,12 +90,12 @@ impl Log {
         bytes
     }
 
-    /// The log whose parts these are, one after the other.
+    /// The log whose parts these are, one after the other, of a run that began with `n_workloads`.
     ///
     /// # Errors
     /// [`Damage`]: these are not the parts of one.
-    pub(super) fn of_parts(bytes: &[u8]) -> Result<Log, Damage> {
-        let mut log = Log::default();
+    pub(super) fn of_parts(bytes: &[u8], n_workloads: usize) -> Result<Log, Damage> {
+        let mut log = Log { workloads: vec![None; n_workloads], ..Log::default() };
         let mut rest = bytes;
         while !rest.is_empty() {
             let at = bytes.len() - rest.len();
@@ -124,8 +124,10 @@ impl Log {
         let Part { times, steps, numbers, n_workloads, named, changes } = Part::read_from(&mut from)?;
         from.end()?;
         let n_workloads = n_workloads as usize;
-        from.check(n_workloads >= self.workloads.len(), "fewer workloads than before")?;
-        // Each that has a name costs a byte at least; the others wait for what is scheduled.
+        // One that is new has a name, or came and went with its quota between two steps.
+        let n_new = n_workloads.checked_sub(self.workloads.len());
+        let is_possible = n_new.is_some_and(|n_new| n_new <= named.len() + changes.times.len());
+        from.check(is_possible, "another number of workloads than there can be")?;
         self.workloads.resize(n_workloads, None);
         for (number, (key, home)) in named {
             let name = self.workloads.get_mut(number as usize);

@@ -7,7 +7,7 @@ use crate::objects::{
 };
 use crate::testing::{SECOND, World, at, check, cluster_queue, local_queue, quantity, rules, workload};
 
-const OPTIONS: Options = Options {
+pub(super) const OPTIONS: Options = Options {
     cycle_step_ns: SECOND,
     quiet_cycles: None,
     max_cycles: None,

@@ -1,4 +1,4 @@
-//! Values as bytes and back, for the snapshot of an engine ([`crate::engine::save`]).
+//! Values as bytes and back, for the snapshot of an engine ([`crate::engine::save`]), or of a run with its engine.
 //!
 //! What a type writes and what it reads stand side by side, mostly in one line of [`stored!`] beside the type: a field
 //! that the line leaves out does not compile. Whoever writes equal values writes equal bytes: nothing depends on

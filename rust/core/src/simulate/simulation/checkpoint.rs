@@ -10,7 +10,7 @@ use crate::base::ids::WorkloadId;
 use crate::engine::Engine;
 use crate::objects::Time;
 use crate::simulate::record::Log;
-use crate::snapshot::{Damage, Format, LoadError, Reader, Stored, stored};
+use crate::snapshot::{Damage, Format, LoadError, Stored, stored};
 use crate::state::charges::ChargeLog;
 
 static FORMAT: Format = Format {
@@ -94,11 +94,14 @@ impl Simulation {
     /// # Errors
     /// [`ResumeError`]: the bytes are not a checkpoint of this version, or not the log that goes with it.
     pub fn resume(&mut self, engine: &mut Engine, checkpoint: &[u8], log: &[u8]) -> Result<(), ResumeError> {
-        let log = Log::of_parts(log).map_err(ResumeError::Log)?;
-        let scheduled = (self.happenings.len(), self.log.workloads.len());
+        let log = Log::of_parts(log, self.log.workloads.len()).map_err(ResumeError::Log)?;
+        let n_scheduled = self.happenings.len();
         let (loaded, _, alive) = Engine::load_with(&FORMAT, checkpoint, |from| {
             let alive = Alive::read_from(from)?;
-            alive.check(scheduled, &log, from)?;
+            from.check(alive.n_happened <= n_scheduled, "more has happened than was scheduled")?;
+            let mut numbers = alive.numbers.iter().chain(&alive.departing);
+            let is_named = |number: u32| log.workloads.get(number as usize).is_some_and(Option::is_some);
+            from.check(numbers.all(|(_, number)| is_named(*number)), "a workload that is not in the log")?;
             Ok(alive)
         })?;
         *engine = loaded;
@@ -161,17 +164,6 @@ impl Simulation {
         // They are in the order of time here as they were there.
         let happened = self.happenings.drain(..n_happened);
         self.happened = happened.map(|it| it.number).collect();
-    }
-}
-
-impl Alive {
-    /// Does it fit what is scheduled, and what has happened?
-    fn check(&self, scheduled: (usize, usize), log: &Log, from: &Reader<'_>) -> Result<(), Damage> {
-        let (n_happenings, n_workloads) = scheduled;
-        from.check(self.n_happened <= n_happenings, "more has happened than was scheduled")?;
-        from.check(log.workloads.len() >= n_workloads, "more workloads are scheduled than there were")?;
-        let mut numbers = self.numbers.iter().chain(&self.departing);
-        from.check(numbers.all(|(_, it)| (*it as usize) < log.workloads.len()), "a workload without a number")
     }
 }
 

@@ -3,19 +3,10 @@ use std::collections::BTreeMap;
 use crate::base::ids::{FlavorResourceId, Id};
 use crate::objects::config::Config;
 use crate::objects::{Object, Preemption, PreemptionPolicy, Workload};
-use crate::simulate::{Change, Happening, JobPlan, Options, Simulation, Step, Timers, Turn, UsageLog};
+use crate::simulate::{Change, Happening, JobPlan, Options, Simulation, Step, Turn, UsageLog, tests};
 use crate::testing::{SECOND, World, at, workload};
 
-const OPTIONS: Options = Options {
-    cycle_step_ns: SECOND,
-    quiet_cycles: None,
-    max_cycles: None,
-    eviction_ns: 3 * SECOND,
-    keeps_messages: false,
-    keeps_cycles: true,
-    keeps_finished: true,
-    timers: Timers::WhenDue,
-};
+const OPTIONS: Options = Options { eviction_ns: 3 * SECOND, ..tests::OPTIONS };
 
 /// What the log says is in use, by ClusterQueue and pair.
 fn replayed(usage: &UsageLog) -> BTreeMap<(u32, u32), i64> {

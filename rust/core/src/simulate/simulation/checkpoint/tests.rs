@@ -2,19 +2,11 @@ use super::*;
 use crate::base::key::Key;
 use crate::objects::config::{AdmissionFairSharing, Config, RequeuingTimestamp, WaitForPodsReady};
 use crate::objects::{Object, Preemption, PreemptionPolicy, Workload};
-use crate::simulate::{Change, Happening, JobPlan, Options, PodsPlan, Run, Step, Timers, Turn};
+use crate::simulate::{Change, Happening, JobPlan, Options, PodsPlan, Run, Step, Turn, tests};
 use crate::testing::{SECOND, World, at, workload};
 
-const OPTIONS: Options = Options {
-    cycle_step_ns: SECOND,
-    quiet_cycles: None,
-    max_cycles: None,
-    eviction_ns: 3 * SECOND,
-    keeps_messages: false,
-    keeps_cycles: false,
-    keeps_finished: false,
-    timers: Timers::WhenDue,
-};
+const OPTIONS: Options =
+    Options { eviction_ns: 3 * SECOND, keeps_cycles: false, keeps_finished: false, ..tests::OPTIONS };
 
 /// Jobs of two priorities, more than fit, each with a time, checkpoints and pods of its own; some are deleted.
 fn happenings() -> Vec<Happening> {
@@ -157,7 +149,7 @@ fn what_is_no_checkpoint_is_refused_and_changes_nothing() {
     *other.last_mut().expect("bytes") ^= 1;
     let changed = "this is not the log of a run: byte 0: the checksum of a part does not match";
     assert_eq!(refused(&saved, &other), changed);
-    assert!(refused(&saved, b"").contains("more workloads are scheduled than there were"));
+    assert!(refused(&saved, b"").contains("a workload that is not in the log"));
 
     let mut world = World::new(config);
     let mut simulation = Simulation::new(OPTIONS, at(10));
