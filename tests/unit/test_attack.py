@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from random import Random
 from typing import NoReturn
@@ -21,8 +22,11 @@ def raising(error: BaseException) -> Callable[[], NoReturn]:
     return act
 
 
-def slow() -> int:
-    return sum(range(50_000_000))
+def slow() -> None:
+    """Takes longer than is allowed, and not so long that the process dies, however fast the machine is."""
+    start = time.process_time()
+    while time.process_time() - start < 0.3:
+        pass
 
 
 @pytest.mark.parametrize(

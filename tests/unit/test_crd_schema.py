@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -390,8 +391,8 @@ def test_whoever_changes_a_definition_changes_no_other() -> None:
     assert len(crd("Workload")["spec"]["versions"]) == 2
 
 
-def test_a_typical_workload_takes_less_than_a_millisecond() -> None:
-    """On a machine that does much else it may take longer: the quickest of many counts."""
+def test_a_typical_workload_takes_less_than_twelve_deep_copies_of_it() -> None:
+    """It takes nine: a ratio of one run, as machines differ, and the quickest of many, as they do much else."""
     made = CrdSchema.of(crd("Workload"), "v1beta2")
     rich = {**RICH["Workload"], "status": {}}
     stored = made.stored(rich)
@@ -403,8 +404,11 @@ def test_a_typical_workload_takes_less_than_a_millisecond() -> None:
         made.stored(rich)
         middle = time.perf_counter()
         made.stored(status, written, subresource="status")
-        times.append((middle - start, time.perf_counter() - middle))
-    assert max(map(min, zip(*times, strict=True))) < 0.001
+        end = time.perf_counter()
+        deepcopy(written)
+        times.append((middle - start, end - middle, time.perf_counter() - end))
+    *stores, copy = map(min, zip(*times, strict=True))
+    assert max(stores) < 12 * copy
 
 
 def test_rules_of_every_version_are_compiled() -> None:
