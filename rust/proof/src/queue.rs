@@ -89,7 +89,8 @@ impl World {
             }
             "bulkMoveHash" => {
                 let shape = self.shape(text(op, "schedulingHash")?);
-                let parked = self.state.queues[queue].pending.park_shape(shape, "").unwrap_or_default();
+                let parked =
+                    self.state.queues[queue].pending.park_shape(&mut self.state.places, shape, "").unwrap_or_default();
                 return Ok(json!(parked.iter().map(|parked| parked.len()).sum::<usize>()));
             }
             other => return Err(format!("no operation: {other}")),

@@ -84,8 +84,6 @@ pub struct Pending {
     pop_cycle: i64,
     flush_cycle: i64,
     preemptor: Option<Preemptor>,
-    /// Sum of one number per workload and place, see [`Pending::content`].
-    content: u64,
 }
 
 impl Default for Pending {
@@ -103,7 +101,6 @@ impl Default for Pending {
             pop_cycle: 0,
             flush_cycle: -1,
             preemptor: None,
-            content: 0,
         }
     }
 }
@@ -135,8 +132,8 @@ impl Pending {
     fn give_place(&mut self, places: &mut Places, item: &Item) -> (BucketId, OrderKey) {
         let (bucket, key) = ((item.shape, item.local_queue), self.key(item));
         self.n_waiting += 1;
-        self.content = self.content.wrapping_add(mark_of(item.id));
         places.put(item.id, Place::new(bucket, &key));
+        places.count(mark_of(item.id));
         (bucket, key)
     }
 
@@ -151,7 +148,7 @@ impl Pending {
         }
         self.n_waiting += 1;
         self.n_parked += 1;
-        self.content = self.content.wrapping_add(mark_of(item.id).wrapping_mul(PARKED));
+        places.count(mark_of(item.id).wrapping_mul(PARKED));
     }
 
     /// Where in this queue a workload stands, and how, if it does.
@@ -173,9 +170,9 @@ impl Pending {
         let (bucket, key, stood) = self.find(places, id)?;
         let mark = mark_of(id);
         if stood == Stands::InHeap {
-            self.content = self.content.wrapping_sub(mark);
+            places.discount(mark);
         } else {
-            self.content = self.content.wrapping_sub(mark.wrapping_mul(PARKED));
+            places.discount(mark.wrapping_mul(PARKED));
             self.n_parked -= 1;
         }
         match stood {
@@ -213,12 +210,6 @@ impl Pending {
             self.buckets.take(|it| it.id.cmp(&id));
         }
         result
-    }
-
-    /// Changes whenever a workload comes, goes or moves between heap and parked ones, and is back at its old value
-    /// when all of them are back in their places (but for a chance of 1 in 2^64).
-    pub(crate) fn content(&self) -> u64 {
-        self.content
     }
 
     /// Is the workload in the heap?
@@ -370,7 +361,7 @@ impl Pending {
         let &First { ref key, bucket, .. } = self.head(usage)?;
         let id = key.id;
         self.change(bucket, |bucket| bucket.active.pop());
-        self.content = self.content.wrapping_sub(mark_of(id));
+        places.discount(mark_of(id));
         self.n_waiting -= 1;
         places.clear(id);
         self.inflight = Some(id);
@@ -416,7 +407,7 @@ impl Pending {
             && reason.holds_for_shape()
             && self.strategy == QueueingStrategy::BestEffortFIFO
         {
-            return self.park_shape(shape, told);
+            return self.park_shape(places, shape, told);
         }
         None
     }
@@ -442,7 +433,7 @@ impl Pending {
 
     /// Marks a shape and parks all of it that is in the heap: one step a LocalQueue. Returns these; `None` if there is nobody
     /// else of the shape to whom the mark is new.
-    pub fn park_shape(&mut self, shape: ShapeId, reason: &'static str) -> Option<Vec<Parked>> {
+    pub fn park_shape(&mut self, places: &mut Places, shape: ShapeId, reason: &'static str) -> Option<Vec<Parked>> {
         let reason = if reason.is_empty() { crate::status::reasons::PENDING_EVALUATION } else { reason };
         let is_known = self.parked_shapes.insert(shape, reason) == Some(reason);
         let waiting = self.of_shape(shape).filter(|bucket| !bucket.active.keys().is_empty());
@@ -453,7 +444,8 @@ impl Pending {
                 told.push(active.all());
                 parked.take_all(active)
             });
-            self.content = self.content.wrapping_sub(marks).wrapping_add(marks.wrapping_mul(PARKED));
+            places.discount(marks);
+            places.count(marks.wrapping_mul(PARKED));
             self.n_parked += n_moved;
         }
         // One of them was parked just before this.
@@ -469,7 +461,11 @@ impl Pending {
 
     /// Moves the parked workloads of the LocalQueues that are `selected` back to the heap, those aside that are held.
     /// Returns how many moved.
-    pub(crate) fn unpark_buckets(&mut self, mut selected: impl FnMut(LocalQueueId) -> bool) -> usize {
+    pub(crate) fn unpark_buckets(
+        &mut self,
+        places: &mut Places,
+        mut selected: impl FnMut(LocalQueueId) -> bool,
+    ) -> usize {
         if self.n_parked == self.held.len() {
             return 0;
         }
@@ -482,7 +478,8 @@ impl Pending {
             }
             let (n_of_bucket, marks) = self.change(id, |Bucket { active, parked, .. }| active.take_all(parked));
             n_moved += n_of_bucket;
-            self.content = self.content.wrapping_sub(marks.wrapping_mul(PARKED)).wrapping_add(marks);
+            places.discount(marks.wrapping_mul(PARKED));
+            places.count(marks);
         }
         self.n_parked -= n_moved;
         n_moved

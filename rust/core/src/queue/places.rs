@@ -8,7 +8,11 @@ use crate::objects::Time;
 
 /// The place of each workload that waits, of all ClusterQueues in one table, as a workload waits in one of them.
 #[derive(Clone, Debug, Default)]
-pub struct Places(IdTable<WorkloadId, Option<Place>>);
+pub struct Places {
+    table: IdTable<WorkloadId, Option<Place>>,
+    /// Sum of one number per workload and place, see [`Places::content`].
+    content: u64,
+}
 
 /// The bucket of a workload, which says whether that is heap or parked, unless it is held; and its place there.
 #[derive(Clone, Debug)]
@@ -36,21 +40,37 @@ impl Place {
 impl Places {
     /// Has the next copies share the table.
     pub(crate) fn share_pieces(&mut self) {
-        self.0.share();
+        self.table.share();
     }
 
     pub(super) fn get(&self, id: WorkloadId) -> Option<&Place> {
-        self.0.get(id).and_then(Option::as_ref)
+        self.table.get(id).and_then(Option::as_ref)
+    }
+
+    /// Changes whenever a workload comes, goes or moves between heap and parked ones, and is back at its old value
+    /// when all of them are back in their places (but for a chance of 1 in 2^64).
+    pub(crate) fn content(&self) -> u64 {
+        self.content
+    }
+
+    /// Workloads with these marks have come to a place.
+    pub(super) fn count(&mut self, marks: u64) {
+        self.content = self.content.wrapping_add(marks);
+    }
+
+    /// Workloads with these marks have left a place.
+    pub(super) fn discount(&mut self, marks: u64) {
+        self.content = self.content.wrapping_sub(marks);
     }
 
     pub(super) fn put(&mut self, id: WorkloadId, place: Place) {
-        *self.0.ensure(id) = Some(place);
+        *self.table.ensure(id) = Some(place);
     }
 
     /// The workload waits nowhere any more.
     pub(crate) fn clear(&mut self, id: WorkloadId) {
         if self.get(id).is_some() {
-            *self.0.ensure(id) = None;
+            *self.table.ensure(id) = None;
         }
     }
 }

@@ -109,16 +109,16 @@ impl Pending {
             let mark = mark_of(id);
             match kind & !4 {
                 0 => {
-                    pending.content = pending.content.wrapping_add(mark);
+                    places.count(mark);
                     groups.entry(bucket).or_default()[0].push(key);
                 }
                 1 => {
-                    pending.content = pending.content.wrapping_add(mark.wrapping_mul(PARKED));
+                    places.count(mark.wrapping_mul(PARKED));
                     groups.entry(bucket).or_default()[1].push(key);
                     pending.n_parked += 1;
                 }
                 2 => {
-                    pending.content = pending.content.wrapping_add(mark.wrapping_mul(PARKED));
+                    places.count(mark.wrapping_mul(PARKED));
                     held.push(key);
                     pending.n_parked += 1;
                 }

@@ -142,7 +142,7 @@ fn agrees(pending: &Pending, places: &Places, model: &Model, known: &[Item]) {
         .waiting
         .iter()
         .map(|(item, stands, _)| mark_of(item.id).wrapping_mul(if *stands == Stands::InHeap { 1 } else { PARKED }));
-    assert_eq!(pending.content(), content.fold(0, u64::wrapping_add));
+    assert_eq!(places.content(), content.fold(0, u64::wrapping_add));
     for item in known {
         let stands = model.place(item.id);
         assert_eq!(pending.is_active(places, item.id), stands == Some(Stands::InHeap));
@@ -231,7 +231,7 @@ fn a_queue_does_what_a_plain_list_does() {
                     let only = dice.below(3);
                     let selected = |queue: LocalQueueId| only == 2 || u64::from(queue.0) == only;
                     pending.begin_flush();
-                    assert_eq!(pending.unpark_buckets(selected), model.flush(selected));
+                    assert_eq!(pending.unpark_buckets(&mut places, selected), model.flush(selected));
                 }
             }
             agrees(&pending, &places, &model, &known);

@@ -17,8 +17,8 @@ use crate::simulate::record::{Cycle, Step};
 #[derive(Clone, Debug)]
 pub(super) struct Underway {
     began: Time,
-    /// What was in the heaps before.
-    before: Vec<u64>,
+    /// What stood in the heaps and was parked before.
+    before: u64,
     /// What it has decided so far.
     decision: Decision,
     n_parked: usize,
@@ -39,7 +39,7 @@ impl Simulation {
     }
 
     pub(super) fn begin_cycle(&mut self, engine: &mut Engine) -> Option<Then> {
-        let before = contents(engine);
+        let before = engine.state.places.content();
         self.n_cycles += 1;
         self.underway = Some(Box::new(Underway {
             began: self.clock,
@@ -118,7 +118,7 @@ impl Simulation {
         }
         let decision = &underway.decision;
         let has_decided = decision.has_decided();
-        let has_changed = has_decided || underway.before != contents(engine);
+        let has_changed = has_decided || underway.before != engine.state.places.content();
         self.n_quiet = if has_changed { 0 } else { self.n_quiet + 1 };
         engine.state.flush();
         if self.options.keeps_cycles {
@@ -172,10 +172,6 @@ fn parked(engine: &Engine) -> BTreeSet<Key> {
     let state = &engine.state;
     let parked = state.queues.iter().flat_map(|queue| queue.pending.inadmissible());
     parked.map(|id| state.workloads.get(id).key().clone()).collect()
-}
-
-fn contents(engine: &Engine) -> Vec<u64> {
-    engine.state.queues.iter().map(|queue| queue.pending.content()).collect()
 }
 
 fn most_flavors(engine: &Engine) -> usize {

@@ -58,7 +58,7 @@ impl State {
         if self.queues[queue].object.is_none() {
             return 0;
         }
-        let State { queues, names, namespaces, .. } = self;
+        let State { queues, places, names, namespaces, .. } = self;
         let QueueRecord { pending, object, .. } = &mut queues[queue];
         let selector = object.as_ref().and_then(|object| object.namespace_selector.as_ref());
         let selected = |local_queue: LocalQueueId| {
@@ -67,7 +67,7 @@ impl State {
             labels.is_some_and(|labels| crate::objects::selectors::selects(selector, labels))
         };
         pending.begin_flush();
-        let mut moved = pending.unpark_buckets(selected);
+        let mut moved = pending.unpark_buckets(places, selected);
         let held: Vec<WorkloadId> = pending.held().filter(|&id| selected(self.workloads.row(id).local_queue)).collect();
         for workload in held {
             if backoff_expired(&self.workloads.get(workload).workload, self.now) {
