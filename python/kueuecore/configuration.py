@@ -6,10 +6,10 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import TypeAlias, cast
 
 from kueuecore import _arguments as arguments
 from kueuecore import _core
@@ -18,6 +18,8 @@ from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.manifests import JsonObject, located, parse_manifests, to_json_lines
 
 __all__ = ["Configuration", "FeatureGate", "feature_gates"]
+
+_Maker: TypeAlias = Callable[..., _core.Configuration]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +85,18 @@ class Configuration:
 
     def __init__(self) -> None:
         self._core = _core.Configuration()
+        self._made: tuple[_Maker, tuple[object, ...]] = (_core.Configuration, ())
 
     @classmethod
-    def _of(cls, core: _core.Configuration) -> Configuration:
+    def _of(cls, make: _Maker, *arguments: object) -> Configuration:
         configuration = cls.__new__(cls)
-        configuration._core = core
+        configuration._core = make(*arguments)
+        configuration._made = (make, arguments)
         return configuration
+
+    def __reduce__(self) -> tuple[Callable[..., Configuration], tuple[object, ...]]:
+        make, made_from = self._made
+        return Configuration._of, (make, *made_from)
 
     @classmethod
     def parse(
@@ -114,7 +122,7 @@ class Configuration:
                 f"{len(manifests)} documents", remedy="give one document of kind Configuration", file=file
             )
         try:
-            return cls._of(_core.Configuration.read(to_json_lines(manifests), gates))
+            return cls._of(_core.Configuration.read, to_json_lines(manifests), gates)
         except ConfigurationError as error:
             problems = [_with_near_gate(replace(problem, index=0)) for problem in error.problems]
             raise located(error.with_problems(problems), manifests) from None
@@ -155,12 +163,11 @@ class Configuration:
                 raise
             raise ConfigurationError.of(f"settings are no plain data: {error}") from None
         try:
-            core = _core.Configuration.trusted(data, gates)
+            return cls._of(_core.Configuration.trusted, data, gates)
         except ValueError as error:
             if isinstance(error, ConfigurationError):
                 raise
             raise ConfigurationError.of(f"settings cannot be read: {error}") from None
-        return cls._of(core)
 
     def is_enabled(self, gate: str) -> bool:
         """Is a feature gate on?

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from kueuecore._text import quoted, shown
 from kueuecore.cli.commands import gates, run
+from kueuecore.cli.comparing import add_compare
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.serving import add_serve
 from kueuecore.cli.simulating import simulate
@@ -212,6 +213,7 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument("--results-step", type=_step_seconds, metavar="DURATION", help=help_text)
     _add_style(shown)
 
+    add_compare(commands, exit_codes=_exit_codes())
     add_serve(commands, exit_codes=_exit_codes())
     add = commands.add_parser("gates", help="list the feature gates of Kueue, their defaults and what they do")
     add.set_defaults(command=gates)

@@ -5,13 +5,37 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
 
 from kueuecore.simulation.run import Progress
 from kueuecore.times import format_time
 
-__all__ = ["ctrl_c_raises", "job_progress"]
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+__all__ = ["ctrl_c_raises", "job_progress", "run_progress"]
+
+
+@contextmanager
+def run_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on standard error that counts runs; nothing where that is no terminal, or without the extra `progress`.
+
+    Args:
+        quiet: Show nothing.
+    """
+    bar = None if quiet else _bar("run")
+    if bar is None:
+        yield None
+        return
+    with bar:
+
+        def report(n_over: int, n_all: int) -> None:
+            bar.total = n_all
+            bar.update(n_over - bar.n)
+
+        yield report
 
 
 @contextmanager
@@ -24,16 +48,11 @@ def job_progress(n_jobs: int, *, quiet: bool) -> Iterator[Progress | None]:
         n_jobs: How many jobs come.
         quiet: Show nothing.
     """
-    # Without standard error there is nobody to look.
-    if quiet or sys.stderr is None or not sys.stderr.isatty():
+    bar = None if quiet else _bar("job", n_jobs)
+    if bar is None:
         yield None
         return
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        yield None
-        return
-    with tqdm(total=n_jobs, unit="job", leave=False, file=sys.stderr, dynamic_ncols=True) as bar:
+    with bar:
 
         def report(now: int, n_created: int, n_finished: int) -> None:
             bar.set_postfix_str(f"{n_created - n_finished} waiting or running at {format_time(now)}", refresh=False)
@@ -54,3 +73,14 @@ def ctrl_c_raises() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _bar(unit: str, total: int | None = None) -> tqdm[NoReturn] | None:
+    # Without standard error there is nobody to look.
+    if sys.stderr is None or not sys.stderr.isatty():
+        return None
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return None
+    return tqdm(total=total, unit=unit, leave=False, file=sys.stderr, dynamic_ncols=True)

@@ -14,6 +14,7 @@ from kueuecore._text import shown
 from kueuecore.cli.documents import SCHEMA
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.progress import ctrl_c_raises, job_progress
+from kueuecore.cli.spans import seconds, span
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.table import Style, table
 from kueuecore.errors import ManifestError
@@ -142,9 +143,9 @@ def _summary(outcome: ScenarioOutcome) -> str:
     n_running = len(left) - n_pending
     kinds = [(waits.n_finished, "finished"), (n_running, "running"), (n_pending, "pending")]
     told = ", ".join(f"{n} {kind}" for n, kind in kinds if n) or "none"
-    lines = [f"{waits.n_jobs} jobs: {told}; {_ENDINGS[outcome.ending]} after {_span(outcome.end - outcome.start)}"]
+    lines = [f"{waits.n_jobs} jobs: {told}; {_ENDINGS[outcome.ending]} after {span(outcome.end - outcome.start)}"]
     if waits.n_admitted:
-        told = f"waited {_seconds(waits.mean)} in the mean, 95 of 100 no more than {_seconds(waits.p95)}"
+        told = f"waited {seconds(waits.mean)} in the mean, 95 of 100 no more than {seconds(waits.p95)}"
         lines.append(f"{told}; {waits.n_evictions} evictions")
     numbers = outcome.jobs.numbers
     n_short = int((numbers["replacements"] + numbers["node_evictions"] > 0).sum())
@@ -153,7 +154,7 @@ def _summary(outcome: ScenarioOutcome) -> str:
         lines.append(f"{told}, jobs were evicted {waits.n_node_evictions} times")
     if outcome.is_fleet:
         told = f"{waits.n_copies} copies on workers, {waits.n_wasted_copies} of them wasted"
-        lines.append(f"{told}; there they waited {_seconds(waits.copy_wait)} in all")
+        lines.append(f"{told}; there they waited {seconds(waits.copy_wait)} in all")
     return "\n".join(lines)
 
 
@@ -168,7 +169,7 @@ def _jobs(outcome: ScenarioOutcome, style: Style) -> str:
     for job in outcome.jobs:
         times = [_since(outcome, time) for time in (job.created, job.admitted)]
         where = [job.cluster or "-", str(job.n_copies)] if outcome.is_fleet else []
-        waited = "-" if job.wait_ns is None else _span(job.wait_ns)
+        waited = "-" if job.wait_ns is None else span(job.wait_ns)
         name = f"{job.namespace}/{job.job.partition('/')[2]}"
         nodes = [str(job.n_replacements), str(job.n_node_evictions)] if lost else []
         ends = [waited, _since(outcome, job.finished), str(job.n_evictions), *nodes, job.message]
@@ -195,8 +196,8 @@ def _waits(title: str, groups: Sequence[Waits], style: Style, *, is_fleet: bool)
     rows = []
     for it in groups:
         counts = [str(it.n_jobs), str(it.n_admitted), str(it.n_finished)]
-        times = [_seconds(time) for time in (it.least, it.mean, it.p95, it.most)]
-        copies = [str(it.n_copies), str(it.n_wasted_copies), _seconds(it.copy_wait)] if is_fleet else []
+        times = [seconds(time) for time in (it.least, it.mean, it.p95, it.most)]
+        copies = [str(it.n_copies), str(it.n_wasted_copies), seconds(it.copy_wait)] if is_fleet else []
         nodes = [str(it.n_replacements), str(it.n_node_evictions)] if lost else []
         rows.append([it.name or "-", *counts, *times, str(it.n_evictions), *nodes, *copies])
     return table(header, rows, style, right=_RIGHT)
@@ -289,18 +290,4 @@ def _waits_document(waits: Waits) -> JsonObject:
 
 
 def _since(outcome: ScenarioOutcome, time: int | None) -> str:
-    return "-" if time is None else _span(time - outcome.start)
-
-
-def _seconds(seconds: float | None) -> str:
-    return "-" if seconds is None else _span(round(seconds * _SECOND_NS))
-
-
-def _span(span_ns: int) -> str:
-    """A span of time, to the second from a minute on, to a tenth below."""
-    tenths = round(span_ns / (_SECOND_NS / 10))
-    if tenths < 600:
-        return f"{tenths / 10:g}s"
-    minutes, seconds = divmod(round(span_ns / _SECOND_NS), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h{minutes:02}m{seconds:02}s" if hours else f"{minutes}m{seconds:02}s"
+    return "-" if time is None else span(time - outcome.start)

@@ -7,6 +7,9 @@ from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from kueuecore.results.files import SUFFIXES, write_table
 from kueuecore.results.jobs import JobTimes, job_table
 from kueuecore.results.prometheus import metrics_text
@@ -67,6 +70,11 @@ class Results:
     def jobs(self) -> Table:
         """A row a job."""
         return job_table(self._run, self._log, self._times)
+
+    @property
+    def lost_seconds(self) -> npt.NDArray[np.float64]:
+        """How much work evictions cost each workload, by its number in the run, shape (n,)."""
+        return self._times.lost / 10**9
 
     def cluster_queues(self, *, step_seconds: float | None = None) -> Table:
         """A row per time, ClusterQueue, flavor and resource.

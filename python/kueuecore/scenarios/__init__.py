@@ -9,6 +9,7 @@ Example:
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.distributions import Empirical, Gamma, InOrder, LogNormal, Span, Spans, Weibull
 from kueuecore.scenarios.early_ends import EarlyEnds
+from kueuecore.scenarios.edits import Edit, parse_edit
 from kueuecore.scenarios.fleet_part import Disconnection, FleetPart, WorkerPart
 from kueuecore.scenarios.generator_reader import GeneratedRun, read_generator
 from kueuecore.scenarios.hourly_arrivals import HourlyArrivals
@@ -38,6 +39,7 @@ __all__ = [
     "DeleteObject",
     "Disconnection",
     "EarlyEnds",
+    "Edit",
     "Empirical",
     "FleetPart",
     "Gamma",
@@ -66,6 +68,7 @@ __all__ = [
     "Weibull",
     "Work",
     "WorkerPart",
+    "parse_edit",
     "read_generator",
     "read_scenario",
     "run_scenario",

@@ -211,7 +211,7 @@ def _jobs(
         "cluster_queue": Labels.of(homes).of_rows(alike),
         "cluster": Labels(("",), np.zeros(len(there), np.int64)),
     }
-    return JobOutcomes(labels, numbers, names)
+    return JobOutcomes(labels, numbers, names, first + there)
 
 
 def _local_queues_alike(rows: JobRows, waiting: Sequence[tuple[Arrival, Manifest]]) -> list[LocalQueueName]:

@@ -142,13 +142,19 @@ class JobOutcomes(Sequence[JobOutcome]):
             1970, -1 for never; the counts `admissions`, `evictions`, `replacements`, `node_evictions` and `copies`;
             `copy_wait` in nanoseconds.
         names: The words about one row.
+        rows: The number of each in the run of its cluster, shape (n,); None: there were several clusters.
     """
 
     def __init__(
-        self, labels: Mapping[str, Labels], numbers: npt.NDArray[np.void], names: Callable[[int], JobNames]
+        self,
+        labels: Mapping[str, Labels],
+        numbers: npt.NDArray[np.void],
+        names: Callable[[int], JobNames],
+        rows: npt.NDArray[np.int64] | None = None,
     ) -> None:
         self.labels = labels
         self.numbers = numbers
+        self.rows = rows
         self._names = names
 
     @classmethod

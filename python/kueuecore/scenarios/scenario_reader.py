@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from kueuecore.provisioning import Stock
 from kueuecore.scenarios.arrival_reader import read_early_ends, read_hourly_arrivals
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.distributions import Span
+from kueuecore.scenarios.edits import Edit, with_edits
 from kueuecore.scenarios.fleet_part import read_fleet
 from kueuecore.scenarios.generator_reader import GeneratedRun, read_generator
 from kueuecore.scenarios.node_reader import read_nodes
@@ -43,7 +44,9 @@ _START = "2026-01-01T00:00:00Z"
 _CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
 
 
-def read_scenario(path: str | Path, *, seed: int | None = None, allow_code: bool = False) -> Scenario:
+def read_scenario(
+    path: str | Path, *, seed: int | None = None, allow_code: bool = False, edits: Sequence[Edit] = ()
+) -> Scenario:
     """Read a scenario from a file; the files that it names are looked for beside it.
 
     Args:
@@ -51,6 +54,7 @@ def read_scenario(path: str | Path, *, seed: int | None = None, allow_code: bool
         seed: A seed in place of that of the file.
         allow_code: May `fleet.policy.use` name a program? It runs with your rights, but not before `run_scenario` has
             checked everything else.
+        edits: What is to stand in it, and in its objects and jobs, in place of what does.
 
     Raises:
         ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
@@ -61,12 +65,14 @@ def read_scenario(path: str | Path, *, seed: int | None = None, allow_code: bool
         raise ManifestError.of(f"a scenario is one document of kind {KIND}", remedy=remedy, file=str(path))
     problems: list[Problem] = []
     folder = Path(path).parent
-    top = Fields(manifests[0], manifests[0].object, "", problems, folder)
+    document = _edited(manifests[0], edits)
+    top = Fields(document, document.object, "", problems, folder)
     scenario = _Reader(folder, allow_code=allow_code, is_input_read=str(path) == "-").scenario(top)
     if seed is not None and not 0 <= number("seed", seed) <= MOST_SEED:
         raise ValueError(f"seed must be a whole number from 0 to {MOST_SEED}")
     scenario = scenario if seed is None else replace(scenario, seed=seed)
     if not problems:
+        scenario = with_edits(scenario, edits)
         for it in time_problems(scenario):
             top.complain(it.field, it.message, it.remedy)
     if not problems:
@@ -74,6 +80,18 @@ def read_scenario(path: str | Path, *, seed: int | None = None, allow_code: bool
     if problems:
         raise ManifestError(problems)
     return scenario
+
+
+def _edited(document: Manifest, edits: Sequence[Edit]) -> Manifest:
+    """The scenario with those edits that are of itself."""
+    for edit in edits:
+        if not edit.kind:
+            try:
+                document = replace(document, object=edit.apply(document.object))
+            except ValueError as error:
+                remedy = "see docs/scenarios.md for the fields"
+                raise ManifestError.of(f"{edit.path}: {error}", remedy=remedy, file=document.source.file) from None
+    return document
 
 
 def _timetable_problems(scenario: Scenario) -> tuple[Problem, ...]:

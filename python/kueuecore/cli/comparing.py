@@ -1,0 +1,220 @@
+"""`kueuecore compare`: two configurations and the same work, as tables or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from kueuecore._json import JsonObject, JsonValue
+from kueuecore._text import shown
+from kueuecore.cli.documents import SCHEMA
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.progress import run_progress
+from kueuecore.cli.spans import change, seconds
+from kueuecore.cli.streams import output, to_stderr, write
+from kueuecore.cli.table import Style, table
+from kueuecore.errors import ManifestError
+from kueuecore.scenarios import parse_edit, read_scenario
+from kueuecore.studies import Change, Comparison, Estimate, GroupChange, compare, processes
+from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
+
+__all__ = ["add_compare"]
+
+_DESCRIPTION = """\
+Runs the same work under two configurations, once for each seed, and shows who waits less, who
+more, who is evicted and what is lost. Jobs are paired by the order in which they come."""
+
+_EPILOG = """\
+examples:
+  kueuecore compare before.yaml after.yaml             two scenarios with the same work
+  kueuecore compare scenario.yaml --set cluster.configuration.fairSharing={}
+  kueuecore compare scenario.yaml --seeds 30 \\
+    --set 'ClusterQueue/team-*:spec.resourceGroups[0].flavors[name=spot].resources[name=cpu].nominalQuota=8'
+  kueuecore compare before.yaml renamed.yaml --fail-on-difference -q    a test for CI
+
+exit codes:
+"""
+
+_RIGHT = (
+    "JOBS",
+    "LESS",
+    "MORE",
+    "A",
+    "B",
+    "CHANGE",
+    "WAIT A",
+    "WAIT B",
+    "EVICTIONS A",
+    "EVICTIONS B",
+    "LOST A",
+    "LOST B",
+)
+_NAMES = {
+    "mean_wait_seconds": "mean wait",
+    "p95_wait_seconds": "95 of 100 wait no more than",
+    "never_admitted": "jobs never admitted",
+    "evictions": "evictions",
+    "evicted_jobs": "jobs evicted",
+    "lost_seconds": "work lost",
+    "finished": "jobs finished",
+    "makespan_seconds": "makespan",
+    "mean_slowdown": "mean slowdown",
+    "fairness": "fairness (Jain's index)",
+}
+
+
+def add_compare(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
+    """Add the command to the parser."""
+    add = commands.add_parser(
+        "compare",
+        help="the same work under two configurations: who waits less, and who more",
+        description=_DESCRIPTION,
+        epilog=_EPILOG + exit_codes,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add.set_defaults(command=compare_command)
+    add.add_argument("a", metavar="A", help="a YAML file of kind Scenario")
+    add.add_argument(
+        "b", metavar="B", nargs="?", help="another with the same work; by default A with what --set changes"
+    )
+    help_text = "a field of B, as KIND/NAME:PATH=VALUE, or PATH=VALUE of the scenario itself; may be repeated"
+    add.add_argument("--set", dest="edits", metavar="EDIT", action="append", default=[], help=help_text)
+    help_text = "how many seeds, from that of A on; by default 10"
+    add.add_argument("--seeds", metavar="N", type=_count, default=10, help=help_text)
+    add.add_argument(
+        "--workers", metavar="N", type=_count, default=os.cpu_count() or 1, help="processes; by default one a core"
+    )
+    add.add_argument("--allow-code", action="store_true", help="run the program that fleet.policy.use names")
+    out = add.add_argument_group("what comes out")
+    out.add_argument("-o", "--output", choices=["table", "json"], default="table", help="json: also each seed")
+    out.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="by default on a terminal")
+    out.add_argument("-q", "--quiet", action="store_true", help="no warnings and no progress on stderr")
+    out.add_argument("--fail-on-difference", action="store_true", help="exit with 1 if anything differs")
+
+
+def compare_command(options: argparse.Namespace) -> int:
+    """Run `kueuecore compare`; returns the exit code."""
+    if options.b is None and not options.edits:
+        remedy = "name a second scenario, or change the first with --set PATH=VALUE"
+        raise ManifestError.of("there is nothing to compare with", remedy=remedy)
+    a = read_scenario(options.a, allow_code=options.allow_code)
+    edits = [parse_edit(it) for it in options.edits]
+    # Both draw the same, whatever seed stands in the second.
+    b = read_scenario(options.b or options.a, allow_code=options.allow_code, edits=edits)
+    seeds = range(a.seed, a.seed + options.seeds)
+    with processes(min(options.workers, 2 * len(seeds))) as executor, run_progress(quiet=options.quiet) as progress:
+        comparison = compare(a, b, seeds=seeds, executor=executor, progress=progress)
+    if not options.quiet:
+        to_stderr(*(f"warning: {shown(it)}" for it in comparison.warnings))
+    if options.output == "json":
+        write(_document(comparison))
+    else:
+        write(_report(comparison, Style.of(output(), options.color)) + "\n")
+    return ExitCode.PENDING if options.fail_on_difference and comparison.is_any else ExitCode.OK
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text[:9]) >= 1 and len(text) < 7):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 999999")
+    return int(text)
+
+
+def _report(comparison: Comparison, style: Style) -> str:
+    total, n_seeds = comparison.total, len(comparison.seeds)
+    n_same = total.n_jobs - total.n_less - total.n_more
+    told = f"{total.n_less} of them wait less, {total.n_more} more, {n_same} as long"
+    parts = [f"{n_seeds} seed{'s' * (n_seeds > 1)}, {total.n_jobs} jobs: {told}"]
+    if not comparison.is_any:
+        return f"{parts[0]}\nno difference"
+    rows = [[_name(name), *_cells(name, it)] for name, it in total.measures.items()]
+    parts.append(table(["MEASURE", "A", "B", "CHANGE", "95% INTERVAL"], rows, style, right=_RIGHT))
+    parts.append(_groups(comparison.groups, style))
+    note = "A, B and CHANGE are medians over seeds"
+    if total["evictions"].difference.interval is None:
+        note += "; an interval takes six seeds or more"
+    return "\n\n".join([*parts, note])
+
+
+def _groups(groups: Sequence[GroupChange], style: Style) -> str:
+    header = ["WORK", "CLUSTER QUEUE", "JOBS", "LESS", "MORE", "WAIT A", "WAIT B", "CHANGE", "95% INTERVAL"]
+    header += ["EVICTIONS A", "EVICTIONS B", "LOST A", "LOST B"]
+    rows = []
+    for it in groups:
+        before, after = (name or "-" for name in it.cluster_queues)
+        home = before if before == after else f"{before} -> {after}"
+        wait = it.measures.get("mean_wait_seconds", _NOTHING)
+        evictions, lost = it["evictions"], it["lost_seconds"]
+        rows.append(
+            [
+                *(it.work, home, str(it.n_jobs), str(it.n_less), str(it.n_more)),
+                *_cells("mean_wait_seconds", wait),
+                *(_number(evictions.a.median), _number(evictions.b.median)),
+                *(seconds(lost.a.median), seconds(lost.b.median)),
+            ]
+        )
+    return table(header, rows, style, right=_RIGHT)
+
+
+_NOTHING = Change(Estimate(()), Estimate(()), Estimate(()))
+
+
+def _name(name: str) -> str:
+    what, _, rest = name.partition("/")
+    return f"{what} of {rest}" if rest else _NAMES[name]
+
+
+def _cells(name: str, given: Change) -> list[str]:
+    """The measure under both, the change, and its interval."""
+    is_span = name.endswith("_seconds")
+    plain, signed = (seconds, change) if is_span else (_number, _signed)
+    interval = given.difference.interval
+    between = "-" if interval is None else f"{signed(interval[0])} to {signed(interval[1])}"
+    return [plain(given.a.median), plain(given.b.median), signed(given.difference.median), between]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+def _signed(value: float | None) -> str:
+    return "-" if value is None else f"{value:+.4g}" if value else "0"
+
+
+def _document(comparison: Comparison) -> str:
+    document: JsonObject = {
+        "schema": SCHEMA,
+        "kueuecore": version(),
+        "kueue": {"version": KUEUE_VERSION, "commit": KUEUE_COMMIT},
+        "seeds": list(comparison.seeds),
+        "differs": comparison.is_any,
+        "total": _group(comparison.total),
+        "groups": [_group(it) for it in comparison.groups],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _group(group: GroupChange) -> JsonValue:
+    before, after = group.cluster_queues
+    names: JsonObject = {"work": group.work, "clusterQueueA": before or None, "clusterQueueB": after or None}
+    return {
+        **(names if group.work else {}),
+        "jobs": group.n_jobs,
+        "waitLess": group.n_less,
+        "waitMore": group.n_more,
+        "measures": {
+            name: {"a": _estimate(it.a), "b": _estimate(it.b), "difference": _estimate(it.difference)}
+            for name, it in group.measures.items()
+        },
+    }
+
+
+def _estimate(estimate: Estimate) -> JsonValue:
+    interval = estimate.interval
+    return {
+        "median": estimate.median,
+        "interval": None if interval is None else list(interval),
+        "values": list(estimate.values),
+    }

@@ -1,0 +1,265 @@
+"""Edits of a scenario and its objects by field path: `ClusterQueue/team-a:spec.cohortName=all`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import TypeAlias
+
+from kueuecore._json import JsonObject, JsonValue, text_at
+from kueuecore._text import quoted
+from kueuecore.errors import ManifestError, Problem
+from kueuecore.manifests import Manifest, object_ref, parse_manifests
+from kueuecore.scenarios.cluster_part import ClusterPart
+from kueuecore.scenarios.scenario import Scenario
+
+__all__ = ["Edit", "parse_edit", "parse_target", "parse_value", "with_edits"]
+
+_OBJECT = re.compile(r"(?P<kind>[A-Z][A-Za-z0-9]*)/(?P<name>[^:=\[\]]+):(?P<path>.*)", re.DOTALL)
+_STEP = re.compile(
+    r"""\[(?P<index>\d+)\]|\[(?P<key>\w+)=(?P<value>[^\]]*)\]|\["(?P<quoted>[^"]*)"\]|\.?(?P<name>[^.\[\]=]+)"""
+)
+# The name of a field, the index of an entry, or the (key, value) that an entry has.
+_Step: TypeAlias = str | int | tuple[str, str]
+_FORM = "write KIND/NAME:PATH=VALUE, such as ClusterQueue/team-a:spec.cohortName=all, or PATH=VALUE for the scenario"
+_PATH_FORM = 'write names with dots between them, [0] or [name=x] after a list, ["a.b/c"] for a name with dots'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """One value of one field of the scenario itself, or of all objects that match.
+
+    Args:
+        kind: Kind of the objects; empty: the scenario.
+        name: Their name, or `namespace/name`; `*` and `?` stand for any characters.
+        path: The field, such as `spec.resourceGroups[0].flavors[name=spot].resources[name=cpu].nominalQuota`.
+        value: What is to stand there; None: the field goes.
+    """
+
+    kind: str = ""
+    name: str = ""
+    path: str
+    value: JsonValue
+
+    @property
+    def target(self) -> str:
+        """What it changes, as people write it."""
+        return f"{self.kind}/{self.name}:{self.path}" if self.kind else self.path
+
+    def matches(self, manifest: Manifest) -> bool:
+        """Is this one of its objects?"""
+        ref = object_ref(manifest.object)
+        full = f"{ref.namespace}/{ref.name}" if "/" in self.name else ref.name
+        return ref.kind == self.kind and fnmatchcase(full, self.name)
+
+    def apply(self, plain: JsonObject) -> JsonObject:
+        """The same object with the new value, in a copy.
+
+        Raises:
+            ValueError: There is nothing at the path that could hold the value; says where it ends.
+
+        Example:
+            >>> Edit(path="a[name=y].n", value=5).apply({"a": [{"name": "x"}, {"name": "y"}]})
+            {'a': [{'name': 'x'}, {'name': 'y', 'n': 5}]}
+        """
+        result = deepcopy(plain)
+        *before, last = _steps(self.path)
+        place: JsonValue = result
+        for step in before:
+            place = _below(place, step)
+        if isinstance(place, dict) and isinstance(last, str):
+            if self.value is None:
+                place.pop(last, None)
+            else:
+                place[last] = deepcopy(self.value)
+        elif isinstance(place, list):
+            index = _index(place, last)
+            if self.value is None:
+                del place[index]
+            else:
+                place[index] = deepcopy(self.value)
+        else:
+            raise ValueError(f"there is no {_written(last)} in {quoted(str(place))}")
+        return result
+
+
+def parse_target(text: str) -> Edit:
+    """What an edit changes, without its value: `KIND/NAME:PATH`, or `PATH` of the scenario.
+
+    Raises:
+        ManifestError: It is written in another way.
+
+    Example:
+        >>> parse_target("ClusterQueue/team-*:spec.cohortName")
+        Edit(kind='ClusterQueue', name='team-*', path='spec.cohortName', value=None)
+    """
+    found = _OBJECT.fullmatch(text)
+    kind, name, path = found.group("kind", "name", "path") if found else ("", "", text)
+    try:
+        _steps(path)
+    except ValueError as error:
+        raise ManifestError.of(f"{quoted(text)}: {error}", remedy=_PATH_FORM) from None
+    return Edit(kind=kind, name=name, path=path, value=None)
+
+
+def parse_edit(text: str) -> Edit:
+    """An edit as it is written: `KIND/NAME:PATH=VALUE`, or `PATH=VALUE` of the scenario. The value is YAML.
+
+    Raises:
+        ManifestError: It is written in another way.
+
+    Example:
+        >>> parse_edit("ClusterQueue/a:spec.resourceGroups[0].flavors[name=spot].resources[0].nominalQuota=4").value
+        4
+        >>> parse_edit("cluster.configuration.fairSharing={}").target
+        'cluster.configuration.fairSharing'
+    """
+    # An `=` in brackets selects an entry of a list.
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character == "[") - (character == "]")
+        if character == "=" and depth == 0:
+            return replace(parse_target(text[:place]), value=parse_value(text[place + 1 :]))
+    raise ManifestError.of(f"{quoted(text)} has no value", remedy=_FORM)
+
+
+def parse_value(text: str) -> JsonValue:
+    """A value as YAML.
+
+    Raises:
+        ManifestError: It is no YAML.
+
+    Example:
+        >>> parse_value("4"), parse_value("36Gi"), parse_value("[a, b]"), parse_value("null")
+        (4, '36Gi', ['a', 'b'], None)
+    """
+    try:
+        # Only objects are documents.
+        (manifest,) = parse_manifests(f"apiVersion: v1\nkind: Value\nvalue: {text}\n", file="<value>")
+        return manifest.object["value"]
+    except (ValueError, KeyError):
+        raise ManifestError.of(
+            f"{quoted(text)} is no value", remedy="write it as in YAML, such as 4 or [a, b]"
+        ) from None
+
+
+def with_edits(scenario: Scenario, edits: Sequence[Edit]) -> Scenario:
+    """A scenario whose objects and jobs are edited: those of the cluster, or of every cluster of a fleet.
+
+    Raises:
+        ManifestError: Every edit that matches no object, or does not fit one that it matches.
+    """
+    objects = _Objects([it for it in edits if it.kind])
+    fleet, generated = scenario.fleet, scenario.generated
+    if fleet is not None:
+        workers = {name: replace(it, cluster=objects.of_cluster(it.cluster)) for name, it in fleet.workers.items()}
+        fleet = replace(fleet, manager=objects.of_cluster(fleet.manager), workers=workers)
+    if generated is not None:
+        generated = replace(generated, objects=tuple(it.object for it in objects.of(map(Manifest, generated.objects))))
+    result = replace(
+        scenario,
+        cluster=objects.of_cluster(scenario.cluster),
+        fleet=fleet,
+        generated=generated,
+        work=tuple(replace(it, job=objects.of([it.job])[0]) for it in scenario.work),
+    )
+    objects.end()
+    return result
+
+
+class _Objects:
+    """Applies edits to objects, and knows which of them have matched none."""
+
+    def __init__(self, edits: Sequence[Edit]) -> None:
+        self._edits = edits
+        self._matched: set[str] = set()
+        self._names: dict[str, set[str]] = {}
+        self._problems: list[Problem] = []
+
+    def of(self, manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
+        return tuple(self._of_one(it) for it in manifests) if self._edits else tuple(manifests)
+
+    def of_cluster(self, part: ClusterPart) -> ClusterPart:
+        return replace(part, objects=self.of(part.objects))
+
+    def _of_one(self, manifest: Manifest) -> Manifest:
+        ref = object_ref(manifest.object)
+        self._names.setdefault(ref.kind, set()).add(ref.name)
+        for edit in self._edits:
+            if not edit.matches(manifest):
+                continue
+            self._matched.add(edit.target)
+            try:
+                manifest = replace(manifest, object=edit.apply(manifest.object))
+            except ValueError as error:
+                self._problems.append(manifest.problem(str(error), field=edit.path, remedy=_PATH_FORM))
+        return manifest
+
+    def end(self) -> None:
+        for edit in self._edits:
+            if edit.target in self._matched:
+                continue
+            names = sorted(self._names.get(edit.kind, ()))
+            remedy = f"write one of {', '.join(names[:9])}" if names else f"the scenario has no {edit.kind}"
+            self._problems.append(Problem(f"no object matches {edit.kind}/{edit.name}", remedy=remedy))
+        if self._problems:
+            raise ManifestError(self._problems)
+
+
+def _steps(path: str) -> list[_Step]:
+    """The steps of a path.
+
+    Raises:
+        ValueError: It is no path.
+    """
+    steps: list[_Step] = []
+    place = 0
+    while place < len(path):
+        found = _STEP.match(path, place)
+        if found is None or (not steps and path.startswith(".")):
+            raise ValueError(f"{quoted(path[place:])} is no step of a path")
+        place = found.end()
+        if found["index"] is not None:
+            steps.append(int(found["index"]))
+        elif found["key"] is not None:
+            steps.append((found["key"], found["value"]))
+        else:
+            steps.append(found["quoted"] if found["quoted"] is not None else found["name"])
+    if not steps or not isinstance(steps[0], str):
+        raise ValueError("a path begins with the name of a field")
+    return steps
+
+
+def _below(place: JsonValue, step: _Step) -> JsonValue:
+    if isinstance(place, dict) and isinstance(step, str):
+        if place.get(step) is None:
+            # As `kubectl set` does: what is not there yet is made.
+            place[step] = {}
+        return place[step]
+    if isinstance(place, list):
+        return place[_index(place, step)]
+    raise ValueError(f"there is no {_written(step)} in {quoted(str(place))}")
+
+
+def _index(entries: list[JsonValue], step: _Step) -> int:
+    if isinstance(step, int) and step < len(entries):
+        return step
+    if isinstance(step, tuple):
+        key, value = step
+        for index, entry in enumerate(entries):
+            if text_at(entry, key) == value:
+                return index
+    raise ValueError(f"there is no {_written(step)} in a list of {len(entries)}")
+
+
+def _written(step: _Step) -> str:
+    match step:
+        case str():
+            return step
+        case int():
+            return f"[{step}]"
+        case (key, value):
+            return f"[{key}={value}]"

@@ -1,0 +1,29 @@
+"""Studies: many runs of scenarios, beside each other.
+
+Example:
+    >>> from kueuecore.scenarios import parse_edit, read_scenario
+    >>> before = read_scenario("examples/scenario/scenario.yaml")
+    >>> edit = parse_edit("ClusterQueue/team-*:spec.resourceGroups[0].flavors[0].resources[0].nominalQuota=6")
+    >>> after = read_scenario("examples/scenario/scenario.yaml", edits=[edit])
+    >>> comparison = compare(before, after, seeds=range(2))
+    >>> comparison.total["mean_wait_seconds"].difference.values[0] < 0
+    True
+"""
+
+from kueuecore.studies.comparison import Change, Comparison, GroupChange, compare
+from kueuecore.studies.estimates import CONFIDENCE, Estimate
+from kueuecore.studies.running import processes, run_all
+from kueuecore.studies.trial import Trial, run_trial
+
+__all__ = [
+    "CONFIDENCE",
+    "Change",
+    "Comparison",
+    "Estimate",
+    "GroupChange",
+    "Trial",
+    "compare",
+    "processes",
+    "run_all",
+    "run_trial",
+]

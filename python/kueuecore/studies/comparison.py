@@ -1,0 +1,235 @@
+"""Two configurations and the same work: who waits less, who more, who is evicted, what is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kueuecore.errors import ManifestError
+from kueuecore.scenarios import Scenario
+from kueuecore.scenarios.job_outcomes import Labels
+from kueuecore.studies.estimates import Estimate, paired
+from kueuecore.studies.running import run_all
+from kueuecore.studies.trial import Trial, run_trial
+
+__all__ = ["Change", "Comparison", "GroupChange", "compare"]
+
+_Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One measure under both configurations, over seeds.
+
+    Args:
+        a: What it is under the first.
+        b: What it is under the second.
+        difference: Second less first, seed by seed.
+    """
+
+    a: Estimate
+    b: Estimate
+    difference: Estimate
+
+    @property
+    def is_any(self) -> bool:
+        """Does it differ with any seed?"""
+        return any(self.difference.values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupChange:
+    """How the jobs of one work in one ClusterQueue fare.
+
+    Args:
+        work: The work, as the first scenario calls it; empty: all jobs.
+        cluster_queues: Its ClusterQueue under the first configuration, and under the second: empty if there are
+            several.
+        n_jobs: How many jobs there are, over all seeds.
+        n_less: How many of them wait less under the second configuration. A job that is admitted waits less than one
+            that never is.
+        n_more: How many wait more.
+        measures: `mean_wait_seconds` and `p95_wait_seconds` of the jobs that are admitted under both; `never_admitted`,
+            `evictions`, `evicted_jobs` and `lost_seconds` of all; for all jobs also those of `Trial.measures`.
+    """
+
+    work: str
+    cluster_queues: tuple[str, str]
+    n_jobs: int
+    n_less: int
+    n_more: int
+    measures: Mapping[str, Change]
+
+    def __getitem__(self, name: str) -> Change:
+        return self.measures[name]
+
+    @property
+    def is_any(self) -> bool:
+        """Does anything differ?"""
+        return bool(self.n_less or self.n_more or any(it.is_any for it in self.measures.values()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two configurations beside each other.
+
+    Args:
+        seeds: The seeds.
+        total: All jobs.
+        groups: The jobs of each work in each ClusterQueue, by name.
+        warnings: What is odd about the objects of either.
+    """
+
+    seeds: tuple[int, ...]
+    total: GroupChange
+    groups: tuple[GroupChange, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_any(self) -> bool:
+        """Does anything differ?"""
+        return self.total.is_any or any(it.is_any for it in self.groups)
+
+
+def compare(
+    a: Scenario,
+    b: Scenario,
+    *,
+    seeds: Sequence[int] = range(10),
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Comparison:
+    """Run the same work under two configurations, once for each seed.
+
+    Jobs are paired by the order in which they come, so names may differ.
+
+    Args:
+        a: One scenario.
+        b: The other: the same work and the same draws, other objects or another Configuration.
+        seeds: Seeds for both, each once.
+        executor: What runs them; None: one after the other, here.
+        progress: Is called after each run with how many are over, and of how many.
+
+    Raises:
+        ManifestError: A scenario is wrong, or their work is not the same.
+        ValueError: There is no seed, or one twice.
+    """
+    if not seeds or len(set(seeds)) != len(seeds):
+        raise ValueError("seeds must be at least one, and each of them once")
+    calls = [(scenario, seed) for seed in seeds for scenario in (a, b)]
+    trials = []
+    for trial in run_all(run_trial, calls, executor):
+        trials.append(trial)
+        if progress is not None:
+            progress(len(trials), len(calls))
+    pairs = list(zip(trials[::2], trials[1::2], strict=True))
+    for first, second in pairs:
+        _check_same_work(first, second)
+    return Comparison(
+        seeds=tuple(seeds),
+        total=_change("", [(it, np.arange(len(it[0]))) for it in pairs], is_total=True),
+        groups=tuple(_groups(pairs)),
+        warnings=tuple(dict.fromkeys(warning for trial in trials for warning in trial.warnings)),
+    )
+
+
+def _check_same_work(a: Trial, b: Trial) -> None:
+    """Compare the work of two runs.
+
+    Raises:
+        ManifestError: It is not the same.
+    """
+    remedy = "give both scenarios the same work, and change only their objects or their Configuration"
+    if len(a) != len(b):
+        raise ManifestError.of(
+            f"with seed {a.seed}, {len(a)} jobs come in the first scenario and {len(b)} in the second", remedy=remedy
+        )
+    differs = np.flatnonzero(a.created != b.created)
+    if len(differs):
+        row = int(differs[0])
+        times = f"{a.created[row] / 1e9:g} s and {b.created[row] / 1e9:g} s"
+        message = f"with seed {a.seed}, job {row + 1} of {len(a)} ({a.works[row]} and {b.works[row]}) comes at {times}"
+        raise ManifestError.of(message, remedy=remedy)
+
+
+def _groups(pairs: Sequence[tuple[Trial, Trial]]) -> list[GroupChange]:
+    """The jobs of each work in each ClusterQueue of the first configuration."""
+    rows: dict[tuple[str, str], list[tuple[tuple[Trial, Trial], _Rows]]] = {}
+    for pair in pairs:
+        works, queues = pair[0].works, pair[0].cluster_queues
+        codes = works.codes * len(queues.texts) + queues.codes
+        order = np.argsort(codes, kind="stable")
+        distinct, firsts = np.unique(codes[order], return_index=True)
+        for code, members in zip(distinct.tolist(), np.split(order, firsts[1:]), strict=True):
+            work, queue = divmod(code, len(queues.texts))
+            rows.setdefault((works.texts[work], queues.texts[queue]), []).append((pair, members))
+    return [_change(work, members) for (work, _), members in sorted(rows.items(), key=lambda it: it[0])]
+
+
+def _change(work: str, members: Sequence[tuple[tuple[Trial, Trial], _Rows]], *, is_total: bool = False) -> GroupChange:
+    """How some rows of each pair of trials differ."""
+    n_less = n_more = 0
+    for (a, b), rows in members:
+        before, after = _ranked(a.wait_seconds[rows]), _ranked(b.wait_seconds[rows])
+        n_less += int((after < before).sum())
+        n_more += int((after > before).sum())
+    both = [_measures(*pair, rows) for pair, rows in members]
+    if is_total:
+        both = [(a.measures | of_a, b.measures | of_b) for ((a, b), _), (of_a, of_b) in zip(members, both, strict=True)]
+    changes = {}
+    for name in dict.fromkeys(name for of_a, of_b in both for name in (*of_a, *of_b)):
+        of_a, of_b = [it[0].get(name) for it in both], [it[1].get(name) for it in both]
+        changes[name] = Change(_known(of_a), _known(of_b), paired(of_a, of_b))
+    homes = (
+        ("", "")
+        if is_total
+        else (
+            _home([(pair[0].cluster_queues, rows) for pair, rows in members]),
+            _home([(pair[1].cluster_queues, rows) for pair, rows in members]),
+        )
+    )
+    return GroupChange(
+        work=work,
+        cluster_queues=homes,
+        n_jobs=sum(len(rows) for _, rows in members),
+        n_less=n_less,
+        n_more=n_more,
+        measures=changes,
+    )
+
+
+def _measures(a: Trial, b: Trial, rows: _Rows) -> tuple[dict[str, float], dict[str, float]]:
+    # The wait of who is never admitted has no length: means are of those that both have.
+    is_in_both = np.isfinite(a.wait_seconds[rows]) & np.isfinite(b.wait_seconds[rows])
+    found = []
+    for trial in (a, b):
+        waits = np.sort(trial.wait_seconds[rows][is_in_both])
+        measures = {}
+        if len(waits):
+            measures["mean_wait_seconds"] = float(waits.mean())
+            measures["p95_wait_seconds"] = float(waits[int(np.ceil(0.95 * len(waits))) - 1])
+        evictions = trial.evictions[rows]
+        measures["never_admitted"] = float(np.isnan(trial.wait_seconds[rows]).sum())
+        measures["evictions"] = float(evictions.sum())
+        measures["evicted_jobs"] = float((evictions > 0).sum())
+        measures["lost_seconds"] = float(trial.lost_seconds[rows].sum())
+        found.append(measures)
+    return found[0], found[1]
+
+
+def _ranked(waits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.where(np.isnan(waits), np.inf, waits)
+
+
+def _known(values: Sequence[float | None]) -> Estimate:
+    return Estimate(tuple(it for it in values if it is not None))
+
+
+def _home(members: Sequence[tuple[Labels, _Rows]]) -> str:
+    """The one ClusterQueue of some jobs; empty if there are several."""
+    names = {labels.texts[code] for labels, rows in members for code in np.unique(labels.codes[rows]).tolist()}
+    return names.pop() if len(names) == 1 else ""

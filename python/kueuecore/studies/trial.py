@@ -1,0 +1,104 @@
+"""One run of a scenario, reduced to what studies compare: small enough to be sent between processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from kueuecore.results import Results
+from kueuecore.scenarios import Scenario, ScenarioEnding, run_scenario
+from kueuecore.scenarios.job_outcomes import Labels
+
+__all__ = ["Trial", "run_trial"]
+
+_SECOND = 10**9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trial:
+    """What came of one run. Columns have a row for each job, in the order in which they come, shape (n,).
+
+    Args:
+        seed: The seed of the run.
+        ending: Why it ended.
+        works: The work of each job.
+        cluster_queues: Its ClusterQueue.
+        created: When it came, in nanoseconds from the beginning.
+        wait_seconds: How long it waited for its first admission; NaN: it was never admitted.
+        evictions: How often it was evicted.
+        lost_seconds: How much of its work evictions cost.
+        has_finished: Has it ended?
+        measures: The summary of the run by name (docs/simulate.md); utilisation and goodput as
+            `utilisation/FLAVOR/RESOURCE` and `goodput/RESOURCE`. Empty of a fleet.
+        warnings: What is odd about the objects.
+    """
+
+    seed: int
+    ending: ScenarioEnding
+    works: Labels
+    cluster_queues: Labels
+    created: npt.NDArray[np.int64]
+    wait_seconds: npt.NDArray[np.float64]
+    evictions: npt.NDArray[np.int64]
+    lost_seconds: npt.NDArray[np.float64]
+    has_finished: npt.NDArray[np.bool_]
+    measures: dict[str, float]
+    warnings: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.created)
+
+
+def run_trial(scenario: Scenario, seed: int) -> Trial:
+    """Run a scenario with a seed.
+
+    Args:
+        scenario: The scenario.
+        seed: Where everything comes from that is drawn, in place of its own.
+
+    Raises:
+        ManifestError: See `kueuecore.scenarios.run_scenario`.
+        KeyboardInterrupt: Ctrl-C was pressed.
+
+    Example:
+        >>> from kueuecore.scenarios import read_scenario
+        >>> trial = run_trial(read_scenario("examples/scenario/scenario.yaml"), 1)
+        >>> len(trial), trial.ending.value, trial.measures["finished"]
+        (60, 'Complete', 60.0)
+    """
+    outcome = run_scenario(replace(scenario, seed=seed))
+    if outcome.ending is ScenarioEnding.INTERRUPTED:
+        # Part of a run says nothing beside whole ones.
+        raise KeyboardInterrupt
+    jobs = outcome.jobs
+    numbers, rows = jobs.numbers, jobs.rows
+    waits = (numbers["admitted"] - numbers["created"]) / _SECOND
+    lost, measures = np.zeros(len(jobs)), {}
+    if outcome.run is not None and rows is not None:
+        results = Results.of(outcome.run)
+        lost = results.lost_seconds[rows]
+        measures = _flat(results)
+    return Trial(
+        seed=seed,
+        ending=outcome.ending,
+        works=jobs.labels["work"],
+        cluster_queues=jobs.labels["cluster_queue"],
+        created=numbers["created"] - outcome.start,
+        wait_seconds=np.where(numbers["admitted"] >= 0, waits, np.nan),
+        evictions=numbers["evictions"].copy(),
+        lost_seconds=lost,
+        has_finished=numbers["finished"] >= 0,
+        measures=measures,
+        warnings=outcome.warnings,
+    )
+
+
+def _flat(results: Results) -> dict[str, float]:
+    summary = results.summary()
+    names = ("finished", "makespan_seconds", "mean_wait_seconds", "mean_slowdown", "fairness")
+    given = {name: getattr(summary, name) for name in names}
+    measures = {name: float(value) for name, value in given.items() if value is not None}
+    measures |= {f"utilisation/{flavor}/{resource}": n for (flavor, resource), n in summary.utilisation.items()}
+    return measures | {f"goodput/{resource}": n for resource, n in summary.goodput.items()}
