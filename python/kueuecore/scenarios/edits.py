@@ -114,8 +114,8 @@ def parse_edit(text: str) -> Edit:
     Example:
         >>> parse_edit("ClusterQueue/a:spec.resourceGroups[0].flavors[name=spot].resources[0].nominalQuota=4").value
         4
-        >>> parse_edit("cluster.configuration.fairSharing={}").target
-        'cluster.configuration.fairSharing'
+        >>> parse_edit("cluster.configuration.fairSharing.preemptionStrategies=[LessThanOrEqualToFinalShare]").target
+        'cluster.configuration.fairSharing.preemptionStrategies'
     """
     # An `=` in brackets selects an entry of a list.
     depth = 0
