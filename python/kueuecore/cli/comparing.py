@@ -30,7 +30,7 @@ more, who is evicted and what is lost. Jobs are paired by the order in which the
 _EPILOG = """\
 examples:
   kueuecore compare before.yaml after.yaml             two scenarios with the same work
-  kueuecore compare scenario.yaml \
+  kueuecore compare scenario.yaml \\
     --set 'cluster.configuration.fairSharing.preemptionStrategies=[LessThanOrEqualToFinalShare]'
   kueuecore compare scenario.yaml --seeds 30 \\
     --set 'ClusterQueue/team-*:spec.resourceGroups[0].flavors[name=spot].resources[name=cpu].nominalQuota=8'

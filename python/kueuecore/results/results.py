@@ -13,7 +13,7 @@ import numpy.typing as npt
 from kueuecore.results.files import SUFFIXES, write_table
 from kueuecore.results.jobs import JobTimes, job_table
 from kueuecore.results.prometheus import metrics_text
-from kueuecore.results.queues import Quotas, cluster_queue_table, cohort_table
+from kueuecore.results.queues import node_table
 from kueuecore.results.summary import Summary, summarize
 from kueuecore.results.table import Table
 from kueuecore.results.usage_log import UsageLog
@@ -24,8 +24,6 @@ __all__ = ["Results"]
 
 class Results:
     """What came of a run: no Python object a job, but for the texts of names.
-
-    Take it of a run as it ended: quotas are read from its engine.
 
     Example:
         >>> from kueuecore import Submissions, World, read_manifests, simulate
@@ -63,10 +61,6 @@ class Results:
         return JobTimes.of(self._run)
 
     @cached_property
-    def _quotas(self) -> Quotas:
-        return Quotas.of(self._run.engine.quota())
-
-    @cached_property
     def jobs(self) -> Table:
         """A row a job."""
         return job_table(self._run, self._log, self._times)
@@ -85,7 +79,7 @@ class Results:
         Raises:
             ValueError: `step_seconds` is no time above 0.
         """
-        return cluster_queue_table(self._run, self._log, self._quotas, step_seconds)
+        return node_table(self._run, self._log, is_queue=True, step_seconds=step_seconds)
 
     def cohorts(self, *, step_seconds: float | None = None) -> Table:
         """A row per time, cohort, flavor and resource: sums over the ClusterQueues below, near and far.
@@ -96,11 +90,11 @@ class Results:
         Raises:
             ValueError: `step_seconds` is no time above 0.
         """
-        return cohort_table(self._run, self._log, self._quotas, step_seconds)
+        return node_table(self._run, self._log, is_queue=False, step_seconds=step_seconds)
 
     def summary(self) -> Summary:
         """The whole run in a few numbers."""
-        return summarize(self._run, self._log, self._times, self._quotas)
+        return summarize(self._run, self._log, self._times)
 
     def prometheus(self) -> str:
         """Metrics at the end of the run in the text form of Prometheus, under Kueue's names."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kueuecore.results.jobs import JobTimes
-from kueuecore.results.queues import Quotas
+from kueuecore.results.queues import nominal_seconds
 from kueuecore.results.usage_log import UsageLog
 from kueuecore.simulation.run import Run
 
@@ -64,7 +64,7 @@ def jain(values: npt.ArrayLike) -> float | None:
     return min(1.0, float(x.sum() ** 2 / (len(x) * (x * x).sum())))
 
 
-def summarize(run: Run, log: UsageLog, times: JobTimes, quotas: Quotas) -> Summary:
+def summarize(run: Run, log: UsageLog, times: JobTimes) -> Summary:
     """The measures of a run."""
     has_come, has_ended, has_run = times.created >= 0, times.finished >= 0, times.ran >= 0
     waits = (times.admitted - times.created)[times.admitted >= 0] / _SECOND
@@ -83,7 +83,7 @@ def summarize(run: Run, log: UsageLog, times: JobTimes, quotas: Quotas) -> Summa
         mean_wait_seconds=_mean(waits),
         mean_slowdown=_mean(slowdowns),
         fairness=jain(means),
-        utilisation=_utilisation(run, log, used, quotas),
+        utilisation=_utilisation(run, log, used),
         goodput=_goodput(log, times, used),
     )
 
@@ -99,16 +99,10 @@ def _resource_seconds(log: UsageLog, counts: npt.NDArray[np.bool_]) -> npt.NDArr
     return np.bincount(log.pair, weights, len(log.pair_names)).astype(np.float64)
 
 
-def _utilisation(
-    run: Run, log: UsageLog, used: npt.NDArray[np.float64], quotas: Quotas
-) -> dict[tuple[str, str], float]:
+def _utilisation(run: Run, log: UsageLog, used: npt.NDArray[np.float64]) -> dict[tuple[str, str], float]:
     """Of each pair with a nominal quota, which part of it was in use over the run."""
-    nominal: dict[tuple[str, str], int] = {}
-    for (_, pair), amount in quotas.nominal.items():
-        nominal[pair] = nominal.get(pair, 0) + amount
     by_pair = dict(zip(log.pair_names, used.tolist(), strict=True))
-    seconds = (run.end - run.start) / _SECOND
-    return {pair: by_pair.get(pair, 0.0) / (seconds * n) for pair, n in sorted(nominal.items()) if n and seconds}
+    return {pair: by_pair[pair] / n for pair, n in sorted(nominal_seconds(run, log).items()) if n}
 
 
 def _goodput(log: UsageLog, times: JobTimes, used: npt.NDArray[np.float64]) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 use kueuecore::base::gates::Gates;
 use kueuecore::base::key::Key;
-use kueuecore::simulate::{Cycle, Run};
+use kueuecore::simulate::{Cycle, NodeQuota, Run, Series, Waiting};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -17,6 +17,14 @@ pub struct Record {
 
 fn text(key: &Key) -> String {
     key.to_string()
+}
+
+fn longs(column: &[u8]) -> Vec<i64> {
+    column.as_chunks().0.iter().map(|it| i64::from_le_bytes(*it)).collect()
+}
+
+fn words(column: &[u8]) -> Vec<u32> {
+    column.as_chunks().0.iter().map(|it| u32::from_le_bytes(*it)).collect()
 }
 
 fn bytes<'py>(py: Python<'py>, column: impl Iterator<Item = u8>) -> Bound<'py, PyBytes> {
@@ -112,6 +120,39 @@ impl Record {
     fn usage_names(&self) -> (Vec<String>, Vec<(String, String)>) {
         let usage = &self.inner.log.usage;
         (usage.queue_names.clone(), usage.pair_names.clone())
+    }
+
+    /// Usage and quota of ClusterQueues or Cohorts over time, with the changes of how many jobs wait: times (i64),
+    /// ClusterQueues (u32) and by how many (i64). The names of the nodes, and columns: times (i64), nodes (u32), pairs
+    /// (u32), then as i64 nominal, usage, borrowed, lent, pending, share.
+    fn series<'py>(
+        &self,
+        py: Python<'py>,
+        is_queue: bool,
+        start: i64,
+        end: i64,
+        every: Option<i64>,
+        waiting: (&[u8], &[u8], &[u8]),
+    ) -> (Vec<String>, Vec<Bound<'py, PyBytes>>) {
+        let log = &self.inner.log;
+        let (times, queues, changes) = waiting;
+        let series = py.detach(|| {
+            let (times, queues, changes) = (longs(times), words(queues), longs(changes));
+            let waiting = Waiting { times: &times, queues: &queues, changes: &changes };
+            Series::of(log, is_queue, start, end, every, waiting)
+        });
+        let wide = |column: &[i64]| bytes(py, column.iter().flat_map(|it| it.to_le_bytes()));
+        let narrow = |column: &[u32]| bytes(py, column.iter().flat_map(|it| it.to_le_bytes()));
+        let mut columns = vec![wide(&series.times), narrow(&series.nodes), narrow(&series.pairs)];
+        let numbers = [&series.nominal, &series.usage, &series.borrowed, &series.lent, &series.pending, &series.share];
+        columns.extend(numbers.map(|column| wide(column)));
+        (log.quotas.nodes.iter().map(|(_, name)| name.clone()).collect(), columns)
+    }
+
+    /// Who declared how much and when: time, index of the node, whether it has gone, and nominal quotas by pair.
+    fn nominal_changes(&self) -> Vec<(i64, u32, bool, Vec<(u32, i64)>)> {
+        let nominal = |it: &NodeQuota| it.quotas.iter().map(|(pair, quota)| (*pair, quota.nominal.get())).collect();
+        self.inner.log.quotas.changes.iter().map(|it| (it.time, it.node, it.is_gone, nominal(it))).collect()
     }
 
     /// The ClusterQueue of each workload by number (u32), 2^32 - 1 for none; may end before the last workloads.

@@ -88,6 +88,8 @@ pub struct Forest {
     heights_dirty: BTreeSet<TreeId>,
     /// How many versions of trees there were.
     n_versions: u64,
+    /// Whose place, quota or weight has changed since somebody looked; `None`: nobody looks.
+    touched: Option<BTreeSet<NodeId>>,
 }
 
 impl Forest {
@@ -96,13 +98,31 @@ impl Forest {
         let id = self.nodes.push(Node { kind, ..Node::default() });
         self.components.add(id, kind);
         self.dirty.insert(id);
+        self.touch(id);
         id
+    }
+
+    /// From now on [`Forest::take_touched`] says which nodes have come, gone, moved or declare something else.
+    pub(crate) fn follow(&mut self) {
+        self.touched.get_or_insert_default();
+    }
+
+    /// These nodes since the last call, if somebody follows them.
+    pub(crate) fn take_touched(&mut self) -> BTreeSet<NodeId> {
+        self.touched.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn touch(&mut self, id: NodeId) {
+        if let Some(touched) = &mut self.touched {
+            touched.insert(id);
+        }
     }
 
     /// Takes a node out of its tree; it must have no children. The id is not used again.
     pub(crate) fn remove_node(&mut self, id: NodeId) {
         assert!(!self.has_children(id), "only a node without children is removed");
         self.link(id, None);
+        self.touch(id);
         self.components.remove(id);
         self.leave_tree(id);
         self.dirty.remove(&id);
@@ -153,6 +173,7 @@ impl Forest {
         if old == parent {
             return;
         }
+        self.touch(id);
         let kind = self.nodes[id].kind;
         if let Some(old) = old {
             let in_cycle = self.has_cycle(id) && self.path(old).any(|node| node == id);
@@ -178,6 +199,9 @@ impl Forest {
 
     /// Replaces what a node declares.
     pub(crate) fn set_quotas(&mut self, id: NodeId, quotas: BTreeMap<FlavorResourceId, Quota>) {
+        if self.nodes[id].quotas != quotas {
+            self.touch(id);
+        }
         self.nodes[id].quotas = quotas;
     }
 
@@ -189,6 +213,9 @@ impl Forest {
     /// Sets `fairSharing.weight`.
     pub(crate) fn set_weight(&mut self, id: NodeId, weight: f64) {
         self.note_change(id);
+        if self.nodes[id].weight.to_bits() != weight.to_bits() {
+            self.touch(id);
+        }
         self.nodes[id].weight = weight;
     }
 

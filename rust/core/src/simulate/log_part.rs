@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::quotas::{NodeQuota, QuotaLog};
 use super::record::{Log, Step};
 use super::usage::{NONE, UsageLog};
 use crate::base::key::Key;
@@ -23,6 +24,8 @@ pub(super) struct Mark {
     n_changes: usize,
     n_queues: usize,
     n_pairs: usize,
+    n_quotas: usize,
+    n_nodes: usize,
 }
 
 /// What has been added to a log. Not in it are cycles and events, which no run keeps that is saved.
@@ -35,9 +38,11 @@ struct Part {
     /// Which of them have a name now, and where they belong.
     named: Vec<(u32, (Key, u32))>,
     changes: Changes,
+    quotas: Vec<NodeQuota>,
+    nodes: Vec<(bool, String)>,
 }
 
-stored!(struct Part { times, steps, numbers, n_workloads, named, changes });
+stored!(struct Part { times, steps, numbers, n_workloads, named, changes, quotas, nodes });
 
 /// What has been added to a [`UsageLog`].
 struct Changes {
@@ -63,6 +68,8 @@ impl Log {
             n_changes: self.usage.times.len(),
             n_queues: self.usage.queue_names.len(),
             n_pairs: self.usage.pair_names.len(),
+            n_quotas: self.quotas.changes.len(),
+            n_nodes: self.quotas.nodes.len(),
         }
     }
 
@@ -78,6 +85,8 @@ impl Log {
             n_workloads: u32::try_from(self.workloads.len()).expect("fewer than 2^32 workloads"),
             named: named.map(|&number| (number, (self.key(number).clone(), home(number)))).collect(),
             changes: self.usage.part(since),
+            quotas: self.quotas.changes[since.n_quotas..].to_vec(),
+            nodes: self.quotas.nodes[since.n_nodes..].to_vec(),
         };
         let names = Names::default();
         let mut out = Writer::new(&names);
@@ -121,7 +130,7 @@ impl Log {
             let n = from.count()?;
             from.check(n == 0, "what no log refers to")?;
         }
-        let Part { times, steps, numbers, n_workloads, named, changes } = Part::read_from(&mut from)?;
+        let Part { times, steps, numbers, n_workloads, named, changes, quotas, nodes } = Part::read_from(&mut from)?;
         from.end()?;
         let n_workloads = n_workloads as usize;
         // One that is new has a name, or came and went with its quota between two steps.
@@ -143,7 +152,8 @@ impl Log {
         from.check(numbers.iter().all(is_named), "a step of nobody")?;
         let rows = times.into_iter().zip(steps).zip(numbers);
         self.steps.extend(rows.map(|((time, step), number)| (time, step, number)));
-        self.usage.add(changes, n_workloads, &from)
+        self.usage.add(changes, n_workloads, &from)?;
+        self.quotas.add(nodes, quotas, self.usage.pair_names.len(), &from)
     }
 }
 
@@ -194,6 +204,27 @@ impl UsageLog {
         self.ends.extend(ends);
         self.pairs.extend(pairs);
         self.amounts.extend(amounts);
+        Ok(())
+    }
+}
+
+impl QuotaLog {
+    fn add(
+        &mut self,
+        nodes: Vec<(bool, String)>,
+        changes: Vec<NodeQuota>,
+        n_pairs: usize,
+        from: &Reader<'_>,
+    ) -> Result<(), Damage> {
+        self.nodes.extend(nodes);
+        let is_node = |code: u32| (code as usize) < self.nodes.len();
+        let is_known = |it: &NodeQuota| {
+            is_node(it.node)
+                && it.parent.is_none_or(|parent| is_node(parent) && !self.nodes[parent as usize].0)
+                && it.quotas.iter().all(|(pair, _)| (*pair as usize) < n_pairs)
+        };
+        from.check(changes.iter().all(is_known), "a quota of what is not there")?;
+        self.changes.extend(changes);
         Ok(())
     }
 }

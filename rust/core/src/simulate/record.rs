@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::plan::Ending;
+use super::quotas::QuotaLog;
 use super::usage::UsageLog;
 use crate::base::key::Key;
 use crate::objects::Time;
@@ -83,6 +84,8 @@ pub struct Log {
     pub events: Vec<(Time, Event)>,
     /// Who took and gave back quota.
     pub usage: UsageLog,
+    /// What quota there was.
+    pub quotas: QuotaLog,
 }
 
 impl Log {

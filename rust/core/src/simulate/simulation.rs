@@ -5,6 +5,7 @@ mod checkpoint;
 mod cycles;
 mod jobs;
 mod nodes;
+mod quotas;
 mod samples;
 mod settle;
 mod usage;
@@ -25,6 +26,8 @@ use super::record::{Log, Run, Step};
 use crate::base::ids::WorkloadId;
 use crate::engine::Engine;
 use crate::objects::Time;
+use crate::quota::forest::NodeId;
+use crate::state::records::Owner;
 use crate::status::reasons::NODE_FAILURES;
 
 /// A run that goes on as far as it is told. Whoever holds it changes the engine only between two steps, at the time of
@@ -67,6 +70,10 @@ pub struct Simulation {
     departing: Vec<(WorkloadId, u32)>,
     /// Are changes of usage taken down yet?
     follows_usage: bool,
+    /// The nodes of the forest of quotas, with their codes in the log.
+    quota_nodes: FxHashMap<NodeId, (u32, Owner)>,
+    /// The codes of ClusterQueues (`true`) and Cohorts in the log, by name.
+    quota_codes: FxHashMap<(bool, String), u32>,
 }
 
 /// Something that will happen.
@@ -147,6 +154,8 @@ impl Simulation {
             over: Vec::new(),
             departing: Vec::new(),
             follows_usage: false,
+            quota_nodes: FxHashMap::default(),
+            quota_codes: FxHashMap::default(),
         }
     }
 

@@ -70,7 +70,7 @@ impl UsageLog {
         index(id)
     }
 
-    fn pair(&mut self, state: &State, id: usize) -> u32 {
+    pub(super) fn pair(&mut self, state: &State, id: usize) -> u32 {
         for known in self.pair_names.len()..=id {
             let (flavor, resource) = state.names.parts(Id::from_index(known));
             let resource = state.names.resource_text(resource).to_owned();

@@ -158,6 +158,9 @@ impl State {
         for workload in std::mem::take(&mut record.candidates).workloads() {
             self.unready.remove(&workload);
             let charge = self.workloads.get_mut(workload).charge.take();
+            if let Some(charge) = &charge {
+                self.charges.note(workload, id, &charge.usage, false);
+            }
             gone.extend(charge.map(|charge| Arc::clone(&charge.stands)));
             record.uncounted.insert(workload);
         }

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::Simulation;
 use super::jobs::Jobs;
 use super::samples::Samples;
@@ -136,6 +138,8 @@ impl Simulation {
         let Alive { clock, free_at, jobs, samples, leaving, n_happened, n_quiet, patience, .. } = alive;
         let Alive { n_cycles, n_created, n_finished, numbers, departing, follows_usage, charges, .. } = alive;
         engine.state.charges = charges;
+        let nodes = log.quotas.nodes.iter().zip(0..);
+        let quota_codes = nodes.map(|(node, code)| (node.clone(), code)).collect();
         *self = Self {
             options: self.options,
             clock,
@@ -160,7 +164,12 @@ impl Simulation {
             over: Vec::new(),
             departing: departing.into_iter().map(|(id, number)| (WorkloadId(id), number)).collect(),
             follows_usage,
+            quota_nodes: FxHashMap::default(),
+            quota_codes,
         };
+        if follows_usage {
+            self.follow_quotas(engine);
+        }
         // They are in the order of time here as they were there.
         let happened = self.happenings.drain(..n_happened);
         self.happened = happened.map(|it| it.number).collect();

@@ -17,11 +17,14 @@ impl Simulation {
             // What another run on this engine has left is part of what is charged already.
             engine.state.charges.take();
             self.note_first_usage(engine);
+            self.follow_quotas(engine);
+            self.note_all_quotas(engine);
         }
         for change in engine.state.charges.take() {
             self.note_charge(engine, &change);
         }
         self.departing.clear();
+        self.note_quotas(engine);
     }
 
     /// What was charged before the run began.
