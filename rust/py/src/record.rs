@@ -1,5 +1,7 @@
 //! What came of a run through time; cycles are converted when somebody looks.
 
+use std::sync::Arc;
+
 use kueuecore::base::gates::Gates;
 use kueuecore::base::key::Key;
 use kueuecore::simulate::{Cycle, Run};
@@ -117,6 +119,48 @@ impl Record {
     /// The ClusterQueue of each workload by number (u32), 2^32 - 1 for none; may end before the last workloads.
     fn homes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         bytes(py, self.inner.log.usage.homes.iter().flat_map(|it| it.to_le_bytes()))
+    }
+
+    /// The preemptions: times (i64), numbers of who gives way and for whom (u32), and codes of the reasons (u8).
+    fn preemption_columns<'py>(&self, py: Python<'py>) -> [Bound<'py, PyBytes>; 4] {
+        let log = &self.inner.log.preemptions;
+        [
+            bytes(py, log.times.iter().flat_map(|it| it.to_le_bytes())),
+            bytes(py, log.workloads.iter().flat_map(|it| it.to_le_bytes())),
+            bytes(py, log.preemptors.iter().flat_map(|it| it.to_le_bytes())),
+            PyBytes::new(py, &log.reasons),
+        ]
+    }
+
+    /// Where pods were placed: times (i64), numbers of the workloads (u32), pod sets (u32), domains (u32), counts (i32).
+    fn placement_columns<'py>(&self, py: Python<'py>) -> [Bound<'py, PyBytes>; 5] {
+        let rows = &self.inner.log.placements.rows;
+        let wide = |column: &[u32]| bytes(py, column.iter().flat_map(|it| it.to_le_bytes()));
+        [
+            bytes(py, rows.times.iter().flat_map(|it| it.to_le_bytes())),
+            wide(&rows.workloads),
+            wide(&rows.pod_sets),
+            wide(&rows.domains),
+            bytes(py, rows.counts.iter().flat_map(|it| it.to_le_bytes())),
+        ]
+    }
+
+    /// The domains behind the numbers there: lists of levels, and of each domain the index of its list and its values.
+    fn domains(&self) -> (Vec<Vec<String>>, Vec<(u32, Vec<String>)>) {
+        let log = &self.inner.log.placements;
+        let values = |values: &[Arc<str>]| values.iter().map(|value| value.to_string()).collect();
+        (log.levels.clone(), log.domains.iter().map(|(levels, it)| (*levels, values(it))).collect())
+    }
+
+    /// Losses and returns of nodes: times (i64), nodes (u32), whether they were lost (u8); and the names of the nodes.
+    fn node_columns<'py>(&self, py: Python<'py>) -> ([Bound<'py, PyBytes>; 3], Vec<String>) {
+        let log = &self.inner.log.nodes;
+        let columns = [
+            bytes(py, log.times.iter().flat_map(|it| it.to_le_bytes())),
+            bytes(py, log.nodes.iter().flat_map(|it| it.to_le_bytes())),
+            PyBytes::new(py, &log.losses),
+        ];
+        (columns, log.names.clone())
     }
 
     /// How many workloads have a number.

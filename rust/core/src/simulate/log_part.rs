@@ -6,6 +6,9 @@
 
 use std::sync::Arc;
 
+use super::node_log::NodePart;
+use super::placements::{PlacementMark, PlacementPart};
+use super::preemptions::PreemptionLog;
 use super::record::{Log, Step};
 use super::usage::{NONE, UsageLog};
 use crate::base::key::Key;
@@ -23,6 +26,10 @@ pub(super) struct Mark {
     n_changes: usize,
     n_queues: usize,
     n_pairs: usize,
+    n_preemptions: usize,
+    placements: PlacementMark,
+    n_node_changes: usize,
+    n_nodes: usize,
 }
 
 /// What has been added to a log. Not in it are cycles and events, which no run keeps that is saved.
@@ -35,9 +42,12 @@ struct Part {
     /// Which of them have a name now, and where they belong.
     named: Vec<(u32, (Key, u32))>,
     changes: Changes,
+    preemptions: PreemptionLog,
+    placements: PlacementPart,
+    nodes: NodePart,
 }
 
-stored!(struct Part { times, steps, numbers, n_workloads, named, changes });
+stored!(struct Part { times, steps, numbers, n_workloads, named, changes, preemptions, placements, nodes });
 
 /// What has been added to a [`UsageLog`].
 struct Changes {
@@ -63,6 +73,10 @@ impl Log {
             n_changes: self.usage.times.len(),
             n_queues: self.usage.queue_names.len(),
             n_pairs: self.usage.pair_names.len(),
+            n_preemptions: self.preemptions.times.len(),
+            placements: self.placements.mark(),
+            n_node_changes: self.nodes.times.len(),
+            n_nodes: self.nodes.names.len(),
         }
     }
 
@@ -78,6 +92,9 @@ impl Log {
             n_workloads: u32::try_from(self.workloads.len()).expect("fewer than 2^32 workloads"),
             named: named.map(|&number| (number, (self.key(number).clone(), home(number)))).collect(),
             changes: self.usage.part(since),
+            preemptions: self.preemptions.part(since.n_preemptions),
+            placements: self.placements.part(since.placements),
+            nodes: self.nodes.part(since.n_node_changes, since.n_nodes),
         };
         let names = Names::default();
         let mut out = Writer::new(&names);
@@ -121,7 +138,8 @@ impl Log {
             let n = from.count()?;
             from.check(n == 0, "what no log refers to")?;
         }
-        let Part { times, steps, numbers, n_workloads, named, changes } = Part::read_from(&mut from)?;
+        let Part { times, steps, numbers, n_workloads, named, changes, preemptions, placements, nodes } =
+            Part::read_from(&mut from)?;
         from.end()?;
         let n_workloads = n_workloads as usize;
         // One that is new has a name, or came and went with its quota between two steps.
@@ -143,7 +161,10 @@ impl Log {
         from.check(numbers.iter().all(is_named), "a step of nobody")?;
         let rows = times.into_iter().zip(steps).zip(numbers);
         self.steps.extend(rows.map(|((time, step), number)| (time, step, number)));
-        self.usage.add(changes, n_workloads, &from)
+        self.usage.add(changes, n_workloads, &from)?;
+        self.preemptions.add(preemptions, n_workloads, &from)?;
+        self.placements.add(placements, n_workloads, &from)?;
+        self.nodes.add(nodes, &from)
     }
 }
 

@@ -13,7 +13,10 @@
 mod copies;
 mod job_plan;
 mod log_part;
+mod node_log;
+mod placements;
 mod plan;
+mod preemptions;
 mod record;
 mod simulation;
 mod submissions;
@@ -23,7 +26,10 @@ mod usage;
 
 pub use copies::{Copies, CopiesError};
 pub use job_plan::{JobPlan, NodeLoss, PodsPlan};
+pub use node_log::NodeLog;
+pub use placements::{Domain, PlacementLog, PlacementRows};
 pub use plan::{Change, Ending, Happening, Options, Timers};
+pub use preemptions::PreemptionLog;
 pub use record::{Cycle, Log, Run, Step};
 pub use simulation::{ResumeError, Simulation, Turn};
 pub use submissions::Submissions;

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use super::node_log::NodeLog;
+use super::placements::PlacementLog;
 use super::plan::Ending;
+use super::preemptions::PreemptionLog;
 use super::usage::UsageLog;
 use crate::base::key::Key;
 use crate::objects::Time;
@@ -83,6 +86,12 @@ pub struct Log {
     pub events: Vec<(Time, Event)>,
     /// Who took and gave back quota.
     pub usage: UsageLog,
+    /// Who was preempted for whom.
+    pub preemptions: PreemptionLog,
+    /// Where pods were placed.
+    pub placements: PlacementLog,
+    /// Which nodes were lost and came back.
+    pub nodes: NodeLog,
 }
 
 impl Log {

@@ -403,10 +403,20 @@ impl Simulation {
         let number = self.number(engine, id);
         match step {
             Step::Created => self.note_home(engine, id, number),
+            Step::Admitted | Step::Replaced => self.note_placement(engine, id, number),
             Step::Deleted => self.departing.push((id, number)),
-            _ => {}
+            Step::Stopped | Step::Finished => {}
         }
         Arc::make_mut(&mut self.log).steps.push((self.clock, step, number));
+    }
+
+    /// Where pods are, if Kueue has placed them.
+    fn note_placement(&mut self, engine: &Engine, id: WorkloadId, number: u32) {
+        let admission = &engine.state.workloads.get(id).workload.status.admission;
+        let assignments = admission.as_ref().map(|admission| &admission.pod_set_assignments);
+        if let Some(assignments) = assignments.filter(|it| it.are_placed()) {
+            Arc::make_mut(&mut self.log).placements.push(self.clock, number, assignments);
+        }
     }
 
     /// What has come of it so far.

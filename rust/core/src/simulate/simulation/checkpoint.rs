@@ -12,6 +12,7 @@ use crate::objects::Time;
 use crate::simulate::record::Log;
 use crate::snapshot::{Damage, Format, LoadError, Stored, stored};
 use crate::state::charges::ChargeLog;
+use crate::state::node_changes::NodeChanges;
 
 static FORMAT: Format = Format {
     kind: "kueuecore.run/",
@@ -47,11 +48,12 @@ struct Alive {
     departing: Vec<(u32, u32)>,
     follows_usage: bool,
     charges: ChargeLog,
+    node_changes: NodeChanges,
 }
 
 stored!(struct Alive {
     clock, free_at, jobs, samples, leaving, n_happened, n_quiet, patience, n_cycles, n_created, n_finished, numbers,
-    departing, follows_usage, charges
+    departing, follows_usage, charges, node_changes
 });
 
 impl Simulation {
@@ -129,6 +131,7 @@ impl Simulation {
             departing: self.departing.iter().map(|(id, number)| (id.0, *number)).collect(),
             follows_usage,
             charges: engine.state.charges.clone(),
+            node_changes: engine.state.node_changes.clone(),
         }
     }
 
@@ -136,6 +139,7 @@ impl Simulation {
         let Alive { clock, free_at, jobs, samples, leaving, n_happened, n_quiet, patience, .. } = alive;
         let Alive { n_cycles, n_created, n_finished, numbers, departing, follows_usage, charges, .. } = alive;
         engine.state.charges = charges;
+        engine.state.node_changes = alive.node_changes;
         *self = Self {
             options: self.options,
             clock,

@@ -17,6 +17,7 @@ impl Simulation {
             // What another run on this engine has left is part of what is charged already.
             engine.state.charges.take();
             self.note_first_usage(engine);
+            self.note_first_losses(&mut engine.state);
         }
         for change in engine.state.charges.take() {
             self.note_charge(engine, &change);
