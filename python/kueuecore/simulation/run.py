@@ -17,7 +17,18 @@ from kueuecore.engine import Engine
 from kueuecore.manifests import ManifestLike
 from kueuecore.steady_state import PreemptionLoop, find_preemption_loop
 
-__all__ = ["Domain", "Happening", "NodeLoss", "Operation", "Progress", "Run", "RunEnding", "SimulatedCycle", "Step", "StepKind"]
+__all__ = [
+    "Domain",
+    "Happening",
+    "NodeLoss",
+    "Operation",
+    "Progress",
+    "Run",
+    "RunEnding",
+    "SimulatedCycle",
+    "Step",
+    "StepKind",
+]
 
 
 class Operation(StrEnum):
@@ -289,9 +300,9 @@ class Run:
         """Which nodes were lost and came back as a structured array, shape (n,), in order of time.
 
         `time` in nanoseconds since 1970, `node` as the index in `node_names`, `is_lost`: True where it was lost, False
-        where it is back. A node is lost while it is not ready, is gone, or has a taint `NoSchedule` or `NoExecute` that
-        it did not have before; one that is not ready at the beginning is lost then. A new node makes no row, and without
-        the gate TopologyAwareScheduling there are none.
+        where it is back. A node is lost while it is not ready, is gone, or has a taint `NoSchedule` or `NoExecute`
+        that it did not have before; one that is not ready at the beginning is lost then. A new node makes no row, and
+        without the gate TopologyAwareScheduling there are none.
         """
         return _table(("time", "node", "is_lost"), ("<i8", "<u4", "?"), self._core.node_columns()[0])
 

@@ -10,6 +10,9 @@ use pyo3::types::PyBytes;
 
 use crate::decision::Decision;
 
+/// A domain: the index of its list of levels, and its value at each of them.
+type DomainRow = (u32, Vec<String>);
+
 /// What came of a run so far.
 #[pyclass(frozen, module = "kueuecore._core")]
 pub struct Record {
@@ -146,7 +149,7 @@ impl Record {
     }
 
     /// The domains behind the numbers there: lists of levels, and of each domain the index of its list and its values.
-    fn domains(&self) -> (Vec<Vec<String>>, Vec<(u32, Vec<String>)>) {
+    fn domains(&self) -> (Vec<Vec<String>>, Vec<DomainRow>) {
         let log = &self.inner.log.placements;
         let values = |values: &[Arc<str>]| values.iter().map(|value| value.to_string()).collect();
         (log.levels.clone(), log.domains.iter().map(|(levels, it)| (*levels, values(it))).collect())
