@@ -82,6 +82,8 @@ class Happening:
         node_loss: What becomes of the run of a created Workload once they are gone.
         save_seconds: How much work lies between two checkpoints of a job: one that is evicted, or begins anew as a node
             has failed, goes on from the last; `None`: it has none, and begins from the start.
+        ends_failed: Once it has run its time, the job of a created Workload fails: the reason of its condition Finished
+            is `Failed` in place of `Succeeded`.
     """
 
     at: float
@@ -96,6 +98,7 @@ class Happening:
     linger_seconds: float | None = None
     node_loss: NodeLoss = NodeLoss.RUNS_ON
     save_seconds: float | None = None
+    ends_failed: bool = False
 
 
 class RunEnding(StrEnum):

@@ -166,6 +166,42 @@ impl Record {
         (columns, log.names.clone())
     }
 
+    /// What of the work of jobs was lost, and how long they did not work: times (i64), numbers of the workloads (u32), pods
+    /// (i64), both spans in nanoseconds (i64).
+    fn work_columns<'py>(&self, py: Python<'py>) -> [Bound<'py, PyBytes>; 5] {
+        let log = &self.inner.log.work;
+        let long = |column: &[i64]| bytes(py, column.iter().flat_map(|it| it.to_le_bytes()));
+        [
+            long(&log.times),
+            bytes(py, log.workloads.iter().flat_map(|it| it.to_le_bytes())),
+            long(&log.pods),
+            long(&log.lost_ns),
+            long(&log.idle_ns),
+        ]
+    }
+
+    /// Whose jobs have ended otherwise than `Succeeded`: numbers (u32) and reasons (u32), and the words for these.
+    fn endings<'py>(&self, py: Python<'py>) -> ([Bound<'py, PyBytes>; 2], Vec<String>) {
+        let log = &self.inner.log.work;
+        let columns = [
+            bytes(py, log.endings.iter().flat_map(|(workload, _)| workload.to_le_bytes())),
+            bytes(py, log.endings.iter().flat_map(|(_, reason)| reason.to_le_bytes())),
+        ];
+        (columns, log.reasons.iter().map(ToString::to_string).collect())
+    }
+
+    /// Who was there when the run began: numbers (u32), when they were created (i64; 0: unknown) and last admitted (i64;
+    /// -1: not admitted), whether they had been evicted (u8).
+    fn present_columns<'py>(&self, py: Python<'py>) -> [Bound<'py, PyBytes>; 4] {
+        let present = &self.inner.log.work.present;
+        [
+            bytes(py, present.iter().flat_map(|it| it.workload.to_le_bytes())),
+            bytes(py, present.iter().flat_map(|it| it.created.0.to_le_bytes())),
+            bytes(py, present.iter().flat_map(|it| it.admitted.map_or(-1, |at| at.0).to_le_bytes())),
+            bytes(py, present.iter().map(|it| u8::from(it.was_evicted))),
+        ]
+    }
+
     /// How many workloads have a number.
     fn n_workloads(&self) -> usize {
         self.inner.log.workloads.len()

@@ -11,6 +11,7 @@ use super::placements::{PlacementMark, PlacementPart};
 use super::preemptions::PreemptionLog;
 use super::record::{Log, Step};
 use super::usage::{NONE, UsageLog};
+use super::work_log::{WorkLog, WorkMark};
 use crate::base::key::Key;
 use crate::base::names::Names;
 use crate::objects::Time;
@@ -30,6 +31,7 @@ pub(super) struct Mark {
     placements: PlacementMark,
     n_node_changes: usize,
     n_nodes: usize,
+    work: WorkMark,
 }
 
 /// What has been added to a log. Not in it are cycles and events, which no run keeps that is saved.
@@ -45,9 +47,10 @@ struct Part {
     preemptions: PreemptionLog,
     placements: PlacementPart,
     nodes: NodePart,
+    work: WorkLog,
 }
 
-stored!(struct Part { times, steps, numbers, n_workloads, named, changes, preemptions, placements, nodes });
+stored!(struct Part { times, steps, numbers, n_workloads, named, changes, preemptions, placements, nodes, work });
 
 /// What has been added to a [`UsageLog`].
 struct Changes {
@@ -77,6 +80,7 @@ impl Log {
             placements: self.placements.mark(),
             n_node_changes: self.nodes.times.len(),
             n_nodes: self.nodes.names.len(),
+            work: self.work.mark(),
         }
     }
 
@@ -95,6 +99,7 @@ impl Log {
             preemptions: self.preemptions.part(since.n_preemptions),
             placements: self.placements.part(since.placements),
             nodes: self.nodes.part(since.n_node_changes, since.n_nodes),
+            work: self.work.part(since.work),
         };
         let names = Names::default();
         let mut out = Writer::new(&names);
@@ -138,7 +143,7 @@ impl Log {
             let n = from.count()?;
             from.check(n == 0, "what no log refers to")?;
         }
-        let Part { times, steps, numbers, n_workloads, named, changes, preemptions, placements, nodes } =
+        let Part { times, steps, numbers, n_workloads, named, changes, preemptions, placements, nodes, work } =
             Part::read_from(&mut from)?;
         from.end()?;
         let n_workloads = n_workloads as usize;
@@ -164,7 +169,8 @@ impl Log {
         self.usage.add(changes, n_workloads, &from)?;
         self.preemptions.add(preemptions, n_workloads, &from)?;
         self.placements.add(placements, n_workloads, &from)?;
-        self.nodes.add(nodes, &from)
+        self.nodes.add(nodes, &from)?;
+        self.work.add(work, n_workloads, &from)
     }
 }
 

@@ -23,6 +23,7 @@ mod submissions;
 #[cfg(test)]
 mod tests;
 mod usage;
+mod work_log;
 
 pub use copies::{Copies, CopiesError};
 pub use job_plan::{JobPlan, NodeLoss, PodsPlan};
@@ -34,6 +35,7 @@ pub use record::{Cycle, Log, Run, Step};
 pub use simulation::{ResumeError, Simulation, Turn};
 pub use submissions::Submissions;
 pub use usage::UsageLog;
+pub use work_log::{Present, WorkLog};
 
 use crate::engine::Engine;
 use crate::objects::Time;

@@ -7,6 +7,7 @@ use super::placements::PlacementLog;
 use super::plan::Ending;
 use super::preemptions::PreemptionLog;
 use super::usage::UsageLog;
+use super::work_log::WorkLog;
 use crate::base::key::Key;
 use crate::objects::Time;
 use crate::schedule::decision::{Decision, Event};
@@ -92,6 +93,8 @@ pub struct Log {
     pub placements: PlacementLog,
     /// Which nodes were lost and came back.
     pub nodes: NodeLog,
+    /// What was lost of the work of jobs, and how they ended.
+    pub work: WorkLog,
 }
 
 impl Log {

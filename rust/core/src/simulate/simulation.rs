@@ -8,6 +8,7 @@ mod nodes;
 mod samples;
 mod settle;
 mod usage;
+mod work;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use crate::status::reasons::NODE_FAILURES;
 #[derive(Debug)]
 pub struct Simulation {
     options: Options,
+    start: Time,
     clock: Time,
     /// When the scheduler is free for the next cycle: one takes its time.
     free_at: Time,
@@ -125,6 +127,7 @@ impl Simulation {
     pub fn new(options: Options, now: Time) -> Self {
         Self {
             options,
+            start: now,
             clock: now,
             free_at: now,
             jobs: Jobs::default(),
@@ -367,7 +370,8 @@ impl Simulation {
         match kind {
             TimerKind::Stopped => self.stop(engine, workload),
             TimerKind::Finished => {
-                self.finish(engine, workload, "Succeeded", "done");
+                let reason = if self.jobs.ends_failed(workload) { "Failed" } else { "Succeeded" };
+                self.finish(engine, workload, reason, "done");
             }
             TimerKind::PodsReady => self.change_pods(engine, workload, true),
             TimerKind::PodFailed => self.change_pods(engine, workload, false),

@@ -142,6 +142,7 @@ impl Simulation {
         engine.state.node_changes = alive.node_changes;
         *self = Self {
             options: self.options,
+            start: self.start,
             clock,
             free_at,
             jobs,

@@ -16,6 +16,7 @@ impl Simulation {
             engine.state.charges.follow();
             // What another run on this engine has left is part of what is charged already.
             engine.state.charges.take();
+            self.note_present(engine);
             self.note_first_usage(engine);
             self.note_first_losses(&mut engine.state);
         }
