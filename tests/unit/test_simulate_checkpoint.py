@@ -36,7 +36,8 @@ def contents(run: Run) -> tuple[Any, ...]:
     """All that is to be known of a run."""
     record = run._core
     usage = (*record.usage_changes(), *record.usage_amounts(), record.usage_names(), record.homes(), record.keys())
-    return run.ending, run.end, run.n_cycles, run.outcome_table.tobytes(), usage, run.engine.save()
+    rest = (record.preemption_columns(), record.placement_columns(), record.domains(), record.node_columns())
+    return run.ending, run.end, run.n_cycles, run.outcome_table.tobytes(), usage, rest, run.engine.save()
 
 
 def play(checkpoint: Checkpoint | None = None, interrupts_at: int | None = None, **arguments: Any) -> Run:

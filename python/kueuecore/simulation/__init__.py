@@ -8,6 +8,7 @@ from kueuecore.simulation.checkpoint import Checkpoint
 from kueuecore.simulation.cluster import VirtualCluster
 from kueuecore.simulation.copies import Copies
 from kueuecore.simulation.run import (
+    Domain,
     Happening,
     NodeLoss,
     Operation,
@@ -23,6 +24,7 @@ from kueuecore.simulation.whole_run import simulate
 __all__ = [
     "Checkpoint",
     "Copies",
+    "Domain",
     "Happening",
     "NodeLoss",
     "Operation",

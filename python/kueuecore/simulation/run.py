@@ -17,7 +17,18 @@ from kueuecore.engine import Engine
 from kueuecore.manifests import ManifestLike
 from kueuecore.steady_state import PreemptionLoop, find_preemption_loop
 
-__all__ = ["Happening", "NodeLoss", "Operation", "Progress", "Run", "RunEnding", "SimulatedCycle", "Step", "StepKind"]
+__all__ = [
+    "Domain",
+    "Happening",
+    "NodeLoss",
+    "Operation",
+    "Progress",
+    "Run",
+    "RunEnding",
+    "SimulatedCycle",
+    "Step",
+    "StepKind",
+]
 
 
 class Operation(StrEnum):
@@ -71,6 +82,8 @@ class Happening:
         node_loss: What becomes of the run of a created Workload once they are gone.
         save_seconds: How much work lies between two checkpoints of a job: one that is evicted, or begins anew as a node
             has failed, goes on from the last; `None`: it has none, and begins from the start.
+        ends_failed: Once it has run its time, the job of a created Workload fails: the reason of its condition Finished
+            is `Failed` in place of `Succeeded`.
     """
 
     at: float
@@ -85,6 +98,7 @@ class Happening:
     linger_seconds: float | None = None
     node_loss: NodeLoss = NodeLoss.RUNS_ON
     save_seconds: float | None = None
+    ends_failed: bool = False
 
 
 class RunEnding(StrEnum):
@@ -133,6 +147,28 @@ class Step:
     time: int
     kind: StepKind
     key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Where pods were placed: a domain of a topology.
+
+    Args:
+        levels: The node labels of its levels, the widest first, as in the `topologyAssignment` of a Workload: of a
+            topology whose lowest level is the hostname, this level alone (rules/08 §15.1).
+        values: Its value of each of these labels.
+
+    Example:
+        >>> str(Domain(("example.com/block", "example.com/rack"), ("b1", "r2")))
+        'b1/r2'
+    """
+
+    levels: tuple[str, ...]
+    values: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Its values with slashes between them: mostly the name of a node."""
+        return "/".join(self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,15 +250,7 @@ class Run:
 
         `time` in nanoseconds since 1970, `kind` as the index in `StepKind`, `workload` as its number.
         """
-        time, kind, workload = self._core.step_columns()
-        times = np.frombuffer(time, "<i8")
-        table = np.empty(len(times), dtype=[("time", "<i8"), ("kind", "u1"), ("workload", "<u4")])
-        table["time"], table["kind"], table["workload"] = (
-            times,
-            np.frombuffer(kind, "u1"),
-            np.frombuffer(workload, "<u4"),
-        )
-        return table
+        return _table(("time", "kind", "workload"), ("<i8", "u1", "<u4"), self._core.step_columns())
 
     @cached_property
     def cycle_table(self) -> npt.NDArray[np.void]:
@@ -235,6 +263,56 @@ class Run:
         dtype = np.dtype([(name, "<i8") for name in names])
         table: npt.NDArray[np.void] = np.frombuffer(self._core.cycle_columns(), dtype=dtype)
         return table
+
+    @cached_property
+    def preemption_table(self) -> npt.NDArray[np.void]:
+        """Who was preempted for whom as a structured array, shape (n,), in order of time.
+
+        `time` in nanoseconds since 1970, `workload` and `preemptor` as numbers, and `reason` as an index in
+        `Engine.names().reasons`: `InClusterQueue`, `InCohortReclamation`, `InCohortFairSharing`,
+        `InCohortReclaimWhileBorrowing` (rules/04), or `FlavorMigration` of variants. A job that takes time to stop
+        gives its quota back later: `step_table` says when.
+
+        Example:
+            The evictions that each workload of a run has caused:
+            `np.bincount(table["preemptor"], minlength=len(run.workload_keys))`.
+        """
+        names = ("time", "workload", "preemptor", "reason")
+        return _table(names, ("<i8", "<u4", "<u4", "u1"), self._core.preemption_columns())
+
+    @cached_property
+    def placement_table(self) -> npt.NDArray[np.void]:
+        """Where pods were placed as a structured array, shape (n,), in order of time.
+
+        `time` in nanoseconds since 1970, `workload` as its number, `pod_set` as the index in its admission, `domain` as
+        the index in `domains`, `pods` as their count. Workloads without a topology have no rows. All rows of a workload
+        at one time are one placement: where its pods are from when its job starts, or when a failed node is replaced
+        (`StepKind.ADMITTED`, `REPLACED`), until the next one or until the job stops, ends or goes.
+        """
+        names = ("time", "workload", "pod_set", "domain", "pods")
+        return _table(names, ("<i8", "<u4", "<u4", "<u4", "<i4"), self._core.placement_columns())
+
+    @cached_property
+    def domains(self) -> tuple[Domain, ...]:
+        """The domains that `placement_table` refers to, each once."""
+        levels, domains = self._core.domains()
+        return tuple(Domain(tuple(levels[index]), tuple(values)) for index, values in domains)
+
+    @cached_property
+    def node_table(self) -> npt.NDArray[np.void]:
+        """Which nodes were lost and came back as a structured array, shape (n,), in order of time.
+
+        `time` in nanoseconds since 1970, `node` as the index in `node_names`, `is_lost`: True where it was lost, False
+        where it is back. A node is lost while it is not ready, is gone, or has a taint `NoSchedule` or `NoExecute`
+        that it did not have before; one that is not ready at the beginning is lost then. A new node makes no row, and
+        without the gate TopologyAwareScheduling there are none.
+        """
+        return _table(("time", "node", "is_lost"), ("<i8", "<u4", "?"), self._core.node_columns()[0])
+
+    @cached_property
+    def node_names(self) -> tuple[str, ...]:
+        """The names of the nodes in `node_table`, each once."""
+        return tuple(self._core.node_columns()[1])
 
     @cached_property
     def outcome_table(self) -> npt.NDArray[np.void]:
@@ -272,3 +350,11 @@ class Run:
         ):
             table[name] = np.bincount(of(kind)["workload"], minlength=n)
         return table
+
+
+def _table(names: Sequence[str], types: Sequence[str], columns: Sequence[bytes]) -> npt.NDArray[np.void]:
+    arrays = [np.frombuffer(column, type_) for type_, column in zip(types, columns, strict=True)]
+    table = np.empty(len(arrays[0]), dtype=[*zip(names, types, strict=True)])
+    for name, array in zip(names, arrays, strict=True):
+        table[name] = array
+    return table

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kueuecore._arguments import text
+from kueuecore._arguments import flag, text
 from kueuecore._json import JsonObject
 from kueuecore.errors import ManifestError, ObjectRef
 from kueuecore.manifests import Manifest, located, to_json_lines
@@ -25,10 +25,12 @@ __all__ = ["Coming", "Happened", "JobPlan", "event_line", "job_plan", "located_e
 
 _WORKLOAD = "Workload"
 
-JobPlan: TypeAlias = tuple[int | None, list[int | None] | None, int | None, int | None, int | None, str, int | None]
+JobPlan: TypeAlias = tuple[
+    int | None, list[int | None] | None, int | None, int | None, int | None, str, int | None, bool
+]
 """What a job does, in nanoseconds: how long it runs, when its pods are ready after each admission, when one fails, when
-all are ready again, and how long they stay on a node that has failed; a `NodeLoss`; and how much work lies between two
-checkpoints."""
+all are ready again, and how long they stay on a node that has failed; a `NodeLoss`; how much work lies between two
+checkpoints; and whether it fails in the end."""
 
 
 def event_line(event: Happening | Mapping[str, object]) -> bytes:
@@ -51,6 +53,7 @@ def event_line(event: Happening | Mapping[str, object]) -> bytes:
         "lingerSeconds": event.linger_seconds,
         "nodeLoss": text("node_loss", event.node_loss),
         "saveSeconds": event.save_seconds,
+        "endsFailed": flag("ends_failed", event.ends_failed),
     }
     if event.kind != _WORKLOAD:
         head["kind"] = text("kind", event.kind)
@@ -117,6 +120,7 @@ def job_plan(happening: Happening, *, at: int) -> JobPlan:
         span(happening.linger_seconds, "linger_seconds"),
         NodeLoss(happening.node_loss).value,
         _save_span(span(happening.save_seconds, "save_seconds")),
+        flag("ends_failed", happening.ends_failed),
     )
 
 

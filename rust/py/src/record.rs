@@ -1,5 +1,7 @@
 //! What came of a run through time; cycles are converted when somebody looks.
 
+use std::sync::Arc;
+
 use kueuecore::base::gates::Gates;
 use kueuecore::base::key::Key;
 use kueuecore::simulate::{Cycle, NodeQuota, Run, Series, Waiting};
@@ -7,6 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::decision::Decision;
+
+/// A domain: the index of its list of levels, and its value at each of them.
+type DomainRow = (u32, Vec<String>);
 
 /// What came of a run so far.
 #[pyclass(frozen, module = "kueuecore._core")]
@@ -158,6 +163,84 @@ impl Record {
     /// The ClusterQueue of each workload by number (u32), 2^32 - 1 for none; may end before the last workloads.
     fn homes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         bytes(py, self.inner.log.usage.homes.iter().flat_map(|it| it.to_le_bytes()))
+    }
+
+    /// The preemptions: times (i64), numbers of who gives way and for whom (u32), and codes of the reasons (u8).
+    fn preemption_columns<'py>(&self, py: Python<'py>) -> [Bound<'py, PyBytes>; 4] {
+        let log = &self.inner.log.preemptions;
+        [
+            bytes(py, log.times.iter().flat_map(|it| it.to_le_bytes())),
+            bytes(py, log.workloads.iter().flat_map(|it| it.to_le_bytes())),
+            bytes(py, log.preemptors.iter().flat_map(|it| it.to_le_bytes())),
+            PyBytes::new(py, &log.reasons),
+        ]
+    }
+
+    /// Where pods were placed: times (i64), numbers of the workloads (u32), pod sets (u32), domains (u32), counts (i32).
+    fn placement_columns<'py>(&self, py: Python<'py>) -> [Bound<'py, PyBytes>; 5] {
+        let rows = &self.inner.log.placements.rows;
+        let wide = |column: &[u32]| bytes(py, column.iter().flat_map(|it| it.to_le_bytes()));
+        [
+            bytes(py, rows.times.iter().flat_map(|it| it.to_le_bytes())),
+            wide(&rows.workloads),
+            wide(&rows.pod_sets),
+            wide(&rows.domains),
+            bytes(py, rows.counts.iter().flat_map(|it| it.to_le_bytes())),
+        ]
+    }
+
+    /// The domains behind the numbers there: lists of levels, and of each domain the index of its list and its values.
+    fn domains(&self) -> (Vec<Vec<String>>, Vec<DomainRow>) {
+        let log = &self.inner.log.placements;
+        let values = |values: &[Arc<str>]| values.iter().map(|value| value.to_string()).collect();
+        (log.levels.clone(), log.domains.iter().map(|(levels, it)| (*levels, values(it))).collect())
+    }
+
+    /// Losses and returns of nodes: times (i64), nodes (u32), whether they were lost (u8); and the names of the nodes.
+    fn node_columns<'py>(&self, py: Python<'py>) -> ([Bound<'py, PyBytes>; 3], Vec<String>) {
+        let log = &self.inner.log.nodes;
+        let columns = [
+            bytes(py, log.times.iter().flat_map(|it| it.to_le_bytes())),
+            bytes(py, log.nodes.iter().flat_map(|it| it.to_le_bytes())),
+            PyBytes::new(py, &log.losses),
+        ];
+        (columns, log.names.clone())
+    }
+
+    /// What of the work of jobs was lost, and how long they did not work: times (i64), numbers of the workloads (u32), pods
+    /// (i64), both spans in nanoseconds (i64).
+    fn work_columns<'py>(&self, py: Python<'py>) -> [Bound<'py, PyBytes>; 5] {
+        let log = &self.inner.log.work;
+        let long = |column: &[i64]| bytes(py, column.iter().flat_map(|it| it.to_le_bytes()));
+        [
+            long(&log.times),
+            bytes(py, log.workloads.iter().flat_map(|it| it.to_le_bytes())),
+            long(&log.pods),
+            long(&log.lost_ns),
+            long(&log.idle_ns),
+        ]
+    }
+
+    /// Whose jobs have ended otherwise than `Succeeded`: numbers (u32) and reasons (u32), and the words for these.
+    fn endings<'py>(&self, py: Python<'py>) -> ([Bound<'py, PyBytes>; 2], Vec<String>) {
+        let log = &self.inner.log.work;
+        let columns = [
+            bytes(py, log.endings.iter().flat_map(|(workload, _)| workload.to_le_bytes())),
+            bytes(py, log.endings.iter().flat_map(|(_, reason)| reason.to_le_bytes())),
+        ];
+        (columns, log.reasons.iter().map(ToString::to_string).collect())
+    }
+
+    /// Who was there when the run began: numbers (u32), when they were created (i64; 0: unknown) and last admitted (i64;
+    /// -1: not admitted), whether they had been evicted (u8).
+    fn present_columns<'py>(&self, py: Python<'py>) -> [Bound<'py, PyBytes>; 4] {
+        let present = &self.inner.log.work.present;
+        [
+            bytes(py, present.iter().flat_map(|it| it.workload.to_le_bytes())),
+            bytes(py, present.iter().flat_map(|it| it.created.0.to_le_bytes())),
+            bytes(py, present.iter().flat_map(|it| it.admitted.map_or(-1, |at| at.0).to_le_bytes())),
+            bytes(py, present.iter().map(|it| u8::from(it.was_evicted))),
+        ]
     }
 
     /// How many workloads have a number.

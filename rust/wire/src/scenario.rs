@@ -45,6 +45,8 @@ struct Line<'a> {
     #[serde(borrow)]
     node_loss: Option<Cow<'a, str>>,
     save_seconds: Option<f64>,
+    #[serde(default)]
+    ends_failed: bool,
 }
 
 impl Line<'_> {
@@ -73,12 +75,12 @@ impl Line<'_> {
             None => NodeLoss::default(),
             Some(name) => NodeLoss::from_name(name).ok_or_else(|| ("nodeLoss".to_owned(), ONE_LOSS))?,
         };
-        Ok(JobPlan { run_ns, pods, lingers_ns, node_loss, saves_ns })
+        Ok(JobPlan { run_ns, pods, lingers_ns, node_loss, saves_ns, ends_failed: self.ends_failed })
     }
 }
 
 /// Reads `{at, op, object | key, kind, runSeconds, readySeconds, failSeconds, recoverSeconds, lingerSeconds, nodeLoss,
-/// saveSeconds}`, one a line:
+/// saveSeconds, endsFailed}`, one a line:
 /// `create` and `update` with an object, `finish` and `delete` with the key `namespace/name` of a Workload, `delete` also
 /// with `kind` and key of another object. Times count from `start`. `watched`: the kinds beside Kueue's that somebody
 /// looks at.

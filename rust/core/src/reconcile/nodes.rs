@@ -11,7 +11,7 @@ use crate::objects::selectors::tolerated;
 use crate::objects::{Condition, ConditionStatus, Node, Pod, Taint, Time, Toleration, Workload};
 use crate::schedule::decision::Event;
 use crate::state::State;
-use crate::state::node_watch::is_ready;
+use crate::state::node_watch::{is_ready, keeps_away};
 use crate::status::eviction::{event_reason, evict};
 use crate::status::messages;
 use crate::status::reasons::NODE_FAILURES;
@@ -183,8 +183,7 @@ impl Look<'_> {
         if !self.gate(Gate::TASReplaceNodeOnNodeTaints) {
             return (false, false);
         }
-        let keeps_away = |taint: &&Taint| matches!(&*taint.effect, "NoSchedule" | "NoExecute");
-        let taints: Vec<&Taint> = node.taints.iter().filter(keeps_away).collect();
+        let taints: Vec<&Taint> = node.taints.iter().filter(|taint| keeps_away(taint)).collect();
         let (mut hostile, mut temporary) = (false, false);
         for tolerations in self.tolerations(id) {
             let lasting = || tolerations.iter().copied().filter(|it| it.toleration_seconds.is_none());

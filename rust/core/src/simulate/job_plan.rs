@@ -2,7 +2,7 @@
 
 use crate::snapshot::stored;
 
-stored!(struct JobPlan { run_ns, pods, lingers_ns, node_loss, saves_ns });
+stored!(struct JobPlan { run_ns, pods, lingers_ns, node_loss, saves_ns, ends_failed });
 stored!(enum NodeLoss { 0 = RunsOn, 1 = Waits, 2 = StartsOver });
 stored!(struct PodsPlan { ready_ns, fails_ns, recovers_ns });
 
@@ -21,6 +21,8 @@ pub struct JobPlan {
     /// How much work lies between two checkpoints, in nanoseconds: whoever begins anew goes on from the last. `None`: it
     /// has none.
     pub saves_ns: Option<i64>,
+    /// Does it fail once it has run its time?
+    pub ends_failed: bool,
 }
 
 /// What becomes of the run of a job from when its workload has a node in `status.unhealthyNodes` until it has none.

@@ -6,9 +6,13 @@
 
 use std::sync::Arc;
 
+use super::node_log::NodePart;
+use super::placements::{PlacementMark, PlacementPart};
+use super::preemptions::PreemptionLog;
 use super::quotas::{NodeQuota, QuotaLog};
 use super::record::{Log, Step};
 use super::usage::{NONE, UsageLog};
+use super::work_log::{WorkLog, WorkMark};
 use crate::base::key::Key;
 use crate::base::names::Names;
 use crate::objects::Time;
@@ -25,7 +29,12 @@ pub(super) struct Mark {
     n_queues: usize,
     n_pairs: usize,
     n_quotas: usize,
+    n_quota_nodes: usize,
+    n_preemptions: usize,
+    placements: PlacementMark,
+    n_node_changes: usize,
     n_nodes: usize,
+    work: WorkMark,
 }
 
 /// What has been added to a log. Not in it are cycles and events, which no run keeps that is saved.
@@ -39,10 +48,16 @@ struct Part {
     named: Vec<(u32, (Key, u32))>,
     changes: Changes,
     quotas: Vec<NodeQuota>,
-    nodes: Vec<(bool, String)>,
+    quota_nodes: Vec<(bool, String)>,
+    preemptions: PreemptionLog,
+    placements: PlacementPart,
+    nodes: NodePart,
+    work: WorkLog,
 }
 
-stored!(struct Part { times, steps, numbers, n_workloads, named, changes, quotas, nodes });
+stored!(struct Part {
+    times, steps, numbers, n_workloads, named, changes, quotas, quota_nodes, preemptions, placements, nodes, work,
+});
 
 /// What has been added to a [`UsageLog`].
 struct Changes {
@@ -69,7 +84,12 @@ impl Log {
             n_queues: self.usage.queue_names.len(),
             n_pairs: self.usage.pair_names.len(),
             n_quotas: self.quotas.changes.len(),
-            n_nodes: self.quotas.nodes.len(),
+            n_quota_nodes: self.quotas.nodes.len(),
+            n_preemptions: self.preemptions.times.len(),
+            placements: self.placements.mark(),
+            n_node_changes: self.nodes.times.len(),
+            n_nodes: self.nodes.names.len(),
+            work: self.work.mark(),
         }
     }
 
@@ -86,7 +106,11 @@ impl Log {
             named: named.map(|&number| (number, (self.key(number).clone(), home(number)))).collect(),
             changes: self.usage.part(since),
             quotas: self.quotas.changes[since.n_quotas..].to_vec(),
-            nodes: self.quotas.nodes[since.n_nodes..].to_vec(),
+            quota_nodes: self.quotas.nodes[since.n_quota_nodes..].to_vec(),
+            preemptions: self.preemptions.part(since.n_preemptions),
+            placements: self.placements.part(since.placements),
+            nodes: self.nodes.part(since.n_node_changes, since.n_nodes),
+            work: self.work.part(since.work),
         };
         let names = Names::default();
         let mut out = Writer::new(&names);
@@ -130,7 +154,9 @@ impl Log {
             let n = from.count()?;
             from.check(n == 0, "what no log refers to")?;
         }
-        let Part { times, steps, numbers, n_workloads, named, changes, quotas, nodes } = Part::read_from(&mut from)?;
+        let part = Part::read_from(&mut from)?;
+        let Part { times, steps, numbers, n_workloads, named, changes, quotas, quota_nodes, .. } = part;
+        let Part { preemptions, placements, nodes, work, .. } = part;
         from.end()?;
         let n_workloads = n_workloads as usize;
         // One that is new has a name, or came and went with its quota between two steps.
@@ -153,7 +179,11 @@ impl Log {
         let rows = times.into_iter().zip(steps).zip(numbers);
         self.steps.extend(rows.map(|((time, step), number)| (time, step, number)));
         self.usage.add(changes, n_workloads, &from)?;
-        self.quotas.add(nodes, quotas, self.usage.pair_names.len(), &from)
+        self.quotas.add(quota_nodes, quotas, self.usage.pair_names.len(), &from)?;
+        self.preemptions.add(preemptions, n_workloads, &from)?;
+        self.placements.add(placements, n_workloads, &from)?;
+        self.nodes.add(nodes, &from)?;
+        self.work.add(work, n_workloads, &from)
     }
 }
 

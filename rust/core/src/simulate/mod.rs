@@ -13,7 +13,10 @@
 mod copies;
 mod job_plan;
 mod log_part;
+mod node_log;
+mod placements;
 mod plan;
+mod preemptions;
 mod quotas;
 mod record;
 mod series;
@@ -22,16 +25,21 @@ mod submissions;
 #[cfg(test)]
 mod tests;
 mod usage;
+mod work_log;
 
 pub use copies::{Copies, CopiesError};
 pub use job_plan::{JobPlan, NodeLoss, PodsPlan};
+pub use node_log::NodeLog;
+pub use placements::{Domain, PlacementLog, PlacementRows};
 pub use plan::{Change, Ending, Happening, Options, Timers};
+pub use preemptions::PreemptionLog;
 pub use quotas::{NodeQuota, QuotaLog};
 pub use record::{Cycle, Log, Run, Step};
 pub use series::{Series, Waiting};
 pub use simulation::{ResumeError, Simulation, Turn};
 pub use submissions::Submissions;
 pub use usage::UsageLog;
+pub use work_log::{Present, WorkLog};
 
 use crate::engine::Engine;
 use crate::objects::Time;

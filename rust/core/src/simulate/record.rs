@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use super::node_log::NodeLog;
+use super::placements::PlacementLog;
 use super::plan::Ending;
+use super::preemptions::PreemptionLog;
 use super::quotas::QuotaLog;
 use super::usage::UsageLog;
+use super::work_log::WorkLog;
 use crate::base::key::Key;
 use crate::objects::Time;
 use crate::schedule::decision::{Decision, Event};
@@ -86,6 +90,14 @@ pub struct Log {
     pub usage: UsageLog,
     /// What quota there was.
     pub quotas: QuotaLog,
+    /// Who was preempted for whom.
+    pub preemptions: PreemptionLog,
+    /// Where pods were placed.
+    pub placements: PlacementLog,
+    /// Which nodes were lost and came back.
+    pub nodes: NodeLog,
+    /// What was lost of the work of jobs, and how they ended.
+    pub work: WorkLog,
 }
 
 impl Log {

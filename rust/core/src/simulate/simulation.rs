@@ -9,6 +9,7 @@ mod quotas;
 mod samples;
 mod settle;
 mod usage;
+mod work;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use crate::status::reasons::NODE_FAILURES;
 #[derive(Debug)]
 pub struct Simulation {
     options: Options,
+    start: Time,
     clock: Time,
     /// When the scheduler is free for the next cycle: one takes its time.
     free_at: Time,
@@ -132,6 +134,7 @@ impl Simulation {
     pub fn new(options: Options, now: Time) -> Self {
         Self {
             options,
+            start: now,
             clock: now,
             free_at: now,
             jobs: Jobs::default(),
@@ -376,7 +379,8 @@ impl Simulation {
         match kind {
             TimerKind::Stopped => self.stop(engine, workload),
             TimerKind::Finished => {
-                self.finish(engine, workload, "Succeeded", "done");
+                let reason = if self.jobs.ends_failed(workload) { "Failed" } else { "Succeeded" };
+                self.finish(engine, workload, reason, "done");
             }
             TimerKind::PodsReady => self.change_pods(engine, workload, true),
             TimerKind::PodFailed => self.change_pods(engine, workload, false),
@@ -412,10 +416,20 @@ impl Simulation {
         let number = self.number(engine, id);
         match step {
             Step::Created => self.note_home(engine, id, number),
+            Step::Admitted | Step::Replaced => self.note_placement(engine, id, number),
             Step::Deleted => self.departing.push((id, number)),
-            _ => {}
+            Step::Stopped | Step::Finished => {}
         }
         Arc::make_mut(&mut self.log).steps.push((self.clock, step, number));
+    }
+
+    /// Where pods are, if Kueue has placed them.
+    fn note_placement(&mut self, engine: &Engine, id: WorkloadId, number: u32) {
+        let admission = &engine.state.workloads.get(id).workload.status.admission;
+        let assignments = admission.as_ref().map(|admission| &admission.pod_set_assignments);
+        if let Some(assignments) = assignments.filter(|it| it.are_placed()) {
+            Arc::make_mut(&mut self.log).placements.push(self.clock, number, assignments);
+        }
     }
 
     /// What has come of it so far.

@@ -5,6 +5,7 @@ use crate::objects::config::{AdmissionFairSharing, Config};
 use crate::objects::{
     ClusterQueue, Object, Preemption, PreemptionPolicy, PriorityClassRef, QueueingStrategy, StopPolicy, Workload,
 };
+use crate::status::reasons;
 use crate::testing::{SECOND, World, at, check, cluster_queue, local_queue, quantity, rules, workload};
 
 pub(super) const OPTIONS: Options = Options {
@@ -74,6 +75,15 @@ fn preempting(eviction_seconds: i64) -> (World, Run) {
     let happenings = vec![create(10, workload("a", "6"), 60), create(20, urgent, 5)];
     let run = run(&mut world, happenings, Options { eviction_ns: eviction_seconds * SECOND, ..OPTIONS });
     (world, run)
+}
+
+#[test]
+fn the_log_says_who_was_preempted_for_whom_and_why() {
+    let (_, run) = preempting(7);
+    let log = &run.log.preemptions;
+    assert_eq!((&log.times[..], &log.workloads[..], &log.preemptors[..]), (&[at(20).0][..], &[0][..], &[1][..]));
+    let told = reasons::OF_DECISIONS[usize::from(log.reasons[0])];
+    assert_eq!((run.log.key(log.workloads[0]).name(), told), ("a", "InClusterQueue"));
 }
 
 #[test]

@@ -8,6 +8,7 @@ pub mod changed_queues;
 pub mod charges;
 pub mod cluster;
 mod devices;
+pub mod node_changes;
 pub(crate) mod node_watch;
 pub mod queue_counts;
 pub mod records;
@@ -129,6 +130,8 @@ pub struct State {
     pub(crate) changed_queues: crate::state::changed_queues::ChangedQueues,
     /// What was charged and given back since somebody looked; no part of what is saved.
     pub charges: crate::state::charges::ChargeLog,
+    /// Which nodes were lost and came back since somebody looked; no part of what is saved.
+    pub node_changes: crate::state::node_changes::NodeChanges,
     /// Is every head of every cycle evaluated, also where nothing has changed since the last time? Decides the same and
     /// takes longer: for tests.
     pub evaluates_always: bool,

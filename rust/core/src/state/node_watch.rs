@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::gates::Gate;
-use crate::objects::{ConditionStatus, Node, Pod, Time};
+use crate::objects::{ConditionStatus, Node, Pod, Taint, Time};
 use crate::snapshot::stored;
 use crate::state::State;
 use crate::state::sites::is_placed_by_kueue;
@@ -84,7 +84,12 @@ pub(crate) fn is_ready(node: &Node) -> bool {
 
 /// Is it ready, without a taint that keeps pods away?
 fn is_well(node: &Node) -> bool {
-    is_ready(node) && !node.taints.iter().any(|taint| matches!(&*taint.effect, "NoSchedule" | "NoExecute"))
+    is_ready(node) && !node.taints.iter().any(keeps_away)
+}
+
+/// Does a taint keep pods away that do not tolerate it?
+pub(crate) fn keeps_away(taint: &Taint) -> bool {
+    matches!(&*taint.effect, "NoSchedule" | "NoExecute")
 }
 
 impl State {

@@ -16,6 +16,7 @@ impl State {
         }
         let new = self.cluster.node(name).cloned();
         self.watch_node(name, old.as_deref(), new.as_deref());
+        self.node_changes.note(name, old.as_deref(), new.as_deref());
         let both = || old.iter().chain(&new);
         let is_of_flavor = |node: &Arc<Node>| {
             let flavors = self.flavors.iter().flatten();

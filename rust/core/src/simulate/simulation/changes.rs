@@ -62,6 +62,7 @@ impl Simulation {
         let id = engine.state.apply_workload(workload);
         self.numbers.entry(id).or_insert(number);
         self.created(engine, id, job);
+        self.note_arrival(engine, id, number);
     }
 
     /// A workload that has just appeared has a job that goes as planned.

@@ -14,6 +14,7 @@ use crate::objects::Time;
 use crate::simulate::record::Log;
 use crate::snapshot::{Damage, Format, LoadError, Stored, stored};
 use crate::state::charges::ChargeLog;
+use crate::state::node_changes::NodeChanges;
 
 static FORMAT: Format = Format {
     kind: "kueuecore.run/",
@@ -49,11 +50,12 @@ struct Alive {
     departing: Vec<(u32, u32)>,
     follows_usage: bool,
     charges: ChargeLog,
+    node_changes: NodeChanges,
 }
 
 stored!(struct Alive {
     clock, free_at, jobs, samples, leaving, n_happened, n_quiet, patience, n_cycles, n_created, n_finished, numbers,
-    departing, follows_usage, charges
+    departing, follows_usage, charges, node_changes
 });
 
 impl Simulation {
@@ -131,6 +133,7 @@ impl Simulation {
             departing: self.departing.iter().map(|(id, number)| (id.0, *number)).collect(),
             follows_usage,
             charges: engine.state.charges.clone(),
+            node_changes: engine.state.node_changes.clone(),
         }
     }
 
@@ -140,8 +143,10 @@ impl Simulation {
         engine.state.charges = charges;
         let nodes = log.quotas.nodes.iter().zip(0..);
         let quota_codes = nodes.map(|(node, code)| (node.clone(), code)).collect();
+        engine.state.node_changes = alive.node_changes;
         *self = Self {
             options: self.options,
+            start: self.start,
             clock,
             free_at,
             jobs,

@@ -12,6 +12,7 @@ use crate::queue::Parked;
 use crate::schedule::decision::Decision;
 use crate::simulate::plan::Timers;
 use crate::simulate::record::{Cycle, Step};
+use crate::status::reasons;
 
 /// A cycle that has begun and is not over: it waits for pods, or others do what follows from it.
 #[derive(Clone, Debug)]
@@ -64,6 +65,7 @@ impl Simulation {
             Arc::make_mut(&mut self.log).events.extend(events);
         }
         self.note_replaced(engine, &decision);
+        self.note_preemptions(engine, &decision);
         if is_first {
             underway.decision = decision;
         } else {
@@ -87,6 +89,15 @@ impl Simulation {
             if let Some(id) = id.filter(|id| self.is_running(*id)) {
                 self.note(engine, Step::Replaced, id);
             }
+        }
+    }
+
+    fn note_preemptions(&mut self, engine: &Engine, decision: &Decision) {
+        for preempted in &decision.preemptions {
+            let (workload, preemptor) =
+                (self.number(engine, preempted.workload), self.number(engine, preempted.preemptor_id));
+            let log = &mut Arc::make_mut(&mut self.log).preemptions;
+            log.push(self.clock, workload, preemptor, reasons::code(preempted.reason));
         }
     }
 

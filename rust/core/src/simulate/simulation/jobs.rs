@@ -53,26 +53,44 @@ struct Job {
     was_ready: bool,
     /// Does the run stand still, since pods are gone from a node that has failed?
     stands_still: bool,
-    /// How much of the run is in its last checkpoint, in nanoseconds.
+    /// How much of the work is in its last checkpoint, in nanoseconds.
     saved_ns: i64,
-    /// How long it still takes, from when it stood still; `None`: for ever, or its pods were not ready.
-    left_ns: Option<i64>,
+    /// How much of the work was done up to the last time that something about it changed.
+    done_ns: i64,
+    /// How long it has held its place since its last admission without working.
+    idle_ns: i64,
+    /// Since when it works, or does not; `None`: it does not run.
+    stint: Option<(Time, bool)>,
+    /// Is it known how it has ended?
+    has_ended: bool,
     /// The timers that are set, by kind.
     timers: [Option<Time>; N_TIMER_KINDS],
 }
 
 impl Job {
-    /// How long it still takes from its last checkpoint on; `None`: for ever.
-    fn left_from_checkpoint(&self) -> Option<i64> {
-        self.plan.run_ns.map(|run_ns| run_ns.saturating_sub(self.saved_ns))
+    /// How long it still takes; `None`: for ever.
+    fn left_ns(&self) -> Option<i64> {
+        self.plan.run_ns.map(|run_ns| run_ns.saturating_sub(self.done_ns))
     }
 
-    /// It stops with so much left to do: what it has done up to its last checkpoint is kept.
-    fn save(&mut self, left_ns: Option<i64>) {
-        if let (Some(run_ns), Some(every_ns), Some(left_ns)) = (self.plan.run_ns, self.plan.saves_ns, left_ns) {
-            let done_ns = run_ns.saturating_sub(left_ns);
-            self.saved_ns = done_ns - done_ns.checked_rem(every_ns).unwrap_or(0);
+    /// From now on it works, or does not; `None`: it does not run any more.
+    fn turn(&mut self, now: Time, works: Option<bool>) {
+        if let Some((since, worked)) = std::mem::replace(&mut self.stint, works.map(|works| (now, works))) {
+            let sum = if worked { &mut self.done_ns } else { &mut self.idle_ns };
+            *sum = sum.saturating_add(now.since(since));
         }
+    }
+
+    /// Takes its last checkpoint before now.
+    fn save(&mut self) {
+        if let Some(every_ns) = self.plan.saves_ns {
+            self.saved_ns = self.done_ns - self.done_ns.checked_rem(every_ns).unwrap_or(0);
+        }
+    }
+
+    /// It goes back to its last checkpoint; how much work is lost with that.
+    fn go_back(&mut self) -> i64 {
+        std::mem::replace(&mut self.done_ns, self.saved_ns) - self.saved_ns
     }
 }
 
@@ -108,6 +126,16 @@ impl Jobs {
     /// How long the pods of a job stay on a node that has failed; `None`: nobody sees any.
     pub(super) fn lingers_ns(&self, id: WorkloadId) -> Option<i64> {
         self.jobs.get(&id).and_then(|job| job.plan.lingers_ns)
+    }
+
+    /// It is known from now on how a job has ended; was it before?
+    pub(super) fn note_ending(&mut self, id: WorkloadId) -> bool {
+        std::mem::replace(&mut self.jobs.entry(id).or_default().has_ended, true)
+    }
+
+    /// Does a job fail once it has run its time?
+    pub(super) fn ends_failed(&self, id: WorkloadId) -> bool {
+        self.jobs.get(&id).is_some_and(|job| job.plan.ends_failed)
     }
 
     pub(super) fn next_time(&self) -> Option<Time> {
@@ -164,9 +192,14 @@ impl Simulation {
             self.note(engine, Step::Admitted, id);
             self.start(id, &key);
         } else if was_running && !is_running {
-            let left_ns = job.timers[TimerKind::Finished as usize].map(|end| end.since(self.clock)).or(job.left_ns);
-            if job.was_ready && !is_over {
-                job.save(left_ns);
+            job.turn(self.clock, None);
+            let idle_ns = std::mem::take(&mut job.idle_ns);
+            if !is_over {
+                job.save();
+                let lost_ns = job.go_back();
+                self.note_work(engine, id, lost_ns, idle_ns);
+            } else if idle_ns > 0 {
+                self.note_work(engine, id, 0, idle_ns);
             }
             self.jobs.set(id, &key, TimerKind::Finished, None);
             // What its pods were about to do happens after its end, too; nobody is told.
@@ -176,13 +209,14 @@ impl Simulation {
         }
         if is_running {
             let is_short = !engine.state.workloads.get(id).workload.status.rare.unhealthy_nodes.is_empty();
-            self.follow_nodes(id, &key, is_short);
+            self.follow_nodes(engine, id, &key, is_short);
         }
         if self.tell_readiness(engine, id) {
             // The rest follows when the controllers have seen that.
             return;
         }
         if is_over {
+            self.note_ending(engine, id);
             // The moment at which an evicted job was to have stopped still comes, and with it a round of cycles.
             return;
         }
@@ -207,19 +241,22 @@ impl Simulation {
     }
 
     /// A running job has lost pods with a node, or has all of them again.
-    fn follow_nodes(&mut self, id: WorkloadId, key: &Key, is_short: bool) {
+    fn follow_nodes(&mut self, engine: &Engine, id: WorkloadId, key: &Key, is_short: bool) {
         let job = self.jobs.jobs.entry(id).or_default();
         if job.plan.node_loss == NodeLoss::RunsOn || job.stands_still == is_short {
             return;
         }
         job.stands_still = is_short;
+        job.turn(self.clock, Some(!is_short && job.was_ready));
         if is_short {
-            job.left_ns = job.timers[TimerKind::Finished as usize].map(|end| end.since(self.clock));
-            job.save(job.left_ns);
+            job.save();
             return self.jobs.set(id, key, TimerKind::Finished, None);
         }
-        let starts_over = job.plan.node_loss == NodeLoss::StartsOver && job.was_ready;
-        let left_ns = if starts_over { job.left_from_checkpoint() } else { job.left_ns };
+        let lost_ns = if job.plan.node_loss == NodeLoss::StartsOver { job.go_back() } else { 0 };
+        let left_ns = job.left_ns().filter(|_| job.was_ready);
+        if lost_ns > 0 {
+            self.note_work(engine, id, lost_ns, 0);
+        }
         self.jobs.set(id, key, TimerKind::Finished, left_ns.map(|ns| self.after(ns)));
     }
 
@@ -230,6 +267,7 @@ impl Simulation {
         job.n_admissions += 1;
         job.was_ready = false;
         job.stands_still = false;
+        job.turn(self.clock, Some(false));
         let ready_ns =
             job.plan.pods.as_deref().map(|pods| pods.ready_ns.get(index).or(pods.ready_ns.last()).copied().flatten());
         job.are_pods_ready = ready_ns.is_none();
@@ -244,8 +282,8 @@ impl Simulation {
         let job = self.jobs.jobs.entry(id).or_default();
         job.was_ready = true;
         let fails_ns = job.plan.pods.as_ref().and_then(|pods| pods.fails_ns);
-        job.left_ns = job.left_from_checkpoint();
-        let end = job.left_ns.filter(|_| !job.stands_still).map(|ns| self.after(ns));
+        job.turn(self.clock, Some(!job.stands_still));
+        let end = job.left_ns().filter(|_| !job.stands_still).map(|ns| self.after(ns));
         self.jobs.set(id, key, TimerKind::Finished, end);
         self.jobs.set(id, key, TimerKind::PodFailed, fails_ns.map(|ns| self.after(ns)));
     }

@@ -1,6 +1,8 @@
 //! Nodes that fail: pods of jobs linger there for a while, and once they have gone, the node is looked at again
 //! (rules/08 §13.2).
 
+use std::sync::Arc;
+
 use super::Simulation;
 use crate::engine::Engine;
 use crate::objects::Time;
@@ -8,6 +10,23 @@ use crate::schedule::decision::Event;
 use crate::state::State;
 
 impl Simulation {
+    /// Takes down which nodes are lost as the run begins.
+    pub(super) fn note_first_losses(&mut self, state: &mut State) {
+        state.node_changes.follow(state.cluster.nodes().map(|node| &**node));
+        // What was lost before is lost at the beginning, also where another run on this engine has seen it.
+        state.node_changes.take();
+        for name in state.node_changes.lost() {
+            Arc::make_mut(&mut self.log).nodes.push(self.clock, name, true);
+        }
+    }
+
+    /// Takes down which nodes were lost and came back since the last call.
+    pub(super) fn note_losses(&mut self, state: &mut State) {
+        for (name, is_lost) in state.node_changes.take() {
+            Arc::make_mut(&mut self.log).nodes.push(self.clock, &name, is_lost);
+        }
+    }
+
     /// Looks at the next node to which something has happened; `None`: there is none.
     pub(super) fn look_at_next_node(&mut self, engine: &mut Engine) -> Option<Vec<Event>> {
         let state = &mut engine.state;

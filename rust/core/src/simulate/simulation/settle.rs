@@ -65,6 +65,7 @@ impl Simulation {
         let mut events = Vec::new();
         let mut changed = BTreeSet::new();
         self.note_usage(engine);
+        self.note_losses(&mut engine.state);
         loop {
             let state = &engine.state;
             let touched = state.agenda.touched();

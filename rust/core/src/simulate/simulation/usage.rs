@@ -16,9 +16,11 @@ impl Simulation {
             engine.state.charges.follow();
             // What another run on this engine has left is part of what is charged already.
             engine.state.charges.take();
+            self.note_present(engine);
             self.note_first_usage(engine);
             self.follow_quotas(engine);
             self.note_all_quotas(engine);
+            self.note_first_losses(&mut engine.state);
         }
         for change in engine.state.charges.take() {
             self.note_charge(engine, &change);

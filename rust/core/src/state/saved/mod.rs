@@ -76,6 +76,7 @@ impl State {
             cycle,
             now,
             charges: _,
+            node_changes: _,
         } = self;
         config.write_to(out);
         workloads.store(out);

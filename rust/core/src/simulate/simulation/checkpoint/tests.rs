@@ -1,9 +1,9 @@
 use super::*;
 use crate::base::key::Key;
 use crate::objects::config::{AdmissionFairSharing, Config, RequeuingTimestamp, WaitForPodsReady};
-use crate::objects::{Object, Preemption, PreemptionPolicy, Workload};
+use crate::objects::{ConditionStatus, Node, NodeReady, Object, Preemption, PreemptionPolicy, Workload};
 use crate::simulate::{Change, Happening, JobPlan, Options, PodsPlan, Run, Step, Turn, tests};
-use crate::testing::{SECOND, World, at, workload};
+use crate::testing::{SECOND, World, at, hosts, workload};
 
 const OPTIONS: Options =
     Options { eviction_ns: 3 * SECOND, keeps_cycles: false, keeps_finished: false, ..tests::OPTIONS };
@@ -24,7 +24,8 @@ fn happenings() -> Vec<Happening> {
     (0..40).map(create).chain((0..40).step_by(7).map(delete)).collect()
 }
 
-fn configs() -> [Config; 3] {
+/// Settings, and whether pods go to nodes.
+fn configs() -> [(Config, bool); 4] {
     let waits = WaitForPodsReady {
         timeout_ns: 3 * SECOND,
         recovery_timeout_ns: Some(2 * SECOND),
@@ -36,15 +37,16 @@ fn configs() -> [Config; 3] {
     };
     let sampling = AdmissionFairSharing { usage_sampling_interval_ns: 5 * SECOND, ..AdmissionFairSharing::default() };
     [
-        Config::default(),
-        Config { wait_for_pods_ready: Some(waits), ..Config::default() },
-        Config { admission_fair_sharing: Some(sampling), ..Config::default() },
+        (Config::default(), false),
+        (Config { wait_for_pods_ready: Some(waits), ..Config::default() }, false),
+        (Config { admission_fair_sharing: Some(sampling), ..Config::default() }, false),
+        (Config::default(), true),
     ]
 }
 
 /// A run that is about to begin.
-fn begun(config: &Config, options: Options) -> (World, Simulation) {
-    let mut world = World::new(config.clone());
+fn begun((config, has_nodes): &(Config, bool), options: Options) -> (World, Simulation) {
+    let mut world = if *has_nodes { hosts::world_with(config.clone()) } else { World::new(config.clone()) };
     world.change_cluster_queue(|queue| {
         let within_cluster_queue = PreemptionPolicy::LowerPriority;
         queue.preemption = Some(Preemption { within_cluster_queue, ..Preemption::default() });
@@ -54,7 +56,21 @@ fn begun(config: &Config, options: Options) -> (World, Simulation) {
     simulation.happened(&mut world.engine);
     assert_eq!(simulation.follow(&mut world.engine), None);
     simulation.schedule(happenings());
+    if *has_nodes {
+        simulation.schedule(node_failures());
+    }
     (world, simulation)
+}
+
+/// Host `a` fails and comes back, again and again.
+fn node_failures() -> Vec<Happening> {
+    let change = |n: i64| {
+        let status = if n % 2 == 0 { ConditionStatus::False } else { ConditionStatus::True };
+        let ready = Some(NodeReady { status, since: at(14 + 5 * n) });
+        let node = Node { ready, ..hosts::node("a", "4") };
+        Happening { at: at(14 + 5 * n), change: Change::Update(Box::new(Object::Node(node))) }
+    };
+    (0..10).map(change).collect()
 }
 
 /// All that is to be known of a run at its end.
@@ -74,6 +90,12 @@ fn a_run_that_is_taken_up_between_any_two_steps_goes_on_as_if_it_had_not_stopped
         let expected = all(&mut world, &simulation);
         let n_preempted = simulation.log().steps.iter().filter(|it| it.1 == Step::Stopped).count();
         assert!(n_preempted > 3, "the run is of no use");
+        let log = simulation.log();
+        assert!(!log.preemptions.times.is_empty(), "{config:?}");
+        assert_eq!(
+            (log.placements.rows.times.len() > 40, log.nodes.times.len()),
+            (config.1, if config.1 { 10 } else { 0 })
+        );
 
         let (mut world, mut simulation) = begun(&config, OPTIONS);
         let (mut log, mut n_checkpoints) = (Vec::new(), 0);
@@ -115,17 +137,17 @@ fn a_checkpoint_is_as_large_as_what_is_alive() {
 #[test]
 fn what_no_checkpoint_has_is_not_saved() {
     for options in [Options { keeps_cycles: true, ..OPTIONS }, Options { keeps_messages: true, ..OPTIONS }] {
-        let (mut world, simulation) = begun(&Config::default(), options);
+        let (mut world, simulation) = begun(&(Config::default(), false), options);
         assert_eq!(simulation.checkpoint(&mut world.engine, b""), None);
     }
-    let (mut world, mut simulation) = begun(&Config::default(), OPTIONS);
+    let (mut world, mut simulation) = begun(&(Config::default(), false), OPTIONS);
     simulation.ask(vec!["somebody".to_owned()]);
     assert_eq!(simulation.checkpoint(&mut world.engine, b""), None);
 }
 
 #[test]
 fn what_is_no_checkpoint_is_refused_and_changes_nothing() {
-    let config = Config::default();
+    let config = (Config::default(), false);
     let (mut world, mut simulation) = begun(&config, OPTIONS);
     simulation.advance(&mut world.engine, Some(at(30)), |_| false);
     let saved = simulation.checkpoint(&mut world.engine, b"note").expect("between two cycles");
@@ -151,7 +173,7 @@ fn what_is_no_checkpoint_is_refused_and_changes_nothing() {
     assert_eq!(refused(&saved, &other), changed);
     assert!(refused(&saved, b"").contains("a workload that is not in the log"));
 
-    let mut world = World::new(config);
+    let mut world = World::new(config.0);
     let mut simulation = Simulation::new(OPTIONS, at(10));
     let fewer = simulation.resume(&mut world.engine, &saved, &log).expect_err("less is scheduled").to_string();
     assert!(fewer.contains("more has happened than was scheduled"), "{fewer}");

@@ -4,7 +4,10 @@ use super::{Job, Jobs, Timer, TimerKind};
 use crate::base::ids::WorkloadId;
 use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
 
-stored!(struct Job { plan, is_running, n_admissions, are_pods_ready, was_ready, stands_still, saved_ns, left_ns, timers });
+stored!(struct Job {
+    plan, is_running, n_admissions, are_pods_ready, was_ready, stands_still, saved_ns, done_ns, idle_ns, stint, has_ended,
+    timers
+});
 stored!(enum TimerKind { 0 = Stopped, 1 = Finished, 2 = PodsReady, 3 = PodFailed });
 
 impl Stored for Timer {

@@ -1,0 +1,78 @@
+//! Takes down what becomes of the work of jobs, and what was there when the run began.
+
+use std::sync::Arc;
+
+use super::Simulation;
+use crate::base::ids::WorkloadId;
+use crate::engine::Engine;
+use crate::objects::Workload;
+use crate::objects::conditions::{ADMITTED, EVICTED, FINISHED, find_true};
+use crate::objects::variants::is_variant;
+use crate::simulate::work_log::Present;
+use crate::status::stage::{has_quota_reservation, is_finished};
+
+const SUCCEEDED: &str = "Succeeded";
+
+impl Simulation {
+    /// A run of a job, or a part of it, is over.
+    pub(super) fn note_work(&mut self, engine: &Engine, id: WorkloadId, lost_ns: i64, idle_ns: i64) {
+        let number = self.number(engine, id);
+        let pods = started_pods(&engine.state.workloads.get(id).workload);
+        Arc::make_mut(&mut self.log).work.push(self.clock, number, pods, lost_ns, idle_ns);
+    }
+
+    /// A workload is over: how, unless its job has succeeded.
+    pub(super) fn note_ending(&mut self, engine: &Engine, id: WorkloadId) {
+        let is_known = self.jobs.note_ending(id);
+        let conditions = &engine.state.workloads.get(id).workload.status.conditions;
+        let reason = find_true(conditions, FINISHED).map(|finished| &finished.reason);
+        let number = self.numbers.get(&id).copied().filter(|_| !is_known);
+        if let (Some(reason), Some(number)) = (reason.filter(|reason| ***reason != *SUCCEEDED), number) {
+            Arc::make_mut(&mut self.log).work.push_ending(number, reason);
+        }
+    }
+
+    /// Takes down the workloads that are there when the run begins.
+    pub(super) fn note_present(&mut self, engine: &Engine) {
+        for (id, record) in engine.state.workloads.iter() {
+            let workload = &record.workload;
+            if !is_finished(workload) && !is_variant(workload) {
+                let number = self.number(engine, id);
+                self.note_home(engine, id, number);
+                self.push_present(workload, number);
+            }
+        }
+    }
+
+    /// A workload appears as the run begins: it may have been there before.
+    pub(super) fn note_arrival(&mut self, engine: &Engine, id: WorkloadId, number: u32) {
+        let workload = &engine.state.workloads.get(id).workload;
+        let is_older = workload.meta.created < self.start || has_quota_reservation(workload);
+        if self.clock == self.start && is_older {
+            self.push_present(workload, number);
+        }
+    }
+
+    fn push_present(&mut self, workload: &Workload, number: u32) {
+        let conditions = &workload.status.conditions;
+        let present = Present {
+            workload: number,
+            created: workload.meta.created.min(self.start),
+            admitted: find_true(conditions, ADMITTED).map(|it| it.last_transition.min(self.start)),
+            was_evicted: conditions.iter().any(|it| it.kind == EVICTED),
+        };
+        Arc::make_mut(&mut self.log).work.present.push(present);
+    }
+}
+
+/// How many pods of a workload with quota may start, else how many it has.
+fn started_pods(workload: &Workload) -> i64 {
+    let asked = |name: &str| workload.pod_sets.iter().find(|it| it.name == *name).map_or(0, |it| it.count);
+    match &workload.status.admission {
+        Some(admission) => {
+            let assigned = admission.pod_set_assignments.iter();
+            assigned.map(|it| i64::from(it.count.unwrap_or_else(|| asked(&it.name)))).sum()
+        }
+        None => workload.pod_sets.iter().map(|it| i64::from(it.count)).sum(),
+    }
+}

@@ -1,0 +1,125 @@
+//! Nodes that are lost and that come back, for whoever follows it.
+
+use std::collections::BTreeMap;
+
+use crate::objects::{Node, Taint};
+use crate::snapshot::stored;
+use crate::state::node_watch::{is_ready, keeps_away};
+
+/// The changes since the last look; empty as long as nobody follows them.
+#[derive(Clone, Debug, Default)]
+pub struct NodeChanges {
+    followed: Option<Followed>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Followed {
+    /// By name, and whether it was lost.
+    changes: Vec<(String, bool)>,
+    /// Those that are lost, with the taints that they had before: a node may have taints by design.
+    lost: BTreeMap<String, Vec<Taint>>,
+}
+
+stored!(struct NodeChanges { followed });
+stored!(struct Followed { changes, lost });
+
+impl NodeChanges {
+    /// Has somebody follow the changes from now on; a node that is not ready is lost already.
+    pub fn follow<'a>(&mut self, nodes: impl Iterator<Item = &'a Node>) {
+        if self.followed.is_none() {
+            let mut followed = Followed::default();
+            for node in nodes.filter(|node| !is_ready(node)) {
+                followed.note(&node.meta.name, None, Some(node));
+            }
+            self.followed = Some(followed);
+        }
+    }
+
+    /// Takes out the changes since the last call: names of nodes, and whether they were lost or are back.
+    pub fn take(&mut self) -> Vec<(String, bool)> {
+        self.followed.as_mut().map(|followed| std::mem::take(&mut followed.changes)).unwrap_or_default()
+    }
+
+    /// The nodes that are lost now, in the order of their names.
+    pub fn lost(&self) -> impl Iterator<Item = &str> {
+        self.followed.iter().flat_map(|followed| followed.lost.keys()).map(String::as_str)
+    }
+
+    /// A node came, changed or went.
+    pub(super) fn note(&mut self, name: &str, old: Option<&Node>, new: Option<&Node>) {
+        if let Some(followed) = &mut self.followed {
+            followed.note(name, old, new);
+        }
+    }
+}
+
+impl Followed {
+    fn note(&mut self, name: &str, old: Option<&Node>, new: Option<&Node>) {
+        let before = self.lost.get(name);
+        let was_lost = before.is_some();
+        let own = before.map(Vec::as_slice).or_else(|| old.or(new).map(|node| node.taints.as_slice())).unwrap_or(&[]);
+        let keeps_away = |taint: &Taint| keeps_away(taint) && !own.contains(taint);
+        let is_lost = new.is_none_or(|node| !is_ready(node) || node.taints.iter().any(keeps_away));
+        if is_lost == was_lost {
+            return;
+        }
+        if is_lost {
+            let own = own.to_vec();
+            self.lost.insert(name.to_owned(), own);
+        } else {
+            self.lost.remove(name);
+        }
+        self.changes.push((name.to_owned(), is_lost));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::{ConditionStatus, NodeReady};
+    use crate::testing::at;
+    use crate::testing::hosts::node;
+
+    fn taint(key: &str, effect: &str) -> Taint {
+        Taint { key: key.to_owned(), effect: effect.to_owned(), ..Taint::default() }
+    }
+
+    fn with(taints: &[Taint], is_ready: bool) -> Node {
+        let status = if is_ready { ConditionStatus::True } else { ConditionStatus::False };
+        Node { taints: taints.to_vec(), ready: Some(NodeReady { status, since: at(0) }), ..node("n", "1") }
+    }
+
+    #[test]
+    fn a_node_is_lost_while_it_is_gone_not_ready_or_has_a_taint_that_is_not_its_own() {
+        let own = taint("gpu", "NoSchedule");
+        let well = with(std::slice::from_ref(&own), true);
+        let cases = [
+            (None, Some(true)),
+            (Some(with(std::slice::from_ref(&own), false)), Some(true)),
+            (Some(with(&[own.clone(), taint("down", "NoExecute")], true)), Some(true)),
+            (Some(with(&[own.clone(), taint("soft", "PreferNoSchedule")], true)), None),
+        ];
+        for (then, expected) in cases {
+            let mut changes = NodeChanges::default();
+            changes.note("n", Some(&well), None);
+            assert_eq!(changes.take(), [], "nobody follows it");
+            changes.follow(std::iter::once(&well));
+            changes.note("n", Some(&well), then.as_ref());
+            changes.note("n", then.as_ref(), then.as_ref());
+            assert_eq!(changes.lost().count(), usize::from(expected.is_some()), "{then:?}");
+            changes.note("n", then.as_ref(), Some(&well));
+            let expected: Vec<_> =
+                expected.into_iter().flat_map(|_| [("n".to_owned(), true), ("n".to_owned(), false)]).collect();
+            assert_eq!(changes.take(), expected, "{then:?}");
+        }
+    }
+
+    #[test]
+    fn a_node_that_is_not_ready_from_the_start_is_lost_and_a_new_one_is_not_back() {
+        let mut changes = NodeChanges::default();
+        changes.follow([&with(&[], false), &with(&[taint("gpu", "NoSchedule")], true)].into_iter());
+        changes.note("new", None, Some(&with(&[taint("gpu", "NoSchedule")], true)));
+        changes.note("n", Some(&with(&[], false)), Some(&with(&[], true)));
+        assert_eq!(changes.take(), [("n".to_owned(), true), ("n".to_owned(), false)]);
+    }
+}
