@@ -15,6 +15,7 @@ from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.serving import add_serve
 from kueuecore.cli.simulating import simulate
 from kueuecore.cli.streams import OutputError, to_stderr, write
+from kueuecore.cli.sweeping import add_sweep
 from kueuecore.errors import ManifestError
 from kueuecore.times import duration_ns, nanoseconds
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
@@ -214,6 +215,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_style(shown)
 
     add_compare(commands, exit_codes=_exit_codes())
+    add_sweep(commands, exit_codes=_exit_codes())
     add_serve(commands, exit_codes=_exit_codes())
     add = commands.add_parser("gates", help="list the feature gates of Kueue, their defaults and what they do")
     add.set_defaults(command=gates)

@@ -21,7 +21,7 @@ from kueuecore.scenarios import parse_edit, read_scenario
 from kueuecore.studies import Change, Comparison, Estimate, GroupChange, compare, processes
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
 
-__all__ = ["add_compare"]
+__all__ = ["add_compare", "count"]
 
 _DESCRIPTION = """\
 Runs the same work under two configurations, once for each seed, and shows who waits less, who
@@ -84,9 +84,9 @@ def add_compare(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -
     help_text = "a field of B, as KIND/NAME:PATH=VALUE, or PATH=VALUE of the scenario itself; may be repeated"
     add.add_argument("--set", dest="edits", metavar="EDIT", action="append", default=[], help=help_text)
     help_text = "how many seeds, from that of A on; by default 10"
-    add.add_argument("--seeds", metavar="N", type=_count, default=10, help=help_text)
+    add.add_argument("--seeds", metavar="N", type=count, default=10, help=help_text)
     add.add_argument(
-        "--workers", metavar="N", type=_count, default=os.cpu_count() or 1, help="processes; by default one a core"
+        "--workers", metavar="N", type=count, default=os.cpu_count() or 1, help="processes; by default one a core"
     )
     add.add_argument("--allow-code", action="store_true", help="run the program that fleet.policy.use names")
     out = add.add_argument_group("what comes out")
@@ -117,7 +117,8 @@ def compare_command(options: argparse.Namespace) -> int:
     return ExitCode.PENDING if options.fail_on_difference and comparison.is_any else ExitCode.OK
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """A whole number of an option, from 1."""
     if not (text.isascii() and text.isdigit() and int(text[:9]) >= 1 and len(text) < 7):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 999999")
     return int(text)

@@ -16,7 +16,7 @@ from kueuecore.manifests import Manifest, object_ref, parse_manifests
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.scenario import Scenario
 
-__all__ = ["Edit", "parse_edit", "parse_target", "parse_value", "with_edits"]
+__all__ = ["Edit", "parse_edit", "parse_target", "parse_value", "split_edit", "with_edits"]
 
 _OBJECT = re.compile(r"(?P<kind>[A-Z][A-Za-z0-9]*)/(?P<name>[^:=\[\]]+):(?P<path>.*)", re.DOTALL)
 _STEP = re.compile(
@@ -117,12 +117,22 @@ def parse_edit(text: str) -> Edit:
         >>> parse_edit("cluster.configuration.fairSharing.preemptionStrategies=[LessThanOrEqualToFinalShare]").target
         'cluster.configuration.fairSharing.preemptionStrategies'
     """
+    target, value = split_edit(text)
+    return replace(parse_target(target), value=parse_value(value))
+
+
+def split_edit(text: str) -> tuple[str, str]:
+    """What stands before and after the `=` of an edit.
+
+    Raises:
+        ManifestError: There is none.
+    """
     # An `=` in brackets selects an entry of a list.
     depth = 0
     for place, character in enumerate(text):
         depth += (character == "[") - (character == "]")
         if character == "=" and depth == 0:
-            return replace(parse_target(text[:place]), value=parse_value(text[place + 1 :]))
+            return text[:place], text[place + 1 :]
     raise ManifestError.of(f"{quoted(text)} has no value", remedy=_FORM)
 
 

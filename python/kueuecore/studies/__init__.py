@@ -13,17 +13,24 @@ Example:
 from kueuecore.studies.comparison import Change, Comparison, GroupChange, compare
 from kueuecore.studies.estimates import CONFIDENCE, Estimate
 from kueuecore.studies.running import processes, run_all
+from kueuecore.studies.sweeping import Axis, Journal, Sweep, drawn_points, grid_points, sweep
 from kueuecore.studies.trial import Trial, run_trial
 
 __all__ = [
     "CONFIDENCE",
+    "Axis",
     "Change",
     "Comparison",
     "Estimate",
     "GroupChange",
+    "Journal",
+    "Sweep",
     "Trial",
     "compare",
+    "drawn_points",
+    "grid_points",
     "processes",
     "run_all",
     "run_trial",
+    "sweep",
 ]

@@ -121,11 +121,12 @@ def compare(
     if not seeds or len(set(seeds)) != len(seeds):
         raise ValueError("seeds must be at least one, and each of them once")
     calls = [(scenario, seed) for seed in seeds for scenario in (a, b)]
-    trials = []
-    for trial in run_all(run_trial, calls, executor):
-        trials.append(trial)
+    over: dict[int, Trial] = {}
+    for index, trial in run_all(run_trial, calls, executor):
+        over[index] = trial
         if progress is not None:
-            progress(len(trials), len(calls))
+            progress(len(over), len(calls))
+    trials = [over[index] for index in range(len(calls))]
     pairs = list(zip(trials[::2], trials[1::2], strict=True))
     for first, second in pairs:
         _check_same_work(first, second)
@@ -204,21 +205,8 @@ def _change(work: str, members: Sequence[tuple[tuple[Trial, Trial], _Rows]], *, 
 
 def _measures(a: Trial, b: Trial, rows: _Rows) -> tuple[dict[str, float], dict[str, float]]:
     # The wait of who is never admitted has no length: means are of those that both have.
-    is_in_both = np.isfinite(a.wait_seconds[rows]) & np.isfinite(b.wait_seconds[rows])
-    found = []
-    for trial in (a, b):
-        waits = np.sort(trial.wait_seconds[rows][is_in_both])
-        measures = {}
-        if len(waits):
-            measures["mean_wait_seconds"] = float(waits.mean())
-            measures["p95_wait_seconds"] = float(waits[int(np.ceil(0.95 * len(waits))) - 1])
-        evictions = trial.evictions[rows]
-        measures["never_admitted"] = float(np.isnan(trial.wait_seconds[rows]).sum())
-        measures["evictions"] = float(evictions.sum())
-        measures["evicted_jobs"] = float((evictions > 0).sum())
-        measures["lost_seconds"] = float(trial.lost_seconds[rows].sum())
-        found.append(measures)
-    return found[0], found[1]
+    in_both = rows[np.isfinite(a.wait_seconds[rows]) & np.isfinite(b.wait_seconds[rows])]
+    return a.figures(rows, in_both), b.figures(rows, in_both)
 
 
 def _ranked(waits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -1,11 +1,11 @@
-"""Many calls of one function on any executor: the same results in the same order, whatever runs them."""
+"""Many calls of one function on any executor: the same results, whatever runs them."""
 
 from __future__ import annotations
 
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -16,8 +16,8 @@ _Result = TypeVar("_Result")
 
 def run_all(
     function: Callable[..., _Result], calls: Iterable[tuple[object, ...]], executor: Executor | None = None
-) -> Iterator[_Result]:
-    """Call a function with each of the arguments, and yield what it returns in their order.
+) -> Iterator[tuple[int, _Result]]:
+    """Call a function with each of the arguments; yields the index of each call and what it returned, as they end.
 
     Args:
         function: What is called; processes need one that can be pickled, as its arguments and what it returns.
@@ -27,16 +27,16 @@ def run_all(
 
     Example:
         >>> list(run_all(pow, [(2, 3), (3, 2)]))
-        [8, 9]
+        [(0, 8), (1, 9)]
     """
     if executor is None:
-        for arguments in calls:
-            yield function(*arguments)
+        for index, arguments in enumerate(calls):
+            yield index, function(*arguments)
         return
-    futures: list[Future[_Result]] = [executor.submit(function, *arguments) for arguments in calls]
+    futures = {executor.submit(function, *arguments): index for index, arguments in enumerate(calls)}
     try:
-        for future in futures:
-            yield future.result()
+        for future in as_completed(futures):
+            yield futures[future], future.result()
     finally:
         # Whoever stops early, with Ctrl-C or an error, leaves no work behind.
         for future in futures:

@@ -50,6 +50,35 @@ class Trial:
     def __len__(self) -> int:
         return len(self.created)
 
+    def figures(self, rows: npt.NDArray[np.int64], admitted: npt.NDArray[np.int64]) -> dict[str, float]:
+        """Figures of some jobs.
+
+        They are `never_admitted`, `evictions`, `evicted_jobs`, `lost_seconds`, and if any were admitted
+        `mean_wait_seconds` and `p95_wait_seconds`.
+
+        Args:
+            rows: The jobs.
+            admitted: Those of them whose waits count; all were admitted.
+        """
+        figures = {}
+        if len(admitted):
+            waits = np.sort(self.wait_seconds[admitted])
+            figures["mean_wait_seconds"] = float(waits.mean())
+            figures["p95_wait_seconds"] = float(waits[int(np.ceil(0.95 * len(waits))) - 1])
+        evictions = self.evictions[rows]
+        return {
+            **figures,
+            "never_admitted": float(np.isnan(self.wait_seconds[rows]).sum()),
+            "evictions": float(evictions.sum()),
+            "evicted_jobs": float((evictions > 0).sum()),
+            "lost_seconds": float(self.lost_seconds[rows].sum()),
+        }
+
+    def all_figures(self) -> dict[str, float]:
+        """Those of all jobs, and `measures`."""
+        rows = np.arange(len(self))
+        return self.measures | self.figures(rows, rows[np.isfinite(self.wait_seconds)])
+
 
 def run_trial(scenario: Scenario, seed: int) -> Trial:
     """Run a scenario with a seed.

@@ -1,0 +1,210 @@
+"""`kueuecore sweep`: one scenario under many configurations, as a table, CSV or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from kueuecore._json import JsonObject, JsonValue
+from kueuecore._text import shown
+from kueuecore.cli.comparing import count
+from kueuecore.cli.documents import SCHEMA
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.progress import run_progress
+from kueuecore.cli.spans import seconds
+from kueuecore.cli.streams import output, to_stderr, write
+from kueuecore.cli.table import Style, table
+from kueuecore.errors import ManifestError
+from kueuecore.scenarios import parse_edit, read_scenario
+from kueuecore.scenarios.edits import parse_target, parse_value, split_edit
+from kueuecore.studies import processes
+from kueuecore.studies.sweeping import Axis, Journal, Sweep, drawn_points, grid_points, sweep
+from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
+
+__all__ = ["add_sweep"]
+
+_DESCRIPTION = """\
+Runs one scenario at every point of a grid, or at points drawn at random, with each seed, and shows
+how long jobs wait at each point. Any field of the scenario, its objects and its jobs may vary."""
+
+_EPILOG = """\
+examples:
+  kueuecore sweep scenario.yaml --grid \\
+    'ClusterQueue/team-a:spec.resourceGroups[0].flavors[name=spot].resources[name=cpu].nominalQuota=[4, 8, 16]'
+  kueuecore sweep scenario.yaml --random 50 --range 'work[0].count=10..200' --seeds 5 -o csv > points.csv
+  kueuecore sweep scenario.yaml --grid 'cluster.cycle=[100ms, 1s]' --checkpoint sweep.jsonl --resume
+
+exit codes:
+"""
+_COLUMNS = ("mean_wait_seconds", "p95_wait_seconds", "never_admitted", "evictions", "lost_seconds", "makespan_seconds")
+_HEADERS = ("MEAN WAIT", "P95 WAIT", "NEVER ADMITTED", "EVICTIONS", "LOST", "MAKESPAN")
+
+
+def add_sweep(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
+    """Add the command to the parser."""
+    add = commands.add_parser(
+        "sweep",
+        help="one scenario under many configurations: a grid, or a search at random",
+        description=_DESCRIPTION,
+        epilog=_EPILOG + exit_codes,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add.set_defaults(command=sweep_command)
+    add.add_argument("scenario", metavar="SCENARIO", help="a YAML file of kind Scenario")
+    what = add.add_argument_group("what varies; each may be repeated")
+    help_text = "a field and its values, as KIND/NAME:PATH=[V, ...], or PATH=[V, ...] of the scenario itself"
+    what.add_argument("--grid", metavar="AXIS", action="append", default=[], help=help_text)
+    help_text = "a field and the least and most number that it may be, as TARGET=LOW..HIGH; takes --random"
+    what.add_argument("--range", dest="ranges", metavar="AXIS", action="append", default=[], help=help_text)
+    what.add_argument("--set", dest="edits", metavar="EDIT", action="append", default=[], help="a field at all points")
+    what.add_argument("--random", metavar="N", type=count, help="draw so many points, in place of the whole grid")
+    add.add_argument("--seeds", metavar="N", type=count, default=1, help="how many seeds, from that of the file on")
+    add.add_argument(
+        "--workers", metavar="N", type=count, default=os.cpu_count() or 1, help="processes; by default one a core"
+    )
+    add.add_argument("--allow-code", action="store_true", help="run the program that fleet.policy.use names")
+    saved = add.add_argument_group("sweeps that may be cut off")
+    help_text = "write each run that is over into this file; it is deleted when the sweep is over"
+    saved.add_argument("--checkpoint", type=Path, metavar="FILE", help=help_text)
+    saved.add_argument("--resume", action="store_true", help="go on from that file, if it is there")
+    out = add.add_argument_group("what comes out")
+    help_text = "table (the default): medians over seeds; csv: a row for each run; json: everything"
+    out.add_argument("-o", "--output", choices=["table", "csv", "json"], default="table", help=help_text)
+    out.add_argument("--sort", metavar="FIGURE", help="points in the order of a figure, such as p95_wait_seconds")
+    out.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="by default on a terminal")
+    out.add_argument("-q", "--quiet", action="store_true", help="no notes and no progress on stderr")
+
+
+def sweep_command(options: argparse.Namespace) -> int:
+    """Run `kueuecore sweep`; returns the exit code."""
+    axes = [_axis(it) for it in options.grid] + [_range(it) for it in options.ranges]
+    if not axes:
+        raise ManifestError.of("nothing varies", remedy="name a field and its values with --grid TARGET=[V, ...]")
+    if options.ranges and options.random is None:
+        raise ManifestError.of("a range has no end of points", remedy="say how many to draw with --random N")
+    if options.resume and options.checkpoint is None:
+        raise ManifestError.of("--resume takes a file", remedy="name it with --checkpoint FILE")
+    edits = [parse_edit(it) for it in options.edits]
+    base = read_scenario(options.scenario, allow_code=options.allow_code, edits=edits)
+    points = grid_points(axes) if options.random is None else drawn_points(axes, options.random, seed=base.seed)
+    seeds = range(base.seed, base.seed + options.seeds)
+    journal = None if options.checkpoint is None else Journal(options.checkpoint, resume=options.resume)
+    with (
+        processes(min(options.workers, len(points) * len(seeds))) as executor,
+        run_progress(quiet=options.quiet) as progress,
+    ):
+        try:
+            found = sweep(
+                lambda point: read_scenario(options.scenario, allow_code=options.allow_code, edits=[*edits, *point]),
+                points,
+                seeds=seeds,
+                executor=executor,
+                progress=progress,
+                journal=journal,
+            )
+        except KeyboardInterrupt:
+            if journal is not None and not options.quiet:
+                to_stderr(f"note: saved in {shown(str(options.checkpoint))}: --resume goes on from there")
+            raise
+    order = _order(found, options.sort)
+    if options.output == "csv":
+        write(_csv(found))
+    elif options.output == "json":
+        write(_document(found, order))
+    else:
+        write(_report(found, order, Style.of(output(), options.color)) + "\n")
+    if journal is not None:
+        journal.remove()
+    return ExitCode.OK
+
+
+def _axis(text: str) -> Axis:
+    target, value = split_edit(text)
+    values = parse_value(value)
+    if not isinstance(values, list) or not values:
+        raise ManifestError.of(f"{shown(text)} has no list of values", remedy="write TARGET=[V, ...]")
+    return Axis(parse_target(target), tuple(values))
+
+
+def _range(text: str) -> Axis:
+    target, value = split_edit(text)
+    low, dots, high = value.partition("..")
+    try:
+        return Axis(parse_target(target), (parse_value(low), parse_value(high if dots else "null")), is_range=True)
+    except ValueError as error:
+        if isinstance(error, ManifestError):
+            raise
+        raise ManifestError.of(str(error), remedy="write TARGET=LOW..HIGH, such as work[0].count=10..200") from None
+
+
+def _order(found: Sweep, name: str | None) -> list[int]:
+    points = list(range(len(found.points)))
+    if name is None:
+        return points
+    if name not in found.names:
+        raise ManifestError.of(f"no run has {shown(name)}", remedy=f"write one of {', '.join(found.names)}")
+    medians = [found.estimate(point, name).median for point in points]
+    return sorted(points, key=lambda point: (medians[point] is None, medians[point] or 0.0))
+
+
+def _report(found: Sweep, order: list[int], style: Style) -> str:
+    targets = [it.target for it in found.points[0]]
+    # What all fields have in common says nothing.
+    names = targets if len(targets) == 1 else _short(targets)
+    rows = []
+    for point in order:
+        values = [_written(it.value) for it in found.points[point]]
+        medians = [found.estimate(point, name).median for name in _COLUMNS]
+        rows.append([*values, *(_figure(name, it) for name, it in zip(_COLUMNS, medians, strict=True))])
+    n, n_seeds = len(found.points), len(found.seeds)
+    head = f"{n} point{'s' * (n > 1)}, {n_seeds} seed{'s' * (n_seeds > 1)} each"
+    legend = [f"{name}: {target}" for name, target in zip(names, targets, strict=True) if name != target]
+    if len(targets) == 1:
+        names, legend = ["VALUE"], [f"VALUE: {targets[0]}"]
+    return "\n".join([head, *legend, "", table([*names, *_HEADERS], rows, style, right=[*names, *_HEADERS])])
+
+
+def _short(targets: list[str]) -> list[str]:
+    last = [target.replace("]", "").replace("[", ".").split(".")[-1].upper() for target in targets]
+    return [name if last.count(name) == 1 else f"{name} {place + 1}" for place, name in enumerate(last)]
+
+
+def _written(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _figure(name: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    return seconds(value) if name.endswith("_seconds") else f"{value:g}"
+
+
+def _csv(found: Sweep) -> str:
+    columns = found.table()
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns.names)
+    writer.writerows(zip(*(columns[name].to_list() for name in columns.names), strict=True))
+    return text.getvalue()
+
+
+def _document(found: Sweep, order: list[int]) -> str:
+    def figures(point: int) -> JsonObject:
+        return {name: [*found.estimate(point, name).values] for name in found.names}
+
+    points: list[JsonValue] = [
+        {"edits": {it.target: it.value for it in found.points[point]}, "figures": figures(point)} for point in order
+    ]
+    document: JsonObject = {
+        "schema": SCHEMA,
+        "kueuecore": version(),
+        "kueue": {"version": KUEUE_VERSION, "commit": KUEUE_COMMIT},
+        "seeds": [*found.seeds],
+        "points": points,
+    }
+    return json.dumps(document, indent=2) + "\n"

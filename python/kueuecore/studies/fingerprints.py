@@ -1,0 +1,53 @@
+"""What goes into a trial, in a few letters: trials with equal fingerprints come to the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+
+from kueuecore.configuration import Configuration
+from kueuecore.manifests import Manifest
+from kueuecore.scenarios import Scenario
+from kueuecore.simulation.checkpoint import Fingerprint
+
+__all__ = ["trial_key"]
+
+
+def trial_key(scenario: Scenario, seed: int) -> str:
+    """The fingerprint of a run of a scenario with a seed, by this version.
+
+    Example:
+        >>> from kueuecore.scenarios import parse_edit, read_scenario
+        >>> path = "examples/scenario/scenario.yaml"
+        >>> keys = [trial_key(read_scenario(path, edits=[parse_edit(f"work[0].count={n}")]), 1) for n in (5, 5, 6)]
+        >>> keys[0] == keys[1], keys[1] == keys[2]
+        (True, False)
+    """
+    fingerprint = Fingerprint()
+    fingerprint.add(_plain(scenario))
+    fingerprint.add(seed)
+    return fingerprint.text
+
+
+def _plain(value: object) -> object:
+    """Tuples, bytes and what writes itself alike in every process."""
+    match value:
+        case Manifest():
+            # Where it stands does not count.
+            return _plain(value.object)
+        case Configuration():
+            return _plain(value.to_dict())
+        case Mapping():
+            return tuple((str(key), _plain(it)) for key, it in sorted(value.items(), key=lambda it: str(it[0])))
+        case list() | tuple():
+            return tuple(map(_plain, value))
+        case np.ndarray():
+            return (str(value.dtype), value.tobytes())
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            own = [(it.name, _plain(getattr(value, it.name))) for it in fields(value) if it.compare]
+            return (type(value).__name__, *own)
+        case _ if callable(value):
+            return getattr(value, "__qualname__", type(value).__qualname__)
+    return value

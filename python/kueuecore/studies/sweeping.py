@@ -1,0 +1,255 @@
+"""One scenario under many configurations: each point of a grid, or points drawn at random, with each seed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+from kueuecore._json import JsonValue
+from kueuecore.errors import ManifestError
+from kueuecore.results.table import Column, Table
+from kueuecore.scenarios import Edit, Scenario
+from kueuecore.studies.estimates import Estimate
+from kueuecore.studies.fingerprints import trial_key
+from kueuecore.studies.running import run_all
+from kueuecore.studies.trial import run_trial
+
+__all__ = ["Axis", "Journal", "Sweep", "drawn_points", "grid_points", "sweep"]
+
+Point = tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A field and what it may be.
+
+    Args:
+        target: The field; its value does not count.
+        values: What it may be; or, if `is_range`, the least and the most.
+        is_range: Any number between two?
+
+    Raises:
+        ValueError: There is no value, or no range of numbers.
+    """
+
+    target: Edit
+    values: tuple[JsonValue, ...]
+    is_range: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise ValueError(f"{self.target.target} has no values")
+        if self.is_range:
+            are_numbers = all(isinstance(it, int | float) and not isinstance(it, bool) for it in self.values)
+            if not are_numbers or len(self.values) != 2 or self.values[0] > self.values[1]:  # type: ignore[operator]
+                raise ValueError(f"{self.target.target}: a range goes from one number up to another")
+
+    def draw(self, random: Random) -> Edit:
+        """One of the values; whole numbers if both ends of a range are."""
+        if not self.is_range:
+            return replace(self.target, value=random.choice(self.values))
+        low, high = self.values
+        if isinstance(low, int) and isinstance(high, int):
+            return replace(self.target, value=random.randint(low, high))
+        return replace(self.target, value=random.uniform(low, high))  # type: ignore[arg-type]  # they are numbers
+
+
+def grid_points(axes: Sequence[Axis]) -> list[Point]:
+    """Every combination of values, the last axis fastest.
+
+    Raises:
+        ValueError: An axis is a range.
+
+    Example:
+        >>> from kueuecore.scenarios.edits import parse_target
+        >>> axes = [Axis(parse_target("seed"), (1, 2)), Axis(parse_target("until"), ("1h",))]
+        >>> [[it.value for it in point] for point in grid_points(axes)]
+        [[1, '1h'], [2, '1h']]
+    """
+    for axis in axes:
+        if axis.is_range:
+            raise ValueError(f"{axis.target.target} is a range, of which points can only be drawn")
+    return [*product(*([replace(axis.target, value=it) for it in axis.values] for axis in axes))]
+
+
+def drawn_points(axes: Sequence[Axis], n: int, *, seed: int) -> list[Point]:
+    """Points drawn at random, each axis apart. The first points do not depend on how many there are.
+
+    Args:
+        axes: The fields.
+        n: How many.
+        seed: Where they come from.
+    """
+    return [
+        tuple(axis.draw(Random(f"{seed}/point/{index}/{axis.target.target}")) for axis in axes) for index in range(n)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """What came of each point with each seed.
+
+    Args:
+        points: The points.
+        seeds: The seeds.
+        figures: Figures by name (`Trial.all_figures`) of each point with each seed, point by point.
+    """
+
+    points: tuple[Point, ...]
+    seeds: tuple[int, ...]
+    figures: tuple[Mapping[str, float], ...]
+
+    def estimate(self, point: int, name: str) -> Estimate:
+        """One figure of a point over seeds.
+
+        Args:
+            point: Its index.
+            name: The figure.
+        """
+        n = len(self.seeds)
+        return Estimate(tuple(it[name] for it in self.figures[point * n : (point + 1) * n] if name in it))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the figures that any run has."""
+        return tuple(dict.fromkeys(name for it in self.figures for name in it))
+
+    def table(self) -> Table:
+        """A row for each point with each seed: `point`, the values by field as text, `seed`, and the figures."""
+        n = len(self.seeds)
+        index = np.arange(len(self.figures)) // n
+        columns = {"point": Column(values=index)}
+        for place, edit in enumerate(self.points[0] if self.points else ()):
+            words = tuple(json.dumps(point[place].value) for point in self.points)
+            columns[edit.target] = Column(values=index, words=words)
+        columns["seed"] = Column(values=np.tile(np.array(self.seeds, np.int64), len(self.points)))
+        for name in self.names:
+            values = [it.get(name) for it in self.figures]
+            is_null = np.array([it is None for it in values], np.bool_)
+            columns[name] = Column(values=np.array([it or 0.0 for it in values]), is_null=is_null)
+        return Table(columns)
+
+
+class Journal:
+    """A file of the trials that are over, a line each, so that a sweep goes on where it was cut off.
+
+    Args:
+        path: The file.
+        resume: Take up what is in it. Without, it must not be there.
+
+    Raises:
+        ManifestError: It is there, or can not be read or written.
+    """
+
+    def __init__(self, path: str | Path, *, resume: bool) -> None:
+        self._path = Path(path)
+        self.known: dict[str, dict[str, float]] = {}
+        if self._path.exists() and not resume:
+            remedy = "pass --resume to go on, or delete it"
+            raise ManifestError.of("there is such a file", remedy=remedy, file=str(path))
+        try:
+            text = self._path.read_text(encoding="utf-8") if self._path.exists() else ""
+            # The last line may have been cut off.
+            whole = text[: text.rfind("\n") + 1]
+            for number, line in enumerate(whole.splitlines(), 1):
+                self._take(line, number)
+            self._path.write_text(whole, encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ManifestError.of(f"cannot be used: {error}", remedy="name another file", file=str(path)) from None
+
+    def _take(self, line: str, number: int) -> None:
+        try:
+            found = json.loads(line)
+            figures = {str(name): float(value) for name, value in found["figures"].items()}
+            self.known[str(found["trial"])] = figures
+        except (ValueError, KeyError, TypeError, AttributeError):
+            remedy = "name the file of a sweep, or delete it"
+            raise ManifestError.of("it is no trial", remedy=remedy, file=f"{self._path}:{number}") from None
+
+    def add(self, key: str, figures: Mapping[str, float]) -> None:
+        """Write down a trial that is over.
+
+        Raises:
+            ManifestError: The file can not be written.
+        """
+        try:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"trial": key, "figures": figures}) + "\n")
+        except OSError as error:
+            remedy = "make room, and go on with --resume"
+            raise ManifestError.of(f"cannot be written: {error}", remedy=remedy, file=str(self._path)) from None
+
+    def remove(self) -> None:
+        """There is nothing left to go on with."""
+        self._path.unlink(missing_ok=True)
+
+
+def sweep(
+    read: Callable[[Sequence[Edit]], Scenario],
+    points: Sequence[Point],
+    *,
+    seeds: Sequence[int] = range(1),
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    journal: Journal | None = None,
+) -> Sweep:
+    """Run a scenario at each point with each seed. The results do not depend on the executor.
+
+    Args:
+        read: Reads the scenario with edits.
+        points: The points, each with edits of the same fields.
+        seeds: Seeds for all of them, each once.
+        executor: What runs them; None: one after the other, here.
+        progress: Is called after each run with how many are over, and of how many.
+        journal: Where trials that are over are kept, and taken from.
+
+    Raises:
+        ManifestError: Everything that is wrong with the scenario at the first point at which anything is.
+        ValueError: There is no point, no seed, or one twice.
+
+    Example:
+        >>> from kueuecore.scenarios import read_scenario
+        >>> from kueuecore.scenarios.edits import parse_target
+        >>> path = "examples/scenario/scenario.yaml"
+        >>> quota = "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota"
+        >>> axis = Axis(parse_target(f"ClusterQueue/*:{quota}"), (4, 8))
+        >>> found = sweep(lambda edits: read_scenario(path, edits=edits), grid_points([axis]))
+        >>> found.estimate(0, "mean_wait_seconds").median > found.estimate(1, "mean_wait_seconds").median
+        True
+    """
+    if not points:
+        raise ValueError("there is no point")
+    if not seeds or len(set(seeds)) != len(seeds):
+        raise ValueError("seeds must be at least one, and each of them once")
+    scenarios = [read(point) for point in points]
+    calls = [(scenario, seed) for scenario in scenarios for seed in seeds]
+    keys = [trial_key(*call) for call in calls] if journal is not None else []
+    known = {} if journal is None else journal.known
+    figures = {index: known[key] for index, key in enumerate(keys) if key in known}
+    left = [index for index in range(len(calls)) if index not in figures]
+    for index, found in _figures(calls, left, executor):
+        figures[index] = found
+        if journal is not None:
+            journal.add(keys[index], found)
+        if progress is not None:
+            progress(len(figures), len(calls))
+    return Sweep(points=tuple(points), seeds=tuple(seeds), figures=tuple(figures[index] for index in range(len(calls))))
+
+
+def _figures(
+    calls: Sequence[tuple[Scenario, int]], left: Sequence[int], executor: Executor | None
+) -> Iterator[tuple[int, dict[str, float]]]:
+    for place, found in run_all(figures_of, [calls[index] for index in left], executor):
+        yield left[place], found
+
+
+def figures_of(scenario: Scenario, seed: int) -> dict[str, float]:
+    """The figures of a run of a scenario with a seed."""
+    return run_trial(scenario, seed).all_figures()
