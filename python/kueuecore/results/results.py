@@ -72,8 +72,8 @@ class Results:
 
     @property
     def lost_seconds(self) -> npt.NDArray[np.float64]:
-        """How much work evictions cost each workload, by its number in the run, shape (n,)."""
-        return self._times.lost / 10**9
+        """How much work each workload has lost, by its number in the run, shape (n,)."""
+        return self._runs.lost_seconds
 
     def cluster_queues(self, *, step_seconds: float | None = None) -> Table:
         """A row per time, ClusterQueue, flavor and resource.

@@ -61,7 +61,7 @@ def test_hours_are_those_of_the_start(read: Read) -> None:
         f"start: 2026-01-01T23:00:00Z\nuntil: 3d\n{CLUSTER}"
         f"work: [{{job: job.yaml, runs: 1s, arrivals: {{perHour: 2, byHour: [{morning}]}}}}]\n"
     )
-    times = [at for at, _ in scenario.work[0].times(scenario.seed)]
+    times = [at for at, *_ in scenario.work[0].times(scenario.seed)]
     assert {int(at // 3600) for at in times} == {1, 25, 49}
     assert run_scenario(scenario).all.n_jobs == len(times)
 
