@@ -8,6 +8,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from kueuecore.results.job_runs import JobRuns
+from kueuecore.results.joined_texts import joined_texts
 from kueuecore.results.table import Column, Table
 from kueuecore.results.usage_log import Ints, UsageLog
 from kueuecore.simulation.run import Run, StepKind
@@ -22,60 +24,78 @@ _SECOND = 10**9
 _KINDS = list(StepKind)
 
 
+_OUTCOMES = ("Succeeded", "Running", "Pending", "Deleted")
+
+
 @dataclass(frozen=True)
 class JobTimes:
-    """Times of the jobs by number, in nanoseconds; -1 where there is none.
+    """Times of the jobs by number, in nanoseconds; -1 where there is none, or it is not known.
 
     Args:
+        has_come: Which were there: those that appeared, and those that were there from the beginning.
         created: When a job was created.
         admitted: When it was first admitted.
         finished: When it ended, by itself or by an event.
         ran: How long the run took that led to its end.
-        lost: How long all its runs took that evictions cut off.
         evictions: How often it was evicted.
+        outcome: How it stands at the end, as an index in `outcomes`.
+        outcomes: The words for that.
     """
 
+    has_come: npt.NDArray[np.bool_]
     created: Ints
     admitted: Ints
     finished: Ints
     ran: Ints
-    lost: Ints
     evictions: Ints
+    outcome: Ints
+    outcomes: tuple[str, ...]
 
     @classmethod
-    def of(cls, run: Run) -> Self:
+    def of(cls, run: Run, runs: JobRuns) -> Self:
         """The times of the jobs of a run."""
-        outcome = run.outcome_table
-        steps = run.step_table
-        ends = [StepKind.ADMITTED, StepKind.STOPPED, StepKind.FINISHED, StepKind.DELETED]
-        steps = steps[np.isin(steps["kind"], [_KINDS.index(kind) for kind in ends])]
-        steps = steps[np.argsort(steps["workload"], kind="stable")]
-        this, following = steps[:-1], steps[1:]
-        is_run = (this["kind"] == _KINDS.index(StepKind.ADMITTED)) & (this["workload"] == following["workload"])
-        took = following["time"] - this["time"]
-        is_useful = is_run & (following["kind"] == _KINDS.index(StepKind.FINISHED))
-        is_lost = is_run & (following["kind"] == _KINDS.index(StepKind.STOPPED))
-        ran = np.full(len(outcome), -1)
-        ran[this["workload"][is_useful]] = took[is_useful]
-        lost = np.zeros(len(outcome), np.int64)
-        np.add.at(lost, this["workload"][is_lost], took[is_lost])
-        return cls(outcome["created"], outcome["admitted"], outcome["finished"], ran, lost, outcome["evictions"])
+        table = run.outcome_table
+        created, admitted = table["created"].copy(), table["admitted"].copy()
+        number, born, since, was_evicted = (
+            np.frombuffer(it, type_)
+            for it, type_ in zip(run._core.present_columns(), ("<u4", "<i8", "<i8", "u1"), strict=True)
+        )
+        created[number] = np.where(born > 0, born, -1)
+        holds = since >= 0
+        admitted[number] = np.where(was_evicted == 1, -1, np.where(holds, since, admitted[number]))
+        # Who runs from the beginning was admitted before.
+        began_before = np.full(len(table), -1)
+        began_before[number[holds]] = since[holds]
+        begin = np.where(runs.begin == run.start, began_before[runs.workload], -1)
+        begin = np.where(begin >= 0, begin, runs.begin)
+        ran = np.full(len(table), -1)
+        ran[runs.workload[runs.has_ended]] = (runs.end - begin)[runs.has_ended]
+        has_come = table["created"] >= 0
+        has_come[number] = True
+        outcome, outcomes = _outcomes(run)
+        return cls(has_come, created, admitted, table["finished"], ran, table["evictions"], outcome, outcomes)
+
+    @property
+    def has_succeeded(self) -> npt.NDArray[np.bool_]:
+        """Which jobs have ended well."""
+        succeeded: npt.NDArray[np.bool_] = self.outcome == _OUTCOMES.index("Succeeded")
+        return succeeded
 
     @property
     def slowdown(self) -> npt.NDArray[np.float64]:
-        """The bounded slowdown; meaningless where `ran` is -1."""
+        """The bounded slowdown; meaningless where `ran` or `created` is -1."""
         response = (self.finished - self.created) / _SECOND
         bounded = response / np.maximum(self.ran / _SECOND, SLOWDOWN_BOUND_SECONDS)
         slowdown: npt.NDArray[np.float64] = np.maximum(bounded, 1.0)
         return slowdown
 
 
-def job_table(run: Run, log: UsageLog, times: JobTimes) -> Table:
-    """A row a job that appeared, in the order of their numbers; docs/simulate.md defines the columns."""
+def job_table(run: Run, log: UsageLog, times: JobTimes, runs: JobRuns) -> Table:
+    """A row a job, in the order of their numbers; docs/simulate.md defines the columns."""
     keys = run.workload_keys
-    rows = np.flatnonzero(times.created >= 0)
+    rows = np.flatnonzero(times.has_come)
     namespaces, names = _split([keys[row] or "/" for row in rows.tolist()])
-    has_started = times.admitted >= 0
+    is_known, has_started = times.created >= 0, times.admitted >= 0
     has_ended = times.finished >= 0
     has_run = times.ran >= 0
     wait = (times.admitted - times.created) / _SECOND
@@ -84,20 +104,24 @@ def job_table(run: Run, log: UsageLog, times: JobTimes) -> Table:
         return Column(values=values[rows], is_null=~has[rows])
 
     flavors, flavor_words = _flavors(log)
+    nodes, node_words = _nodes(run)
     return Table(
         {
             "namespace": namespaces,
             "name": names,
             "cluster_queue": Column(values=log.home[rows], words=log.queue_names),
-            "created": Column(values=_moments(times.created[rows])),
+            "outcome": Column(values=times.outcome[rows], words=times.outcomes),
+            "created": Column(values=_moments(times.created[rows]), is_null=~is_known[rows]),
             "admitted": Column(values=_moments(times.admitted[rows]), is_null=~has_started[rows]),
             "finished": Column(values=_moments(times.finished[rows]), is_null=~has_ended[rows]),
-            "wait_seconds": seconds(wait, has_started),
+            "wait_seconds": seconds(wait, is_known & has_started),
             "run_seconds": seconds(times.ran / _SECOND, has_run),
-            "slowdown": seconds(times.slowdown, has_run),
+            "slowdown": seconds(times.slowdown, is_known & has_run),
             "evictions": Column(values=times.evictions[rows]),
-            "lost_seconds": Column(values=(times.lost / _SECOND)[rows]),
+            "lost_seconds": Column(values=runs.lost_seconds[rows]),
+            "lost_pod_seconds": Column(values=runs.lost_pod_seconds[rows]),
             "flavors": Column(values=flavors[rows], words=flavor_words),
+            "nodes": Column(values=nodes[rows], words=node_words),
         }
     )
 
@@ -117,25 +141,45 @@ def _split(keys: list[str]) -> tuple[Column, Column]:
     return columns[0], columns[1]
 
 
+def _outcomes(run: Run) -> tuple[Ints, tuple[str, ...]]:
+    """How each job stands at the end of a run, and the words for that."""
+    steps = run.step_table
+    succeeded, running, pending, deleted = range(len(_OUTCOMES))
+    outcome = np.full(run._core.n_workloads(), pending)
+    means = {
+        StepKind.ADMITTED: running,
+        StepKind.REPLACED: running,
+        StepKind.CREATED: pending,
+        StepKind.STOPPED: pending,
+        StepKind.FINISHED: succeeded,
+        StepKind.DELETED: deleted,
+    }
+    # The last to be written stays.
+    outcome[steps["workload"]] = np.array([means[kind] for kind in _KINDS])[steps["kind"]]
+    # Who is deleted when its job is over has ended all the same.
+    outcome[steps["workload"][steps["kind"] == _KINDS.index(StepKind.FINISHED)]] = succeeded
+    (numbers, reasons), words = run._core.endings()
+    outcome[np.frombuffer(numbers, "<u4")] = len(_OUTCOMES) + np.frombuffer(reasons, "<u4").astype(np.int64)
+    return outcome, (*_OUTCOMES, *words)
+
+
 def _flavors(log: UsageLog) -> tuple[Ints, tuple[str, ...]]:
-    """The flavors of each job when it last took quota, sorted and joined by commas; -1 if it never did."""
-    names = sorted({flavor for flavor, _ in log.pair_names})
+    """The flavors of each job when it last took quota; -1 if it never did."""
+    names = list(dict.fromkeys(flavor for flavor, _ in log.pair_names))
     by_pair = np.array([names.index(flavor) for flavor, _ in log.pair_names], np.int64)
     is_last = np.zeros(len(log.time), np.bool_)
     is_last[log.last_taken[log.last_taken >= 0]] = True
     counted = is_last[log.change]
-    # Each flavor of a change once, in order.
-    uses = np.unique(log.change[counted] * max(len(names), 1) + by_pair[log.pair[counted]])
-    change, flavor = np.divmod(uses, max(len(names), 1))
-    words, codes = [""], np.zeros(len(log.time), np.int64)
-    while len(change):
-        # The next flavor of each change that has more of them makes a longer text.
-        is_first = np.diff(change, prepend=-1) != 0
-        pairs = codes[change[is_first]] * len(names) + flavor[is_first]
-        distinct, place = np.unique(pairs, return_inverse=True)
-        texts = [f"{words[pair // len(names)]},{names[pair % len(names)]}".lstrip(",") for pair in distinct.tolist()]
-        codes[change[is_first]] = len(words) + place
-        words += texts
-        change, flavor = change[~is_first], flavor[~is_first]
-    result = np.where(log.last_taken >= 0, codes[log.last_taken] if len(codes) else -1, -1)
-    return result, tuple(words)
+    return joined_texts(log.workload[log.change[counted]], by_pair[log.pair[counted]], names, len(log.home))
+
+
+def _nodes(run: Run) -> tuple[Ints, tuple[str, ...]]:
+    """The nodes, or domains, of each job in its last placement; -1 if it was never placed."""
+    rows = run.placement_table
+    names = list(dict.fromkeys(map(str, run.domains)))
+    codes = {name: index for index, name in enumerate(names)}
+    by_domain = np.array([codes[str(domain)] for domain in run.domains], np.int64)
+    last = np.full(run._core.n_workloads(), -1)
+    last[rows["workload"]] = rows["time"]
+    rows = rows[rows["time"] == last[rows["workload"]]]
+    return joined_texts(rows["workload"].astype(np.int64), by_domain[rows["domain"]], names, len(last))

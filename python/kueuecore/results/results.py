@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kueuecore.results.files import SUFFIXES, write_table
+from kueuecore.results.job_runs import JobRuns
 from kueuecore.results.jobs import JobTimes, job_table
 from kueuecore.results.prometheus import metrics_text
 from kueuecore.results.queues import node_table
@@ -58,17 +59,21 @@ class Results:
 
     @cached_property
     def _times(self) -> JobTimes:
-        return JobTimes.of(self._run)
+        return JobTimes.of(self._run, self._runs)
+
+    @cached_property
+    def _runs(self) -> JobRuns:
+        return JobRuns.of(self._run)
 
     @cached_property
     def jobs(self) -> Table:
         """A row a job."""
-        return job_table(self._run, self._log, self._times)
+        return job_table(self._run, self._log, self._times, self._runs)
 
     @property
     def lost_seconds(self) -> npt.NDArray[np.float64]:
-        """How much work evictions cost each workload, by its number in the run, shape (n,)."""
-        return self._times.lost / 10**9
+        """How much work each workload has lost, by its number in the run, shape (n,)."""
+        return self._runs.lost_seconds
 
     def cluster_queues(self, *, step_seconds: float | None = None) -> Table:
         """A row per time, ClusterQueue, flavor and resource.
@@ -94,7 +99,7 @@ class Results:
 
     def summary(self) -> Summary:
         """The whole run in a few numbers."""
-        return summarize(self._run, self._log, self._times)
+        return summarize(self._run, self._log, self._times, self._runs)
 
     def prometheus(self) -> str:
         """Metrics at the end of the run in the text form of Prometheus, under Kueue's names."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from kueuecore.results.job_runs import JobRuns
 from kueuecore.results.jobs import JobTimes
 from kueuecore.results.queues import nominal_seconds
 from kueuecore.results.usage_log import UsageLog
@@ -22,7 +23,7 @@ class Summary:
     """The measures of a run; docs/simulate.md defines them.
 
     Args:
-        jobs: How many appeared.
+        jobs: How many appeared, or were there from the beginning.
         finished: How many of them ended.
         evictions: How many evictions there were.
         makespan_seconds: From the first creation to the last end; `None` without both.
@@ -30,7 +31,7 @@ class Summary:
         mean_slowdown: Mean bounded slowdown of the jobs that ran to their end; `None` if none did.
         fairness: Jain's index of the mean bounded slowdowns of the ClusterQueues; `None` if no job ran to its end.
         utilisation: Used part of the nominal quotas over the whole run, by flavor and resource.
-        goodput: Part of the resource-seconds held that finished jobs needed for their last run, by resource.
+        goodput: Part of the resource-seconds held in which jobs that succeeded did work that they kept, by resource.
     """
 
     jobs: int
@@ -64,17 +65,19 @@ def jain(values: npt.ArrayLike) -> float | None:
     return min(1.0, float(x.sum() ** 2 / (len(x) * (x * x).sum())))
 
 
-def summarize(run: Run, log: UsageLog, times: JobTimes) -> Summary:
+def summarize(run: Run, log: UsageLog, times: JobTimes, runs: JobRuns) -> Summary:
     """The measures of a run."""
-    has_come, has_ended, has_run = times.created >= 0, times.finished >= 0, times.ran >= 0
-    waits = (times.admitted - times.created)[times.admitted >= 0] / _SECOND
+    has_come, has_ended = times.has_come, times.finished >= 0
+    has_run = (times.ran >= 0) & (times.created >= 0)
+    waits = (times.admitted - times.created)[(times.admitted >= 0) & (times.created >= 0)] / _SECOND
     slowdowns = times.slowdown[has_run]
     makespan = None
     if has_ended.any() and has_come.any():
-        makespan = float(times.finished.max() - times.created[has_come].min()) / _SECOND
+        # What was there before counts from the beginning.
+        makespan = float(times.finished.max() - max(int(times.created[has_come].min()), run.start)) / _SECOND
     queues, place = np.unique(log.home[has_run], return_inverse=True)
     means = np.bincount(place, slowdowns, len(queues)) / np.maximum(np.bincount(place, minlength=len(queues)), 1)
-    used = _resource_seconds(log, np.ones(len(log.time), np.bool_))
+    used = _resource_seconds(log, np.where(log.adds, log.closed_at - log.time, 0) / _SECOND)
     return Summary(
         jobs=int(has_come.sum()),
         finished=int(has_ended.sum()),
@@ -84,7 +87,7 @@ def summarize(run: Run, log: UsageLog, times: JobTimes) -> Summary:
         mean_slowdown=_mean(slowdowns),
         fairness=jain(means),
         utilisation=_utilisation(run, log, used),
-        goodput=_goodput(log, times, used),
+        goodput=_goodput(log, used, _resource_seconds(log, runs.useful_seconds(log, times.has_succeeded))),
     )
 
 
@@ -92,10 +95,9 @@ def _mean(values: npt.NDArray[np.float64]) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def _resource_seconds(log: UsageLog, counts: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """Amount times seconds by pair, of the changes that count and took quota."""
-    held = np.where(log.adds & counts, log.closed_at - log.time, 0) / _SECOND
-    weights = log.amount * held[log.change]
+def _resource_seconds(log: UsageLog, seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Amount times seconds by pair; so many seconds count of each change."""
+    weights = log.amount * seconds[log.change]
     return np.bincount(log.pair, weights, len(log.pair_names)).astype(np.float64)
 
 
@@ -105,11 +107,8 @@ def _utilisation(run: Run, log: UsageLog, used: npt.NDArray[np.float64]) -> dict
     return {pair: by_pair[pair] / n for pair, n in sorted(nominal_seconds(run, log).items()) if n}
 
 
-def _goodput(log: UsageLog, times: JobTimes, used: npt.NDArray[np.float64]) -> dict[str, float]:
-    """The part of what was held that was held when a job ended, by resource."""
-    ended = times.finished[log.workload]
-    is_useful = (times.ran[log.workload] >= 0) & log.adds & (log.time <= ended) & (ended <= log.closed_at)
-    useful = _resource_seconds(log, is_useful)
+def _goodput(log: UsageLog, used: npt.NDArray[np.float64], useful: npt.NDArray[np.float64]) -> dict[str, float]:
+    """The part of what was held that was of use, by resource."""
     sums: dict[str, list[float]] = {}
     for (_, resource), all_of, good in zip(log.pair_names, used.tolist(), useful.tolist(), strict=True):
         so_far = sums.setdefault(resource, [0.0, 0.0])

@@ -23,8 +23,8 @@ class EarlyEnds:
     share: float
     after: Spans | None = None
 
-    def run_spans(self, runs: Iterator[float | None], random: Random) -> Iterator[float | None]:
-        """How long each job runs, of which some fail.
+    def run_spans(self, runs: Iterator[float | None], random: Random) -> Iterator[tuple[float | None, bool]]:
+        """How long each job runs, and whether it fails then.
 
         Args:
             runs: How long each would run, in seconds; None: for ever.
@@ -33,14 +33,17 @@ class EarlyEnds:
         Example:
             >>> from kueuecore.scenarios.distributions import Span
             >>> list(EarlyEnds(share=0.5, after=Span(5)).run_spans(iter([60, 60, None, 3]), Random(1)))
-            [5, 60, None, 3]
+            [(5, True), (60, False), (None, False), (3, False)]
         """
         after = None if self.after is None else self.after.draws(random)
         for run in runs:
             if random.random() >= self.share:
-                yield run
+                yield run, False
             elif after is not None:
                 limit = next(after)
-                yield limit if run is None else min(run, limit)
+                fails = run is None or limit < run
+                yield (limit if fails else run), fails
+            elif run is None:
+                yield None, False
             else:
-                yield None if run is None else round(run * random.random(), 3)
+                yield round(run * random.random(), 3), True

@@ -160,17 +160,18 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """Work, and when its jobs come and how long they run, in seconds; infinite: for ever."""
+    """Work, when its jobs come and how long they run, in seconds (infinite: for ever), and whether they fail then."""
 
     work: Work
     at: npt.NDArray[np.float64]
     runs: npt.NDArray[np.float64]
+    fails: npt.NDArray[np.bool_]
 
     @classmethod
     def of(cls, work: Work, seed: int) -> _Drawn:
-        times = [(at, math.inf if runs is None else runs) for at, runs in work.times(seed)]
-        columns = np.array(times, dtype=np.float64).reshape(len(times), 2)
-        return cls(work, columns[:, 0], columns[:, 1])
+        times = [(at, math.inf if runs is None else runs, fails) for at, runs, fails in work.times(seed)]
+        columns = np.array(times, dtype=np.float64).reshape(len(times), 3)
+        return cls(work, columns[:, 0], columns[:, 1], columns[:, 2] == 1)
 
     @property
     def arrivals(self) -> Sequence[Arrival]:
@@ -207,10 +208,12 @@ class _Drawn:
             return part_without_rows()
         kind = self.ends[0].key[0]
         first = made.workloads[self.ends[0].key][0]
+        template = replace(first, object=_nameless(first.object))
+        kinds = (False, True) if self.fails.any() else (False,)
         return JobPart(
-            templates=[self._happening(replace(first, object=_nameless(first.object)))],
-            works=[self.work.name],
-            template=np.zeros(n, np.int64),
+            templates=[self._happening(template, fails=fails) for fails in kinds],
+            works=[self.work.name] * len(kinds),
+            template=self.fails.astype(np.int64),
             names=[self._workload_name(kind, job_name(row), made) for row in range(n)],
             at=self.at,
             runs=self.runs,
@@ -226,7 +229,7 @@ class _Drawn:
         ]
         places = np.array([row for row, _, _ in rows], np.int64)
         return JobPart(
-            templates=[self._happening(workload) for _, _, workload in rows],
+            templates=[self._happening(workload, fails=bool(self.fails[row])) for row, _, workload in rows],
             works=[self.work.name] * len(rows),
             template=np.arange(len(rows)),
             names=[_name_of(workload) for _, _, workload in rows],
@@ -235,7 +238,7 @@ class _Drawn:
             job_name=lambda row: (rows[row][1][0], rows[row][1][2]),
         )
 
-    def _happening(self, workload: Manifest) -> Happening:
+    def _happening(self, workload: Manifest, *, fails: bool) -> Happening:
         lingers, loss = self.work.lingers_seconds, self.work.node_loss
         saves = self.work.saves_seconds
         return Happening(
@@ -245,6 +248,7 @@ class _Drawn:
             linger_seconds=lingers,
             node_loss=loss,
             save_seconds=saves,
+            ends_failed=fails,
         )
 
     def _workload_name(self, kind: str, name: str, made: _Made) -> str:

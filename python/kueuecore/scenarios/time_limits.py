@@ -69,7 +69,7 @@ def time_problems(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _of_work(path: str, work: Work, seed: int) -> _Chain:
-    for index, (at, runs) in enumerate(work.times(seed)):
+    for index, (at, runs, _) in enumerate(work.times(seed)):
         yield f"{path}.every" if index else f"{path}.at", (at,)
         if runs is not None:
             yield f"{path}.runs", (at, runs)

@@ -81,19 +81,19 @@ class Work:
 
     def arrivals(self, seed: int) -> Iterator[Arrival]:
         """The jobs in their order. They do not change with other work of the scenario."""
-        for index, (time, runs) in enumerate(self.times(seed)):
+        for index, (time, runs, _) in enumerate(self.times(seed)):
             yield Arrival(time, self.name, self.job_at(index), runs, self.lingers_seconds, self.node_loss)
 
-    def times(self, seed: int) -> Iterator[tuple[float, float | None]]:
-        """When each job comes and how long it runs (None: for ever), in seconds."""
+    def times(self, seed: int) -> Iterator[tuple[float, float | None, bool]]:
+        """When each job comes and how long it runs (None: for ever), in seconds, and whether it fails then."""
         times = self._times(seed)
         if self.fails is None:
-            yield from times
+            yield from ((at, runs, False) for at, runs in times)
             return
         # Which fail is drawn apart, so that it changes nothing else.
         at, runs = tee(times)
         spans = self.fails.run_spans((it[1] for it in runs), Random(f"{seed}/{self.name}/fails"))
-        yield from zip((it[0] for it in at), spans, strict=True)
+        yield from ((it[0], *span) for it, span in zip(at, spans, strict=True))
 
     def _times(self, seed: int) -> Iterator[tuple[float, float | None]]:
         random, time = Random(f"{seed}/{self.name}"), self.at

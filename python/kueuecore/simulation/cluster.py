@@ -121,6 +121,7 @@ class VirtualCluster:
         linger_seconds: float | None = None,
         node_loss: NodeLoss = NodeLoss.RUNS_ON,
         save_seconds: float | None = None,
+        ends_failed: bool = False,
         now: TimeLike | None = None,
     ) -> tuple[str, ...]:
         """A Workload or a job appears.
@@ -134,6 +135,7 @@ class VirtualCluster:
             linger_seconds: As in `Happening`.
             node_loss: As in `Happening`.
             save_seconds: As in `Happening`.
+            ends_failed: As in `Happening`.
             now: When; by default, and if the cluster has gone on beyond that, its own time.
 
         Returns:
@@ -153,6 +155,7 @@ class VirtualCluster:
             linger_seconds=linger_seconds,
             node_loss=node_loss,
             save_seconds=save_seconds,
+            ends_failed=ends_failed,
         )
         # What is refused is refused before anything happens.
         at = self.now if now is None else max(self.now, nanoseconds(now))

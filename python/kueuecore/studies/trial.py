@@ -28,7 +28,7 @@ class Trial:
         created: When it came, in nanoseconds from the beginning.
         wait_seconds: How long it waited for its first admission; NaN: it was never admitted.
         evictions: How often it was evicted.
-        lost_seconds: How much of its work evictions cost.
+        lost_seconds: How much of its work was lost (docs/simulate.md).
         has_finished: Has it ended?
         measures: The summary of the run by name (docs/simulate.md); utilisation and goodput as
             `utilisation/FLAVOR/RESOURCE` and `goodput/RESOURCE`. Empty of a fleet.

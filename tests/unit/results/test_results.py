@@ -79,9 +79,9 @@ def test_jobs_have_the_times_that_are_worked_out_by_hand(evicted: Results) -> No
     rows = list(zip(*(jobs[name].to_list() for name in jobs.names if name not in times), strict=True))
     assert rows == [
         # Response 151 s over a run of 100 s.
-        ("ns", "low", "cq", 0.0, 100.0, 1.51, 1, 20.0, "main"),
-        ("ns", "high", "cq", 1.0, 30.0, 31 / 30, 0, 0.0, "main"),
-        ("ns", "never", "cq", None, None, None, 0, 0.0, None),
+        ("ns", "low", "cq", "Succeeded", 0.0, 100.0, 1.51, 1, 20.0, 20.0, "main", None),
+        ("ns", "high", "cq", "Succeeded", 1.0, 30.0, 31 / 30, 0, 0.0, 0.0, "main", None),
+        ("ns", "never", "cq", "Pending", None, None, None, 0, 0.0, 0.0, None, None),
     ]
 
 

@@ -61,7 +61,7 @@ def test_hours_are_those_of_the_start(read: Read) -> None:
         f"start: 2026-01-01T23:00:00Z\nuntil: 3d\n{CLUSTER}"
         f"work: [{{job: job.yaml, runs: 1s, arrivals: {{perHour: 2, byHour: [{morning}]}}}}]\n"
     )
-    times = [at for at, _ in scenario.work[0].times(scenario.seed)]
+    times = [at for at, *_ in scenario.work[0].times(scenario.seed)]
     assert {int(at // 3600) for at in times} == {1, 25, 49}
     assert run_scenario(scenario).all.n_jobs == len(times)
 
@@ -103,13 +103,13 @@ def test_some_jobs_fail_and_no_other_time_changes(read: Read) -> None:
     (failing,) = read(CLUSTER + f"work: [{work}, fails: {{share: 0.1, after: 1m}}}}]\n").work
     pairs = list(zip(plain.times(5), failing.times(5), strict=True))
     assert all(before[0] == after[0] for before, after in pairs)
-    assert {after[1] for before, after in pairs if before != after} == {60}
+    assert {after[1:] for before, after in pairs if before != after} == {(60, True)}
     assert sum(before != after for before, after in pairs) == pytest.approx(200, rel=0.2)
 
 
 def test_jobs_fail_at_any_time_of_their_run_unless_it_is_said(read: Read) -> None:
     (work,) = read(CLUSTER + "work: [{job: job.yaml, count: 2000, runs: 100, fails: {share: 1}}]\n").work
-    runs = [run for _, run in work.times(1) if run is not None]
+    runs = [run for _, run, fails in work.times(1) if run is not None and fails]
     assert len(runs) == 2000
     assert 0 <= min(runs) < 1
     assert 99 < max(runs) < 100
@@ -117,4 +117,4 @@ def test_jobs_fail_at_any_time_of_their_run_unless_it_is_said(read: Read) -> Non
 
 def test_a_job_that_would_run_for_ever_may_fail(read: Read) -> None:
     (work,) = read(CLUSTER + "work: [{job: job.yaml, count: 2, fails: {share: 1, after: 30}}]\n").work
-    assert [run for _, run in work.times(1)] == [30, 30]
+    assert [it[1:] for it in work.times(1)] == [(30, True), (30, True)]

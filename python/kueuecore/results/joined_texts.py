@@ -1,0 +1,46 @@
+"""Texts that are joined by commas, without a Python object for each that is one name alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kueuecore.results.usage_log import Ints
+
+__all__ = ["joined_texts"]
+
+
+def joined_texts(group: Ints, name: Ints, names: Sequence[str], n_groups: int) -> tuple[Ints, tuple[str, ...]]:
+    """The names of each group, each once, sorted and joined by commas.
+
+    Args:
+        group: The group of each row.
+        name: The index in `names` of each row.
+        names: Texts, each once.
+        n_groups: How many groups there may be.
+
+    Returns:
+        Of each group the index of its text, -1 of one without rows; and the texts.
+
+    Example:
+        >>> joined_texts(np.array([0, 2, 0, 0]), np.array([1, 1, 0, 1]), ["b", "a"], 3)
+        (array([ 2, -1,  0]), ('a', 'b', 'a,b'))
+    """
+    order = sorted(range(len(names)), key=names.__getitem__)
+    place = np.empty(len(names), np.int64)
+    place[order] = np.arange(len(names))
+    groups, items = np.divmod(np.unique(group * max(len(names), 1) + place[name]), max(len(names), 1))
+    begins = np.flatnonzero(np.diff(groups, prepend=-1))
+    ends = np.append(begins[1:], len(groups))
+    codes = np.full(n_groups, -1)
+    codes[groups[begins]] = items[begins]
+    texts = [names[index] for index in order]
+    known: dict[bytes, int] = {}
+    for begin, end in zip(begins[ends - begins > 1].tolist(), ends[ends - begins > 1].tolist(), strict=True):
+        key = items[begin:end].tobytes()
+        if key not in known:
+            known[key] = len(texts)
+            texts.append(",".join(names[order[index]] for index in items[begin:end].tolist()))
+        codes[groups[begin]] = known[key]
+    return codes, tuple(texts)
