@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from kueuecore.controller.metric_families import FAMILIES
 from kueuecore.controller.metric_gauges import gauges_of
@@ -20,10 +21,7 @@ _WAIT = "admission_wait_time_seconds"
 
 
 def metrics_text(run: Run, log: UsageLog) -> str:
-    """How things stand at the end, and the admissions, evictions and waits of the whole run.
-
-    Labels that columns do not have are empty: `priority_class`, `reason` and `underlying_cause`.
-    """
+    """How things stand at the end, and the admissions, evictions and waits of the whole run."""
     series = MetricSeries()
     steps = run.step_table
     steps = steps[np.argsort(steps["workload"], kind="stable")]
@@ -33,17 +31,30 @@ def metrics_text(run: Run, log: UsageLog) -> str:
     last = np.maximum.accumulate(np.where(queued, np.arange(len(steps)), -1))
     is_own = (last >= 0) & (steps["workload"][last] == steps["workload"])
     waits = np.where(is_own, steps["time"] - steps["time"][last], 0) / _SECOND
-    stopped = steps["kind"] == _KINDS.index(StepKind.STOPPED)
-    homes = log.home[steps["workload"]]
-    for index, queue in enumerate(log.queue_names):
-        here = homes == index
-        if n := int((here & stopped).sum()):
-            series.add("evicted_workloads_total", (queue, "", "", ""), n)
-        if (here & admitted).any():
-            series.add("admitted_workloads_total", (queue, ""), int((here & admitted).sum()))
-            series.put_histogram(_WAIT, (queue, ""), _histogram(waits[here & admitted & is_own]))
+    codes, classes = run._core.priority_classes()
+    priority_class = np.frombuffer(codes, "<u4")
+    _count_evictions(series, run, log, priority_class, classes)
+    homes, of_class = log.home[steps["workload"]], priority_class[steps["workload"]]
+    # A group for each ClusterQueue and class of those that were admitted.
+    for queue, cls in np.unique(np.stack([homes[admitted], of_class[admitted]]), axis=1).T.tolist():
+        here = admitted & (homes == queue) & (of_class == cls)
+        labels = (log.queue_names[queue] if queue >= 0 else "", classes[cls])
+        series.add("admitted_workloads_total", labels, int(here.sum()))
+        series.put_histogram(_WAIT, labels, _histogram(waits[here & is_own]))
     objects = MetricObjects(run.engine.configuration)
     return page(gauges_of(run.engine, objects), series, objects, replica_role="standalone", silent=())
+
+
+def _count_evictions(
+    series: MetricSeries, run: Run, log: UsageLog, priority_class: npt.NDArray[np.uint32], classes: list[str]
+) -> None:
+    columns, causes = run._core.evictions()
+    number, cause = (np.frombuffer(column, "<u4").astype(np.int64) for column in columns)
+    rows = np.stack([log.home[number], cause, priority_class[number].astype(np.int64)])
+    groups, counts = np.unique(rows, axis=1, return_counts=True)
+    for (queue, index, cls), n in zip(groups.T.tolist(), counts.tolist(), strict=True):
+        labels = (log.queue_names[queue] if queue >= 0 else "", *causes[index], classes[cls])
+        series.add("evicted_workloads_total", labels, n)
 
 
 def _histogram(seconds: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Histogram:

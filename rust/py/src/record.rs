@@ -160,6 +160,27 @@ impl Record {
         self.inner.log.quotas.changes.iter().map(|it| (it.time, it.node, it.is_gone, nominal(it))).collect()
     }
 
+    /// The priority class of each workload by number: indices (u32), and the names of the classes.
+    fn priority_classes<'py>(&self, py: Python<'py>) -> (Bound<'py, PyBytes>, Vec<String>) {
+        let (log, labels) = (&self.inner.log, &self.inner.log.labels);
+        let mut classes = vec![0u32; log.workloads.len()];
+        for (number, class) in log.named.iter().zip(&labels.classes) {
+            classes[*number as usize] = *class;
+        }
+        let names = labels.class_names.clone();
+        (bytes(py, classes.iter().flat_map(|it| it.to_le_bytes())), names)
+    }
+
+    /// Each eviction: number of the workload (u32) and index of the cause (u32); reasons with their underlying causes.
+    fn evictions<'py>(&self, py: Python<'py>) -> ([Bound<'py, PyBytes>; 2], Vec<(String, String)>) {
+        let labels = &self.inner.log.labels;
+        let columns = [
+            bytes(py, labels.evictions.iter().flat_map(|(number, _)| number.to_le_bytes())),
+            bytes(py, labels.evictions.iter().flat_map(|(_, cause)| cause.to_le_bytes())),
+        ];
+        (columns, labels.causes.clone())
+    }
+
     /// The ClusterQueue of each workload by number (u32), 2^32 - 1 for none; may end before the last workloads.
     fn homes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         bytes(py, self.inner.log.usage.homes.iter().flat_map(|it| it.to_le_bytes()))

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::label_log::{LabelLog, LabelMark};
 use super::node_log::NodePart;
 use super::placements::{PlacementMark, PlacementPart};
 use super::preemptions::PreemptionLog;
@@ -35,6 +36,7 @@ pub(super) struct Mark {
     n_node_changes: usize,
     n_nodes: usize,
     work: WorkMark,
+    labels: LabelMark,
 }
 
 /// What has been added to a log. Not in it are cycles and events, which no run keeps that is saved.
@@ -53,10 +55,12 @@ struct Part {
     placements: PlacementPart,
     nodes: NodePart,
     work: WorkLog,
+    labels: LabelLog,
 }
 
 stored!(struct Part {
     times, steps, numbers, n_workloads, named, changes, quotas, quota_nodes, preemptions, placements, nodes, work,
+    labels,
 });
 
 /// What has been added to a [`UsageLog`].
@@ -90,6 +94,7 @@ impl Log {
             n_node_changes: self.nodes.times.len(),
             n_nodes: self.nodes.names.len(),
             work: self.work.mark(),
+            labels: self.labels.mark(),
         }
     }
 
@@ -111,6 +116,7 @@ impl Log {
             placements: self.placements.part(since.placements),
             nodes: self.nodes.part(since.n_node_changes, since.n_nodes),
             work: self.work.part(since.work),
+            labels: self.labels.part(since.labels),
         };
         let names = Names::default();
         let mut out = Writer::new(&names);
@@ -156,7 +162,7 @@ impl Log {
         }
         let part = Part::read_from(&mut from)?;
         let Part { times, steps, numbers, n_workloads, named, changes, quotas, quota_nodes, .. } = part;
-        let Part { preemptions, placements, nodes, work, .. } = part;
+        let Part { preemptions, placements, nodes, work, labels, .. } = part;
         from.end()?;
         let n_workloads = n_workloads as usize;
         // One that is new has a name, or came and went with its quota between two steps.
@@ -183,6 +189,7 @@ impl Log {
         self.preemptions.add(preemptions, n_workloads, &from)?;
         self.placements.add(placements, n_workloads, &from)?;
         self.nodes.add(nodes, &from)?;
+        self.labels.add(labels, n_workloads, self.named.len(), &from)?;
         self.work.add(work, n_workloads, &from)
     }
 }

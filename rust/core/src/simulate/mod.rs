@@ -12,6 +12,7 @@
 
 mod copies;
 mod job_plan;
+mod label_log;
 mod log_part;
 mod node_log;
 mod placements;
@@ -29,6 +30,7 @@ mod work_log;
 
 pub use copies::{Copies, CopiesError};
 pub use job_plan::{JobPlan, NodeLoss, PodsPlan};
+pub use label_log::LabelLog;
 pub use node_log::NodeLog;
 pub use placements::{Domain, PlacementLog, PlacementRows};
 pub use plan::{Change, Ending, Happening, Options, Timers};

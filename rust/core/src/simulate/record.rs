@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::label_log::LabelLog;
 use super::node_log::NodeLog;
 use super::placements::PlacementLog;
 use super::plan::Ending;
@@ -98,6 +99,8 @@ pub struct Log {
     pub nodes: NodeLog,
     /// What was lost of the work of jobs, and how they ended.
     pub work: WorkLog,
+    /// What metrics are labelled with.
+    pub labels: LabelLog,
 }
 
 impl Log {

@@ -11,7 +11,7 @@ mod settle;
 mod usage;
 mod work;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -76,6 +76,8 @@ pub struct Simulation {
     quota_nodes: FxHashMap<NodeId, (u32, Owner)>,
     /// The codes of ClusterQueues (`true`) and Cohorts in the log, by name.
     quota_codes: FxHashMap<(bool, String), u32>,
+    /// How often each workload had been evicted for which cause, by id, as far as that is noted.
+    evictions: BTreeMap<u32, Vec<i32>>,
 }
 
 /// Something that will happen.
@@ -159,6 +161,7 @@ impl Simulation {
             follows_usage: false,
             quota_nodes: FxHashMap::default(),
             quota_codes: FxHashMap::default(),
+            evictions: BTreeMap::new(),
         }
     }
 
@@ -397,6 +400,7 @@ impl Simulation {
                 let number = self.number(engine, id);
                 self.departing.push((id, number));
                 self.numbers.remove(&id);
+                self.evictions.remove(&id.0);
                 engine.state.drop_workload(id);
             }
         }

@@ -52,6 +52,7 @@ impl Simulation {
         let key = engine.state.workloads.get(id).key().clone();
         self.note(engine, Step::Deleted, id);
         self.numbers.remove(&id);
+        self.evictions.remove(&id.0);
         self.over.retain(|it| *it != id);
         self.jobs.remove(id, &key);
         engine.state.now = self.clock;

@@ -1,6 +1,6 @@
 //! A run as bytes and back. A checkpoint is as large as what is alive; what has happened is in the parts of its log.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -51,11 +51,12 @@ struct Alive {
     follows_usage: bool,
     charges: ChargeLog,
     node_changes: NodeChanges,
+    evictions: BTreeMap<u32, Vec<i32>>,
 }
 
 stored!(struct Alive {
     clock, free_at, jobs, samples, leaving, n_happened, n_quiet, patience, n_cycles, n_created, n_finished, numbers,
-    departing, follows_usage, charges, node_changes
+    departing, follows_usage, charges, node_changes, evictions
 });
 
 impl Simulation {
@@ -134,6 +135,7 @@ impl Simulation {
             follows_usage,
             charges: engine.state.charges.clone(),
             node_changes: engine.state.node_changes.clone(),
+            evictions: self.evictions.clone(),
         }
     }
 
@@ -171,6 +173,7 @@ impl Simulation {
             follows_usage,
             quota_nodes: FxHashMap::default(),
             quota_codes,
+            evictions: alive.evictions,
         };
         if follows_usage {
             self.follow_quotas(engine);

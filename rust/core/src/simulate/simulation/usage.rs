@@ -61,11 +61,14 @@ impl Simulation {
                 number
             }
         };
-        let Log { workloads, named, .. } = Arc::make_mut(&mut self.log);
+        let Log { workloads, named, labels, .. } = Arc::make_mut(&mut self.log);
         let name = &mut workloads[number as usize];
         if name.is_none() {
-            *name = Some(engine.state.workloads.get(id).key().clone());
+            let record = engine.state.workloads.get(id);
+            *name = Some(record.key().clone());
             named.push(number);
+            let class = record.workload.priority_class.as_ref();
+            labels.push_class(class.map_or("", |class| &class.name));
         }
         number
     }

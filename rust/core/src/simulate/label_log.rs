@@ -1,0 +1,97 @@
+//! What metrics are labelled with: the priority classes of workloads, and why they were evicted.
+
+use crate::snapshot::{Damage, Reader, stored};
+
+/// Labels in columns; words that come again and again are there once.
+#[derive(Clone, Debug, Default)]
+pub struct LabelLog {
+    /// The priority class of each workload that has appeared, in the order of [`super::Log::named`]; an index.
+    pub classes: Vec<u32>,
+    /// Names of priority classes; empty: none.
+    pub class_names: Vec<String>,
+    /// Who was evicted: number, and the index of the cause.
+    pub evictions: Vec<(u32, u32)>,
+    /// Reasons of evictions with their underlying causes.
+    pub causes: Vec<(String, String)>,
+}
+
+/// How much of a log there was.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LabelMark {
+    n_classes: usize,
+    n_class_names: usize,
+    n_evictions: usize,
+    n_causes: usize,
+}
+
+stored!(struct LabelLog { classes, class_names, evictions, causes });
+
+impl LabelLog {
+    pub(super) fn push_class(&mut self, name: &str) {
+        let class = index_of(&mut self.class_names, |known| known == name, || name.to_owned());
+        self.classes.push(class);
+    }
+
+    pub(super) fn push_eviction(&mut self, workload: u32, reason: &str, cause: &str) {
+        let cause = index_of(
+            &mut self.causes,
+            |known| known.0 == reason && known.1 == cause,
+            || (reason.to_owned(), cause.to_owned()),
+        );
+        self.evictions.push((workload, cause));
+    }
+
+    /// How much there is.
+    pub(super) fn mark(&self) -> LabelMark {
+        LabelMark {
+            n_classes: self.classes.len(),
+            n_class_names: self.class_names.len(),
+            n_evictions: self.evictions.len(),
+            n_causes: self.causes.len(),
+        }
+    }
+
+    /// What has been added since a mark.
+    pub(super) fn part(&self, since: LabelMark) -> Self {
+        Self {
+            classes: self.classes[since.n_classes..].to_vec(),
+            class_names: self.class_names[since.n_class_names..].to_vec(),
+            evictions: self.evictions[since.n_evictions..].to_vec(),
+            causes: self.causes[since.n_causes..].to_vec(),
+        }
+    }
+
+    /// Adds what follows.
+    ///
+    /// # Errors
+    /// [`Damage`]: it can't be of a run with so many workloads, of which so many have appeared.
+    pub(super) fn add(
+        &mut self,
+        part: Self,
+        n_workloads: usize,
+        n_named: usize,
+        from: &Reader<'_>,
+    ) -> Result<(), Damage> {
+        let Self { classes, class_names, evictions, causes } = part;
+        self.class_names.extend(class_names);
+        self.causes.extend(causes);
+        let is_known = self.classes.len() + classes.len() == n_named
+            && classes.iter().all(|class| (*class as usize) < self.class_names.len())
+            && evictions
+                .iter()
+                .all(|(number, cause)| (*number as usize) < n_workloads && (*cause as usize) < self.causes.len());
+        from.check(is_known, "labels of what is not there")?;
+        self.classes.extend(classes);
+        self.evictions.extend(evictions);
+        Ok(())
+    }
+}
+
+/// The place of a word among a few, new if it was not there.
+fn index_of<T>(words: &mut Vec<T>, is_it: impl Fn(&T) -> bool, word: impl FnOnce() -> T) -> u32 {
+    let place = words.iter().position(is_it).unwrap_or_else(|| {
+        words.push(word());
+        words.len() - 1
+    });
+    u32::try_from(place).expect("fewer than 2^32 words")
+}
