@@ -1,0 +1,73 @@
+"""The tree of cohorts as nested lists, with quotas, weights and how much was used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kueuecore.report.facts import Facts
+
+__all__ = ["TreeNode", "cohort_tree"]
+
+
+@dataclass
+class TreeNode:
+    """A cohort or ClusterQueue with what is below it.
+
+    Args:
+        kind: `Cohort` or `ClusterQueue`.
+        name: Its name.
+        says: Its quotas, and what was used of each in the mean.
+        below: Its children, by name.
+    """
+
+    kind: str
+    name: str
+    says: list[str] = field(default_factory=list)
+    below: list[TreeNode] = field(default_factory=list)
+
+
+def cohort_tree(facts: Facts) -> list[TreeNode]:
+    """The roots of the tree as it is at the end of the run: cohorts, then ClusterQueues that have none."""
+    used = _mean_usage(facts)
+    nodes: dict[tuple[str, str], TreeNode] = {}
+    parents: dict[tuple[str, str], str | None] = {}
+    for row in facts.run.engine.quota():
+        key = (row.kind, row.name)
+        node = nodes.setdefault(key, TreeNode(row.kind, row.name))
+        parents[key] = row.parent
+        mean = used.get((row.name, row.flavor, row.resource))
+        quota = "no limit" if row.nominal is None else row.nominal
+        limits = [
+            f"{word} {value}"
+            for word, value in (("borrows up to", row.borrowing_limit), ("lends up to", row.lending_limit))
+            if value is not None
+        ]
+        told = f"{row.flavor}/{row.resource}: quota {quota}"
+        if row.kind == "ClusterQueue" and mean is not None:
+            told += f", {mean:.3g} used in the mean"
+        node.says.append(", ".join([told, *limits]))
+    roots = []
+    for key in sorted(nodes):
+        parent = parents[key]
+        if parent is None:
+            roots.append(nodes[key])
+        else:
+            nodes.setdefault(("Cohort", parent), TreeNode("Cohort", parent)).below.append(nodes[key])
+    # A cohort that only others name has no row of its own.
+    named = {id(it) for it in roots}
+    lost = [node for key, node in nodes.items() if key not in parents and id(node) not in named]
+    return sorted([*roots, *lost], key=lambda it: (it.kind != "Cohort", it.name))
+
+
+def _mean_usage(facts: Facts) -> dict[tuple[str, str, str], float]:
+    columns = facts.over_time
+    names = ("cluster_queue", "flavor", "resource")
+    keys = [*zip(*(columns[it].tolist() for it in names), strict=True)]
+    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    place = np.array([places[key] for key in keys], np.int64)
+    sums = np.bincount(place, columns["usage"].astype(float), len(places))
+    counts = np.maximum(np.bincount(place, minlength=len(places)), 1)
+    means = (sums / counts).tolist()
+    return {key: mean / (1000 if key[2] == "cpu" else 1) for key, mean in zip(places, means, strict=True)}

@@ -1,0 +1,106 @@
+"""What the pictures are of: a run in seconds from its beginning, with the queues that matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from kueuecore.report.figure import OTHERS
+from kueuecore.results import Results
+from kueuecore.results.usage_log import UsageLog
+from kueuecore.simulation.run import Run
+
+__all__ = ["Facts", "clock"]
+
+_SECOND = 10**9
+# More bands than these can't be told apart.
+_MOST_QUEUES = 8
+_STEPS = 160
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A run and its results.
+
+    Args:
+        run: The run.
+        results: Its results.
+    """
+
+    run: Run
+    results: Results
+
+    @property
+    def seconds(self) -> float:
+        """How long the run is."""
+        return (self.run.end - self.run.start) / _SECOND
+
+    @cached_property
+    def step(self) -> float:
+        """The time between two points of a curve, in seconds."""
+        return max(self.seconds / _STEPS, 0.001)
+
+    @cached_property
+    def over_time(self) -> dict[str, npt.NDArray[np.generic]]:
+        """The columns of the ClusterQueues at even distances; `t` in seconds, `queue` as text."""
+        table = self.results.cluster_queues(step_seconds=self.step)
+        columns: dict[str, npt.NDArray[np.generic]] = {
+            name: table[name].values for name in ("nominal", "usage", "borrowed", "lent", "pending", "share")
+        }
+        columns["t"] = (table["time"].values.astype("i8") - self.run.start) / _SECOND
+        for name in ("cluster_queue", "flavor", "resource"):
+            columns[name] = np.array(table[name].to_list(), dtype=object)
+        return columns
+
+    @cached_property
+    def queues(self) -> tuple[str, ...]:
+        """The ClusterQueues with pictures of their own, those with most usage and most who wait; the rest are one."""
+        columns = self.over_time
+        names, place = np.unique(columns["cluster_queue"].astype(str), return_inverse=True)
+        weights = np.zeros(len(names))
+        for name in ("usage", "pending"):
+            sums = np.bincount(place, columns[name].astype(float), len(names))
+            weights += sums / max(sums.max(initial=0), 1)
+        order = np.lexsort((names, -weights))[:_MOST_QUEUES]
+        return tuple(sorted(names[order].tolist()))
+
+    @cached_property
+    def homes(self) -> list[str]:
+        """The ClusterQueue of each workload by number, as it is shown."""
+        log = UsageLog.of(self.run)
+        return [self.shown(log.queue_names[home]) if home >= 0 else OTHERS for home in log.home.tolist()]
+
+    @property
+    def n_queues(self) -> int:
+        """How many ClusterQueues there were."""
+        return len(set(self.over_time["cluster_queue"].tolist()))
+
+    def shown(self, queue: str) -> str:
+        """A ClusterQueue, or `OTHERS` if it has no picture of its own."""
+        return queue if queue in self.queues else OTHERS
+
+    @property
+    def left_out(self) -> str:
+        """That some queues have none, in a sentence; empty if all have."""
+        n = self.n_queues - len(self.queues)
+        return f"{len(self.queues)} of {self.n_queues} ClusterQueues by name, the other {n} together." if n else ""
+
+
+def clock(seconds: float) -> str:
+    """A time of the run as people say it.
+
+    Example:
+        >>> clock(90), clock(7200), clock(200000), clock(0.25)
+        ('1m30s', '2h00m', '2d7h', '0.2s')
+    """
+    if seconds < 60:
+        return f"{seconds:.3g}s" if seconds >= 1 or seconds == 0 else f"{seconds:.1f}s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if not hours:
+        return f"{minutes}m{rest:02}s"
+    days, hours = divmod(hours, 24)
+    return f"{days}d{hours}h" if days else f"{hours}h{minutes:02}m"

@@ -1,0 +1,72 @@
+"""A picture with what it says in words and as a table, for those who do not see it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["BORROWED", "COLORS", "OTHERS", "WIDTH", "Figure", "svg"]
+
+WIDTH = 900
+"""How wide a picture is drawn, in pixels; the page scales it."""
+COLORS = ("#3b78c2", "#c25b3b", "#3b8f5f", "#8d5bb5", "#a3842b", "#2b8fa3", "#b5477d", "#6b7a3b", "#5b6bd6", "#94593b")
+"""Each has a contrast of at least 3 : 1 with both backgrounds of the page."""
+OTHERS = "all others"
+BORROWED = "borrowed"
+_ID = re.compile(r'(id="|url\(#|href="#)(?=[A-Za-z_])')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One picture of the page.
+
+    Args:
+        title: Its heading.
+        says: What is to be seen, in a sentence or two.
+        picture: SVG.
+        header: The columns of its table.
+        rows: The rows; more than the page can show are cut.
+        note: What has to be known to read it.
+    """
+
+    title: str
+    says: str
+    picture: str
+    header: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    note: str = ""
+
+
+def svg(chart: Any, *, name: str) -> str:
+    """A chart of altair as SVG that may stand in a page with others.
+
+    Args:
+        chart: The chart.
+        name: What the ids in it begin with.
+    """
+    import vl_convert
+
+    # `currentColor` is the colour of the page's text, light or dark.
+    plain = {"labelColor": "currentColor", "titleColor": "currentColor"}
+    lines = {"domainColor": "currentColor", "tickColor": "currentColor", "gridColor": "currentColor"}
+    themed = chart.configure(
+        background="transparent",
+        font="system-ui, sans-serif",
+        axis={
+            **plain,
+            **lines,
+            "gridOpacity": 0.15,
+            "labelFontSize": 12,
+            "titleFontSize": 12,
+            "titleFontWeight": "normal",
+        },
+        legend={**plain, "labelFontSize": 12, "title": None, "orient": "top", "columns": 6, "labelLimit": 200},
+        header={**plain, "labelFontSize": 13, "labelFontWeight": "bold", "title": None, "labelLimit": 500},
+        view={"stroke": "transparent"},
+    )
+    picture = vl_convert.vegalite_to_svg(themed.to_dict())
+    # Two pictures of a page must not share an id, nor keep a size that no phone has.
+    picture = _ID.sub(rf"\g<1>{name}-", picture)
+    return re.sub(r'<svg ([^>]*?)width="(\d+)" height="(\d+)"', r'<svg \1data-width="\2"', picture, count=1)

@@ -1,0 +1,145 @@
+"""When jobs waited and ran, with arrows from preemptors to those who had to give way; many jobs as counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from kueuecore.report.axes import color_of, time_axis
+from kueuecore.report.facts import Facts
+from kueuecore.report.figure import OTHERS, WIDTH, Figure, svg
+from kueuecore.simulation.run import StepKind
+
+__all__ = ["MOST_JOBS", "gantt_figure"]
+
+MOST_JOBS = 2000
+"""With more jobs, the picture shows how many run at once."""
+_KINDS = list(StepKind)
+_HIGHEST, _LEAST_ROW, _MOST_ROW = 1600, 2, 16
+_BINS = 120
+
+
+def gantt_figure(facts: Facts) -> Figure:
+    """A bar for each run of each job; above `MOST_JOBS`, the number of jobs that run at once, by queue."""
+    starts, ends, workloads, is_run = _spans(facts)
+    jobs = facts.results.jobs
+    if len(jobs) > MOST_JOBS:
+        return _counts(facts, starts[is_run], ends[is_run], workloads[is_run])
+    return _bars(facts, starts, ends, workloads, is_run)
+
+
+def _spans(facts: Facts) -> tuple[Any, Any, Any, Any]:
+    """Beginning, end and workload of each time in which a job waited or ran, and whether it ran."""
+    run = facts.run
+    steps = run.step_table
+    kinds = [StepKind.CREATED, StepKind.ADMITTED, StepKind.STOPPED, StepKind.FINISHED, StepKind.DELETED]
+    steps = steps[np.isin(steps["kind"], [_KINDS.index(kind) for kind in kinds])]
+    steps = steps[np.argsort(steps["workload"], kind="stable")]
+    after = np.append(steps["time"][1:], run.end)
+    is_last = np.append(steps["workload"][1:] != steps["workload"][:-1], True)[: len(steps)]
+    ends = np.where(is_last, run.end, after[: len(steps)])
+    is_run = steps["kind"] == _KINDS.index(StepKind.ADMITTED)
+    is_wait = np.isin(steps["kind"], [_KINDS.index(StepKind.CREATED), _KINDS.index(StepKind.STOPPED)])
+    seconds = [(it - run.start) / 1e9 for it in (steps["time"], ends)]
+    keep = is_run | is_wait
+    return seconds[0][keep], seconds[1][keep], steps["workload"][keep].astype(np.int64), is_run[keep]
+
+
+def _bars(facts: Facts, starts: Any, ends: Any, workloads: Any, is_run: Any) -> Figure:
+    homes, keys = facts.homes, facts.run.workload_keys
+    first: dict[int, float] = {}
+    for workload, start in zip(workloads.tolist(), starts.tolist(), strict=True):
+        first[workload] = min(first.get(workload, start), start)
+    order = sorted(first, key=lambda it: (homes[it], first[it], it))
+    row_of = {workload: row for row, workload in enumerate(order)}
+    data = [
+        {"row": row_of[it], "t": round(start, 3), "u": round(end, 3), "queue": homes[it], "runs": runs}
+        for it, start, end, runs in zip(
+            workloads.tolist(), starts.tolist(), ends.tolist(), is_run.tolist(), strict=True
+        )
+    ]
+    step = min(_MOST_ROW, max(_LEAST_ROW, _HIGHEST / max(len(order), 1)))
+    names = (*facts.queues, OTHERS) if OTHERS in homes else facts.queues
+    y = alt.Y("row:Q", scale=alt.Scale(domain=[-0.5, len(order) - 0.5], reverse=True, nice=False), axis=None)
+    base = alt.Chart(alt.Data(values=data), width=WIDTH, height=max(60, round(step * len(order))))
+    x = time_axis("t", facts.seconds)
+    waits = (
+        base.transform_filter("!datum.runs")
+        .mark_rule(strokeWidth=1, opacity=0.55)
+        .encode(x=x, x2="u:Q", y=y, color=color_of(names, "queue"))
+    )
+    runs = (
+        base.transform_filter("datum.runs")
+        .mark_rule(strokeWidth=max(1.5, step * 0.7), strokeCap="butt")
+        .encode(x=x, x2="u:Q", y=y, color=color_of(names, "queue"))
+    )
+    chart: Any = waits + runs
+    taken = facts.run.preemption_table
+    arrows = [
+        {"t": round((time - facts.run.start) / 1e9, 3), "row": row_of[preemptor], "to": row_of[victim]}
+        for time, victim, preemptor in zip(
+            *(taken[it].tolist() for it in ("time", "workload", "preemptor")), strict=True
+        )
+        if victim in row_of and preemptor in row_of
+    ]
+    if arrows:
+        for it in arrows:
+            it["angle"] = 180 if it["to"] > it["row"] else 0
+        lines = alt.Chart(alt.Data(values=arrows)).mark_rule(strokeWidth=1, color="currentColor", opacity=0.8)
+        heads = alt.Chart(alt.Data(values=arrows)).mark_point(
+            shape="triangle-up", filled=True, size=40, color="currentColor", opacity=1
+        )
+        chart += lines.encode(x="t:Q", y="row:Q", y2="to:Q")
+        chart += heads.encode(x="t:Q", y="to:Q", angle=alt.Angle("angle:Q", scale=None))
+    n = len(arrows)
+    evicted = facts.results.jobs["evictions"].values
+    says = f"{len(order)} jobs, of which {int((evicted > 0).sum())} were evicted; {n} preemption{'s' * (n != 1)}."
+    rows = [
+        [keys[victim] or "-", keys[preemptor] or "-", facts.run.engine.names().reasons[reason]]
+        for victim, preemptor, reason in zip(
+            *(taken[it].tolist() for it in ("workload", "preemptor", "reason")), strict=True
+        )
+    ]
+    return Figure(
+        title="Jobs",
+        says=says,
+        note="A row for each job: a thin line while it waits, a bar while it runs. Arrows go from the job that preempts to the one that gives way.",
+        picture=svg(chart, name="jobs"),
+        header=("gave way", "to", "why"),
+        rows=rows,
+    )
+
+
+def _counts(facts: Facts, starts: Any, ends: Any, workloads: Any) -> Figure:
+    homes = np.array(facts.homes, dtype=object)[workloads]
+    edges = np.linspace(0, facts.seconds, _BINS + 1)
+    data, rows = [], []
+    names = (*facts.queues, OTHERS) if OTHERS in homes else facts.queues
+    for name in names:
+        mine = homes == name
+        # How many have begun by each time, less how many have ended.
+        begun = np.searchsorted(np.sort(starts[mine]), edges, "right")
+        over = np.searchsorted(np.sort(ends[mine]), edges, "right")
+        running = begun - over
+        data += [{"t": round(float(t), 3), "queue": name, "n": int(n)} for t, n in zip(edges, running, strict=True)]
+        rows.append([name, str(int(mine.sum())), str(int(running.max(initial=0)))])
+    chart = (
+        alt.Chart(alt.Data(values=data), width=WIDTH, height=240)
+        .mark_area(interpolate="step-after")
+        .encode(
+            x=time_axis("t", facts.seconds),
+            y=alt.Y("n:Q", stack="zero", title="jobs that run"),
+            color=color_of(names, "queue"),
+        )
+    )
+    n_jobs, n = len(facts.results.jobs), len(facts.run.preemption_table)
+    return Figure(
+        title="Jobs",
+        says=f"{n_jobs:,} jobs; {n:,} preemption{'s' * (n != 1)}.",
+        note=f"With more than {MOST_JOBS:,} jobs there is no bar for each: the picture shows how many run at once. {facts.left_out}",
+        picture=svg(chart, name="jobs"),
+        header=("ClusterQueue", "runs", "most at once"),
+        rows=rows,
+    )

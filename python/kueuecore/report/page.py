@@ -1,0 +1,91 @@
+"""The page: figures, the tree of cohorts, and what there is to say in numbers."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from importlib.resources import files
+
+from kueuecore.report.cohort_tree import TreeNode, cohort_tree
+from kueuecore.report.facts import Facts, clock
+from kueuecore.report.figure import Figure
+from kueuecore.results import Results
+from kueuecore.simulation.run import Run
+from kueuecore.times import format_time
+from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
+
+__all__ = ["report_html"]
+
+# More rows of a table, and more nodes of the tree, than anybody reads.
+_MOST_ROWS = 200
+_OPEN_NODES = 40
+
+
+def report_html(run: Run, *, title: str = "Simulation") -> str:
+    """A run as one page of HTML that needs neither a network nor scripts. The same run gives the same bytes.
+
+    Args:
+        run: The run.
+        title: Its heading.
+
+    Raises:
+        ImportError: The extra `report` is not there.
+    """
+    import jinja2
+
+    from kueuecore.report.gantt import gantt_figure
+    from kueuecore.report.topology import topology_figure
+    from kueuecore.report.usage import pending_figure, usage_figures
+    from kueuecore.report.waits import waits_figure
+
+    facts = Facts(run, Results.of(run))
+    figures: list[Figure] = []
+    if facts.seconds > 0 and len(facts.results.jobs):
+        figures = [*usage_figures(facts), pending_figure(facts), waits_figure(facts), gantt_figure(facts)]
+        topology = topology_figure(facts)
+        figures += [topology] if topology is not None else []
+    tree = cohort_tree(facts)
+    folder = files("kueuecore.report")
+    style = (folder / "page.css").read_text(encoding="utf-8")
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    template = environment.from_string((folder / "page.html.j2").read_text(encoding="utf-8"))
+    return template.render(
+        title=title,
+        style=style,
+        # Only this style may be used: whatever a name in a manifest holds, it is text.
+        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        figures=figures,
+        most_rows=_MOST_ROWS,
+        numbers=[*_numbers(facts)],
+        tree=tree,
+        is_open=_size(tree) <= _OPEN_NODES,
+        start=format_time(run.start),
+        length=clock(facts.seconds),
+        ending=run.ending.value,
+        made_by=f"kueuecore {version()}, which decides as Kueue {KUEUE_VERSION} at commit {KUEUE_COMMIT}",
+    )
+
+
+def _numbers(facts: Facts) -> Iterator[tuple[str, str]]:
+    summary = facts.results.summary()
+    yield "jobs", f"{summary.jobs:,}"
+    yield "finished", f"{summary.finished:,}"
+    yield "evictions", f"{summary.evictions:,}"
+    for name, value in (
+        ("makespan", summary.makespan_seconds),
+        ("mean wait", summary.mean_wait_seconds),
+    ):
+        yield name, "-" if value is None else clock(value)
+    for name, value in (("mean slowdown", summary.mean_slowdown), ("fairness", summary.fairness)):
+        yield name, "-" if value is None else f"{value:.3g}"
+    for (flavor, resource), part in summary.utilisation.items():
+        yield f"utilisation of {flavor}/{resource}", f"{part:.1%}"
+    for resource, part in summary.goodput.items():
+        yield f"goodput of {resource}", f"{part:.1%}"
+
+
+def _size(nodes: list[TreeNode]) -> int:
+    return sum(1 + _size(it.below) for it in nodes)

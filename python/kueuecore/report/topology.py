@@ -1,0 +1,127 @@
+"""Who sits where: pods by rack or node over time, and nodes that were lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from kueuecore.report.axes import time_axis
+from kueuecore.report.facts import Facts, clock
+from kueuecore.report.figure import WIDTH, Figure, svg
+from kueuecore.simulation.run import StepKind
+
+__all__ = ["topology_figure"]
+
+_KINDS = list(StepKind)
+_BINS = 150
+# With more rows, a row is a domain one level up.
+_MOST_ROWS = 64
+
+
+def topology_figure(facts: Facts) -> Figure | None:
+    """Pods by domain over time; None without placements."""
+    placed = facts.run.placement_table
+    if not len(placed):
+        return None
+    paths = [domain.values for domain in facts.run.domains]
+    depth = max(map(len, paths))
+    while depth > 1 and len({path[:depth] for path in paths}) > _MOST_ROWS:
+        depth -= 1
+    names = sorted({path[:depth] for path in paths})
+    row_of_path = {path: row for row, path in enumerate(names)}
+    rows = np.array([row_of_path[path[:depth]] for path in paths], np.int64)[placed["domain"]]
+    starts, ends = _intervals(facts)
+    edges = np.linspace(0, facts.seconds, _BINS + 1)
+    data, table = [], []
+    for row, name in enumerate(names):
+        mine = rows == row
+        pods = placed["pods"][mine].astype(np.int64)
+        counts = _held(starts[mine], pods, edges) - _held(ends[mine], pods, edges)
+        # Times with as many pods are one bar.
+        cuts = np.flatnonzero(np.diff(counts, prepend=-1))
+        for at, n in zip(cuts.tolist(), counts[cuts].tolist(), strict=True):
+            following = cuts[cuts > at]
+            until = edges[following[0]] if len(following) else facts.seconds
+            if n:
+                data.append({"row": _label(name, names), "t": float(edges[at]), "u": float(until), "pods": n})
+        table.append([" / ".join(name), str(int(pods.sum())), str(int(counts.max(initial=0)))])
+    labels = [_label(name, names) for name in names]
+    y = alt.Y("row:N", scale=alt.Scale(domain=labels), title=None, axis=alt.Axis(labelLimit=140, ticks=False))
+    colors = alt.Scale(range=["#9cc0ea", "#1c4f8f"], zero=True)
+    chart: Any = (
+        alt.Chart(alt.Data(values=data), width=WIDTH, height=max(60, 18 * len(names)))
+        .mark_bar(height={"band": 0.85})
+        .encode(x=time_axis("t", facts.seconds), x2="u:Q", y=y, color=alt.Color("pods:Q", scale=colors, legend=None))
+    )
+    lost, told = _lost(facts, names)
+    if lost:
+        marks = alt.Chart(alt.Data(values=lost)).mark_rule(color="#d0312d", strokeWidth=4)
+        chart += marks.encode(x="t:Q", x2="u:Q", y=alt.Y("row:N", scale=alt.Scale(domain=labels)))
+    says = f"Pods of {len(np.unique(placed['workload']))} jobs in {len(names)} domains. {told}".strip()
+    levels = next(domain.levels for domain in facts.run.domains if len(domain.values) >= depth)[:depth]
+    return Figure(
+        title="Racks and nodes",
+        says=says,
+        note=f"A row for each domain ({' / '.join(levels)}); darker: more pods. A red line is a lost node.",
+        picture=svg(chart, name="topology"),
+        header=("domain", "pods placed", "most pods at once"),
+        rows=table,
+    )
+
+
+def _label(path: tuple[str, ...], names: list[tuple[str, ...]]) -> str:
+    """The shortest end of a path that no other has."""
+    for n in range(1, len(path)):
+        if sum(other[-n:] == path[-n:] for other in names) == 1:
+            return "/".join(path[-n:])
+    return "/".join(path)
+
+
+def _intervals(facts: Facts) -> tuple[Any, Any]:
+    """When each row of the placements begins and ends, in seconds from the beginning."""
+    run, placed = facts.run, facts.run.placement_table
+    steps = run.step_table
+    over = [StepKind.STOPPED, StepKind.FINISHED, StepKind.DELETED]
+    steps = steps[np.isin(steps["kind"], [_KINDS.index(kind) for kind in over])]
+    events: dict[int, list[int]] = {}
+    for workload, time in zip(steps["workload"].tolist(), steps["time"].tolist(), strict=True):
+        events.setdefault(workload, []).append(time)
+    for workload, time in zip(placed["workload"].tolist(), placed["time"].tolist(), strict=True):
+        events.setdefault(workload, []).append(time)
+    ends = []
+    for workload, time in zip(placed["workload"].tolist(), placed["time"].tolist(), strict=True):
+        ends.append(min((it for it in events[workload] if it > time), default=run.end))
+    return (placed["time"] - run.start) / 1e9, (np.array(ends, np.int64) - run.start) / 1e9
+
+
+def _held(times: Any, pods: Any, edges: Any) -> Any:
+    """How many pods have come, or gone, by each time."""
+    order = np.argsort(times, kind="stable")
+    sums = np.concatenate([[0], np.cumsum(pods[order])])
+    return sums[np.searchsorted(times[order], edges, "right")]
+
+
+def _lost(facts: Facts, names: list[tuple[str, ...]]) -> tuple[list[dict[str, object]], str]:
+    """The times in which nodes were lost that have a row, and how many were lost."""
+    rows = {path[-1]: _label(path, names) for path in names}
+    found: list[dict[str, object]] = []
+    since: dict[int, float] = {}
+    times = ((facts.run.node_table["time"] - facts.run.start) / 1e9).tolist()
+    nodes, lost = facts.run.node_table["node"].tolist(), facts.run.node_table["is_lost"].tolist()
+    for time, node, is_lost in zip(times, nodes, lost, strict=True):
+        if is_lost:
+            since.setdefault(node, time)
+        elif node in since:
+            found.append({"node": node, "t": since.pop(node), "u": time})
+    found += [{"node": node, "t": time, "u": facts.seconds} for node, time in since.items()]
+    if not found:
+        return [], ""
+    first = min(float(str(it["t"])) for it in found)
+    told = f"{len({it['node'] for it in found})} nodes were lost, the first after {clock(first)}."
+    names_of = facts.run.node_names
+    shown = [
+        {**it, "row": rows[names_of[int(str(it["node"]))]]} for it in found if names_of[int(str(it["node"]))] in rows
+    ]
+    return shown, told

@@ -1,0 +1,59 @@
+"""How long jobs waited, as distributions by ClusterQueue."""
+
+from __future__ import annotations
+
+import altair as alt
+import numpy as np
+
+from kueuecore.report.axes import color_of, time_axis
+from kueuecore.report.facts import Facts, clock
+from kueuecore.report.figure import OTHERS, WIDTH, Figure, svg
+
+__all__ = ["waits_figure"]
+
+_POINTS = np.linspace(0, 1, 101)
+
+
+def waits_figure(facts: Facts) -> Figure:
+    """The part of the jobs that waited no longer than so long."""
+    jobs = facts.results.jobs
+    wait, is_null = jobs["wait_seconds"].values, jobs["wait_seconds"].is_null
+    has_waited = np.ones(len(wait), np.bool_) if is_null is None else ~is_null
+    queues = np.array([facts.shown(it or "") for it in jobs["cluster_queue"].to_list()], dtype=object)
+    names = (*facts.queues, OTHERS) if OTHERS in queues or facts.left_out else facts.queues
+    data, rows = [], []
+    for name in names:
+        mine = queues == name
+        waits = np.sort(wait[mine & has_waited])
+        n_never = int((mine & ~has_waited).sum())
+        if not len(waits):
+            rows.append([name, str(int(mine.sum())), "-", "-", "-", str(n_never)])
+            continue
+        at = np.quantile(waits, _POINTS, method="inverted_cdf")
+        data += [
+            {"wait": round(float(it), 3), "part": float(part), "queue": name}
+            for it, part in zip(at, _POINTS, strict=True)
+        ]
+        shown = [clock(float(at[index])) for index in (50, 95, 100)]
+        rows.append([name, str(int(mine.sum())), *shown, str(n_never)])
+    longest = max((it["wait"] for it in data), default=0.0)
+    chart = (
+        alt.Chart(alt.Data(values=data), width=WIDTH, height=220)
+        .mark_line(interpolate="step-after", strokeWidth=2)
+        .encode(
+            x=time_axis("wait", max(float(longest), 1.0), title="wait for the first admission"),
+            y=alt.Y("part:Q", title="part of the jobs", axis=alt.Axis(format="%")),
+            color=color_of(names, "queue"),
+            order="part:Q",
+        )
+    )
+    slow = max(data, key=lambda it: float(it["wait"]), default=None)
+    says = f"The longest wait is {clock(float(longest))}, in {slow['queue']}." if slow and longest else "No job waited."
+    return Figure(
+        title="Waits",
+        says=says,
+        note=f"A curve further to the left is a queue that admits sooner. {facts.left_out}",
+        picture=svg(chart, name="waits"),
+        header=("ClusterQueue", "jobs", "half wait no longer than", "95 of 100", "all", "never admitted"),
+        rows=rows,
+    )
