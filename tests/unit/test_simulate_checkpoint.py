@@ -158,7 +158,7 @@ def test_the_command_goes_on_after_kill_9_to_the_same_bytes(tmp_path: Path) -> N
             }
         },
     }
-    work = [{"job": job, "count": 1_500, "every": {"mean": 8}, "runs": {"from": 5, "to": 20}}]
+    work = [{"job": job, "count": 3_000, "every": {"mean": 8}, "runs": {"from": 5, "to": 20}}]
     scenario = {"apiVersion": "kueuecore/v1", "kind": "Scenario", "cluster": {"objects": ["queues.yaml"]}, "work": work}
     (tmp_path / "scenario.yaml").write_text(json.dumps(scenario), encoding="utf-8")
     expected = subprocess.run(command(), cwd=tmp_path, capture_output=True, check=True).stdout

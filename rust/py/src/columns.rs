@@ -18,7 +18,7 @@ pub type SubmissionBytes = (String, String, u64, ColumnBytes, PyBackedBytes, PyB
 pub type CopyBytes = (PyBackedBytes, PyBackedBytes, PyBackedBytes, u64, PyBackedBytes, PyBackedBytes);
 
 /// The values of a column that came as bytes.
-fn decode_column<const N: usize, T>(bytes: &[u8], value: impl Fn([u8; N]) -> T) -> Vec<T> {
+pub fn decode_column<const N: usize, T>(bytes: &[u8], value: impl Fn([u8; N]) -> T) -> Vec<T> {
     bytes.chunks_exact(N).map(|chunk| value(chunk.try_into().expect("chunks have this length"))).collect()
 }
 

@@ -8,10 +8,14 @@ use kueuecore::simulate::{Cycle, NodeQuota, Run, Series, Waiting};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::columns::decode_column;
 use crate::decision::Decision;
 
 /// A domain: the index of its list of levels, and its value at each of them.
 type DomainRow = (u32, Vec<String>);
+
+/// Time, index of the node, whether it has gone, and nominal quotas by pair.
+type NominalRow = (i64, u32, bool, Vec<(u32, i64)>);
 
 /// What came of a run so far.
 #[pyclass(frozen, module = "kueuecore._core")]
@@ -22,14 +26,6 @@ pub struct Record {
 
 fn text(key: &Key) -> String {
     key.to_string()
-}
-
-fn longs(column: &[u8]) -> Vec<i64> {
-    column.as_chunks().0.iter().map(|it| i64::from_le_bytes(*it)).collect()
-}
-
-fn words(column: &[u8]) -> Vec<u32> {
-    column.as_chunks().0.iter().map(|it| u32::from_le_bytes(*it)).collect()
 }
 
 fn bytes<'py>(py: Python<'py>, column: impl Iterator<Item = u8>) -> Bound<'py, PyBytes> {
@@ -142,7 +138,11 @@ impl Record {
         let log = &self.inner.log;
         let (times, queues, changes) = waiting;
         let series = py.detach(|| {
-            let (times, queues, changes) = (longs(times), words(queues), longs(changes));
+            let (times, queues, changes) = (
+                decode_column(times, i64::from_le_bytes),
+                decode_column(queues, u32::from_le_bytes),
+                decode_column(changes, i64::from_le_bytes),
+            );
             let waiting = Waiting { times: &times, queues: &queues, changes: &changes };
             Series::of(log, is_queue, start, end, every, waiting)
         });
@@ -155,7 +155,7 @@ impl Record {
     }
 
     /// Who declared how much and when: time, index of the node, whether it has gone, and nominal quotas by pair.
-    fn nominal_changes(&self) -> Vec<(i64, u32, bool, Vec<(u32, i64)>)> {
+    fn nominal_changes(&self) -> Vec<NominalRow> {
         let nominal = |it: &NodeQuota| it.quotas.iter().map(|(pair, quota)| (*pair, quota.nominal.get())).collect();
         self.inner.log.quotas.changes.iter().map(|it| (it.time, it.node, it.is_gone, nominal(it))).collect()
     }
