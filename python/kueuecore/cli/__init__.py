@@ -206,6 +206,8 @@ def _parser() -> argparse.ArgumentParser:
     shown = add.add_argument_group("what comes out")
     help_text = "table (the default); wide: every job, nothing wrapped; json: one document with everything"
     shown.add_argument("-o", "--output", choices=["table", "wide", "json"], default="table", help=help_text)
+    help_text = "write a page of HTML with pictures into this file; takes the extra `report`"
+    shown.add_argument("--report", type=Path, metavar="FILE", help=help_text)
     help_text = "write tables of jobs, ClusterQueues and cohorts, measures and Kueue's metrics into this folder"
     shown.add_argument("--results", type=Path, metavar="DIR", help=help_text)
     help_text = "the form of these tables; parquet and arrow take the extra `arrow`"

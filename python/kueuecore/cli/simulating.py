@@ -18,6 +18,7 @@ from kueuecore.cli.spans import seconds, span
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.table import Style, table
 from kueuecore.errors import ManifestError
+from kueuecore.report import Report
 from kueuecore.results import Results
 from kueuecore.scenarios import (
     Scenario,
@@ -68,6 +69,8 @@ def simulate(options: argparse.Namespace) -> int:
         to_stderr(*(f"note: {shown(note)}" for note in outcome.notes))
     if options.results is not None:
         _write_results(outcome, options)
+    if options.report is not None:
+        _write_report(outcome, options)
     if options.output == "json":
         write(_document(scenario, outcome))
     else:
@@ -123,6 +126,26 @@ def _write_results(outcome: ScenarioOutcome, options: argparse.Namespace) -> Non
         raise ManifestError.of(f"the results can not be written: {error}", remedy="name another folder") from None
     if not options.quiet:
         to_stderr(f"note: wrote {', '.join(it.name for it in written)} into {shown(str(options.results))}")
+
+
+def _write_report(outcome: ScenarioOutcome, options: argparse.Namespace) -> None:
+    """Write the page with pictures.
+
+    Raises:
+        ManifestError: There is none of a fleet, the extra is not there, or the file can not be written.
+    """
+    if outcome.run is None:
+        remedy = "leave --report out, or take -o json"
+        raise ManifestError.of("a report is of a scenario of one cluster", remedy=remedy, file=options.scenario)
+    try:
+        Report(outcome.run, title=options.scenario).write(options.report)
+    except ImportError:
+        remedy = "pip install 'kueuecore[report]'"
+        raise ManifestError.of("a report takes the extra `report`", remedy=remedy) from None
+    except OSError as error:
+        raise ManifestError.of(f"the report can not be written: {error}", remedy="name another file") from None
+    if not options.quiet:
+        to_stderr(f"note: wrote {shown(str(options.report))}")
 
 
 def _report(outcome: ScenarioOutcome, style: Style, *, wide: bool) -> str:

@@ -3,11 +3,11 @@
 Example:
     >>> from kueuecore.scenarios import read_scenario, run_scenario
     >>> outcome = run_scenario(read_scenario("examples/scenario/scenario.yaml"))
-    >>> page = report_html(outcome.run, title="Two teams")
-    >>> page.startswith("<!DOCTYPE html>"), page.count("<svg") >= 4
-    (True, True)
+    >>> page = Report(outcome.run, title="Two teams").html
+    >>> page.startswith("<!DOCTYPE html>"), page.count("<svg")
+    (True, 4)
 """
 
-from kueuecore.report.page import report_html
+from kueuecore.report.report import Report
 
-__all__ = ["report_html"]
+__all__ = ["Report"]

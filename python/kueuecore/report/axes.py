@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
-__all__ = ["color_of", "time_axis"]
+from kueuecore.report.figure import COLORS
 
-# Vega's own language: spans as 30s, 5m, 2h, 3d.
-_LABEL = (
-    "datum.value === 0 ? '0' : datum.value < 60 ? datum.value + 's' : datum.value < 3600 ? round(datum.value / 60) + 'm'"
-    " : datum.value < 172800 ? round(datum.value / 360) / 10 + 'h' : round(datum.value / 8640) / 10 + 'd'"
+__all__ = ["color_of", "count_axis", "inline", "time_axis"]
+
+# In the language of Vega: 30s, 5m, 1h, 1h20m, 3d, 3d12h.
+_MINUTES = "datum.value < 3600 ? datum.value / 60 + 'm'"
+_HOURS = (
+    "floor(datum.value / 3600) + 'h' + (datum.value % 3600 ? pad(datum.value % 3600 / 60, 2, '0', 'left') + 'm' : '')"
 )
-_NICE = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
+_DAYS = "floor(datum.value / 86400) + 'd' + (datum.value % 86400 ? floor(datum.value % 86400 / 3600) + 'h' : '')"
+_LABEL = (
+    "datum.value === 0 ? '0' : datum.value < 60 ? datum.value + 's' : "
+    f"{_MINUTES} : datum.value < 86400 ? {_HOURS} : {_DAYS}"
+)
+_NICE = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
 
 
 def time_axis(field: str, seconds: float, *, title: str = "time since the beginning") -> Any:
@@ -25,7 +33,7 @@ def time_axis(field: str, seconds: float, *, title: str = "time since the beginn
         title: What it is.
     """
     every = next((it for it in _NICE if seconds / it <= 10), 86400 * max(1, -(-int(seconds) // 864000)))
-    ticks = [index * every for index in range(int(seconds // every) + 1)]
+    ticks = [round(index * every, 1) for index in range(int(seconds // every) + 1)]
     axis = alt.Axis(values=ticks, labelExpr=_LABEL, title=title, grid=False)
     return alt.X(f"{field}:Q", axis=axis, scale=alt.Scale(domain=[0, seconds], nice=False, clamp=True))
 
@@ -37,7 +45,23 @@ def color_of(names: tuple[str, ...], field: str) -> Any:
         names: The queues with a colour of their own, and perhaps one for the others.
         field: The column.
     """
-    from kueuecore.report.figure import COLORS
-
     colors = [COLORS[index % len(COLORS)] for index in range(len(names))]
     return alt.Color(f"{field}:N", scale=alt.Scale(domain=list(names), range=colors))
+
+
+def count_axis(most: int, title: str) -> Any:
+    """The axis of a count: whole numbers only.
+
+    Args:
+        most: The largest.
+        title: What is counted.
+    """
+    axis = alt.Axis(title=title, format=",d")
+    if most < 8:
+        axis.values = [*range(most + 1)]
+    return axis
+
+
+def inline(rows: Sequence[Mapping[str, object]]) -> Any:
+    """Rows that stand in the chart itself."""
+    return alt.Data(values=rows)  # type: ignore[no-untyped-call]  # altair has no type for it

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kueuecore.report.facts import Facts
+from kueuecore.report.facts import Facts, amount
 
 __all__ = ["TreeNode", "cohort_tree"]
 
@@ -46,7 +46,7 @@ def cohort_tree(facts: Facts) -> list[TreeNode]:
         ]
         told = f"{row.flavor}/{row.resource}: quota {quota}"
         if row.kind == "ClusterQueue" and mean is not None:
-            told += f", {mean:.3g} used in the mean"
+            told += f", {amount(mean)} used in the mean"
         node.says.append(", ".join([told, *limits]))
     roots = []
     for key in sorted(nodes):

@@ -13,7 +13,7 @@ from kueuecore.results import Results
 from kueuecore.results.usage_log import UsageLog
 from kueuecore.simulation.run import Run
 
-__all__ = ["Facts", "clock"]
+__all__ = ["Facts", "amount", "clock", "counted"]
 
 _SECOND = 10**9
 # More bands than these can't be told apart.
@@ -104,3 +104,23 @@ def clock(seconds: float) -> str:
         return f"{minutes}m{rest:02}s"
     days, hours = divmod(hours, 24)
     return f"{days}d{hours}h" if days else f"{hours}h{minutes:02}m"
+
+
+def counted(n: int, what: str) -> str:
+    """So many of something.
+
+    Example:
+        >>> counted(1, "job"), counted(2000, "job")
+        ('1 job', '2,000 jobs')
+    """
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def amount(value: float) -> str:
+    """An amount, as exact as anybody reads.
+
+    Example:
+        >>> amount(3.14159), amount(17143.2)
+        ('3.14', '17,143')
+    """
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

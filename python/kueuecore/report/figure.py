@@ -15,6 +15,8 @@ COLORS = ("#3b78c2", "#c25b3b", "#3b8f5f", "#8d5bb5", "#a3842b", "#2b8fa3", "#b5
 """Each has a contrast of at least 3 : 1 with both backgrounds of the page."""
 OTHERS = "all others"
 BORROWED = "borrowed"
+_SIZES = {"labelFontSize": 12, "titleFontSize": 12}
+_SYMBOLS = {"symbolType": "square", "symbolStrokeWidth": 3, "symbolSize": 80, "columnPadding": 24, "symbolOpacity": 1}
 _ID = re.compile(r'(id="|url\(#|href="#)(?=[A-Za-z_])')
 
 
@@ -53,17 +55,11 @@ def svg(chart: Any, *, name: str) -> str:
     lines = {"domainColor": "currentColor", "tickColor": "currentColor", "gridColor": "currentColor"}
     themed = chart.configure(
         background="transparent",
-        font="system-ui, sans-serif",
-        axis={
-            **plain,
-            **lines,
-            "gridOpacity": 0.15,
-            "labelFontSize": 12,
-            "titleFontSize": 12,
-            "titleFontWeight": "normal",
-        },
-        legend={**plain, "labelFontSize": 12, "title": None, "orient": "top", "columns": 6, "labelLimit": 200},
-        header={**plain, "labelFontSize": 13, "labelFontWeight": "bold", "title": None, "labelLimit": 500},
+        font="Arial, Helvetica, sans-serif",
+        # Whoever looks may have a wider font than the one that was measured.
+        padding=12,
+        axis={**plain, **lines, **_SIZES, "gridOpacity": 0.15, "titleFontWeight": "normal", "labelLimit": 220},
+        legend={**plain, **_SYMBOLS, "labelFontSize": 12, "title": None, "orient": "top", "columns": 4},
         view={"stroke": "transparent"},
     )
     picture = vl_convert.vegalite_to_svg(themed.to_dict())

@@ -7,8 +7,8 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from kueuecore.report.axes import color_of, time_axis
-from kueuecore.report.facts import Facts
+from kueuecore.report.axes import color_of, inline, time_axis
+from kueuecore.report.facts import Facts, counted
 from kueuecore.report.figure import OTHERS, WIDTH, Figure, svg
 from kueuecore.simulation.run import StepKind
 
@@ -17,7 +17,7 @@ __all__ = ["MOST_JOBS", "gantt_figure"]
 MOST_JOBS = 2000
 """With more jobs, the picture shows how many run at once."""
 _KINDS = list(StepKind)
-_HIGHEST, _LEAST_ROW, _MOST_ROW = 1600, 2, 16
+_HIGHEST, _LEAST_ROW, _MOST_ROW = 1000, 0.5, 16
 _BINS = 120
 
 
@@ -54,58 +54,47 @@ def _bars(facts: Facts, starts: Any, ends: Any, workloads: Any, is_run: Any) -> 
         first[workload] = min(first.get(workload, start), start)
     order = sorted(first, key=lambda it: (homes[it], first[it], it))
     row_of = {workload: row for row, workload in enumerate(order)}
+    spans = zip(workloads.tolist(), starts.tolist(), ends.tolist(), is_run.tolist(), strict=True)
     data = [
         {"row": row_of[it], "t": round(start, 3), "u": round(end, 3), "queue": homes[it], "runs": runs}
-        for it, start, end, runs in zip(
-            workloads.tolist(), starts.tolist(), ends.tolist(), is_run.tolist(), strict=True
-        )
+        for it, start, end, runs in spans
     ]
     step = min(_MOST_ROW, max(_LEAST_ROW, _HIGHEST / max(len(order), 1)))
     names = (*facts.queues, OTHERS) if OTHERS in homes else facts.queues
     y = alt.Y("row:Q", scale=alt.Scale(domain=[-0.5, len(order) - 0.5], reverse=True, nice=False), axis=None)
-    base = alt.Chart(alt.Data(values=data), width=WIDTH, height=max(60, round(step * len(order))))
+    base = alt.Chart(inline(data), width=WIDTH, height=max(60, round(step * len(order))))
     x = time_axis("t", facts.seconds)
-    waits = (
-        base.transform_filter("!datum.runs")
-        .mark_rule(strokeWidth=1, opacity=0.55)
-        .encode(x=x, x2="u:Q", y=y, color=color_of(names, "queue"))
-    )
-    runs = (
-        base.transform_filter("datum.runs")
-        .mark_rule(strokeWidth=max(1.5, step * 0.7), strokeCap="butt")
-        .encode(x=x, x2="u:Q", y=y, color=color_of(names, "queue"))
-    )
+    bars = {"x": x, "x2": "u:Q", "y": y, "color": color_of(names, "queue")}
+    waits = base.transform_filter("!datum.runs").mark_rule(strokeWidth=1, opacity=0.55).encode(**bars)
+    thick = max(1.5, step * 0.7)
+    runs = base.transform_filter("datum.runs").mark_rule(strokeWidth=thick, strokeCap="butt").encode(**bars)
     chart: Any = waits + runs
     taken = facts.run.preemption_table
+    columns = [taken[name].tolist() for name in ("time", "workload", "preemptor")]
     arrows = [
-        {"t": round((time - facts.run.start) / 1e9, 3), "row": row_of[preemptor], "to": row_of[victim]}
-        for time, victim, preemptor in zip(
-            *(taken[it].tolist() for it in ("time", "workload", "preemptor")), strict=True
-        )
-        if victim in row_of and preemptor in row_of
+        {"t": round((time - facts.run.start) / 1e9, 3), "row": row_of[by], "to": row_of[victim]}
+        for time, victim, by in zip(*columns, strict=True)
+        if victim in row_of and by in row_of
     ]
     if arrows:
         for it in arrows:
             it["angle"] = 180 if it["to"] > it["row"] else 0
-        lines = alt.Chart(alt.Data(values=arrows)).mark_rule(strokeWidth=1, color="currentColor", opacity=0.8)
-        heads = alt.Chart(alt.Data(values=arrows)).mark_point(
+        lines = alt.Chart(inline(arrows)).mark_rule(strokeWidth=1, color="currentColor", opacity=0.8)
+        heads = alt.Chart(inline(arrows)).mark_point(
             shape="triangle-up", filled=True, size=40, color="currentColor", opacity=1
         )
         chart += lines.encode(x="t:Q", y="row:Q", y2="to:Q")
         chart += heads.encode(x="t:Q", y="to:Q", angle=alt.Angle("angle:Q", scale=None))
-    n = len(arrows)
-    evicted = facts.results.jobs["evictions"].values
-    says = f"{len(order)} jobs, of which {int((evicted > 0).sum())} were evicted; {n} preemption{'s' * (n != 1)}."
-    rows = [
-        [keys[victim] or "-", keys[preemptor] or "-", facts.run.engine.names().reasons[reason]]
-        for victim, preemptor, reason in zip(
-            *(taken[it].tolist() for it in ("workload", "preemptor", "reason")), strict=True
-        )
-    ]
+    evicted = int((facts.results.jobs["evictions"].values > 0).sum())
+    says = f"{counted(len(order), 'job')}, {evicted:,} of them evicted; {counted(len(taken), 'preemption')}."
+    reasons = facts.run.engine.names().reasons
+    columns = [taken[name].tolist() for name in ("workload", "preemptor", "reason")]
+    rows = [[keys[victim] or "-", keys[by] or "-", reasons[why]] for victim, by, why in zip(*columns, strict=True)]
     return Figure(
         title="Jobs",
         says=says,
-        note="A row for each job: a thin line while it waits, a bar while it runs. Arrows go from the job that preempts to the one that gives way.",
+        note="A row for each job: a thin line while it waits, a bar while it runs. Arrows go from the job that "
+        "preempts to the one that gives way.",
         picture=svg(chart, name="jobs"),
         header=("gave way", "to", "why"),
         rows=rows,
@@ -126,7 +115,7 @@ def _counts(facts: Facts, starts: Any, ends: Any, workloads: Any) -> Figure:
         data += [{"t": round(float(t), 3), "queue": name, "n": int(n)} for t, n in zip(edges, running, strict=True)]
         rows.append([name, str(int(mine.sum())), str(int(running.max(initial=0)))])
     chart = (
-        alt.Chart(alt.Data(values=data), width=WIDTH, height=240)
+        alt.Chart(inline(data), width=WIDTH, height=240)
         .mark_area(interpolate="step-after")
         .encode(
             x=time_axis("t", facts.seconds),
@@ -134,11 +123,12 @@ def _counts(facts: Facts, starts: Any, ends: Any, workloads: Any) -> Figure:
             color=color_of(names, "queue"),
         )
     )
-    n_jobs, n = len(facts.results.jobs), len(facts.run.preemption_table)
+    n_jobs = len(facts.results.jobs)
     return Figure(
         title="Jobs",
-        says=f"{n_jobs:,} jobs; {n:,} preemption{'s' * (n != 1)}.",
-        note=f"With more than {MOST_JOBS:,} jobs there is no bar for each: the picture shows how many run at once. {facts.left_out}",
+        says=f"{counted(n_jobs, 'job')}; {counted(len(facts.run.preemption_table), 'preemption')}.",
+        note=f"With more than {MOST_JOBS:,} jobs there is no bar for each: the picture shows how many run at once. "
+        f"{facts.left_out}",
         picture=svg(chart, name="jobs"),
         header=("ClusterQueue", "runs", "most at once"),
         rows=rows,

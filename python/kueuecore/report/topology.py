@@ -7,8 +7,8 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from kueuecore.report.axes import time_axis
-from kueuecore.report.facts import Facts, clock
+from kueuecore.report.axes import inline, time_axis
+from kueuecore.report.facts import Facts, clock, counted
 from kueuecore.report.figure import WIDTH, Figure, svg
 from kueuecore.simulation.run import StepKind
 
@@ -32,6 +32,8 @@ def topology_figure(facts: Facts) -> Figure | None:
     names = sorted({path[:depth] for path in paths})
     row_of_path = {path: row for row, path in enumerate(names)}
     rows = np.array([row_of_path[path[:depth]] for path in paths], np.int64)[placed["domain"]]
+    shown = _labels(names)
+    labels = [*shown.values()]
     starts, ends = _intervals(facts)
     edges = np.linspace(0, facts.seconds, _BINS + 1)
     data, table = [], []
@@ -45,21 +47,21 @@ def topology_figure(facts: Facts) -> Figure | None:
             following = cuts[cuts > at]
             until = edges[following[0]] if len(following) else facts.seconds
             if n:
-                data.append({"row": _label(name, names), "t": float(edges[at]), "u": float(until), "pods": n})
+                data.append({"row": shown[name], "t": float(edges[at]), "u": float(until), "pods": n})
         table.append([" / ".join(name), str(int(pods.sum())), str(int(counts.max(initial=0)))])
-    labels = [_label(name, names) for name in names]
     y = alt.Y("row:N", scale=alt.Scale(domain=labels), title=None, axis=alt.Axis(labelLimit=140, ticks=False))
     colors = alt.Scale(range=["#9cc0ea", "#1c4f8f"], zero=True)
     chart: Any = (
-        alt.Chart(alt.Data(values=data), width=WIDTH, height=max(60, 18 * len(names)))
+        alt.Chart(inline(data), width=WIDTH, height=max(60, 18 * len(names)))
         .mark_bar(height={"band": 0.85})
         .encode(x=time_axis("t", facts.seconds), x2="u:Q", y=y, color=alt.Color("pods:Q", scale=colors, legend=None))
     )
-    lost, told = _lost(facts, names)
+    lost, told = _lost(facts, shown)
     if lost:
-        marks = alt.Chart(alt.Data(values=lost)).mark_rule(color="#d0312d", strokeWidth=4)
+        marks = alt.Chart(inline(lost)).mark_rule(color="#d0312d", strokeWidth=4)
         chart += marks.encode(x="t:Q", x2="u:Q", y=alt.Y("row:N", scale=alt.Scale(domain=labels)))
-    says = f"Pods of {len(np.unique(placed['workload']))} jobs in {len(names)} domains. {told}".strip()
+    n_jobs = len(np.unique(placed["workload"]))
+    says = f"Pods of {counted(n_jobs, 'job')} in {counted(len(names), 'domain')}. {told}".strip()
     levels = next(domain.levels for domain in facts.run.domains if len(domain.values) >= depth)[:depth]
     return Figure(
         title="Racks and nodes",
@@ -71,12 +73,15 @@ def topology_figure(facts: Facts) -> Figure | None:
     )
 
 
-def _label(path: tuple[str, ...], names: list[tuple[str, ...]]) -> str:
-    """The shortest end of a path that no other has."""
-    for n in range(1, len(path)):
-        if sum(other[-n:] == path[-n:] for other in names) == 1:
-            return "/".join(path[-n:])
-    return "/".join(path)
+def _labels(names: list[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
+    """The names of domains without what all of them begin with, so that a phone has room for them."""
+    texts = ["/".join(path) for path in names]
+    first, last = texts[0], texts[-1]
+    # They are sorted, so what the outermost have in common all have.
+    n = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+    # Words stay whole.
+    n = max(first.rfind(mark, 0, n) for mark in "-./") + 1
+    return {path: text[n:] for path, text in zip(names, texts, strict=True)}
 
 
 def _intervals(facts: Facts) -> tuple[Any, Any]:
@@ -103,9 +108,9 @@ def _held(times: Any, pods: Any, edges: Any) -> Any:
     return sums[np.searchsorted(times[order], edges, "right")]
 
 
-def _lost(facts: Facts, names: list[tuple[str, ...]]) -> tuple[list[dict[str, object]], str]:
+def _lost(facts: Facts, shown: dict[tuple[str, ...], str]) -> tuple[list[dict[str, object]], str]:
     """The times in which nodes were lost that have a row, and how many were lost."""
-    rows = {path[-1]: _label(path, names) for path in names}
+    rows = {path[-1]: label for path, label in shown.items()}
     found: list[dict[str, object]] = []
     since: dict[int, float] = {}
     times = ((facts.run.node_table["time"] - facts.run.start) / 1e9).tolist()
@@ -119,9 +124,9 @@ def _lost(facts: Facts, names: list[tuple[str, ...]]) -> tuple[list[dict[str, ob
     if not found:
         return [], ""
     first = min(float(str(it["t"])) for it in found)
-    told = f"{len({it['node'] for it in found})} nodes were lost, the first after {clock(first)}."
+    n_nodes = len({it["node"] for it in found})
+    told = f"{counted(n_nodes, 'node')} {'was' if n_nodes == 1 else 'were'} lost, the first after {clock(first)}."
     names_of = facts.run.node_names
-    shown = [
-        {**it, "row": rows[names_of[int(str(it["node"]))]]} for it in found if names_of[int(str(it["node"]))] in rows
-    ]
-    return shown, told
+    for it in found:
+        it["row"] = rows.get(names_of[int(str(it["node"]))])
+    return [it for it in found if it["row"] is not None], told

@@ -8,8 +8,8 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from kueuecore.report.axes import color_of, time_axis
-from kueuecore.report.facts import Facts, clock
+from kueuecore.report.axes import color_of, count_axis, inline, time_axis
+from kueuecore.report.facts import Facts, amount, clock, counted
 from kueuecore.report.figure import BORROWED, OTHERS, WIDTH, Figure, svg
 
 __all__ = ["pending_figure", "usage_figures"]
@@ -37,12 +37,9 @@ def _usage_figure(facts: Facts, pair: str, rows: Any, name: str) -> Figure:
     unit = 1000.0 if pair.endswith("/cpu") else 1.0
     sums: dict[tuple[float, str], list[float]] = {}
     quota: dict[float, float] = {}
-    times, owners, numbers = columns["t"][rows], columns["cluster_queue"][rows], []
-    for column in ("usage", "borrowed", "nominal"):
-        numbers.append(columns[column][rows].astype(float) / unit)
-    for t, queue, usage, borrowed, nominal in zip(
-        times.tolist(), owners.tolist(), *map(np.ndarray.tolist, numbers), strict=True
-    ):
+    times, owners = columns["t"][rows], columns["cluster_queue"][rows]
+    numbers = [columns[column][rows].astype(float) / unit for column in ("usage", "borrowed", "nominal")]
+    for t, queue, usage, borrowed, nominal in zip(times, owners, *numbers, strict=True):
         own = sums.setdefault((t, facts.shown(queue)), [0.0, 0.0])
         own[0] += usage - borrowed
         own[1] += borrowed
@@ -54,13 +51,13 @@ def _usage_figure(facts: Facts, pair: str, rows: Any, name: str) -> Figure:
     ]
     names = (*facts.queues, OTHERS) if facts.left_out else facts.queues
     areas = (
-        alt.Chart(alt.Data(values=data), width=WIDTH, height=240)
+        alt.Chart(inline(data), width=WIDTH, height=240)
         .mark_area(interpolate="step-after")
         .encode(
             x=time_axis("t", facts.seconds),
             y=alt.Y("sum(amount):Q", stack="zero", title=pair),
             color=color_of(names, "queue"),
-            opacity=alt.Opacity("kind:N", scale=alt.Scale(domain=[_WITHIN, BORROWED], range=[1, 0.5])),
+            opacity=alt.Opacity("kind:N", scale=alt.Scale(domain=[_WITHIN, BORROWED], range=[1, 0.5]), legend=None),
             order=alt.Order("order:Q"),
             detail="kind:N",
         )
@@ -68,7 +65,7 @@ def _usage_figure(facts: Facts, pair: str, rows: Any, name: str) -> Figure:
     )
     line = [{"t": round(t, 3), "quota": amount} for t, amount in sorted(quota.items())]
     limit = (
-        alt.Chart(alt.Data(values=line))
+        alt.Chart(inline(line))
         .mark_line(interpolate="step-after", color="currentColor", strokeDash=[5, 4], strokeWidth=1.5)
         .encode(x="t:Q", y="quota:Q")
     )
@@ -79,9 +76,9 @@ def _usage_figure(facts: Facts, pair: str, rows: Any, name: str) -> Figure:
         own[0] += (within + borrowed) / n_times
         own[1] = max(own[1], within + borrowed)
         own[2] = max(own[2], borrowed)
-    rows_of_table = [[queue, *(f"{it:g}" for it in np.round(own, 2))] for queue, own in totals.items()]
+    rows_of_table = [[queue, *map(amount, own)] for queue, own in totals.items()]
     most = max(totals, key=lambda it: totals[it][0])
-    says = f"{most} uses most, {totals[most][0]:.3g} in the mean."
+    says = f"{most} uses most, {amount(totals[most][0])} in the mean."
     borrowers = [queue for queue, own in totals.items() if own[2] > 0]
     says += f" {', '.join(borrowers)} borrowed." if borrowers else " Nobody borrowed."
     return Figure(
@@ -107,11 +104,11 @@ def pending_figure(facts: Facts) -> Figure:
     names = (*facts.queues, OTHERS) if facts.left_out else facts.queues
     data = [{"t": round(t, 3), "queue": queue, "n": n} for (t, queue), n in sums.items()]
     chart = (
-        alt.Chart(alt.Data(values=data), width=WIDTH, height=200)
+        alt.Chart(inline(data), width=WIDTH, height=200)
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
             x=time_axis("t", facts.seconds),
-            y=alt.Y("n:Q", title="jobs that wait", axis=alt.Axis(tickMinStep=1, format="d")),
+            y=alt.Y("n:Q", axis=count_axis(max(sums.values(), default=0), "jobs that wait")),
             color=color_of(names, "queue"),
         )
     )
@@ -121,7 +118,11 @@ def pending_figure(facts: Facts) -> Figure:
         most, when = max(of, key=lambda it: (it[0], -it[1])) if of else (0, 0.0)
         rows.append([name, str(most), clock(when), str(of[-1][0] if of else 0)])
         peak = max(peak, (name, most, when), key=lambda it: it[1])
-    says = f"The longest queue is {peak[0]} with {peak[1]} jobs after {clock(peak[2])}." if peak[1] else "No job waits."
+    says = (
+        f"The longest queue is {peak[0]} with {counted(peak[1], 'job')} after {clock(peak[2])}."
+        if peak[1]
+        else "No job waits."
+    )
     return Figure(
         title="Jobs that wait",
         says=says,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import altair as alt
 import numpy as np
 
-from kueuecore.report.axes import color_of, time_axis
+from kueuecore.report.axes import color_of, inline, time_axis
 from kueuecore.report.facts import Facts, clock
 from kueuecore.report.figure import OTHERS, WIDTH, Figure, svg
 
@@ -21,7 +23,8 @@ def waits_figure(facts: Facts) -> Figure:
     has_waited = np.ones(len(wait), np.bool_) if is_null is None else ~is_null
     queues = np.array([facts.shown(it or "") for it in jobs["cluster_queue"].to_list()], dtype=object)
     names = (*facts.queues, OTHERS) if OTHERS in queues or facts.left_out else facts.queues
-    data, rows = [], []
+    data: list[dict[str, Any]] = []
+    rows = []
     for name in names:
         mine = queues == name
         waits = np.sort(wait[mine & has_waited])
@@ -30,25 +33,23 @@ def waits_figure(facts: Facts) -> Figure:
             rows.append([name, str(int(mine.sum())), "-", "-", "-", str(n_never)])
             continue
         at = np.quantile(waits, _POINTS, method="inverted_cdf")
-        data += [
-            {"wait": round(float(it), 3), "part": float(part), "queue": name}
-            for it, part in zip(at, _POINTS, strict=True)
-        ]
+        points = zip(np.round(at, 3).tolist(), _POINTS.tolist(), strict=True)
+        data += [{"wait": it, "part": part, "queue": name} for it, part in points]
         shown = [clock(float(at[index])) for index in (50, 95, 100)]
         rows.append([name, str(int(mine.sum())), *shown, str(n_never)])
     longest = max((it["wait"] for it in data), default=0.0)
     chart = (
-        alt.Chart(alt.Data(values=data), width=WIDTH, height=220)
+        alt.Chart(inline(data), width=WIDTH, height=220)
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
-            x=time_axis("wait", max(float(longest), 1.0), title="wait for the first admission"),
+            x=time_axis("wait", max(longest, 1.0), title="wait for the first admission"),
             y=alt.Y("part:Q", title="part of the jobs", axis=alt.Axis(format="%")),
             color=color_of(names, "queue"),
             order="part:Q",
         )
     )
-    slow = max(data, key=lambda it: float(it["wait"]), default=None)
-    says = f"The longest wait is {clock(float(longest))}, in {slow['queue']}." if slow and longest else "No job waited."
+    slow = max(data, key=lambda it: it["wait"], default=None)
+    says = f"The longest wait is {clock(longest)}, in {slow['queue']}." if slow and longest else "No job waited."
     return Figure(
         title="Waits",
         says=says,
