@@ -37,7 +37,20 @@ def contents(run: Run) -> tuple[Any, ...]:
     record = run._core
     usage = (*record.usage_changes(), *record.usage_amounts(), record.usage_names(), record.homes(), record.keys())
     rest = (record.preemption_columns(), record.placement_columns(), record.domains(), record.node_columns())
-    return run.ending, run.end, run.n_cycles, run.outcome_table.tobytes(), usage, rest, run.engine.save()
+    labels = (record.evictions(), record.priority_classes(), record.work_columns(), record.endings())
+    series = [record.series(is_queue, run.start, run.end, None, (b"", b"", b"")) for is_queue in (True, False)]
+    quotas = (record.nominal_changes(), series)
+    return (
+        run.ending,
+        run.end,
+        run.n_cycles,
+        run.outcome_table.tobytes(),
+        usage,
+        rest,
+        labels,
+        quotas,
+        run.engine.save(),
+    )
 
 
 def play(checkpoint: Checkpoint | None = None, interrupts_at: int | None = None, **arguments: Any) -> Run:

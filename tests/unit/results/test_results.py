@@ -21,6 +21,7 @@ from kueuecore.results import Results, Table
 from kueuecore.results.files import write_table
 from kueuecore.results.summary import jain
 from kueuecore.results.table import Column
+from kueuecore.scenarios import read_scenario, run_scenario
 
 START = "2026-01-01T00:00:00Z"
 
@@ -131,8 +132,25 @@ def test_metrics_have_the_names_and_counts_of_kueue(evicted: Results) -> None:
         f'kueue_pending_workloads{{cluster_queue="cq",{role},status="inadmissible"}} 1',
     ):
         assert line in lines
-    (evictions,) = [line for line in lines if line.startswith("kueue_evicted_workloads_total{")]
-    assert evictions.endswith(" 1")
+    labels = f'cluster_queue="cq",priority_class="",reason="Preempted",{role},underlying_cause=""'
+    assert [line for line in lines if line.startswith("kueue_evicted_workloads_total{")] == [
+        f"kueue_evicted_workloads_total{{{labels}}} 1"
+    ]
+
+
+def test_metrics_are_labelled_with_priority_classes() -> None:
+    outcome = run_scenario(read_scenario("examples/scenario/scenario.yaml"))
+    assert outcome.run is not None
+    lines = Results.of(outcome.run).prometheus().splitlines()
+    role = 'replica_role="standalone"'
+    for line in (
+        f'kueue_admitted_workloads_total{{cluster_queue="team-a",priority_class="",{role}}} 50',
+        f'kueue_admitted_workloads_total{{cluster_queue="team-b",priority_class="high",{role}}} 23',
+        f'kueue_admission_wait_time_seconds_count{{cluster_queue="team-b",priority_class="high",{role}}} 23',
+        'kueue_evicted_workloads_total{cluster_queue="team-b",priority_class="high",reason="Preempted",'
+        f'{role},underlying_cause=""}} 13',
+    ):
+        assert line in lines
 
 
 def rows_of(table: Table) -> list[tuple[object, ...]]:
