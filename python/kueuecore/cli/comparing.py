@@ -6,17 +6,20 @@ import argparse
 import json
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import shown
 from kueuecore.cli.documents import SCHEMA
 from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.pages import write_page
 from kueuecore.cli.progress import run_progress
 from kueuecore.cli.spans import change, seconds
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.table import Style, table
 from kueuecore.errors import ManifestError
+from kueuecore.report import ComparisonReport
 from kueuecore.scenarios import parse_edit, read_scenario
 from kueuecore.studies import Change, Comparison, Estimate, GroupChange, compare, processes
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
@@ -91,6 +94,8 @@ def add_compare(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -
     add.add_argument("--allow-code", action="store_true", help="run the program that fleet.policy.use names")
     out = add.add_argument_group("what comes out")
     out.add_argument("-o", "--output", choices=["table", "json"], default="table", help="json: also each seed")
+    help_text = "write a page of HTML with pictures into this file; takes the extra `report`"
+    out.add_argument("--report", type=Path, metavar="FILE", help=help_text)
     out.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="by default on a terminal")
     out.add_argument("-q", "--quiet", action="store_true", help="no warnings and no progress on stderr")
     out.add_argument("--fail-on-difference", action="store_true", help="exit with 1 if anything differs")
@@ -110,6 +115,9 @@ def compare_command(options: argparse.Namespace) -> int:
         comparison = compare(a, b, seeds=seeds, executor=executor, progress=progress)
     if not options.quiet:
         to_stderr(*(f"warning: {shown(it)}" for it in comparison.warnings))
+    if options.report is not None:
+        title = f"{options.a} and {options.b or ', '.join(options.edits)}"
+        write_page(ComparisonReport(comparison, title=title), options.report, quiet=options.quiet)
     if options.output == "json":
         write(_document(comparison))
     else:

@@ -13,6 +13,7 @@ from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import shown
 from kueuecore.cli.documents import SCHEMA
 from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.pages import write_page
 from kueuecore.cli.progress import ctrl_c_raises, job_progress
 from kueuecore.cli.spans import seconds, span
 from kueuecore.cli.streams import output, to_stderr, write
@@ -137,15 +138,7 @@ def _write_report(outcome: ScenarioOutcome, options: argparse.Namespace) -> None
     if outcome.run is None:
         remedy = "leave --report out, or take -o json"
         raise ManifestError.of("a report is of a scenario of one cluster", remedy=remedy, file=options.scenario)
-    try:
-        Report(outcome.run, title=options.scenario).write(options.report)
-    except ImportError:
-        remedy = "pip install 'kueuecore[report]'"
-        raise ManifestError.of("a report takes the extra `report`", remedy=remedy) from None
-    except OSError as error:
-        raise ManifestError.of(f"the report can not be written: {error}", remedy="name another file") from None
-    if not options.quiet:
-        to_stderr(f"note: wrote {shown(str(options.report))}")
+    write_page(Report(outcome.run, title=options.scenario), options.report, quiet=options.quiet)
 
 
 def _report(outcome: ScenarioOutcome, style: Style, *, wide: bool) -> str:

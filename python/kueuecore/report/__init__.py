@@ -8,6 +8,7 @@ Example:
     (True, 4)
 """
 
+from kueuecore.report.comparison_report import ComparisonReport
 from kueuecore.report.report import Report
 
-__all__ = ["Report"]
+__all__ = ["ComparisonReport", "Report"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
 from kueuecore.report.cohort_tree import TreeNode, cohort_tree
@@ -15,7 +15,7 @@ from kueuecore.simulation.run import Run
 from kueuecore.times import format_time
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
 
-__all__ = ["report_html"]
+__all__ = ["render", "report_html"]
 
 # More rows of a table, and more nodes of the tree, than anybody reads.
 _MOST_ROWS = 200
@@ -32,8 +32,6 @@ def report_html(run: Run, *, title: str = "Simulation") -> str:
     Raises:
         ImportError: The extra `report` is not there.
     """
-    import jinja2
-
     from kueuecore.report.gantt import gantt_figure
     from kueuecore.report.topology import topology_figure
     from kueuecore.report.usage import pending_figure, usage_figures
@@ -45,7 +43,34 @@ def report_html(run: Run, *, title: str = "Simulation") -> str:
         figures = [*usage_figures(facts), pending_figure(facts), waits_figure(facts), gantt_figure(facts)]
         topology = topology_figure(facts)
         figures += [topology] if topology is not None else []
-    tree = cohort_tree(facts)
+    return render(
+        title=title,
+        subtitle=f"{clock(facts.seconds)} from {format_time(run.start)}; {run.ending.value}.",
+        figures=figures,
+        numbers=[*_numbers(facts)],
+        tree=cohort_tree(facts),
+    )
+
+
+def render(
+    *,
+    title: str,
+    subtitle: str,
+    figures: Sequence[Figure],
+    numbers: Sequence[tuple[str, str]],
+    tree: Sequence[TreeNode] = (),
+) -> str:
+    """A page of figures.
+
+    Args:
+        title: Its heading.
+        subtitle: What stands below.
+        figures: The figures, in order.
+        numbers: Names and values.
+        tree: The roots of a tree of cohorts; none: it has no such part.
+    """
+    import jinja2
+
     folder = files("kueuecore.report")
     style = (folder / "page.css").read_text(encoding="utf-8")
     environment = jinja2.Environment(
@@ -54,17 +79,15 @@ def report_html(run: Run, *, title: str = "Simulation") -> str:
     template = environment.from_string((folder / "page.html.j2").read_text(encoding="utf-8"))
     return template.render(
         title=title,
+        subtitle=subtitle,
         style=style,
         # Only this style may be used: whatever a name in a manifest holds, it is text.
         style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
         figures=figures,
         most_rows=_MOST_ROWS,
-        numbers=[*_numbers(facts)],
+        numbers=numbers,
         tree=tree,
         is_open=_size(tree) <= _OPEN_NODES,
-        start=format_time(run.start),
-        length=clock(facts.seconds),
-        ending=run.ending.value,
         made_by=f"kueuecore {version()}, which decides as Kueue {KUEUE_VERSION} at commit {KUEUE_COMMIT}",
     )
 
@@ -87,5 +110,5 @@ def _numbers(facts: Facts) -> Iterator[tuple[str, str]]:
         yield f"goodput of {resource}", f"{part:.1%}"
 
 
-def _size(nodes: list[TreeNode]) -> int:
+def _size(nodes: Sequence[TreeNode]) -> int:
     return sum(1 + _size(it.below) for it in nodes)

@@ -1,17 +1,16 @@
-"""The front: a page that is made when somebody looks."""
+"""The page of a run."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from html import escape
-from pathlib import Path
 
+from kueuecore.report.framed import Framed
 from kueuecore.simulation.run import Run
 
 __all__ = ["Report"]
 
 
-class Report:
+class Report(Framed):
     """A run as one page of HTML: usage, queues, waits, jobs with arrows from preemptors, racks and nodes, cohorts.
 
     The page needs neither a network nor scripts; the same run gives the same bytes. A notebook shows it. It takes the
@@ -29,8 +28,8 @@ class Report:
     """
 
     def __init__(self, run: Run, *, title: str = "Simulation") -> None:
+        super().__init__(title=title)
         self._run = run
-        self._title = title
 
     @cached_property
     def html(self) -> str:
@@ -42,20 +41,3 @@ class Report:
         from kueuecore.report.page import report_html
 
         return report_html(self._run, title=self._title)
-
-    def write(self, path: str | Path) -> None:
-        """Write the page into a file.
-
-        Args:
-            path: The file; one that is there is replaced.
-
-        Raises:
-            ImportError: The extra `report` is not there.
-            OSError: It can not be written.
-        """
-        Path(path).write_text(self.html, encoding="utf-8")
-
-    def _repr_html_(self) -> str:
-        # In a frame, the style of the notebook and that of the page leave each other alone.
-        frame = 'width="100%" height="800" style="border:0"'
-        return f'<iframe title="{escape(self._title)}" {frame} srcdoc="{escape(self.html)}"></iframe>'

@@ -157,3 +157,16 @@ def test_processes_come_to_the_same(run: Callable[..., Ran], capsys: pytest.Capt
     arguments = [EXAMPLE, "--set", f"{QUOTA}=7", "--seeds", "2"]
     assert main(["compare", "--workers", "2", *arguments]) == ExitCode.OK
     assert capsys.readouterr().out == run(*arguments).out
+
+
+def test_the_page_says_who_waits_less_and_by_how_much(run: Callable[..., Ran], tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    path = tmp_path / "out.html"
+    ran = run(EXAMPLE, "--set", f"{QUOTA}=7", "--seeds", "6", "--report", str(path), "-o", "json")
+    found, page = json.loads(ran.out)["total"], path.read_text(encoding="utf-8")
+    assert f"note: wrote {path}" in ran.err
+    assert page.count("<svg") == 2
+    assert f"{found['waitLess']} jobs wait less, {found['waitMore']} jobs more." in page
+    assert "The largest change: large in team-b waits " in page
+    assert "<td>large in team-b</td><td>60</td>" in page
+    assert '<h2 id="tree">' not in page

@@ -1,0 +1,29 @@
+"""Writing pages with pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kueuecore._text import shown
+from kueuecore.cli.streams import to_stderr
+from kueuecore.errors import ManifestError
+from kueuecore.report.framed import Framed
+
+__all__ = ["write_page"]
+
+
+def write_page(page: Framed, path: Path, *, quiet: bool) -> None:
+    """Write a page into a file, and say so.
+
+    Raises:
+        ManifestError: The extra is not there, or the file can not be written.
+    """
+    try:
+        page.write(path)
+    except ImportError:
+        remedy = "pip install 'kueuecore[report]'"
+        raise ManifestError.of("a report takes the extra `report`", remedy=remedy) from None
+    except OSError as error:
+        raise ManifestError.of(f"the report can not be written: {error}", remedy="name another file") from None
+    if not quiet:
+        to_stderr(f"note: wrote {shown(str(path))}")

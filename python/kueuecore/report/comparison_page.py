@@ -1,0 +1,137 @@
+"""The figures of a comparison."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from kueuecore.report.axes import inline
+from kueuecore.report.facts import clock, counted
+from kueuecore.report.figure import WIDTH, Figure, svg
+from kueuecore.report.page import render
+from kueuecore.studies import Change, Comparison, GroupChange
+
+__all__ = ["comparison_html"]
+
+# More bars than these say less.
+_MOST_GROUPS = 40
+_VERDICTS = ("wait less", "as long", "wait more")
+_SPANS = (("mean_wait_seconds", "mean wait"), ("makespan_seconds", "makespan"), ("lost_seconds", "work lost"))
+_COLORS = ("#3b8f5f", "#8a94a1", "#c25b3b")
+
+
+def comparison_html(comparison: Comparison, *, title: str) -> str:
+    """A comparison as one page.
+
+    Args:
+        comparison: The comparison.
+        title: Its heading.
+    """
+    total = comparison.total
+    n_same = total.n_jobs - total.n_less - total.n_more
+    verdicts = zip(_VERDICTS, (total.n_less, n_same, total.n_more), strict=True)
+    numbers = [("jobs", f"{total.n_jobs:,}"), *((name, f"{n:,}") for name, n in verdicts)]
+    for name, what in _SPANS:
+        change = total.measures.get(name)
+        if change is not None and change.a.median is not None and change.b.median is not None:
+            numbers.append((f"{what}, A and B", f"{clock(change.a.median)}, {clock(change.b.median)}"))
+    groups = sorted(comparison.groups, key=lambda it: (-(it.n_less + it.n_more), _name(it)))[:_MOST_GROUPS]
+    n_left = len(comparison.groups) - len(groups)
+    left_out = f"Not shown: {counted(n_left, 'group')} with fewer changes." if n_left else ""
+    return render(
+        title=title,
+        subtitle=f"A and B with the same work, {counted(len(comparison.seeds), 'seed')}.",
+        figures=[_who(groups, left_out), _by_how_much(groups, left_out)] if groups else [],
+        numbers=numbers,
+    )
+
+
+def _name(group: GroupChange) -> str:
+    before, after = (it or "several queues" for it in group.cluster_queues)
+    return f"{group.work} in {before}" + (f" / {after}" if after != before else "")
+
+
+def _who(groups: list[GroupChange], left_out: str) -> Figure:
+    """Which part of each group waits less, and which more."""
+    data, rows = [], []
+    for it in groups:
+        counts = (it.n_less, it.n_jobs - it.n_less - it.n_more, it.n_more)
+        data += [
+            {"group": _name(it), "verdict": verdict, "part": n / it.n_jobs, "place": place}
+            for place, (verdict, n) in enumerate(zip(_VERDICTS, counts, strict=True))
+        ]
+        rows.append([_name(it), str(it.n_jobs), *map(str, counts)])
+    chart = (
+        alt.Chart(inline(data), width=WIDTH - 160, height=26 * len(groups))
+        .mark_bar()
+        .encode(
+            x=alt.X("part:Q", title="part of the jobs", axis=alt.Axis(format="%", grid=False), stack="zero"),
+            y=alt.Y("group:N", sort=[_name(it) for it in groups], title=None),
+            color=alt.Color("verdict:N", scale=alt.Scale(domain=[*_VERDICTS], range=[*_COLORS])),
+            order="place:Q",
+        )
+    )
+    n_less, n_more = sum(it.n_less for it in groups), sum(it.n_more for it in groups)
+    return Figure(
+        title="Who waits less under B, and who more",
+        says=f"{counted(n_less, 'job')} wait less, {counted(n_more, 'job')} more.",
+        note=left_out,
+        picture=svg(chart, name="who"),
+        header=("group", "jobs", *_VERDICTS),
+        rows=rows,
+    )
+
+
+def _by_how_much(groups: list[GroupChange], left_out: str) -> Figure:
+    """The change of the mean wait of each group, with its interval."""
+    data: list[dict[str, Any]] = []
+    rows = []
+    for it in groups:
+        change = it.measures.get("mean_wait_seconds")
+        rows.append([_name(it), *_cells(change), *_medians(it["evictions"]), *_spans(it["lost_seconds"])])
+        if change is None or change.difference.median is None:
+            continue
+        low, high = change.difference.interval or (change.difference.median,) * 2
+        data.append({"group": _name(it), "change": change.difference.median / 60, "low": low / 60, "high": high / 60})
+    y = alt.Y("group:N", sort=[_name(it) for it in groups], title=None)
+    base = alt.Chart(inline(data), width=WIDTH - 160, height=26 * max(len(data), 1))
+    x = alt.X("change:Q", title="change of the mean wait, in minutes (less than 0: B waits less)")
+    chart: Any = (
+        alt.Chart(inline([{"zero": 0}])).mark_rule(strokeDash=[4, 4], color="currentColor").encode(x="zero:Q")
+        + base.mark_rule(strokeWidth=3, color="#3b78c2").encode(x="low:Q", x2="high:Q", y=y)
+        + base.mark_point(filled=True, size=90, color="#3b78c2", opacity=1).encode(x=x, y=y)
+    )
+    most = max(data, key=lambda it: abs(it["change"]), default=None)
+    says = "No group has a wait under both."
+    if most is not None:
+        word = "less" if most["change"] < 0 else "longer"
+        says = f"The largest change: {most['group']} waits {clock(abs(most['change']) * 60)} {word} in the mean."
+    return Figure(
+        title="By how much",
+        says=says,
+        note=f"A dot is the median over seeds, a bar its 95 % interval, which takes six seeds. {left_out}",
+        picture=svg(chart, name="change"),
+        header=("group", "wait A", "wait B", "change", "interval", "evictions A", "evictions B", "lost A", "lost B"),
+        rows=rows,
+    )
+
+
+def _cells(change: Change | None) -> list[str]:
+    if change is None or change.difference.median is None:
+        return ["-"] * 4
+    interval = change.difference.interval
+    between = "-" if interval is None else f"{_signed(interval[0])} to {_signed(interval[1])}"
+    return [*_spans(change), _signed(change.difference.median), between]
+
+
+def _spans(change: Change) -> list[str]:
+    return ["-" if it.median is None else clock(it.median) for it in (change.a, change.b)]
+
+
+def _medians(change: Change) -> list[str]:
+    return ["-" if it.median is None else f"{it.median:g}" for it in (change.a, change.b)]
+
+
+def _signed(seconds: float) -> str:
+    return f"{'-' if seconds < 0 else '+'}{clock(abs(seconds))}" if seconds else "0"

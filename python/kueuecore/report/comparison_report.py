@@ -1,0 +1,44 @@
+"""The page of a comparison."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from kueuecore.report.framed import Framed
+from kueuecore.studies import Comparison
+
+__all__ = ["ComparisonReport"]
+
+
+class ComparisonReport(Framed):
+    """Two configurations beside each other as one page of HTML: who waits less, who more, by how much.
+
+    As `Report`, it needs neither a network nor scripts.
+
+    Args:
+        comparison: What `kueuecore.studies.compare` returned.
+        title: The heading of the page.
+
+    Example:
+        >>> from kueuecore.scenarios import parse_edit, read_scenario
+        >>> from kueuecore.studies import compare
+        >>> before = read_scenario("examples/scenario/scenario.yaml")
+        >>> after = read_scenario("examples/scenario/scenario.yaml", edits=[parse_edit("cluster.cycle=10s")])
+        >>> ComparisonReport(compare(before, after, seeds=[1])).html.count("<svg")
+        2
+    """
+
+    def __init__(self, comparison: Comparison, *, title: str = "Comparison") -> None:
+        super().__init__(title=title)
+        self._comparison = comparison
+
+    @cached_property
+    def html(self) -> str:
+        """The page.
+
+        Raises:
+            ImportError: The extra `report` is not there.
+        """
+        from kueuecore.report.comparison_page import comparison_html
+
+        return comparison_html(self._comparison, title=self._title)
