@@ -13,7 +13,7 @@ from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import shown
 from kueuecore.cli.documents import SCHEMA
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.pages import write_page
+from kueuecore.cli.pages import require_pages, write_page
 from kueuecore.cli.progress import run_progress
 from kueuecore.cli.spans import change, seconds
 from kueuecore.cli.streams import output, to_stderr, write
@@ -103,6 +103,8 @@ def add_compare(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -
 
 def compare_command(options: argparse.Namespace) -> int:
     """Run `kueuecore compare`; returns the exit code."""
+    if options.report is not None:
+        require_pages()
     if options.b is None and not options.edits:
         remedy = "name a second scenario, or change the first with --set PATH=VALUE"
         raise ManifestError.of("there is nothing to compare with", remedy=remedy)

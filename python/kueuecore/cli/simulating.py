@@ -13,7 +13,7 @@ from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import shown
 from kueuecore.cli.documents import SCHEMA
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.pages import write_page
+from kueuecore.cli.pages import require_pages, write_page
 from kueuecore.cli.progress import ctrl_c_raises, job_progress
 from kueuecore.cli.spans import seconds, span
 from kueuecore.cli.streams import output, to_stderr, write
@@ -57,6 +57,8 @@ def simulate(options: argparse.Namespace) -> int:
     """Run `kueuecore simulate`; returns the exit code."""
     style = Style.of(output(), options.color)
     checkpoint = _checkpoint(options)
+    if options.report is not None:
+        require_pages()
     # A policy of somebody's own is a program that may print; the data are to stay data.
     with redirect_stdout(sys.stderr):
         scenario = read_scenario(options.scenario, seed=options.seed, allow_code=options.allow_code)

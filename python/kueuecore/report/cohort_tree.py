@@ -1,4 +1,4 @@
-"""The tree of cohorts as nested lists, with quotas, weights and how much was used."""
+"""The tree of cohorts as nested lists, with quotas, limits and how much was used."""
 
 from __future__ import annotations
 

@@ -19,13 +19,15 @@ MOST_JOBS = 2000
 _KINDS = list(StepKind)
 _HIGHEST, _LEAST_ROW, _MOST_ROW = 1000, 0.5, 16
 _BINS = 120
+# A few jobs that preempt each other for ever would make a page without end.
+_MOST_SPANS = 6000
 
 
 def gantt_figure(facts: Facts) -> Figure:
-    """A bar for each run of each job; above `MOST_JOBS`, the number of jobs that run at once, by queue."""
+    """A bar for each run of each job; with too many to draw, the number of jobs that run at once, by queue."""
     starts, ends, workloads, is_run = _spans(facts)
     jobs = facts.results.jobs
-    if len(jobs) > MOST_JOBS:
+    if len(jobs) > MOST_JOBS or len(starts) > _MOST_SPANS:
         return _counts(facts, starts[is_run], ends[is_run], workloads[is_run])
     return _bars(facts, starts, ends, workloads, is_run)
 
@@ -124,10 +126,11 @@ def _counts(facts: Facts, starts: Any, ends: Any, workloads: Any) -> Figure:
         )
     )
     n_jobs = len(facts.results.jobs)
+    too_many = f"{MOST_JOBS:,} jobs" if n_jobs > MOST_JOBS else f"{_MOST_SPANS:,} waits and runs"
     return Figure(
         title="Jobs",
         says=f"{counted(n_jobs, 'job')}; {counted(len(facts.run.preemption_table), 'preemption')}.",
-        note=f"With more than {MOST_JOBS:,} jobs there is no bar for each: the picture shows how many run at once. "
+        note=f"With more than {too_many} there is no bar for each: the picture shows how many run at once. "
         f"{facts.left_out}",
         picture=svg(chart, name="jobs"),
         header=("ClusterQueue", "runs", "most at once"),

@@ -71,6 +71,8 @@ def render(
     """
     import jinja2
 
+    walked = [*_walk(tree)]
+
     folder = files("kueuecore.report")
     style = (folder / "page.css").read_text(encoding="utf-8")
     environment = jinja2.Environment(
@@ -86,8 +88,8 @@ def render(
         figures=figures,
         most_rows=_MOST_ROWS,
         numbers=numbers,
-        tree=tree,
-        is_open=_size(tree) <= _OPEN_NODES,
+        tree=walked,
+        is_open=len(walked) <= _OPEN_NODES,
         made_by=f"kueuecore {version()}, which decides as Kueue {KUEUE_VERSION} at commit {KUEUE_COMMIT}",
     )
 
@@ -110,5 +112,11 @@ def _numbers(facts: Facts) -> Iterator[tuple[str, str]]:
         yield f"goodput of {resource}", f"{part:.1%}"
 
 
-def _size(nodes: Sequence[TreeNode]) -> int:
-    return sum(1 + _size(it.below) for it in nodes)
+def _walk(roots: Sequence[TreeNode]) -> Iterator[tuple[TreeNode, int]]:
+    """The nodes from the top down, each with the number of lists that end after it: trees may be deep."""
+    waiting = [(it, 0 if index else 1) for index, it in enumerate(reversed(roots))]
+    while waiting:
+        node, n_ends = waiting.pop()
+        yield node, 0 if node.below else n_ends
+        # The last child ends its own list and those that its parent would have ended.
+        waiting += [(it, 0 if index else n_ends + 1) for index, it in enumerate(reversed(node.below))]

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from kueuecore import simulate
 from kueuecore.cli import ExitCode, main
 from kueuecore.report import Report
 from kueuecore.report.figure import COLORS
@@ -223,3 +224,23 @@ def test_a_fleet_has_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str
     arguments = ["simulate", "examples/multikueue-regions/scenario.yaml", "--report", str(tmp_path / "out.html")]
     assert main(arguments) == ExitCode.BAD_INPUT
     assert "a report is of a scenario of one cluster" in capsys.readouterr().err
+
+
+def test_deep_cohorts_are_nested_lists() -> None:
+    group = """[{coveredResources: [cpu], flavors: [{name: main, resources: [{name: cpu, nominalQuota: 1}]}]}]"""
+    kueue = "apiVersion: kueue.x-k8s.io/v1beta2"
+    texts = [f"{{{kueue}, kind: ResourceFlavor, metadata: {{name: main}}}}"]
+    for n in range(1500):
+        parent = f"parentName: c{n - 1}, " if n else ""
+        texts.append(f"{{{kueue}, kind: Cohort, metadata: {{name: c{n}}}, spec: {{{parent}resourceGroups: {group}}}}}")
+    page = Report(simulate("\n---\n".join(texts), now="2026-01-01T00:00:00Z")).html
+    Page(page)
+    tree = page[page.index('id="tree"') :]
+    assert tree.count("<li>") == tree.count("</li>") == 1500
+    assert tree.count("<ul>") == tree.count("</ul>") == 1500
+    assert 0 < tree.index("<strong>c0<") < tree.index("<strong>c9<") < tree.index("<strong>c1499<")
+
+
+def test_a_few_jobs_with_many_runs_are_counted_too(monkeypatch: pytest.MonkeyPatch, outcome: ScenarioOutcome) -> None:
+    monkeypatch.setattr("kueuecore.report.gantt._MOST_SPANS", 100)
+    assert "With more than 100 waits and runs there is no bar for each" in page_of(outcome)
