@@ -52,7 +52,7 @@ test-rust: toolchain ## the tests of the Rust crates alone, recorded worlds amon
 
 .PHONY: test-python
 test-python: $(STAMPS)/extension $(STAMPS)/proof ## the Python tests alone; PYTEST_ARGS='-k name -x' goes to pytest
-	$(PY) -m pytest --quiet --numprocesses auto -m 'not slow' $(PYTEST_ARGS)
+	$(PY) -m pytest --quiet --numprocesses auto --dist worksteal -m 'not slow' $(PYTEST_ARGS)
 
 .PHONY: test-slow
 test-slow: $(STAMPS)/extension $(STAMPS)/proof ## tests that take minutes, and want the machine to themselves: two days in a cluster
@@ -60,7 +60,7 @@ test-slow: $(STAMPS)/extension $(STAMPS)/proof ## tests that take minutes, and w
 
 .PHONY: worlds
 worlds: $(STAMPS)/extension $(STAMPS)/proof ## thousands of random worlds: invariants, and the engine against the reference
-	HYPOTHESIS_PROFILE=ci $(PY) -m pytest --quiet --numprocesses auto tests/property tests/differential $(PYTEST_ARGS)
+	HYPOTHESIS_PROFILE=ci $(PY) -m pytest --quiet --numprocesses auto --dist worksteal tests/property tests/differential $(PYTEST_ARGS)
 
 WORLDS ?=
 SECONDS ?= $(if $(WORLDS),86400,60)

@@ -30,5 +30,5 @@ install --require-hashes --requirement "$checkout/requirements/test.lock"
 cd "$checkout"
 "$python" -P -c 'import kueuecore, sys; print(kueuecore.__file__); assert kueuecore.__file__.startswith(sys.prefix)'
 # `python -P` and this working directory: the tests import each other and scripts/, but not python/kueuecore.
-"$python" -P -m pytest --quiet --numprocesses 2 --override-ini addopts=--import-mode=importlib -p no:cacheprovider \
+"$python" -P -m pytest --quiet --numprocesses 2 --dist worksteal --override-ini addopts=--import-mode=importlib -p no:cacheprovider \
     --ignore tests/api/test_doctests.py -m 'not slow' tests

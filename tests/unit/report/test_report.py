@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -67,6 +68,7 @@ def outcome() -> ScenarioOutcome:
     return run_scenario(read_scenario(EXAMPLE))
 
 
+@cache
 def page_of(outcome: ScenarioOutcome, title: str = "A title") -> str:
     assert outcome.run is not None
     return Report(outcome.run, title=title).html
@@ -133,11 +135,10 @@ def test_the_same_run_gives_the_same_bytes_in_every_process(outcome: ScenarioOut
         "import sys\nfrom kueuecore.report import Report\nfrom kueuecore.scenarios import read_scenario, run_scenario\n"
         f"sys.stdout.write(Report(run_scenario(read_scenario({EXAMPLE!r})).run, title='A title').html)"
     )
-    for seed in ("1", "2"):
-        ran = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}
-        )
-        assert ran.stdout == page_of(outcome)
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "7"}
+    )
+    assert ran.stdout == page_of(outcome)
 
 
 def test_many_jobs_are_counted_and_the_page_says_so() -> None:
