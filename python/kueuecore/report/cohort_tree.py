@@ -62,12 +62,14 @@ def cohort_tree(facts: Facts) -> list[TreeNode]:
 
 
 def _mean_usage(facts: Facts) -> dict[tuple[str, str, str], float]:
-    columns = facts.over_time
-    names = ("cluster_queue", "flavor", "resource")
-    keys = [*zip(*(columns[it].tolist() for it in names), strict=True)]
-    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-    place = np.array([places[key] for key in keys], np.int64)
-    sums = np.bincount(place, columns["usage"].astype(float), len(places))
-    counts = np.maximum(np.bincount(place, minlength=len(places)), 1)
-    means = (sums / counts).tolist()
-    return {key: mean / (1000 if key[2] == "cpu" else 1) for key, mean in zip(places, means, strict=True)}
+    """Usage in the mean over time by ClusterQueue, flavor and resource."""
+    names, pairs = facts.table["cluster_queue"].words or (), facts.pairs
+    cells = facts.table["cluster_queue"].values * max(len(pairs), 1) + facts.table["flavor"].values
+    distinct, place = np.unique(cells, return_inverse=True)
+    means = np.bincount(place, facts.numbers("usage")) / np.maximum(np.bincount(place), 1)
+    found = {}
+    for cell, mean in zip(distinct.tolist(), means.tolist(), strict=True):
+        queue, pair = divmod(cell, len(pairs))
+        flavor, resource = pairs[pair]
+        found[names[queue], flavor, resource] = mean / (1000 if resource == "cpu" else 1)
+    return found

@@ -10,10 +10,15 @@ import numpy.typing as npt
 
 from kueuecore.report.figure import OTHERS
 from kueuecore.results import Results
+from kueuecore.results.table import Table
 from kueuecore.results.usage_log import UsageLog
 from kueuecore.simulation.run import Run
 
 __all__ = ["Facts", "amount", "clock", "counted"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
 
 _SECOND = 10**9
 # More bands than these can't be told apart.
@@ -44,28 +49,59 @@ class Facts:
         return max(self.seconds / _STEPS, 0.001)
 
     @cached_property
-    def over_time(self) -> dict[str, npt.NDArray[np.generic]]:
-        """The columns of the ClusterQueues at even distances; `t` in seconds, `queue` as text."""
-        table = self.results.cluster_queues(step_seconds=self.step)
-        columns: dict[str, npt.NDArray[np.generic]] = {
-            name: table[name].values for name in ("nominal", "usage", "borrowed", "lent", "pending", "share")
-        }
-        columns["t"] = (table["time"].values.astype("i8") - self.run.start) / _SECOND
-        for name in ("cluster_queue", "flavor", "resource"):
-            columns[name] = np.array(table[name].to_list(), dtype=object)
-        return columns
+    def table(self) -> Table:
+        """The ClusterQueues at even distances."""
+        return self.results.cluster_queues(step_seconds=self.step)
+
+    def numbers(self, name: str) -> Floats:
+        """A column of the table."""
+        return self.table[name].values.astype(np.float64)
+
+    @cached_property
+    def moments(self) -> tuple[Floats, Ints]:
+        """The times of the table in seconds, each once, and the place of each row among them."""
+        times, place = np.unique(self.table["time"].values.astype("i8"), return_inverse=True)
+        return (times - self.run.start) / _SECOND, place
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Flavors and resources by the codes in the table."""
+        flavors, resources = self.table["flavor"].words, self.table["resource"].words
+        return tuple(zip(flavors or (), resources or (), strict=True))
 
     @cached_property
     def queues(self) -> tuple[str, ...]:
         """The ClusterQueues with pictures of their own, those with most usage and most who wait; the rest are one."""
-        columns = self.over_time
-        names, place = np.unique(columns["cluster_queue"].astype(str), return_inverse=True)
+        codes, names = self.table["cluster_queue"].values, np.array(self.table["cluster_queue"].words)
+        there = np.unique(codes)
         weights = np.zeros(len(names))
         for name in ("usage", "pending"):
-            sums = np.bincount(place, columns[name].astype(float), len(names))
+            sums = np.bincount(codes, self.numbers(name), len(names))
             weights += sums / max(sums.max(initial=0), 1)
-        order = np.lexsort((names, -weights))[:_MOST_QUEUES]
-        return tuple(sorted(names[order].tolist()))
+        order = np.lexsort((names[there], -weights[there]))[:_MOST_QUEUES]
+        return tuple(sorted(names[there][order].tolist()))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What is told apart in pictures: these ClusterQueues, and the others if there are any."""
+        return (*self.queues, OTHERS) if self.left_out else self.queues
+
+    @cached_property
+    def band(self) -> Ints:
+        """The place of each row's ClusterQueue in `names`."""
+        places = {name: place for place, name in enumerate(self.queues)}
+        words = self.table["cluster_queue"].words or ()
+        of_code = np.array([places.get(word, len(places)) for word in words], np.int64)
+        band: Ints = of_code[self.table["cluster_queue"].values]
+        return band
+
+    def sums(self, values: Floats, rows: npt.NDArray[np.bool_] | None = None) -> Floats:
+        """Values of rows added up by time and by `names`, shape (times, names)."""
+        shape = (len(self.moments[0]), len(self.names))
+        cells = self.moments[1] * shape[1] + self.band
+        chosen = slice(None) if rows is None else rows
+        sums = np.bincount(cells[chosen], values[chosen], shape[0] * shape[1])
+        return sums.astype(np.float64).reshape(shape)
 
     @cached_property
     def homes(self) -> list[str]:
@@ -73,10 +109,10 @@ class Facts:
         log = UsageLog.of(self.run)
         return [self.shown(log.queue_names[home]) if home >= 0 else OTHERS for home in log.home.tolist()]
 
-    @property
+    @cached_property
     def n_queues(self) -> int:
         """How many ClusterQueues there were."""
-        return len(set(self.over_time["cluster_queue"].tolist()))
+        return len(np.unique(self.table["cluster_queue"].values))
 
     def shown(self, queue: str) -> str:
         """A ClusterQueue, or `OTHERS` if it has no picture of its own."""
