@@ -244,4 +244,4 @@ def test_deep_cohorts_are_nested_lists() -> None:
 
 def test_a_few_jobs_with_many_runs_are_counted_too(monkeypatch: pytest.MonkeyPatch, outcome: ScenarioOutcome) -> None:
     monkeypatch.setattr("kueuecore.report.gantt._MOST_SPANS", 100)
-    assert "With more than 100 waits and runs there is no bar for each" in page_of(outcome)
+    assert "With more than 100 waits and runs there is no bar for each" in page_of.__wrapped__(outcome)
