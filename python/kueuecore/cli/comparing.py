@@ -14,7 +14,7 @@ from kueuecore._text import shown
 from kueuecore.cli.documents import SCHEMA
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.pages import require_pages, write_page
-from kueuecore.cli.progress import run_progress
+from kueuecore.cli.progress import ctrl_c_raises, run_progress
 from kueuecore.cli.spans import change, seconds
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.table import Style, table
@@ -113,7 +113,8 @@ def compare_command(options: argparse.Namespace) -> int:
     # Both draw the same, whatever seed stands in the second.
     b = read_scenario(options.b or options.a, allow_code=options.allow_code, edits=edits)
     seeds = range(a.seed, a.seed + options.seeds)
-    with processes(min(options.workers, 2 * len(seeds))) as executor, run_progress(quiet=options.quiet) as progress:
+    workers = min(options.workers, 2 * len(seeds))
+    with ctrl_c_raises(), processes(workers) as executor, run_progress(quiet=options.quiet) as progress:
         comparison = compare(a, b, seeds=seeds, executor=executor, progress=progress)
     if not options.quiet:
         to_stderr(*(f"warning: {shown(it)}" for it in comparison.warnings))

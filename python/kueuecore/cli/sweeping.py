@@ -15,7 +15,7 @@ from kueuecore._text import shown
 from kueuecore.cli.comparing import count
 from kueuecore.cli.documents import SCHEMA
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.progress import run_progress
+from kueuecore.cli.progress import ctrl_c_raises, run_progress
 from kueuecore.cli.spans import seconds
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.table import Style, table
@@ -95,6 +95,7 @@ def sweep_command(options: argparse.Namespace) -> int:
     seeds = range(base.seed, base.seed + options.seeds)
     journal = None if options.checkpoint is None else Journal(options.checkpoint, resume=options.resume)
     with (
+        ctrl_c_raises(),
         processes(min(options.workers, len(points) * len(seeds))) as executor,
         run_progress(quiet=options.quiet) as progress,
     ):

@@ -37,10 +37,14 @@ def run_all(
     try:
         for future in as_completed(futures):
             yield futures[future], future.result()
-    finally:
-        # Whoever stops early, with Ctrl-C or an error, leaves no work behind.
+    except KeyboardInterrupt:
+        # Its processes have died of Ctrl-C, too, and a pool whose processes die stumbles over cancelled futures.
+        raise
+    except BaseException:
+        # Whoever stops early, also by closing this generator, leaves no work behind.
         for future in futures:
             future.cancel()
+        raise
 
 
 @contextmanager

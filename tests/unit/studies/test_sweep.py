@@ -207,3 +207,20 @@ def test_the_command_goes_on_after_kill_9(tmp_path: Path, run: Callable[..., Ran
     ran = run(*arguments, "--checkpoint", str(path), "--resume")
     assert not path.exists()
     assert ran.out == run(*arguments).out
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_ctrl_c_answers_at_once_and_says_how_to_go_on(tmp_path: Path, workers: str) -> None:
+    path = tmp_path / "sweep.jsonl"
+    arguments = ["--grid", f"{QUOTA}=[4, 5, 6]", "--seeds", "500", "--workers", workers, "--checkpoint", str(path)]
+    command = [sys.executable, "-m", "kueuecore", "sweep", EXAMPLE, *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        deadline = time.monotonic() + 60
+        while (not path.exists() or path.stat().st_size < 600) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        # As a terminal does: to all processes of the command.
+        os.killpg(process.pid, signal.SIGINT)
+        _, told = process.communicate(timeout=30)
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert f"note: saved in {path}: --resume goes on from there" in told
+    assert "Traceback" not in told
