@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from kueuecore.results.usage_log import Ints, UsageLog
+from kueuecore.results.usage_log import Ints, UsageLog, last_before
 from kueuecore.simulation.run import Run, StepKind
 
 __all__ = ["JobRuns"]
@@ -62,7 +62,7 @@ class JobRuns:
         has_ended = ends["kind"] == _FINISHED
         columns = run._core.work_columns()
         time, of, pods, lost, idle = (np.frombuffer(it, type_) for it, type_ in zip(columns, _TYPES, strict=True))
-        place = _last_before((workload, begin), (of.astype(np.int64), time))
+        place = last_before((workload, begin), (of.astype(np.int64), time))
         known = place >= 0
         place, time, pods, lost, idle = place[known], time[known], pods[known], lost[known], idle[known]
         # A job that takes a while to stop works no more from its eviction on, which is the last row.
@@ -103,7 +103,7 @@ class JobRuns:
             log: The usage.
             is_useful: Of each job, whether the work that it has kept is of use.
         """
-        place = _last_before((self.workload, self.begin), (log.workload, log.closed_at))
+        place = last_before((self.workload, self.begin), (log.workload, log.closed_at))
         counts = log.adds & (place >= 0) & is_useful[log.workload]
         held, run = np.flatnonzero(counts), place[counts]
         span = np.minimum(self.end[run], log.closed_at[held]) - np.maximum(self.begin[run], log.time[held])
@@ -115,17 +115,3 @@ class JobRuns:
 
 
 _TYPES = ("<i8", "<u4", "<i8", "<i8", "<i8")
-
-
-def _last_before(rows: tuple[Ints, Ints], wanted: tuple[Ints, Ints]) -> Ints:
-    """Of each wanted workload and time, the last row of that workload before that time; -1 if there is none.
-
-    Rows are sorted by workload and time.
-    """
-    (workload, time), (of, at) = rows, wanted
-    if not len(workload):
-        return np.full(len(of), -1)
-    _, rank = np.unique(np.concatenate([time, at]), return_inverse=True)
-    n = int(rank.max(initial=0)) + 1
-    place = np.searchsorted(workload * n + rank[: len(time)], of * n + rank[len(time) :], "left") - 1
-    return np.where((place >= 0) & (workload[place] == of), place, -1)

@@ -10,7 +10,7 @@ from kueuecore.controller.metric_gauges import gauges_of
 from kueuecore.controller.metric_objects import MetricObjects
 from kueuecore.controller.metric_page import page
 from kueuecore.controller.metric_series import Histogram, MetricSeries
-from kueuecore.results.usage_log import UsageLog
+from kueuecore.results.usage_log import Ints, UsageLog
 from kueuecore.simulation.run import Run, StepKind
 
 __all__ = ["metrics_text"]
@@ -34,13 +34,15 @@ def metrics_text(run: Run, log: UsageLog) -> str:
     codes, classes = run._core.priority_classes()
     priority_class = np.frombuffer(codes, "<u4")
     _count_evictions(series, run, log, priority_class, classes)
-    homes, of_class = log.home[steps["workload"]], priority_class[steps["workload"]]
-    # A group for each ClusterQueue and class of those that were admitted.
-    for queue, cls in np.unique(np.stack([homes[admitted], of_class[admitted]]), axis=1).T.tolist():
-        here = admitted & (homes == queue) & (of_class == cls)
+    of = steps["workload"][admitted].astype(np.int64)
+    queues = log.queue_at(of, steps["time"][admitted])
+    groups, group = np.unique(np.stack([queues, priority_class[of]]), axis=1, return_inverse=True)
+    n = np.bincount(group, minlength=groups.shape[1])
+    histograms = _histograms(waits[admitted], np.where(is_own[admitted], group, -1), groups.shape[1])
+    for (queue, cls), count, histogram in zip(groups.T.tolist(), n.tolist(), histograms, strict=True):
         labels = (log.queue_names[queue] if queue >= 0 else "", classes[cls])
-        series.add("admitted_workloads_total", labels, int(here.sum()))
-        series.put_histogram(_WAIT, labels, _histogram(waits[here & is_own]))
+        series.add("admitted_workloads_total", labels, count)
+        series.put_histogram(_WAIT, labels, histogram)
     objects = MetricObjects(run.engine.configuration)
     return page(gauges_of(run.engine, objects), series, objects, replica_role="standalone", silent=())
 
@@ -49,17 +51,25 @@ def _count_evictions(
     series: MetricSeries, run: Run, log: UsageLog, priority_class: npt.NDArray[np.uint32], classes: list[str]
 ) -> None:
     columns, causes = run._core.evictions()
-    number, cause = (np.frombuffer(column, "<u4").astype(np.int64) for column in columns)
-    rows = np.stack([log.home[number], cause, priority_class[number].astype(np.int64)])
+    number, cause, queues = (np.frombuffer(column, "<u4").astype(np.int64) for column in columns)
+    rows = np.stack([queues, cause, priority_class[number].astype(np.int64)])
     groups, counts = np.unique(rows, axis=1, return_counts=True)
     for (queue, index, cls), n in zip(groups.T.tolist(), counts.tolist(), strict=True):
-        labels = (log.queue_names[queue] if queue >= 0 else "", *causes[index], classes[cls])
+        labels = (log.queue_names[queue] if queue < len(log.queue_names) else "", *causes[index], classes[cls])
         series.add("evicted_workloads_total", labels, n)
 
 
-def _histogram(seconds: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Histogram:
-    histogram = Histogram(FAMILIES[_WAIT].bounds)
-    place = np.searchsorted(histogram.bounds, seconds, "left")
-    histogram.counts = np.bincount(place, minlength=len(histogram.counts)).tolist()
-    histogram.total = float(seconds.sum())
-    return histogram
+def _histograms(seconds: npt.NDArray[np.float64], group: Ints, n_groups: int) -> list[Histogram]:
+    """A histogram of the times of each group; -1 is none."""
+    bounds = FAMILIES[_WAIT].bounds
+    seconds, group = seconds[group >= 0], group[group >= 0]
+    n_buckets = len(bounds) + 1
+    cells = group * n_buckets + np.searchsorted(bounds, seconds, "left")
+    counts = np.bincount(cells, minlength=n_groups * n_buckets).reshape(n_groups, n_buckets)
+    totals = np.bincount(group, seconds, n_groups)
+    histograms = []
+    for of_group, total in zip(counts.tolist(), totals.tolist(), strict=True):
+        histogram = Histogram(bounds)
+        histogram.counts, histogram.total = of_group, total
+        histograms.append(histogram)
+    return histograms

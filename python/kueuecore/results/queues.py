@@ -74,12 +74,17 @@ def _waiting(run: Run, log: UsageLog) -> tuple[Ints, np.ndarray[tuple[int], np.d
     over = over[np.unique(over["workload"], return_index=True)[1]]
     has_come = np.zeros(len(log.home), np.bool_)
     has_come[created["workload"]] = True
+    present = np.frombuffer(run._core.present_columns()[0], "<u4")
+    present = present[~has_come[present]]
+    has_come[present] = True
     over = over[has_come[over["workload"]]]
     counts = has_come[log.workload]
-    signs = np.where(log.adds, 1, -1)
-    queue = np.concatenate([log.home[created["workload"]], log.home[over["workload"]], log.queue[counts]])
-    time = np.concatenate([created["time"], over["time"], log.time[counts]])
-    change = np.concatenate([np.ones(len(created)), -np.ones(len(over)), -signs[counts]]).astype(np.int64)
+    begun = np.concatenate([present, created["workload"]])
+    began = np.concatenate([np.full(len(present), run.start), created["time"]])
+    queue = np.concatenate([log.first_queue[begun], log.home[over["workload"]], log.next_queue[counts]])
+    time = np.concatenate([began, over["time"], log.time[counts]])
+    ends = np.concatenate([np.ones(len(begun)), -np.ones(len(over))])
+    change = np.concatenate([ends, np.where(log.adds, -1, 1)[counts]]).astype(np.int64)
     order = np.argsort(time, kind="stable")
     # Those of no ClusterQueue wait nowhere.
     order = order[queue[order] >= 0]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from kueuecore.simulation.run import Run
 
-__all__ = ["Ints", "UsageLog"]
+__all__ = ["Ints", "UsageLog", "last_before"]
 
 Ints = npt.NDArray[np.int64]
 
@@ -94,6 +94,62 @@ class UsageLog:
         last[self.workload[taken]] = taken
         return last
 
+    @cached_property
+    def next_queue(self) -> Ints:
+        """Of each change, the ClusterQueue in which its workload takes quota, by this change or by the next that does.
+
+        If none does, the workload's home.
+        """
+        n = len(self.time)
+        order = np.argsort(self.workload, kind="stable")
+        workload = self.workload[order]
+        place = np.where(self.adds[order], np.arange(n), n)
+        following = np.minimum.accumulate(place[::-1])[::-1]
+        # What comes first of the next workload is not this one's.
+        has_next = following < n
+        has_next[has_next] = workload[following[has_next]] == workload[has_next]
+        queues = self.home[workload]
+        queues[has_next] = self.queue[order[following[has_next]]]
+        result = np.empty(n, np.int64)
+        result[order] = queues
+        return result
+
+    @cached_property
+    def first_queue(self) -> Ints:
+        """Of each workload, the ClusterQueue in which it first takes quota, else its home; -1 for none."""
+        first = self.home.copy()
+        # The last to be written stays, so the first goes last.
+        first[self.workload[::-1]] = self.next_queue[::-1]
+        return first
+
+    def queue_at(self, workload: Ints, time: Ints) -> Ints:
+        """Where workloads last took quota up to some times; -1 for nowhere.
+
+        Args:
+            workload: Numbers of workloads.
+            time: A time for each.
+        """
+        taken = np.flatnonzero(self.adds)
+        taken = taken[np.argsort(self.workload[taken], kind="stable")]
+        place = last_before((self.workload[taken], self.time[taken]), (workload, time + 1))
+        queues: Ints = np.full(len(place), -1)
+        queues[place >= 0] = self.queue[taken[place[place >= 0]]]
+        return queues
+
 
 def _wide(column: bytes) -> Ints:
     return np.frombuffer(column, "<u4").astype(np.int64)
+
+
+def last_before(rows: tuple[Ints, Ints], wanted: tuple[Ints, Ints]) -> Ints:
+    """Of each wanted workload and time, the last row of that workload before that time; -1 if there is none.
+
+    Rows are sorted by workload and time.
+    """
+    (workload, time), (of, at) = rows, wanted
+    if not len(workload):
+        return np.full(len(of), -1)
+    _, rank = np.unique(np.concatenate([time, at]), return_inverse=True)
+    n = int(rank.max(initial=0)) + 1
+    place = np.searchsorted(workload * n + rank[: len(time)], of * n + rank[len(time) :], "left") - 1
+    return np.where((place >= 0) & (workload[place] == of), place, -1)

@@ -171,12 +171,14 @@ impl Record {
         (bytes(py, classes.iter().flat_map(|it| it.to_le_bytes())), names)
     }
 
-    /// Each eviction: number of the workload (u32) and index of the cause (u32); reasons with their underlying causes.
-    fn evictions<'py>(&self, py: Python<'py>) -> ([Bound<'py, PyBytes>; 2], Vec<(String, String)>) {
+    /// Each eviction: number of the workload, index of the cause, and ClusterQueue (2^32 - 1 for none), all u32; reasons
+    /// with their underlying causes.
+    fn evictions<'py>(&self, py: Python<'py>) -> ([Bound<'py, PyBytes>; 3], Vec<(String, String)>) {
         let labels = &self.inner.log.labels;
         let columns = [
-            bytes(py, labels.evictions.iter().flat_map(|(number, _)| number.to_le_bytes())),
-            bytes(py, labels.evictions.iter().flat_map(|(_, cause)| cause.to_le_bytes())),
+            bytes(py, labels.evictions.iter().flat_map(|it| it.workload.to_le_bytes())),
+            bytes(py, labels.evictions.iter().flat_map(|it| it.cause.to_le_bytes())),
+            bytes(py, labels.evictions.iter().flat_map(|it| it.queue.to_le_bytes())),
         ];
         (columns, labels.causes.clone())
     }

@@ -125,3 +125,83 @@ def test_without_a_step_a_row_comes_with_each_change() -> None:
         if mine
     ]
     assert found == [(0, 4000, 6000), (MINUTE, 5000, 6000), (4 * MINUTE, 5000, 0)]
+
+
+def test_jobs_that_were_there_before_wait_from_the_beginning() -> None:
+    template = {
+        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "9"}}}], "restartPolicy": "Never"}
+    }
+    too_big: dict[str, Any] = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "old", "namespace": "ns", "creationTimestamp": "2025-12-31T00:00:00Z"},
+        "spec": {"queueName": "b", "podSets": [{"name": "main", "count": 1, "template": template}]},
+    }
+    gone = Happening(at=120, op=Operation.DELETE, key="ns/old")
+    jobs = Submissions(namespace="ns", local_queues=["a"], queue=[0], requests={"cpu": 6000}, at=[0], run_seconds=240)
+    results = Results.of(simulate([*world(), too_big], [gone], submissions=[jobs], now=START))
+    assert [it[0] for it in rows(results, "b", "pending")[:4]] == [1, 1, 0, 0]
+    assert [it[0] for it in rows(results, "all", "pending", cohort=True)[:4]] == [1, 1, 0, 0]
+
+
+def test_a_job_that_moves_waits_where_it_holds_quota_next() -> None:
+    """Its ClusterQueue is drained after a minute, its LocalQueue leads to another after two."""
+    drained = queue("a", 4, stopPolicy="HoldAndDrain")
+    kueue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue"}
+    moved: dict[str, Any] = {**kueue, "metadata": {"name": "a", "namespace": "ns"}, "spec": {"clusterQueue": "b"}}
+    left = Happening(at=120, op=Operation.DELETE, kind="LocalQueue", key="ns/a")
+    results = Results.of(run(update(1, drained), left, Happening(at=120, op=Operation.CREATE, object=moved)))
+    assert rows(results, "a", "usage", "pending")[:4] == [(6000, 0), (0, 0), (0, 0), (0, 0)]
+    assert rows(results, "b", "usage", "pending")[:4] == [(0, 0), (0, 1), (6000, 0), (6000, 0)]
+    lines = results.prometheus().splitlines()
+    role = 'replica_role="standalone"'
+    for line in (
+        f'kueue_admitted_workloads_total{{cluster_queue="a",priority_class="",{role}}} 1',
+        f'kueue_admitted_workloads_total{{cluster_queue="b",priority_class="",{role}}} 1',
+        'kueue_evicted_workloads_total{cluster_queue="a",priority_class="",reason="ClusterQueueStopped",'
+        f'{role},underlying_cause=""}} 1',
+    ):
+        assert line in lines
+
+
+def test_a_cohort_borrows_although_quota_that_it_keeps_is_idle() -> None:
+    kept = queue("b", 4)
+    kept["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["lendingLimit"] = 0
+    parents: list[dict[str, Any]] = [
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "Cohort",
+            "metadata": {"name": "all"},
+            "spec": {"parentName": "root"},
+        }
+    ]
+    objects = [it for it in world() if it.get("metadata", {}).get("name") != "b" or it["kind"] == "LocalQueue"]
+    jobs = Submissions(namespace="ns", local_queues=["a"], queue=[0], requests={"cpu": 6000}, at=[0], run_seconds=240)
+    objects += [*parents, kept, queue("c", 4, cohortName="root")]
+    results = Results.of(simulate(objects, submissions=[jobs], now=START))
+    assert rows(results, "all", "nominal", "usage", "borrowed", "share", cohort=True)[0] == (8000, 6000, 2000, 250)
+    assert (rows(results, "b", "lent")[0], rows(results, "c", "lent")[0]) == ((0,), (2000,))
+
+
+def test_evictions_count_when_they_are_decided_and_only_those_of_the_run() -> None:
+    """A job that was evicted twice before runs, and ends by itself while it is being stopped."""
+    base = world()
+    template = {
+        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "6"}}}], "restartPolicy": "Never"}
+    }
+    before = {"reason": "Preempted", "underlyingCause": "", "count": 2}
+    job: dict[str, Any] = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "old", "namespace": "ns", "creationTimestamp": "2025-12-31T00:00:00Z"},
+        "spec": {"queueName": "a", "podSets": [{"name": "main", "count": 1, "template": template}]},
+        "status": {"schedulingStats": {"evictions": [before]}},
+    }
+    drain = update(1, queue("a", 4, stopPolicy="HoldAndDrain"))
+    ends = Happening(at=70, op=Operation.FINISH, key="ns/old")
+    run = simulate([*base, job], [drain, ends], now=START, eviction_seconds=30)
+    lines = Results.of(run).prometheus().splitlines()
+    assert [line for line in lines if line.startswith("kueue_evicted_workloads_total{")] == [
+        'kueue_evicted_workloads_total{cluster_queue="a",priority_class="",reason="ClusterQueueStopped",'
+        'replica_role="standalone",underlying_cause=""} 1'
+    ]

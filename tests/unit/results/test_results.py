@@ -164,7 +164,10 @@ def test_polars_pandas_pyarrow_and_duckdb_read_a_table(evicted: Results) -> None
     assert pl.DataFrame(jobs).select(pl.col("name").cast(pl.String), *names[1:]).rows() == expected
     arrow = pa.table(jobs)
     assert [tuple(row.values()) for row in arrow.select(names).to_pylist()] == expected
-    assert duckdb.from_arrow(arrow).select(*names).fetchall() == expected
+    assert duckdb.from_arrow(jobs).select(*names).fetchall() == expected
+    selected = duckdb.sql("select name, wait_seconds, evictions from jobs")
+    assert selected is not None
+    assert selected.fetchall() == expected
     frame = pd.DataFrame.from_arrow(jobs)[names].astype({"name": "str"})
     assert [tuple(row) for row in frame.dropna().itertuples(index=False)] == expected[:2]
 

@@ -1,5 +1,6 @@
 //! What metrics are labelled with: the priority classes of workloads, and why they were evicted.
 
+use super::usage::NONE;
 use crate::snapshot::{Damage, Reader, stored};
 
 /// Labels in columns; words that come again and again are there once.
@@ -9,11 +10,24 @@ pub struct LabelLog {
     pub classes: Vec<u32>,
     /// Names of priority classes; empty: none.
     pub class_names: Vec<String>,
-    /// Who was evicted: number, and the index of the cause.
-    pub evictions: Vec<(u32, u32)>,
+    /// Who was evicted, in order of time.
+    pub evictions: Vec<Eviction>,
     /// Reasons of evictions with their underlying causes.
     pub causes: Vec<(String, String)>,
 }
+
+/// A workload was evicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Eviction {
+    /// Its number.
+    pub workload: u32,
+    /// Why, as an index into [`LabelLog::causes`].
+    pub cause: u32,
+    /// Where it held quota, as an index into [`super::UsageLog::queue_names`]; `u32::MAX`: nowhere.
+    pub queue: u32,
+}
+
+stored!(struct Eviction { workload, cause, queue });
 
 /// How much of a log there was.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,13 +46,13 @@ impl LabelLog {
         self.classes.push(class);
     }
 
-    pub(super) fn push_eviction(&mut self, workload: u32, reason: &str, cause: &str) {
+    pub(super) fn push_eviction(&mut self, workload: u32, queue: u32, (reason, cause): (&str, &str)) {
         let cause = index_of(
             &mut self.causes,
             |known| known.0 == reason && known.1 == cause,
             || (reason.to_owned(), cause.to_owned()),
         );
-        self.evictions.push((workload, cause));
+        self.evictions.push(Eviction { workload, cause, queue });
     }
 
     /// How much there is.
@@ -64,22 +78,26 @@ impl LabelLog {
     /// Adds what follows.
     ///
     /// # Errors
-    /// [`Damage`]: it can't be of a run with so many workloads, of which so many have appeared.
+    /// [`Damage`]: it can't be of a run with so many workloads and ClusterQueues.
     pub(super) fn add(
         &mut self,
         part: Self,
         n_workloads: usize,
         n_named: usize,
+        n_queues: usize,
         from: &Reader<'_>,
     ) -> Result<(), Damage> {
         let Self { classes, class_names, evictions, causes } = part;
         self.class_names.extend(class_names);
         self.causes.extend(causes);
+        let is_eviction = |it: &Eviction| {
+            (it.workload as usize) < n_workloads
+                && (it.cause as usize) < self.causes.len()
+                && (it.queue == NONE || (it.queue as usize) < n_queues)
+        };
         let is_known = self.classes.len() + classes.len() == n_named
             && classes.iter().all(|class| (*class as usize) < self.class_names.len())
-            && evictions
-                .iter()
-                .all(|(number, cause)| (*number as usize) < n_workloads && (*cause as usize) < self.causes.len());
+            && evictions.iter().all(is_eviction);
         from.check(is_known, "labels of what is not there")?;
         self.classes.extend(classes);
         self.evictions.extend(evictions);

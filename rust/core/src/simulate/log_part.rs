@@ -189,7 +189,7 @@ impl Log {
         self.preemptions.add(preemptions, n_workloads, &from)?;
         self.placements.add(placements, n_workloads, &from)?;
         self.nodes.add(nodes, &from)?;
-        self.labels.add(labels, n_workloads, self.named.len(), &from)?;
+        self.labels.add(labels, n_workloads, self.named.len(), self.usage.queue_names.len(), &from)?;
         self.work.add(work, n_workloads, &from)
     }
 }

@@ -30,7 +30,7 @@ mod work_log;
 
 pub use copies::{Copies, CopiesError};
 pub use job_plan::{JobPlan, NodeLoss, PodsPlan};
-pub use label_log::LabelLog;
+pub use label_log::{Eviction, LabelLog};
 pub use node_log::NodeLog;
 pub use placements::{Domain, PlacementLog, PlacementRows};
 pub use plan::{Change, Ending, Happening, Options, Timers};

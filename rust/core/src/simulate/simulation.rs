@@ -3,6 +3,7 @@
 mod changes;
 mod checkpoint;
 mod cycles;
+mod evictions;
 mod jobs;
 mod nodes;
 mod quotas;

@@ -63,7 +63,7 @@ impl UsageLog {
         self.homes[number] = queue;
     }
 
-    fn queue(&mut self, state: &State, id: usize) -> u32 {
+    pub(super) fn queue(&mut self, state: &State, id: usize) -> u32 {
         for known in self.queue_names.len()..=id {
             self.queue_names.push(state.names.queues[Id::from_index(known)].to_string());
         }

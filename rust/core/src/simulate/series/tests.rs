@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::engine::Kind;
@@ -6,7 +6,7 @@ use crate::objects::config::Config;
 use crate::objects::{ClusterQueue, Cohort, Object, Workload};
 use crate::simulate::{Change, Happening, JobPlan, Options, Simulation, Turn, tests};
 use crate::state::records::Owner;
-use crate::testing::{Dice, SECOND, World, at, cluster_queue, local_queue, meta, workload};
+use crate::testing::{Dice, SECOND, World, at, cluster_queue, local_queue, meta, quantity, workload};
 
 const OPTIONS: Options = Options { eviction_ns: 3 * SECOND, ..tests::OPTIONS };
 
@@ -51,22 +51,22 @@ fn remove(seconds: i64, kind: Kind, name: &str) -> Happening {
     Happening { at: at(seconds), change: Change::Remove { kind, namespace: String::new(), name: name.to_owned() } }
 }
 
-/// The last row of each node and pair by name: nominal, usage, borrowed, share. Of nodes that are there.
+/// The last row of each node by name: nominal, usage, borrowed, share. Of nodes that are there.
 type Last = BTreeMap<String, (i64, i64, i64, i64)>;
 
 fn last_rows(simulation: &Simulation, is_queue: bool) -> Last {
-    let log = simulation.log();
-    let series = Series::of(log, is_queue, at(10).0, simulation.now().0, None, Waiting::default());
-    let gone = |node: u32| log.quotas.changes.iter().rfind(|it| it.node == node).is_some_and(|it| it.is_gone);
-    let mut last = Last::new();
-    for row in 0..series.times.len() {
-        if !gone(series.nodes[row]) {
-            let name = log.quotas.nodes[series.nodes[row] as usize].1.clone();
-            let share = series.share[row];
-            last.insert(name, (series.nominal[row], series.usage[row], series.borrowed[row], share));
-        }
-    }
-    last
+    let (log, start, now) = (simulation.log(), at(10).0, simulation.now().0);
+    let collect = |series: &Series, counts: &dyn Fn(usize) -> bool| -> Last {
+        let row = |at: usize| (series.nominal[at], series.usage[at], series.borrowed[at], series.share[at]);
+        let name = |at: usize| log.quotas.nodes[series.nodes[at] as usize].1.clone();
+        (0..series.times.len()).filter(|at| counts(*at)).map(|at| (name(at), row(at))).collect()
+    };
+    let grid = Series::of(log, is_queue, start, now, Some((now - start).max(1)), Waiting::default());
+    let at_end = collect(&grid, &|row| grid.times[row] == now);
+    let changes = Series::of(log, is_queue, start, now, None, Waiting::default());
+    let last = collect(&changes, &|row| at_end.contains_key(&log.quotas.nodes[changes.nodes[row] as usize].1));
+    assert_eq!(last, at_end, "the last changes and the rows at the end");
+    at_end
 }
 
 /// The same of the engine as it is.
@@ -85,20 +85,42 @@ fn of_engine(world: &World, is_queue: bool) -> Last {
         let sum = |read: &dyn Fn(NodeId) -> Amount| below.iter().map(|it| read(*it).get()).sum::<i64>();
         let nominal = sum(&|it| state.forest.quotas(it).values().next().map_or(Amount::ZERO, |quota| quota.nominal));
         let usage = sum(&|it| match state.owner(it) {
-            Some(Owner::Queue(_)) => tree.usage(state.forest.locate(it).1, 0),
+            Some(Owner::Queue(_)) => {
+                let (tree, row) = state.forest.locate(it);
+                state.forest.tree(tree).usage(row, 0)
+            }
             _ => Amount::ZERO,
         });
-        let borrowed = if tree.parent(row).is_some() { (usage - nominal).max(0) } else { 0 };
+        let over = tree.usage(row, 0).minus(tree.subtree_quota(row, 0)).get();
+        let borrowed = if tree.parent(row).is_some() { over.max(0) } else { 0 };
         let share = tree.share(row, state.forest.weight(node), resources, &[]).rounded();
         found.insert(name, (nominal, usage, borrowed, share));
     }
     found
 }
 
+/// Compares the rows after each step with what the engine has. How often it did, and sums of what was borrowed and of
+/// shares.
+fn follow(world: &mut World, happenings: Vec<Happening>) -> (Simulation, [i64; 3]) {
+    let mut simulation = Simulation::new(OPTIONS, at(10));
+    simulation.schedule(happenings);
+    simulation.happened(&mut world.engine);
+    let mut sums = [0; 3];
+    while !matches!(simulation.step(&mut world.engine), Turn::Done(_)) {
+        sums[0] += 1;
+        for is_queue in [true, false] {
+            let rows = last_rows(&simulation, is_queue);
+            assert_eq!(rows, of_engine(world, is_queue), "at {:?}", simulation.now());
+            sums[1] += rows.values().map(|it| it.2).sum::<i64>();
+            sums[2] += rows.values().map(|it| it.3).sum::<i64>();
+        }
+    }
+    (simulation, sums)
+}
+
 #[test]
 fn after_each_step_the_rows_are_what_the_engine_has() {
     let mut world = world();
-    let mut simulation = Simulation::new(OPTIONS, at(10));
     let mut happenings = jobs(50, &["a", "b", "c"]);
     happenings.extend([
         update(20, queue("a", "9", "left")),
@@ -109,18 +131,7 @@ fn after_each_step_the_rows_are_what_the_engine_has() {
         update(41, queue("a", "9", "")),
         remove(45, Kind::Cohort, "left"),
     ]);
-    simulation.schedule(happenings);
-    simulation.happened(&mut world.engine);
-    let (mut borrowed, mut shares, mut n_steps) = (0, 0, 0);
-    while !matches!(simulation.step(&mut world.engine), Turn::Done(_)) {
-        n_steps += 1;
-        for is_queue in [true, false] {
-            let rows = last_rows(&simulation, is_queue);
-            assert_eq!(rows, of_engine(&world, is_queue), "at {:?}", simulation.now());
-            borrowed += rows.values().map(|it| it.2).sum::<i64>();
-            shares += rows.values().map(|it| it.3).sum::<i64>();
-        }
-    }
+    let (simulation, [n_steps, borrowed, shares]) = follow(&mut world, happenings);
     assert!(n_steps > 60 && borrowed > 0 && shares > 0);
     let log = simulation.log();
     let gone: Vec<&str> = log
@@ -131,6 +142,83 @@ fn after_each_step_the_rows_are_what_the_engine_has() {
         .map(|it| log.quotas.nodes[it.node as usize].1.as_str())
         .collect();
     assert_eq!(gone, ["c", "left"]);
+}
+
+#[test]
+fn what_is_deleted_and_made_again_at_one_moment_stays() {
+    let mut world = world();
+    let mut happenings = jobs(30, &["a", "b", "c"]);
+    happenings.extend([
+        remove(20, Kind::ClusterQueue, "b"),
+        update(20, queue("b", "5", "left")),
+        update(25, queue("new", "5", "left")),
+        remove(25, Kind::ClusterQueue, "new"),
+    ]);
+    let (_, [n_steps, borrowed, _]) = follow(&mut world, happenings);
+    assert!(n_steps > 30 && borrowed > 0);
+}
+
+#[test]
+fn a_cohort_that_was_only_named_goes_with_the_last_below_it() {
+    let mut world = World::new(Config::default());
+    world.apply([queue("a", "4", "root"), Object::LocalQueue(local_queue("a", "a")), cohort("left", "root", "1")]);
+    let happenings = vec![remove(12, Kind::ClusterQueue, "a"), remove(13, Kind::Cohort, "left")];
+    let (simulation, [n_steps, ..]) = follow(&mut world, happenings);
+    assert!(n_steps > 1);
+    assert_eq!(last_rows(&simulation, false), Last::new());
+}
+
+#[test]
+fn cohorts_that_are_above_each_other_keep_their_numbers() {
+    let mut world = world();
+    let mut happenings = jobs(40, &["a", "b", "c"]);
+    happenings.extend([update(20, cohort("root", "left", "2")), update(35, cohort("root", "", "2"))]);
+    let (_, [n_steps, borrowed, _]) = follow(&mut world, happenings);
+    assert!(n_steps > 40 && borrowed > 0);
+}
+
+/// `b` lends nothing outside its own cohort, nor does that lend more than 2 CPUs.
+#[test]
+fn in_each_family_what_is_borrowed_is_lent() {
+    let mut world = World::new(Config::default());
+    let limited = |object: Object, limit: &str| match object {
+        Object::ClusterQueue(mut queue) => {
+            queue.resource_groups[0].flavors[0].resources[0].lending_limit = Some(quantity(limit));
+            Object::ClusterQueue(queue)
+        }
+        other => other,
+    };
+    world.apply([cohort("left", "root", "0"), cohort("right", "root", "0"), cohort("root", "", "0")]);
+    for (name, cpu, cohort, limit) in
+        [("a", "1", "left", "1"), ("b", "6", "left", "2"), ("c", "5", "right", "5"), ("d", "3", "right", "0")]
+    {
+        world.apply([limited(queue(name, cpu, cohort), limit), Object::LocalQueue(local_queue(name, name))]);
+    }
+    let run = crate::simulate::simulate(&mut world.engine, jobs(60, &["a", "b", "c"]), OPTIONS, at(10), || false);
+    let log = &run.log;
+    let every = Some(SECOND);
+    let all = [true, false].map(|is_queue| Series::of(log, is_queue, at(10).0, run.end.0, every, Waiting::default()));
+    let mut rows: BTreeMap<(i64, &str), (i64, i64)> = BTreeMap::new();
+    for series in &all {
+        for row in 0..series.times.len() {
+            let name = &log.quotas.nodes[series.nodes[row] as usize].1;
+            rows.insert((series.times[row], name), (series.borrowed[row], series.lent[row]));
+        }
+    }
+    let times: BTreeSet<i64> = rows.keys().map(|it| it.0).collect();
+    let (mut within, mut across) = (0, 0);
+    for time in times {
+        let [a, b, c, d, left, right, root] =
+            ["a", "b", "c", "d", "left", "right", "root"].map(|name| rows[&(time, name)]);
+        assert_eq!(root, (0, 0));
+        assert_eq!(left.0 + right.0, left.1 + right.1, "at {time}");
+        assert_eq!(a.0 + b.0 + left.1, a.1 + b.1 + left.0, "at {time}");
+        assert_eq!(c.0 + d.0 + right.1, c.1 + d.1 + right.0, "at {time}");
+        assert!(b.1 <= 2000 && d == (0, 0));
+        within += i64::from(a.0 > 0 && b.1 > 0);
+        across += i64::from(left.0 > 0 && c.1 > 0);
+    }
+    assert!(within > 0 && across > 0, "{within} {across}");
 }
 
 /// The rows of ClusterQueues `a` (9 of 4 CPUs), `b` (1 of 6) and `c` (2 of 5) below a cohort with 2.

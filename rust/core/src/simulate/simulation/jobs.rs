@@ -3,7 +3,6 @@
 mod stored;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -171,6 +170,7 @@ impl Jobs {
 impl Simulation {
     /// What the job of a workload does about its status, and the admission checks on which nobody else decides.
     pub(super) fn play(&mut self, engine: &mut Engine, id: WorkloadId) {
+        self.note_evictions(engine, id);
         let record = engine.state.workloads.get(id);
         let (workload, key) = (&record.workload, record.key().clone());
         let evicted = find_true(&workload.status.conditions, EVICTED).map(|evicted| evicted.last_transition);
@@ -321,23 +321,6 @@ impl Simulation {
         let has_ended = is_finished(&engine.state.workloads.get(id).workload);
         if !has_ended && engine.release(id, self.clock) {
             self.note(engine, Step::Stopped, id);
-            self.note_evictions(engine, id);
-        }
-    }
-
-    /// Notes for which causes a workload was evicted since that was last noted.
-    fn note_evictions(&mut self, engine: &Engine, id: WorkloadId) {
-        let number = self.number(engine, id);
-        let noted = self.evictions.entry(id.0).or_default();
-        let labels = &mut Arc::make_mut(&mut self.log).labels;
-        for (place, entry) in engine.state.workloads.get(id).workload.status.rare.evictions.iter().enumerate() {
-            if noted.len() == place {
-                noted.push(0);
-            }
-            for _ in noted[place]..entry.count {
-                labels.push_eviction(number, &entry.reason, &entry.underlying_cause);
-            }
-            noted[place] = entry.count;
         }
     }
 

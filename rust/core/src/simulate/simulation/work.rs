@@ -39,6 +39,7 @@ impl Simulation {
             if !is_finished(workload) && !is_variant(workload) {
                 let number = self.number(engine, id);
                 self.note_home(engine, id, number);
+                self.pass_over_evictions(id, workload);
                 self.push_present(workload, number);
             }
         }
@@ -47,6 +48,7 @@ impl Simulation {
     /// A workload appears as the run begins: it may have been there before.
     pub(super) fn note_arrival(&mut self, engine: &Engine, id: WorkloadId, number: u32) {
         let workload = &engine.state.workloads.get(id).workload;
+        self.pass_over_evictions(id, workload);
         let is_older = workload.meta.created < self.start || has_quota_reservation(workload);
         if self.clock == self.start && is_older {
             self.push_present(workload, number);

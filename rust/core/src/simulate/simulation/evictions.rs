@@ -1,0 +1,41 @@
+//! Takes down why and where workloads are evicted, as Kueue counts it.
+
+use std::sync::Arc;
+
+use super::Simulation;
+use crate::base::ids::{Id, WorkloadId};
+use crate::engine::Engine;
+use crate::objects::{EvictionCount, Workload};
+use crate::simulate::record::Log;
+use crate::simulate::usage::NONE;
+
+impl Simulation {
+    /// What a workload was evicted for before the run, or before it came to it, is not of the run.
+    pub(super) fn pass_over_evictions(&mut self, id: WorkloadId, workload: &Workload) {
+        let evictions = &workload.status.rare.evictions;
+        if !evictions.is_empty() {
+            self.evictions.insert(id.0, evictions.iter().map(|it| it.count).collect());
+        }
+    }
+
+    /// Takes down for what a workload was evicted since the last call.
+    pub(super) fn note_evictions(&mut self, engine: &Engine, id: WorkloadId) {
+        let state = &engine.state;
+        let status = &state.workloads.get(id).workload.status;
+        if status.rare.evictions.is_empty() {
+            return;
+        }
+        let number = self.number(engine, id);
+        let queue = status.admission.as_ref().and_then(|it| state.names.queues.find(&*it.cluster_queue));
+        let Log { usage, labels, .. } = Arc::make_mut(&mut self.log);
+        let queue = queue.map_or(NONE, |queue| usage.queue(state, queue.index()));
+        let noted = self.evictions.entry(id.0).or_default();
+        noted.resize(noted.len().max(status.rare.evictions.len()), 0);
+        for (noted, EvictionCount { reason, underlying_cause, count }) in noted.iter_mut().zip(&status.rare.evictions) {
+            for _ in *noted..*count {
+                labels.push_eviction(number, queue, (reason, underlying_cause));
+            }
+            *noted = *count;
+        }
+    }
+}
