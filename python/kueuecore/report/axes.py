@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from kueuecore.report.figure import COLORS
+from kueuecore.report.figure import COLORS, WIDTH
 
 __all__ = ["color_of", "count_axis", "inline", "time_axis"]
 
@@ -21,6 +21,8 @@ _LABEL = (
     "datum.value === 0 ? '0' : datum.value < 60 ? datum.value + 's' : "
     f"{_MINUTES} : datum.value < 86400 ? {_HOURS} : {_DAYS}"
 )
+# Of the names in a legend, in pixels.
+_LETTER, _SYMBOL = 7, 48
 _NICE = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
 
 
@@ -46,7 +48,10 @@ def color_of(names: tuple[str, ...], field: str) -> Any:
         field: The column.
     """
     colors = [COLORS[index % len(COLORS)] for index in range(len(names))]
-    return alt.Color(f"{field}:N", scale=alt.Scale(domain=list(names), range=colors))
+    # Long names that begin alike would be cut to the same text.
+    width = _LETTER * max(map(len, names), default=0) + _SYMBOL
+    legend = alt.Legend(columns=max(1, min(4, WIDTH // width)), labelLimit=WIDTH - _SYMBOL)
+    return alt.Color(f"{field}:N", scale=alt.Scale(domain=list(names), range=colors), legend=legend)
 
 
 def count_axis(most: int, title: str) -> Any:

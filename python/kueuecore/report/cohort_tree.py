@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kueuecore.report.facts import Facts, amount
+from kueuecore.report.facts import Facts, amount, unit_of
 
 __all__ = ["TreeNode", "cohort_tree"]
 
@@ -46,7 +46,8 @@ def cohort_tree(facts: Facts) -> list[TreeNode]:
         ]
         told = f"{row.flavor}/{row.resource}: quota {quota}"
         if row.kind == "ClusterQueue" and mean is not None:
-            told += f", {amount(mean)} used in the mean"
+            unit, suffix = unit_of(row.resource)
+            told += f", {amount(mean / unit)}{suffix} used in the mean"
         node.says.append(", ".join([told, *limits]))
     roots = []
     for key in sorted(nodes):
@@ -70,6 +71,5 @@ def _mean_usage(facts: Facts) -> dict[tuple[str, str, str], float]:
     found = {}
     for cell, mean in zip(distinct.tolist(), means.tolist(), strict=True):
         queue, pair = divmod(cell, len(pairs))
-        flavor, resource = pairs[pair]
-        found[names[queue], flavor, resource] = mean / (1000 if resource == "cpu" else 1)
+        found[names[queue], *pairs[pair]] = mean
     return found

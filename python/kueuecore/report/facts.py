@@ -14,7 +14,7 @@ from kueuecore.results.table import Table
 from kueuecore.results.usage_log import UsageLog
 from kueuecore.simulation.run import Run
 
-__all__ = ["Facts", "amount", "clock", "counted"]
+__all__ = ["Facts", "amount", "clock", "counted", "unit_of"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -150,6 +150,22 @@ def counted(n: int, what: str) -> str:
         ('1 job', '2,000 jobs')
     """
     return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def unit_of(resource: str) -> tuple[float, str]:
+    """How many of the engine's units make one as people read it, and what follows a number of them.
+
+    Args:
+        resource: Its name.
+
+    Example:
+        >>> unit_of("cpu"), unit_of("memory"), unit_of("example.com/cpu")
+        ((1000.0, ''), (1073741824.0, ' GiB'), (1.0, ''))
+    """
+    if resource == "cpu":
+        return 1000.0, ""
+    is_bytes = resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
+    return (float(2**30), " GiB") if is_bytes else (1.0, "")
 
 
 def amount(value: float) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
+from itertools import accumulate
 
 from kueuecore.report.cohort_tree import TreeNode, cohort_tree
 from kueuecore.report.facts import Facts, clock
@@ -20,6 +22,8 @@ __all__ = ["render", "report_html"]
 # More rows of a table, and more nodes of the tree, than anybody reads.
 _MOST_ROWS = 200
 _OPEN_NODES = 40
+# Thousands of queues with dozens of flavors would make a page that no browser opens.
+_MOST_QUOTAS = 10_000
 
 
 def report_html(run: Run, *, title: str = "Simulation") -> str:
@@ -40,7 +44,9 @@ def report_html(run: Run, *, title: str = "Simulation") -> str:
     facts = Facts(run, Results.of(run))
     figures: list[Figure] = []
     if facts.seconds > 0 and len(facts.results.jobs):
-        figures = [*usage_figures(facts), pending_figure(facts), waits_figure(facts), gantt_figure(facts)]
+        # ClusterQueues without quota have no rows.
+        figures = [*usage_figures(facts), pending_figure(facts)] if len(facts.table) else []
+        figures += [waits_figure(facts), gantt_figure(facts)]
         topology = topology_figure(facts)
         figures += [topology] if topology is not None else []
     return render(
@@ -72,6 +78,8 @@ def render(
     import jinja2
 
     walked = [*_walk(tree)]
+    n_quotas = [0, *accumulate(len(node.says) for node, _ in walked)]
+    n_told = bisect_right(n_quotas, _MOST_QUOTAS) - 1
 
     folder = files("kueuecore.report")
     style = (folder / "page.css").read_text(encoding="utf-8")
@@ -89,6 +97,7 @@ def render(
         most_rows=_MOST_ROWS,
         numbers=numbers,
         tree=walked,
+        n_told=n_told,
         is_open=len(walked) <= _OPEN_NODES,
         made_by=f"kueuecore {version()}, which decides as Kueue {KUEUE_VERSION} at commit {KUEUE_COMMIT}",
     )

@@ -15,8 +15,10 @@ from kueuecore.simulation.run import StepKind
 __all__ = ["topology_figure"]
 
 _KINDS = list(StepKind)
+_BEGINS = (StepKind.ADMITTED, StepKind.REPLACED)
+_ENDS = (StepKind.STOPPED, StepKind.FINISHED, StepKind.DELETED)
 _BINS = 150
-# With more rows, a row is a domain one level up.
+# With more rows, a row is a domain one level up; of the topmost level those with most pods are shown.
 _MOST_ROWS = 64
 
 
@@ -30,8 +32,14 @@ def topology_figure(facts: Facts) -> Figure | None:
     while depth > 1 and len({path[:depth] for path in paths}) > _MOST_ROWS:
         depth -= 1
     names = sorted({path[:depth] for path in paths})
+    n_domains = len(names)
+    if n_domains > _MOST_ROWS:
+        held: dict[tuple[str, ...], int] = dict.fromkeys(names, 0)
+        for path, n in zip(paths, np.bincount(placed["domain"], placed["pods"], len(paths)).tolist(), strict=True):
+            held[path[:depth]] += int(n)
+        names = sorted(sorted(names, key=lambda it: (-held[it], it))[:_MOST_ROWS])
     row_of_path = {path: row for row, path in enumerate(names)}
-    rows = np.array([row_of_path[path[:depth]] for path in paths], np.int64)[placed["domain"]]
+    rows = np.array([row_of_path.get(path[:depth], -1) for path in paths], np.int64)[placed["domain"]]
     shown = _labels(names)
     labels = [*shown.values()]
     starts, ends = _intervals(facts)
@@ -61,12 +69,13 @@ def topology_figure(facts: Facts) -> Figure | None:
         marks = alt.Chart(inline(lost)).mark_rule(color="#d0312d", strokeWidth=4)
         chart += marks.encode(x="t:Q", x2="u:Q", y=alt.Y("row:N", scale=alt.Scale(domain=labels)))
     n_jobs = len(np.unique(placed["workload"]))
-    says = f"Pods of {counted(n_jobs, 'job')} in {counted(len(names), 'domain')}. {told}".strip()
+    says = f"Pods of {counted(n_jobs, 'job')} in {counted(n_domains, 'domain')}. {told}".strip()
     levels = next(domain.levels for domain in facts.run.domains if len(domain.values) >= depth)[:depth]
     return Figure(
         title="Racks and nodes",
         says=says,
-        note=f"A row for each domain ({' / '.join(levels)}); darker: more pods. A red line is a lost node.",
+        note=f"A row for each domain ({' / '.join(levels)}); darker: more pods. A red line is a lost node."
+        + (f" Shown are the {len(names)} with most pods." if len(names) < n_domains else ""),
         picture=svg(chart, name="topology"),
         header=("domain", "pods placed", "most pods at once"),
         rows=table,
@@ -86,19 +95,20 @@ def _labels(names: list[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
 
 def _intervals(facts: Facts) -> tuple[Any, Any]:
     """When each row of the placements begins and ends, in seconds from the beginning."""
-    run, placed = facts.run, facts.run.placement_table
-    steps = run.step_table
-    over = [StepKind.STOPPED, StepKind.FINISHED, StepKind.DELETED]
-    steps = steps[np.isin(steps["kind"], [_KINDS.index(kind) for kind in over])]
-    events: dict[int, list[int]] = {}
-    for workload, time in zip(steps["workload"].tolist(), steps["time"].tolist(), strict=True):
-        events.setdefault(workload, []).append(time)
-    for workload, time in zip(placed["workload"].tolist(), placed["time"].tolist(), strict=True):
-        events.setdefault(workload, []).append(time)
-    ends = []
-    for workload, time in zip(placed["workload"].tolist(), placed["time"].tolist(), strict=True):
-        ends.append(min((it for it in events[workload] if it > time), default=run.end))
-    return (placed["time"] - run.start) / 1e9, (np.array(ends, np.int64) - run.start) / 1e9
+    run, placed, steps = facts.run, facts.run.placement_table, facts.run.step_table
+    steps = steps[np.isin(steps["kind"], [_KINDS.index(kind) for kind in (*_BEGINS, *_ENDS)])]
+    steps = steps[np.argsort(steps["workload"], kind="stable")]
+    is_last = np.append(steps["workload"][1:] != steps["workload"][:-1], True)[: len(steps)]
+    until = np.where(is_last, run.end, np.append(steps["time"][1:], run.end)[: len(steps)])
+    # A job may end at the moment it begins, so what follows is found by its place and not by its time.
+    begins = np.isin(steps["kind"], [_KINDS.index(kind) for kind in _BEGINS])
+    times = np.unique(np.concatenate([steps["time"], placed["time"]]))
+    keys, wanted = (
+        it["workload"].astype(np.int64) * len(times) + np.searchsorted(times, it["time"])
+        for it in (steps[begins], placed)
+    )
+    ends = until[begins][np.searchsorted(keys, wanted, "right") - 1]
+    return (placed["time"] - run.start) / 1e9, (ends - run.start) / 1e9
 
 
 def _held(times: Any, pods: Any, edges: Any) -> Any:

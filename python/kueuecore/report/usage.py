@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from kueuecore.report.axes import color_of, count_axis, inline, time_axis
-from kueuecore.report.facts import Facts, amount, clock, counted
+from kueuecore.report.facts import Facts, amount, clock, counted, unit_of
 from kueuecore.report.figure import BORROWED, WIDTH, Figure, svg
 
 __all__ = ["pending_figure", "usage_figures"]
@@ -28,11 +28,11 @@ def usage_figures(facts: Facts) -> Iterator[Figure]:
     loads = np.bincount(code, facts.numbers("usage"), n) / np.maximum(nominal, 1)
     there = np.unique(code).tolist()
     for index, pair in enumerate(sorted(there, key=lambda it: (-loads[it], facts.pairs[it]))[:_MOST]):
-        yield _usage_figure(facts, "/".join(facts.pairs[pair]), code == pair, f"usage{index}")
+        yield _usage_figure(facts, facts.pairs[pair], code == pair, f"usage{index}")
 
 
-def _usage_figure(facts: Facts, pair: str, rows: Any, name: str) -> Figure:
-    unit = 1000.0 if pair.endswith("/cpu") else 1.0
+def _usage_figure(facts: Facts, pair: tuple[str, str], rows: Any, name: str) -> Figure:
+    what, (unit, suffix) = "/".join(pair), unit_of(pair[1])
     usage, borrowed, nominal = (facts.sums(facts.numbers(it), rows) / unit for it in ("usage", "borrowed", "nominal"))
     times, names = facts.moments[0], facts.names
     data = [
@@ -46,7 +46,7 @@ def _usage_figure(facts: Facts, pair: str, rows: Any, name: str) -> Figure:
         .mark_area(interpolate="step-after")
         .encode(
             x=time_axis("t", facts.seconds),
-            y=alt.Y("amount:Q", stack="zero", title=pair),
+            y=alt.Y("amount:Q", stack="zero", title=f"{what}{suffix and f',{suffix}'}"),
             color=color_of(names, "queue"),
             opacity=alt.Opacity("kind:N", scale=alt.Scale(domain=[_WITHIN, BORROWED], range=[1, 0.5]), legend=None),
             order="place:Q",
@@ -55,7 +55,7 @@ def _usage_figure(facts: Facts, pair: str, rows: Any, name: str) -> Figure:
     quota, most_used = nominal.sum(axis=1), float(usage.sum(axis=1).max(initial=0))
     note = "The paler part of a band is borrowed."
     # A line far above would press the areas flat.
-    if quota.max(initial=0) <= _MOST_ABOVE * max(most_used, 1):
+    if quota.max(initial=0) <= _MOST_ABOVE * most_used:
         line = [{"t": round(t, 3), "quota": amount} for t, amount in zip(times.tolist(), quota.tolist(), strict=True)]
         dashed: dict[str, Any] = {"color": "currentColor", "strokeDash": [5, 4], "strokeWidth": 1.5}
         limit = alt.Chart(inline(line)).mark_line(interpolate="step-after", **dashed)
@@ -63,16 +63,21 @@ def _usage_figure(facts: Facts, pair: str, rows: Any, name: str) -> Figure:
         note = f"The dashed line is the sum of nominal quotas. {note}"
     means = usage.mean(axis=0)
     columns = (means, usage.max(axis=0), borrowed.max(axis=0))
-    says = f"{names[int(means.argmax())]} uses most, {amount(float(means.max()))} in the mean."
     borrowers = [queue for queue, most in zip(names, columns[2], strict=True) if most > 0]
-    says += f" {', '.join(borrowers)} borrowed." if borrowers else " Nobody borrowed."
+    says = "Nobody uses it."
+    if most_used:
+        says = f"{names[int(means.argmax())]} uses most, {amount(float(means.max()))}{suffix} in the mean."
+        says += f" {', '.join(borrowers)} borrowed." if borrowers else " Nobody borrowed."
     return Figure(
-        title=f"Usage of {pair}",
+        title=f"Usage of {what}",
         says=says,
         note=f"{note} {facts.left_out}",
         picture=svg(chart, name=name),
         header=("ClusterQueue", "mean usage", "most", "most borrowed"),
-        rows=[[queue, *map(amount, row)] for queue, row in zip(names, np.stack(columns, 1).tolist(), strict=True)],
+        rows=[
+            [queue, *(f"{amount(it)}{suffix}" for it in row)]
+            for queue, row in zip(names, np.stack(columns, 1).tolist(), strict=True)
+        ],
     )
 
 
