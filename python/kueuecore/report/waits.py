@@ -49,7 +49,9 @@ def waits_figure(facts: Facts) -> Figure:
         )
     )
     slow = max(data, key=lambda it: it["wait"], default=None)
-    says = f"The longest wait is {clock(longest)}, in {slow['queue']}." if slow and longest else "No job waited."
+    says = "No job was admitted."
+    if slow is not None:
+        says = f"The longest wait is {clock(longest)}, in {slow['queue']}." if longest else "No job waited."
     return Figure(
         title="Waits",
         says=says,

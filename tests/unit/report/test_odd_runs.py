@@ -68,6 +68,7 @@ def test_queues_without_quota_have_a_page_without_usage() -> None:
     page = Report(run_of({}, {"cpu": 2000})).html
     assert re.findall(r'<h2 id="f\d+">(.*?)</h2>', page) == ["Waits", "Jobs"]
     assert ">4</td></tr>" in page, "none of the four was admitted"
+    assert says(page, "Waits") == "No job was admitted."
 
 
 def test_long_names_are_whole_in_legends() -> None:
