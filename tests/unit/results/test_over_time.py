@@ -8,6 +8,7 @@ import pytest
 
 from kueuecore import Happening, Operation, Run, Submissions, simulate
 from kueuecore.results import Results
+from kueuecore.simulation import VirtualCluster
 
 START = "2026-01-01T00:00:00Z"
 MINUTE = 60 * 10**9
@@ -22,6 +23,18 @@ def queue(name: str, cpu: int, **spec: Any) -> dict[str, Any]:
         "kind": "ClusterQueue",
         "metadata": {"name": name},
         "spec": {"namespaceSelector": {}, "cohortName": "all", "resourceGroups": [group], **spec},
+    }
+
+
+def workload(name: str, local_queue: str, cpu: str) -> dict[str, Any]:
+    """One that was created before the run."""
+    requests = {"resources": {"requests": {"cpu": cpu}}}
+    template = {"spec": {"containers": [{"name": "c", **requests}], "restartPolicy": "Never"}}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": "ns", "creationTimestamp": "2025-12-31T00:00:00Z"},
+        "spec": {"queueName": local_queue, "podSets": [{"name": "main", "count": 1, "template": template}]},
     }
 
 
@@ -128,18 +141,9 @@ def test_without_a_step_a_row_comes_with_each_change() -> None:
 
 
 def test_jobs_that_were_there_before_wait_from_the_beginning() -> None:
-    template = {
-        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "9"}}}], "restartPolicy": "Never"}
-    }
-    too_big: dict[str, Any] = {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "Workload",
-        "metadata": {"name": "old", "namespace": "ns", "creationTimestamp": "2025-12-31T00:00:00Z"},
-        "spec": {"queueName": "b", "podSets": [{"name": "main", "count": 1, "template": template}]},
-    }
     gone = Happening(at=120, op=Operation.DELETE, key="ns/old")
     jobs = Submissions(namespace="ns", local_queues=["a"], queue=[0], requests={"cpu": 6000}, at=[0], run_seconds=240)
-    results = Results.of(simulate([*world(), too_big], [gone], submissions=[jobs], now=START))
+    results = Results.of(simulate([*world(), workload("old", "b", "9")], [gone], submissions=[jobs], now=START))
     assert [it[0] for it in rows(results, "b", "pending")[:4]] == [1, 1, 0, 0]
     assert [it[0] for it in rows(results, "all", "pending", cohort=True)[:4]] == [1, 1, 0, 0]
 
@@ -185,23 +189,26 @@ def test_a_cohort_borrows_although_quota_that_it_keeps_is_idle() -> None:
 
 def test_evictions_count_when_they_are_decided_and_only_those_of_the_run() -> None:
     """A job that was evicted twice before runs, and ends by itself while it is being stopped."""
-    base = world()
-    template = {
-        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "6"}}}], "restartPolicy": "Never"}
-    }
     before = {"reason": "Preempted", "underlyingCause": "", "count": 2}
-    job: dict[str, Any] = {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": "Workload",
-        "metadata": {"name": "old", "namespace": "ns", "creationTimestamp": "2025-12-31T00:00:00Z"},
-        "spec": {"queueName": "a", "podSets": [{"name": "main", "count": 1, "template": template}]},
-        "status": {"schedulingStats": {"evictions": [before]}},
-    }
+    job = {**workload("old", "a", "6"), "status": {"schedulingStats": {"evictions": [before]}}}
     drain = update(1, queue("a", 4, stopPolicy="HoldAndDrain"))
     ends = Happening(at=70, op=Operation.FINISH, key="ns/old")
-    run = simulate([*base, job], [drain, ends], now=START, eviction_seconds=30)
+    run = simulate([*world(), job], [drain, ends], now=START, eviction_seconds=30)
     lines = Results.of(run).prometheus().splitlines()
     assert [line for line in lines if line.startswith("kueue_evicted_workloads_total{")] == [
         'kueue_evicted_workloads_total{cluster_queue="a",priority_class="",reason="ClusterQueueStopped",'
         'replica_role="standalone",underlying_cause=""} 1'
     ]
+
+
+def test_what_is_changed_between_steps_of_a_cluster_counts_from_then_on() -> None:
+    cluster = VirtualCluster(world(), now=START)
+    cluster.schedule([Happening(at=0, op=Operation.CREATE, object=workload("w", "a", "6"), run_seconds=240)])
+    cluster.advance("2026-01-01T00:01:00Z")
+    cluster.apply([queue("a", 5), queue("c", 1)])
+    cluster.advance("2026-01-01T00:02:00Z")
+    cluster.delete("ClusterQueue", "c")
+    results = Results.of(cluster.run())
+    columns = ("nominal", "borrowed", "share")
+    assert rows(results, "a", *columns)[:3] == [(4000, 2000, 250), (5000, 1000, 100), (5000, 1000, 112)]
+    assert len(rows(results, "c", *columns)) == 1

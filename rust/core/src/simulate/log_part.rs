@@ -170,6 +170,7 @@ impl Log {
         let is_possible = n_new.is_some_and(|n_new| n_new <= named.len() + changes.times.len());
         from.check(is_possible, "another number of workloads than there can be")?;
         self.workloads.resize(n_workloads, None);
+        let last_home = named.iter().map(|(_, (_, home))| *home).filter(|home| *home != NONE).max();
         for (number, (key, home)) in named {
             let name = self.workloads.get_mut(number as usize);
             let name = name.ok_or_else(|| from.damage("a workload without a number"))?;
@@ -185,6 +186,8 @@ impl Log {
         let rows = times.into_iter().zip(steps).zip(numbers);
         self.steps.extend(rows.map(|((time, step), number)| (time, step, number)));
         self.usage.add(changes, n_workloads, &from)?;
+        let is_queue = |home: u32| (home as usize) < self.usage.queue_names.len();
+        from.check(last_home.is_none_or(is_queue), "a ClusterQueue without a name")?;
         self.quotas.add(quota_nodes, quotas, self.usage.pair_names.len(), &from)?;
         self.preemptions.add(preemptions, n_workloads, &from)?;
         self.placements.add(placements, n_workloads, &from)?;
