@@ -53,10 +53,7 @@ def lonely_members(facts: Facts) -> Iterator[Hit]:
     """There is nobody to borrow from or to lend to; the name may be misspelt."""
     tree = facts.tree
     for root, members in tree.members.items():
-        cohorts = {it for member in members for it in tree.path(member)[1:]} | {
-            Node("Cohort", name) for name in facts.cohorts if tree.path(Node("Cohort", name))[-1:] == (root,)
-        }
-        if len(members) > 1 or any(it.nominal for node in cohorts for it in tree.quotas.get(node, {}).values()):
+        if len(members) > 1 or root in tree.with_quota:
             continue
         owner = facts.cluster_queues[members[0].name]
         cohort = tree.parents[members[0]].name

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
+from kueuecore.findings.remedies import advice, fewer_policies
 from kueuecore.findings.smallest_world import named, smallest_world
 from kueuecore.steady_state import PreemptionLoop, find_preemption_loop
+from kueuecore.world import DEFAULT_NAMESPACE
 
 __all__ = ["preemption_loops"]
 
@@ -18,13 +20,19 @@ def preemption_loops(facts: Facts) -> Iterator[Hit]:
     loop = _loop_in(facts)
     if loop is None:
         return
-    world = smallest_world(facts, loop.keys, lambda some: _loop_in(some) is not None)
+    keys = frozenset(map(_key, loop.keys))
+    world = smallest_world(facts, keys, lambda some: _loop_in(some) is not None)
     loop = _loop_in(world) or loop
     workload = facts.workloads[_key(loop.preemptions[0].preemptor)]
     yield hit(
         workload,
         f"workloads preempt each other in a circle, {loop}; it takes no more than {named(world)}",
-        remedy="give them one priority, or allow fewer of the ClusterQueue's policies of preemption",
+        remedy=advice(
+            world,
+            fewer_policies(world),
+            lambda some: _loop_in(some) is None,
+            otherwise="give them one priority, or let fewer ClusterQueues preempt",
+        ),
         world=[it.object for it in world.given],
     )
 
@@ -36,5 +44,5 @@ def _loop_in(facts: Facts) -> PreemptionLoop | None:
 
 
 def _key(key: str) -> tuple[str, str]:
-    namespace, _, name = key.partition("/")
-    return namespace, name
+    namespace, _, name = key.rpartition("/")
+    return namespace or DEFAULT_NAMESPACE, name

@@ -72,6 +72,12 @@ class QuotaTree:
             node = Node("ClusterQueue", name)
             if node in self.parents and (path := self.path(node)):
                 self.members.setdefault(path[-1], []).append(node)
+        self.with_quota: set[Node] = set()
+        """The roots of trees in which a Cohort has quota of its own."""
+        for name in cohorts:
+            node = Node("Cohort", name)
+            if any(it.nominal for it in self.quotas.get(node, {}).values()) and (path := self.path(node)):
+                self.with_quota.add(path[-1])
 
     def path(self, node: Node) -> tuple[Node, ...]:
         """A node and all above it, the root last; nothing if they stand in a circle."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -90,8 +91,13 @@ def units_that_differ(facts: Facts) -> Iterator[Hit]:
 
 
 def _odd_ones(group: list[_Written]) -> Iterator[Hit]:
+    counts = Counter(it.text for it in group)
+    firsts = {it.text: it for it in reversed(group)}
+    # Of two that differ, the one of which there are fewer is odd; of as many, the one that comes first further down.
+    ranks = {text: rank for rank, text in enumerate(sorted(counts, key=lambda it: -counts[it]))}
     for it in group:
-        first = next((other for other in group if _looks_like(it, other) and _outweighs(other, it, group)), None)
+        usual = (other for text, other in firsts.items() if ranks[text] < ranks[it.text] and _looks_like(it, other))
+        first = next(usual, None)
         if first is not None:
             yield hit(
                 it.owner,
@@ -100,12 +106,6 @@ def _odd_ones(group: list[_Written]) -> Iterator[Hit]:
                 field=it.field,
                 remedy="write both in one unit",
             )
-
-
-def _outweighs(other: _Written, it: _Written, group: list[_Written]) -> bool:
-    """Of two that differ, the one of which there are fewer is odd; of as many, the one that stands further down."""
-    n_other, n_this = (sum(each.text == text for each in group) for text in (other.text, it.text))
-    return n_other > n_this or (n_other == n_this and group.index(other) < group.index(it))
 
 
 def _looks_like(it: _Written, other: _Written) -> bool:

@@ -96,8 +96,10 @@ def _may_enter(facts: Facts, empty: Engine, workload: Manifest) -> bool:
     if name not in facts.cluster_queues or not empty.cluster_queue(name).is_active:
         return False
     namespace = facts.of_kind("Namespace").get(key[0])
-    labels = {} if namespace is None else texts_at(namespace.object, "metadata", "labels")
-    return selects(object_at(facts.cluster_queues[name].object, "spec").get("namespaceSelector"), labels)
+    if namespace is None:  # it was left out of a dump
+        return False
+    selector = object_at(facts.cluster_queues[name].object, "spec").get("namespaceSelector")
+    return selects(selector, texts_at(namespace.object, "metadata", "labels"))
 
 
 def _strategy(facts: Facts, cluster_queue: str) -> str:
