@@ -78,6 +78,6 @@ def findings_of(facts: Facts, rules: Iterable[Rule]) -> Iterator[Finding]:
     for rule in rules:
         seen = set()
         for hit in rule.find(facts):
-            if not is_silenced(rule, facts.annotated(hit.manifest)) and str(hit.problem) not in seen:
+            if not is_silenced(rule, facts.written(hit.manifest).object) and str(hit.problem) not in seen:
                 seen.add(str(hit.problem))
                 yield Finding(rule, hit.problem, hit.world)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from kueuecore._json import JsonObject, text_at, texts_at
+from kueuecore._json import text_at, texts_at
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.errors import Problem
@@ -116,10 +116,10 @@ class Facts:
         """What topology-aware scheduling reads."""
         return TopologyObjects.of(self.world)
 
-    def annotated(self, manifest: Manifest) -> JsonObject:
-        """The object that people annotate: of a Workload that was made its job."""
+    def written(self, manifest: Manifest) -> Manifest:
+        """The object that people have written, and annotate: of a Workload that was made its job."""
         job = self.world.jobs.get(key_of(manifest.object)) if is_workload(manifest.object) else None
-        return (job or manifest).object
+        return job or manifest
 
     # What an engine says.
 

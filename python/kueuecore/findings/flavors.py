@@ -8,7 +8,7 @@ from kueuecore._json import JsonValue, list_at, object_at, text_at, texts_at
 from kueuecore._text import quoted
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
-from kueuecore.findings.labels import nodes_with, pairs
+from kueuecore.findings.labels import correction, nodes_with, pairs
 from kueuecore.findings.manifest_fields import quota_fields
 from kueuecore.findings.topology_objects import TOPOLOGY_NAME
 from kueuecore.manifests import Manifest
@@ -49,7 +49,7 @@ def missing_flavors(facts: Facts) -> Iterator[Hit]:
                 owner,
                 f"Not found: {quoted(quota.flavor)}: there is no such ResourceFlavor, so {then}",
                 field=f"{quota.flavor_path}.name",
-                remedy="create the ResourceFlavor, or correct the name",
+                remedy=correction(quota.flavor, facts.flavors, kind="ResourceFlavor"),
             )
 
 

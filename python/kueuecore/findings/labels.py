@@ -1,13 +1,14 @@
-"""Labels: selectors as Kubernetes reads them, nodes that have some, and how they are written."""
+"""Labels and names: what selectors match, nodes with labels, how both are written, and what was meant."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 
 from kueuecore._json import JsonValue, list_at, text_at, texts_at
 from kueuecore.manifests import Manifest
 
-__all__ = ["names_of", "nodes_with", "pairs", "selects"]
+__all__ = ["correction", "names_of", "nodes_with", "pairs", "selects"]
 
 _MOST_NAMES = 3
 
@@ -61,3 +62,19 @@ def names_of(names: Iterable[str]) -> str:
     every = list(names)
     rest = len(every) - _MOST_NAMES
     return ", ".join(every[:_MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def correction(name: str, known: Iterable[str], *, kind: str) -> str:
+    """What to do about a name that nothing has.
+
+    Args:
+        name: The name.
+        known: The names that there are.
+        kind: What should have it.
+
+    Example:
+        >>> correction("spot", ["spot-vm"], kind="ResourceFlavor"), correction("x", [], kind="ResourceFlavor")
+        ('did you mean spot-vm?', 'create the ResourceFlavor, or correct the name')
+    """
+    near = get_close_matches(name, list(known), n=1)
+    return f"did you mean {near[0]}?" if near else f"create the {kind}, or correct the name"

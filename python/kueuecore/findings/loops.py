@@ -23,7 +23,7 @@ def preemption_loops(facts: Facts) -> Iterator[Hit]:
     keys = frozenset(map(_key, loop.keys))
     world = smallest_world(facts, keys, lambda some: _loop_in(some) is not None)
     loop = _loop_in(world) or loop
-    workload = facts.workloads[_key(loop.preemptions[0].preemptor)]
+    workload = facts.written(facts.workloads[_key(loop.preemptions[0].preemptor)])
     yield hit(
         workload,
         f"workloads preempt each other in a circle, {loop}; it takes no more than {named(world)}",

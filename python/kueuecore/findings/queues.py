@@ -8,7 +8,7 @@ from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._text import quoted
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
-from kueuecore.findings.labels import selects
+from kueuecore.findings.labels import correction, selects
 from kueuecore.findings.manifest_fields import key_of
 from kueuecore.manifests import Manifest
 
@@ -33,7 +33,7 @@ def missing_cluster_queues(facts: Facts) -> Iterator[Hit]:
                 queue,
                 f"Not found: {quoted(name)}: there is no such ClusterQueue, so nothing is admitted",
                 field="spec.clusterQueue",
-                remedy="create the ClusterQueue, or correct the name",
+                remedy=correction(name, facts.cluster_queues, kind="ClusterQueue"),
             )
 
 
@@ -123,7 +123,7 @@ def missing_checks(facts: Facts) -> Iterator[Hit]:
                     queue,
                     f"Not found: {quoted(name)}: there is no such AdmissionCheck, so the ClusterQueue admits nothing",
                     field=f"{path}[{index}]{end}",
-                    remedy="create the AdmissionCheck, or correct the name",
+                    remedy=correction(name, known, kind="AdmissionCheck"),
                 )
 
 
@@ -138,7 +138,7 @@ def missing_local_queues(facts: Facts) -> Iterator[Hit]:
                 workload,
                 f"Not found: {quoted(name)}: namespace {namespace} has no such LocalQueue, so it waits for ever",
                 field="spec.queueName",
-                remedy="create the LocalQueue, or correct the name",
+                remedy=correction(name, [it for at, it in facts.local_queues if at == namespace], kind="LocalQueue"),
             )
 
 

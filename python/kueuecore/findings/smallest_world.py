@@ -44,7 +44,7 @@ def with_workloads(facts: Facts, keys: Container[tuple[str, str]]) -> Facts | No
     """
     stays: dict[tuple[str, str, str], bool] = {}
     for key, workload in facts.workloads.items():
-        owner = _identity(facts.annotated(workload))
+        owner = _identity(facts.written(workload).object)
         stays[owner] = stays.get(owner, False) or key in keys
     return with_objects(facts, [it for it in facts.given if stays.get(_identity(it.object), True)])
 

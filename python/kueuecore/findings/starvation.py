@@ -47,7 +47,7 @@ def _in_tree(facts: Facts, able: frozenset[tuple[str, str]]) -> Iterator[Hit]:
         world = smallest_world(facts, {key, *running}, starves)
         others = names_of("/".join(it) for it in sorted(starved(world)[key]))
         yield hit(
-            facts.workloads[key],
+            facts.written(facts.workloads[key]),
             f"it fits, and is never admitted if whenever one of {others} ends another like it comes; "
             f"it takes no more than {named(world)}",
             remedy=advice(

@@ -54,7 +54,7 @@ class _Written:
 def fractional_amounts(facts: Facts) -> Iterator[Hit]:
     """All but cpu is counted in whole units, and rounded up (rules/01 §7.1)."""
     for it in _quantities(facts):
-        if it.resource != "cpu" and (it.suffix in ("m", "u", "n") or it.value.denominator != 1):
+        if _is_fraction(it):
             whole = -(-it.value.numerator // it.value.denominator)
             unit = f"{whole} bytes of {it.resource}" if _BYTES.fullmatch(it.resource) else f"{whole} {it.resource}"
             yield hit(
@@ -69,7 +69,7 @@ def fractional_amounts(facts: Facts) -> Iterator[Hit]:
 def tiny_amounts(facts: Facts) -> Iterator[Hit]:
     """Less than a mebibyte is the quota of no queue."""
     for it in _quantities(facts):
-        if _BYTES.fullmatch(it.resource) and 0 < it.value < _SMALLEST and it.suffix not in ("m", "u", "n"):
+        if _is_tiny(it) and not _is_fraction(it):
             yield hit(
                 it.owner,
                 f"Invalid value: {quoted(it.text)}: this is {int(it.value)} bytes of {it.resource}",
@@ -84,10 +84,19 @@ def units_that_differ(facts: Facts) -> Iterator[Hit]:
     groups: dict[tuple[Node, str, str], list[_Written]] = {}
     for it in _quantities(facts):
         path = facts.tree.path(it.node)
-        if path and it.value and it.field.endswith("nominalQuota"):
+        is_meant = it.value and not (_is_tiny(it) or _is_fraction(it))  # of others more can be said
+        if path and is_meant and it.field.endswith("nominalQuota"):
             groups.setdefault((path[-1], it.flavor, it.resource), []).append(it)
     for group in groups.values():
         yield from _odd_ones(group)
+
+
+def _is_fraction(it: _Written) -> bool:
+    return it.resource != "cpu" and (it.suffix in ("m", "u", "n") or it.value.denominator != 1)
+
+
+def _is_tiny(it: _Written) -> bool:
+    return _BYTES.fullmatch(it.resource) is not None and 0 < it.value < _SMALLEST
 
 
 def _odd_ones(group: list[_Written]) -> Iterator[Hit]:

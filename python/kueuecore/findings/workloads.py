@@ -23,7 +23,7 @@ __all__ = ["blocked_queues", "hopeless_workloads", "may_run", "never_fitting"]
 def blocked_queues(facts: Facts) -> Iterator[Hit]:
     """Once it is the head of a StrictFIFO queue, nothing behind it is admitted any more (rules/05 §4)."""
     for key, why in never_fitting(facts).items():
-        workload, name = facts.workloads[key], facts.states[key].cluster_queue or ""
+        workload, name = facts.written(facts.workloads[key]), facts.states[key].cluster_queue or ""
         if _strategy(facts, name) == "StrictFIFO":
             behind = _behind(facts, name, facts.states[key].key)
             yield hit(
@@ -41,7 +41,7 @@ def hopeless_workloads(facts: Facts) -> Iterator[Hit]:
         name = facts.states[key].cluster_queue or ""
         if _strategy(facts, name) != "StrictFIFO" and not _is_about_topology(facts, facts.workloads[key], why):
             yield hit(
-                facts.workloads[key],
+                facts.written(facts.workloads[key]),
                 f"it never fits in ClusterQueue {name}, whatever else ends: {why}",
                 remedy="ask for less, or raise the quota",
             )

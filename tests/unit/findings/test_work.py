@@ -145,9 +145,10 @@ spec:
 
 
 def test_of_workloads_whose_namespace_a_dump_leaves_out_nothing_is_said() -> None:
-    assert check(parse_manifests(STARVATION), trusted=True, select=["KC6"]) == ()
-    (finding,) = check(parse_manifests(STARVATION + namespace("team")), trusted=True, select=["KC6"])
-    assert finding.name == "starvation"
+    text = STARVATION.replace("name: big", "name: z-big")  # nor does it say which came first, so names decide
+    assert check(parse_manifests(text), trusted=True, select=["KC6"]) == ()
+    (finding,) = check(parse_manifests(text + namespace("team")), trusted=True, select=["KC6"])
+    assert str(finding.object) == 'Workload "team/z-big"'
 
 
 def test_how_many_wait_behind_a_head_that_never_fits_is_said() -> None:
@@ -161,6 +162,4 @@ def test_how_many_wait_behind_a_head_that_never_fits_is_said() -> None:
 
 def test_what_shrinks_keeps_its_order_and_needs_every_part() -> None:
     assert shrunk("abcdefgh", lambda some: {"b", "g"} <= set(some), max_tries=100) == ("b", "g")
-    tries: list[tuple[int, ...]] = []
-    assert shrunk(range(8), lambda some: bool(tries.append(some)), max_tries=3) == tuple(range(8))
-    assert len(tries) == 3
+    assert len(shrunk(range(64), lambda some: 63 in some, max_tries=3)) == 32
