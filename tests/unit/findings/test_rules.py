@@ -27,6 +27,20 @@ ON_NODES = "{nodeLabels: {pool: p}}"
 BOTH = queue("b", cohort="all") + local_queue("b")
 
 
+JOB = """---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: j
+  namespace: team
+  labels: {kueue.x-k8s.io/queue-name: a, kueue.x-k8s.io/priority-class: high}
+spec:
+  suspend: true
+  template: {spec: {restartPolicy: Never, containers: [{name: c, resources: {requests: {cpu: 1}}}]}}
+"""
+PRIORITY = "---\n{apiVersion: kueue.x-k8s.io/v1beta2, kind: WorkloadPriorityClass, metadata: {name: high}, value: 1}\n"
+
+
 def pair(quota: str = "nominalQuota: 4", other: str = "nominalQuota: 4", resource: str = "cpu") -> str:
     """Two ClusterQueues of one cohort."""
     first = queue("a", quota, cohort="all", resource=resource)
@@ -49,6 +63,11 @@ CASES: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         ONE.replace("{name: default}", "{name: default, annotations: {check.kueuecore/ignore: 'KC101, unusd-flavor'}}"),
         [('ResourceFlavor "default"', "metadata.annotations[check.kueuecore/ignore]")],
         ONE.replace("{name: default}", "{name: default, annotations: {check.kueuecore/ignore: 'KC101, KC2'}}"),
+    ),
+    "unread-version": (
+        ONE + cohort("all").replace("v1beta2", "v1alpha1") + local_queue("b", "a").replace("kueue.x-k8s", "kueue.k8s"),
+        [('Cohort "all"', "apiVersion"), ('LocalQueue "team/b"', "apiVersion")],
+        ONE + cohort("all").replace("v1beta2", "v1beta1") + cohort("x").replace("kueue.x-k8s.io", "example.com"),
     ),
     "unused-flavor": (
         ONE + flavor("spot"),
@@ -202,6 +221,11 @@ CASES: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         ONE + workload("w", "b", 1),
         [('Workload "team/w"', "spec.queueName")],
         ONE + workload("w", "a", 1),
+    ),
+    "waiting-job": (
+        ONE + JOB + PRIORITY.replace("name: high", "name: higher"),
+        [('Job "team/j"', "metadata.labels[kueue.x-k8s.io/priority-class]")],
+        ONE + JOB + PRIORITY,
     ),
     "missing-topology": (
         HALL.replace("name: hall}", "name: hal}"),
