@@ -40,8 +40,9 @@ def world(rng: Random) -> list[dict[str, Any]]:
         above = {"parentName": parent} if parent else {}
         objects.append({**KUEUE, "kind": "Cohort", "metadata": {"name": name}, "spec": spec | above})
     for i in range(rng.randint(2, 4)):
-        groups = [{"coveredResources": ["cpu"], "flavors": flavors_of(rng, has_parent=True, is_cohort=False)}]
-        for flavor in groups[0]["flavors"]:
+        flavors = flavors_of(rng, has_parent=True, is_cohort=False)
+        groups = [{"coveredResources": ["cpu"], "flavors": flavors}]
+        for flavor in flavors:
             quota = flavor["resources"][0]
             quota["lendingLimit"] = min(quota.get("lendingLimit", 99), quota["nominalQuota"])
         spec = {"cohortName": rng.choice([*parents]), "namespaceSelector": {}, "resourceGroups": groups}
