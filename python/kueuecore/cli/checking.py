@@ -12,6 +12,7 @@ from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.finding_output import github_commands, json_findings, rules_table, sarif_log, text_lines
 from kueuecore.cli.streams import output, to_stderr, write
+from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Style
 from kueuecore.errors import ManifestError
 from kueuecore.findings import Finding, Severity, check
@@ -71,8 +72,7 @@ def add_check(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> 
     shown.add_argument("--fail-on", choices=[*map(str, Severity)], default="warning", help=help_text)
     help_text = "write the smallest objects that show a preemption loop or starvation into this folder"
     shown.add_argument("--write-worlds", type=Path, metavar="DIR", help=help_text)
-    shown.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="by default on a terminal")
-    shown.add_argument("-q", "--quiet", action="store_true", help="no notes on stderr")
+    add_look(shown)
 
 
 def check_command(options: argparse.Namespace) -> int:

@@ -44,22 +44,25 @@ def _placing(facts: Facts) -> Iterator[_Placing]:
         return
     found = facts.topology_objects
     for name, flavor in sorted(found.flavors.items()):
-        topology = found.topologies.get(text_at(flavor.object, *TOPOLOGY_NAME))
+        # One without levels counts as not there (rules/08 §1.1).
+        topology = found.topologies.get(text_at(flavor.object, *TOPOLOGY_NAME)) if found.levels_of(name) else None
         nodes = nodes_with(texts_at(flavor.object, "spec", "nodeLabels"), dict(sorted(found.nodes.items())))
         yield _Placing(name, flavor, topology, nodes)
 
 
-@rule("KC501", "missing-topology", Severity.ERROR, "a ResourceFlavor whose Topology does not exist")
+@rule("KC501", "missing-topology", Severity.ERROR, "a ResourceFlavor whose Topology does not exist, or has no levels")
 def missing_topologies(facts: Facts) -> Iterator[Hit]:
     """Its ClusterQueues are inactive then (rules/02 §5)."""
     for it in _placing(facts):
         if it.topology is None:
             name = text_at(it.flavor.object, *TOPOLOGY_NAME)
+            is_empty = name in facts.topology_objects.topologies
+            what = f"Topology {quoted(name)} has no levels" if is_empty else f"there is no Topology {quoted(name)}"
             yield hit(
                 it.flavor,
-                f"there is no Topology {quoted(name)}, so nothing gets a place by this flavor",
+                f"{what}, so nothing gets a place by this flavor",
                 field="spec.topologyName",
-                remedy="create it, or name one that exists",
+                remedy="list its levels, or name another" if is_empty else "create it, or name one that exists",
             )
 
 

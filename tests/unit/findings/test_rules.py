@@ -349,6 +349,12 @@ def test_limits_without_a_cohort_are_found_in_a_dump() -> None:
     assert finding.problem.field == f"{CPU}.borrowingLimit"
 
 
+def test_a_topology_without_levels_counts_as_missing() -> None:
+    text = HALL.replace("spec: {levels: [{nodeLabel: rack}]}\n", "")
+    (finding,) = check(parse_manifests(text), select=["missing-topology"])
+    assert finding.problem.message == 'Topology "hall" has no levels, so nothing gets a place by this flavor'
+
+
 def test_without_the_gate_topologies_are_not_looked_at() -> None:
     gates = [it.name for it in feature_gates() if it.name.startswith(("TAS", "TopologyAware"))]
     text = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}"
