@@ -1,0 +1,408 @@
+"""When waiting workloads will be admitted: quantiles over futures that are drawn from what a cluster has seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from math import floor, inf, isfinite, isinf
+from statistics import median
+
+from kueuecore._arguments import instance
+from kueuecore.errors import ManifestError
+from kueuecore.manifests import Manifest
+from kueuecore.scenarios import Scenario, Spans
+from kueuecore.scenarios.job_rows import first_uid
+from kueuecore.simulation import Happening, Operation, simulate
+from kueuecore.studies.arrivals import Arrivals, LocalQueueName, arrivals_of
+from kueuecore.studies.futures import Future, admissions, rows_of
+from kueuecore.studies.present_workloads import PresentWorkload, Status, found_workload, present_workloads
+from kueuecore.studies.run_times import FittedRunTimes, GivenRunTimes, LeftRunTimes, RunTimes
+from kueuecore.studies.running import run_all
+from kueuecore.world import is_workload
+
+__all__ = ["ArrivalNote", "Assumptions", "Eta", "Forecast", "RunTimeNote", "eta", "quantile"]
+
+HORIZON_SECONDS = 30 * 86400.0
+N_SEEDS = 200
+LEAST_FINISHED = 10
+"""So many finished jobs of a LocalQueue, or of a ClusterQueue, are enough to say how long its jobs run."""
+_BATCH = 10
+_RUNNING = "present.runs"
+_WAITING = "present.waitingRuns"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """When one workload is admitted.
+
+    Args:
+        workload: `namespace/name`.
+        job: `Kind/name` of its job; empty: none is known.
+        status: How it stands at the present.
+        since: When it was admitted or ended, in nanoseconds since 1970; None: it waits, or that is not known.
+        seconds: How long after the present it is admitted in each future; infinite: not by the horizon. Empty: it is
+            admitted already.
+        never: Why it would not even be admitted if it had the cluster to itself; empty: it would.
+    """
+
+    workload: str
+    job: str
+    status: Status
+    since: int | None
+    seconds: tuple[float, ...]
+    never: str = ""
+
+    def quantile(self, share: float) -> float:
+        """The seconds by which it is admitted in this share of futures; infinite: not by the horizon."""
+        return quantile(self.seconds, share)
+
+    @property
+    def share_not_admitted(self) -> float:
+        """The share of the futures in which it is not admitted by the horizon."""
+        return sum(map(isinf, self.seconds)) / len(self.seconds) if self.seconds else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTimeNote:
+    """Where the run times of the jobs of a LocalQueue come from.
+
+    Args:
+        local_queue: `namespace/name`; empty: those that run at the present.
+        source: `LocalQueue`, `ClusterQueue` or `all`: of whose jobs they are; `given`: somebody has named them.
+        n_finished: How many of these have ended.
+        n_running: How many of them run.
+        median_seconds: The median of those that have ended; None: given.
+    """
+
+    local_queue: str
+    source: str
+    n_finished: int
+    n_running: int
+    median_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrivalNote:
+    """What comes to a LocalQueue.
+
+    Args:
+        local_queue: `namespace/name`.
+        n_seen: How many came within the window.
+        per_hour: How many that is in an hour.
+    """
+
+    local_queue: str
+    n_seen: int
+    per_hour: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumptions:
+    """What a forecast stands on.
+
+    Args:
+        run_times: A row for each LocalQueue that plays a part.
+        arrivals: A row for each LocalQueue to which anything comes; empty: nothing comes beside what the scenario says.
+        window_seconds: How long was looked at for these arrivals; None: they are left out.
+        n_running: How many workloads hold quota.
+        n_pending: How many wait.
+        n_work: How many jobs the scenario itself brings.
+        warnings: What makes the forecast doubtful.
+    """
+
+    run_times: tuple[RunTimeNote, ...]
+    arrivals: tuple[ArrivalNote, ...]
+    window_seconds: float | None
+    n_running: int
+    n_pending: int
+    n_work: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eta:
+    """When some workloads are admitted.
+
+    Args:
+        now: The present, in nanoseconds since 1970.
+        horizon_seconds: How far was looked.
+        seeds: The seed of each future.
+        forecasts: One for each workload, in the order in which they were asked for.
+        assumptions: What all that stands on.
+    """
+
+    now: int
+    horizon_seconds: float
+    seeds: tuple[int, ...]
+    forecasts: tuple[Forecast, ...]
+    assumptions: Assumptions
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value below which this share of what is still to come lies, if that is like the values.
+
+    Of n + 1 that are alike, the next one is as likely to be anywhere among the n others: so the place is share * (n + 1),
+    and between two values the straight line (type 6 of R. Hyndman & Y. Fan 1996). Beyond the ends it is the end.
+
+    Example:
+        >>> quantile([1.0, 2.0, 3.0], 0.5), quantile([4.0, 1.0, 2.0, 3.0], 0.5), quantile([1.0], 0.9)
+        (2.0, 2.5, 1.0)
+    """
+    ordered = sorted(values)
+    place = min(max(share * (len(ordered) + 1), 1.0), float(len(ordered))) - 1
+    low = floor(place)
+    if place == low or isinf(ordered[low + 1]):
+        # Between a time and never there is no line; half-way is never.
+        return ordered[low] if place == low else inf
+    return ordered[low] + (place - low) * (ordered[low + 1] - ordered[low])
+
+
+def eta(
+    scenario: Scenario,
+    workloads: Sequence[str] | None = None,
+    *,
+    seeds: Sequence[int] = range(N_SEEDS),
+    horizon_seconds: float = HORIZON_SECONDS,
+    run_seconds: Mapping[str, Spans] | None = None,
+    arrivals: bool = True,
+    window_seconds: float | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Eta:
+    """When workloads that wait will be admitted.
+
+    Each seed draws how long every job runs and what comes, and plays that through the simulator. All answers come from
+    the same futures, so one call for many workloads costs little more than for one.
+
+    Args:
+        scenario: A cluster as it stands, such as a dump; what a scenario says of its future counts, too.
+        workloads: Names as `NAMESPACE/NAME`, of Workloads or their jobs; None: all that wait.
+        seeds: The seed of each future, each once. The results do not depend on the executor.
+        horizon_seconds: How far to look.
+        run_seconds: How long jobs run, by the `NAMESPACE/NAME` of a LocalQueue, the name of a ClusterQueue, or, for all
+            others, an empty text. By default as the scenario says (`present`), or else as those in the cluster that have
+            ended.
+        arrivals: Does more come as it has come so far, beside the work of the scenario?
+        window_seconds: Look at no more than the last so many seconds of that.
+        executor: What plays the futures; None: one after the other, here.
+        progress: Is called now and then with how many futures are over, and of how many.
+
+    Raises:
+        ManifestError: Everything that is wrong with the objects; a workload that is not there; or nothing says how long
+            jobs run.
+        ValueError: No seed, or one twice; a horizon that is no span.
+
+    Example:
+        >>> from kueuecore.scenarios import ClusterPart, Scenario, Span
+        >>> from kueuecore import read_manifests
+        >>> cluster = ClusterPart(objects=read_manifests("examples/scenario/queues.yaml", "examples/scenario/job.yaml"))
+        >>> found = eta(Scenario(cluster=cluster), seeds=range(3), run_seconds={"": Span(60)})
+        >>> [(it.workload, it.status.value, it.seconds) for it in found.forecasts]
+        [('team-a/job-small-64f21', 'Pending', (0.0, 0.0, 0.0))]
+    """
+    instance("scenario", scenario, Scenario)
+    if not seeds or len(set(seeds)) != len(seeds):
+        raise ValueError("seeds must be at least one, and each of them once")
+    if not isfinite(horizon_seconds) or horizon_seconds <= 0:
+        raise ValueError("horizon_seconds must be more than 0 and finite")
+    if scenario.fleet is not None:
+        raise ManifestError.of("a forecast is of one cluster", field="fleet", remedy="name the state of one cluster")
+    objects = rows_of(scenario).objects
+    present = present_workloads(objects)
+    wanted = (
+        [it for it in present if it.status is Status.PENDING]
+        if workloads is None
+        else [found_workload(present, it) for it in workloads]
+    )
+    others = [it for it in objects if not is_workload(it.object)]
+    never = {it.key: _why_never(scenario, others, it) for it in wanted if _waits(it)}
+    targets = tuple(dict.fromkeys(key for key, why in never.items() if not why))
+    coming, window = Arrivals(), None
+    if arrivals:
+        coming, window = arrivals_of(present, now=scenario.start, window_seconds=window_seconds)
+    alive = tuple(it for it in present if it.status is not Status.FINISHED)
+    plan = _RunTimePlan(scenario, present, coming, run_seconds or {})
+    future = Future(
+        scenario=scenario,
+        objects=tuple(others),
+        workloads=alive,
+        run_times=plan.run_times,
+        group_of=plan.group_of,
+        group_of_running=plan.group_of_running,
+        arrivals=coming,
+        targets=targets,
+        horizon_seconds=horizon_seconds,
+        window_seconds=plan.typical_seconds,
+        first_uid=first_uid(objects),
+    )
+    played = _played(future, seeds, executor, progress) if targets else []
+    forecasts = tuple(_forecast(it, future, played, never.get(it.key, ""), len(seeds)) for it in wanted)
+    notes = tuple(
+        ArrivalNote(local_queue="/".join(it.local_queue), n_seen=sum(map(len, it.batches)), per_hour=it.per_hour)
+        for it in coming.queues
+    )
+    statuses = Counter(it.status for it in alive)
+    assumptions = Assumptions(
+        run_times=tuple(plan.notes),
+        arrivals=notes,
+        window_seconds=window,
+        n_running=len(alive) - statuses[Status.PENDING],
+        n_pending=statuses[Status.PENDING],
+        n_work=scenario.n_jobs,
+        warnings=tuple(plan.warnings),
+    )
+    return Eta(
+        now=scenario.start,
+        horizon_seconds=horizon_seconds,
+        seeds=tuple(seeds),
+        forecasts=forecasts,
+        assumptions=assumptions,
+    )
+
+
+def _waits(workload: PresentWorkload) -> bool:
+    return workload.status in (Status.PENDING, Status.QUOTA_RESERVED)
+
+
+def _played(
+    future: Future,
+    seeds: Sequence[int],
+    executor: Executor | None,
+    progress: Callable[[int, int], None] | None,
+) -> list[tuple[float, ...]]:
+    calls = [(future, tuple(seeds[first : first + _BATCH])) for first in range(0, len(seeds), _BATCH)]
+    found: dict[int, list[tuple[float, ...]]] = {}
+    for place, rows in run_all(admissions, calls, executor):
+        found[place] = rows
+        if progress is not None:
+            progress(sum(map(len, found.values())), len(seeds))
+    return [row for place in range(len(calls)) for row in found[place]]
+
+
+def _forecast(
+    workload: PresentWorkload, future: Future, played: Sequence[tuple[float, ...]], never: str, n_seeds: int
+) -> Forecast:
+    seconds: tuple[float, ...] = ()
+    if never:
+        seconds = (inf,) * n_seeds
+    elif workload.key in future.targets:
+        place = future.targets.index(workload.key)
+        seconds = tuple(row[place] for row in played)
+    return Forecast(
+        workload=workload.key,
+        job=workload.job,
+        status=workload.status,
+        since=workload.ended if workload.ended is not None else workload.started,
+        seconds=seconds,
+        never=never,
+    )
+
+
+def _why_never(scenario: Scenario, others: Sequence[Manifest], workload: PresentWorkload) -> str:
+    """Why a workload would not be admitted if it had the cluster to itself; empty: it would, or that may change."""
+    if scenario.timetable or scenario.cluster.nodes or workload.status is not Status.PENDING:
+        return ""
+    run = simulate(
+        others,
+        [Happening(at=0, op=Operation.CREATE, object=workload.manifest)],
+        configuration=scenario.cluster.configuration,
+        now=scenario.start,
+        cycles=False,
+    )
+    if run.outcome_table["admitted"][0] >= 0:
+        return ""
+    namespace, _, name = workload.key.partition("/")
+    return run.engine.workload(name, namespace=namespace).message or "it is not admitted"
+
+
+class _RunTimePlan:
+    """Which run times the jobs of each LocalQueue have."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        present: Sequence[PresentWorkload],
+        arrivals: Arrivals,
+        given: Mapping[str, Spans],
+    ) -> None:
+        self.run_times: dict[str, RunTimes] = {}
+        self.group_of: dict[LocalQueueName, str] = {}
+        self.group_of_running: str | None = None
+        self.notes: list[RunTimeNote] = []
+        self.warnings: list[str] = []
+        self._ended = [it for it in present if it.run_seconds is not None]
+        self._running = [it for it in present if it.status is Status.ADMITTED and it.started is not None]
+        self._now = scenario.start
+        alive = [it for it in present if it.status is not Status.FINISHED]
+        runs, waiting_runs = scenario.present.runs, scenario.present.waiting_runs
+        if runs is not None and not given:
+            self.run_times[_RUNNING], self.group_of_running = LeftRunTimes(runs), _RUNNING
+            self._note_given("")
+        needed = [it for it in alive if it.status is Status.PENDING or self.group_of_running is None]
+        homes = {it.local_queue: it.cluster_queue for it in present}
+        for queue in sorted({*(it.local_queue for it in needed), *arrivals.queue_of}):
+            name, home = "/".join(queue), homes.get(queue, "")
+            key = next((it for it in (name, home, "") if it in given), None)
+            if key is not None:
+                self._give(queue, f"given/{key}", given[key])
+            elif waiting_runs is not None:
+                self._give(queue, _WAITING, waiting_runs)
+            else:
+                self._fit(queue, home)
+        known = sorted(present, key=lambda it: it.key)
+        names = {"", *("/".join(it.local_queue) for it in known), *(it.cluster_queue for it in known)}
+        if odd := [it for it in given if it not in names]:
+            remedy = f"write one of {', '.join(sorted(names - {''})) or 'those among the objects'}"
+            raise ManifestError.of(f"no Workload is in a queue {odd[0]}", field="--run-seconds", remedy=remedy)
+
+    @property
+    def typical_seconds(self) -> float:
+        """How long jobs run about; at least a minute."""
+        medians = [it.median_seconds for it in self.notes if it.median_seconds is not None]
+        return max([60.0, *medians])
+
+    def _give(self, queue: LocalQueueName, group: str, spans: Spans) -> None:
+        self.run_times[group] = GivenRunTimes(spans)
+        self.group_of[queue] = group
+        self._note_given("/".join(queue))
+
+    def _note_given(self, queue: str) -> None:
+        note = RunTimeNote(local_queue=queue, source="given", n_finished=0, n_running=0, median_seconds=None)
+        self.notes.append(note)
+
+    def _fit(self, queue: LocalQueueName, cluster_queue: str) -> None:
+        """Run times of the jobs of the LocalQueue if enough have ended, else of its ClusterQueue, else of all."""
+        choices: list[tuple[str, str, Callable[[PresentWorkload], bool]]] = [
+            ("LocalQueue", "/".join(queue), lambda it: it.local_queue == queue),
+            ("ClusterQueue", cluster_queue, lambda it: bool(cluster_queue) and it.cluster_queue == cluster_queue),
+            ("all", "", lambda it: True),
+        ]
+        for source, name, is_of in choices:
+            ended = [it.run_seconds for it in self._ended if is_of(it) and it.run_seconds is not None]
+            if not ended or (len(ended) < LEAST_FINISHED and source != "all"):
+                continue
+            running = [(self._now - (it.started or 0)) / 1e9 for it in self._running if is_of(it)]
+            group = f"{source}/{name}"
+            if group not in self.run_times:
+                self.run_times[group] = FittedRunTimes.of(ended, [it for it in running if it >= 0])
+                if len(ended) < LEAST_FINISHED:
+                    self.warnings.append(f"run times are those of no more than {len(ended)} finished Workloads")
+                longest = max(ended)
+                if n_longer := sum(it > longest for it in running):
+                    told = f"{n_longer} run longer than any that has ended; they are taken to end as the longest fifth do"
+                    self.warnings.append(f"of {name or 'all queues'}, {told}")
+            self.group_of[queue] = group
+            self.notes.append(
+                RunTimeNote(
+                    local_queue="/".join(queue),
+                    source=source,
+                    n_finished=len(ended),
+                    n_running=len(running),
+                    median_seconds=median(ended),
+                )
+            )
+            return
+        remedy = "say how long jobs run with --run-seconds, such as --run-seconds '{mean: 30m}'"
+        raise ManifestError.of("no Workload has finished, so nothing says how long jobs run", remedy=remedy)
