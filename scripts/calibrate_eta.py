@@ -2,9 +2,9 @@
 
 python -m scripts.calibrate_eta [--family NAME] [--waits 1000] [--seed 1] [--draws 60] [--workers 2]
 
-A history is a cluster to which jobs come for some hours. At a moment at which some wait, it is written down as a dump has
-it: queues, and Workloads with what their statuses say, those that have ended among them. `eta` is asked about some of
-those that wait, and the history goes on until they are admitted.
+A history is a cluster to which jobs come for some hours. At a moment at which some wait, it is written down as a dump
+has it: queues, and Workloads with what their statuses say, those that have ended among them. `eta` is asked about some
+of those that wait, and the history goes on until they are admitted.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from random import Random
 import numpy as np
 
 from kueuecore import Configuration
+from kueuecore._json import JsonObject
 from kueuecore.manifests import Manifest, parse_manifests
 from kueuecore.scenarios import ClusterPart, Scenario
 from kueuecore.simulation import Copies, Happening, Operation
@@ -30,7 +31,6 @@ from kueuecore.world import World
 START = "2026-01-05T00:00:00Z"
 HOUR = 3600.0
 HORIZON = 48 * HOUR
-_SHARES = (0.1, 0.9)
 _MOST_WAITS = 5
 
 
@@ -40,6 +40,8 @@ class Stream:
 
     Args:
         queue: The LocalQueue.
+        namespace: Its namespace.
+        name: What the jobs are called, with their numbers.
         per_hour: How many come in an hour.
         cpus: What a job may ask for, each as often.
         priorities: Its priority, each as often.
@@ -51,6 +53,8 @@ class Stream:
     cpus: tuple[int, ...]
     runs: Callable[[Random], float]
     priorities: tuple[int, ...] = (0,)
+    namespace: str = "ns"
+    name: str = "job"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,41 +96,41 @@ _HEAD = """
 ---
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: main}}
 """
-_CONFIGURATION = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}"
-_FAIR = _CONFIGURATION[:-1] + ", fairSharing: {preemptionStrategies: [LessThanOrEqualToFinalShare]}}"
+CONFIGURATION = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}"
+_FAIR = CONFIGURATION[:-1] + ", fairSharing: {preemptionStrategies: [LessThanOrEqualToFinalShare]}}"
 _RECLAIM = "{reclaimWithinCohort: Any}"
 
 
-def _exponential(mean: float) -> Callable[[Random], float]:
+def exponential(mean: float) -> Callable[[Random], float]:
     return lambda random: random.expovariate(1 / mean)
 
 
-def _lognormal(median: float, sigma: float) -> Callable[[Random], float]:
+def lognormal(median: float, sigma: float) -> Callable[[Random], float]:
     return lambda random: median * float(np.exp(random.gauss(0.0, sigma)))
 
 
-def _gamma(shape: float, mean: float) -> Callable[[Random], float]:
+def gamma(shape: float, mean: float) -> Callable[[Random], float]:
     return lambda random: random.gammavariate(shape, mean / shape)
 
 
 FAMILIES = {
     "one-queue": Family(
         queues=_HEAD + _queue("a", 12),
-        streams=(Stream(queue="a", per_hour=33, cpus=(1, 2, 3), runs=_exponential(600)),),
+        streams=(Stream(queue="a", per_hour=33, cpus=(1, 2, 3), runs=exponential(600)),),
     ),
     "borrowing": Family(
         queues=_HEAD + _queue("a", 8, cohort="all") + _queue("b", 4, cohort="all") + _queue("c", 4, cohort="all"),
         streams=(
-            Stream(queue="a", per_hour=18, cpus=(1, 2, 4), runs=_lognormal(400, 1.0)),
-            Stream(queue="b", per_hour=12, cpus=(1, 2), runs=_lognormal(700, 0.8)),
-            Stream(queue="c", per_hour=8, cpus=(2, 3), runs=_lognormal(300, 1.2)),
+            Stream(queue="a", per_hour=18, cpus=(1, 2, 4), runs=lognormal(400, 1.0)),
+            Stream(queue="b", per_hour=12, cpus=(1, 2), runs=lognormal(700, 0.8)),
+            Stream(queue="c", per_hour=8, cpus=(2, 3), runs=lognormal(300, 1.2)),
         ),
     ),
     "priorities": Family(
         queues=_HEAD + _queue("a", 12, preemption="{withinClusterQueue: LowerPriority}"),
         streams=(
-            Stream(queue="a", per_hour=25, cpus=(1, 2, 3), runs=_exponential(600), priorities=(0, 0, 0, 10)),
-            Stream(queue="a", per_hour=4, cpus=(2, 4), runs=_gamma(2.0, 900), priorities=(10, 100)),
+            Stream(queue="a", per_hour=25, cpus=(1, 2, 3), runs=exponential(600), priorities=(0, 0, 0, 10)),
+            Stream(queue="a", per_hour=4, cpus=(2, 4), runs=gamma(2.0, 900), priorities=(10, 100)),
         ),
     ),
     "fair-sharing": Family(
@@ -141,10 +145,10 @@ FAMILIES = {
             for it in ("left", "right")
         ),
         streams=(
-            Stream(queue="a1", per_hour=16, cpus=(1, 2), runs=_exponential(700)),
-            Stream(queue="a2", per_hour=12, cpus=(1, 2, 3), runs=_gamma(2.0, 600)),
-            Stream(queue="b1", per_hour=10, cpus=(1, 2, 4), runs=_lognormal(400, 0.8)),
-            Stream(queue="b2", per_hour=6, cpus=(1, 2), runs=_exponential(900)),
+            Stream(queue="a1", per_hour=16, cpus=(1, 2), runs=exponential(700)),
+            Stream(queue="a2", per_hour=12, cpus=(1, 2, 3), runs=gamma(2.0, 600)),
+            Stream(queue="b1", per_hour=10, cpus=(1, 2, 4), runs=lognormal(400, 0.8)),
+            Stream(queue="b2", per_hour=6, cpus=(1, 2), runs=exponential(900)),
         ),
         configuration=_FAIR,
     ),
@@ -177,36 +181,34 @@ def waits_of(family: str, seed: str, n_draws: int) -> list[Wait]:
     given = FAMILIES[family]
     random = Random(f"{family}/{seed}")
     hours = random.uniform(6, 14)
-    configuration = Configuration.parse(given.configuration or _CONFIGURATION)
-    history = _history(given, random, configuration, hours * HOUR + HORIZON)
+    configuration = Configuration.parse(given.configuration or CONFIGURATION)
+    history = history_of(given, random, configuration, hours * HOUR + HORIZON)
     now = history.start + round(hours * HOUR) * 10**9
     history.advance(now)
-    objects = (*parse_manifests(given.queues), *_workloads(history))
-    pending = [f"ns/{it.name}" for it in history.engine.workloads() if it.stage.value == "Pending"]
+    objects = (*parse_manifests(given.queues), *workloads_of(history))
+    pending = [it.key for it in history.engine.workloads() if it.stage.value == "Pending"]
     chosen = sorted(random.sample(pending, min(len(pending), _MOST_WAITS)))
     if not chosen:
         return []
     scenario = Scenario(cluster=ClusterPart(objects=objects, configuration=configuration), start=now)
     found = eta(scenario, chosen, seeds=range(n_draws), horizon_seconds=HORIZON)
     truths = _truths(history, now, chosen)
-    return [
-        Wait(*(it.quantile(share) for share in _SHARES), truths.get(it.workload, inf)) for it in found.forecasts
-    ]
+    return [Wait(it.quantile(0.1), it.quantile(0.9), truths.get(it.workload, inf)) for it in found.forecasts]
 
 
-def _history(family: Family, random: Random, configuration: Configuration, seconds: float) -> Stepper:
-    rows: list[tuple[float, float, int]] = []
+def history_of(family: Family, random: Random, configuration: Configuration, seconds: float) -> Stepper:
+    rows: list[tuple[float, float, int, str]] = []
     templates: list[Happening] = []
     for stream in family.streams:
         first = len(templates)
         shapes = [(cpu, priority) for cpu in stream.cpus for priority in stream.priorities]
-        templates += [Happening(at=0, op=Operation.CREATE, object=_workload(stream.queue, *it)) for it in shapes]
+        templates += [Happening(at=0, op=Operation.CREATE, object=_workload(stream, *it)) for it in shapes]
         at = random.expovariate(stream.per_hour / HOUR)
         while at < seconds:
-            rows.append((at, round(stream.runs(random), 3), first + random.randrange(len(shapes))))
+            rows.append((at, round(stream.runs(random), 3), first + random.randrange(len(shapes)), stream.name))
             at += random.expovariate(stream.per_hour / HOUR)
     rows.sort()
-    names, ends = joined_names([f"job-{number}" for number in range(len(rows))])
+    names, ends = joined_names([f"{row[3]}-{number}" for number, row in enumerate(rows, 1)])
     stepper = Stepper(
         World.of(parse_manifests(family.queues)).manifests,
         configuration=configuration,
@@ -232,20 +234,24 @@ def _history(family: Family, random: Random, configuration: Configuration, secon
     return stepper
 
 
-def _workload(queue: str, cpu: int, priority: int) -> Manifest:
-    container = {"name": "main", "resources": {"requests": {"cpu": str(cpu)}}}
-    pods = {"name": "main", "count": 1, "template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}
+def _workload(stream: Stream, cpu: int, priority: int) -> Manifest:
+    container: JsonObject = {"name": "main", "resources": {"requests": {"cpu": str(cpu)}}}
+    pods: JsonObject = {
+        "name": "main",
+        "count": 1,
+        "template": {"spec": {"containers": [container], "restartPolicy": "Never"}},
+    }
     return Manifest(
         {
             "apiVersion": "kueue.x-k8s.io/v1beta2",
             "kind": "Workload",
-            "metadata": {"name": "template", "namespace": "ns"},
-            "spec": {"queueName": queue, "priority": priority, "podSets": [pods]},
+            "metadata": {"name": "template", "namespace": stream.namespace},
+            "spec": {"queueName": stream.queue, "priority": priority, "podSets": [pods]},
         }
     )
 
 
-def _workloads(history: Stepper) -> Iterator[Manifest]:
+def workloads_of(history: Stepper) -> Iterator[Manifest]:
     """All Workloads as they stand, with their statuses."""
     stored = history.stored
     for state in history.engine.workloads():

@@ -74,7 +74,10 @@ def scenario_of(
 
     Args:
         manifests: What is in it.
-        path: The file. The other arguments are those of `read_scenario`.
+        path: The file.
+        seed: As of `read_scenario`.
+        allow_code: As of `read_scenario`.
+        edits: As of `read_scenario`.
 
     Raises:
         ManifestError: Everything that is wrong with it, with field paths, lines and remedies.

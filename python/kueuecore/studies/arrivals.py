@@ -13,7 +13,7 @@ from typing import TypeAlias
 from kueuecore._json import JsonObject, object_at, texts_at
 from kueuecore.manifests import Manifest
 from kueuecore.scenarios.job_rows import JOB_UID
-from kueuecore.studies.present_workloads import PresentWorkload
+from kueuecore.studies.present_workloads import JobKind, PresentWorkload
 
 __all__ = ["Arrivals", "QueueArrivals", "arrivals_of"]
 
@@ -62,12 +62,12 @@ class Arrivals:
     Args:
         queues: LocalQueues to which anything came, by name.
         templates: Workloads, without names and statuses, of which new ones are copies.
-        queue_of: The LocalQueue of each.
+        kinds: The kind of each.
     """
 
     queues: tuple[QueueArrivals, ...] = ()
     templates: tuple[Manifest, ...] = ()
-    queue_of: tuple[LocalQueueName, ...] = ()
+    kinds: tuple[JobKind, ...] = ()
 
     def draws(self, seed: str) -> Iterator[tuple[float, int]]:
         """Seconds from now and templates, in order of time, without end unless there are none.
@@ -83,8 +83,9 @@ def arrivals_of(
 ) -> tuple[Arrivals, float]:
     """What came to a cluster, and within how many seconds.
 
-    Kueue deletes finished Workloads after a while (`objectRetentionPolicies`). Those that came after the first end that is
-    still to be seen are there all the same, so this is where the window begins; without an end, at the first creation.
+    Kueue deletes finished Workloads after a while (`objectRetentionPolicies`). Those that came after the first end that
+    is still to be seen are there all the same, so this is where the window begins; without an end, at the first
+    creation.
 
     Args:
         workloads: Its Workloads.
@@ -102,17 +103,17 @@ def arrivals_of(
         return Arrivals(), max(seconds, 0.0)
     templates: dict[str, int] = {}
     manifests: list[Manifest] = []
-    queue_of: list[LocalQueueName] = []
+    kinds: list[JobKind] = []
     moments: dict[LocalQueueName, list[tuple[int, int]]] = {}
     for it in came:
         template = _template(it.manifest.object)
         number = templates.setdefault(json.dumps(template, sort_keys=True), len(templates))
         if number == len(manifests):
             manifests.append(Manifest(template))
-            queue_of.append(it.local_queue)
+            kinds.append(it.kind)
         moments.setdefault(it.local_queue, []).append((it.created or 0, number))
     queues = tuple(QueueArrivals(queue, _batches(moments[queue]), seconds) for queue in sorted(moments))
-    return Arrivals(queues, tuple(manifests), tuple(queue_of)), seconds
+    return Arrivals(queues, tuple(manifests), tuple(kinds)), seconds
 
 
 def _batches(moments: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], ...]:

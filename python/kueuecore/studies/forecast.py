@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from math import floor, inf, isfinite, isinf
-from statistics import median
 
 from kueuecore._arguments import instance
 from kueuecore.errors import ManifestError
@@ -15,10 +14,10 @@ from kueuecore.manifests import Manifest
 from kueuecore.scenarios import Scenario, Spans
 from kueuecore.scenarios.job_rows import first_uid
 from kueuecore.simulation import Happening, Operation, simulate
-from kueuecore.studies.arrivals import Arrivals, LocalQueueName, arrivals_of
+from kueuecore.studies.arrivals import Arrivals, arrivals_of
 from kueuecore.studies.futures import Future, admissions, rows_of
 from kueuecore.studies.present_workloads import PresentWorkload, Status, found_workload, present_workloads
-from kueuecore.studies.run_times import FittedRunTimes, GivenRunTimes, LeftRunTimes, RunTimes
+from kueuecore.studies.run_time_plan import RunTimeNote, RunTimePlan
 from kueuecore.studies.running import run_all
 from kueuecore.world import is_workload
 
@@ -26,11 +25,7 @@ __all__ = ["ArrivalNote", "Assumptions", "Eta", "Forecast", "RunTimeNote", "eta"
 
 HORIZON_SECONDS = 30 * 86400.0
 N_SEEDS = 200
-LEAST_FINISHED = 10
-"""So many finished jobs of a LocalQueue, or of a ClusterQueue, are enough to say how long its jobs run."""
 _BATCH = 10
-_RUNNING = "present.runs"
-_WAITING = "present.waitingRuns"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,25 +60,6 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunTimeNote:
-    """Where the run times of the jobs of a LocalQueue come from.
-
-    Args:
-        local_queue: `namespace/name`; empty: those that run at the present.
-        source: `LocalQueue`, `ClusterQueue` or `all`: of whose jobs they are; `given`: somebody has named them.
-        n_finished: How many of these have ended.
-        n_running: How many of them run.
-        median_seconds: The median of those that have ended; None: given.
-    """
-
-    local_queue: str
-    source: str
-    n_finished: int
-    n_running: int
-    median_seconds: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ArrivalNote:
     """What comes to a LocalQueue.
 
@@ -103,7 +79,7 @@ class Assumptions:
     """What a forecast stands on.
 
     Args:
-        run_times: A row for each LocalQueue that plays a part.
+        run_times: Where the run times of each kind of job come from.
         arrivals: A row for each LocalQueue to which anything comes; empty: nothing comes beside what the scenario says.
         window_seconds: How long was looked at for these arrivals; None: they are left out.
         n_running: How many workloads hold quota.
@@ -143,8 +119,8 @@ class Eta:
 def quantile(values: Sequence[float], share: float) -> float:
     """The value below which this share of what is still to come lies, if that is like the values.
 
-    Of n + 1 that are alike, the next one is as likely to be anywhere among the n others: so the place is share * (n + 1),
-    and between two values the straight line (type 6 of R. Hyndman & Y. Fan 1996). Beyond the ends it is the end.
+    Of n + 1 that are alike, each is as likely to be anywhere among the n others: so the place is share * (n + 1), and
+    between two values the straight line (type 6 of R. Hyndman & Y. Fan 1996). Beyond the ends it is the end.
 
     Example:
         >>> quantile([1.0, 2.0, 3.0], 0.5), quantile([4.0, 1.0, 2.0, 3.0], 0.5), quantile([1.0], 0.9)
@@ -166,7 +142,7 @@ def eta(
     seeds: Sequence[int] = range(N_SEEDS),
     horizon_seconds: float = HORIZON_SECONDS,
     run_seconds: Mapping[str, Spans] | None = None,
-    arrivals: bool = True,
+    arrivals: bool | None = None,
     window_seconds: float | None = None,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -181,10 +157,10 @@ def eta(
         workloads: Names as `NAMESPACE/NAME`, of Workloads or their jobs; None: all that wait.
         seeds: The seed of each future, each once. The results do not depend on the executor.
         horizon_seconds: How far to look.
-        run_seconds: How long jobs run, by the `NAMESPACE/NAME` of a LocalQueue, the name of a ClusterQueue, or, for all
-            others, an empty text. By default as the scenario says (`present`), or else as those in the cluster that have
+        run_seconds: How long jobs run, by the `NAMESPACE/NAME` of a LocalQueue, the name of a ClusterQueue, or, of all
+            others, nothing. By default as the scenario says (`present`), or else as those in the cluster that have
             ended.
-        arrivals: Does more come as it has come so far, beside the work of the scenario?
+        arrivals: Does more come as it has come so far? None: unless the scenario brings work of its own.
         window_seconds: Look at no more than the last so many seconds of that.
         executor: What plays the futures; None: one after the other, here.
         progress: Is called now and then with how many futures are over, and of how many.
@@ -220,10 +196,10 @@ def eta(
     never = {it.key: _why_never(scenario, others, it) for it in wanted if _waits(it)}
     targets = tuple(dict.fromkeys(key for key, why in never.items() if not why))
     coming, window = Arrivals(), None
-    if arrivals:
+    if not scenario.n_jobs if arrivals is None else arrivals:
         coming, window = arrivals_of(present, now=scenario.start, window_seconds=window_seconds)
     alive = tuple(it for it in present if it.status is not Status.FINISHED)
-    plan = _RunTimePlan(scenario, present, coming, run_seconds or {})
+    plan = RunTimePlan(present, coming.kinds, now=scenario.start, present=scenario.present, given=run_seconds or {})
     future = Future(
         scenario=scenario,
         objects=tuple(others),
@@ -245,7 +221,7 @@ def eta(
     )
     statuses = Counter(it.status for it in alive)
     assumptions = Assumptions(
-        run_times=tuple(plan.notes),
+        run_times=plan.notes,
         arrivals=notes,
         window_seconds=window,
         n_running=len(alive) - statuses[Status.PENDING],
@@ -315,94 +291,3 @@ def _why_never(scenario: Scenario, others: Sequence[Manifest], workload: Present
         return ""
     namespace, _, name = workload.key.partition("/")
     return run.engine.workload(name, namespace=namespace).message or "it is not admitted"
-
-
-class _RunTimePlan:
-    """Which run times the jobs of each LocalQueue have."""
-
-    def __init__(
-        self,
-        scenario: Scenario,
-        present: Sequence[PresentWorkload],
-        arrivals: Arrivals,
-        given: Mapping[str, Spans],
-    ) -> None:
-        self.run_times: dict[str, RunTimes] = {}
-        self.group_of: dict[LocalQueueName, str] = {}
-        self.group_of_running: str | None = None
-        self.notes: list[RunTimeNote] = []
-        self.warnings: list[str] = []
-        self._ended = [it for it in present if it.run_seconds is not None]
-        self._running = [it for it in present if it.status is Status.ADMITTED and it.started is not None]
-        self._now = scenario.start
-        alive = [it for it in present if it.status is not Status.FINISHED]
-        runs, waiting_runs = scenario.present.runs, scenario.present.waiting_runs
-        if runs is not None and not given:
-            self.run_times[_RUNNING], self.group_of_running = LeftRunTimes(runs), _RUNNING
-            self._note_given("")
-        needed = [it for it in alive if it.status is Status.PENDING or self.group_of_running is None]
-        homes = {it.local_queue: it.cluster_queue for it in present}
-        for queue in sorted({*(it.local_queue for it in needed), *arrivals.queue_of}):
-            name, home = "/".join(queue), homes.get(queue, "")
-            key = next((it for it in (name, home, "") if it in given), None)
-            if key is not None:
-                self._give(queue, f"given/{key}", given[key])
-            elif waiting_runs is not None:
-                self._give(queue, _WAITING, waiting_runs)
-            else:
-                self._fit(queue, home)
-        known = sorted(present, key=lambda it: it.key)
-        names = {"", *("/".join(it.local_queue) for it in known), *(it.cluster_queue for it in known)}
-        if odd := [it for it in given if it not in names]:
-            remedy = f"write one of {', '.join(sorted(names - {''})) or 'those among the objects'}"
-            raise ManifestError.of(f"no Workload is in a queue {odd[0]}", field="--run-seconds", remedy=remedy)
-
-    @property
-    def typical_seconds(self) -> float:
-        """How long jobs run about; at least a minute."""
-        medians = [it.median_seconds for it in self.notes if it.median_seconds is not None]
-        return max([60.0, *medians])
-
-    def _give(self, queue: LocalQueueName, group: str, spans: Spans) -> None:
-        self.run_times[group] = GivenRunTimes(spans)
-        self.group_of[queue] = group
-        self._note_given("/".join(queue))
-
-    def _note_given(self, queue: str) -> None:
-        note = RunTimeNote(local_queue=queue, source="given", n_finished=0, n_running=0, median_seconds=None)
-        self.notes.append(note)
-
-    def _fit(self, queue: LocalQueueName, cluster_queue: str) -> None:
-        """Run times of the jobs of the LocalQueue if enough have ended, else of its ClusterQueue, else of all."""
-        choices: list[tuple[str, str, Callable[[PresentWorkload], bool]]] = [
-            ("LocalQueue", "/".join(queue), lambda it: it.local_queue == queue),
-            ("ClusterQueue", cluster_queue, lambda it: bool(cluster_queue) and it.cluster_queue == cluster_queue),
-            ("all", "", lambda it: True),
-        ]
-        for source, name, is_of in choices:
-            ended = [it.run_seconds for it in self._ended if is_of(it) and it.run_seconds is not None]
-            if not ended or (len(ended) < LEAST_FINISHED and source != "all"):
-                continue
-            running = [(self._now - (it.started or 0)) / 1e9 for it in self._running if is_of(it)]
-            group = f"{source}/{name}"
-            if group not in self.run_times:
-                self.run_times[group] = FittedRunTimes.of(ended, [it for it in running if it >= 0])
-                if len(ended) < LEAST_FINISHED:
-                    self.warnings.append(f"run times are those of no more than {len(ended)} finished Workloads")
-                longest = max(ended)
-                if n_longer := sum(it > longest for it in running):
-                    told = f"{n_longer} run longer than any that has ended; they are taken to end as the longest fifth do"
-                    self.warnings.append(f"of {name or 'all queues'}, {told}")
-            self.group_of[queue] = group
-            self.notes.append(
-                RunTimeNote(
-                    local_queue="/".join(queue),
-                    source=source,
-                    n_finished=len(ended),
-                    n_running=len(running),
-                    median_seconds=median(ended),
-                )
-            )
-            return
-        remedy = "say how long jobs run with --run-seconds, such as --run-seconds '{mean: 30m}'"
-        raise ManifestError.of("no Workload has finished, so nothing says how long jobs run", remedy=remedy)

@@ -18,8 +18,8 @@ from kueuecore.scenarios.node_timetable import nodes_of
 from kueuecore.simulation import Copies, Happening, Operation
 from kueuecore.simulation.copies import joined_names
 from kueuecore.simulation.stepper import Stepper
-from kueuecore.studies.arrivals import Arrivals, LocalQueueName
-from kueuecore.studies.present_workloads import PresentWorkload, Status
+from kueuecore.studies.arrivals import Arrivals
+from kueuecore.studies.present_workloads import JobKind, PresentWorkload, Status
 from kueuecore.studies.run_times import RunTimes, Sampler
 
 __all__ = ["Future", "admissions", "rows_of"]
@@ -39,8 +39,8 @@ class Future:
         objects: All objects but Workloads.
         workloads: Its Workloads; finished ones play no part.
         run_times: How long jobs run, by the name of a group.
-        group_of: The group of each LocalQueue; those of others are in the group without a name.
-        group_of_running: The group of those that run, if it is another.
+        group_of: The group of each kind of job.
+        group_of_running: The group of those that run; empty: that of their kind.
         arrivals: What comes beside the work of the scenario.
         targets: The keys of those whose admission is looked for.
         horizon_seconds: How far to look.
@@ -52,8 +52,8 @@ class Future:
     objects: tuple[Manifest, ...]
     workloads: tuple[PresentWorkload, ...]
     run_times: Mapping[str, RunTimes]
-    group_of: Mapping[LocalQueueName, str]
-    group_of_running: str | None
+    group_of: Mapping[JobKind, str]
+    group_of_running: str
     arrivals: Arrivals
     targets: tuple[str, ...]
     horizon_seconds: float
@@ -72,9 +72,7 @@ def admissions(future: Future, seeds: Sequence[int]) -> list[tuple[float, ...]]:
 
 def _played(future: Future, seed: int) -> tuple[float, ...]:
     scenario = replace(future.scenario, seed=seed)
-    samplers = {
-        name: it.sampler(Random(f"{seed}/eta/runs/{name}")) for name, it in sorted(future.run_times.items())
-    }
+    samplers = {name: it.sampler(Random(f"{seed}/eta/runs/{name}")) for name, it in sorted(future.run_times.items())}
     stepper = _stepper(future, scenario)
     running = [it for it in future.workloads if it.status in (Status.ADMITTED, Status.QUOTA_RESERVED)]
     waiting = [it for it in future.workloads if it.status is Status.PENDING]
@@ -148,10 +146,9 @@ def _stepper(future: Future, scenario: Scenario) -> Stepper:
 
 def _happening(future: Future, workload: PresentWorkload, samplers: Mapping[str, Sampler]) -> Happening:
     """A Workload that is there: how long it runs, of one that runs in all."""
-    group = future.group_of.get(workload.local_queue, "")
+    is_pending = workload.status is Status.PENDING
+    group = ("" if is_pending else future.group_of_running) or future.group_of[workload.kind]
     elapsed = 0.0
-    if workload.status is not Status.PENDING and future.group_of_running is not None:
-        group = future.group_of_running
     if workload.started is not None:
         elapsed = max(future.scenario.start - workload.started, 0) / _SECOND_NS
     seconds, done = samplers[group](elapsed)
@@ -165,8 +162,7 @@ class _Coming:
 
     def __init__(self, future: Future, samplers: Mapping[str, Sampler], seed: int, *, first_uid: int) -> None:
         self._arrivals = future.arrivals
-        groups = [future.group_of.get(it, "") for it in future.arrivals.queue_of]
-        self._samplers = [samplers[it] for it in groups]
+        self._samplers = [samplers[future.group_of[it]] for it in future.arrivals.kinds]
         self._templates = [Happening(at=0, op=Operation.CREATE, object=it) for it in future.arrivals.templates]
         self._draws = future.arrivals.draws(f"{seed}/eta/arrivals")
         self._next: tuple[float, int] | None = next(self._draws, None)
@@ -184,7 +180,7 @@ class _Coming:
             names=names,
             ends=ends,
             at=np.array([at for at, _ in rows], np.float64),
-            run_seconds=np.round(np.array(runs, np.float64), 3),
+            run_seconds=np.array([round(it, 3) for it in runs], np.float64),
             first_uid=self._first_uid + self._n,
         )
         self._n += len(rows)

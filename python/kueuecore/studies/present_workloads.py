@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
+from typing import TypeAlias
 
-from kueuecore._json import JsonObject, list_at, text_at
+from kueuecore._json import JsonObject, int_at, list_at, text_at
 from kueuecore._text import shown
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest, object_ref
@@ -15,7 +16,11 @@ from kueuecore.scenarios.present import each_workload_once, has_condition, job_o
 from kueuecore.times import nanoseconds
 from kueuecore.world import is_workload
 
-__all__ = ["PresentWorkload", "Status", "found_workload", "present_workloads"]
+__all__ = ["JobKind", "PresentWorkload", "Status", "found_workload", "present_workloads"]
+
+
+JobKind: TypeAlias = tuple[str, str, int]
+"""Namespace and name of the LocalQueue, and the priority."""
 
 
 class Status(StrEnum):
@@ -38,6 +43,7 @@ class PresentWorkload:
         job: `Kind/name` of its job; empty: none is known.
         local_queue: Namespace and name of its LocalQueue.
         cluster_queue: The ClusterQueue of that; empty: there is none.
+        priority: Its priority.
         status: How it stands.
         created: When it was created; None: that is not known.
         started: When it was last admitted; None: it is not, or that is not known.
@@ -49,10 +55,16 @@ class PresentWorkload:
     job: str
     local_queue: tuple[str, str]
     cluster_queue: str
+    priority: int
     status: Status
     created: int | None
     started: int | None
     ended: int | None
+
+    @property
+    def kind(self) -> JobKind:
+        """What it has in common with others whose jobs run about as long."""
+        return (*self.local_queue, self.priority)
 
     @property
     def run_seconds(self) -> float | None:
@@ -95,6 +107,7 @@ def _workload(manifest: Manifest, homes: dict[tuple[str, str], str]) -> PresentW
         job="" if job is manifest else f"{text_at(job.object, 'kind')}/{text_at(job.object, 'metadata', 'name')}",
         local_queue=queue,
         cluster_queue=text_at(plain, "status", "admission", "clusterQueue") or homes.get(queue, ""),
+        priority=int_at(plain, "spec", "priority"),
         status=status,
         created=_time(text_at(plain, "metadata", "creationTimestamp")),
         started=_since(plain, "Admitted") if runs_or_ran else None,

@@ -23,8 +23,7 @@ _LEAST_TAIL = 5
 _AT_ONCE = 1e9
 
 Sampler: TypeAlias = Callable[[float], tuple[float, float]]
-"""Takes for how many seconds a job has run so far, and draws for how many it runs in all, and how many of these are done
-already."""
+"""Takes how many seconds a job has run so far; draws how many it runs in all, and how many of these are done."""
 
 
 class RunTimes(Protocol):
