@@ -62,7 +62,7 @@ def _single(found: Eta, forecast: Forecast, percentages: Sequence[float], style:
     for percentage in percentages:
         after = forecast.quantile(percentage / 100)
         rows.append([f"{percentage:g}%", _after(after, found), _at(after, found)])
-    return f"{head} {told}\n\n" + table(["ADMITTED IN", "WITHIN", "BY"], rows, style, right=["ADMITTED IN", "WITHIN"])
+    return f"{head} {told}\n\n" + table(["FUTURES", "WITHIN", "BY"], rows, style, right=["FUTURES", "WITHIN"])
 
 
 def _several(found: Eta, percentages: Sequence[float], style: Style) -> str:
@@ -129,7 +129,7 @@ def _sentences(found: Eta) -> str:
     given = found.assumptions
     lines = [f"- {given.n_running} workloads hold quota and {given.n_pending} wait; jobs run as the table says"]
     work = f"the {given.n_work} jobs of the scenario come" if given.n_work else ""
-    if given.window_seconds is not None:
+    if given.arrivals and given.window_seconds is not None:
         more = f"workloads come on as in the last {seconds(given.window_seconds)}"
         lines.append(f"- {work + ', and ' if work else ''}{more}")
     else:

@@ -135,9 +135,8 @@ def _scenario(options: argparse.Namespace) -> Scenario:
                 raise ManifestError.of(f"{option} is for a dump", remedy=remedy, file=options.state)
         return scenario_of(manifests, options.state)
     cluster = ClusterPart(objects=manifests, configuration=configuration_of(options.config, []))
-    now = options.now if options.now is not None else newest_time_of(cluster)
-    if now is None:
-        raise ManifestError.of("no object has a time", remedy="say when it is with --now TIME", file=options.state)
+    # Without any time it is 1970, as of `kueuecore run`.
+    now = options.now if options.now is not None else newest_time_of(cluster) or 0
     return Scenario(cluster=cluster, start=now)
 
 

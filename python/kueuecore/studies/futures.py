@@ -40,7 +40,7 @@ class Future:
         workloads: Its Workloads; finished ones play no part.
         run_times: How long jobs run, by the name of a group.
         group_of: The group of each kind of job.
-        group_of_running: The group of those that run; empty: that of their kind.
+        group_of_running: The group of those that hold quota, where that is another one.
         arrivals: What comes beside the work of the scenario.
         targets: The keys of those whose admission is looked for.
         horizon_seconds: How far to look.
@@ -53,7 +53,7 @@ class Future:
     workloads: tuple[PresentWorkload, ...]
     run_times: Mapping[str, RunTimes]
     group_of: Mapping[JobKind, str]
-    group_of_running: str
+    group_of_running: Mapping[JobKind, str]
     arrivals: Arrivals
     targets: tuple[str, ...]
     horizon_seconds: float
@@ -146,8 +146,8 @@ def _stepper(future: Future, scenario: Scenario) -> Stepper:
 
 def _happening(future: Future, workload: PresentWorkload, samplers: Mapping[str, Sampler]) -> Happening:
     """A Workload that is there: how long it runs, of one that runs in all."""
-    is_pending = workload.status is Status.PENDING
-    group = ("" if is_pending else future.group_of_running) or future.group_of[workload.kind]
+    of_running = {} if workload.status is Status.PENDING else future.group_of_running
+    group = of_running.get(workload.kind) or future.group_of[workload.kind]
     elapsed = 0.0
     if workload.started is not None:
         elapsed = max(future.scenario.start - workload.started, 0) / _SECOND_NS

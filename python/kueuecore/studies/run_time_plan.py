@@ -15,7 +15,6 @@ __all__ = ["LEAST_FINISHED", "RunTimeNote", "RunTimePlan"]
 
 LEAST_FINISHED = 10
 """So many finished jobs are enough to say how long others like them run."""
-_RUNNING = "present.runs"
 _LEAST_WINDOW = 60.0
 
 
@@ -66,28 +65,30 @@ class RunTimePlan:
     ) -> None:
         self.run_times: dict[str, RunTimes] = {}
         self.group_of: dict[JobKind, str] = {}
-        self.group_of_running = ""
+        self.group_of_running: dict[JobKind, str] = {}
         self.warnings: list[str] = []
         self._notes: dict[RunTimeNote, None] = {}
         self._ended = [(it, it.run_seconds) for it in workloads if it.run_seconds is not None]
         running = [it for it in workloads if it.status is Status.ADMITTED and it.started is not None]
         self._running = [(it, max(now - (it.started or 0), 0) / 1e9) for it in running]
         _check_queues(given, workloads)
-        if present.runs is not None and not given:
-            self.run_times[_RUNNING], self.group_of_running = LeftRunTimes(present.runs), _RUNNING
-            self._notes[RunTimeNote(local_queue="", priority=None, source="Given")] = None
         alive = [it for it in workloads if it.status is not Status.FINISHED]
-        needed = {it.kind for it in alive if it.status is Status.PENDING or not self.group_of_running}
+        running_kinds = {it.kind for it in alive if it.status is not Status.PENDING}
+        waiting_kinds = {it.kind for it in alive if it.status is Status.PENDING}
         homes = {it.local_queue: it.cluster_queue for it in workloads}
-        for kind in sorted({*needed, *coming}):
+        for kind in sorted({*running_kinds, *waiting_kinds, *coming}):
             queue, home = f"{kind[0]}/{kind[1]}", homes.get(kind[:2], "")
             key = next((it for it in (queue, home, "") if it in given), None)
             if key is not None:
-                self._give(kind, f"given/{key}", given[key])
-            elif present.waiting_runs is not None:
-                self._give(kind, "present.waitingRuns", present.waiting_runs)
-            else:
-                self._fit(kind, home)
+                self.group_of[kind] = self._given(queue, f"given/{key}", GivenRunTimes(given[key]))
+                continue
+            if present.runs is not None and kind in running_kinds:
+                self.group_of_running[kind] = self._given("", "present.runs", LeftRunTimes(present.runs))
+            if present.waiting_runs is not None:
+                spans = GivenRunTimes(present.waiting_runs)
+                self.group_of[kind] = self._given(queue, "present.waitingRuns", spans)
+            elif kind in {*waiting_kinds, *coming} or kind not in self.group_of_running:
+                self.group_of[kind] = self._fitted(kind, home)
 
     @property
     def notes(self) -> tuple[RunTimeNote, ...]:
@@ -99,12 +100,14 @@ class RunTimePlan:
         """How long jobs run about; at least a minute."""
         return max([_LEAST_WINDOW, *(it.median_seconds for it in self._notes if it.median_seconds is not None)])
 
-    def _give(self, kind: JobKind, group: str, spans: Spans) -> None:
-        self.run_times[group] = GivenRunTimes(spans)
-        self.group_of[kind] = group
-        self._notes[RunTimeNote(local_queue=f"{kind[0]}/{kind[1]}", priority=None, source="Given")] = None
+    def _given(self, queue: str, group: str, run_times: RunTimes) -> str:
+        """The group of jobs of which somebody says how long they run."""
+        self.run_times[group] = run_times
+        self._notes[RunTimeNote(local_queue=queue, priority=None, source="Given")] = None
+        return group
 
-    def _fit(self, kind: JobKind, home: str) -> None:
+    def _fitted(self, kind: JobKind, home: str) -> str:
+        """The group of the nearest jobs of which enough have ended."""
         queue, priority = f"{kind[0]}/{kind[1]}", kind[2]
         choices: list[tuple[str, str, Callable[[PresentWorkload], bool]]] = [
             ("Priority", f"{queue} of priority {priority}", lambda it: it.kind == kind),
@@ -117,7 +120,7 @@ class RunTimePlan:
             if len(ended) < (1 if source == "All" else LEAST_FINISHED):
                 continue
             running = [seconds for it, seconds in self._running if is_alike(it)]
-            self.group_of[kind] = group = f"{source}/{name}"
+            group = f"{source}/{name}"
             if group not in self.run_times:
                 self.run_times[group] = FittedRunTimes.of(ended, running)
                 self._warn(name, ended, running)
@@ -130,7 +133,7 @@ class RunTimePlan:
                 median_seconds=median(ended),
             )
             self._notes[note] = None
-            return
+            return group
         remedy = "say how long jobs run with --run-seconds, such as --run-seconds '{mean: 30m}'"
         raise ManifestError.of("no Workload has finished, so nothing says how long jobs run", remedy=remedy)
 

@@ -177,15 +177,24 @@ def _tail(seen: FittedRunTimes, weights: Sequence[float], times: Sequence[float]
     """The rate at which those that run longest end, per second."""
     n_ends = len(times) - 1
     n_tail = min(n_ends, max(_LEAST_TAIL, ceil(_TAIL_SHARE * n_ends)))
-    for begin in (times[n_ends - n_tail], 0.0):
-        rows = [
-            (seconds - begin, has_ended, weight)
-            for seconds, has_ended, weight in zip(seen.seconds, seen.has_ended, weights, strict=True)
-            if seconds > begin
-        ]
-        exposure = sum(weight * seconds for seconds, _, weight in rows)
-        n = sum(weight for _, has_ended, weight in rows if has_ended)
+    n, exposure = _after(seen, weights, times[n_ends - n_tail])
+    if not n:
         # Of those that all ran equally long, none ran any longer than the others: then all of their time counts.
-        if exposure > 0 and n > 0:
-            return n / exposure
-    return _AT_ONCE
+        n, exposure = _after(seen, weights, 0.0)
+    rate = n / exposure if n else _AT_ONCE
+    # Many that have run on for long after the last end say that there are others than those that have ended.
+    _, exposure = _after(seen, weights, times[-1])
+    return min(rate, 1 / exposure) if exposure else rate
+
+
+def _after(seen: FittedRunTimes, weights: Sequence[float], begin: float) -> tuple[float, float]:
+    """How many have ended after a time, and for how many seconds all of them ran after it."""
+    rows = [
+        (seconds - begin, has_ended, weight)
+        for seconds, has_ended, weight in zip(seen.seconds, seen.has_ended, weights, strict=True)
+        if seconds > begin
+    ]
+    return (
+        sum(weight for _, has_ended, weight in rows if has_ended),
+        sum(weight * seconds for seconds, _, weight in rows),
+    )
