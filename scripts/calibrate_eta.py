@@ -1,6 +1,6 @@
 """Ask `eta` about simulated clusters whose future is known, and count how often the truth lies in its intervals.
 
-python -m scripts.calibrate_eta [--family NAME] [--waits 1000] [--seed 1] [--draws 60] [--workers 2]
+python -m scripts.calibrate_eta [--family NAME] [--waits 1000] [--seed 1] [--draws 39] [--workers 1]
 
 A history is a cluster to which jobs come for some hours. At a moment at which some wait, it is written down as a dump
 has it: queues, and Workloads with what their statuses say, those that have ended among them. `eta` is asked about some
@@ -324,7 +324,7 @@ def main() -> None:
     parser.add_argument("--family", choices=FAMILIES, action="append", help="by default all of them")
     parser.add_argument("--waits", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--draws", type=int, default=60)
+    parser.add_argument("--draws", type=int, default=39)
     parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
     for family in options.family or FAMILIES:

@@ -127,15 +127,17 @@ def _assumptions(found: Eta, style: Style) -> list[str]:
 
 def _sentences(found: Eta) -> str:
     given = found.assumptions
-    lines = [f"- {given.n_running} workloads hold quota and {given.n_pending} wait; jobs run as the table says"]
+    holding = "1 workload holds" if given.n_running == 1 else f"{given.n_running} workloads hold"
+    waiting = "1 waits" if given.n_pending == 1 else f"{given.n_pending} wait"
+    lines = [f"- {holding} quota and {waiting}; jobs run as the table says"]
     work = f"the {given.n_work} jobs of the scenario come" if given.n_work else ""
     if given.arrivals and given.window_seconds is not None:
         more = f"workloads come on as in the last {seconds(given.window_seconds)}"
         lines.append(f"- {work + ', and ' if work else ''}{more}")
     else:
         lines.append(f"- {work or 'no other workloads come'}" + (" and no others" if work else ""))
-    lines.append("- an evicted job begins anew; admission checks are ready at once; quotas and nodes stay as they are,")
-    lines[-1] += " unless a scenario says otherwise"
+    lines.append("- an evicted job begins anew; admission checks are ready at once")
+    lines.append("- quotas, queues and nodes stay as they are, unless a scenario changes them")
     return "\n".join(lines)
 
 
