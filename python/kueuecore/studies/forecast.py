@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -156,7 +155,7 @@ def eta(
         scenario: A cluster as it stands, such as a dump; what a scenario says of its future counts, too.
         workloads: Names as `NAMESPACE/NAME`, of Workloads or their jobs; None: all that wait.
         seeds: The seed of each future, each once. The results do not depend on the executor.
-        horizon_seconds: How far to look.
+        horizon_seconds: How far to look; no further than `until` of the scenario.
         run_seconds: How long jobs run, by the `NAMESPACE/NAME` of a LocalQueue, the name of a ClusterQueue, or, of all
             others, nothing. By default as the scenario says (`present`), or else as those in the cluster that have
             ended.
@@ -178,6 +177,52 @@ def eta(
         >>> [(it.workload, it.status.value, it.seconds) for it in found.forecasts]
         [('team-a/job-small-64f21', 'Pending', (0.0, 0.0, 0.0))]
     """
+    _check(scenario, seeds, horizon_seconds)
+    objects = rows_of(scenario).objects
+    present = present_workloads(objects)
+    if workloads is None:
+        wanted = [it for it in present if it.status is Status.PENDING]
+    else:
+        wanted = [found_workload(present, it) for it in workloads]
+    others = tuple(it for it in objects if not is_workload(it.object))
+    never = {it.key: _why_never(scenario, others, it) for it in wanted if _waits(it)}
+    targets = tuple(dict.fromkeys(key for key, why in never.items() if not why))
+    coming, window = Arrivals(), None
+    if targets and (not scenario.n_jobs if arrivals is None else arrivals):
+        coming, window = arrivals_of(present, now=scenario.start, window_seconds=window_seconds)
+    # Where nobody waits, nothing has to be known of the future.
+    plan = RunTimePlan(
+        present if targets else (),
+        coming.kinds,
+        now=scenario.start,
+        present=scenario.present,
+        given=run_seconds or {} if targets else {},
+    )
+    until = scenario.until_seconds
+    future = Future(
+        scenario=scenario,
+        objects=others,
+        workloads=tuple(it for it in present if it.status is not Status.FINISHED),
+        run_times=plan.run_times,
+        group_of=plan.group_of,
+        group_of_running=plan.group_of_running,
+        arrivals=coming,
+        targets=targets,
+        horizon_seconds=horizon_seconds if until is None else min(horizon_seconds, until),
+        window_seconds=plan.typical_seconds,
+        first_uid=first_uid(objects),
+    )
+    played = _played(future, seeds, executor, progress) if targets else []
+    return Eta(
+        now=scenario.start,
+        horizon_seconds=future.horizon_seconds,
+        seeds=tuple(seeds),
+        forecasts=tuple(_forecast(it, future, played, never.get(it.key, ""), len(seeds)) for it in wanted),
+        assumptions=_assumptions(future, plan, window),
+    )
+
+
+def _check(scenario: Scenario, seeds: Sequence[int], horizon_seconds: float) -> None:
     instance("scenario", scenario, Scenario)
     if not seeds or len(set(seeds)) != len(seeds):
         raise ValueError("seeds must be at least one, and each of them once")
@@ -185,56 +230,21 @@ def eta(
         raise ValueError("horizon_seconds must be more than 0 and finite")
     if scenario.fleet is not None:
         raise ManifestError.of("a forecast is of one cluster", field="fleet", remedy="name the state of one cluster")
-    objects = rows_of(scenario).objects
-    present = present_workloads(objects)
-    wanted = (
-        [it for it in present if it.status is Status.PENDING]
-        if workloads is None
-        else [found_workload(present, it) for it in workloads]
-    )
-    others = [it for it in objects if not is_workload(it.object)]
-    never = {it.key: _why_never(scenario, others, it) for it in wanted if _waits(it)}
-    targets = tuple(dict.fromkeys(key for key, why in never.items() if not why))
-    coming, window = Arrivals(), None
-    if not scenario.n_jobs if arrivals is None else arrivals:
-        coming, window = arrivals_of(present, now=scenario.start, window_seconds=window_seconds)
-    alive = tuple(it for it in present if it.status is not Status.FINISHED)
-    plan = RunTimePlan(present, coming.kinds, now=scenario.start, present=scenario.present, given=run_seconds or {})
-    future = Future(
-        scenario=scenario,
-        objects=tuple(others),
-        workloads=alive,
-        run_times=plan.run_times,
-        group_of=plan.group_of,
-        group_of_running=plan.group_of_running,
-        arrivals=coming,
-        targets=targets,
-        horizon_seconds=horizon_seconds,
-        window_seconds=plan.typical_seconds,
-        first_uid=first_uid(objects),
-    )
-    played = _played(future, seeds, executor, progress) if targets else []
-    forecasts = tuple(_forecast(it, future, played, never.get(it.key, ""), len(seeds)) for it in wanted)
-    notes = tuple(
-        ArrivalNote(local_queue="/".join(it.local_queue), n_seen=sum(map(len, it.batches)), per_hour=it.per_hour)
-        for it in coming.queues
-    )
-    statuses = Counter(it.status for it in alive)
-    assumptions = Assumptions(
+
+
+def _assumptions(future: Future, plan: RunTimePlan, window_seconds: float | None) -> Assumptions:
+    n_pending = sum(it.status is Status.PENDING for it in future.workloads)
+    return Assumptions(
         run_times=plan.notes,
-        arrivals=notes,
-        window_seconds=window,
-        n_running=len(alive) - statuses[Status.PENDING],
-        n_pending=statuses[Status.PENDING],
-        n_work=scenario.n_jobs,
+        arrivals=tuple(
+            ArrivalNote(local_queue="/".join(it.local_queue), n_seen=sum(map(len, it.batches)), per_hour=it.per_hour)
+            for it in future.arrivals.queues
+        ),
+        window_seconds=window_seconds,
+        n_running=len(future.workloads) - n_pending,
+        n_pending=n_pending,
+        n_work=future.scenario.n_jobs,
         warnings=tuple(plan.warnings),
-    )
-    return Eta(
-        now=scenario.start,
-        horizon_seconds=horizon_seconds,
-        seeds=tuple(seeds),
-        forecasts=forecasts,
-        assumptions=assumptions,
     )
 
 

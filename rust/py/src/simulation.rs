@@ -301,7 +301,11 @@ impl Simulation {
         };
         let pods = ready_ns.map(|ready_ns| Box::new(PodsPlan { ready_ns, fails_ns, recovers_ns }));
         let found = self.run_on_workload(py, engine, (namespace, name), |simulation, engine, id| {
-            simulation.created(engine, id, JobPlan { run_ns, pods, lingers_ns, node_loss, saves_ns, ends_failed, done_ns });
+            simulation.created(
+                engine,
+                id,
+                JobPlan { run_ns, pods, lingers_ns, node_loss, saves_ns, ends_failed, done_ns },
+            );
         })?;
         found.ok_or_else(|| unknown_object(py, "Workload", namespace, name))
     }

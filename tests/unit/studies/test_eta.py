@@ -143,6 +143,17 @@ def test_one_that_is_admitted_or_has_ended_says_since_when() -> None:
     assert (done.status, found.now - (done.since or 0)) == (Status.FINISHED, 10**9)
 
 
+def test_one_that_is_admitted_needs_no_run_times() -> None:
+    (found,) = eta(state(workload("runs", created=600, admitted=300)), ["runs"], seeds=[1]).forecasts
+    assert found.status is Status.ADMITTED
+
+
+def test_nothing_is_looked_for_after_the_end_of_a_scenario() -> None:
+    given = replace(state(workload("runs", admitted=0), workload("waits")), until_seconds=600.0)
+    found = eta(given, ["waits"], seeds=[1], run_seconds=HOUR, arrivals=False)
+    assert (found.horizon_seconds, found.forecasts[0].seconds) == (600.0, (inf,))
+
+
 def test_a_workload_is_found_by_the_name_of_its_job() -> None:
     given = state(workload("job-train-1a2b3", job="train"))
     for name in ("train", "ns/train", "job-train-1a2b3", "ns/job-train-1a2b3"):
