@@ -120,7 +120,7 @@ def test_a_state_may_be_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture
     text = f"{{apiVersion: kueuecore/v1, kind: Scenario, {parts}}}"
     file.write_text(text, encoding="utf-8")
     assert main(["eta", str(file), "waits", "--arrivals", "none", *QUICK]) == ExitCode.OK
-    assert "50%  5m00s" in capsys.readouterr().out
+    assert "50%   5m00s" in capsys.readouterr().out
     assert main(["eta", str(file), "waits", "--now", NOW]) == ExitCode.BAD_INPUT
     assert "--now is for a dump; write `start` into the scenario" in capsys.readouterr().err
 
