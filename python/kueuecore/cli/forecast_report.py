@@ -84,7 +84,7 @@ def _several(found: Eta, percentages: Sequence[float], style: Style) -> str:
 
 
 def _standing(forecast: Forecast) -> str:
-    return "waits" if forecast.status is Status.PENDING else "holds quota and waits for its admission checks"
+    return "waits" if forecast.status is Status.PENDING else "holds quota but is not admitted"
 
 
 def _since(forecast: Forecast) -> str:

@@ -24,7 +24,7 @@ from kueuecore.scenarios.present_reader import newest_time_of
 from kueuecore.scenarios.scenario_reader import KIND, scenario_of
 from kueuecore.scenarios.spans import read_spans
 from kueuecore.studies import eta, processes
-from kueuecore.studies.forecast import HORIZON_SECONDS, N_SEEDS
+from kueuecore.studies.forecast import HORIZON_SECONDS, MOST_HORIZON_SECONDS, N_SEEDS
 
 __all__ = ["add_eta"]
 
@@ -156,13 +156,13 @@ def _run_seconds(text: str) -> tuple[str, Spans]:
 
 
 def _span(text: str) -> float:
-    """A duration of an option, with days if there are any; more than 0."""
+    """A duration of an option, with days if there are any."""
     try:
         seconds = seconds_of(float(text)) if text.replace(".", "", 1).isdigit() else seconds_of(text)
     except ValueError:
         seconds = None
-    if seconds is None or seconds <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration above 0, such as 12h or 30d")
+    if seconds is None or not 0 < seconds <= MOST_HORIZON_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration above 0, such as 12h or 30d, of at most ten years")
     return seconds
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from math import floor, inf, isfinite, isinf
+from math import floor, inf, isinf
 
 from kueuecore._arguments import instance
 from kueuecore.errors import ManifestError
@@ -18,11 +18,13 @@ from kueuecore.studies.futures import Future, admissions, rows_of
 from kueuecore.studies.present_workloads import PresentWorkload, Status, found_workload, present_workloads
 from kueuecore.studies.run_time_plan import RunTimeNote, RunTimePlan
 from kueuecore.studies.running import run_all
+from kueuecore.times import END_NS
 from kueuecore.world import is_workload
 
 __all__ = ["ArrivalNote", "Assumptions", "Eta", "Forecast", "RunTimeNote", "eta", "quantile"]
 
 HORIZON_SECONDS = 30 * 86400.0
+MOST_HORIZON_SECONDS = 3660 * 86400.0
 N_SEEDS = 200
 _BATCH = 10
 
@@ -226,10 +228,13 @@ def _check(scenario: Scenario, seeds: Sequence[int], horizon_seconds: float) -> 
     instance("scenario", scenario, Scenario)
     if not seeds or len(set(seeds)) != len(seeds):
         raise ValueError("seeds must be at least one, and each of them once")
-    if not isfinite(horizon_seconds) or horizon_seconds <= 0:
-        raise ValueError("horizon_seconds must be more than 0 and finite")
+    if not 0 < horizon_seconds <= MOST_HORIZON_SECONDS:
+        raise ValueError("horizon_seconds must be more than 0 and at most ten years")
     if scenario.fleet is not None:
         raise ManifestError.of("a forecast is of one cluster", field="fleet", remedy="name the state of one cluster")
+    if scenario.start + 4 * MOST_HORIZON_SECONDS * 1e9 > END_NS:
+        remedy = "name an earlier time with --now, or `start`"
+        raise ManifestError.of("the forecast runs past April 2262", field="start", remedy=remedy)
 
 
 def _assumptions(future: Future, plan: RunTimePlan, window_seconds: float | None) -> Assumptions:

@@ -27,6 +27,8 @@ __all__ = ["Future", "admissions", "rows_of"]
 _SECOND_NS = 1_000_000_000
 # Only workloads that preempt each other for ever need so many.
 _MOST_CYCLES = 1_000_000
+# Nothing that is true has run for longer; a time in a status may be anything.
+_MOST_ELAPSED = 50 * 366 * 86400.0
 _ARRIVAL = "arrival-of-eta-"
 
 
@@ -150,18 +152,22 @@ def _happening(future: Future, workload: PresentWorkload, samplers: Mapping[str,
     group = of_running.get(workload.kind) or future.group_of[workload.kind]
     elapsed = 0.0
     if workload.started is not None:
-        elapsed = max(future.scenario.start - workload.started, 0) / _SECOND_NS
+        elapsed = min(max(future.scenario.start - workload.started, 0) / _SECOND_NS, _MOST_ELAPSED)
     seconds, done = samplers[group](elapsed)
-    return Happening(
-        at=0, op=Operation.CREATE, object=workload.manifest, run_seconds=round(seconds, 3), done_seconds=done
-    )
+    run_seconds = _within(seconds, future, elapsed)
+    return Happening(at=0, op=Operation.CREATE, object=workload.manifest, run_seconds=run_seconds, done_seconds=done)
+
+
+def _within(seconds: float, future: Future, elapsed: float = 0.0) -> float:
+    """A run time to the millisecond; one that ends after the horizon may as well end somewhat later."""
+    return round(min(seconds, elapsed + 2 * future.horizon_seconds), 3)
 
 
 class _Coming:
     """What comes in one future, window by window."""
 
     def __init__(self, future: Future, samplers: Mapping[str, Sampler], seed: int, *, first_uid: int) -> None:
-        self._arrivals = future.arrivals
+        self._future = future
         self._samplers = [samplers[future.group_of[it]] for it in future.arrivals.kinds]
         self._templates = [Happening(at=0, op=Operation.CREATE, object=it) for it in future.arrivals.templates]
         self._draws = future.arrivals.draws(f"{seed}/eta/arrivals")
@@ -180,7 +186,7 @@ class _Coming:
             names=names,
             ends=ends,
             at=np.array([at for at, _ in rows], np.float64),
-            run_seconds=np.array([round(it, 3) for it in runs], np.float64),
+            run_seconds=np.array([_within(it, self._future) for it in runs], np.float64),
             first_uid=self._first_uid + self._n,
         )
         self._n += len(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import inf
@@ -9,7 +10,8 @@ from math import inf
 import pytest
 
 from kueuecore import ManifestError
-from kueuecore.scenarios import Empirical, Present, Scenario, Span, Work
+from kueuecore._json import JsonObject
+from kueuecore.scenarios import Empirical, LogNormal, Present, Scenario, Span, Work
 from kueuecore.studies import Eta, eta
 from kueuecore.studies.forecast import quantile
 from kueuecore.studies.present_workloads import Status
@@ -146,6 +148,18 @@ def test_one_that_is_admitted_or_has_ended_says_since_when() -> None:
 def test_one_that_is_admitted_needs_no_run_times() -> None:
     (found,) = eta(state(workload("runs", created=600, admitted=300)), ["runs"], seeds=[1]).forecasts
     assert found.status is Status.ADMITTED
+
+
+def test_what_never_ends_and_has_run_since_ever_is_no_trouble() -> None:
+    ancient = replace(workload("runs"), object=_since_1700(workload("runs", admitted=0).object))
+    times = {"": LogNormal(median=1e9, sigma=10)}
+    found = eta(state(ancient, workload("waits")), ["waits"], seeds=range(30), run_seconds=times, arrivals=False)
+    assert found.forecasts[0].share_not_admitted > 0.5
+
+
+def _since_1700(workload: JsonObject) -> JsonObject:
+    text = json.dumps(workload["status"]).replace("2026-01-05T12:00:00Z", "1700-01-01T00:00:00Z")
+    return {**workload, "status": json.loads(text)}
 
 
 def test_nothing_is_looked_for_after_the_end_of_a_scenario() -> None:
