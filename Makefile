@@ -103,6 +103,10 @@ attack: $(STAMPS)/extension ## wrong input at every door for SECONDS=60; SEED=..
 	$(PY) -m scripts.attack --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(DOOR),--door $(DOOR)) \
 		$(if $(CASE),--case $(CASE))
 
+.PHONY: pictures
+pictures: $(STAMPS)/extension ## write the pictures of docs/ again
+	$(PY) -m scripts.pictures
+
 .PHONY: record-worlds
 record-worlds: $(STAMPS)/extension ## write tests/worlds/recorded.jsonl.gz again: what the Rust tests compare with
 	$(PY) scripts/record_worlds.py

@@ -11,7 +11,21 @@ import pytest
 from kueuecore import Engine
 from kueuecore.manifests import to_json_lines
 from kueuecore.reference import Decision, World
-from tests.topologies import BLOCK, HOST, NOW, RACK, flavor, namespace, node, pod, pod_set, queue, topology, workload
+from tests.topologies import (
+    BLOCK,
+    HOST,
+    NOW,
+    RACK,
+    flavor,
+    kueue,
+    namespace,
+    node,
+    pod,
+    pod_set,
+    queue,
+    topology,
+    workload,
+)
 
 Json = dict[str, Any]
 
@@ -401,3 +415,18 @@ def test_a_second_pass_may_preempt_the_same_workload_again_and_again() -> None:
             preempted.append((second, victim.name))
             world.release(victim.name, namespace="ns", now=at(second))
     assert preempted == [(1, "low"), (3, "low"), (7, "low")]
+
+
+def test_a_topology_without_a_spec_is_not_there() -> None:
+    """Row 1 of rules/08 §1."""
+    bare = kueue("Topology", "default")
+    del bare["spec"]
+    tas = flavor(nodeLabels={RACK: "r"})
+    objects = [namespace(), bare, node("a", "r"), tas, *queue(), workload("w", pod_set(required=HOST))]
+    world, engine = World(objects, now=NOW), Engine()
+    engine.apply(objects, now=NOW)
+    missing = 'Can\'t admit new workloads: there is no Topology "default" for TAS flavor "tas".'
+    assert world.cache.readiness("q") == ("TopologyNotFound", missing)
+    assert (engine.cluster_queue("q").reason, engine.cluster_queue("q").message) == ("TopologyNotFound", missing)
+    assert not placed(world.cycle(at(1)))
+    assert not engine.cycle(now=NOW).admissions

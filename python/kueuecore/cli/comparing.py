@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import shown
-from kueuecore.cli.documents import SCHEMA
+from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.pages import require_pages, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
 from kueuecore.cli.spans import change, seconds
 from kueuecore.cli.streams import output, to_stderr, write
+from kueuecore.cli.study_options import add_look, add_study
 from kueuecore.cli.table import Style, table
 from kueuecore.errors import ManifestError
 from kueuecore.report import ComparisonReport
 from kueuecore.scenarios import parse_edit, read_scenario
 from kueuecore.studies import Change, Comparison, Estimate, GroupChange, compare, processes
-from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
 
-__all__ = ["add_compare", "count"]
+__all__ = ["add_compare"]
 
 _DESCRIPTION = """\
 Runs the same work under two configurations, once for each seed, and shows who waits less, who
@@ -86,18 +85,12 @@ def add_compare(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -
     )
     help_text = "a field of B, as KIND/NAME:PATH=VALUE, or PATH=VALUE of the scenario itself; may be repeated"
     add.add_argument("--set", dest="edits", metavar="EDIT", action="append", default=[], help=help_text)
-    help_text = "how many seeds, from that of A on; by default 10"
-    add.add_argument("--seeds", metavar="N", type=count, default=10, help=help_text)
-    add.add_argument(
-        "--workers", metavar="N", type=count, default=os.cpu_count() or 1, help="processes; by default one a core"
-    )
-    add.add_argument("--allow-code", action="store_true", help="run the program that fleet.policy.use names")
+    add_study(add, seeds=10)
     out = add.add_argument_group("what comes out")
     out.add_argument("-o", "--output", choices=["table", "json"], default="table", help="json: also each seed")
     help_text = "write a page of HTML with pictures into this file; takes the extra `report`"
     out.add_argument("--report", type=Path, metavar="FILE", help=help_text)
-    out.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="by default on a terminal")
-    out.add_argument("-q", "--quiet", action="store_true", help="no warnings and no progress on stderr")
+    add_look(out)
     out.add_argument("--fail-on-difference", action="store_true", help="exit with 1 if anything differs")
 
 
@@ -128,17 +121,10 @@ def compare_command(options: argparse.Namespace) -> int:
     return ExitCode.PENDING if options.fail_on_difference and comparison.is_any else ExitCode.OK
 
 
-def count(text: str) -> int:
-    """A whole number of an option, from 1."""
-    if not (text.isascii() and text.isdigit() and int(text[:9]) >= 1 and len(text) < 7):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 999999")
-    return int(text)
-
-
 def _report(comparison: Comparison, style: Style) -> str:
     total, n_seeds = comparison.total, len(comparison.seeds)
     n_same = total.n_jobs - total.n_less - total.n_more
-    told = f"{total.n_less} of them wait less, {total.n_more} more, {n_same} as long"
+    told = f"{total.n_less} of them wait less, {total.n_more} more, {n_same} as long as before"
     parts = [f"{n_seeds} seed{'s' * (n_seeds > 1)}, {total.n_jobs} jobs: {told}"]
     if not comparison.is_any:
         return f"{parts[0]}\nno difference"
@@ -198,9 +184,7 @@ def _signed(value: float | None) -> str:
 
 def _document(comparison: Comparison) -> str:
     document: JsonObject = {
-        "schema": SCHEMA,
-        "kueuecore": version(),
-        "kueue": {"version": KUEUE_VERSION, "commit": KUEUE_COMMIT},
+        **document_head(),
         "seeds": list(comparison.seeds),
         "differs": comparison.is_any,
         "total": _group(comparison.total),

@@ -19,21 +19,28 @@ from kueuecore.topology import Placement
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
 from kueuecore.world import is_workload
 
-__all__ = ["SCHEMA", "json_document", "yaml_documents"]
+__all__ = ["document_head", "json_document", "yaml_documents"]
 
-SCHEMA = 1
+_SCHEMA = 1
 """Number of the form of the JSON document: a field that changes or goes away raises it, a new one does not."""
 
 _WIDEST = 2**31  # lines are not wrapped
 _NUMBER = re.compile(r"[-+]?[.\d_]*\d[.\d_]*([eE][-+]?\d+)?")
 
 
-def json_document(outcome: RunOutcome) -> str:
-    """The outcome as one JSON document."""
-    document = {
-        "schema": SCHEMA,
+def document_head() -> JsonObject:
+    """What every JSON document of the command begins with."""
+    return {
+        "schema": _SCHEMA,
         "kueuecore": version(),
         "kueue": {"version": KUEUE_VERSION, "commit": KUEUE_COMMIT},
+    }
+
+
+def json_document(outcome: RunOutcome) -> str:
+    """The outcome as one JSON document."""
+    document: dict[str, object] = {
+        **document_head(),
         "now": format_time(outcome.now),
         "ending": str(outcome.settled.ending),
         "cycles": len(outcome.settled.decisions),

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import shown
-from kueuecore.cli.documents import SCHEMA
+from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.pages import require_pages, write_page
 from kueuecore.cli.progress import ctrl_c_raises, job_progress
@@ -32,7 +32,6 @@ from kueuecore.scenarios import (
 )
 from kueuecore.simulation import Checkpoint
 from kueuecore.times import format_time
-from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
 
 __all__ = ["simulate"]
 
@@ -242,9 +241,7 @@ def _amount(units: Fraction | None) -> str:
 def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
     """The outcome as one JSON document."""
     document: JsonObject = {
-        "schema": SCHEMA,
-        "kueuecore": version(),
-        "kueue": {"version": KUEUE_VERSION, "commit": KUEUE_COMMIT},
+        **document_head(),
         "seed": scenario.seed,
         "start": format_time(outcome.start),
         "end": format_time(outcome.end),

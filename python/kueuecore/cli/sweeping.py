@@ -6,25 +6,23 @@ import argparse
 import csv
 import io
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import shown
-from kueuecore.cli.comparing import count
-from kueuecore.cli.documents import SCHEMA
+from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
 from kueuecore.cli.spans import seconds
 from kueuecore.cli.streams import output, to_stderr, write
+from kueuecore.cli.study_options import add_look, add_study, count
 from kueuecore.cli.table import Style, table
 from kueuecore.errors import ManifestError
-from kueuecore.scenarios import parse_edit, read_scenario
-from kueuecore.scenarios.edits import parse_target, parse_value, split_edit
+from kueuecore.scenarios import Edit, parse_edit, parse_target, read_scenario
+from kueuecore.scenarios.edits import parse_value, split_edit
 from kueuecore.studies import processes
 from kueuecore.studies.sweeping import Axis, Journal, Sweep, drawn_points, grid_points, sweep
-from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
 
 __all__ = ["add_sweep"]
 
@@ -63,11 +61,7 @@ def add_sweep(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> 
     what.add_argument("--range", dest="ranges", metavar="AXIS", action="append", default=[], help=help_text)
     what.add_argument("--set", dest="edits", metavar="EDIT", action="append", default=[], help="a field at all points")
     what.add_argument("--random", metavar="N", type=count, help="draw so many points, in place of the whole grid")
-    add.add_argument("--seeds", metavar="N", type=count, default=1, help="how many seeds, from that of the file on")
-    add.add_argument(
-        "--workers", metavar="N", type=count, default=os.cpu_count() or 1, help="processes; by default one a core"
-    )
-    add.add_argument("--allow-code", action="store_true", help="run the program that fleet.policy.use names")
+    add_study(add, seeds=1)
     saved = add.add_argument_group("sweeps that may be cut off")
     help_text = "write each run that is over into this file; it is deleted when the sweep is over"
     saved.add_argument("--checkpoint", type=Path, metavar="FILE", help=help_text)
@@ -76,8 +70,7 @@ def add_sweep(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> 
     help_text = "table (the default): medians over seeds; csv: a row for each run; json: everything"
     out.add_argument("-o", "--output", choices=["table", "csv", "json"], default="table", help=help_text)
     out.add_argument("--sort", metavar="FIGURE", help="points in the order of a figure, such as p95_wait_seconds")
-    out.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="by default on a terminal")
-    out.add_argument("-q", "--quiet", action="store_true", help="no notes and no progress on stderr")
+    add_look(out)
 
 
 def sweep_command(options: argparse.Namespace) -> int:
@@ -112,6 +105,9 @@ def sweep_command(options: argparse.Namespace) -> int:
             if journal is not None and not options.quiet:
                 to_stderr(f"note: saved in {shown(str(options.checkpoint))}: --resume goes on from there")
             raise
+    n_cut_off = int(sum(it["cut_off"] for it in found.figures))
+    if n_cut_off and not options.quiet:
+        to_stderr(f"warning: {n_cut_off} of {len(found.figures)} runs did not come to an end (figure cut_off)")
     order = _order(found, options.sort)
     if options.output == "csv":
         write(_csv(found))
@@ -129,18 +125,22 @@ def _axis(text: str) -> Axis:
     values = parse_value(value)
     if not isinstance(values, list) or not values:
         raise ManifestError.of(f"{shown(text)} has no list of values", remedy="write TARGET=[V, ...]")
-    return Axis(parse_target(target), tuple(values))
+    return _made(parse_target(target), tuple(values), remedy="name another field, or more --seeds")
 
 
 def _range(text: str) -> Axis:
     target, value = split_edit(text)
     low, dots, high = value.partition("..")
+    ends = (parse_value(low), parse_value(high if dots else "null"))
+    remedy = "write TARGET=LOW..HIGH, such as work[0].count=10..200"
+    return _made(parse_target(target), ends, is_range=True, remedy=remedy)
+
+
+def _made(target: Edit, values: tuple[JsonValue, ...], *, is_range: bool = False, remedy: str) -> Axis:
     try:
-        return Axis(parse_target(target), (parse_value(low), parse_value(high if dots else "null")), is_range=True)
+        return Axis(target, values, is_range=is_range)
     except ValueError as error:
-        if isinstance(error, ManifestError):
-            raise
-        raise ManifestError.of(str(error), remedy="write TARGET=LOW..HIGH, such as work[0].count=10..200") from None
+        raise ManifestError.of(str(error), remedy=remedy) from None
 
 
 def _order(found: Sweep, name: str | None) -> list[int]:
@@ -202,9 +202,7 @@ def _document(found: Sweep, order: list[int]) -> str:
         {"edits": {it.target: it.value for it in found.points[point]}, "figures": figures(point)} for point in order
     ]
     document: JsonObject = {
-        "schema": SCHEMA,
-        "kueuecore": version(),
-        "kueue": {"version": KUEUE_VERSION, "commit": KUEUE_COMMIT},
+        **document_head(),
         "seeds": [*found.seeds],
         "points": points,
     }

@@ -16,7 +16,7 @@ __all__ = ["comparison_html"]
 
 # More bars than these say less.
 _MOST_GROUPS = 40
-_VERDICTS = ("wait less", "as long", "wait more")
+_VERDICTS = ("wait less", "as long as before", "wait more")
 _SPANS = (("mean_wait_seconds", "mean wait"), ("makespan_seconds", "makespan"), ("lost_seconds", "work lost"))
 _COLORS = ("#3b8f5f", "#8a94a1", "#c25b3b")
 
@@ -75,7 +75,7 @@ def _who(groups: list[GroupChange], left_out: str) -> Figure:
     n_less, n_more = sum(it.n_less for it in groups), sum(it.n_more for it in groups)
     return Figure(
         title="Who waits less under B, and who more",
-        says=f"{counted(n_less, 'job')} wait less, {counted(n_more, 'job')} more.",
+        says=f"{counted(n_less, 'job')} {'waits' if n_less == 1 else 'wait'} less, {n_more:,} more.",
         note=left_out,
         picture=svg(chart, name="who"),
         header=("group", "jobs", *_VERDICTS),
@@ -104,7 +104,9 @@ def _by_how_much(groups: list[GroupChange], left_out: str) -> Figure:
     )
     most = max(data, key=lambda it: abs(it["change"]), default=None)
     says = "No group has a wait under both."
-    if most is not None:
+    if most is not None and not most["change"]:
+        says = "No group waits longer or less in the mean."
+    elif most is not None:
         word = "less" if most["change"] < 0 else "longer"
         says = f"The largest change: {most['group']} waits {clock(abs(most['change']) * 60)} {word} in the mean."
     return Figure(

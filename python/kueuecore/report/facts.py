@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +14,9 @@ from kueuecore.report.figure import OTHERS
 from kueuecore.results import Results
 from kueuecore.results.table import Table
 from kueuecore.results.usage_log import UsageLog
-from kueuecore.simulation.run import Run
+from kueuecore.simulation.run import Run, StepKind
 
-__all__ = ["Facts", "amount", "clock", "counted", "unit_of"]
+__all__ = ["Facts", "amount", "clock", "counted", "steps_until_next", "unit_of"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -87,6 +89,11 @@ class Facts:
         return (*self.queues, OTHERS) if self.left_out else self.queues
 
     @cached_property
+    def job_names(self) -> tuple[str, ...]:
+        """Those of `names` that jobs may have: one without a ClusterQueue is with the others."""
+        return (*self.queues, OTHERS) if self.left_out or OTHERS in self.homes else self.queues
+
+    @cached_property
     def band(self) -> Ints:
         """The place of each row's ClusterQueue in `names`."""
         places = {name: place for place, name in enumerate(self.queues)}
@@ -123,6 +130,20 @@ class Facts:
         """That some queues have none, in a sentence; empty if all have."""
         n = self.n_queues - len(self.queues)
         return f"{len(self.queues)} of {self.n_queues} ClusterQueues by name, the other {n} together." if n else ""
+
+
+def steps_until_next(run: Run, kinds: Collection[StepKind]) -> tuple[Any, Ints]:
+    """Steps of some kinds, workload by workload, and when the next of them comes: the end of the run after the last.
+
+    Args:
+        run: The run.
+        kinds: The kinds of steps.
+    """
+    steps = run.step_table
+    steps = steps[np.isin(steps["kind"], [code for code, kind in enumerate(StepKind) if kind in kinds])]
+    steps = steps[np.argsort(steps["workload"], kind="stable")]
+    is_last = np.append(steps["workload"][1:] != steps["workload"][:-1], True)[: len(steps)]
+    return steps, np.where(is_last, run.end, np.append(steps["time"][1:], run.end)[: len(steps)])
 
 
 def clock(seconds: float) -> str:

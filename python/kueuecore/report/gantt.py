@@ -8,8 +8,8 @@ import altair as alt
 import numpy as np
 
 from kueuecore.report.axes import color_of, inline, time_axis
-from kueuecore.report.facts import Facts, counted
-from kueuecore.report.figure import OTHERS, WIDTH, Figure, svg
+from kueuecore.report.facts import Facts, counted, steps_until_next
+from kueuecore.report.figure import WIDTH, Figure, svg
 from kueuecore.simulation.run import StepKind
 
 __all__ = ["MOST_JOBS", "gantt_figure"]
@@ -35,13 +35,8 @@ def gantt_figure(facts: Facts) -> Figure:
 def _spans(facts: Facts) -> tuple[Any, Any, Any, Any]:
     """Beginning, end and workload of each time in which a job waited or ran, and whether it ran."""
     run = facts.run
-    steps = run.step_table
     kinds = [StepKind.CREATED, StepKind.ADMITTED, StepKind.STOPPED, StepKind.FINISHED, StepKind.DELETED]
-    steps = steps[np.isin(steps["kind"], [_KINDS.index(kind) for kind in kinds])]
-    steps = steps[np.argsort(steps["workload"], kind="stable")]
-    after = np.append(steps["time"][1:], run.end)
-    is_last = np.append(steps["workload"][1:] != steps["workload"][:-1], True)[: len(steps)]
-    ends = np.where(is_last, run.end, after[: len(steps)])
+    steps, ends = steps_until_next(run, kinds)
     is_run = steps["kind"] == _KINDS.index(StepKind.ADMITTED)
     is_wait = np.isin(steps["kind"], [_KINDS.index(StepKind.CREATED), _KINDS.index(StepKind.STOPPED)])
     seconds = [(it - run.start) / 1e9 for it in (steps["time"], ends)]
@@ -62,11 +57,10 @@ def _bars(facts: Facts, starts: Any, ends: Any, workloads: Any, is_run: Any) -> 
         for it, start, end, runs in spans
     ]
     step = min(_MOST_ROW, max(_LEAST_ROW, _HIGHEST / max(len(order), 1)))
-    names = (*facts.queues, OTHERS) if OTHERS in homes else facts.queues
     y = alt.Y("row:Q", scale=alt.Scale(domain=[-0.5, len(order) - 0.5], reverse=True, nice=False), axis=None)
     base = alt.Chart(inline(data), width=WIDTH, height=max(60, round(step * len(order))))
     x = time_axis("t", facts.seconds)
-    bars = {"x": x, "x2": "u:Q", "y": y, "color": color_of(names, "queue")}
+    bars = {"x": x, "x2": "u:Q", "y": y, "color": color_of(facts.job_names, "queue")}
     waits = base.transform_filter("!datum.runs").mark_rule(strokeWidth=1, opacity=0.55).encode(**bars)
     thick = max(1.5, step * 0.7)
     runs = base.transform_filter("datum.runs").mark_rule(strokeWidth=thick, strokeCap="butt").encode(**bars)
@@ -107,8 +101,7 @@ def _counts(facts: Facts, starts: Any, ends: Any, workloads: Any) -> Figure:
     homes = np.array(facts.homes, dtype=object)[workloads]
     edges = np.linspace(0, facts.seconds, _BINS + 1)
     data, rows = [], []
-    names = (*facts.queues, OTHERS) if OTHERS in homes else facts.queues
-    for name in names:
+    for name in facts.job_names:
         mine = homes == name
         # How many have begun by each time, less how many have ended.
         begun = np.searchsorted(np.sort(starts[mine]), edges, "right")
@@ -122,7 +115,7 @@ def _counts(facts: Facts, starts: Any, ends: Any, workloads: Any) -> Figure:
         .encode(
             x=time_axis("t", facts.seconds),
             y=alt.Y("n:Q", stack="zero", title="jobs that run"),
-            color=color_of(names, "queue"),
+            color=color_of(facts.job_names, "queue"),
         )
     )
     n_jobs = len(facts.results.jobs)

@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 
 from kueuecore.report.axes import inline, time_axis
-from kueuecore.report.facts import Facts, clock, counted
+from kueuecore.report.facts import Facts, clock, counted, steps_until_next
 from kueuecore.report.figure import WIDTH, Figure, svg
 from kueuecore.simulation.run import StepKind
 
@@ -95,11 +95,8 @@ def _labels(names: list[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
 
 def _intervals(facts: Facts) -> tuple[Any, Any]:
     """When each row of the placements begins and ends, in seconds from the beginning."""
-    run, placed, steps = facts.run, facts.run.placement_table, facts.run.step_table
-    steps = steps[np.isin(steps["kind"], [_KINDS.index(kind) for kind in (*_BEGINS, *_ENDS)])]
-    steps = steps[np.argsort(steps["workload"], kind="stable")]
-    is_last = np.append(steps["workload"][1:] != steps["workload"][:-1], True)[: len(steps)]
-    until = np.where(is_last, run.end, np.append(steps["time"][1:], run.end)[: len(steps)])
+    run, placed = facts.run, facts.run.placement_table
+    steps, until = steps_until_next(run, (*_BEGINS, *_ENDS))
     # A job may end at the moment it begins, so what follows is found by its place and not by its time.
     begins = np.isin(steps["kind"], [_KINDS.index(kind) for kind in _BEGINS])
     times = np.unique(np.concatenate([steps["time"], placed["time"]]))

@@ -9,7 +9,7 @@ import numpy as np
 
 from kueuecore.report.axes import color_of, inline, time_axis
 from kueuecore.report.facts import Facts, clock
-from kueuecore.report.figure import OTHERS, WIDTH, Figure, svg
+from kueuecore.report.figure import WIDTH, Figure, svg
 
 __all__ = ["waits_figure"]
 
@@ -22,10 +22,9 @@ def waits_figure(facts: Facts) -> Figure:
     wait, is_null = jobs["wait_seconds"].values, jobs["wait_seconds"].is_null
     has_waited = np.ones(len(wait), np.bool_) if is_null is None else ~is_null
     queues = np.array([facts.shown(it or "") for it in jobs["cluster_queue"].to_list()], dtype=object)
-    names = (*facts.queues, OTHERS) if OTHERS in queues or facts.left_out else facts.queues
     data: list[dict[str, Any]] = []
     rows = []
-    for name in names:
+    for name in facts.job_names:
         mine = queues == name
         waits = np.sort(wait[mine & has_waited])
         n_never = int((mine & ~has_waited).sum())
@@ -44,7 +43,7 @@ def waits_figure(facts: Facts) -> Figure:
         .encode(
             x=time_axis("wait", max(longest, 1.0), title="wait for the first admission"),
             y=alt.Y("part:Q", title="part of the jobs", axis=alt.Axis(format="%")),
-            color=color_of(names, "queue"),
+            color=color_of(facts.job_names, "queue"),
             order="part:Q",
         )
     )

@@ -9,7 +9,7 @@ Example:
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.distributions import Empirical, Gamma, InOrder, LogNormal, Span, Spans, Weibull
 from kueuecore.scenarios.early_ends import EarlyEnds
-from kueuecore.scenarios.edits import Edit, parse_edit
+from kueuecore.scenarios.edits import Edit, parse_edit, parse_target
 from kueuecore.scenarios.fleet_part import Disconnection, FleetPart, WorkerPart
 from kueuecore.scenarios.generator_reader import GeneratedRun, read_generator
 from kueuecore.scenarios.hourly_arrivals import HourlyArrivals
@@ -69,6 +69,7 @@ __all__ = [
     "Work",
     "WorkerPart",
     "parse_edit",
+    "parse_target",
     "read_generator",
     "read_scenario",
     "run_scenario",

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from kueuecore._json import JsonObject, int_at, list_at, text_at
 
-__all__ = ["JobNames", "JobOutcome", "JobOutcomes", "Labels", "empty_numbers", "node_evictions"]
+__all__ = ["JobNames", "JobOutcome", "JobOutcomes", "Labels", "empty_numbers", "node_evictions", "rows_by_code"]
 
 _NUMBERS = (
     "created",
@@ -98,6 +98,22 @@ class JobNames:
     namespace: str
     workload: str
     message: str
+
+
+def rows_by_code(codes: npt.NDArray[np.int64]) -> list[tuple[int, npt.NDArray[np.int64]]]:
+    """The rows of each code, by code.
+
+    Args:
+        codes: The code of each row, shape (n,).
+
+    Example:
+        >>> [(code, rows.tolist()) for code, rows in rows_by_code(np.array([3, 1, 3]))]
+        [(1, [1]), (3, [0, 2])]
+    """
+    order = np.argsort(codes, kind="stable")
+    distinct, firsts = np.unique(codes[order], return_index=True)
+    # What is split at no place is one part still.
+    return list(zip(distinct.tolist(), np.split(order, firsts[1:]), strict=True)) if len(codes) else []
 
 
 @dataclass(frozen=True, slots=True, eq=False)

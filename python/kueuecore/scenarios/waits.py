@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from kueuecore.scenarios.job_outcomes import JobOutcomes
+from kueuecore.scenarios.job_outcomes import JobOutcomes, rows_by_code
 
-__all__ = ["Waits", "waits_by"]
+__all__ = ["Waits", "waits_by", "within_which"]
 
 _SECOND_NS = 1_000_000_000
 
@@ -77,7 +78,7 @@ class Waits:
             n_finished=int((rows["finished"] >= 0).sum()),
             least=waits[0] if waits else None,
             mean=math.fsum(waits) / n if waits else None,
-            p95=waits[math.ceil(0.95 * n) - 1] if waits else None,
+            p95=within_which(waits, 0.95),
             most=waits[-1] if waits else None,
             n_evictions=int(rows["evictions"].sum()),
             n_replacements=int(rows["replacements"].sum()),
@@ -88,6 +89,20 @@ class Waits:
         )
 
 
+def within_which(ordered: Sequence[float], part: float) -> float | None:
+    """The shortest wait within which a part of the jobs was admitted; None without jobs.
+
+    Args:
+        ordered: Waits, the shortest first.
+        part: Above 0, up to 1.
+
+    Example:
+        >>> within_which([1.0, 2.0, 9.0], 0.5)
+        2.0
+    """
+    return ordered[max(math.ceil(part * len(ordered)), 1) - 1] if len(ordered) else None
+
+
 def waits_by(jobs: JobOutcomes, column: str) -> tuple[Waits, ...]:
     """How groups of jobs fared, by their names.
 
@@ -96,8 +111,5 @@ def waits_by(jobs: JobOutcomes, column: str) -> tuple[Waits, ...]:
         column: What groups them: `work`, `cluster_queue` or `cluster`.
     """
     labels = jobs.labels[column]
-    order = np.argsort(labels.codes, kind="stable")
-    codes, firsts = np.unique(labels.codes[order], return_index=True)
-    groups = zip(codes.tolist(), np.split(order, firsts[1:]), strict=True) if len(order) else ()
-    named = sorted((labels.texts[code], rows) for code, rows in groups)
-    return tuple(Waits._of(name, jobs.numbers[rows]) for name, rows in named)
+    named = {labels.texts[code]: rows for code, rows in rows_by_code(labels.codes)}
+    return tuple(Waits._of(name, jobs.numbers[named[name]]) for name in sorted(named))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from kueuecore.errors import ManifestError
 from kueuecore.scenarios import Scenario
-from kueuecore.scenarios.job_outcomes import Labels
+from kueuecore.scenarios.job_outcomes import Labels, rows_by_code
 from kueuecore.studies.estimates import Estimate, paired
 from kueuecore.studies.running import run_all
 from kueuecore.studies.trial import Trial, run_trial
@@ -134,8 +134,19 @@ def compare(
         seeds=tuple(seeds),
         total=_change("", [(it, np.arange(len(it[0]))) for it in pairs], is_total=True),
         groups=tuple(_groups(pairs)),
-        warnings=tuple(dict.fromkeys(warning for trial in trials for warning in trial.warnings)),
+        warnings=(*_cut_off(pairs), *dict.fromkeys(warning for trial in trials for warning in trial.warnings)),
     )
+
+
+def _cut_off(pairs: Sequence[tuple[Trial, Trial]]) -> list[str]:
+    """That runs did not come to their end, a sentence for each scenario."""
+    found = []
+    for which, trials in zip("AB", zip(*pairs, strict=True), strict=True):
+        seeds = [str(it.seed) for it in trials if it.is_cut_off]
+        if seeds:
+            runs = "1 run" if len(seeds) == 1 else f"{len(seeds)} runs"
+            found.append(f"{runs} of {which} did not come to an end (seed {', '.join(seeds)}): its figures say little")
+    return found
 
 
 def _check_same_work(a: Trial, b: Trial) -> None:
@@ -163,9 +174,7 @@ def _groups(pairs: Sequence[tuple[Trial, Trial]]) -> list[GroupChange]:
     for pair in pairs:
         works, queues = pair[0].works, pair[0].cluster_queues
         codes = works.codes * len(queues.texts) + queues.codes
-        order = np.argsort(codes, kind="stable")
-        distinct, firsts = np.unique(codes[order], return_index=True)
-        for code, members in zip(distinct.tolist(), np.split(order, firsts[1:]), strict=True):
+        for code, members in rows_by_code(codes):
             work, queue = divmod(code, len(queues.texts))
             rows.setdefault((works.texts[work], queues.texts[queue]), []).append((pair, members))
     return [_change(work, members) for (work, _), members in sorted(rows.items(), key=lambda it: it[0])]

@@ -46,11 +46,6 @@ class Estimate:
         ordered, rank = sorted(self.values), _rank(len(self.values))
         return None if rank is None else (ordered[rank], ordered[-1 - rank])
 
-    @property
-    def is_certain(self) -> bool:
-        """Does the interval leave out 0: is it no accident that the number differs from 0?"""
-        return self.interval is not None and (self.interval[0] > 0 or self.interval[1] < 0)
-
 
 def _rank(n: int) -> int | None:
     """How many of n ordered values lie outside the interval on each side; None if even all are too few."""

@@ -1,9 +1,12 @@
-"""What goes into a trial, in a few letters: trials with equal fingerprints come to the same."""
+"""What goes into the trials of a scenario, in a few letters: equal fingerprints are equal trials with each seed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 
@@ -12,22 +15,24 @@ from kueuecore.manifests import Manifest
 from kueuecore.scenarios import Scenario
 from kueuecore.simulation.checkpoint import Fingerprint
 
-__all__ = ["trial_key"]
+__all__ = ["scenario_key"]
 
 
-def trial_key(scenario: Scenario, seed: int) -> str:
-    """The fingerprint of a run of a scenario with a seed, by this version.
+def scenario_key(scenario: Scenario) -> str:
+    """The fingerprint of a scenario, for this version.
+
+    Raises:
+        TypeError: Something in it does not look the same in every process.
 
     Example:
         >>> from kueuecore.scenarios import parse_edit, read_scenario
         >>> path = "examples/scenario/scenario.yaml"
-        >>> keys = [trial_key(read_scenario(path, edits=[parse_edit(f"work[0].count={n}")]), 1) for n in (5, 5, 6)]
+        >>> keys = [scenario_key(read_scenario(path, edits=[parse_edit(f"work[0].count={n}")])) for n in (5, 5, 6)]
         >>> keys[0] == keys[1], keys[1] == keys[2]
         (True, False)
     """
     fingerprint = Fingerprint()
     fingerprint.add(_plain(scenario))
-    fingerprint.add(seed)
     return fingerprint.text
 
 
@@ -43,6 +48,8 @@ def _plain(value: object) -> object:
             return tuple((str(key), _plain(it)) for key, it in sorted(value.items(), key=lambda it: str(it[0])))
         case list() | tuple():
             return tuple(map(_plain, value))
+        case set() | frozenset():
+            return tuple(sorted(map(repr, map(_plain, value))))
         case np.ndarray():
             return (str(value.dtype), value.tobytes())
         case _ if is_dataclass(value) and not isinstance(value, type):
@@ -50,4 +57,6 @@ def _plain(value: object) -> object:
             return (type(value).__name__, *own)
         case _ if callable(value):
             return getattr(value, "__qualname__", type(value).__qualname__)
-    return value
+        case None | bool() | int() | float() | str() | bytes() | Enum() | Fraction() | Path():
+            return value
+    raise TypeError(f"a scenario with a {type(value).__qualname__} has no fingerprint")

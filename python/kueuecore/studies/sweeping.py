@@ -17,7 +17,7 @@ from kueuecore.errors import ManifestError
 from kueuecore.results.table import Column, Table
 from kueuecore.scenarios import Edit, Scenario
 from kueuecore.studies.estimates import Estimate
-from kueuecore.studies.fingerprints import trial_key
+from kueuecore.studies.fingerprints import scenario_key
 from kueuecore.studies.running import run_all
 from kueuecore.studies.trial import run_trial
 
@@ -36,7 +36,7 @@ class Axis:
         is_range: Any number between two?
 
     Raises:
-        ValueError: There is no value, or no range of numbers.
+        ValueError: There is no value, no range of numbers, or the field is the seed.
     """
 
     target: Edit
@@ -44,6 +44,8 @@ class Axis:
     is_range: bool = False
 
     def __post_init__(self) -> None:
+        if self.target.target == "seed":
+            raise ValueError("the seed is no field of a point: every point runs with each of the seeds")
         if not self.values:
             raise ValueError(f"{self.target.target} has no values")
         if self.is_range:
@@ -68,8 +70,8 @@ def grid_points(axes: Sequence[Axis]) -> list[Point]:
         ValueError: An axis is a range.
 
     Example:
-        >>> from kueuecore.scenarios.edits import parse_target
-        >>> axes = [Axis(parse_target("seed"), (1, 2)), Axis(parse_target("until"), ("1h",))]
+        >>> from kueuecore.scenarios import parse_target
+        >>> axes = [Axis(parse_target("work[0].count"), (1, 2)), Axis(parse_target("until"), ("1h",))]
         >>> [[it.value for it in point] for point in grid_points(axes)]
         [[1, '1h'], [2, '1h']]
     """
@@ -215,8 +217,7 @@ def sweep(
         ValueError: There is no point, no seed, or one twice.
 
     Example:
-        >>> from kueuecore.scenarios import read_scenario
-        >>> from kueuecore.scenarios.edits import parse_target
+        >>> from kueuecore.scenarios import parse_target, read_scenario
         >>> path = "examples/scenario/scenario.yaml"
         >>> quota = "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota"
         >>> axis = Axis(parse_target(f"ClusterQueue/*:{quota}"), (4, 8))
@@ -230,7 +231,8 @@ def sweep(
         raise ValueError("seeds must be at least one, and each of them once")
     scenarios = [read(point) for point in points]
     calls = [(scenario, seed) for scenario in scenarios for seed in seeds]
-    keys = [trial_key(*call) for call in calls] if journal is not None else []
+    names = [scenario_key(it) for it in scenarios] if journal is not None else []
+    keys = [f"{name}/{seed}" for name in names for seed in seeds]
     known = {} if journal is None else journal.known
     figures = {index: known[key] for index, key in enumerate(keys) if key in known}
     left = [index for index in range(len(calls)) if index not in figures]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from kueuecore.results import Results
 from kueuecore.scenarios import Scenario, ScenarioEnding, run_scenario
 from kueuecore.scenarios.job_outcomes import Labels
+from kueuecore.scenarios.waits import within_which
 
 __all__ = ["Trial", "run_trial"]
 
@@ -29,7 +30,6 @@ class Trial:
         wait_seconds: How long it waited for its first admission; NaN: it was never admitted.
         evictions: How often it was evicted.
         lost_seconds: How much of its work was lost (docs/simulate.md).
-        has_finished: Has it ended?
         measures: The summary of the run by name (docs/simulate.md); utilisation and goodput as
             `utilisation/FLAVOR/RESOURCE` and `goodput/RESOURCE`. Empty of a fleet.
         warnings: What is odd about the objects.
@@ -43,7 +43,6 @@ class Trial:
     wait_seconds: npt.NDArray[np.float64]
     evictions: npt.NDArray[np.int64]
     lost_seconds: npt.NDArray[np.float64]
-    has_finished: npt.NDArray[np.bool_]
     measures: dict[str, float]
     warnings: tuple[str, ...]
 
@@ -64,7 +63,7 @@ class Trial:
         if len(admitted):
             waits = np.sort(self.wait_seconds[admitted])
             figures["mean_wait_seconds"] = float(waits.mean())
-            figures["p95_wait_seconds"] = float(waits[int(np.ceil(0.95 * len(waits))) - 1])
+            figures["p95_wait_seconds"] = float(within_which(waits.tolist(), 0.95) or 0.0)
         evictions = self.evictions[rows]
         return {
             **figures,
@@ -74,10 +73,16 @@ class Trial:
             "lost_seconds": float(self.lost_seconds[rows].sum()),
         }
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Did the run not come to its end, so that its figures say little?"""
+        return self.ending is not ScenarioEnding.COMPLETE
+
     def all_figures(self) -> dict[str, float]:
-        """Those of all jobs, and `measures`."""
+        """Those of all jobs, `measures`, and `cut_off`: 1 if the run did not come to its end."""
         rows = np.arange(len(self))
-        return self.measures | self.figures(rows, rows[np.isfinite(self.wait_seconds)])
+        figures = self.figures(rows, rows[np.isfinite(self.wait_seconds)])
+        return self.measures | figures | {"cut_off": float(self.is_cut_off)}
 
 
 def run_trial(scenario: Scenario, seed: int) -> Trial:
@@ -118,7 +123,6 @@ def run_trial(scenario: Scenario, seed: int) -> Trial:
         wait_seconds=np.where(numbers["admitted"] >= 0, waits, np.nan),
         evictions=numbers["evictions"].copy(),
         lost_seconds=lost,
-        has_finished=numbers["finished"] >= 0,
         measures=measures,
         warnings=outcome.warnings,
     )

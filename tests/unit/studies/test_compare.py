@@ -119,7 +119,9 @@ def test_seeds_are_given_once_each(seeds: list[int]) -> None:
 def test_the_table(run: Callable[..., Ran]) -> None:
     ran = run(EXAMPLE, "--set", f"{QUOTA}=7", "--seeds", "6")
     assert (ran.code, ran.err) == (ExitCode.OK, "")
-    assert re.search(r"^6 seeds, 360 jobs: \d+ of them wait less, \d+ more, \d+ as long$", ran.out, re.MULTILINE)
+    assert re.search(
+        r"^6 seeds, 360 jobs: \d+ of them wait less, \d+ more, \d+ as long as before$", ran.out, re.MULTILINE
+    )
     assert re.search(r"^mean wait +\S+ +\S+ +-\S+  -\S+ to -\S+$", ran.out, re.MULTILINE)
     assert re.search(r"^large +team-b +60 ", ran.out, re.MULTILINE)
 
@@ -166,7 +168,24 @@ def test_the_page_says_who_waits_less_and_by_how_much(run: Callable[..., Ran], t
     found, page = json.loads(ran.out)["total"], path.read_text(encoding="utf-8")
     assert f"note: wrote {path}" in ran.err
     assert page.count("<svg") == 2
-    assert f"{found['waitLess']} jobs wait less, {found['waitMore']} jobs more." in page
+    assert f"{found['waitLess']} jobs wait less, {found['waitMore']} more." in page
     assert "The largest change: large in team-b waits " in page
     assert "<td>large in team-b</td><td>60</td>" in page
     assert '<h2 id="tree">' not in page
+
+
+def test_scenarios_without_work_are_compared() -> None:
+    empty = [parse_edit("work=[]")]
+    comparison = compare(read_scenario(EXAMPLE, edits=empty), read_scenario(EXAMPLE, edits=empty), seeds=[1])
+    assert not comparison.is_any
+    assert (comparison.total.n_jobs, comparison.groups) == (0, ())
+
+
+def test_runs_that_are_cut_off_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kueuecore.scenarios.cluster_scenario._MOST_CYCLES", 1)
+    monkeypatch.setattr("kueuecore.scenarios.cluster_scenario._MOST_CYCLES_OF_A_JOB", 0)
+    comparison = compare(read_scenario(EXAMPLE), read_scenario(EXAMPLE), seeds=[1, 2])
+    assert comparison.warnings[:2] == (
+        "2 runs of A did not come to an end (seed 1, 2): its figures say little",
+        "2 runs of B did not come to an end (seed 1, 2): its figures say little",
+    )

@@ -39,5 +39,3 @@ def test_medians_and_pairs() -> None:
     assert Estimate(()).median is None
     assert Estimate((3.0, 1.0)).median == median([1.0, 3.0])
     assert paired([1.0, None, 2.0], [3.0, 1.0, 2.0]).values == (2.0, 0.0)
-    assert Estimate((1.0,) * 6).is_certain
-    assert not Estimate((-1.0, *(1.0,) * 5)).is_certain

@@ -19,8 +19,7 @@ import pytest
 
 from kueuecore import ManifestError
 from kueuecore.cli import ExitCode, main
-from kueuecore.scenarios import Edit, Scenario, parse_edit, read_scenario, run_scenario
-from kueuecore.scenarios.edits import parse_target
+from kueuecore.scenarios import Edit, Scenario, parse_edit, parse_target, read_scenario, run_scenario
 from kueuecore.studies import Axis, Journal, drawn_points, grid_points, processes, sweep
 from tests.command import Ran
 
@@ -224,3 +223,10 @@ def test_ctrl_c_answers_at_once_and_says_how_to_go_on(tmp_path: Path, workers: s
     assert process.returncode == ExitCode.INTERRUPTED
     assert f"note: saved in {path}: --resume goes on from there" in told
     assert "Traceback" not in told
+
+
+def test_the_seed_is_no_axis(run: Callable[..., Ran]) -> None:
+    ran = run("--grid", "seed=[1, 2]")
+    assert (ran.code, ran.out) == (ExitCode.BAD_INPUT, "")
+    assert "every point runs with each of the seeds" in ran.err
+    assert "more --seeds" in ran.err

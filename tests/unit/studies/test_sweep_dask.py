@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kueuecore.scenarios import Edit, Scenario, read_scenario
-from kueuecore.scenarios.edits import parse_target
+from kueuecore.scenarios import Edit, Scenario, parse_target, read_scenario
 from kueuecore.studies import Axis, grid_points, sweep
 
 distributed = pytest.importorskip("distributed")

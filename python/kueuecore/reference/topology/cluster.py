@@ -20,9 +20,9 @@ class Cluster:
     known: dict[str, Json] = field(default_factory=dict)
 
     def levels(self, topology: str) -> list[str] | None:
-        """Levels of a Topology, None if it is not there."""
+        """Levels of a Topology; None if it is not there, or has no spec (rules/08 §1.1)."""
         found = self.known.get(topology)
-        return None if found is None else [level["nodeLabel"] for level in found["spec"].get("levels") or ()]
+        return None if found is None else [level["nodeLabel"] for level in found["spec"].get("levels") or ()] or None
 
     def topologies(
         self, flavors: Mapping[str, Json], holders: Iterable[Info], settings: Settings
@@ -31,7 +31,7 @@ class Cluster:
         made: dict[str, FlavorNodes] = {}
         for name, flavor in flavors.items():
             levels = self.levels(flavor["spec"].get("topologyName") or "") if "spec" in flavor else None
-            if levels:
+            if levels is not None:
                 made[name] = FlavorNodes(flavor, levels, self._candidates(levels, settings), self.pods.values())
         is_pooled = settings.on("TASHandleOverlappingFlavors")
         for info in holders:

@@ -256,7 +256,7 @@ impl State {
         let (Some(object), Some(node)) = (&record.settled, record.node) else { return false };
         let flavor = |name: &str| self.names.flavors.find(name).and_then(|id| self.flavors[id].as_deref());
         let check = |name: &str| self.checks.get(name);
-        let has_topology = |name: &str| self.topologies.contains_key(name);
+        let has_topology = |name: &str| self.levels(name).is_some();
         let lookup = Lookup { flavor: &flavor, check: &check, has_topology: &has_topology };
         let activeness = activeness::activeness(object, record.terminating, &lookup, self.config.gates);
         let was_active = record.is_active();

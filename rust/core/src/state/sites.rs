@@ -32,8 +32,7 @@ impl State {
         let mut sites = BTreeMap::new();
         if self.gate(Gate::TopologyAwareScheduling) {
             for (id, flavor) in self.flavors.ids().filter_map(|id| Some((id, self.flavors[id].as_ref()?))) {
-                let Some(topology) = self.topologies.get(&flavor.topology_name) else { continue };
-                let levels = &topology.levels;
+                let Some(levels) = self.levels(&flavor.topology_name) else { continue };
                 let nodes = self.cluster.nodes().filter(|node| self.is_of(node, flavor, levels));
                 let offer = |node| Offer { node, taken: self.sites.taken.get(&Arc::as_ref(node).meta.name) };
                 let tree = Tree::new(levels, nodes.map(offer));

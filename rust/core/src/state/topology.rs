@@ -21,8 +21,8 @@ impl State {
         let is_of_flavor = |node: &Arc<Node>| {
             let flavors = self.flavors.iter().flatten();
             flavors.filter(|flavor| !flavor.topology_name.is_empty()).any(|flavor| {
-                let levels = self.topologies.get(&flavor.topology_name).map(|topology| &topology.levels[..]);
-                levels.is_some_and(|levels| belongs(node, &flavor.node_labels, levels, true))
+                self.levels(&flavor.topology_name)
+                    .is_some_and(|levels| belongs(node, &flavor.node_labels, levels, true))
             })
         };
         let is_relevant = match (&old, &new) {
@@ -49,14 +49,20 @@ impl State {
             .iter()
             .flatten()
             .filter(|flavor| {
-                let levels = self.topologies.get(&flavor.topology_name).map(|topology| &topology.levels[..]);
-                levels.is_some_and(|levels| belongs(&node, &flavor.node_labels, levels, true))
+                self.levels(&flavor.topology_name)
+                    .is_some_and(|levels| belongs(&node, &flavor.node_labels, levels, true))
             })
             .map(|flavor| flavor.meta.name.clone())
             .collect();
         for flavor in flavors {
             self.queues_using_flavor(&flavor).into_iter().for_each(|queue| self.request_flush(queue));
         }
+    }
+
+    /// The levels of a Topology. One without a spec has none, and counts as not there (rules/08 §1).
+    pub(super) fn levels(&self, topology: &str) -> Option<&[String]> {
+        let levels = &self.topologies.get(topology)?.levels;
+        (!levels.is_empty()).then_some(levels)
     }
 
     /// A Topology came, changed or went; `old` is what it was.
