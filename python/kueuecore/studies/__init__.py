@@ -12,6 +12,7 @@ Example:
 
 from kueuecore.studies.comparison import Change, Comparison, GroupChange, compare
 from kueuecore.studies.estimates import CONFIDENCE, Estimate
+from kueuecore.studies.forecast import Eta, Forecast, eta
 from kueuecore.studies.running import processes, run_all
 from kueuecore.studies.sweeping import Axis, Journal, Sweep, drawn_points, grid_points, sweep
 from kueuecore.studies.trial import Trial, run_trial
@@ -22,12 +23,15 @@ __all__ = [
     "Change",
     "Comparison",
     "Estimate",
+    "Eta",
+    "Forecast",
     "GroupChange",
     "Journal",
     "Sweep",
     "Trial",
     "compare",
     "drawn_points",
+    "eta",
     "grid_points",
     "processes",
     "run_all",
