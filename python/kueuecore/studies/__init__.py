@@ -12,9 +12,12 @@ Example:
 
 from kueuecore.studies.comparison import Change, Comparison, GroupChange, compare
 from kueuecore.studies.estimates import CONFIDENCE, Estimate
+from kueuecore.studies.planning import Plan, PlanPoint, plan
+from kueuecore.studies.quota_scaling import Quota, QuotaScale, quota_scales
 from kueuecore.studies.running import processes, run_all
 from kueuecore.studies.sweeping import Axis, Journal, Sweep, drawn_points, grid_points, sweep
 from kueuecore.studies.trial import Trial, run_trial
+from kueuecore.studies.wait_target import WaitTarget
 
 __all__ = [
     "CONFIDENCE",
@@ -24,12 +27,19 @@ __all__ = [
     "Estimate",
     "GroupChange",
     "Journal",
+    "Plan",
+    "PlanPoint",
+    "Quota",
+    "QuotaScale",
     "Sweep",
     "Trial",
+    "WaitTarget",
     "compare",
     "drawn_points",
     "grid_points",
+    "plan",
     "processes",
+    "quota_scales",
     "run_all",
     "run_trial",
     "sweep",
