@@ -172,7 +172,7 @@ def _curve(found: Plan, style: Style) -> str:
         notes = []
         if point is found.answer:
             notes.append("the answer")
-        if point.n_units == found.scale.now:
+        if found.scale.is_now(point.n_units):
             notes.append("now")
         used = point.median_utilisation
         rows.append(
@@ -202,6 +202,9 @@ def _oddities(found: Plan) -> list[str]:
         amounts = [_amount(found, it) for it in found.smaller]
         meet = "meets" if len(amounts) == 1 else "meet"
         lines.append(f"note: {_listed(amounts)} {meet} the target, too, but a larger quota does not")
+    if found.answer is not None and found.answer.median_never:
+        n = f"{found.answer.median_never:g}"
+        lines.append(f"note: {n} of the jobs are never admitted with {_amount(found, found.answer)}")
     return lines
 
 

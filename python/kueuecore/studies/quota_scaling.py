@@ -117,6 +117,10 @@ class QuotaScale:
         """What makes the total of what is counted so many units."""
         return [edit for quota, n in zip(self.quotas, self.split(n_units), strict=True) for edit in quota.edits(n)]
 
+    def is_now(self, n_units: int) -> bool:
+        """Is every quota what it is in the manifests, if the total is so much?"""
+        return all(it.units == n for it, n in zip(self.quotas, self.split(n_units), strict=True))
+
     def warnings(self, scenario: Scenario) -> Iterator[str]:
         """Changes of a timetable to what varies: they put back what the manifests of the change say."""
         for index, change in enumerate(scenario.timetable):

@@ -328,6 +328,21 @@ def test_jobs_that_no_quota_admits_are_named_with_their_reason(tmp_path: Path, r
     assert "(60Gi) > maximum capacity (50Gi)" in lines[3]
 
 
+def test_jobs_that_the_target_leaves_out_are_noted(run: Callable[..., Ran]) -> None:
+    # The ten large ones of sixty: seven tenths of the jobs are small.
+    ran = run(EXAMPLE, "--wait", "p70<=30m", "--seeds", "1")
+    assert ran.code == ExitCode.OK
+    assert "note: 10 of the jobs are never admitted with 4\n" in ran.out
+
+
+def test_only_the_quota_of_the_manifests_is_marked_as_now(nodes: Scenario) -> None:
+    (scale,) = quota_scales(nodes, flavors=["old"])
+    # The cohort has a core and a half.
+    assert not any(scale.is_now(n) for n in range(10))
+    (scale,) = quota_scales(nodes, cluster_queues=["cq"], flavors=["old"])
+    assert [n for n in range(10) if scale.is_now(n)] == [4]
+
+
 def test_a_timetable_that_sets_what_is_planned_is_a_warning(run: Callable[..., Ran]) -> None:
     week = "examples/working-week/scenario.yaml"
     ran = run(
