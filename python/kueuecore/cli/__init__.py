@@ -14,6 +14,7 @@ from kueuecore.cli.commands import gates, run
 from kueuecore.cli.comparing import add_compare
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.forecasting import add_eta
+from kueuecore.cli.planning import add_plan
 from kueuecore.cli.serving import add_serve
 from kueuecore.cli.simulating import simulate
 from kueuecore.cli.streams import OutputError, to_stderr, write
@@ -222,6 +223,7 @@ def _parser() -> argparse.ArgumentParser:
     add_compare(commands, exit_codes=_exit_codes())
     add_sweep(commands, exit_codes=_exit_codes())
     add_eta(commands, exit_codes=_exit_codes())
+    add_plan(commands, exit_codes=_exit_codes())
     add_serve(commands, exit_codes=_exit_codes())
     add = commands.add_parser("gates", help="list the feature gates of Kueue, their defaults and what they do")
     add.set_defaults(command=gates)
