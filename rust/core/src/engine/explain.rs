@@ -3,8 +3,8 @@
 use crate::assign::{Assignment, Attempt};
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorId, FlavorResourceId, ResourceId, WorkloadId};
-use crate::engine::{Engine, Kind};
 use crate::engine::what_if::WhatIf;
+use crate::engine::{Engine, Kind};
 use crate::objects::{Object, Time, WorkloadStatus};
 use crate::preempt::{Recorder, Search};
 use crate::quota::levels::Level;
