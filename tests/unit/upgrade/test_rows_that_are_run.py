@@ -229,6 +229,8 @@ CASES = [
             ),
         ],
         "must be set when podSetSliceRequiredTopology is specified",
+        "TASValidateWorkloadSliceSize",
+        {"w": "slice topology requested, but slice size not provided"},
     ),
 ]
 
