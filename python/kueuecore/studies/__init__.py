@@ -12,6 +12,7 @@ Example:
 
 from kueuecore.studies.comparison import Change, Comparison, GroupChange, compare
 from kueuecore.studies.estimates import CONFIDENCE, Estimate
+from kueuecore.studies.forecast import Eta, Forecast, eta
 from kueuecore.studies.planning import Plan, PlanPoint, plan
 from kueuecore.studies.quota_scaling import Quota, QuotaScale, quota_scales
 from kueuecore.studies.running import processes, run_all
@@ -25,6 +26,8 @@ __all__ = [
     "Change",
     "Comparison",
     "Estimate",
+    "Eta",
+    "Forecast",
     "GroupChange",
     "Journal",
     "Plan",
@@ -36,6 +39,7 @@ __all__ = [
     "WaitTarget",
     "compare",
     "drawn_points",
+    "eta",
     "grid_points",
     "plan",
     "processes",

@@ -308,7 +308,7 @@ def test_if_no_quota_is_enough_it_says_so(tmp_path: Path, run: Callable[..., Ran
     # A ClusterQueue has one head a cycle, and here jobs come faster than cycles go.
     edits = ["--set", "cluster.cycle=10s", "--set", "work[0].every=7s"]
     ran = run(str(path), "--wait", "max<=1s", "--flavor", "old", "--seeds", "1", *edits)
-    assert ran.code == ExitCode.PENDING
+    assert ran.code == ExitCode.FOUND
     lines = ran.out.splitlines()
     assert lines[2] == "old/example.com/gpu: no quota meets it: max is 33s even if it is no limit"
     assert "they wait for something else" in lines[3]
@@ -325,7 +325,7 @@ def test_jobs_that_no_quota_admits_are_named_with_their_reason(tmp_path: Path, r
     path = tmp_path / "nodes.yaml"
     path.write_text(NODES.replace("limits: {cpu: 8, memory: 10Gi", "limits: {cpu: 8, memory: 60Gi"))
     ran = run(str(path), "--wait", "p95<=1h", "--flavor", "old", "--resource", "cpu", "--seeds", "1")
-    assert ran.code == ExitCode.PENDING
+    assert ran.code == ExitCode.FOUND
     lines = ran.out.splitlines()
     assert (
         lines[2] == "old/cpu: no quota meets it, as 12 of the jobs are never admitted even if it is no limit, because:"
