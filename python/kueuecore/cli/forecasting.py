@@ -10,11 +10,11 @@ from typing import Any
 from kueuecore._fields import Fields, seconds_of
 from kueuecore._text import shown
 from kueuecore.cli.commands import configuration_of, manifests_of
-from kueuecore.cli.comparing import count
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.forecast_report import forecast_document, forecast_report
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
 from kueuecore.cli.streams import output, to_stderr, write
+from kueuecore.cli.study_options import count
 from kueuecore.cli.table import Style
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.manifests import Manifest

@@ -118,7 +118,7 @@ def plan_command(options: argparse.Namespace) -> int:
     else:
         style = Style.of(output(), options.color)
         write("\n\n".join([_head(plans[0]), *(_report(found, style) for found in plans)]) + "\n")
-    return ExitCode.OK if all(it.answer for it in plans) else ExitCode.PENDING
+    return ExitCode.OK if all(it.answer for it in plans) else ExitCode.FOUND
 
 
 def _share(text: str) -> float:

@@ -16,6 +16,9 @@ PAGE = (ROOT / "docs" / "check.md").read_text(encoding="utf-8")
 # The findings of each example; of `multikueue` those of one cluster, and no notes about nodes that nobody gave.
 EXPECTED: dict[str, list[str]] = {
     "controller": [],
+    "eta": [],
+    "fair-sharing-month": [],
+    "how-much-quota": [],
     "kinds-of-jobs": [],
     "lost-rack": ["nodes-not-given"],
     "multikueue/manager.yaml": [],
