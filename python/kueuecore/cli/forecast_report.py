@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from math import isinf
 
 from kueuecore._json import JsonObject, JsonValue
-from kueuecore.cli.documents import SCHEMA
+from kueuecore.cli.documents import document_head
 from kueuecore.cli.spans import seconds
 from kueuecore.cli.table import Style, table
 from kueuecore.studies.forecast import Eta, Forecast
 from kueuecore.studies.present_workloads import Status
 from kueuecore.times import format_time
-from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
 
 __all__ = ["forecast_document", "forecast_report"]
 
@@ -150,9 +149,7 @@ def forecast_document(found: Eta, percentages: Sequence[float]) -> str:
     """
     given = found.assumptions
     document: JsonObject = {
-        "schema": SCHEMA,
-        "kueuecore": version(),
-        "kueue": {"version": KUEUE_VERSION, "commit": KUEUE_COMMIT},
+        **document_head(),
         "now": format_time(found.now),
         "horizonSeconds": found.horizon_seconds,
         "seeds": [*found.seeds],
