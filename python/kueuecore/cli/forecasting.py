@@ -14,7 +14,7 @@ from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.forecast_report import forecast_document, forecast_report
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
 from kueuecore.cli.streams import output, to_stderr, write
-from kueuecore.cli.study_options import count
+from kueuecore.cli.study_options import add_look, count
 from kueuecore.cli.table import Style
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.manifests import Manifest
@@ -88,8 +88,7 @@ def add_eta(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> No
     help_text = "percentages of futures, such as 5,50,95; by default 10,50,90"
     out.add_argument("--quantiles", metavar="P,...", type=_quantiles, default=(10.0, 50.0, 90.0), help=help_text)
     out.add_argument("-o", "--output", choices=["table", "json"], default="table", help="json: also each future")
-    out.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="by default on a terminal")
-    out.add_argument("-q", "--quiet", action="store_true", help="no warnings and no progress on stderr")
+    add_look(out)
 
 
 def eta_command(options: argparse.Namespace) -> int:
