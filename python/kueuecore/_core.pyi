@@ -168,7 +168,7 @@ class Simulation:
     def schedule(
         self,
         engine: Engine,
-        submissions: list[tuple[str, str, int, _Columns, bytes, bytes]],
+        submissions: list[tuple[str, str, int, _Columns, bytes, bytes, bytes]],
         events: bytes,
         trusted: bool,
         watched: list[str],
