@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kueuecore.results.table import Column, Table
-from kueuecore.results.usage_log import Ints, UsageLog
+from kueuecore.results.usage_log import Codes, Ints, UsageLog
 from kueuecore.simulation.run import Run, StepKind
 
 __all__ = ["node_table", "nominal_seconds"]
@@ -67,14 +67,18 @@ def _rank(names: tuple[str, ...]) -> Ints:
 def _waiting(run: Run, log: UsageLog) -> tuple[bytes, bytes, bytes]:
     """Time, ClusterQueue and change of the number of jobs that wait: they exist, are not over, and hold no quota."""
     time, queue, change = _waiting_rows(run, log)
+    known = queue >= 0
+    if not known.all():
+        # Those of no ClusterQueue wait nowhere.
+        time, queue, change = time[known], queue[known], change[known]
     order = np.argsort(time, kind="stable")
-    # Those of no ClusterQueue wait nowhere.
-    order = order[queue[order] >= 0]
-    return time[order].astype("<i8").tobytes(), queue[order].astype("<u4").tobytes(), change[order].tobytes()
+    columns = ((time, "<i8"), (queue, "<u4"), (change, "i1"))
+    times, queues, changes = (column[order].astype(kind, copy=False).tobytes() for column, kind in columns)
+    return times, queues, changes
 
 
-def _waiting_rows(run: Run, log: UsageLog) -> tuple[Ints, Ints, npt.NDArray[np.int8]]:
-    """The same in no order, -1 for no ClusterQueue."""
+def _waiting_rows(run: Run, log: UsageLog) -> tuple[Ints, Codes, npt.NDArray[np.int8]]:
+    """The same in no order: i8, i4 (-1 for no ClusterQueue) and i1 of numpy."""
     steps = run.step_table
     created = steps[steps["kind"] == _KINDS.index(StepKind.CREATED)]
     over = steps[np.isin(steps["kind"], [_KINDS.index(StepKind.FINISHED), _KINDS.index(StepKind.DELETED)])]
