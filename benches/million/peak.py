@@ -1,4 +1,4 @@
-"""How much memory a million jobs take, and all that can be read of their run from Python: python benches/million/peak.py."""
+"""The memory of a million jobs, and of all that is read of their run from Python: python benches/million/peak.py."""
 
 from __future__ import annotations
 
