@@ -189,6 +189,7 @@ def _jobs(
     numbers = empty_numbers(len(there))
     for name in ("created", "admitted", "finished", "admissions", "evictions", "replacements"):
         numbers[name] = table[name][there]
+    numbers["failed"] = run.failed[first + there]
 
     def place(row: int) -> tuple[str, str]:
         if row < n_waiting:
@@ -253,9 +254,9 @@ def _local_queue(workload: JsonObject) -> LocalQueueName:
 
 
 def _message(run: Run, namespace: str, name: str, row: np.void) -> str:
-    """Why a job waits, or that it was deleted."""
+    """Why a job waits, or that it has failed or was deleted."""
     if row["finished"] >= 0:
-        return ""
+        return "failed" if row["failed"] else ""
     state = _state(run, namespace, name)
     if state is None:
         return "deleted"

@@ -229,10 +229,15 @@ class _Reader:
             return ()
         path = self._standard_input(section, name) if entry == "-" else self._path(section, name, entry)
         try:
-            return () if path is None else read_manifests(path)
+            found = () if path is None else read_manifests(path)
         except ManifestError as error:
             section.problems += error.problems
             return ()
+        if isinstance(path, Path) and path.is_file() and not path.stat().st_size:
+            # A shell makes the file before the command that fails.
+            remedy = "write it again; kubectl writes nothing if it does not know one of the kinds: leave that out"
+            section.complain(name, f"the file {shown(entry)} is empty", remedy)
+        return found
 
     def _standard_input(self, section: Fields, name: str) -> str | None:
         """Standard input, which can be read once; None if it was, and that was told."""

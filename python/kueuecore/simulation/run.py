@@ -30,6 +30,8 @@ __all__ = [
     "StepKind",
 ]
 
+_FAILED = "Failed"
+
 
 class Operation(StrEnum):
     """What can happen from outside."""
@@ -316,6 +318,15 @@ class Run:
     def node_names(self) -> tuple[str, ...]:
         """The names of the nodes in `node_table`, each once."""
         return tuple(self._core.node_columns()[1])
+
+    @cached_property
+    def failed(self) -> npt.NDArray[np.bool_]:
+        """Whose jobs have failed, by number, shape (n,): the reason of the condition Finished is `Failed`."""
+        (numbers, reasons), words = self._core.endings()
+        failed = np.zeros(self._core.n_workloads(), np.bool_)
+        if _FAILED in words:
+            failed[np.frombuffer(numbers, "<u4")[np.frombuffer(reasons, "<u4") == words.index(_FAILED)]] = True
+        return failed
 
     @cached_property
     def outcome_table(self) -> npt.NDArray[np.void]:

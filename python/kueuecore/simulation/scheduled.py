@@ -206,7 +206,7 @@ class _Rows:
     """Workloads that are rows of columns."""
 
     def __init__(self, batch: TimedBatch) -> None:
-        self._namespace, self._prefix, self._first, columns, at, _ = batch
+        self._namespace, self._prefix, self._first, columns, at, _, _ = batch
         self._local_queues, queue, priority, _, count, self._resources, amounts = columns
         self._at: npt.NDArray[np.int64] = np.frombuffer(at, "<i8")
         self._queue, self._priority = np.frombuffer(queue, "<u4"), np.frombuffer(priority, "<i4")
