@@ -63,6 +63,14 @@ pub struct Asked {
     pub kept: Vec<(Owner, Amount)>,
 }
 
+impl Asked {
+    /// Do others use what is missing?
+    fn is_contested(&self) -> bool {
+        let available = self.levels.first().map_or(Amount::ZERO, |(_, level)| level.available);
+        self.amount > available && self.amount <= self.potential
+    }
+}
+
 impl Engine {
     /// Why a workload waits or where it would go: as the only head of a cycle now, with the scan of flavors from the
     /// first. One that has quota is asked about without it. Nothing changes. `None`: there is no such workload.
@@ -83,8 +91,18 @@ impl Engine {
         state.recorder = Some(Recorder::default());
         state.workloads.get_mut(id).resume = None;
         let (what_if, assignment) = state.consider(id);
-        let searches = state.recorder.take().map(|recorder| recorder.take_searches()).unwrap_or_default();
+        let mut searches = state.recorder.take().map(|recorder| recorder.take_searches()).unwrap_or_default();
         let pod_sets = assignment.map(|assignment| state.trials(id, &assignment)).unwrap_or_default();
+        if let Some(node) = state.queue_of(id).and_then(|queue| state.queues[queue].node) {
+            let (tree, _) = state.forest.locate(node);
+            for asked in
+                pod_sets.iter().flat_map(|it| &it.trials).flat_map(|it| &it.asked).filter(|it| it.is_contested())
+            {
+                if !searches.iter().any(|search| search.contested.contains(&asked.fr)) {
+                    searches.push(Search::not_made(&state.world(), tree, asked.fr, asked.amount));
+                }
+            }
+        }
         Some(Explanation { what_if, pod_sets, searches, engine })
     }
 }

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::Demand;
+use super::{Demand, World};
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorResourceId, QueueId, WorkloadId};
+use crate::quota::forest::TreeId;
 use crate::quota::tree::Tree;
 use crate::workloads::charge::Target;
 
@@ -105,6 +106,25 @@ pub struct Search {
 }
 
 impl Search {
+    /// One that is not made, because the preemptor would use more than its nominal quota and may not preempt for that
+    /// (rules/03 §4.1): who uses a flavor-resource in its tree.
+    pub fn not_made(world: &World<'_>, tree: TreeId, fr: FlavorResourceId, amount: Amount) -> Self {
+        let flavor = world.names.parts(fr).0;
+        let queues = world.forest.nodes_of(tree).iter().filter_map(|&node| world.queue_at(node));
+        let of_queue = |queue: QueueId| {
+            let keys = world.queues[queue].candidates.of_flavor(flavor);
+            let users = keys.filter(move |key| key.uses.iter().any(|used| used.0 == fr));
+            users.map(move |key| Holder { workload: key.id, queue, spared: Some(Spared::WouldBorrow) })
+        };
+        Search {
+            contested: vec![fr],
+            requests: vec![(fr, amount)],
+            holders: queues.flat_map(of_queue).collect(),
+            targets: Vec::new(),
+            taken: FxHashMap::default(),
+        }
+    }
+
     /// What became of a holder.
     pub fn fate(&self, holder: &Holder) -> Fate {
         if self.targets.iter().any(|target| target.workload == holder.workload) {
