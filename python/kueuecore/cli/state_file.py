@@ -15,6 +15,7 @@ from kueuecore.cli.streams import to_stderr
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.errors import ConfigurationError, ManifestError, ObjectRef, Problem
+from kueuecore.held_objects import HELD_KINDS
 from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.journal import holds_journal
 from kueuecore.manifests import API_VERSIONS, Manifest, object_ref, parse_manifests
@@ -42,7 +43,7 @@ class SettledState:
 
     Args:
         engine: The engine.
-        world: The objects that were given; none of a saved engine.
+        world: The objects that were given, or that a saved engine holds.
         settled: What happened until nothing changed.
         now: The time at which it did, in nanoseconds since 1970.
     """
@@ -184,7 +185,8 @@ def _of_engine(
     except (ValueError, RecursionError) as error:
         raise ManifestError.of(str(error), file=name) from None
     now = options.now if options.now is not None else engine.now
-    world = World.of((), configuration=configuration, trusted=True)
+    objects = [it for kind in HELD_KINDS for it in engine.objects(kind)]
+    world = World.of(objects, configuration=configuration, trusted=True)
     return SettledState(engine, world, settle(engine, now=now, until=min(now + span, END_NS)), now)
 
 

@@ -14,6 +14,7 @@ pub mod encode;
 pub mod field_error;
 pub mod gauges;
 mod go_json;
+pub mod held;
 pub mod intake;
 pub mod kinds;
 pub mod names;
