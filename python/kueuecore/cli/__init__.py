@@ -17,6 +17,7 @@ from kueuecore.cli.simulating import simulate
 from kueuecore.cli.state_file import add_state
 from kueuecore.cli.streams import OutputError, to_stderr, write
 from kueuecore.cli.sweeping import add_sweep
+from kueuecore.cli.unblocking import add_unblock
 from kueuecore.cli.what_if import add_what_if
 from kueuecore.errors import ManifestError
 from kueuecore.times import duration_ns
@@ -195,6 +196,7 @@ def _parser() -> argparse.ArgumentParser:
     add_compare(commands, exit_codes=_exit_codes())
     add_sweep(commands, exit_codes=_exit_codes())
     add_what_if(commands, exit_codes=_exit_codes())
+    add_unblock(commands, exit_codes=_exit_codes())
     add_serve(commands, exit_codes=_exit_codes())
     add = commands.add_parser("gates", help="list the feature gates of Kueue, their defaults and what they do")
     add.set_defaults(command=gates)
