@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kueuecore._json import JsonObject, text_at
+from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore._text import quoted
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, ObjectRef, Problem, UnknownObjectError
 from kueuecore.held_objects import HELD_KINDS
 from kueuecore.manifests import Manifest
 from kueuecore.scenarios.edits import Edit
+from kueuecore.states import Stage
 from kueuecore.times import TimeLike
 
-__all__ = ["Deletion", "change_state", "parse_deletion"]
+__all__ = ["Deletion", "change_state", "parse_deletion", "resubmit"]
 
 _FORM = "write KIND/NAME or KIND/NAMESPACE/NAME, such as Workload/team-a/notebook"
 _EDIT_FORM = "write KIND/NAME:PATH=VALUE, such as ClusterQueue/team-a:spec.cohortName=all"
@@ -65,6 +66,9 @@ def change_state(
 ) -> None:
     """Change objects that an engine holds, all at one time. No cycle has run then.
 
+    A Workload that is pending is submitted again, as if its job were deleted and made anew, but with its name and its
+    time of creation. After an error some of it may have been done: work on a fork.
+
     Args:
         engine: The engine.
         edits: The fields that change, one after the other.
@@ -86,10 +90,33 @@ def change_state(
     changed: dict[ObjectRef, JsonObject] = {}
     for edit in edits:
         changed |= _edited(engine, edit, changed)
-    if changed:
-        engine.apply(list(changed.values()), now=now, trusted=trusted)
+    again = [ref for ref in changed if ref.kind == "Workload" and _is_pending(engine, ref)]
+    others = [plain for ref, plain in changed.items() if ref not in again]
+    if others:
+        engine.apply(others, now=now, trusted=trusted)
     for deletion in deletions:
         _delete(engine, deletion, now)
+    for ref in again:
+        resubmit(engine, changed[ref], now=now, trusted=trusted)
+
+
+def resubmit(engine: Engine, workload: JsonObject, *, now: TimeLike, trusted: bool = False) -> None:
+    """Delete a Workload, and submit it again with its name and its time of creation; what was written to it is gone.
+
+    Args:
+        engine: The engine.
+        workload: The Workload as it is to be submitted.
+        now: When it happens.
+        trusted: Take it as it is, without validation.
+
+    Raises:
+        ManifestError: An API server with Kueue would refuse it.
+    """
+    metadata = {name: value for name, value in object_at(workload, "metadata").items() if name != "generation"}
+    submitted: JsonObject = {**workload, "metadata": metadata}
+    submitted.pop("status", None)
+    engine.delete("Workload", text_at(metadata, "name"), namespace=text_at(metadata, "namespace"), now=now)
+    engine.apply(submitted, now=now, trusted=trusted)
 
 
 def _edited(engine: Engine, edit: Edit, before: dict[ObjectRef, JsonObject]) -> dict[ObjectRef, JsonObject]:
@@ -125,6 +152,10 @@ def _of_edit(engine: Engine, edit: Edit) -> tuple[JsonObject, ...]:
         return (engine.object(edit.kind, name, namespace=namespace),)
     except UnknownObjectError:
         return ()
+
+
+def _is_pending(engine: Engine, ref: ObjectRef) -> bool:
+    return engine.workload(ref.name, namespace=ref.namespace).stage is Stage.PENDING
 
 
 def _ref(plain: JsonObject) -> ObjectRef:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
-from kueuecore._json import JsonObject, object_at
 from kueuecore.answers.moves import moves_between
-from kueuecore.answers.state_changes import Deletion, change_state
+from kueuecore.answers.state_changes import Deletion, change_state, resubmit
 from kueuecore.decisions import Preemption
 from kueuecore.engine import Engine
-from kueuecore.errors import ManifestError
+from kueuecore.errors import ManifestError, UnknownObjectError
 from kueuecore.scenarios.edits import Edit
-from kueuecore.states import Stage
+from kueuecore.states import Stage, WorkloadState
 from kueuecore.steady_state import Ending, Settled, settle
 
 __all__ = ["Step", "Trials", "Verdict"]
 
-_MOST_CYCLES = 10_000
+# Evictions in a circle end here; what settles takes far less.
+_MOST_CYCLES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +68,6 @@ class Trials:
         self.n_tried = 0
         self._now = now
         self._own = f"{namespace}/{name}"
-        plain = engine.object("Workload", name, namespace=namespace)
-        metadata = {key: value for key, value in object_at(plain, "metadata").items() if key != "generation"}
-        # As it was submitted: what a cycle has written is gone.
-        self._object: JsonObject = {**plain, "metadata": metadata}
-        self._object.pop("status", None)
-        self._before = engine.workloads()
 
     def admits(self, step: Step) -> bool:
         """Does the workload hold quota once nothing changes any more? The step is taken as it is, unchecked."""
@@ -83,33 +79,42 @@ class Trials:
             ran = self._run(step, trusted=False)
         except ManifestError:
             return None
-        return None if ran is None else self._verdict(*ran)
+        return None if ran is None else self._verdict(step, *ran)
 
     def _run(self, step: Step, *, trusted: bool) -> tuple[Engine, Settled] | None:
         self.n_tried += 1
         fork = self.engine.fork()
-        own = [it for it in step.edits if (it.kind, it.name) == ("Workload", self._own)]
-        others = [it for it in step.edits if it not in own]
-        change_state(fork, others, step.deletions, now=self._now, trusted=trusted)
-        if own or step.resubmits:
-            plain = self._object
-            for edit in own:
-                plain = edit.apply(plain)
-            fork.delete("Workload", self.name, namespace=self.namespace, now=self._now)
-            fork.apply(plain, now=self._now, trusted=trusted)
-        settled = settle(fork, now=self._now, max_cycles=_MOST_CYCLES)
+        change_state(fork, step.edits, step.deletions, now=self._now, trusted=trusted)
+        if step.resubmits:
+            workload = fork.object("Workload", self.name, namespace=self.namespace)
+            resubmit(fork, workload, now=self._now, trusted=trusted)
+        settled = settle(fork, now=self._now, max_cycles=_MOST_CYCLES, was_at_rest=True, finds_loops=False)
         stage = fork.workload(self.name, namespace=self.namespace).stage
         has_quota = stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)
         return (fork, settled) if has_quota and settled.ending is Ending.SETTLED else None
 
-    def _verdict(self, fork: Engine, settled: Settled) -> Verdict:
-        key = self._own
-        moves = [it for it in moves_between(self._before, fork.workloads()) if it.key != key]
-        lost = {it.key for it in moves if it.before and it.before.has_quota and not (it.after and it.after.has_quota)}
+    def _verdict(self, step: Step, fork: Engine, settled: Settled) -> Verdict:
+        decisions = settled.decisions
+        ended = [it for decision in decisions for it in (*decision.preemptions, *decision.evictions)]
+        admitted = [it for decision in decisions for it in (*decision.admissions, *decision.placed)]
+        # Nobody moves without a word: only those that something was said about are looked at.
+        said = {(it.namespace, it.name) for it in (*ended, *admitted)}
+        said |= {(it.namespace, it.name) for it in settled.events}
+        said |= {(it.namespace, it.name) for it in step.deletions}
+        said -= {(self.namespace, self.name)}
+        before, after = _states(self.engine, said), _states(fork, said)
+        had = {it.key for it in before if it.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)}
+        moves = moves_between(before, after)
         # Who was evicted and is back where it was has lost what it had done all the same.
-        had = {it.key for it in self._before if it.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)}
-        ended = (it.key for decision in settled.decisions for it in (*decision.preemptions, *decision.evictions))
-        evicted = (lost | set(ended) & had) - {key}
-        preemptions = [it for decision in settled.decisions for it in decision.preemptions if it.preemptor == key]
-        moved = {it.key for it in moves} - evicted
-        return Verdict(tuple(preemptions), tuple(sorted(evicted)), tuple(sorted(moved)))
+        lost = {it.key for it in moves if not (it.after and it.after.has_quota)} | {it.key for it in ended}
+        evicted = lost & had
+        preemptions = tuple(it for it in ended if isinstance(it, Preemption) and it.preemptor == self._own)
+        return Verdict(preemptions, tuple(sorted(evicted)), tuple(sorted({it.key for it in moves} - evicted)))
+
+
+def _states(engine: Engine, keys: Iterable[tuple[str, str]]) -> list[WorkloadState]:
+    found = []
+    for namespace, name in sorted(keys):
+        with suppress(UnknownObjectError):
+            found.append(engine.workload(name, namespace=namespace))
+    return found

@@ -72,8 +72,7 @@ def request_changes(trials: Trials, workload: JsonObject) -> Iterator[Change]:
 def priority_changes(trials: Trials, workload: JsonObject) -> Iterator[Change]:
     """The lowest priority, and the lowest WorkloadPriorityClass, with which the workload gets quota."""
     now = int_at(workload, "spec", "priority")
-    highest = max((it.priority for it in trials.engine.workloads()), default=now)
-    most = min(highest + 1, _MOST_PRIORITY) - now
+    most = _MOST_PRIORITY - now
 
     def raised(turn: int) -> tuple[Edit, ...]:
         return (edit_of(workload, "spec.priority", now + turn),)

@@ -175,7 +175,7 @@ def _answer(changed: Engine, workload: Manifest, question: Question, now: int) -
 
 def _rest(state: SettledState, changed: Engine, question: Question) -> _Rest:
     changed.apply(question.workloads, now=state.now)
-    settled = settle(changed, now=state.now)
+    settled = settle(changed, now=state.now, was_at_rest=True)
     after = changed.workloads()
     metadata = [object_at(it.object, "metadata") for it in question.workloads]
     asked = {(text_at(it, "namespace"), text_at(it, "name")) for it in metadata}
