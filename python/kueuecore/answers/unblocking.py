@@ -76,8 +76,8 @@ def unblock(
         ...     print(f"{change.what}: {change.before} -> {change.after}")
         minCount of pod set main: 3 -> 2
         pods of pod set main: 3 -> 2
-        request of container c of pod set main for cpu: 1 -> 666m
         nominalQuota of ClusterQueue cq for cpu in spot: 2 -> 3
+        request of container c of pod set main for cpu: 1 -> 666m
     """
     at = engine.now if now is None else nanoseconds(now)
     rest = engine.fork()

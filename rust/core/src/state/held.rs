@@ -8,8 +8,8 @@ use crate::state::State;
 impl State {
     /// Name and labels of the namespaces, in no order.
     pub fn held_namespaces(&self) -> impl Iterator<Item = (&str, &StringMap)> {
-        let names = self.names.namespaces.iter();
-        names.map(String::as_str).zip(self.namespaces.iter()).filter_map(|(name, labels)| Some((name, &**labels.as_ref()?)))
+        let names = self.names.namespaces.iter().map(String::as_str);
+        names.zip(self.namespaces.iter()).filter_map(|(name, labels)| Some((name, &**labels.as_ref()?)))
     }
 
     /// The ResourceFlavors, in no order.

@@ -176,7 +176,7 @@ mod tests {
                     },
                 }],
             },
-            "status": {"conditions": [{"type": "QuotaReserved", "status": "False", "reason": "Pending", "message": "m"}]},
+            "status": {"conditions": [{"type": "QuotaReserved", "status": "False", "reason": "R", "message": "m"}]},
         });
         let Ok(Object::Workload(decoded)) = decode_value(&full) else { panic!("a Workload") };
         let encoded = workload(&decoded, &Gates::default());
