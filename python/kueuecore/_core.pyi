@@ -156,7 +156,9 @@ class Record:
     def steps(self) -> tuple[list[int], list[str], list[str]]: ...
 
 _Turn: TypeAlias = tuple[str, list[_Key]]
-_Plan: TypeAlias = tuple[int | None, list[int | None] | None, int | None, int | None, int | None, str, int | None, bool]
+_Plan: TypeAlias = tuple[
+    int | None, list[int | None] | None, int | None, int | None, int | None, str, int | None, bool, int
+]
 
 @final
 class Simulation:

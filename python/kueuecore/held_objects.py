@@ -33,8 +33,8 @@ class HeldObjects:
         """The objects of a kind, by namespace and name, in the version v1beta2 of Kueue's kinds.
 
         They have the fields that scheduling reads and no others: what nobody reads, such as images of containers, an
-        engine does not keep. Workloads have their status. Another engine to which they are applied as trusted gives back
-        the same. LimitRanges, RuntimeClasses, Pods and what describes devices are kept, but not given back.
+        engine does not keep. Workloads have their status. Another engine to which they are applied as trusted gives
+        back the same. LimitRanges, RuntimeClasses, Pods and what describes devices are kept, but not given back.
 
         Args:
             kind: One of `HELD_KINDS`.

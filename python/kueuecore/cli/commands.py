@@ -11,8 +11,10 @@ from kueuecore.cli.report import report
 from kueuecore.cli.state_file import read_state
 from kueuecore.cli.streams import is_utf8, output, to_stderr, write
 from kueuecore.cli.table import Style, table
-from kueuecore.cli.topology_findings import topology_findings
 from kueuecore.configuration import feature_gates
+from kueuecore.findings.checking import findings_of
+from kueuecore.findings.facts import Facts
+from kueuecore.findings.registry import RULES_OF_RUN
 from kueuecore.states import Stage
 from kueuecore.steady_state import Ending
 
@@ -25,7 +27,10 @@ def run(options: argparse.Namespace) -> int:
     state = read_state(options, span=options.span)
     outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
     if not options.quiet:
-        to_stderr(*(f"warning: {finding}" for finding in topology_findings(outcome)))
+        engine = state.engine
+        given, configuration = state.given, engine.configuration
+        facts = Facts(state.world, engine, given=given, configuration=configuration, now=state.now, settled=engine)
+        to_stderr(*(f"warning: {finding.problem}" for finding in findings_of(facts, RULES_OF_RUN)))
     match options.output:
         case "json":
             write(json_document(outcome))

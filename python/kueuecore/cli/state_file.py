@@ -8,23 +8,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kueuecore._files import contents
-from kueuecore._json import JsonObject, text_at
+from kueuecore._json import JsonObject
 from kueuecore._text import shortened
 from kueuecore.cli.checks import READ_KINDS, with_active_checks
 from kueuecore.cli.streams import to_stderr
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
-from kueuecore.errors import ConfigurationError, ManifestError, ObjectRef, Problem
+from kueuecore.errors import ConfigurationError, ManifestError, Problem
+from kueuecore.findings.objects import repeated
 from kueuecore.held_objects import HELD_KINDS
 from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.journal import holds_journal
-from kueuecore.manifests import API_VERSIONS, Manifest, object_ref, parse_manifests
+from kueuecore.manifests import API_VERSIONS, Manifest, parse_manifests
 from kueuecore.saved_engine import configuration_of, holds_engine
 from kueuecore.steady_state import Settled, settle
 from kueuecore.times import END_NS, nanoseconds
 from kueuecore.world import AppliedWorld, World
 
-__all__ = ["SettledState", "add_state", "read_configuration", "read_files", "read_state"]
+__all__ = ["SettledState", "add_state", "manifests_of", "read_configuration", "read_files", "read_state"]
 
 _WITHOUT_FILE = f"""
 {{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration,
@@ -46,12 +47,14 @@ class SettledState:
         world: The objects that were given, or that a saved engine holds.
         settled: What happened until nothing changed.
         now: The time at which it did, in nanoseconds since 1970.
+        given: The objects as they were given, without what has been added; none of a saved engine.
     """
 
     engine: Engine
     world: World
     settled: Settled
     now: int
+    given: tuple[Manifest, ...] = ()
 
 
 def add_state(command: argparse.ArgumentParser, *, paths: str = "STATE") -> argparse._ArgumentGroup:
@@ -137,6 +140,15 @@ def read_files(paths: Sequence[str], *, recursive: bool = False) -> tuple[tuple[
     raise ManifestError(problems)
 
 
+def manifests_of(paths: Sequence[str], *, recursive: bool) -> tuple[Manifest, ...]:
+    """The objects of some paths.
+
+    Raises:
+        ManifestError: Something can not be read, with remedies in terms of the command.
+    """
+    return _manifests(read_files(paths, recursive=recursive))
+
+
 def read_configuration(file: str | None, gates: Sequence[tuple[str, bool]]) -> Configuration:
     """The Configuration of `--config` and `--feature-gates`.
 
@@ -165,8 +177,9 @@ def _of_manifests(
     engine = Engine(configuration)
     applied = world.apply_to(engine, now=now)
     if not options.quiet:
-        to_stderr(*_repeated(manifests), *_notes(world, applied))
-    return SettledState(engine, world, settle(engine, now=now, until=min(now + span, END_NS)), now)
+        to_stderr(*(f"warning: {problem}" for _, problem in repeated(manifests)), *_notes(world, applied))
+    settled = settle(engine, now=now, until=min(now + span, END_NS))
+    return SettledState(engine, world, settled, now, manifests)
 
 
 def _of_engine(
@@ -219,21 +232,6 @@ def _notes(world: World, applied: AppliedWorld) -> Iterator[str]:
         others = [kind for kind in unread if kind in API_VERSIONS and kind != "Configuration"]
         hint += "".join(f"; a {kind} is read as {API_VERSIONS[kind]}" for kind in others)
         yield f"warning: these kinds are not read: {kinds}{hint}"
-
-
-def _repeated(manifests: Sequence[Manifest]) -> Iterator[str]:
-    """Objects that are given twice, and not alike."""
-    seen: dict[tuple[str, ObjectRef], Manifest] = {}
-    for manifest in manifests:
-        ref = object_ref(manifest.object)
-        if not text_at(manifest.object, "metadata", "name"):
-            continue
-        key = (text_at(manifest.object, "apiVersion").partition("/")[0], ref)
-        before = seen.get(key)
-        if before is not None and before.object != manifest.object:
-            problem = manifest.problem(f"it stands in {before.source} too; the last one counts")
-            yield f"warning: {problem}"
-        seen[key] = manifest
 
 
 def _feature_gates(text: str) -> list[tuple[str, bool]]:

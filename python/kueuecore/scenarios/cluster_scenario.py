@@ -30,7 +30,7 @@ from kueuecore.simulation.run import Happening, Operation, Progress, Run
 from kueuecore.states import WorkloadState
 from kueuecore.world import AppliedWorld, World, is_workload
 
-__all__ = ["simulate_cluster"]
+__all__ = ["changes_of", "simulate_cluster"]
 
 # Far more than any cluster needs for the jobs that come.
 _MOST_CYCLES = 1_000_000
@@ -57,12 +57,10 @@ def simulate_cluster(
         seed=scenario.seed,
     )
     present = present_work(rows.objects, scenario.present, seed=scenario.seed, start=scenario.start)
-    changes = node_changes(cluster.nodes, seed=scenario.seed, start=scenario.start)
     # Of the same time, nodes change first, then what the timetable says, and then jobs come.
     events = [
         *(_happening(*it) for it in present.running),
-        *map(_node_happening, changes),
-        *timetable_happenings(scenario),
+        *changes_of(scenario, cluster),
         *(_happening(*it) for it in present.waiting),
     ]
     run = _run(scenario, cluster, present.objects, rows.copies, events, progress, checkpoint)
@@ -96,6 +94,12 @@ def simulate_cluster(
             *missing_queues(jobs, _local_queues(rows, present.waiting), queues, run.engine),
         ),
     )
+
+
+def changes_of(scenario: Scenario, cluster: ClusterPart) -> list[Happening]:
+    """What changes about the objects in the course of a scenario: nodes, and of the same time then the timetable."""
+    changes = node_changes(cluster.nodes, seed=scenario.seed, start=scenario.start)
+    return [*map(_node_happening, changes), *timetable_happenings(scenario)]
 
 
 def _run(

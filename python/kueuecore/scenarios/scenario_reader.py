@@ -35,7 +35,7 @@ from kueuecore.simulation import NodeLoss
 from kueuecore.simulation.sampling import check_sampling
 from kueuecore.times import beginning_ns
 
-__all__ = ["API_VERSION", "KIND", "read_scenario"]
+__all__ = ["API_VERSION", "KIND", "read_scenario", "scenario_of"]
 
 API_VERSION = "kueuecore/v1"
 KIND = "Scenario"
@@ -59,7 +59,29 @@ def read_scenario(
     Raises:
         ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
     """
-    manifests = read_manifests(str(path))
+    return scenario_of(read_manifests(str(path)), path, seed=seed, allow_code=allow_code, edits=edits)
+
+
+def scenario_of(
+    manifests: Sequence[Manifest],
+    path: str | Path,
+    *,
+    seed: int | None = None,
+    allow_code: bool = False,
+    edits: Sequence[Edit] = (),
+) -> Scenario:
+    """The scenario in a file that was read.
+
+    Args:
+        manifests: What is in it.
+        path: The file.
+        seed: As of `read_scenario`.
+        allow_code: As of `read_scenario`.
+        edits: As of `read_scenario`.
+
+    Raises:
+        ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
+    """
     if len(manifests) != 1 or text_at(manifests[0].object, "kind") != KIND:
         remedy = f"begin it with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
         raise ManifestError.of(f"a scenario is one document of kind {KIND}", remedy=remedy, file=str(path))

@@ -84,6 +84,8 @@ class Happening:
             has failed, goes on from the last; `None`: it has none, and begins from the start.
         ends_failed: Once it has run its time, the job of a created Workload fails: the reason of its condition Finished
             is `Failed` in place of `Succeeded`.
+        done_seconds: How much of its run was done when it appeared, as that of a Workload that was admitted before. An
+            eviction loses that, too.
     """
 
     at: float
@@ -99,6 +101,7 @@ class Happening:
     node_loss: NodeLoss = NodeLoss.RUNS_ON
     save_seconds: float | None = None
     ends_failed: bool = False
+    done_seconds: float | None = None
 
 
 class RunEnding(StrEnum):

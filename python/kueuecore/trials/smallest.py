@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TypeVar
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore.shrinking import without_parts
 from kueuecore.testing.history import History, Move
 
 __all__ = ["smallest"]
-
-Thing = TypeVar("Thing")
 
 
 def smallest(scenario: History, fails: Callable[[History], bool], *, max_tries: int = 3000) -> History:
@@ -46,9 +44,9 @@ def _candidates_of(current: Callable[[], History]) -> Iterator[History]:
     """Smaller scenarios; `current` is the smallest so far, and changes while they are tried."""
     if current().configuration:
         yield replace(current(), configuration=None)
-    for candidate in _without_parts(lambda: current().moves):
+    for candidate in without_parts(lambda: current().moves):
         yield current().with_moves(candidate)
-    for objects in _without_parts(lambda: current().objects):
+    for objects in without_parts(lambda: current().objects):
         yield current().with_objects(objects)
     configuration = current().configuration
     if configuration:
@@ -84,18 +82,6 @@ def _simpler_moves(current: Callable[[], History]) -> Iterator[History]:
                 yield current().with_moves(moves)
                 if current().moves[index] is moves[index]:
                     break
-
-
-def _without_parts(current: Callable[[], Sequence[Thing]]) -> Iterator[tuple[Thing, ...]]:
-    """Without large parts first, then without each one, from the end."""
-    size = len(current()) // 2
-    while size:
-        end = len(current())
-        while end > 0:
-            things = tuple(current())
-            yield things[: max(0, end - size)] + things[end:]
-            end -= size
-        size //= 2
 
 
 def _simpler_object(plain: JsonObject) -> Iterator[JsonObject]:
