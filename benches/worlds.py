@@ -28,6 +28,7 @@ class World:
         n_shapes: Different kinds of workloads: shape k asks for k+1 CPUs and as many Gi of memory.
         nominal_cpu: CPUs of each ClusterQueue, and as many Gi of memory.
         n_priorities: Priorities, from 0.
+        preempts: May ClusterQueues preempt lower priorities, and take back what others borrow?
         seed: Other seeds give the workloads other shapes, priorities and creation times.
     """
 
@@ -37,6 +38,7 @@ class World:
     n_shapes: int = 8
     nominal_cpu: int = 100
     n_priorities: int = 3
+    preempts: bool = False
     seed: int = 0
 
     def cluster(self) -> bytes:
@@ -54,6 +56,8 @@ class World:
             spec: dict[str, object] = {"namespaceSelector": {}, "resourceGroups": [group]}
             if self.n_cohorts:
                 spec["cohortName"] = f"cohort-{queue % self.n_cohorts}"
+            if self.preempts:
+                spec["preemption"] = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
             name = f"queue-{queue:05}"
             lines.append(_KUEUE + f',"kind":"ClusterQueue","metadata":{{"name":"{name}"}},"spec":{json.dumps(spec)}}}')
             spec = {"clusterQueue": name}

@@ -7,7 +7,7 @@ when they are looked at.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
@@ -44,12 +44,14 @@ class PodSetAdmission:
         count: Pods that may start; fewer than asked for after partial admission (rules/03 §9.1).
         flavors: Resource to flavor.
         resource_usage: Resource to the total of the pod set, as a quantity.
+        topology_assignment: Where its pods are to stand, as Kueue writes it (rules/08 §15); `None`: anywhere.
     """
 
     name: str
     count: int
     flavors: Mapping[str, str]
     resource_usage: Mapping[str, str]
+    topology_assignment: Mapping[str, Any] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +245,7 @@ def _pod_sets(admission: dict[str, Any]) -> tuple[PodSetAdmission, ...]:
             pod_set.get("count", 0),
             MappingProxyType(pod_set.get("flavors", {})),
             MappingProxyType(pod_set.get("resourceUsage", {})),
+            pod_set.get("topologyAssignment"),
         )
         for pod_set in admission.get("podSetAssignments", ())
     )

@@ -12,6 +12,7 @@ from kueuecore._arguments import flag, text, workload_key
 from kueuecore.configuration import Configuration
 from kueuecore.decision_tables import Names
 from kueuecore.decisions import Decision, Event, WhatIf
+from kueuecore.held_objects import HeldObjects
 from kueuecore.manifests import ManifestLike
 from kueuecore.object_batch import Applied, Batch, Objects, each_manifest
 from kueuecore.saved_engine import SavedEngine
@@ -23,7 +24,7 @@ from kueuecore.topology import DomainCapacity, Placement
 __all__ = ["Applied", "Engine", "Objects"]
 
 
-class Engine(SavedEngine):
+class Engine(SavedEngine, HeldObjects):
     """Kueue's scheduler as an object. Safe to use from several threads; each call is done before the next begins.
 
     Not safe across `os.fork()`: if another thread is inside a call, its lock stays locked in the child for ever. Start

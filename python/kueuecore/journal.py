@@ -19,7 +19,16 @@ from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore.errors import ManifestError, UnknownObjectError
 from kueuecore.version import version
 
-__all__ = ["CallRow", "EngineJournal", "check_digest", "check_mapping", "digest_of", "is_journal", "replay"]
+__all__ = [
+    "CallRow",
+    "EngineJournal",
+    "check_digest",
+    "check_mapping",
+    "digest_of",
+    "holds_journal",
+    "is_journal",
+    "replay",
+]
 
 CallRow: TypeAlias = tuple[str, tuple[object, ...], int]
 """A call as the extension has it: its name, its arguments but the last, and the last, which is the time."""
@@ -104,6 +113,17 @@ def replay(core: _core.Engine, saved: EngineJournal) -> None:
 def is_journal(saved: object) -> bool:
     """Does it say that it is the journal of an engine?"""
     return isinstance(saved, Mapping) and text_at(dict(saved), "format") in (_FORMAT, _OLD_FORMAT)
+
+
+def holds_journal(data: str | bytes) -> bool:
+    """Does a text say that it is the journal of an engine, as JSON?"""
+    text = data.encode() if isinstance(data, str) else data
+    if not text.lstrip().startswith(b"{") or json.dumps(_FORMAT).encode() not in text:
+        return False
+    try:
+        return is_journal(json.loads(text))
+    except (ValueError, RecursionError):
+        return False
 
 
 def digest_of(saved: JsonObject, what: str = _NOT_SAVED) -> str:

@@ -11,8 +11,9 @@ from kueuecore._json import JsonObject
 from kueuecore.configuration import Configuration
 from kueuecore.journal import EngineJournal, is_journal, replay
 
-__all__ = ["SavedEngine"]
+__all__ = ["SavedEngine", "configuration_of", "holds_engine"]
 
+_HEAD = b"kueuecore.engine/"
 _ANOTHER_CONFIGURATION = "the engine that was saved had another Configuration: give that one"
 
 
@@ -116,6 +117,30 @@ class SavedEngine:
         engine._configuration = configuration
         engine._models_readiness = models_readiness
         return engine
+
+
+def holds_engine(data: str | bytes) -> bool:
+    """Do bytes say that they are a saved engine?"""
+    return isinstance(data, bytes) and data.startswith(_HEAD)
+
+
+def configuration_of(saved: bytes | JsonObject) -> Configuration:
+    """The Configuration of an engine that was saved, or whose journal it is.
+
+    Raises:
+        ValueError: It is neither.
+
+    Example:
+        >>> from kueuecore import Engine
+        >>> configuration_of(Engine().save()).to_dict() == Configuration().to_dict()
+        True
+    """
+    if isinstance(saved, Mapping):
+        found: object = EngineJournal.read(saved).configuration
+    else:
+        note = _read(CoreEngine.load(saved)[1])
+        found = note.get("configuration") if isinstance(note, Mapping) else None
+    return Configuration.parse(json.dumps(found))
 
 
 def _read(note: bytes) -> object:

@@ -73,7 +73,13 @@ class Settled:
 
 
 def settle(
-    engine: Engine, *, now: TimeLike, until: TimeLike | None = None, max_cycles: int | None = 1_000_000
+    engine: Engine,
+    *,
+    now: TimeLike,
+    until: TimeLike | None = None,
+    max_cycles: int | None = 1_000_000,
+    was_at_rest: bool = False,
+    finds_loops: bool = True,
 ) -> Settled:
     """Run cycles until nothing changes: time stands still unless `until` lets it go on, and no workload finishes.
 
@@ -86,6 +92,10 @@ def settle(
         until: Go on at each later time at which time alone changes something (a backoff ends, a failed node is to be
             replaced), up to this one; by default not at all.
         max_cycles: Give up after this many cycles; `None`: never.
+        was_at_rest: Was it settled before, so that no evicted workload holds quota? Then it need not look through all
+            workloads for such.
+        finds_loops: Look after each eviction whether an earlier state came back? That takes a look at all workloads;
+            without it a circle of evictions ends at `max_cycles`.
 
     Raises:
         TypeError: `now` or `until` is no time, or `max_cycles` no number.
@@ -103,11 +113,11 @@ def settle(
     engine = instance("engine", engine, Engine)
     at, limit = nanoseconds(now), cycles_of(max_cycles, "max_cycles")
     end = at if until is None else nanoseconds(until)
-    settled = _settle_at(engine, at, limit)
+    settled = _settle_at(engine, at, limit, was_at_rest=was_at_rest, finds_loops=finds_loops)
     while settled.ending is Ending.SETTLED and (wake := engine.next_wake(since=at)) is not None and wake <= end:
         at = wake
         left = None if limit is None else limit - len(settled.decisions)
-        settled = _after(settled, _settle_at(engine, at, left))
+        settled = _after(settled, _settle_at(engine, at, left, was_at_rest=was_at_rest, finds_loops=finds_loops))
     return settled
 
 
@@ -118,7 +128,7 @@ def _after(first: Settled, second: Settled) -> Settled:
     return Settled(second.ending, decisions, tuple(undecided.values()), log, second.loop)
 
 
-def _settle_at(engine: Engine, at: int, limit: int | None) -> Settled:
+def _settle_at(engine: Engine, at: int, limit: int | None, *, was_at_rest: bool, finds_loops: bool) -> Settled:
     log: list[tuple[Event, ...] | Decision] = []
     decisions: list[Decision] = []
     undecided: dict[str, Undecided] = {}
@@ -126,7 +136,8 @@ def _settle_at(engine: Engine, at: int, limit: int | None) -> Settled:
     seen: dict[int, int] = {}
     loop: PreemptionLoop | None = None
     _reconcile(engine, log, at)
-    if _release(engine, [(it.namespace, it.name) for it in engine.workloads() if _is_evicted(it)], at):
+    evicted = () if was_at_rest else [(it.namespace, it.name) for it in engine.workloads() if _is_evicted(it)]
+    if _release(engine, evicted, at):
         _reconcile(engine, log, at)
     # A head with flavors that it has not tried yet changes nothing until it has tried them all.
     patience = 1 + most_flavors(engine)
@@ -144,11 +155,11 @@ def _settle_at(engine: Engine, at: int, limit: int | None) -> Settled:
         log.append(decision)
         for workload in decision.undecided:
             undecided.setdefault(workload.key, workload)
-        evicted = (*decision.preemptions, *decision.evictions)
-        n_released = _release(engine, [(it.namespace, it.name) for it in evicted], at)
+        evicted = [(it.namespace, it.name) for it in (*decision.preemptions, *decision.evictions)]
+        n_released = _release(engine, evicted, at)
         n_reconciled, n_evicted = _reconcile(engine, log, at)
         idle = 0 if decision.has_changed_something or n_released or n_reconciled else idle + 1
-        if n_released or n_evicted:
+        if finds_loops and (n_released or n_evicted):
             state = hash(_fingerprint(engine))
             if state in seen:
                 ending = Ending.REPEATING

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kueuecore.cli import ExitCode, commands, main
+from kueuecore.cli import ExitCode, main, state_file
 from kueuecore.cli.table import Style, table
 from kueuecore.manifests import parse_manifests
 from kueuecore.steady_state import Ending, Settled
@@ -533,7 +533,7 @@ spec:
 
 
 def test_what_never_settles_has_a_code_of_its_own(command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "settle", lambda *_, **__: Settled(Ending.REPEATING, (), (), ()))
+    monkeypatch.setattr(state_file, "settle", lambda *_, **__: Settled(Ending.REPEATING, (), (), ()))
     ran = command(text=QUEUES)
     assert ran.code == ExitCode.UNSETTLED
     assert "never settles" in ran.out
@@ -548,7 +548,7 @@ def test_an_end_from_within(
     def settle(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(commands, "settle", settle)
+    monkeypatch.setattr(state_file, "settle", settle)
     ran = command(text=QUEUES)
     assert ran.code == code
     assert ("this is a bug" in ran.err) == (code == ExitCode.BUG)

@@ -17,10 +17,13 @@ from kueuecore.cli.forecasting import add_eta
 from kueuecore.cli.planning import add_plan
 from kueuecore.cli.serving import add_serve
 from kueuecore.cli.simulating import simulate
+from kueuecore.cli.state_file import add_state
 from kueuecore.cli.streams import OutputError, to_stderr, write
 from kueuecore.cli.sweeping import add_sweep
+from kueuecore.cli.unblocking import add_unblock
+from kueuecore.cli.what_if import add_what_if
 from kueuecore.errors import ManifestError
-from kueuecore.times import duration_ns, nanoseconds
+from kueuecore.times import duration_ns
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
 
 if TYPE_CHECKING:
@@ -144,28 +147,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=formatter,
     )
     add.set_defaults(command=run)
-    add.add_argument("paths", metavar="PATH", nargs="+", help="a YAML or JSON file, a directory, or - for stdin")
-    given = add.add_argument_group("what goes in")
-    given.add_argument("-R", "--recursive", action="store_true", help="go into the directories of directories")
-    given.add_argument(
-        "--config", metavar="FILE", help="Kueue's Configuration; by default that of Kueue's release manifest"
-    )
-    given.add_argument(
-        "--feature-gates",
-        metavar="A=true,B=false",
-        type=_feature_gates,
-        action="extend",
-        default=[],
-        help="feature gates of Kueue; `kueuecore gates` lists them",
-    )
-    given.add_argument(
-        "--now",
-        metavar="TIME",
-        type=_time,
-        help="when all this happens, as 2026-01-01T00:00:00Z; by default the newest time in the "
-        "objects, or 1970-01-01T00:00:00Z if they have none, so that the same objects always "
-        "give the same output",
-    )
+    given = add_state(add, paths="PATH")
     given.add_argument(
         "--for",
         dest="span",
@@ -174,11 +156,6 @@ def _parser() -> argparse.ArgumentParser:
         default=0,
         help="go on for so long, as 10s or 1h30m, at each time at which time alone changes something: backoffs end, "
         "failed nodes are replaced; by default time stands still",
-    )
-    given.add_argument(
-        "--trusted",
-        action="store_true",
-        help="the objects are a dump of a cluster: take them as they are, without defaults, checks and additions",
     )
     shown = add.add_argument_group("what comes out")
     shown.add_argument("-o", "--output", choices=["table", "wide", "json", "yaml"], default="table", help=_OUTPUT_HELP)
@@ -222,6 +199,8 @@ def _parser() -> argparse.ArgumentParser:
     add_check(commands, exit_codes=_exit_codes())
     add_compare(commands, exit_codes=_exit_codes())
     add_sweep(commands, exit_codes=_exit_codes())
+    add_what_if(commands, exit_codes=_exit_codes())
+    add_unblock(commands, exit_codes=_exit_codes())
     add_eta(commands, exit_codes=_exit_codes())
     add_plan(commands, exit_codes=_exit_codes())
     add_serve(commands, exit_codes=_exit_codes())
@@ -250,16 +229,6 @@ _OUTPUT_HELP = """table (the default); wide: more columns, nothing wrapped; json
 yaml: the objects with the status that Kueue would write"""
 
 
-def _feature_gates(text: str) -> list[tuple[str, bool]]:
-    found = []
-    for part in filter(None, text.split(",")):
-        name, equals, value = part.partition("=")
-        if not equals or value.lower() not in ("true", "false"):
-            raise argparse.ArgumentTypeError(f"{part!r} is not of the form Name=true or Name=false")
-        found.append((name.strip(), value.lower() == "true"))
-    return found
-
-
 def _seed(text: str) -> int:
     from kueuecore.scenarios.scenario import MOST_SEED
 
@@ -267,13 +236,6 @@ def _seed(text: str) -> int:
     if not is_short or int(text) > MOST_SEED:
         raise argparse.ArgumentTypeError(f"{quoted(text)} is not a whole number from 0 to {MOST_SEED}")
     return int(text)
-
-
-def _time(text: str) -> int:
-    try:
-        return nanoseconds(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _step_seconds(text: str) -> float:

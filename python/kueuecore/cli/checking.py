@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kueuecore.cli.commands import configuration_of, manifests_of
 from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.finding_output import github_commands, json_findings, rules_table, sarif_log, text_lines
+from kueuecore.cli.state_file import manifests_of, read_configuration
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Style
@@ -78,7 +78,7 @@ def add_check(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> 
 def check_command(options: argparse.Namespace) -> int:
     """Run `kueuecore check`; returns the exit code."""
     style = Style.of(output(), options.color)
-    configuration = configuration_of(options.config, [])
+    configuration = read_configuration(options.config, [])
     manifests = manifests_of(options.paths, recursive=options.recursive)
     found = check(
         manifests,

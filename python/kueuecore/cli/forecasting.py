@@ -9,10 +9,10 @@ from typing import Any
 
 from kueuecore._fields import Fields, seconds_of
 from kueuecore._text import shown
-from kueuecore.cli.commands import configuration_of, manifests_of
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.forecast_report import forecast_document, forecast_report
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
+from kueuecore.cli.state_file import manifests_of, read_configuration
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look, count
 from kueuecore.cli.table import Style
@@ -133,7 +133,7 @@ def _scenario(options: argparse.Namespace) -> Scenario:
                 remedy = f"write `{field}` into the scenario"
                 raise ManifestError.of(f"{option} is for a dump", remedy=remedy, file=options.state)
         return scenario_of(manifests, options.state)
-    cluster = ClusterPart(objects=manifests, configuration=configuration_of(options.config, []))
+    cluster = ClusterPart(objects=manifests, configuration=read_configuration(options.config, []))
     # Without any time it is 1970, as of `kueuecore run`.
     now = options.now if options.now is not None else newest_time_of(cluster) or 0
     return Scenario(cluster=cluster, start=now)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kueuecore._json import int_at, text_at
+from kueuecore.cli.flavors import flavors_of_pod_sets
 from kueuecore.cli.outcome import Row, RunOutcome
 from kueuecore.cli.table import Cell, Painted, Style, table
 from kueuecore.cli.topology_tables import capacity_table, not_placed_table, placed_table
@@ -102,7 +103,7 @@ def _workloads(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
             state.cluster_queue or "-",
             status,
             _pods(row),
-            _flavors(row),
+            flavors_of_pod_sets(row.state.flavors),
             message,
         ]
         if wide:
@@ -131,27 +132,6 @@ def _pods(row: Row) -> str:
     assigned = row.state.status.get("admission", {}).get("podSetAssignments")
     given = sum(int(it.get("count", 0)) for it in assigned) if assigned else asked
     return str(asked) if given == asked else f"{given} of {asked}"
-
-
-def _flavors(row: Row) -> str:
-    """Which flavors were assigned, as short as it is unambiguous."""
-    per_pod_set = {name: _by_flavor(flavors) for name, flavors in row.state.flavors.items()}
-    if not per_pod_set:
-        return "-"
-    texts = list(per_pod_set.values())
-    if all(text == texts[0] for text in texts):
-        return texts[0]
-    return "; ".join(f"{name}: {text}" for name, text in per_pod_set.items())
-
-
-def _by_flavor(flavors: dict[str, str]) -> str:
-    """`spot` if all resources have it, else `spot (cpu, memory), gpu-a (nvidia.com/gpu)`."""
-    resources: dict[str, list[str]] = {}
-    for resource, flavor in flavors.items():
-        resources.setdefault(flavor, []).append(resource)
-    if len(resources) <= 1:
-        return next(iter(resources), "-")
-    return ", ".join(f"{flavor} ({', '.join(names)})" for flavor, names in resources.items())
 
 
 def _usage(row: Row) -> str:

@@ -21,7 +21,18 @@ _INDENT = 4
 # A cell that is wider than this does not make its column wider.
 _WIDEST = 1024
 # What holds sentences, or several names; every other column has one name or value.
-_SENTENCES = ("MESSAGE", "WHY", "FLAVORS", "USAGE", "EACH", "WHAT IT DOES", "ASKS FOR", "DOMAINS", "ON NODES")
+_SENTENCES = (
+    "MESSAGE",
+    "WHY",
+    "FLAVORS",
+    "USAGE",
+    "EACH",
+    "WHAT IT DOES",
+    "ASKS FOR",
+    "DOMAINS",
+    "ON NODES",
+    "EVICTED",
+)
 _COLORS = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 

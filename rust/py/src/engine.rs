@@ -13,7 +13,7 @@ use kueuecore_wire::decode::{Decoded, Door, decode_with};
 use kueuecore_wire::defaults::storing;
 use kueuecore_wire::field_error::Rejection;
 use kueuecore_wire::intake::intake;
-use kueuecore_wire::{encode, explain, gauges, report};
+use kueuecore_wire::{encode, explain, gauges, held, report};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -539,6 +539,18 @@ impl Engine {
     /// Where the pods of workloads stand.
     fn placements<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.read(py, |engine| report::placement_rows(&mut engine.state))?)
+    }
+
+    /// The objects of a kind that it holds, or one of them; `None`: of a kind that is not kept.
+    fn objects<'py>(
+        &self,
+        py: Python<'py>,
+        kind: &str,
+        only: Option<(String, String)>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let only = only.as_ref().map(|(namespace, name)| (namespace.as_str(), name.as_str()));
+        let found = self.read(py, |engine| held::objects(&engine.state, kind, only))?;
+        found.map(|it| to_python(py, &serde_json::Value::Array(it))).transpose()
     }
 
     /// How queues and cohorts stand, for metrics.

@@ -1,6 +1,8 @@
 //! Objects of the core as JSON, with the names of v1beta2.
 
+pub mod objects;
 pub mod topology;
+pub mod workload;
 
 use kueuecore::base::gates::{Gate, Gates};
 use kueuecore::objects::{

@@ -15,6 +15,7 @@ pub mod explain;
 pub mod field_error;
 pub mod gauges;
 mod go_json;
+pub mod held;
 pub mod intake;
 pub mod kinds;
 pub mod names;

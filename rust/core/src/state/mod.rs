@@ -8,6 +8,7 @@ pub mod changed_queues;
 pub mod charges;
 pub mod cluster;
 mod devices;
+pub mod held;
 pub mod node_changes;
 pub(crate) mod node_watch;
 pub mod queue_counts;

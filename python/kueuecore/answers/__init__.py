@@ -1,0 +1,27 @@
+"""Answers about a state, each tried on a fork of it: what would become of a workload, who would move.
+
+A fork shares with the engine what neither changes; the engine itself stays as it is.
+"""
+
+from kueuecore.answers.changes import Change, ChangeKind, Unblocking
+from kueuecore.answers.moves import Move, Standing, moves_between
+from kueuecore.answers.question import Question, edit_manifests
+from kueuecore.answers.state_changes import Deletion, change_state, parse_deletion
+from kueuecore.answers.trials import Step
+from kueuecore.answers.unblocking import unblock
+
+__all__ = [
+    "Change",
+    "ChangeKind",
+    "Deletion",
+    "Move",
+    "Question",
+    "Standing",
+    "Step",
+    "Unblocking",
+    "change_state",
+    "edit_manifests",
+    "moves_between",
+    "parse_deletion",
+    "unblock",
+]

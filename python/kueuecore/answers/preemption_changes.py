@@ -1,0 +1,141 @@
+"""Others that give way: by another preemption policy, or because somebody deletes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations
+
+from kueuecore._json import JsonObject, JsonValue, object_at, text_at
+from kueuecore.answers.amounts import requests_of
+from kueuecore.answers.changes import Change, ChangeKind
+from kueuecore.answers.dials import Dial, change_of, least_changes
+from kueuecore.answers.quota_changes import QuotaTree
+from kueuecore.answers.state_changes import Deletion
+from kueuecore.answers.trials import Step, Trials
+from kueuecore.scenarios.edits import Edit
+from kueuecore.states import Stage, WorkloadState
+
+__all__ = ["MOST_EXACT", "policy_changes", "victim_changes"]
+
+MOST_EXACT = 12
+"""Up to so many candidates the fewest victims are looked for among all sets of them."""
+
+# From the weakest on (rules/04 §1).
+_POLICIES = {
+    "withinClusterQueue": ("Never", "LowerPriority", "LowerOrNewerEqualPriority"),
+    "reclaimWithinCohort": ("Never", "LowerPriority", "Any"),
+    "borrowWithinCohort": ("Never", "LowerPriority"),
+}
+
+
+def policy_changes(trials: Trials, queue: str) -> Iterator[Change]:
+    """The weakest policy of the ClusterQueue, field by field, with which the workload gets quota by preempting."""
+    preemption = object_at(trials.engine.object("ClusterQueue", queue), "spec", "preemption")
+    dials = []
+    for field, policies in _POLICIES.items():
+        of = object_at(preemption, field).get("policy") if field == "borrowWithinCohort" else preemption.get(field)
+        now = policies.index(of) if isinstance(of, str) and of in policies else 0
+        stronger = policies[now:]
+        if len(stronger) > 1:
+            dials.append(_policy_dial(queue, field, stronger))
+    yield from least_changes(trials, dials)
+
+
+def victim_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Iterator[Change]:
+    """The fewest workloads with quota that would have to go; beyond 12 candidates some of which none can be spared."""
+    candidates = _candidates(trials, workload, tree)
+    if not candidates or not trials.admits(_deleting(candidates)):
+        return
+    is_exact = len(candidates) <= MOST_EXACT
+    chosen = _fewest(trials, candidates) if is_exact else _none_spared(trials, candidates)
+    rest = [_deleting([it for it in chosen if it is not one]) for one in chosen if len(chosen) > 1]
+    change = change_of(
+        trials,
+        ChangeKind.VICTIMS,
+        f"delete {len(chosen)} {'workload' if len(chosen) == 1 else 'workloads'}",
+        before="-",
+        after=", ".join(it.key for it in chosen),
+        step=_deleting(chosen),
+        less=rest,
+        size=Fraction(len(chosen)),
+        is_least=is_exact,
+    )
+    if change is not None:
+        yield change
+
+
+def _policy_dial(queue: str, field: str, policies: Sequence[str]) -> Dial:
+    def edits(turn: int) -> tuple[Edit, ...]:
+        value: JsonValue = policies[turn]
+        if field == "borrowWithinCohort":
+            value = {"policy": value}
+        return (Edit(kind="ClusterQueue", name=queue, path=f"spec.preemption.{field}", value=value),)
+
+    return Dial(
+        kind=ChangeKind.PREEMPTION,
+        what=f"{field} of ClusterQueue {queue}",
+        most=len(policies) - 1,
+        edits=edits,
+        shown=lambda turn: policies[turn],
+        weight=1,
+    )
+
+
+def _candidates(trials: Trials, workload: JsonObject, tree: QuotaTree) -> list[WorkloadState]:
+    """Those that hold what the workload needs, the least important first.
+
+    Quota is that of the tree. Nodes are shared by all that have a flavor over them, wherever their quota is from.
+    """
+    engine = trials.engine
+    asked = set(requests_of(workload))
+    flavors = {flavor for (kind, name, flavor, resource) in tree.rows if resource in asked}
+    on_nodes = {
+        text_at(it, "metadata", "name")
+        for it in engine.objects("ResourceFlavor")
+        if text_at(it, "spec", "topologyName")
+    }
+    found = []
+    for state in engine.workloads():
+        holds = state.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)
+        if not holds or (state.namespace, state.name) == (trials.namespace, trials.name):
+            continue
+        used = {flavor for of in state.flavors.values() for flavor in of.values()}
+        of_tree = state.status.get("admission", {}).get("clusterQueue") in tree.queues
+        if used & (flavors if of_tree else flavors & on_nodes):
+            found.append(state)
+    return sorted(found, key=lambda it: (it.priority, it.key))
+
+
+def _fewest(trials: Trials, candidates: Sequence[WorkloadState]) -> Sequence[WorkloadState]:
+    """All sets by their size; of those of one size the one that comes first."""
+    for size in range(1, len(candidates)):
+        for chosen in combinations(candidates, size):
+            if trials.admits(_deleting(chosen)):
+                return chosen
+    return candidates
+
+
+def _none_spared(trials: Trials, candidates: Sequence[WorkloadState]) -> Sequence[WorkloadState]:
+    """The least important that are enough together, without those that can be spared."""
+    low, high = 0, len(candidates)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if trials.admits(_deleting(candidates[:middle])):
+            high = middle
+        else:
+            low = middle
+    chosen = list(candidates[:high])
+    is_fewer = True
+    while is_fewer:
+        is_fewer = False
+        # The most important are spared first.
+        for one in reversed(tuple(chosen)):
+            others = [it for it in chosen if it is not one]
+            if others and trials.admits(_deleting(others)):
+                chosen, is_fewer = others, True
+    return chosen
+
+
+def _deleting(states: Sequence[WorkloadState]) -> Step:
+    return Step((), tuple(Deletion("Workload", it.name, it.namespace) for it in states))

@@ -1,0 +1,120 @@
+"""Changes tried on forks of a state: does a workload get quota, and who moves for it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from kueuecore.answers.moves import moves_between
+from kueuecore.answers.state_changes import Deletion, change_state, resubmit
+from kueuecore.decisions import Preemption
+from kueuecore.engine import Engine
+from kueuecore.errors import ManifestError, UnknownObjectError
+from kueuecore.scenarios.edits import Edit
+from kueuecore.states import Stage, WorkloadState
+from kueuecore.steady_state import Ending, Settled, settle
+
+__all__ = ["Step", "Trials", "Verdict"]
+
+# Evictions in a circle end here; what settles takes far less.
+_MOST_CYCLES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is changed. If it is the workload itself, it is submitted again, with its name and its time of creation.
+
+    Args:
+        edits: Fields.
+        deletions: Objects that go.
+        resubmits: Is the workload submitted again even if nothing of it changes?
+    """
+
+    edits: tuple[Edit, ...] = ()
+    deletions: tuple[Deletion, ...] = ()
+    resubmits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a step that admits the workload comes to.
+
+    Args:
+        preemptions: Whom the workload preempts.
+        evicted: Keys of the others that lose their quota, for whomever, or are deleted with it.
+        moved: Keys of all others that stand elsewhere then.
+    """
+
+    preemptions: tuple[Preemption, ...]
+    evicted: tuple[str, ...]
+    moved: tuple[str, ...]
+
+
+class Trials:
+    """Tries steps on forks of a state at rest.
+
+    Args:
+        engine: The state.
+        namespace: Namespace of the workload that is to get quota.
+        name: Its name.
+        now: The time of everything that happens.
+    """
+
+    def __init__(self, engine: Engine, namespace: str, name: str, now: int) -> None:
+        self.engine = engine
+        self.namespace = namespace
+        self.name = name
+        self.n_tried = 0
+        self._now = now
+        self._own = f"{namespace}/{name}"
+
+    def admits(self, step: Step) -> bool:
+        """Does the workload hold quota once nothing changes any more? The step is taken as it is, unchecked."""
+        return self._run(step, trusted=True) is not None
+
+    def judge(self, step: Step) -> Verdict | None:
+        """What a step comes to; `None`: it does not admit the workload, or an API server with Kueue would refuse it."""
+        try:
+            ran = self._run(step, trusted=False)
+        except ManifestError:
+            return None
+        return None if ran is None else self._verdict(step, *ran)
+
+    def _run(self, step: Step, *, trusted: bool) -> tuple[Engine, Settled] | None:
+        self.n_tried += 1
+        fork = self.engine.fork()
+        change_state(fork, step.edits, step.deletions, now=self._now, trusted=trusted)
+        if step.resubmits:
+            workload = fork.object("Workload", self.name, namespace=self.namespace)
+            resubmit(fork, workload, now=self._now, trusted=trusted)
+        settled = settle(fork, now=self._now, max_cycles=_MOST_CYCLES, was_at_rest=True, finds_loops=False)
+        stage = fork.workload(self.name, namespace=self.namespace).stage
+        has_quota = stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)
+        return (fork, settled) if has_quota and settled.ending is Ending.SETTLED else None
+
+    def _verdict(self, step: Step, fork: Engine, settled: Settled) -> Verdict:
+        decisions = settled.decisions
+        ended = [it for decision in decisions for it in (*decision.preemptions, *decision.evictions)]
+        admitted = [it for decision in decisions for it in (*decision.admissions, *decision.placed)]
+        # Nobody moves without a word: only those that something was said about are looked at.
+        said = {(it.namespace, it.name) for it in (*ended, *admitted)}
+        said |= {(it.namespace, it.name) for it in settled.events}
+        said |= {(it.namespace, it.name) for it in step.deletions}
+        said -= {(self.namespace, self.name)}
+        before, after = _states(self.engine, said), _states(fork, said)
+        had = {it.key for it in before if it.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)}
+        moves = moves_between(before, after)
+        # Who was evicted and is back where it was has lost what it had done all the same.
+        lost = {it.key for it in moves if not (it.after and it.after.has_quota)} | {it.key for it in ended}
+        evicted = lost & had
+        preemptions = tuple(it for it in ended if isinstance(it, Preemption) and it.preemptor == self._own)
+        return Verdict(preemptions, tuple(sorted(evicted)), tuple(sorted({it.key for it in moves} - evicted)))
+
+
+def _states(engine: Engine, keys: Iterable[tuple[str, str]]) -> list[WorkloadState]:
+    found = []
+    for namespace, name in sorted(keys):
+        with suppress(UnknownObjectError):
+            found.append(engine.workload(name, namespace=namespace))
+    return found

@@ -1,0 +1,129 @@
+"""The least changes that would admit a workload that waits, each of them tried."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from kueuecore._json import JsonObject
+from kueuecore.answers.changes import Change, ChangeKind, Unblocking
+from kueuecore.answers.place_changes import local_queue_changes, node_changes, start_changes
+from kueuecore.answers.preemption_changes import policy_changes, victim_changes
+from kueuecore.answers.quota_changes import QuotaTree, limit_changes, quota_changes
+from kueuecore.answers.trials import Step, Trials
+from kueuecore.answers.workload_changes import pod_changes, priority_changes, request_changes
+from kueuecore.engine import Engine
+from kueuecore.errors import UnknownObjectError
+from kueuecore.states import Stage
+from kueuecore.steady_state import settle
+from kueuecore.times import TimeLike, nanoseconds
+
+__all__ = ["unblock"]
+
+
+def unblock(
+    engine: Engine,
+    name: str,
+    *,
+    namespace: str,
+    now: TimeLike | None = None,
+    kinds: Collection[ChangeKind] = tuple(ChangeKind),
+) -> Unblocking:
+    """The least changes that would admit a workload now, those that disturb others least first.
+
+    Every change is tried on a fork: it is made, cycles run until nothing changes any more, and the workload holds quota
+    then, at once or after preemptions. So is one step less, which leaves it pending: one unit of a resource (a
+    thousandth of a cpu, a byte, a device), one pod, one step of priority, one victim. Where more is not always better,
+    there may be other changes; what is said of these holds all the same.
+
+    Args:
+        engine: The engine; it stays as it is.
+        name: Name of the Workload.
+        namespace: Its namespace.
+        now: The time of all that is tried; by default the latest time that any call named.
+        kinds: The kinds of changes that are looked for.
+
+    Raises:
+        UnknownObjectError: There is no such Workload.
+
+    Example:
+        >>> engine = Engine()
+        >>> _ = engine.apply('''
+        ... {apiVersion: v1, kind: Namespace, metadata: {name: default}}
+        ... ---
+        ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: spot}}
+        ... ---
+        ... apiVersion: kueue.x-k8s.io/v1beta2
+        ... kind: ClusterQueue
+        ... metadata: {name: cq}
+        ... spec:
+        ...   namespaceSelector: {}
+        ...   resourceGroups:
+        ...   - {coveredResources: [cpu], flavors: [{name: spot, resources: [{name: cpu, nominalQuota: 2}]}]}
+        ... ---
+        ... {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {namespace: default, name: lq},
+        ...  spec: {clusterQueue: cq}}
+        ... ---
+        ... apiVersion: kueue.x-k8s.io/v1beta2
+        ... kind: Workload
+        ... metadata: {namespace: default, name: sample}
+        ... spec:
+        ...   queueName: lq
+        ...   podSets:
+        ...   - {name: main, count: 3, template: {spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}}}
+        ... ''')
+        >>> found = unblock(engine, "sample", namespace="default", now="2026-01-01T00:00:00Z")
+        >>> for change in found.changes:
+        ...     print(f"{change.what}: {change.before} -> {change.after}")
+        minCount of pod set main: 3 -> 2
+        pods of pod set main: 3 -> 2
+        nominalQuota of ClusterQueue cq for cpu in spot: 2 -> 3
+        request of container c of pod set main for cpu: 1 -> 666m
+    """
+    at = engine.now if now is None else nanoseconds(now)
+    rest = engine.fork()
+    settle(rest, now=at)
+    state = rest.workload(name, namespace=namespace)
+    if state.stage is not Stage.PENDING:
+        return Unblocking(state, (), 0)
+    trials = Trials(rest, namespace, name, at)
+    found = sorted(_changes(trials, state.cluster_queue or "", frozenset(kinds)), key=lambda it: it.rank)
+    return Unblocking(state, tuple(found), trials.n_tried)
+
+
+def _changes(trials: Trials, queue: str, kinds: frozenset[ChangeKind]) -> Iterator[Change]:
+    workload = trials.engine.object("Workload", trials.name, namespace=trials.namespace)
+    wants = kinds.__contains__
+    # Where a workload waits for time to pass, it is enough to submit it again, whatever else changes about it.
+    helps_again = trials.admits(Step(resubmits=True))
+    if wants(ChangeKind.START):
+        yield from start_changes(trials, workload, queue, helps_again=helps_again)
+    if not helps_again:
+        yield from _own_changes(trials, workload, kinds)
+    try:
+        trials.engine.object("ClusterQueue", queue)
+    except UnknownObjectError:
+        return
+    tree = QuotaTree.of(trials.engine, queue)
+    if wants(ChangeKind.NODES) and not helps_again:
+        yield from node_changes(trials, workload, queue)
+    if wants(ChangeKind.QUOTA):
+        yield from quota_changes(trials, workload, tree)
+    if wants(ChangeKind.BORROWING_LIMIT) or wants(ChangeKind.LENDING_LIMIT):
+        yield from filter(lambda it: it.kind in kinds, limit_changes(trials, workload, tree))
+    if wants(ChangeKind.PREEMPTION):
+        yield from policy_changes(trials, queue)
+    if wants(ChangeKind.VICTIMS):
+        yield from victim_changes(trials, workload, tree)
+
+
+def _own_changes(trials: Trials, workload: JsonObject, kinds: frozenset[ChangeKind]) -> Iterator[Change]:
+    """What does not need a ClusterQueue to be there."""
+    wants = kinds.__contains__
+    if wants(ChangeKind.LOCAL_QUEUE):
+        yield from local_queue_changes(trials, workload)
+    if wants(ChangeKind.PODS) or wants(ChangeKind.MIN_COUNT):
+        yield from filter(lambda it: it.kind in kinds, pod_changes(trials, workload))
+    if wants(ChangeKind.REQUEST):
+        yield from request_changes(trials, workload)
+    if wants(ChangeKind.PRIORITY) or wants(ChangeKind.PRIORITY_CLASS):
+        yield from filter(lambda it: it.kind in kinds, priority_changes(trials, workload))

@@ -1,0 +1,129 @@
+"""Changes of the workload itself: fewer pods, smaller requests, a higher priority."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
+from kueuecore.answers.amounts import quantity_of, units_of
+from kueuecore.answers.changes import Change, ChangeKind
+from kueuecore.answers.dials import Dial, change_of, least_changes
+from kueuecore.answers.trials import Step, Trials
+from kueuecore.answers.workload_edits import edit_of
+from kueuecore.scenarios.edits import Edit
+
+__all__ = ["pod_changes", "priority_changes", "request_changes"]
+
+_KUEUE_GROUP = "kueue.x-k8s.io"
+_MOST_PRIORITY = 2**31 - 1
+
+
+def pod_changes(trials: Trials, workload: JsonObject) -> Iterator[Change]:
+    """The most pods of each pod set that get quota, and the highest `minCount` with which some of them do."""
+    pod_sets = [object_at(it) for it in list_at(workload, "spec", "podSets")]
+    edit = partial(edit_of, workload)
+    fewer: list[Dial] = []
+    for index, pod_set in enumerate(pod_sets):
+        count, minimum = int_at(pod_set, "count"), int_at(pod_set, "minCount")
+        path = f"spec.podSets[{index}]"
+        name = text_at(pod_set, "name")
+        if count > 1:
+
+            def fewer_pods(turn: int, path: str = path, count: int = count, least: int = minimum) -> tuple[Edit, ...]:
+                edits = (edit(f"{path}.count", count - turn),)
+                return (*edits, edit(f"{path}.minCount", count - turn)) if least > count - turn else edits
+
+            fewer.append(_counting(ChangeKind.PODS, f"pods of pod set {name}", count, fewer_pods))
+    yield from least_changes(trials, fewer)
+    if not trials.engine.configuration.is_enabled("PartialAdmission"):
+        return
+    for index, pod_set in enumerate(pod_sets):
+        others = (it for it in pod_sets if it is not pod_set)
+        highest = int_at(pod_set, "minCount") or int_at(pod_set, "count")
+        # Only one pod set may have it (rules/03 §9).
+        if highest <= 1 or any(int_at(it, "minCount") for it in others):
+            continue
+        path = f"spec.podSets[{index}].minCount"
+
+        def lower(turn: int, path: str = path, highest: int = highest) -> tuple[Edit, ...]:
+            return (edit(path, highest - turn),)
+
+        what = f"minCount of pod set {text_at(pod_set, 'name')}"
+        dial = _counting(ChangeKind.MIN_COUNT, what, highest, lower)
+        yield from least_changes(trials, [dial])
+
+
+def request_changes(trials: Trials, workload: JsonObject) -> Iterator[Change]:
+    """The largest request of each container for each resource with which the workload gets quota."""
+    dials: list[Dial] = []
+    for index, pod_set in enumerate(list_at(workload, "spec", "podSets")):
+        name = text_at(pod_set, "name")
+        for field in ("initContainers", "containers"):
+            for place, container in enumerate(list_at(pod_set, "template", "spec", field)):
+                path = f"spec.podSets[{index}].template.spec.{field}[{place}].resources.requests"
+                of = f"container {text_at(container, 'name')} of pod set {name}"
+                requests = object_at(container, "resources", "requests")
+                found = (_request_dial(workload, path, of, *request) for request in requests.items())
+                dials += [dial for dial in found if dial is not None]
+    yield from least_changes(trials, dials)
+
+
+def priority_changes(trials: Trials, workload: JsonObject) -> Iterator[Change]:
+    """The lowest priority, and the lowest WorkloadPriorityClass, with which the workload gets quota."""
+    now = int_at(workload, "spec", "priority")
+    most = _MOST_PRIORITY - now
+
+    def raised(turn: int) -> tuple[Edit, ...]:
+        return (edit_of(workload, "spec.priority", now + turn),)
+
+    if most > 0:
+        dial = Dial(
+            kind=ChangeKind.PRIORITY,
+            what="priority",
+            most=most,
+            edits=raised,
+            shown=lambda turn: str(now + turn),
+            weight=max(1, abs(now)),
+        )
+        yield from least_changes(trials, [dial])
+    lower: tuple[Step, ...] = ()
+    classes = [(int_at(it, "value"), text_at(it, "metadata", "name")) for it in _classes(trials)]
+    for value, name in sorted(it for it in classes if it[0] > now):
+        ref: JsonObject = {"group": _KUEUE_GROUP, "kind": "WorkloadPriorityClass", "name": name}
+        edits = edit_of(workload, "spec.priorityClassRef", ref), edit_of(workload, "spec.priority", value)
+        step = Step(edits)
+        if trials.admits(step):
+            before, after = text_at(workload, "spec", "priorityClassRef", "name") or "-", f"{name} ({value})"
+            kind, what = ChangeKind.PRIORITY_CLASS, "WorkloadPriorityClass"
+            change = change_of(trials, kind, what, before=before, after=after, step=step, less=lower)
+            if change is not None:
+                yield change
+            return
+        lower = (step,)
+
+
+def _classes(trials: Trials) -> tuple[JsonObject, ...]:
+    return trials.engine.objects("WorkloadPriorityClass")
+
+
+def _counting(kind: ChangeKind, what: str, count: int, edits: Callable[[int], tuple[Edit, ...]]) -> Dial:
+    return Dial(kind=kind, what=what, most=count - 1, edits=edits, shown=lambda turn: str(count - turn), weight=count)
+
+
+def _request_dial(workload: JsonObject, path: str, of: str, resource: str, quantity: JsonValue) -> Dial | None:
+    units = units_of(resource, quantity)
+    if units <= 1:
+        return None
+
+    def smaller(turn: int) -> tuple[Edit, ...]:
+        return (edit_of(workload, f'{path}["{resource}"]', quantity_of(resource, units - turn)),)
+
+    return Dial(
+        kind=ChangeKind.REQUEST,
+        what=f"request of {of} for {resource}",
+        most=units - 1,
+        edits=smaller,
+        shown=lambda turn: quantity_of(resource, units - turn),
+        weight=units,
+    )

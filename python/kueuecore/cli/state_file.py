@@ -1,0 +1,251 @@
+"""STATE of a command: manifests, or a saved engine, as an engine on which cycles have run until nothing changed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from kueuecore._files import contents
+from kueuecore._json import JsonObject
+from kueuecore._text import shortened
+from kueuecore.cli.checks import READ_KINDS, with_active_checks
+from kueuecore.cli.streams import to_stderr
+from kueuecore.configuration import Configuration
+from kueuecore.engine import Engine
+from kueuecore.errors import ConfigurationError, ManifestError, Problem
+from kueuecore.findings.objects import repeated
+from kueuecore.held_objects import HELD_KINDS
+from kueuecore.jobs import INSTALLED_FRAMEWORKS
+from kueuecore.journal import holds_journal
+from kueuecore.manifests import API_VERSIONS, Manifest, parse_manifests
+from kueuecore.saved_engine import configuration_of, holds_engine
+from kueuecore.steady_state import Settled, settle
+from kueuecore.times import END_NS, nanoseconds
+from kueuecore.world import AppliedWorld, World
+
+__all__ = ["SettledState", "add_state", "manifests_of", "read_configuration", "read_files", "read_state"]
+
+_WITHOUT_FILE = f"""
+{{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration,
+  integrations: {{frameworks: [{", ".join(INSTALLED_FRAMEWORKS)}]}}}}
+"""
+# What Python's functions advise, in terms of the command.
+_REMEDIES = {
+    "pass recursive=True to read its directories too": "add -R to read its directories too",
+    "use parse_manifests for a text": "check the name",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SettledState:
+    """A state that was read, after cycles have run until nothing changed any more.
+
+    Args:
+        engine: The engine.
+        world: The objects that were given, or that a saved engine holds.
+        settled: What happened until nothing changed.
+        now: The time at which it did, in nanoseconds since 1970.
+        given: The objects as they were given, without what has been added; none of a saved engine.
+    """
+
+    engine: Engine
+    world: World
+    settled: Settled
+    now: int
+    given: tuple[Manifest, ...] = ()
+
+
+def add_state(command: argparse.ArgumentParser, *, paths: str = "STATE") -> argparse._ArgumentGroup:
+    """Add the state and how it is read: its paths, `-R`, `--config`, `--feature-gates`, `--now`, `--trusted`.
+
+    Args:
+        command: The command.
+        paths: What the help calls the paths.
+
+    Returns:
+        The group of these options, for more of what goes in.
+    """
+    help_text = "a YAML or JSON file, a directory, - for stdin, or one file with a saved engine"
+    command.add_argument("paths", metavar=paths, nargs="+", help=help_text)
+    given = command.add_argument_group("what goes in")
+    given.add_argument("-R", "--recursive", action="store_true", help="go into the directories of directories")
+    given.add_argument(
+        "--config", metavar="FILE", help="Kueue's Configuration; by default that of Kueue's release manifest"
+    )
+    given.add_argument(
+        "--feature-gates",
+        metavar="A=true,B=false",
+        type=_feature_gates,
+        action="extend",
+        default=[],
+        help="feature gates of Kueue; `kueuecore gates` lists them",
+    )
+    given.add_argument(
+        "--now",
+        metavar="TIME",
+        type=_time,
+        help="when all this happens, as 2026-01-01T00:00:00Z; by default the newest time in the "
+        "objects, or 1970-01-01T00:00:00Z if they have none, so that the same objects always "
+        "give the same output",
+    )
+    given.add_argument(
+        "--trusted",
+        action="store_true",
+        help="the objects are a dump of a cluster: take them as they are, without defaults, checks and additions",
+    )
+    return given
+
+
+def read_state(options: argparse.Namespace, *, span: int = 0) -> SettledState:
+    """Read the state that `add_state` has asked for, say what is strange about it, and run cycles until it rests.
+
+    Args:
+        options: The options of `add_state`, and `quiet`.
+        span: Go on for so many nanoseconds where time alone changes something.
+
+    Raises:
+        ManifestError: Everything that is wrong with it.
+    """
+    configuration = read_configuration(options.config, options.feature_gates)
+    files = read_files(options.paths, recursive=options.recursive)
+    saved = [file for file in files if holds_engine(file[1]) or holds_journal(file[1])]
+    if not saved:
+        return _of_manifests(files, configuration, options, span)
+    if len(files) > 1:
+        remedy = "name it alone, or give manifests"
+        raise ManifestError.of("a saved engine is a whole state by itself", remedy=remedy, file=saved[0][0])
+    given = configuration if options.config or options.feature_gates else None
+    return _of_engine(*saved[0], given, options, span)
+
+
+def read_files(paths: Sequence[str], *, recursive: bool = False) -> tuple[tuple[str, str | bytes], ...]:
+    """Name and content of the files that the arguments of a command name, `-` for standard input.
+
+    Raises:
+        ManifestError: Those that cannot be read.
+    """
+    problems: list[Problem] = []
+    files = [file for path in paths for file in contents(path, problems, recursive=recursive)]
+    problems = [replace(it, remedy=_REMEDIES.get(it.remedy, it.remedy)) for it in problems]
+    if not problems:
+        return tuple(files)
+    # What is wrong in those that can be read is reported along with them.
+    for name, data in files:
+        try:
+            parse_manifests(data, file=name)
+        except ManifestError as error:
+            problems += error.problems
+    raise ManifestError(problems)
+
+
+def manifests_of(paths: Sequence[str], *, recursive: bool) -> tuple[Manifest, ...]:
+    """The objects of some paths.
+
+    Raises:
+        ManifestError: Something can not be read, with remedies in terms of the command.
+    """
+    return _manifests(read_files(paths, recursive=recursive))
+
+
+def read_configuration(file: str | None, gates: Sequence[tuple[str, bool]]) -> Configuration:
+    """The Configuration of `--config` and `--feature-gates`.
+
+    Raises:
+        ConfigurationError: Everything that is wrong with it.
+    """
+    if file is not None:
+        return Configuration.read(file, feature_gates=dict(gates))
+    try:
+        return Configuration.parse(_WITHOUT_FILE, feature_gates=dict(gates))
+    except ConfigurationError as error:
+        # It can only be about the gates, which stand in no file.
+        raise ConfigurationError(
+            [Problem(it.message, field="--feature-gates", remedy=it.remedy) for it in error.problems]
+        ) from None
+
+
+def _of_manifests(
+    files: Sequence[tuple[str, str | bytes]], configuration: Configuration, options: argparse.Namespace, span: int
+) -> SettledState:
+    manifests = _manifests(files)
+    world = World.of(manifests, configuration=configuration, trusted=options.trusted)
+    newest = world.newest_time()
+    now = options.now if options.now is not None else newest if newest is not None else 0
+    world = with_active_checks(world, now=now)
+    engine = Engine(configuration)
+    applied = world.apply_to(engine, now=now)
+    if not options.quiet:
+        to_stderr(*(f"warning: {problem}" for _, problem in repeated(manifests)), *_notes(world, applied))
+    settled = settle(engine, now=now, until=min(now + span, END_NS))
+    return SettledState(engine, world, settled, now, manifests)
+
+
+def _of_engine(
+    name: str, data: str | bytes, configuration: Configuration | None, options: argparse.Namespace, span: int
+) -> SettledState:
+    if options.trusted:
+        raise ManifestError.of("a saved engine has taken its objects already", remedy="leave out --trusted", file=name)
+    data = data.encode() if isinstance(data, str) else data
+    try:
+        saved: bytes | JsonObject = data if holds_engine(data) else json.loads(data)
+        configuration = configuration or configuration_of(saved)
+        if isinstance(saved, bytes):
+            engine = Engine.load(saved, configuration=configuration)
+        else:
+            engine = Engine.replay(saved, configuration=configuration)
+    except (ValueError, RecursionError) as error:
+        raise ManifestError.of(str(error), file=name) from None
+    now = options.now if options.now is not None else engine.now
+    objects = [it for kind in HELD_KINDS for it in engine.objects(kind)]
+    world = World.of(objects, configuration=configuration, trusted=True)
+    return SettledState(engine, world, settle(engine, now=now, until=min(now + span, END_NS)), now)
+
+
+def _manifests(files: Sequence[tuple[str, str | bytes]]) -> tuple[Manifest, ...]:
+    manifests: list[Manifest] = []
+    problems: list[Problem] = []
+    for name, data in files:
+        try:
+            manifests += parse_manifests(data, file=name)
+        except ManifestError as error:
+            problems += error.problems
+    if problems:
+        raise ManifestError(problems)
+    return tuple(manifests)
+
+
+def _notes(world: World, applied: AppliedWorld) -> Iterator[str]:
+    for warning in applied.warnings:
+        yield f"warning: {warning}"
+    for missing in world.waiting:
+        yield f"warning: {missing}; until then the job waits"
+    for ignored in world.ignored:
+        yield f"note: {ignored}; it gets no Workload"
+    if world.namespaces:
+        yield f"note: added the Namespaces that the objects are in: {', '.join(world.namespaces)}"
+    unread = {kind: n for kind, n in applied.unread.items() if kind not in READ_KINDS}
+    if unread:
+        kinds = ", ".join(f"{shortened(kind)} ({n})" for kind, n in unread.items())
+        hint = "; name the Configuration with --config" if "Configuration" in unread else ""
+        others = [kind for kind in unread if kind in API_VERSIONS and kind != "Configuration"]
+        hint += "".join(f"; a {kind} is read as {API_VERSIONS[kind]}" for kind in others)
+        yield f"warning: these kinds are not read: {kinds}{hint}"
+
+
+def _feature_gates(text: str) -> list[tuple[str, bool]]:
+    found = []
+    for part in filter(None, text.split(",")):
+        name, equals, value = part.partition("=")
+        if not equals or value.lower() not in ("true", "false"):
+            raise argparse.ArgumentTypeError(f"{part!r} is not of the form Name=true or Name=false")
+        found.append((name.strip(), value.lower() == "true"))
+    return found
+
+
+def _time(text: str) -> int:
+    try:
+        return nanoseconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

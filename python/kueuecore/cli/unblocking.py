@@ -1,0 +1,163 @@
+"""`kueuecore unblock`: the least changes that would admit a workload that waits."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from kueuecore._json import text_at
+from kueuecore._text import quoted
+from kueuecore.answers import Change, ChangeKind, Unblocking, unblock
+from kueuecore.cli.documents import document_head
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.state_file import SettledState, add_state, read_state
+from kueuecore.cli.streams import output, write
+from kueuecore.cli.study_options import add_look
+from kueuecore.cli.table import Cell, Painted, Style, table
+from kueuecore.errors import ManifestError
+from kueuecore.states import Stage
+from kueuecore.times import format_time
+
+__all__ = ["add_unblock"]
+
+_DESCRIPTION = """\
+Reads a state, runs cycles until it rests as `kueuecore run` does, and looks for the least changes
+that would admit a workload that waits: more quota, fewer pods, another flavor, a higher priority,
+and so on. Each is tried on a copy, and so is one step less, which does not admit it. Those that
+disturb others least come first."""
+
+_EPILOG = """\
+examples:
+  kueuecore unblock state.yaml team-a/train
+  kueuecore unblock dump.yaml --trusted Job/team-a/train
+  kueuecore unblock state.yaml team-a/train --only Quota --only Victims -o json
+
+exit codes:
+"""
+
+_COLORS = {"Fits": "green", "Preempts": "cyan"}
+
+
+def add_unblock(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
+    """Add the command to the parser."""
+    add = commands.add_parser(
+        "unblock",
+        help="the least changes that would admit a workload that waits",
+        description=_DESCRIPTION,
+        epilog=_EPILOG + exit_codes,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add.set_defaults(command=unblock_command)
+    add_state(add)
+    help_text = "the workload, as NAMESPACE/NAME or NAME, or its job, as KIND/NAMESPACE/NAME"
+    add.add_argument("workload", metavar="WORKLOAD", help=help_text)
+    help_text = "look for changes of this kind alone; may be repeated: " + ", ".join(ChangeKind)
+    add.add_argument(
+        "--only", metavar="KIND", action="append", choices=list(map(str, ChangeKind)), default=[], help=help_text
+    )
+    out = add.add_argument_group("what comes out")
+    out.add_argument("-o", "--output", choices=["table", "json"], default="table", help="json: with edits to apply")
+    add_look(out)
+    out.add_argument("--fail-on-pending", action="store_true", help="exit with 1 if the workload is pending")
+
+
+def unblock_command(options: argparse.Namespace) -> int:
+    """Run `kueuecore unblock`; returns the exit code."""
+    state = read_state(options)
+    namespace, name = _named(state, options.workload)
+    kinds = [ChangeKind(it) for it in options.only] or list(ChangeKind)
+    found = unblock(state.engine, name, namespace=namespace, now=state.now, kinds=kinds)
+    if options.output == "json":
+        write(json.dumps(_document(state, found), indent=2, ensure_ascii=False) + "\n")
+    else:
+        write(_report(found, Style.of(output(), options.color)) + "\n")
+    is_pending = found.workload.stage is Stage.PENDING
+    return ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
+
+
+def _named(state: SettledState, text: str) -> tuple[str, str]:
+    """Namespace and name of the workload that is meant.
+
+    Raises:
+        ManifestError: There is none, or there are several.
+    """
+    *before, name = text.split("/")
+    if before and before[0][:1].isupper():
+        kind, *rest = before
+        jobs = ((key, it.object) for key, it in state.world.jobs.items())
+        found = [
+            key
+            for key, job in jobs
+            if (text_at(job, "kind"), text_at(job, "metadata", "name")) == (kind, name) and rest in ([], [key[0]])
+        ]
+        if kind == "Workload":
+            before = rest
+    else:
+        found = []
+    if not found:
+        keys = ((it.namespace, it.name) for it in state.engine.workloads())
+        found = [key for key in keys if key[1] == name and before in ([], [key[0]])]
+    if not found:
+        raise ManifestError.of(f"there is no workload {quoted(text)}", remedy="write NAMESPACE/NAME, as `run` shows it")
+    if len(found) > 1:
+        remedy = f"write {'/'.join(found[0])}, say"
+        raise ManifestError.of(f"{quoted(text)} may be {len(found)} workloads", remedy=remedy)
+    return found[0]
+
+
+def _report(found: Unblocking, style: Style) -> str:
+    state = found.workload
+    place = f" in ClusterQueue {state.cluster_queue}" if state.cluster_queue else ""
+    if state.stage is not Stage.PENDING:
+        return f"{state.key} is {state.stage}{place}"
+    first = f"{state.key} waits{place}: {state.message}" if state.message else f"{state.key} waits{place}"
+    if not found.changes:
+        return f"{first}\n\nno change admits it, of {found.n_tried} that were tried"
+    rows: list[list[Cell]] = []
+    for it in found.changes:
+        would = Painted(str(it.outcome), _COLORS[it.outcome])
+        moved = str(len(it.moved))
+        rows.append([it.what, it.before, it.after, would, moved, ", ".join(it.evicted) or "-"])
+    header = ["CHANGE", "FROM", "TO", "WOULD", "OTHERS MOVED", "EVICTED"]
+    parts = [first, table(header, rows, style, right=["OTHERS MOVED"])]
+    if not all(it.is_least for it in found.changes):
+        parts.append("victims: greedily, as there are many candidates; none can be spared, but others might be fewer")
+    return "\n\n".join(parts)
+
+
+def _document(state: SettledState, found: Unblocking) -> dict[str, Any]:
+    workload = found.workload
+    return {
+        **document_head(),
+        "now": format_time(state.now),
+        "workload": {
+            "namespace": workload.namespace,
+            "name": workload.name,
+            "status": str(workload.stage),
+            "clusterQueue": workload.cluster_queue,
+            "reason": workload.reason,
+            "message": workload.message,
+        },
+        "tried": found.n_tried,
+        "changes": [_change(it) for it in found.changes],
+    }
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "kind": str(change.kind),
+        "what": change.what,
+        "before": change.before,
+        "after": change.after,
+        "edits": [{"target": it.target, "value": it.value} for it in change.step.edits],
+        "deletions": [str(it) for it in change.step.deletions],
+        "would": str(change.outcome),
+        "preemptions": [
+            {"workload": it.key, "clusterQueue": it.cluster_queue, "reason": it.reason, "message": it.message}
+            for it in change.preemptions
+        ],
+        "evicted": list(change.evicted),
+        "moved": list(change.moved),
+        "isLeast": change.is_least,
+    }

@@ -1,0 +1,353 @@
+"""`kueuecore what-if`: what would become of jobs, or who would move, in a state that may be changed first."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.answers import (
+    Deletion,
+    Move,
+    Question,
+    Standing,
+    change_state,
+    edit_manifests,
+    moves_between,
+    parse_deletion,
+)
+from kueuecore.cli.documents import document_head
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.flavors import flavors_of_pod_sets
+from kueuecore.cli.state_file import SettledState, add_state, read_files, read_state
+from kueuecore.cli.streams import output, to_stderr, write
+from kueuecore.cli.study_options import add_look
+from kueuecore.cli.table import Cell, Painted, Style, table
+from kueuecore.decisions import Outcome, PodSetAdmission, WhatIf
+from kueuecore.engine import Engine
+from kueuecore.errors import ManifestError
+from kueuecore.jobs.topology_assignment import TopologyAssignment
+from kueuecore.manifests import Manifest, parse_manifests
+from kueuecore.scenarios import Edit, parse_edit
+from kueuecore.states import Stage
+from kueuecore.steady_state import Ending, Settled, settle
+from kueuecore.times import format_time
+
+__all__ = ["add_what_if"]
+
+_DESCRIPTION = """\
+Reads a state, runs cycles until it rests as `kueuecore run` does, and tries on a copy of it what
+would become of more jobs: each by itself, as the only head of the next cycle. The state may be
+changed first. With --settle all of it is done on the copy, and cycles run until it rests again:
+who would move? The state itself stays as it is."""
+
+_EPILOG = """\
+examples:
+  kueuecore what-if state.yaml -f job.yaml             would it get quota, where, and who gives way?
+  kueuecore what-if dump.yaml --trusted -f job.yaml --settle   and who else would move?
+  kueuecore what-if state.yaml --settle \\
+    --set 'ClusterQueue/team-a:spec.resourceGroups[0].flavors[name=spot].resources[name=cpu].nominalQuota=8'
+  kueuecore what-if state.yaml -f job.yaml --set Job/train:spec.parallelism=2 --delete Workload/team-a/old
+  kubectl get -o yaml job train | kueuecore what-if saved.engine -f - -o json
+
+exit codes:
+"""
+
+_COLORS = {"Fits": "green", "Preempts": "cyan", "Waits": "yellow", "Undecided": "red"}
+_MOVE_COLORS = {"admitted": "green", "evicted": "yellow", "deleted": "dim"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """One Workload that is asked about, and what would become of it."""
+
+    workload: JsonObject
+    job: str
+    found: WhatIf
+
+    @property
+    def key(self) -> str:
+        return f"{text_at(self.workload, 'metadata', 'namespace')}/{text_at(self.workload, 'metadata', 'name')}"
+
+    @property
+    def outcome(self) -> str:
+        return "Undecided" if self.found.undecided else str(self.found.outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """What the copy came to."""
+
+    settled: Settled
+    moves: tuple[Move, ...]
+    n_pending: int
+
+
+def add_what_if(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
+    """Add the command to the parser."""
+    add = commands.add_parser(
+        "what-if",
+        help="what would become of a job, or who would move, in a state that may be changed",
+        description=_DESCRIPTION,
+        epilog=_EPILOG + exit_codes,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add.set_defaults(command=what_if_command)
+    add_state(add)
+    asked = add.add_argument_group("what is asked")
+    help_text = "jobs or Workloads to ask about, and what comes with them; a file, a directory or -; may be repeated"
+    asked.add_argument("-f", "--filename", dest="asked", metavar="FILE", action="append", default=[], help=help_text)
+    help_text = "a field of the state, or of what is asked about, as KIND/NAME:PATH=VALUE; may be repeated"
+    asked.add_argument("--set", dest="edits", metavar="EDIT", action="append", default=[], help=help_text)
+    help_text = "an object that goes first, as KIND/NAME or KIND/NAMESPACE/NAME; may be repeated"
+    asked.add_argument("--delete", dest="deletions", metavar="OBJECT", action="append", default=[], help=help_text)
+    asked.add_argument("--settle", action="store_true", help="run cycles until it rests, and show who has moved")
+    out = add.add_argument_group("what comes out")
+    out.add_argument("-o", "--output", choices=["table", "json"], default="table", help="json: one document")
+    add_look(out)
+    out.add_argument("--fail-on-pending", action="store_true", help="exit with 1 if what is asked about would wait")
+
+
+def what_if_command(options: argparse.Namespace) -> int:
+    """Run `kueuecore what-if`; returns the exit code."""
+    edits = [parse_edit(it) for it in options.edits]
+    deletions = [parse_deletion(it) for it in options.deletions]
+    _check(options, edits)
+    manifests = [it for name, data in read_files(options.asked) for it in parse_manifests(data, file=name)]
+    asked, edits = edit_manifests(manifests, edits)
+    state = read_state(options)
+    question = Question.of(asked, state.world, configuration=state.engine.configuration)
+    if not options.quiet:
+        to_stderr(*(f"note: {it}; it gets no Workload" for it in question.ignored))
+        to_stderr(*(f"warning: {it}; until then the job waits" for it in question.waiting))
+    changed = _changed(state, question, edits, deletions)
+    answers = [_answer(changed, it, question, state.now) for it in question.workloads]
+    rest = _rest(state, changed, question) if options.settle else None
+    if options.output == "json":
+        write(json.dumps(_document(state, answers, rest), indent=2, ensure_ascii=False) + "\n")
+    else:
+        write(_report(answers, rest, Style.of(output(), options.color)) + "\n")
+    fails = options.fail_on_pending
+    return _exit_code(answers, rest, fail_on_pending=fails, n_waiting=len(question.waiting))
+
+
+def _check(options: argparse.Namespace, edits: Sequence[Edit]) -> None:
+    if not options.asked and not options.settle:
+        remedy = "name jobs with -f, or ask with --settle who moves"
+        raise ManifestError.of("nothing is asked", remedy=remedy)
+    if not options.asked and not edits and not options.deletions:
+        remedy = "name jobs with -f, or change the state with --set or --delete"
+        raise ManifestError.of("nothing changes, so nobody moves", remedy=remedy)
+    if "-" in options.asked and "-" in options.paths:
+        raise ManifestError.of("standard input is read once", remedy="give the state or the jobs in a file")
+
+
+def _changed(state: SettledState, question: Question, edits: Sequence[Edit], deletions: Sequence[Deletion]) -> Engine:
+    """A fork of the state with the changes, and with what comes along with the jobs."""
+    changed = state.engine.fork()
+    change_state(changed, edits, _of_jobs(deletions, state), now=state.now)
+    question.prepare(changed, now=state.now)
+    return changed
+
+
+def _of_jobs(deletions: Sequence[Deletion], state: SettledState) -> list[Deletion]:
+    """The same; in place of a job its Workload goes."""
+    found = []
+    for deletion in deletions:
+        made = [
+            Deletion("Workload", name, namespace)
+            for (namespace, name), job in state.world.jobs.items()
+            if text_at(job.object, "kind") == deletion.kind
+            and text_at(job.object, "metadata", "name") == deletion.name
+            and deletion.namespace in ("", namespace)
+        ]
+        found += made or [deletion]
+    return found
+
+
+def _answer(changed: Engine, workload: Manifest, question: Question, now: int) -> _Answer:
+    key = text_at(workload.object, "metadata", "namespace"), text_at(workload.object, "metadata", "name")
+    return _Answer(workload.object, question.jobs.get(key, ""), changed.what_if(workload, now=now))
+
+
+def _rest(state: SettledState, changed: Engine, question: Question) -> _Rest:
+    changed.apply(question.workloads, now=state.now)
+    settled = settle(changed, now=state.now, was_at_rest=True)
+    after = changed.workloads()
+    metadata = [object_at(it.object, "metadata") for it in question.workloads]
+    asked = {(text_at(it, "namespace"), text_at(it, "name")) for it in metadata}
+    waiting = (it for it in after if it.stage is Stage.PENDING)
+    n_pending = sum(not asked or (it.namespace, it.name) in asked for it in waiting)
+    return _Rest(settled, moves_between(state.engine.workloads(), after), n_pending)
+
+
+# Tables.
+
+
+def _report(answers: Sequence[_Answer], rest: _Rest | None, style: Style) -> str:
+    parts = [_answers(answers, style), _placed(answers, style), _preemptions(answers, style)]
+    if rest is not None:
+        parts += [_ending(rest), _moves(rest.moves, style)]
+    return "\n\n".join(filter(None, parts)) or "no workload is asked about"
+
+
+def _answers(answers: Sequence[_Answer], style: Style) -> str:
+    rows: list[list[Cell]] = []
+    for it in answers:
+        found = it.found
+        message = ": ".join(found.undecided) if found.undecided else found.message
+        shown = "" if found.outcome is Outcome.FITS else message
+        rows.append(
+            [
+                it.key,
+                text_at(it.workload, "spec", "queueName") or "-",
+                found.cluster_queue or "-",
+                Painted(it.outcome, _COLORS[it.outcome]),
+                str(found.n_ahead),
+                _pods(found.pod_sets),
+                flavors_of_pod_sets({pod_set.name: pod_set.flavors for pod_set in found.pod_sets}),
+                shown,
+            ]
+        )
+    header = ["WORKLOAD", "QUEUE", "CLUSTER QUEUE", "WOULD", "AHEAD", "PODS", "FLAVORS", "MESSAGE"]
+    return table(header, rows, style, right=["AHEAD", "PODS"]) if rows else ""
+
+
+def _pods(pod_sets: Sequence[PodSetAdmission]) -> str:
+    return str(sum(it.count for it in pod_sets)) if pod_sets else "-"
+
+
+def _placed(answers: Sequence[_Answer], style: Style) -> str:
+    """Where the pods of those with a topology would stand."""
+    rows: list[list[Cell]] = []
+    for it in answers:
+        for pod_set in it.found.pod_sets:
+            domains = [f"{name}: {n}" for name, n in _domains(pod_set).items()]
+            if domains:
+                rows.append([it.key, pod_set.name, ", ".join(domains)])
+    return table(["PLACED", "POD SET", "DOMAINS"], rows, style) if rows else ""
+
+
+def _domains(pod_set: PodSetAdmission) -> dict[str, int]:
+    """Pods by node, or by the path of the lowest level."""
+    if pod_set.topology_assignment is None:
+        return {}
+    assignment = TopologyAssignment.of(dict(pod_set.topology_assignment))
+    return {"/".join(domain.values): domain.count for domain in assignment.domains}
+
+
+def _preemptions(answers: Sequence[_Answer], style: Style) -> str:
+    rows = [
+        [victim.key, victim.cluster_queue, it.key, victim.reason, victim.message]
+        for it in answers
+        for victim in it.found.preemptions
+    ]
+    return table(["PREEMPTED", "CLUSTER QUEUE", "FOR", "REASON", "MESSAGE"], rows, style) if rows else ""
+
+
+def _ending(rest: _Rest) -> str:
+    n_cycles = len(rest.settled.decisions)
+    cycles = f"{n_cycles} cycle{'' if n_cycles == 1 else 's'}"
+    match rest.settled.ending:
+        case Ending.SETTLED:
+            ending = f"at rest after {cycles}"
+        case Ending.REPEATING:
+            ending = f"never at rest: after {cycles} an earlier state came back"
+        case Ending.CYCLE_LIMIT:
+            ending = f"not at rest after {cycles}"
+    n_moves = len(rest.moves)
+    return f"{ending}: {n_moves} {'workload' if n_moves == 1 else 'workloads'} moved"
+
+
+def _moves(moves: Sequence[Move], style: Style) -> str:
+    rows: list[list[Cell]] = []
+    for it in moves:
+        after = it.after
+        message = after.message if after is not None and not after.has_quota else ""
+        what = Painted(it.what, _MOVE_COLORS.get(it.what, ""))
+        rows.append([it.key, what, _standing(it.before), _standing(after), message])
+    return table(["WORKLOAD", "MOVE", "BEFORE", "AFTER", "MESSAGE"], rows, style) if rows else ""
+
+
+def _standing(standing: Standing | None) -> str:
+    """`Admitted in team-a (spot)`."""
+    if standing is None:
+        return "-"
+    flavors = flavors_of_pod_sets(standing.flavors)
+    place = f" in {standing.cluster_queue}" if standing.cluster_queue else ""
+    return f"{standing.stage}{place}" + (f" ({flavors})" if standing.has_quota and flavors != "-" else "")
+
+
+# JSON.
+
+
+def _document(state: SettledState, answers: Sequence[_Answer], rest: _Rest | None) -> dict[str, Any]:
+    document: dict[str, Any] = {**document_head(), "now": format_time(state.now)}
+    document["workloads"] = [_answer_document(it) for it in answers]
+    if rest is not None:
+        document["settled"] = {
+            "ending": str(rest.settled.ending),
+            "cycles": len(rest.settled.decisions),
+            "moves": [
+                {
+                    "workload": it.key,
+                    "move": it.what,
+                    "before": _standing_document(it.before),
+                    "after": _standing_document(it.after),
+                }
+                for it in rest.moves
+            ],
+        }
+    return document
+
+
+def _answer_document(answer: _Answer) -> dict[str, Any]:
+    found = answer.found
+    return {
+        "workload": answer.key,
+        "job": answer.job or None,
+        "localQueue": text_at(answer.workload, "spec", "queueName"),
+        "clusterQueue": found.cluster_queue,
+        "would": answer.outcome,
+        "ahead": found.n_ahead,
+        "podSets": [
+            {
+                "name": it.name,
+                "count": it.count,
+                "flavors": dict(it.flavors),
+                "resourceUsage": dict(it.resource_usage),
+                "domains": _domains(it),
+            }
+            for it in found.pod_sets
+        ],
+        "preemptions": [
+            {"workload": it.key, "clusterQueue": it.cluster_queue, "reason": it.reason, "message": it.message}
+            for it in found.preemptions
+        ],
+        "reason": found.reason,
+        "message": found.message,
+        "undecided": None if found.undecided is None else dict(zip(("field", "message"), found.undecided, strict=True)),
+    }
+
+
+def _standing_document(standing: Standing | None) -> dict[str, Any] | None:
+    if standing is None:
+        return None
+    return {
+        "stage": str(standing.stage),
+        "clusterQueue": standing.cluster_queue,
+        "flavors": {name: dict(flavors) for name, flavors in standing.flavors.items()},
+        "message": standing.message,
+    }
+
+
+def _exit_code(answers: Sequence[_Answer], rest: _Rest | None, *, fail_on_pending: bool, n_waiting: int) -> ExitCode:
+    if rest is not None and rest.settled.ending is not Ending.SETTLED:
+        return ExitCode.UNSETTLED
+    if any(it.found.undecided for it in answers):
+        return ExitCode.UNDECIDED
+    n_pending = rest.n_pending if rest is not None else sum(it.found.outcome is Outcome.WAITS for it in answers)
+    return ExitCode.PENDING if fail_on_pending and (n_pending or n_waiting) else ExitCode.OK

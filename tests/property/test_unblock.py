@@ -1,0 +1,78 @@
+"""Each change that `unblock` proposes admits the workload once it is made, and one step less does not."""
+
+from __future__ import annotations
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from kueuecore import Ending, Engine, Stage, settle
+from kueuecore.answers import Change, Step, change_state, unblock
+from kueuecore.decisions import Outcome
+from kueuecore.scenarios import Edit
+from kueuecore.states import WorkloadState
+from kueuecore.testing import START, History, worlds
+from kueuecore.testing.drawn_worlds import Limits
+from tests.property.worlds import engine_of, times
+
+HOLDING = (Stage.QUOTA_RESERVED, Stage.ADMITTED)
+
+
+def made(engine: Engine, waiting: WorkloadState, step: Step, *, trusted: bool) -> Engine:
+    """A copy on which a step is made as a user would: what changes about the workload comes with a new submission."""
+    fork = engine.fork()
+    own = [it for it in step.edits if it.target.startswith(f"Workload/{waiting.key}:")]
+    change_state(fork, [it for it in step.edits if it not in own], step.deletions, now=START, trusted=trusted)
+    if own or step.resubmits:
+        submitted = again(fork.object("Workload", waiting.name, namespace=waiting.namespace), own)
+        fork.delete("Workload", waiting.name, namespace=waiting.namespace, now=START)
+        fork.apply(submitted, now=START, trusted=trusted)
+    return fork
+
+
+def again(plain: dict, edits: list[Edit]) -> dict:  # type: ignore[type-arg]
+    submitted = {name: value for name, value in plain.items() if name != "status"}
+    submitted["metadata"] = {name: value for name, value in plain["metadata"].items() if name != "generation"}
+    for edit in edits:
+        submitted = edit.apply(submitted)
+    return submitted
+
+
+def gets_quota(fork: Engine, waiting: WorkloadState) -> bool:
+    ending = settle(fork, now=START, max_cycles=10_000).ending
+    stage = fork.workload(waiting.name, namespace=waiting.namespace).stage
+    return ending is Ending.SETTLED and stage in HOLDING
+
+
+def holders(engine: Engine) -> set[str]:
+    return {it.key for it in engine.workloads() if it.stage in HOLDING}
+
+
+def check(engine: Engine, waiting: WorkloadState, change: Change) -> None:
+    fork = made(engine, waiting, change.step, trusted=False)
+    before = holders(engine)
+    assert gets_quota(fork, waiting), change
+    for less in change.less:
+        assert not gets_quota(made(engine, waiting, less, trusted=True), waiting), (change, less)
+    lost = before - holders(fork)
+    assert lost <= set(change.evicted), change
+    assert waiting.key not in (*change.evicted, *change.moved)
+    assert not set(change.evicted) & set(change.moved)
+    assert (change.outcome is Outcome.PREEMPTS) == bool(change.preemptions)
+    assert {it.preemptor for it in change.preemptions} <= {waiting.key}
+
+
+@times(1)
+@given(worlds(Limits()), st.data())
+def test_each_change_admits_and_one_step_less_does_not(world: History, data: st.DataObject) -> None:
+    engine = engine_of(world)
+    assume(settle(engine, now=START, max_cycles=1_000).ending is Ending.SETTLED)
+    pending = [it for it in engine.workloads() if it.stage is Stage.PENDING]
+    assume(pending)
+    waiting = data.draw(st.sampled_from(pending))
+    before = engine.save()
+    found = unblock(engine, waiting.name, namespace=waiting.namespace, now=START)
+    assert engine.save() == before
+    assert [it.rank for it in found.changes] == sorted(it.rank for it in found.changes)
+    for change in found.changes:
+        check(engine, waiting, change)
+    assert unblock(engine, waiting.name, namespace=waiting.namespace, now=START) == found

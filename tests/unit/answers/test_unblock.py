@@ -1,0 +1,238 @@
+"""`unblock`: the least changes that would admit a workload that waits, kind by kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kueuecore import Engine, UnknownObjectError
+from kueuecore.answers import Change, ChangeKind, unblock
+from kueuecore.decisions import Outcome
+
+NOW = "2026-01-01T00:00:00Z"
+KUEUE = "kueue.x-k8s.io/v1beta2"
+
+
+def thing(kind: str, name: str, *, namespace: str = "", **fields: Any) -> dict[str, Any]:
+    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
+    api_version = "v1" if kind == "Namespace" else KUEUE
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
+
+
+def group(**flavors: dict[str, dict[str, str]]) -> dict[str, Any]:
+    """A resource group: flavor to resource to its quotas."""
+    resources = list(next(iter(flavors.values())))
+    of = [
+        {"name": name.replace("_", "-"), "resources": [{"name": it, **quotas[it]} for it in resources]}
+        for name, quotas in flavors.items()
+    ]
+    return {"coveredResources": resources, "flavors": of}
+
+
+def cpu(nominal: str, **limits: str) -> dict[str, dict[str, str]]:
+    return {"cpu": {"nominalQuota": nominal, **limits}}
+
+
+def queue(name: str, quotas: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    return thing("ClusterQueue", name, spec={"namespaceSelector": {}, "resourceGroups": [quotas], **spec})
+
+
+def workload(
+    name: str, pods: int, *, second: int = 0, local_queue: str = "lq", priority: int = 0, **requests: str
+) -> dict[str, Any]:
+    containers = [{"name": "c", "resources": {"requests": requests or {"cpu": "1"}}}]
+    pod_set = {"name": "main", "count": pods, "template": {"spec": {"containers": containers}}}
+    plain = thing(
+        "Workload", name, namespace="ns", spec={"queueName": local_queue, "priority": priority, "podSets": [pod_set]}
+    )
+    plain["metadata"] |= {"uid": name, "creationTimestamp": f"2026-01-01T00:00:{second:02}Z"}
+    return plain
+
+
+def world(*objects: dict[str, Any]) -> Engine:
+    engine = Engine()
+    around = [thing("Namespace", "ns"), thing("ResourceFlavor", "default")]
+    local = thing("LocalQueue", "lq", namespace="ns", spec={"clusterQueue": "cq"})
+    engine.apply([*around, local, *objects], now=NOW)
+    return engine
+
+
+def changes(engine: Engine, *kinds: ChangeKind, name: str = "w") -> tuple[Change, ...]:
+    return unblock(engine, name, namespace="ns", now=NOW, kinds=kinds or tuple(ChangeKind)).changes
+
+
+def shown(found: tuple[Change, ...]) -> list[tuple[str, str, str, str, tuple[str, ...]]]:
+    return [(it.what, it.before, it.after, str(it.outcome), it.evicted) for it in found]
+
+
+def test_one_who_has_quota_needs_no_change() -> None:
+    found = unblock(world(queue("cq", group(default=cpu("2"))), workload("w", 2)), "w", namespace="ns", now=NOW)
+    assert (found.changes, found.n_tried, str(found.workload.stage)) == ((), 0, "Admitted")
+
+
+def test_one_who_is_not_there_is_an_error() -> None:
+    with pytest.raises(UnknownObjectError, match="ns/w"):
+        unblock(world(), "w", namespace="ns", now=NOW)
+
+
+def test_the_engine_stays_as_it_is() -> None:
+    engine = world(queue("cq", group(default=cpu("2"))), workload("w", 3))
+    before = engine.save()
+    assert changes(engine)
+    assert engine.save() == before
+
+
+def test_quota_that_several_resources_lack_is_raised_together() -> None:
+    quotas = {"cpu": {"nominalQuota": "2"}, "memory": {"nominalQuota": "1Gi"}}
+    engine = world(queue("cq", group(default=quotas)), workload("w", 3, cpu="1500m", memory="1Gi"))
+    (found,) = changes(engine, ChangeKind.QUOTA)
+    assert (found.before, found.after) == ("2, 1Gi", "4500m, 3Gi")
+    assert [it.value for it in found.step.edits] == ["4500m", "3Gi"]
+    less = [[it.value for it in step.edits] for step in found.less]
+    assert less == [["4499m", "3Gi"], ["4500m", "3221225471"]]
+
+
+def test_those_who_stand_before_it_get_their_quota_too() -> None:
+    engine = world(
+        queue("cq", group(default=cpu("2")), queueingStrategy="StrictFIFO"),
+        workload("a", 3),
+        workload("w", 1, second=1),
+    )
+    (found,) = changes(engine, ChangeKind.QUOTA)
+    assert (found.after, found.moved, found.evicted) == ("4", ("ns/a",), ())
+
+
+def test_a_cohort_that_has_none_of_a_flavor_gets_some() -> None:
+    engine = world(thing("Cohort", "all"), queue("cq", group(default=cpu("2")), cohortName="all"), workload("w", 3))
+    of_queue, of_cohort = sorted(changes(engine, ChangeKind.QUOTA), key=lambda it: it.what)
+    assert (of_queue.what, of_queue.after) == ("nominalQuota of ClusterQueue cq for cpu in default", "3")
+    assert (of_cohort.what, of_cohort.before, of_cohort.after) == (
+        "nominalQuota of Cohort all for cpu in default",
+        "0",
+        "1",
+    )
+
+
+def test_limits_are_raised_where_they_bind() -> None:
+    binding = queue("cq", group(default=cpu("2", borrowingLimit="1")), cohortName="all")
+    lender = queue("other", group(default=cpu("4")), cohortName="all")
+    engine = world(binding, lender, workload("w", 5))
+    (found,) = changes(engine, ChangeKind.BORROWING_LIMIT, ChangeKind.LENDING_LIMIT)
+    assert (found.kind, found.before, found.after) == (ChangeKind.BORROWING_LIMIT, "1", "3")
+    miser = queue("other", group(default=cpu("4", lendingLimit="1")), cohortName="all")
+    engine = world(queue("cq", group(default=cpu("2")), cohortName="all"), miser, workload("w", 5))
+    (found,) = changes(engine, ChangeKind.BORROWING_LIMIT, ChangeKind.LENDING_LIMIT)
+    assert (found.kind, found.what) == (
+        ChangeKind.LENDING_LIMIT,
+        "lendingLimit of ClusterQueue other for cpu in default",
+    )
+    assert (found.before, found.after) == ("1", "3")
+
+
+def test_fewer_pods_or_smaller_ones_fit() -> None:
+    engine = world(queue("cq", group(default=cpu("2"))), workload("w", 4))
+    assert shown(changes(engine, ChangeKind.PODS, ChangeKind.MIN_COUNT, ChangeKind.REQUEST)) == [
+        ("minCount of pod set main", "4", "2", "Fits", ()),
+        ("pods of pod set main", "4", "2", "Fits", ()),
+        ("request of container c of pod set main for cpu", "1", "500m", "Fits", ()),
+    ]
+
+
+def test_a_taint_is_tolerated_and_a_label_is_asked_for() -> None:
+    spot = thing(
+        "ResourceFlavor",
+        "spot",
+        spec={"nodeLabels": {"pool": "b"}, "nodeTaints": [{"key": "spot", "value": "yes", "effect": "NoSchedule"}]},
+    )
+    asked = workload("w", 3)
+    asked["spec"]["podSets"][0]["template"]["spec"]["nodeSelector"] = {"pool": "a"}
+    engine = world(spot, queue("cq", group(default=cpu("2"), spot=cpu("9"))), asked)
+    (found,) = changes(engine, ChangeKind.NODES)
+    assert found.what == "nodeSelector of pod set main and tolerations of pod set main"
+    assert (found.before, found.after, len(found.less)) == ("pool=a, -", "pool=b, spot=yes", 2)
+
+
+def test_another_local_queue_has_room() -> None:
+    local = thing("LocalQueue", "roomy", namespace="ns", spec={"clusterQueue": "large"})
+    engine = world(
+        queue("cq", group(default=cpu("2"))), queue("large", group(default=cpu("9"))), local, workload("w", 3)
+    )
+    assert shown(changes(engine, ChangeKind.LOCAL_QUEUE)) == [
+        ("LocalQueue", "lq", "roomy (ClusterQueue large)", "Fits", ())
+    ]
+
+
+def test_the_lowest_priority_and_the_lowest_class_that_evict_are_named() -> None:
+    within = {"preemption": {"withinClusterQueue": "LowerPriority"}}
+    classes = [thing("WorkloadPriorityClass", name, value=n) for name, n in (("a", 3), ("b", 5), ("c", 9))]
+    running = workload("r", 2, priority=4)
+    engine = world(*classes, queue("cq", group(default=cpu("2")), **within), running, workload("w", 2, second=1))
+    found = changes(engine, ChangeKind.PRIORITY, ChangeKind.PRIORITY_CLASS)
+    assert shown(found) == [
+        ("WorkloadPriorityClass", "-", "b (5)", "Preempts", ("ns/r",)),
+        ("priority", "0", "5", "Preempts", ("ns/r",)),
+    ]
+    assert [[edit.value for edit in step.edits] for step in found[1].less] == [[4]]
+
+
+def test_the_weakest_policy_is_named() -> None:
+    running = workload("r", 2, local_queue="other", second=0)
+    lender = queue("borrower", group(default=cpu("0")), cohortName="all")
+    local = thing("LocalQueue", "other", namespace="ns", spec={"clusterQueue": "borrower"})
+    mine = queue("cq", group(default=cpu("2")), cohortName="all")
+    engine = world(lender, local, running, mine)
+    engine.cycle(NOW)
+    engine.apply(workload("w", 2, second=1), now=NOW)
+    (found,) = changes(engine, ChangeKind.PREEMPTION)
+    assert (found.what, found.before, found.after) == ("reclaimWithinCohort of ClusterQueue cq", "Never", "Any")
+    assert (found.outcome, found.evicted) == (Outcome.PREEMPTS, ("ns/r",))
+    assert [[edit.value for edit in step.edits] for step in found.less] == [["LowerPriority"]]
+
+
+def test_the_fewest_victims_are_looked_for_among_all_sets() -> None:
+    running = [workload(f"r{n}", pods, priority=9) for n, pods in enumerate((1, 1, 2, 4))]
+    engine = world(queue("cq", group(default=cpu("8"))), *running, workload("w", 5))
+    (found,) = changes(engine, ChangeKind.VICTIMS)
+    assert (found.after, found.is_least) == ("ns/r0, ns/r3", True)
+    assert [[it.name for it in step.deletions] for step in found.less] == [["r3"], ["r0"]]
+
+
+def test_of_many_candidates_none_is_taken_that_can_be_spared() -> None:
+    running = [workload(f"r{n:02}", 1, priority=9 + n) for n in range(14)]
+    engine = world(queue("cq", group(default=cpu("14"))), *running, workload("w", 3))
+    (found,) = changes(engine, ChangeKind.VICTIMS)
+    assert (found.after, found.is_least) == ("ns/r00, ns/r01, ns/r02", False)
+    assert found.evicted == ("ns/r00", "ns/r01", "ns/r02")
+
+
+def test_what_is_stopped_is_started() -> None:
+    engine = world(queue("cq", group(default=cpu("2")), stopPolicy="Hold"), workload("w", 2))
+    assert shown(changes(engine)) == [("stopPolicy of ClusterQueue cq", "Hold", "None", "Fits", ())]
+    asked = workload("w", 2)
+    asked["spec"]["active"] = False
+    engine = world(queue("cq", group(default=cpu("2")), stopPolicy="Hold"), asked)
+    (found,) = changes(engine)
+    assert (found.what, len(found.less)) == ("active and stopPolicy of ClusterQueue cq", 2)
+
+
+def test_one_that_waits_for_its_time_is_submitted_again() -> None:
+    asked = workload("w", 2)
+    requeued = {"type": "Requeued", "status": "False", "reason": "PodsReadyTimeout", "lastTransitionTime": NOW}
+    asked["status"] = {
+        "conditions": [requeued | {"message": ""}],
+        "requeueState": {"count": 1, "requeueAt": "2026-01-01T01:00:00Z"},
+    }
+    engine = world(queue("cq", group(default=cpu("2"))))
+    engine.apply(asked, now=NOW, trusted=True)
+    found = unblock(engine, "w", namespace="ns", now=NOW)
+    assert shown(found.changes) == [("submit it again", "-", "with its time of creation", "Fits", ())]
+
+
+def test_those_that_disturb_nobody_come_first() -> None:
+    within = {"preemption": {"withinClusterQueue": "LowerPriority"}}
+    engine = world(queue("cq", group(default=cpu("2")), **within), workload("r", 2), workload("w", 2, second=1))
+    found = changes(engine)
+    assert [it.rank for it in found] == sorted(it.rank for it in found)
+    assert [bool(it.evicted) for it in found] == sorted(bool(it.evicted) for it in found)
+    assert {it.kind for it in found if not it.evicted} == {ChangeKind.QUOTA}
