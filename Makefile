@@ -37,6 +37,7 @@ demo: $(STAMPS)/extension ## build, then run every example
 	@for example in examples/*/; do \
 		if [ -f "$$example/demo.py" ]; then set -- $(PY) "$${example}demo.py"; \
 		elif [ -f "$$example/controller.py" ]; then set -- $(PY) -m pytest --quiet tests/unit/kubernetes/test_checks.py; \
+		elif ls "$$example"*_test.yaml >/dev/null 2>&1; then set -- $(VENV)/bin/kueuecore test "$${example%/}"; \
 		elif [ -f "$$example/scenario.yaml" ]; then set -- $(VENV)/bin/kueuecore simulate "$${example}scenario.yaml"; \
 		else set -- $(VENV)/bin/kueuecore run "$${example%/}"; fi; \
 		printf '\n==== %s\n\n' "$$(echo "$$*" | sed 's,$(abspath $(VENV))/bin/,,; s,$(VENV)/bin/,,')"; \

@@ -12,6 +12,7 @@ from kueuecore._text import quoted, shown
 from kueuecore.cli.commands import gates, run
 from kueuecore.cli.comparing import add_compare
 from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.policy_testing import add_test
 from kueuecore.cli.serving import add_serve
 from kueuecore.cli.simulating import simulate
 from kueuecore.cli.streams import OutputError, to_stderr, write
@@ -216,6 +217,7 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument("--results-step", type=_step_seconds, metavar="DURATION", help=help_text)
     _add_style(shown)
 
+    add_test(commands, exit_codes=_exit_codes())
     add_compare(commands, exit_codes=_exit_codes())
     add_sweep(commands, exit_codes=_exit_codes())
     add_serve(commands, exit_codes=_exit_codes())
