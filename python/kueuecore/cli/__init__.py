@@ -14,6 +14,7 @@ from kueuecore.cli.comparing import add_compare
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.policy_testing import add_test
 from kueuecore.cli.serving import add_serve
+from kueuecore.cli.sharing import add_anonymise
 from kueuecore.cli.simulating import simulate
 from kueuecore.cli.streams import OutputError, to_stderr, write
 from kueuecore.cli.sweeping import add_sweep
@@ -142,42 +143,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=formatter,
     )
     add.set_defaults(command=run)
-    add.add_argument("paths", metavar="PATH", nargs="+", help="a YAML or JSON file, a directory, or - for stdin")
-    given = add.add_argument_group("what goes in")
-    given.add_argument("-R", "--recursive", action="store_true", help="go into the directories of directories")
-    given.add_argument(
-        "--config", metavar="FILE", help="Kueue's Configuration; by default that of Kueue's release manifest"
-    )
-    given.add_argument(
-        "--feature-gates",
-        metavar="A=true,B=false",
-        type=_feature_gates,
-        action="extend",
-        default=[],
-        help="feature gates of Kueue; `kueuecore gates` lists them",
-    )
-    given.add_argument(
-        "--now",
-        metavar="TIME",
-        type=_time,
-        help="when all this happens, as 2026-01-01T00:00:00Z; by default the newest time in the "
-        "objects, or 1970-01-01T00:00:00Z if they have none, so that the same objects always "
-        "give the same output",
-    )
-    given.add_argument(
-        "--for",
-        dest="span",
-        metavar="DURATION",
-        type=_duration,
-        default=0,
-        help="go on for so long, as 10s or 1h30m, at each time at which time alone changes something: backoffs end, "
-        "failed nodes are replaced; by default time stands still",
-    )
-    given.add_argument(
-        "--trusted",
-        action="store_true",
-        help="the objects are a dump of a cluster: take them as they are, without defaults, checks and additions",
-    )
+    _add_inputs(add)
     shown = add.add_argument_group("what comes out")
     shown.add_argument("-o", "--output", choices=["table", "wide", "json", "yaml"], default="table", help=_OUTPUT_HELP)
     shown.add_argument("--events", action="store_true", help="show the events too (always in json)")
@@ -220,11 +186,52 @@ def _parser() -> argparse.ArgumentParser:
     add_test(commands, exit_codes=_exit_codes())
     add_compare(commands, exit_codes=_exit_codes())
     add_sweep(commands, exit_codes=_exit_codes())
+    add_anonymise(commands, exit_codes=_exit_codes(), add_inputs=_add_inputs, time=_time, seed=_seed)
     add_serve(commands, exit_codes=_exit_codes())
     add = commands.add_parser("gates", help="list the feature gates of Kueue, their defaults and what they do")
     add.set_defaults(command=gates)
     add.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="by default on a terminal")
     return parser
+
+
+def _add_inputs(add: argparse.ArgumentParser) -> None:
+    """What goes in: the options of all commands that decide on manifests."""
+    add.add_argument("paths", metavar="PATH", nargs="+", help="a YAML or JSON file, a directory, or - for stdin")
+    given = add.add_argument_group("what goes in")
+    given.add_argument("-R", "--recursive", action="store_true", help="go into the directories of directories")
+    given.add_argument(
+        "--config", metavar="FILE", help="Kueue's Configuration; by default that of Kueue's release manifest"
+    )
+    given.add_argument(
+        "--feature-gates",
+        metavar="A=true,B=false",
+        type=_feature_gates,
+        action="extend",
+        default=[],
+        help="feature gates of Kueue; `kueuecore gates` lists them",
+    )
+    given.add_argument(
+        "--now",
+        metavar="TIME",
+        type=_time,
+        help="when all this happens, as 2026-01-01T00:00:00Z; by default the newest time in the "
+        "objects, or 1970-01-01T00:00:00Z if they have none, so that the same objects always "
+        "give the same output",
+    )
+    given.add_argument(
+        "--for",
+        dest="span",
+        metavar="DURATION",
+        type=_duration,
+        default=0,
+        help="go on for so long, as 10s or 1h30m, at each time at which time alone changes something: backoffs end, "
+        "failed nodes are replaced; by default time stands still",
+    )
+    given.add_argument(
+        "--trusted",
+        action="store_true",
+        help="the objects are a dump of a cluster: take them as they are, without defaults, checks and additions",
+    )
 
 
 def _add_style(shown: argparse._ArgumentGroup) -> None:

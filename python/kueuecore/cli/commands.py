@@ -26,7 +26,7 @@ from kueuecore.steady_state import Ending, settle
 from kueuecore.times import END_NS
 from kueuecore.world import AppliedWorld, World
 
-__all__ = ["gates", "run"]
+__all__ = ["configuration_of", "gates", "manifests_of", "run"]
 
 _WITHOUT_FILE = f"""
 {{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration,
@@ -42,8 +42,8 @@ _REMEDIES = {
 def run(options: argparse.Namespace) -> int:
     """Run `kueuecore run`; returns the exit code."""
     style = Style.of(output(), options.color)
-    configuration = _configuration(options.config, options.feature_gates)
-    manifests = _manifests(options.paths, recursive=options.recursive)
+    configuration = configuration_of(options.config, options.feature_gates)
+    manifests = manifests_of(options.paths, recursive=options.recursive)
     world = World.of(manifests, configuration=configuration, trusted=options.trusted)
     newest = world.newest_time()
     now = options.now if options.now is not None else newest if newest is not None else 0
@@ -73,7 +73,8 @@ def gates(options: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
-def _configuration(file: str | None, gates: Sequence[tuple[str, bool]]) -> Configuration:
+def configuration_of(file: str | None, gates: Sequence[tuple[str, bool]]) -> Configuration:
+    """Kueue's Configuration of a file, or that of a new installation, with feature gates."""
     if file is not None:
         return Configuration.read(file, feature_gates=dict(gates))
     try:
@@ -85,7 +86,8 @@ def _configuration(file: str | None, gates: Sequence[tuple[str, bool]]) -> Confi
         ) from None
 
 
-def _manifests(paths: Sequence[str], *, recursive: bool) -> tuple[Manifest, ...]:
+def manifests_of(paths: Sequence[str], *, recursive: bool) -> tuple[Manifest, ...]:
+    """The objects of files and directories."""
     try:
         return read_manifests(*paths, recursive=recursive)
     except ManifestError as error:

@@ -1,0 +1,13 @@
+"""Dumps of clusters that can be shared: without names, or the smallest that shows a decision.
+
+Example:
+    >>> from kueuecore import read_manifests
+    >>> anonymise(read_manifests("examples/two-teams"), Deciding(now=0)).differences
+    ()
+"""
+
+from kueuecore.dumps.anonymising import Anonymised, anonymise
+from kueuecore.dumps.decided import Decided, Deciding
+from kueuecore.dumps.renaming import Names
+
+__all__ = ["Anonymised", "Decided", "Deciding", "Names", "anonymise"]
