@@ -15,6 +15,7 @@ from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.policy_testing import add_test
 from kueuecore.cli.serving import add_serve
 from kueuecore.cli.sharing import add_anonymise
+from kueuecore.cli.shrinking import add_shrink
 from kueuecore.cli.simulating import simulate
 from kueuecore.cli.streams import OutputError, to_stderr, write
 from kueuecore.cli.sweeping import add_sweep
@@ -187,6 +188,7 @@ def _parser() -> argparse.ArgumentParser:
     add_compare(commands, exit_codes=_exit_codes())
     add_sweep(commands, exit_codes=_exit_codes())
     add_anonymise(commands, exit_codes=_exit_codes(), add_inputs=_add_inputs, time=_time, seed=_seed)
+    add_shrink(commands, exit_codes=_exit_codes(), add_inputs=_add_inputs)
     add_serve(commands, exit_codes=_exit_codes())
     add = commands.add_parser("gates", help="list the feature gates of Kueue, their defaults and what they do")
     add.set_defaults(command=gates)

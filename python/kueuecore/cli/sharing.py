@@ -1,4 +1,4 @@
-"""`kueuecore anonymise` and `kueuecore shrink`: dumps that can be shared, and that show what is to be shown."""
+"""`kueuecore anonymise`: a dump without names that shows the same decisions."""
 
 from __future__ import annotations
 
@@ -94,9 +94,7 @@ def anonymise_command(options: argparse.Namespace) -> int:
         return ExitCode.PENDING
     if options.names is not None:
         save_text(json.dumps(found.names.by_category, indent=2) + "\n", options.names, field="--names")
-    options_of_run = "".join(f" {it}" for it in _options_of_run(options))
-    head = f"# kueuecore run --now {format_time(found.now)}{options_of_run}\n"
-    write_objects(found.objects, options.output, head=head)
+    write_objects(found.objects, options, now=found.now)
     if not options.quiet:
         dropped = ", ".join(f"{kind} ({n})" for kind, n in found.dropped.items())
         n_names = sum(map(len, found.names.by_category.values()))
@@ -130,18 +128,19 @@ def _options_of_run(options: argparse.Namespace) -> Iterable[str]:
         yield f"--for {options.span}ns"
 
 
-def write_objects(objects: Iterable[JsonObject], file: str, *, head: str) -> None:
-    """Write objects as YAML into a file, or to standard output.
+def write_objects(objects: Iterable[JsonObject], options: argparse.Namespace, *, now: int) -> None:
+    """Write objects as YAML into `--output`; the first line says how to see the decisions again.
 
     Raises:
         ManifestError: The file cannot be written.
     """
-    is_ascii = file == "-" and not is_utf8()
+    is_ascii = options.output == "-" and not is_utf8()
+    head = f"# kueuecore run --now {format_time(now)}{''.join(f' {it}' for it in _options_of_run(options))}\n"
     text = head + "---\n".join(yaml_text(it, is_ascii=is_ascii) for it in objects)
-    if file == "-":
+    if options.output == "-":
         write(text)
     else:
-        save_text(text, Path(file), field="--output")
+        save_text(text, Path(options.output), field="--output")
 
 
 def save_text(text: str, path: Path, *, field: str) -> None:

@@ -9,5 +9,20 @@ Example:
 from kueuecore.dumps.anonymising import Anonymised, anonymise
 from kueuecore.dumps.decided import Decided, Deciding
 from kueuecore.dumps.renaming import Names
+from kueuecore.dumps.shown import Admits, KeepsPending, Preempts, Showing, Unsettled
+from kueuecore.dumps.shrinking import Shrunk, shrink
 
-__all__ = ["Anonymised", "Decided", "Deciding", "Names", "anonymise"]
+__all__ = [
+    "Admits",
+    "Anonymised",
+    "Decided",
+    "Deciding",
+    "KeepsPending",
+    "Names",
+    "Preempts",
+    "Showing",
+    "Shrunk",
+    "Unsettled",
+    "anonymise",
+    "shrink",
+]
