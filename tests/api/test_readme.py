@@ -15,6 +15,7 @@ PAGES = [
     ROOT / "docs/arrays.md",
     ROOT / "docs/jobs.md",
     ROOT / "docs/multikueue-policies.md",
+    ROOT / "docs/share-a-dump.md",
     ROOT / "docs/multikueue.md",
     ROOT / "docs/topology.md",
     ROOT / "docs/test-against-a-server.md",

@@ -84,11 +84,12 @@ def _labels_asked_for(walk: Walk, value: JsonValue) -> JsonValue:
     """Of nodes and namespaces those labels that anybody asks for."""
     if not isinstance(value, dict):
         return None
-    return {
+    found: JsonObject = {
         walk.label(key): walk.label_value(key, it)
         for key, it in value.items()
         if isinstance(it, str) and (key == HOSTNAME or walk.is_asked_for(key))
     }
+    return found or None
 
 
 def _label_map(walk: Walk, value: JsonValue) -> JsonValue:
@@ -306,6 +307,10 @@ _WORKLOAD_STATUS = fields(
 )
 
 
+def _template_meta(walk: Walk, value: JsonValue) -> JsonValue:
+    return fields({"annotations": _marks})(walk, value) or None
+
+
 def _class_ref(walk: Walk, value: JsonValue) -> JsonValue:
     category = "class" if text_at(value, "kind") == "WorkloadPriorityClass" else "priorityClass"
     return fields({"group": keep, "kind": keep, "name": name(category)})(walk, value)
@@ -329,7 +334,7 @@ def _workload_spec(walk: Walk, value: JsonValue) -> JsonValue:
                         "name": name("podSet"),
                         "count": keep,
                         "minCount": keep,
-                        "template": fields({"metadata": fields({"annotations": _marks}), "spec": fields(_POD_SPEC)}),
+                        "template": fields({"metadata": _template_meta, "spec": fields(_POD_SPEC)}),
                         "topologyRequest": _TOPOLOGY_REQUEST,
                     }
                 )

@@ -32,6 +32,10 @@ class Showing(Protocol):
         """Is it shown?"""
         ...
 
+    def about(self, decided: Decided) -> tuple[str, ...]:
+        """The workloads that it is about, as `namespace/name`."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepsPending:
@@ -60,6 +64,10 @@ class KeepsPending:
         """Is it shown?"""
         found = (it for it in _states(decided, self.name) if self._is_meant(it))
         return any(bool(self.message) or self.whole in (("", ""), _without_numbers(it)) for it in found)
+
+    def about(self, decided: Decided) -> tuple[str, ...]:
+        """The workload that it is about."""
+        return decided.keys(self.name)
 
     def _is_meant(self, state: WorkloadState) -> bool:
         return state.stage is Stage.PENDING and self.message.casefold() in state.message.casefold()
@@ -96,6 +104,10 @@ class Admits:
                 return True
         return False
 
+    def about(self, decided: Decided) -> tuple[str, ...]:
+        """The workload that it is about."""
+        return decided.keys(self.name)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preempts:
@@ -127,6 +139,10 @@ class Preempts:
         found = self._reasons(decided)
         return any(not self.reasons or it in self.reasons for it in found)
 
+    def about(self, decided: Decided) -> tuple[str, ...]:
+        """Both workloads."""
+        return (*decided.keys(self.preemptor), *decided.keys(self.victim))
+
     def _reasons(self, decided: Decided) -> tuple[str, ...]:
         preemptors, victims = decided.keys(self.preemptor), decided.keys(self.victim)
         of_them = (it for it in decided.preemptions if it.preemptor in preemptors and it.key in victims)
@@ -146,6 +162,10 @@ class Unsettled:
     def is_in(self, decided: Decided) -> bool:
         """Is it shown?"""
         return decided.settled.ending is Ending.REPEATING
+
+    def about(self, decided: Decided) -> tuple[str, ...]:
+        """The workloads of the circle."""
+        return () if decided.settled.loop is None else decided.settled.loop.keys
 
 
 def _states(decided: Decided, name: str, *, must_be: bool = False) -> Sequence[WorkloadState]:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from kueuecore._json import JsonObject
 from kueuecore.dumps.decided import Deciding
+from kueuecore.dumps.kin import kin
 from kueuecore.dumps.shown import Showing
 from kueuecore.dumps.smaller import smallest_by, with_simpler_objects, without_parts
 from kueuecore.errors import ManifestError
@@ -64,7 +65,8 @@ def shrink(
         (9, 7)
     """
     given = tuple(manifests)
-    wanted = showing.as_in(deciding.of(given))
+    decided = deciding.of(given)
+    wanted = showing.as_in(decided)
     first: _Objects = tuple(it.object for it in given)
     smallest, n_tries = first, 0
 
@@ -81,7 +83,9 @@ def shrink(
             return False
 
     try:
-        smallest_by(first, _candidates_of, shows, progress=note)
+        near = (it for it in reversed([*kin(first, decided, showing.about(decided))]) if shows(it))
+        smallest = next(near, first)
+        smallest_by(smallest, _candidates_of, shows, progress=note)
     except KeyboardInterrupt:
         return Shrunk(smallest, len(first), n_tries, is_interrupted=True)
     return Shrunk(smallest, len(first), n_tries)

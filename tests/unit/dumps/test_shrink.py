@@ -169,3 +169,19 @@ def test_options_that_do_not_go_together_are_wrong_usage(capsys: pytest.CaptureF
     ran = run(capsys, "shrink", folder, "--pending", "team-b/hotfix")
     assert (ran.code, ran.out) == (2, "")
     assert "team-b/hotfix is not pending; show what it is: Admitted" in ran.err
+
+
+def test_other_quota_trees_go_at_once() -> None:
+    copies = [
+        Manifest(
+            json.loads(json.dumps(it.object).replace("team-", f"tree-{number}-").replace("company", f"co-{number}"))
+        )
+        for number in range(20)
+        for it in read_manifests(EXAMPLES / "two-teams")
+        if it.object["kind"] != "WorkloadPriorityClass" and it.object["kind"] != "ResourceFlavor"
+    ]
+    manifests, deciding = given("two-teams")
+    alone = shrink(manifests, deciding, KeepsPending(name="team-a/release-build"))
+    found = shrink([*copies, *manifests], deciding, KeepsPending(name="team-a/release-build"))
+    assert found.objects == alone.objects
+    assert found.n_tries < alone.n_tries + 10
