@@ -85,9 +85,9 @@ def _labels_asked_for(walk: Walk, value: JsonValue) -> JsonValue:
     if not isinstance(value, dict):
         return None
     found: JsonObject = {
-        walk.label(key): walk.label_value(key, it)
+        walk.label(key): walk.label_value(key, it or "")
         for key, it in value.items()
-        if isinstance(it, str) and (key == HOSTNAME or walk.is_asked_for(key))
+        if isinstance(it, str | None) and (key == HOSTNAME or walk.is_asked_for(key))
     }
     return found or None
 

@@ -16,7 +16,7 @@ from kueuecore.manifests import Manifest, ManifestLike, as_manifest
 from kueuecore.simulation import Happening, NodeLoss, Operation, StepKind, VirtualCluster
 from kueuecore.states import QuotaRow, WorkloadState
 from kueuecore.steady_state import find_preemption_loop
-from kueuecore.times import TimeLike, nanoseconds
+from kueuecore.times import END_NS, TimeLike, later, nanoseconds
 from kueuecore.topology import Placement
 from kueuecore.world import DEFAULT_NAMESPACE, AppliedWorld, World, is_workload
 
@@ -142,6 +142,7 @@ class PolicyCluster:
         """
         ordered = sorted(coming, key=lambda it: it.at)
         jobs = [as_manifest(it.job, f"coming[{index}].job") for index, it in enumerate(ordered)]
+        _check_times(jobs, ordered, self.start)
         world = World.of([*self._given, *jobs], configuration=self._configuration)
         of_job = {(_kind(job), *_key(job.object)): it for job, it in zip(jobs, ordered, strict=True)}
         made = set(map(id, world.made))
@@ -172,7 +173,7 @@ class PolicyCluster:
             UnsettledError: Workloads preempt each other for ever.
             OutOfTimeError: It goes on beyond April 2262.
         """
-        self._cluster.advance(None if until is None else self.start + round(until * 1e9))
+        self._cluster.advance(None if until is None else min(self.start + round(until * 1e9), END_NS))
         if self._cluster.is_cut:
             loop = find_preemption_loop(self._cluster.engine, now=self.now)
             raise UnsettledError("workloads preempt each other for ever" + (f": {loop}" if loop else ""))
@@ -275,6 +276,24 @@ class PolicyCluster:
             if _kind(manifest) == "Namespace" and name not in self._namespaces:
                 self._namespaces.add(name)
                 self._cluster.apply([manifest])
+
+
+def _check_times(jobs: Sequence[Manifest], coming: Sequence[Coming], start: int) -> None:
+    """Everything that is to happen happens before time ends.
+
+    Raises:
+        ManifestError: What does not.
+    """
+    problems = []
+    for job, it in zip(jobs, coming, strict=True):
+        try:
+            at = later(start, it.at, "at")
+            later(at, it.run_seconds or 0.0, "runs")
+        except ValueError as error:
+            message, _, remedy = str(error).partition("; ")
+            problems.append(job.problem(message, remedy=remedy or "write an earlier `at`, or shorter `runs`"))
+    if problems:
+        raise ManifestError(problems)
 
 
 def _check_all_came(jobs: Sequence[Manifest], world: World) -> None:

@@ -131,3 +131,17 @@ def test_fields_that_nobody_knows_are_warnings(run, tmp_path: Path) -> None:  # 
     assert "warning: " in ran.err
     assert "unknown field" in ran.err
     assert run(tmp_path, "-q").err == ""
+
+
+@pytest.mark.parametrize("field", ["at", "runs"])
+def test_what_would_happen_after_the_end_of_time_is_wrong_input(run, tmp_path: Path, field: str) -> None:  # type: ignore[no-untyped-def]
+    submit = f"{{job: {job('one')}, {field}: 2562047h}}"
+    write(tmp_path, case("{workload: team/one, admitted: true}", submit))
+    ran = run(tmp_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert f'{tmp_path}/a_test.yaml:7 (document 1): Job "team/one": {field} is ' in ran.err
+
+
+def test_a_test_may_last_until_the_end_of_time(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    write(tmp_path, case("{workload: team/one, at: 2562047h, admitted: true}", ONE))
+    assert run(tmp_path).code == 0
