@@ -1,4 +1,4 @@
-"""Simulates each trace in this folder with queues that are made for it, and shows how long its jobs wait."""
+"""Simulates each trace in this folder with queues that are made for it: how many jobs fail, and how long all wait."""
 
 from pathlib import Path
 
@@ -22,4 +22,5 @@ for name, rules_name in RULES.items():
     queues = queues_for(trace, rules, quota=QUOTA, cohort="all")
     run = simulate(queues, submissions=trace.submissions(rules), now="2026-01-01T00:00:00Z")
     waits = (run.outcome_table["admitted"] - run.outcome_table["created"]) / 1e9
-    print(f"{name}: {len(trace)} jobs, {sum(trace.dropped.values())} left out, {waits.mean():.0f} s mean wait")
+    counts = f"{len(trace)} jobs, {sum(trace.dropped.values())} left out, {run.failed.sum()} failed"
+    print(f"{name}: {counts}, {waits.mean():.0f} s mean wait")

@@ -30,6 +30,7 @@ class Job:
     user: int
     group: int
     is_cancelled: bool
+    has_failed: bool
 
 
 def jobs(random: Random) -> list[Job]:
@@ -49,6 +50,7 @@ def jobs(random: Random) -> list[Job]:
                 user=user,
                 group=(user + 1) // 2,
                 is_cancelled=number % 10 == 0,
+                has_failed=number % 10 == 7,
             )
         )
     return found
@@ -72,7 +74,8 @@ def swf(found: Iterable[Job]) -> str:
         if job.is_cancelled:
             fields = [job.number, job.submit, job.wait, -1, -1, -1, -1, processors, 3600, -1, 5]
         else:
-            fields = [job.number, job.submit, job.wait, job.run, processors, -1, -1, processors, 3600, 524288, 1]
+            fields = [job.number, job.submit, job.wait, job.run, processors, -1, -1, processors, 3600, 524288]
+            fields.append(0 if job.has_failed else 1)
         lines.append(" ".join(map(str, [*fields, job.user, job.group, -1, queue, 1, -1, -1])))
     return "\n".join([*header, *lines, ""])
 
@@ -96,7 +99,7 @@ def philly(found: Iterable[Job], random: Random) -> str:
             begin = end + timedelta(seconds=7 + number)
         entries.append(
             {
-                "status": "Killed" if job.is_cancelled else "Pass",
+                "status": "Killed" if job.is_cancelled else "Failed" if job.has_failed else "Pass",
                 "vc": f"{job.group:02x}9e8c",
                 "jobid": f"application_1506638472019_{job.number:05}",
                 "attempts": attempts,
@@ -116,7 +119,7 @@ def helios(found: Iterable[Job]) -> list[Sequence[object]]:
         start = submit + timedelta(seconds=job.wait)
         run = 0 if job.is_cancelled else job.run
         gpus = job.nodes * job.gpus_a_node
-        state = "CANCELLED" if job.is_cancelled else "COMPLETED"
+        state = "CANCELLED" if job.is_cancelled else "FAILED" if job.has_failed else "COMPLETED"
         end = start + timedelta(seconds=run)
         who = [f"uMa{job.user}e", f"vcMa{job.group}e"]
         rows.append([1425510 + job.number, *who, gpus, gpus * 4, job.nodes, state, submit, start, end, run, job.wait])
@@ -130,7 +133,7 @@ def pai(found: Iterable[Job]) -> tuple[list[Sequence[object]], list[Sequence[obj
     for job in found:
         name, begin = f"{job.number:024x}", 1_000_000.0 + job.submit
         start, end = begin + job.wait, begin + job.wait + job.run
-        status = "Failed" if job.is_cancelled else "Terminated"
+        status = "Failed" if job.is_cancelled or job.has_failed else "Terminated"
         rows.append([name, f"{job.number:060x}", f"{job.user:012x}", status, begin, end])
         times: Sequence[object] = ["", ""] if job.is_cancelled else [start, end]
         if job.nodes > 1:
@@ -148,7 +151,7 @@ def openb(found: Iterable[Job]) -> list[Sequence[object]]:
         created = 9_000_000 + job.submit
         scheduled = created + job.wait
         times: Sequence[object] = [created, scheduled + job.run, "" if job.is_cancelled else scheduled]
-        phase = "Pending" if job.is_cancelled else "Succeeded"
+        phase = "Pending" if job.is_cancelled else "Failed" if job.has_failed else "Succeeded"
         gpu_milli = [220, 1000][job.gpus_a_node > 1 or job.user % 2]
         qos = ["LS", "BE", "Burstable"][job.user % 3]
         spec = "V100M16|V100M32" if job.user == 1 else ""
@@ -159,7 +162,7 @@ def openb(found: Iterable[Job]) -> list[Sequence[object]]:
 
 def accounting(found: Iterable[Job]) -> list[Sequence[object]]:
     """Write them as a table of one's own, as `sacct` might give it."""
-    rows: list[Sequence[object]] = [["Submit", "Start", "End", "Account", "User", "CPUs", "Nodes"]]
+    rows: list[Sequence[object]] = [["Submit", "Start", "End", "Account", "User", "CPUs", "Nodes", "State"]]
     for job in found:
         submit = BEGIN + timedelta(seconds=job.submit)
         start = submit + timedelta(seconds=job.wait)
@@ -167,7 +170,8 @@ def accounting(found: Iterable[Job]) -> list[Sequence[object]]:
         times = [it.isoformat() for it in (submit, start, end)]
         if job.is_cancelled:
             times[1] = times[2] = "Unknown"
-        rows.append([*times, f"lab{job.group}", f"user{job.user}", job.gpus_a_node * 4, job.nodes])
+        state = "CANCELLED by 1000" if job.is_cancelled else "FAILED" if job.has_failed else "COMPLETED"
+        rows.append([*times, f"lab{job.group}", f"user{job.user}", job.gpus_a_node * 4, job.nodes, state])
     return rows
 
 

@@ -30,8 +30,8 @@ ColumnBytes: TypeAlias = tuple[list[str], bytes, bytes, bytes, bytes, list[str],
 """LocalQueues, queue, priority, created, count, resources, requests: as the extension takes them."""
 Batch: TypeAlias = tuple[str, str, int, ColumnBytes]
 """Namespace, prefix, number of the first, and the columns."""
-TimedBatch: TypeAlias = tuple[str, str, int, ColumnBytes, bytes, bytes]
-"""The same, and when they appear and how long they run, in nanoseconds (i64)."""
+TimedBatch: TypeAlias = tuple[str, str, int, ColumnBytes, bytes, bytes, bytes]
+"""The same, when they appear and how long they run, in nanoseconds (i64), and whether they fail then (u8)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,6 +46,8 @@ class Submissions:
             rest. 0: not requested.
         at: When each appears, in seconds after the beginning. It is also the time of its creation.
         run_seconds: How long its job runs once it is admitted; infinite: for ever.
+        ends_failed: Whether its job fails once it has run so long, as bool: the reason of its condition Finished is
+            `Failed` in place of `Succeeded`.
         count: Pods of each workload.
         priority: Priority of each workload.
         prefix: Names are this and a number; the UID is the name. None of them may be there from the start, or be among
@@ -59,6 +61,7 @@ class Submissions:
     requests: Mapping[str, npt.ArrayLike]
     at: npt.ArrayLike = 0.0
     run_seconds: npt.ArrayLike = math.inf
+    ends_failed: npt.ArrayLike = False
     count: npt.ArrayLike = 1
     priority: npt.ArrayLike = 0
     prefix: str = "workload-"
@@ -156,7 +159,8 @@ def encode_submissions(submissions: Submissions, *, start: int) -> TimedBatch:
         prefix=submissions.prefix,
         first=submissions.first,
     )
-    return (*batch, at.astype("<i8").tobytes(), run_ns.astype("<i8").tobytes())
+    ends_failed = _flags("ends_failed", submissions.ends_failed, n)
+    return (*batch, at.astype("<i8").tobytes(), run_ns.astype("<i8").tobytes(), ends_failed)
 
 
 def check_names(batches: Iterable[TimedBatch], existing: Iterable[str | None]) -> None:
@@ -171,7 +175,7 @@ def check_names(batches: Iterable[TimedBatch], existing: Iterable[str | None]) -
     """
     # Names that end in digits, as numbers: those that begin alike and have as many digits are in one order.
     ranges: dict[tuple[str, int], list[tuple[int, int]]] = {}
-    for namespace, prefix, first, _, times, _ in batches:
+    for namespace, prefix, first, _, times, _, _ in batches:
         for key, begin, end in _ranges(f"{namespace}/{prefix}", first, first + len(times) // 8):
             ranges.setdefault(key, []).append((begin, end))
     for (root, n_digits), found in ranges.items():
@@ -257,6 +261,14 @@ def _integers(name: str, values: npt.ArrayLike, n: int, kind: str) -> bytes:
     if not (limits.min <= int(array.min()) and int(array.max()) <= limits.max):
         raise ValueError(f"{name}: holds values outside of {limits.min} ... {limits.max}")
     return array.astype(kind).tobytes()
+
+
+def _flags(name: str, values: npt.ArrayLike, n: int) -> bytes:
+    array = _filled(name, _array(name, values), n)
+    # 0 and 1 might be a mistake for some other column.
+    if n and array.dtype.kind != "b":
+        raise ValueError(f"{name}: must be bools, not {array.dtype}")
+    return array.astype("u1").tobytes()
 
 
 def _seconds(name: str, seconds: npt.ArrayLike, n: int) -> npt.NDArray[np.float64]:

@@ -13,6 +13,7 @@ PAGES = [
     ROOT / "docs/embed-in-a-controller.md",
     ROOT / "docs/admission-checks.md",
     ROOT / "docs/arrays.md",
+    ROOT / "docs/check.md",
     ROOT / "docs/jobs.md",
     ROOT / "docs/multikueue-policies.md",
     ROOT / "docs/share-a-dump.md",

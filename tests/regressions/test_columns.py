@@ -67,6 +67,9 @@ def test_columns_that_can_not_be_are_refused_by_name(change: dict[str, Any], mes
         ({"run_seconds": [1, -1]}, "^run_seconds: must be greater than or equal to 0"),
         ({"run_seconds": math.nan}, "^run_seconds: must be greater than or equal to 0"),
         ({"run_seconds": masked(1.0, -1.0)}, "^run_seconds: has masked values"),
+        ({"ends_failed": [1, 0]}, "^ends_failed: must be bools, not int64"),
+        ({"ends_failed": ["no", "no"]}, "^ends_failed: must be bools, not <U2"),
+        ({"ends_failed": [True] * 3}, r"^ends_failed: must be a scalar or have the shape \(2,\)"),
     ],
 )
 def test_submissions_that_can_not_be_are_refused_by_name(

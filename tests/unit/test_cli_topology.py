@@ -11,7 +11,7 @@ import pytest
 
 from kueuecore import Engine
 from kueuecore.cli import ExitCode, main
-from kueuecore.cli.topology_sentences import AskedTopology, reasons_of, why_not_placed
+from kueuecore.findings.topology_sentences import AskedTopology, reasons_of, why_not_placed
 from kueuecore.manifests import JsonObject
 from tests.command import Ran
 

@@ -22,6 +22,7 @@ from tests.command import QUEUES
 from tests.random_runs import random_run
 
 NOW = "2026-01-01T00:00:00Z"
+OBJECTS = f"{{apiVersion: v1, kind: Namespace, metadata: {{name: team}}}}\n---{QUEUES}"
 JOBS = Submissions(
     namespace="team",
     local_queues=["lq"],
@@ -29,6 +30,7 @@ JOBS = Submissions(
     requests={"cpu": np.full(1200, 1000)},
     at=np.arange(1200) * 7,
     run_seconds=20,
+    ends_failed=np.arange(1200) % 3 == 1,
 )
 
 
@@ -63,12 +65,14 @@ def play(checkpoint: Checkpoint | None = None, interrupts_at: int | None = None,
             raise KeyboardInterrupt
 
     given = {"now": NOW, "submissions": [JOBS], "cycles": False, "finished": False, **arguments}
-    return simulate(QUEUES, progress=progress, checkpoint=checkpoint, **given)
+    return simulate(OBJECTS, progress=progress, checkpoint=checkpoint, **given)
 
 
 @pytest.mark.parametrize("every_seconds", [0, 3600])
 def test_a_run_that_is_interrupted_again_and_again_comes_to_the_same(tmp_path: Path, every_seconds: float) -> None:
-    expected = contents(play())
+    unbroken = play()
+    expected = contents(unbroken)
+    assert unbroken.failed.sum() == 400
     path = tmp_path / "run"
     endings: list[RunEnding] = []
     while endings.count(RunEnding.INTERRUPTED) < 100:
@@ -134,6 +138,7 @@ def test_what_is_not_to_be_resumed_is_refused(tmp_path: Path) -> None:
     refused(r"run: there is a checkpoint already; resume it, or delete it", resume=False)
     refused("a checkpoint of another run; resume with the scenario", cycle_seconds=2)
     refused("a checkpoint of another run", submissions=[replace(JOBS, run_seconds=21)])
+    refused("a checkpoint of another run", submissions=[replace(JOBS, ends_failed=False)])
     path.write_bytes(saved[:-1])
     refused("this is not a whole save")
     path.write_bytes(b"something else")

@@ -72,6 +72,7 @@ def test_jobs_wait_for_one_another(simulate: Callable[..., Ran]) -> None:
             "jobs": 3,
             "admitted": 3,
             "finished": 3,
+            "failed": 0,
             "waitSeconds": {"min": 0, "mean": 50, "p95": 100, "max": 100},
             "evictions": 0,
             "nodeReplacements": 0,

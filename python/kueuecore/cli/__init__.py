@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from kueuecore._text import quoted, shown
+from kueuecore.cli.checking import add_check
 from kueuecore.cli.commands import gates, run
 from kueuecore.cli.comparing import add_compare
 from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.forecasting import add_eta
+from kueuecore.cli.planning import add_plan
 from kueuecore.cli.policy_testing import add_test
 from kueuecore.cli.serving import add_serve
 from kueuecore.cli.sharing import add_anonymise
@@ -184,9 +187,12 @@ def _parser() -> argparse.ArgumentParser:
     shown.add_argument("--results-step", type=_step_seconds, metavar="DURATION", help=help_text)
     _add_style(shown)
 
+    add_check(commands, exit_codes=_exit_codes())
     add_test(commands, exit_codes=_exit_codes())
     add_compare(commands, exit_codes=_exit_codes())
     add_sweep(commands, exit_codes=_exit_codes())
+    add_eta(commands, exit_codes=_exit_codes())
+    add_plan(commands, exit_codes=_exit_codes())
     add_anonymise(commands, exit_codes=_exit_codes(), add_inputs=_add_inputs, time=_time, seed=_seed)
     add_shrink(commands, exit_codes=_exit_codes(), add_inputs=_add_inputs)
     add_serve(commands, exit_codes=_exit_codes())

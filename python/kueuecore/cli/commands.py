@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from kueuecore._json import text_at
 from kueuecore._text import shortened
 from kueuecore.cli.checks import READ_KINDS, with_active_checks
 from kueuecore.cli.documents import json_document, yaml_documents
@@ -15,12 +14,15 @@ from kueuecore.cli.outcome import RunOutcome
 from kueuecore.cli.report import report
 from kueuecore.cli.streams import is_utf8, output, to_stderr, write
 from kueuecore.cli.table import Style, table
-from kueuecore.cli.topology_findings import topology_findings
 from kueuecore.configuration import Configuration, feature_gates
 from kueuecore.engine import Engine
-from kueuecore.errors import ConfigurationError, ManifestError, ObjectRef, Problem
+from kueuecore.errors import ConfigurationError, ManifestError, Problem
+from kueuecore.findings.checking import findings_of
+from kueuecore.findings.facts import Facts
+from kueuecore.findings.objects import repeated
+from kueuecore.findings.registry import RULES_OF_RUN
 from kueuecore.jobs import INSTALLED_FRAMEWORKS
-from kueuecore.manifests import API_VERSIONS, Manifest, object_ref, read_manifests
+from kueuecore.manifests import API_VERSIONS, Manifest, read_manifests
 from kueuecore.states import Stage
 from kueuecore.steady_state import Ending, settle
 from kueuecore.times import END_NS
@@ -51,11 +53,12 @@ def run(options: argparse.Namespace) -> int:
     engine = Engine(configuration)
     applied = world.apply_to(engine, now=now)
     if not options.quiet:
-        to_stderr(*_repeated(manifests), *_notes(world, applied))
+        to_stderr(*(f"warning: {problem}" for _, problem in repeated(manifests)), *_notes(world, applied))
     until = min(now + options.span, END_NS)
     outcome = RunOutcome(engine, world, settle(engine, now=now, until=until), now)
     if not options.quiet:
-        to_stderr(*(f"warning: {finding}" for finding in topology_findings(outcome)))
+        facts = Facts(world, engine, given=manifests, configuration=configuration, now=now, settled=engine)
+        to_stderr(*(f"warning: {finding.problem}" for finding in findings_of(facts, RULES_OF_RUN)))
     match options.output:
         case "json":
             write(json_document(outcome))
@@ -74,7 +77,11 @@ def gates(options: argparse.Namespace) -> int:
 
 
 def configuration_of(file: str | None, gates: Sequence[tuple[str, bool]]) -> Configuration:
-    """Kueue's Configuration of a file, or that of a new installation, with feature gates."""
+    """Kueue's Configuration from a file, or that of a new installation, with feature gates.
+
+    Raises:
+        ConfigurationError: One of them is wrong.
+    """
     if file is not None:
         return Configuration.read(file, feature_gates=dict(gates))
     try:
@@ -87,7 +94,11 @@ def configuration_of(file: str | None, gates: Sequence[tuple[str, bool]]) -> Con
 
 
 def manifests_of(paths: Sequence[str], *, recursive: bool) -> tuple[Manifest, ...]:
-    """The objects of files and directories."""
+    """The objects of some paths.
+
+    Raises:
+        ManifestError: Something can not be read, with remedies in terms of the command.
+    """
     try:
         return read_manifests(*paths, recursive=recursive)
     except ManifestError as error:
@@ -112,21 +123,6 @@ def _notes(world: World, applied: AppliedWorld) -> Iterator[str]:
         others = [kind for kind in unread if kind in API_VERSIONS and kind != "Configuration"]
         hint += "".join(f"; a {kind} is read as {API_VERSIONS[kind]}" for kind in others)
         yield f"warning: these kinds are not read: {kinds}{hint}"
-
-
-def _repeated(manifests: Sequence[Manifest]) -> Iterator[str]:
-    """Objects that are given twice, and not alike."""
-    seen: dict[tuple[str, ObjectRef], Manifest] = {}
-    for manifest in manifests:
-        ref = object_ref(manifest.object)
-        if not text_at(manifest.object, "metadata", "name"):
-            continue
-        key = (text_at(manifest.object, "apiVersion").partition("/")[0], ref)
-        before = seen.get(key)
-        if before is not None and before.object != manifest.object:
-            problem = manifest.problem(f"it stands in {before.source} too; the last one counts")
-            yield f"warning: {problem}"
-        seen[key] = manifest
 
 
 def _exit_code(outcome: RunOutcome, *, fail_on_pending: bool) -> ExitCode:

@@ -19,7 +19,7 @@ from kueuecore.topology import Placement
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
 from kueuecore.world import is_workload
 
-__all__ = ["document_head", "json_document", "yaml_documents", "yaml_text"]
+__all__ = ["document_head", "json_document", "yaml_document", "yaml_documents"]
 
 _SCHEMA = 1
 """Number of the form of the JSON document: a field that changes or goes away raises it, a new one does not."""
@@ -184,11 +184,16 @@ def yaml_documents(outcome: RunOutcome, *, is_ascii: bool) -> str:
         outcome: What a run came to.
         is_ascii: Is all beyond ASCII to be escaped?
     """
-    return "---\n".join(yaml_text(plain, is_ascii=is_ascii) for plain in _with_statuses(outcome))
+    return "---\n".join(yaml_document(plain, is_ascii=is_ascii) for plain in _with_statuses(outcome))
 
 
-def yaml_text(plain: JsonObject, *, is_ascii: bool) -> str:
-    """An object as a YAML document."""
+def yaml_document(plain: JsonObject, *, is_ascii: bool) -> str:
+    """One object as YAML.
+
+    Args:
+        plain: The object.
+        is_ascii: Is all beyond ASCII to be escaped?
+    """
     text = yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=not is_ascii, width=_WIDEST)
     # Raw line separators would come back as line ends, and control characters would have a hold on the terminal.
     if text.replace("\n", "").isprintable():

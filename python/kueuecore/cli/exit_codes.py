@@ -12,6 +12,7 @@ class ExitCode(IntEnum):
 
     OK = 0
     PENDING = 1
+    FOUND = 1
     BAD_INPUT = 2
     UNSETTLED = 3
     UNDECIDED = 4
@@ -30,8 +31,8 @@ class ExitCode(IntEnum):
 _MEANINGS = {
     ExitCode.OK: "done, whether workloads are pending or not",
     ExitCode.PENDING: "a workload is pending or a job waits for its Workload in the end (only with --fail-on-pending), "
-    "or two configurations differ (only with --fail-on-difference), a policy test fails, "
-    "or a dump without names decides otherwise",
+    "two configurations differ (only with --fail-on-difference), no quota is enough (of plan), there are findings "
+    "(of check), a policy test fails, or a dump without names decides otherwise",
     ExitCode.BAD_INPUT: "wrong usage, or objects that an API server with Kueue would refuse",
     ExitCode.UNSETTLED: "it never settles: workloads evict each other in a circle, or a fleet keeps changing",
     ExitCode.UNDECIDED: "nothing is decided on some workload, because it needs what is not built yet",

@@ -10,18 +10,16 @@ from functools import cached_property
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.cli.checks import CheckRow, check_rows
 from kueuecore.cli.sentences import why_preempted
-from kueuecore.cli.topology_objects import TopologyObjects
-from kueuecore.cli.topology_sentences import AskedTopology, reasons_of, why_not_placed
 from kueuecore.decisions import Preemption, Undecided
 from kueuecore.engine import Engine
+from kueuecore.findings.topology_objects import TopologyObjects
+from kueuecore.findings.topology_sentences import NO_PLACE_EVER, AskedTopology, reasons_of, why_not_placed
 from kueuecore.states import ClusterQueueState, QuotaRow, Stage, WorkloadState
 from kueuecore.steady_state import Settled
 from kueuecore.topology import DomainCapacity, Placement
 from kueuecore.world import DEFAULT_NAMESPACE, World, is_workload
 
 __all__ = ["NotPlaced", "Row", "RunOutcome", "namespaces_of"]
-
-NO_PLACE_EVER = "TopologyPlacementFailed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +65,6 @@ class Row:
     def failed_nodes(self) -> tuple[str, ...]:
         """Nodes that have failed under its pods and are not replaced yet: `status.unhealthyNodes`."""
         return tuple(it["name"] for it in self.state.status.get("unhealthyNodes", ()))
-
-    @property
-    def has_never_a_place(self) -> bool:
-        """Whether Kueue found no place for it even without other workloads (rules/08 §11.5)."""
-        return self.state.reason == NO_PLACE_EVER
 
     @property
     def status(self) -> str:

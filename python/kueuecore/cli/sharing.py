@@ -13,7 +13,7 @@ from kueuecore._json import JsonObject
 from kueuecore._text import shown
 from kueuecore.cli.checks import with_active_checks
 from kueuecore.cli.commands import configuration_of, manifests_of
-from kueuecore.cli.documents import yaml_text
+from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.streams import is_utf8, to_stderr, write
 from kueuecore.dumps import Deciding, anonymise
@@ -136,7 +136,7 @@ def write_objects(objects: Iterable[JsonObject], options: argparse.Namespace, *,
     """
     is_ascii = options.output == "-" and not is_utf8()
     head = f"# kueuecore run --now {format_time(now)}{''.join(f' {it}' for it in _options_of_run(options))}\n"
-    text = head + "---\n".join(yaml_text(it, is_ascii=is_ascii) for it in objects)
+    text = head + "---\n".join(yaml_document(it, is_ascii=is_ascii) for it in objects)
     if options.output == "-":
         write(text)
     else:

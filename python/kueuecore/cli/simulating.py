@@ -41,7 +41,8 @@ _SAVES_SECONDS = 60.0
 _MOST_JOBS = 30
 _TIMES = ("MIN WAIT", "MEAN", "P95", "MAX")
 _LOST_NODES = ("MOVED", "NODE EVICTIONS")
-_RIGHT = ("JOBS", "ADMITTED", "FINISHED", *_TIMES, "EVICTIONS", *_LOST_NODES, "COPIES", "WASTED", "COPIES WAITED")
+_COUNTS = ("JOBS", "ADMITTED", "FINISHED", "FAILED")
+_RIGHT = (*_COUNTS, *_TIMES, "EVICTIONS", *_LOST_NODES, "COPIES", "WASTED", "COPIES WAITED")
 _JOB_RIGHT = ("CREATED", "ADMITTED", "WAITED", "FINISHED", "EVICTIONS", *_LOST_NODES, "COPIES")
 _SECOND_NS = 1_000_000_000
 _ENDINGS = {
@@ -158,7 +159,8 @@ def _summary(outcome: ScenarioOutcome) -> str:
     left = outcome.jobs.numbers[outcome.jobs.numbers["finished"] < 0]
     n_pending = int((left["admitted"] < 0).sum())
     n_running = len(left) - n_pending
-    kinds = [(waits.n_finished, "finished"), (n_running, "running"), (n_pending, "pending")]
+    finished = f"finished ({waits.n_failed} failed)" if waits.n_failed else "finished"
+    kinds = [(waits.n_finished, finished), (n_running, "running"), (n_pending, "pending")]
     told = ", ".join(f"{n} {kind}" for n, kind in kinds if n) or "none"
     lines = [f"{waits.n_jobs} jobs: {told}; {_ENDINGS[outcome.ending]} after {span(outcome.end - outcome.start)}"]
     if waits.n_admitted:
@@ -209,10 +211,12 @@ def _waits(title: str, groups: Sequence[Waits], style: Style, *, is_fleet: bool)
         return ""
     extra = ["COPIES", "WASTED", "COPIES WAITED"] if is_fleet else []
     lost = any(it.n_replacements + it.n_node_evictions for it in groups)
-    header = [title, "JOBS", "ADMITTED", "FINISHED", *_TIMES, "EVICTIONS", *(_LOST_NODES if lost else ()), *extra]
+    failed = any(it.n_failed for it in groups)
+    header = [title, *(_COUNTS if failed else _COUNTS[:-1]), *_TIMES, "EVICTIONS"]
+    header += [*(_LOST_NODES if lost else ()), *extra]
     rows = []
     for it in groups:
-        counts = [str(it.n_jobs), str(it.n_admitted), str(it.n_finished)]
+        counts = [str(it.n_jobs), str(it.n_admitted), str(it.n_finished), *([str(it.n_failed)] if failed else ())]
         times = [seconds(time) for time in (it.least, it.mean, it.p95, it.most)]
         copies = [str(it.n_copies), str(it.n_wasted_copies), seconds(it.copy_wait)] if is_fleet else []
         nodes = [str(it.n_replacements), str(it.n_node_evictions)] if lost else []
@@ -257,6 +261,7 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
                 "created": format_time(job.created),
                 "admitted": None if job.admitted is None else format_time(job.admitted),
                 "finished": None if job.finished is None else format_time(job.finished),
+                "failed": job.has_failed,
                 "waitSeconds": None if job.wait_ns is None else job.wait_ns / _SECOND_NS,
                 "evictions": job.n_evictions,
                 "nodeReplacements": job.n_replacements,
@@ -294,6 +299,7 @@ def _waits_document(waits: Waits) -> JsonObject:
         "jobs": waits.n_jobs,
         "admitted": waits.n_admitted,
         "finished": waits.n_finished,
+        "failed": waits.n_failed,
         "waitSeconds": {"min": waits.least, "mean": waits.mean, "p95": waits.p95, "max": waits.most},
         "evictions": waits.n_evictions,
         "nodeReplacements": waits.n_replacements,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kueuecore.cli.outcome import Row, RunOutcome
 from kueuecore.cli.table import Cell, Painted, Style, table
-from kueuecore.cli.topology_sentences import HOSTNAME
+from kueuecore.findings.topology_sentences import HOSTNAME
 from kueuecore.topology import DomainCapacity, Placement
 
 __all__ = ["capacity_table", "not_placed_table", "placed_table"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
+from kueuecore import shrinking
 from kueuecore._json import JsonObject, JsonValue
 
 __all__ = ["simpler", "simpler_object", "smallest_by", "with_simpler_objects", "without_parts"]
@@ -58,16 +59,10 @@ def smallest_by(
 
 
 def without_parts(current: Callable[[], Sequence[Thing]]) -> Iterator[tuple[Thing, ...]]:
-    """Without large parts first, then without each one, from the end."""
-    # A single one can go, too.
-    size = (len(current()) + 1) // 2
-    while size:
-        end = len(current())
-        while end > 0:
-            things = tuple(current())
-            yield things[: max(0, end - size)] + things[end:]
-            end -= size
-        size //= 2
+    """Without large parts first, then without each one, from the end; also without the only one."""
+    yield from shrinking.without_parts(current)
+    if len(current()) == 1:
+        yield ()
 
 
 def with_simpler_objects(current: Callable[[], Sequence[JsonObject]]) -> Iterator[tuple[JsonObject, ...]]:

@@ -12,9 +12,10 @@ from kueuecore.fleet.kubectl_tables import table
 from kueuecore.fleet.links import MOST_MS, Link, LinkSettings
 from kueuecore.fleet.node import Node
 from kueuecore.fleet.node_settings import NodeSettings
-from kueuecore.fleet.pods import KINDS, RUN_SECONDS, is_job, run_ns
+from kueuecore.fleet.pods import ENDS_FAILED, KINDS, RUN_SECONDS, is_job, run_ns
 
 __all__ = [
+    "ENDS_FAILED",
     "KINDS",
     "MOST_MS",
     "RUN_SECONDS",

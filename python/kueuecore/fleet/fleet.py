@@ -8,7 +8,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from kueuecore._arguments import shown, text
+from kueuecore._arguments import flag, shown, text
 from kueuecore._json import text_at
 from kueuecore.api_server import RefusedError
 from kueuecore.errors import ObjectRef, UnsettledError
@@ -17,7 +17,7 @@ from kueuecore.fleet.links import Link, LinkSettings
 from kueuecore.fleet.messages import is_meant, is_watched
 from kueuecore.fleet.node import Node
 from kueuecore.fleet.node_settings import NodeSettings
-from kueuecore.fleet.pods import KINDS, RUN_SECONDS, is_job, run_ns
+from kueuecore.fleet.pods import ENDS_FAILED, KINDS, RUN_SECONDS, is_job, run_ns
 from kueuecore.manifests import ManifestLike, plain_object
 from kueuecore.multikueue import (
     MANAGER,
@@ -144,18 +144,26 @@ class Fleet:
             node.apply(manifest.object)
         self._come_to_rest()
 
-    def submit(self, job: ManifestLike, *, run_seconds: float | None = None, cluster: str = MANAGER) -> None:
+    def submit(
+        self,
+        job: ManifestLike,
+        *,
+        run_seconds: float | None = None,
+        ends_failed: bool = False,
+        cluster: str = MANAGER,
+    ) -> None:
         """Create a job of any of the `KINDS`.
 
         Args:
             job: The job.
             run_seconds: How long its pods run, wherever they do; None: for ever.
+            ends_failed: Does it fail once they have run so long?
             cluster: Where.
 
         Raises:
             ManifestError: A job that Kueue's webhooks refuse.
             RefusedError: Its owner or runtime is missing (403).
-            TypeError: `run_seconds` is no number.
+            TypeError: `run_seconds` is no number, or `ends_failed` no bool.
             UnsettledError: The fleet does not come to rest.
             ValueError: It is no job of the `KINDS`, `run_seconds` is no span of time, or there is no such cluster.
         """
@@ -166,6 +174,8 @@ class Fleet:
         if run_seconds is not None:
             span_ns(run_seconds, "run_seconds")
             manifest = with_text(manifest, "annotations", RUN_SECONDS, str(run_seconds))
+        if flag("ends_failed", ends_failed):
+            manifest = with_text(manifest, "annotations", ENDS_FAILED, "true")
         self.apply(manifest, cluster=cluster)
 
     def delete(self, kind: str, name: str, *, namespace: str = "", cluster: str = MANAGER) -> None:

@@ -7,7 +7,7 @@ from kueuecore.api_server import ApiServer
 from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.errors import ObjectRef
 from kueuecore.fleet.node_settings import NodeSettings
-from kueuecore.fleet.pods import KINDS, Pods, is_job, run_ns, runs_here, status_with
+from kueuecore.fleet.pods import KINDS, Pods, ends_failed, is_job, run_ns, runs_here, status_with
 from kueuecore.manifests import object_ref
 from kueuecore.provisioning import Autoscaler
 
@@ -95,7 +95,7 @@ class Kubernetes:
                 self._ends[ref] = now // _SECOND_NS * _SECOND_NS + lasts
         if self._ends.get(ref, now + 1) <= now:
             del self._ends[ref]
-            return Pods.ENDED
+            return Pods.FAILED if ends_failed(job) else Pods.ENDED
         return Pods.READY if self._starts_pods else Pods.STARTING
 
     def _stop(self, ref: ObjectRef) -> None:

@@ -13,10 +13,12 @@ from kueuecore.jobs.field_paths import value_at
 from kueuecore.manifests import object_ref
 from kueuecore.times import format_time, span_ns
 
-__all__ = ["KINDS", "RUN_SECONDS", "Pods", "is_job", "run_ns", "runs_here", "status_with"]
+__all__ = ["ENDS_FAILED", "KINDS", "RUN_SECONDS", "Pods", "ends_failed", "is_job", "run_ns", "runs_here", "status_with"]
 
 RUN_SECONDS = "fleet.kueuecore/run-seconds"
 """The annotation that says how long the pods of a job run; without it they run for ever."""
+ENDS_FAILED = "fleet.kueuecore/ends-failed"
+"""The annotation that is `true` on a job that fails once its pods have run so long."""
 _SECOND_NS = 1_000_000_000
 
 
@@ -31,6 +33,8 @@ class Pods(Enum):
     """They run."""
     ENDED = auto()
     """They have run to their end."""
+    FAILED = auto()
+    """They have run to their end, and failed."""
 
 
 def is_job(manifest: JsonObject) -> bool:
@@ -53,6 +57,11 @@ def run_ns(job: JsonObject) -> int | None:
         field, remedy = f"metadata.annotations[{RUN_SECONDS}]", "write seconds from 0 to 292 years, such as 90"
         problem = Problem(f"Invalid value: {seconds!r}", field=field, remedy=remedy, object=object_ref(job))
         raise ManifestError([problem]) from None
+
+
+def ends_failed(job: JsonObject) -> bool:
+    """Does a job fail once its pods have run so long?"""
+    return texts_at(job, "metadata", "annotations").get(ENDS_FAILED) == "true"
 
 
 def runs_here(job: JsonObject) -> bool:
@@ -89,6 +98,10 @@ def _batch_job(job: JsonObject, pods: Pods, now: int) -> JsonObject:
             status |= {"succeeded": n_pods, "completionTime": _time(now)}
             done = "Reached expected number of succeeded pods"
             return _with(status, "Complete", "True", "CompletionsReached", done, now)
+        case Pods.FAILED:
+            status["failed"] = n_pods
+            exhausted = "Job has reached the specified backoff limit"
+            return _with(status, "Failed", "True", "BackoffLimitExceeded", exhausted, now)
     status |= {"active": n_pods, "ready": n_pods if pods is Pods.READY else 0}
     status.setdefault("startTime", _time(now))
     return _resumed(status, "JobResumed", "Job resumed", now)
@@ -102,12 +115,21 @@ def _job_set(job: JsonObject, pods: Pods, now: int) -> JsonObject:
         case Pods.ENDED:
             status["terminalState"] = "Completed"
             return _with(status, "Completed", "True", "AllJobsCompleted", "jobset completed successfully", now)
+        case Pods.FAILED:
+            status["terminalState"] = "Failed"
+            return _with(status, "Failed", "True", "FailedJobs", "jobset failed due to one or more job failures", now)
     return _resumed(status, "ResumeJobs", "jobset is resumed", now)
 
 
 def _counted(job: JsonObject, pods: Pods) -> list[JsonValue]:
     """How many Jobs of each name are active, ready or done."""
-    counts = {Pods.NONE: (), Pods.STARTING: ("active",), Pods.READY: ("active", "ready"), Pods.ENDED: ("succeeded",)}
+    counts: Mapping[Pods, tuple[str, ...]] = {
+        Pods.NONE: (),
+        Pods.STARTING: ("active",),
+        Pods.READY: ("active", "ready"),
+        Pods.ENDED: ("succeeded",),
+        Pods.FAILED: ("failed",),
+    }
     jobs = [object_at(it) for it in list_at(job, "spec", "replicatedJobs")]
     return [
         {"name": text_at(it, "name"), **dict.fromkeys(counts[pods], int_at(it, "replicas", default=1))} for it in jobs
@@ -129,6 +151,8 @@ def _kubeflow_job(job: JsonObject, pods: Pods, now: int) -> JsonObject:
             return _with(status, "Suspended", "True", f"{kind}Suspended", f"{kind} suspended", now)
         case Pods.ENDED:
             return _with(status, "Succeeded", "True", f"{kind}Succeeded", f"{kind} is successfully completed", now)
+        case Pods.FAILED:
+            return _with(status, "Failed", "True", f"{kind}Failed", f"{kind} is failed", now)
     return _resumed(status, f"{kind}Resumed", f"{kind} resumed", now)
 
 
@@ -143,6 +167,8 @@ def _ray_job(_job: JsonObject, pods: Pods, _now: int) -> JsonObject:
             return {"jobDeploymentStatus": "Running", "jobStatus": "RUNNING", "rayClusterStatus": ready}
         case Pods.ENDED:
             return {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"}
+        case Pods.FAILED:
+            return {"jobDeploymentStatus": "Failed", "jobStatus": "FAILED"}
 
 
 def _ray_cluster(_job: JsonObject, pods: Pods, _now: int) -> JsonObject:
@@ -151,7 +177,7 @@ def _ray_cluster(_job: JsonObject, pods: Pods, _now: int) -> JsonObject:
 
 
 def _app_wrapper(job: JsonObject, pods: Pods, now: int) -> JsonObject:
-    phases = {Pods.NONE: "Suspended", Pods.STARTING: "Resuming", Pods.READY: "Running", Pods.ENDED: "Succeeded"}
+    phases = {Pods.NONE: "Suspended", Pods.STARTING: "Resuming", **_ENDS}
     is_active = "True" if pods in (Pods.STARTING, Pods.READY) else "False"
     status: JsonObject = {**object_at(job, "status"), "phase": phases[pods]}
     status = _with(status, "QuotaReserved", is_active, phases[pods], "", now)
@@ -159,15 +185,17 @@ def _app_wrapper(job: JsonObject, pods: Pods, now: int) -> JsonObject:
 
 
 def _pod(pod: JsonObject, pods: Pods, now: int) -> JsonObject:
-    phases = {Pods.STARTING: "Pending", Pods.READY: "Running", Pods.ENDED: "Succeeded"}
+    phases = {Pods.STARTING: "Pending", **_ENDS}
     status = object_at(pod, "status")
     # Nobody looks at a pod with gates.
     if pods is Pods.NONE:
         return status
-    reason = {} if pods is Pods.READY else {"reason": "PodCompleted" if pods is Pods.ENDED else "ContainersNotReady"}
-    return _with({**status, "phase": phases[pods]}, "Ready", str(pods is Pods.READY), reason.get("reason", ""), "", now)
+    reasons = {Pods.STARTING: "ContainersNotReady", Pods.ENDED: "PodCompleted", Pods.FAILED: "PodFailed"}
+    ready, reason = str(pods is Pods.READY), reasons.get(pods, "")
+    return _with({**status, "phase": phases[pods]}, "Ready", ready, reason, "", now)
 
 
+_ENDS = {Pods.READY: "Running", Pods.ENDED: "Succeeded", Pods.FAILED: "Failed"}
 _KUBEFLOW = ("MPIJob", "PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob")
 _STATUSES: Mapping[str, Callable[[JsonObject, Pods, int], JsonObject]] = {
     "Job": _batch_job,

@@ -9,6 +9,7 @@ Example:
 """
 
 from kueuecore.report.comparison_report import ComparisonReport
+from kueuecore.report.plan_report import PlanReport
 from kueuecore.report.report import Report
 
-__all__ = ["ComparisonReport", "Report"]
+__all__ = ["ComparisonReport", "PlanReport", "Report"]

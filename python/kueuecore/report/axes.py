@@ -26,18 +26,19 @@ _LETTER, _SYMBOL = 7, 48
 _NICE = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
 
 
-def time_axis(field: str, seconds: float, *, title: str = "time since the beginning") -> Any:
+def time_axis(field: str, seconds: float, *, title: str = "time since the beginning", channel: Any = alt.X) -> Any:
     """The axis of a time in seconds, with ticks at whole minutes, hours or days.
 
     Args:
         field: The column.
         seconds: How long the run is.
         title: What it is.
+        channel: `alt.X`, or `alt.Y` for an axis that goes up.
     """
     every = next((it for it in _NICE if seconds / it <= 10), 86400 * max(1, -(-int(seconds) // 864000)))
     ticks = [round(index * every, 1) for index in range(int(seconds // every) + 1)]
     axis = alt.Axis(values=ticks, labelExpr=_LABEL, title=title, grid=False)
-    return alt.X(f"{field}:Q", axis=axis, scale=alt.Scale(domain=[0, seconds], nice=False, clamp=True))
+    return channel(f"{field}:Q", axis=axis, scale=alt.Scale(domain=[0, seconds], nice=False, clamp=True))
 
 
 def color_of(names: tuple[str, ...], field: str) -> Any:

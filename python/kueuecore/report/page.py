@@ -107,6 +107,8 @@ def _numbers(facts: Facts) -> Iterator[tuple[str, str]]:
     summary = facts.results.summary()
     yield "jobs", f"{summary.jobs:,}"
     yield "finished", f"{summary.finished:,}"
+    if summary.failed:
+        yield "failed", f"{summary.failed:,}"
     yield "evictions", f"{summary.evictions:,}"
     for name, value in (
         ("makespan", summary.makespan_seconds),

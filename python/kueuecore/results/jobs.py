@@ -92,9 +92,9 @@ class JobTimes:
 
 def job_table(run: Run, log: UsageLog, times: JobTimes, runs: JobRuns) -> Table:
     """A row a job, in the order of their numbers; docs/simulate.md defines the columns."""
-    keys = run.workload_keys
-    rows = np.flatnonzero(times.has_come)
-    namespaces, names = _split([keys[row] or "/" for row in rows.tolist()])
+    # Where all have come, columns are those of the run, not copies.
+    rows = slice(None) if times.has_come.all() else np.flatnonzero(times.has_come)
+    namespaces, names = _names(run, rows)
     is_known, has_started = times.created >= 0, times.admitted >= 0
     has_ended = times.finished >= 0
     has_run = times.ran >= 0
@@ -127,18 +127,19 @@ def job_table(run: Run, log: UsageLog, times: JobTimes, runs: JobRuns) -> Table:
 
 
 def _moments(times: Ints) -> npt.NDArray[np.datetime64]:
-    return times.astype("datetime64[ns]")
+    moments: npt.NDArray[np.datetime64] = times.view("datetime64[ns]")
+    return moments
 
 
-def _split(keys: list[str]) -> tuple[Column, Column]:
-    """Namespaces and names of `namespace/name`."""
-    parts = [key.partition("/") for key in keys]
-    columns = []
-    for place in (0, 2):
-        codes: dict[str, int] = {}
-        values = np.fromiter((codes.setdefault(part[place], len(codes)) for part in parts), np.int64, len(parts))
-        columns.append(Column(values=values, words=tuple(codes)))
-    return columns[0], columns[1]
+def _names(run: Run, rows: npt.NDArray[np.int64] | slice) -> tuple[Column, Column]:
+    """Namespaces and names."""
+    namespace, namespaces, names = run._core.names()
+    numbers: dict[str, int] = {}
+    values = np.fromiter((numbers.setdefault(name, len(numbers)) for name in names), np.int32, len(names))
+    return (
+        Column(values=np.frombuffer(namespace, "<u4").astype(np.int32)[rows], words=tuple(namespaces)),
+        Column(values=values[rows], words=tuple(numbers)),
+    )
 
 
 def _outcomes(run: Run) -> tuple[Ints, tuple[str, ...]]:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kueuecore.results.usage_log import Ints
+from kueuecore.results.usage_log import Codes, Ints
 
 __all__ = ["joined_texts"]
 
 
-def joined_texts(group: Ints, name: Ints, names: Sequence[str], n_groups: int) -> tuple[Ints, tuple[str, ...]]:
+def joined_texts(group: Ints | Codes, name: Ints, names: Sequence[str], n_groups: int) -> tuple[Ints, tuple[str, ...]]:
     """The names of each group, each once, sorted and joined by commas.
 
     Args:
@@ -30,7 +30,8 @@ def joined_texts(group: Ints, name: Ints, names: Sequence[str], n_groups: int) -
     order = sorted(range(len(names)), key=names.__getitem__)
     place = np.empty(len(names), np.int64)
     place[order] = np.arange(len(names))
-    groups, items = np.divmod(np.unique(group * max(len(names), 1) + place[name]), max(len(names), 1))
+    pairs = np.asarray(group, np.int64) * max(len(names), 1) + place[name]
+    groups, items = np.divmod(np.unique(pairs), max(len(names), 1))
     begins = np.flatnonzero(np.diff(groups, prepend=-1))
     ends = np.append(begins[1:], len(groups))
     codes = np.full(n_groups, -1)

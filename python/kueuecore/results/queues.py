@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from kueuecore.results.table import Column, Table
-from kueuecore.results.usage_log import Ints, UsageLog
+from kueuecore.results.usage_log import Codes, Ints, UsageLog
 from kueuecore.simulation.run import Run, StepKind
 
 __all__ = ["node_table", "nominal_seconds"]
@@ -20,17 +21,15 @@ def node_table(run: Run, log: UsageLog, *, is_queue: bool, step_seconds: float |
     if step_seconds is not None and not 0 < step_seconds < 2**33:
         raise ValueError(f"step_seconds must be a time above 0, not {step_seconds}")
     every = None if step_seconds is None else max(1, round(step_seconds * _SECOND))
-    times, queues, changes = (column.tobytes() for column in _waiting(run, log))
-    nodes, columns = run._core.series(is_queue, run.start, run.end, every, (times, queues, changes))
-    time = np.frombuffer(columns[0], "<i8")
-    node, pair = (np.frombuffer(column, "<u4").astype(np.int64) for column in columns[1:3])
+    nodes, columns = run._core.series(is_queue, run.start, run.end, every, _waiting(run, log))
+    columns.reverse()
+    time = np.frombuffer(columns.pop(), "<i8")
+    node, pair = (np.frombuffer(columns.pop(), "<u4").astype(np.int64) for _ in range(2))
     flavors, resources = (tuple(it[part] for it in log.pair_names) for part in (0, 1))
     # Where several change at one time, they come by name.
     order = np.lexsort((_rank(resources)[pair], _rank(flavors)[pair], _rank(tuple(nodes))[node], time))
-    numbers = {
-        name: Column(values=np.frombuffer(column, "<i8")[order])
-        for name, column in zip(_NUMBERS, columns[3:], strict=True)
-    }
+    # Each column as it came is gone before the next is sorted.
+    numbers = {name: Column(values=np.frombuffer(columns.pop(), "<i8")[order]) for name in _NUMBERS}
     return Table(
         {
             "time": Column(values=time[order].astype("datetime64[ns]")),
@@ -65,8 +64,21 @@ def _rank(names: tuple[str, ...]) -> Ints:
     return np.array([places[name] for name in names], np.int64)
 
 
-def _waiting(run: Run, log: UsageLog) -> tuple[Ints, np.ndarray[tuple[int], np.dtype[np.uint32]], Ints]:
+def _waiting(run: Run, log: UsageLog) -> tuple[bytes, bytes, bytes]:
     """Time, ClusterQueue and change of the number of jobs that wait: they exist, are not over, and hold no quota."""
+    time, queue, change = _waiting_rows(run, log)
+    known = queue >= 0
+    if not known.all():
+        # Those of no ClusterQueue wait nowhere.
+        time, queue, change = time[known], queue[known], change[known]
+    order = np.argsort(time, kind="stable")
+    columns = ((time, "<i8"), (queue, "<u4"), (change, "i1"))
+    times, queues, changes = (column[order].astype(kind, copy=False).tobytes() for column, kind in columns)
+    return times, queues, changes
+
+
+def _waiting_rows(run: Run, log: UsageLog) -> tuple[Ints, Codes, npt.NDArray[np.int8]]:
+    """The same in no order: i8, i4 (-1 for no ClusterQueue) and i1 of numpy."""
     steps = run.step_table
     created = steps[steps["kind"] == _KINDS.index(StepKind.CREATED)]
     over = steps[np.isin(steps["kind"], [_KINDS.index(StepKind.FINISHED), _KINDS.index(StepKind.DELETED)])]
@@ -83,9 +95,5 @@ def _waiting(run: Run, log: UsageLog) -> tuple[Ints, np.ndarray[tuple[int], np.d
     began = np.concatenate([np.full(len(present), run.start), created["time"]])
     queue = np.concatenate([log.first_queue[begun], log.home[over["workload"]], log.next_queue[counts]])
     time = np.concatenate([began, over["time"], log.time[counts]])
-    ends = np.concatenate([np.ones(len(begun)), -np.ones(len(over))])
-    change = np.concatenate([ends, np.where(log.adds, -1, 1)[counts]]).astype(np.int64)
-    order = np.argsort(time, kind="stable")
-    # Those of no ClusterQueue wait nowhere.
-    order = order[queue[order] >= 0]
-    return time[order].astype("<i8"), queue[order].astype("<u4"), change[order].astype("<i8")
+    takes = np.where(log.adds[counts], np.int8(-1), np.int8(1))
+    return time, queue, np.concatenate([np.ones(len(begun), np.int8), np.full(len(over), -1, np.int8), takes])

@@ -25,6 +25,7 @@ class Summary:
     Args:
         jobs: How many appeared, or were there from the beginning.
         finished: How many of them ended.
+        failed: How many of these failed.
         evictions: How many evictions there were.
         makespan_seconds: From the first creation to the last end; `None` without both.
         mean_wait_seconds: Mean wait of the jobs that were admitted; `None` if none was.
@@ -36,6 +37,7 @@ class Summary:
 
     jobs: int
     finished: int
+    failed: int
     evictions: int
     makespan_seconds: float | None
     mean_wait_seconds: float | None
@@ -81,6 +83,7 @@ def summarize(run: Run, log: UsageLog, times: JobTimes, runs: JobRuns) -> Summar
     return Summary(
         jobs=int(has_come.sum()),
         finished=int(has_ended.sum()),
+        failed=int(run.failed.sum()),
         evictions=int(times.evictions.sum()),
         makespan_seconds=makespan,
         mean_wait_seconds=_mean(waits),

@@ -11,9 +11,11 @@ import numpy.typing as npt
 
 from kueuecore.simulation.run import Run
 
-__all__ = ["Ints", "UsageLog", "last_before"]
+__all__ = ["Codes", "Ints", "UsageLog", "last_before"]
 
 Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+"""Numbers of workloads, and indices: half the memory, and a run has far fewer than 2^31 of each."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +37,15 @@ class UsageLog:
     """
 
     time: Ints
-    workload: Ints
-    queue: Ints
+    workload: Codes
+    queue: Codes
     adds: npt.NDArray[np.bool_]
-    change: Ints
-    pair: Ints
+    change: Codes
+    pair: Codes
     amount: Ints
     queue_names: tuple[str, ...]
     pair_names: tuple[tuple[str, str], ...]
-    home: Ints
+    home: Codes
     end: int
 
     @classmethod
@@ -53,17 +55,17 @@ class UsageLog:
         time, workload, queue, adds, ends = core.usage_changes()
         pair, amount = core.usage_amounts()
         queue_names, pair_names = core.usage_names()
-        counts = np.diff(_wide(ends), prepend=0)
-        known = np.frombuffer(core.homes(), "<u4")
-        home = np.full(core.n_workloads(), -1)
-        home[: len(known)] = np.where(known == 2**32 - 1, -1, known.astype(np.int64))
+        counts = np.diff(_codes(ends), prepend=0)
+        known = _codes(core.homes())
+        home = np.full(core.n_workloads(), -1, np.int32)
+        home[: len(known)] = known
         return cls(
             time=np.frombuffer(time, "<i8"),
-            workload=_wide(workload),
-            queue=_wide(queue),
+            workload=_codes(workload),
+            queue=_codes(queue),
             adds=np.frombuffer(adds, "u1").astype(np.bool_),
-            change=np.repeat(np.arange(len(counts)), counts),
-            pair=_wide(pair),
+            change=np.repeat(np.arange(len(counts), dtype=np.int32), counts),
+            pair=_codes(pair),
             amount=np.frombuffer(amount, "<i8"),
             queue_names=tuple(queue_names),
             pair_names=tuple(pair_names),
@@ -86,16 +88,16 @@ class UsageLog:
         return closed
 
     @cached_property
-    def last_taken(self) -> Ints:
+    def last_taken(self) -> Codes:
         """Of each workload, the last change by which it took quota; -1 if it never did."""
-        last = np.full(len(self.home), -1)
+        last = np.full(len(self.home), -1, np.int32)
         taken = np.flatnonzero(self.adds)
         # The last to be written stays.
         last[self.workload[taken]] = taken
         return last
 
     @cached_property
-    def next_queue(self) -> Ints:
+    def next_queue(self) -> Codes:
         """Of each change, the ClusterQueue in which its workload takes quota, by this change or by the next that does.
 
         If none does, the workload's home.
@@ -110,19 +112,19 @@ class UsageLog:
         has_next[has_next] = workload[following[has_next]] == workload[has_next]
         queues = self.home[workload]
         queues[has_next] = self.queue[order[following[has_next]]]
-        result = np.empty(n, np.int64)
+        result = np.empty(n, np.int32)
         result[order] = queues
         return result
 
     @cached_property
-    def first_queue(self) -> Ints:
+    def first_queue(self) -> Codes:
         """Of each workload, the ClusterQueue in which it first takes quota, else its home; -1 for none."""
         first = self.home.copy()
         # The last to be written stays, so the first goes last.
         first[self.workload[::-1]] = self.next_queue[::-1]
         return first
 
-    def queue_at(self, workload: Ints, time: Ints) -> Ints:
+    def queue_at(self, workload: Ints, time: Ints) -> Codes:
         """Where workloads last took quota up to some times; -1 for nowhere.
 
         Args:
@@ -132,16 +134,17 @@ class UsageLog:
         taken = np.flatnonzero(self.adds)
         taken = taken[np.argsort(self.workload[taken], kind="stable")]
         place = last_before((self.workload[taken], self.time[taken]), (workload, time + 1))
-        queues: Ints = np.full(len(place), -1)
+        queues: Codes = np.full(len(place), -1, np.int32)
         queues[place >= 0] = self.queue[taken[place[place >= 0]]]
         return queues
 
 
-def _wide(column: bytes) -> Ints:
-    return np.frombuffer(column, "<u4").astype(np.int64)
+def _codes(column: bytes) -> Codes:
+    # Of u32, with 2^32 - 1 for none: that is -1.
+    return np.frombuffer(column, "<i4")
 
 
-def last_before(rows: tuple[Ints, Ints], wanted: tuple[Ints, Ints]) -> Ints:
+def last_before(rows: tuple[Ints | Codes, Ints], wanted: tuple[Ints | Codes, Ints]) -> Ints:
     """Of each wanted workload and time, the last row of that workload before that time; -1 if there is none.
 
     Rows are sorted by workload and time.
@@ -151,5 +154,7 @@ def last_before(rows: tuple[Ints, Ints], wanted: tuple[Ints, Ints]) -> Ints:
         return np.full(len(of), -1)
     _, rank = np.unique(np.concatenate([time, at]), return_inverse=True)
     n = int(rank.max(initial=0)) + 1
-    place = np.searchsorted(workload * n + rank[: len(time)], of * n + rank[len(time) :], "left") - 1
+    # Products are beyond 32 bits.
+    keys, looked_for = (np.asarray(it, np.int64) * n for it in (workload, of))
+    place = np.searchsorted(keys + rank[: len(time)], looked_for + rank[len(time) :], "left") - 1
     return np.where((place >= 0) & (workload[place] == of), place, -1)

@@ -30,7 +30,7 @@ from kueuecore.simulation.run import Happening, Operation, Progress, Run
 from kueuecore.states import WorkloadState
 from kueuecore.world import AppliedWorld, World, is_workload
 
-__all__ = ["simulate_cluster"]
+__all__ = ["changes_of", "simulate_cluster"]
 
 # Far more than any cluster needs for the jobs that come.
 _MOST_CYCLES = 1_000_000
@@ -57,12 +57,10 @@ def simulate_cluster(
         seed=scenario.seed,
     )
     present = present_work(rows.objects, scenario.present, seed=scenario.seed, start=scenario.start)
-    changes = node_changes(cluster.nodes, seed=scenario.seed, start=scenario.start)
     # Of the same time, nodes change first, then what the timetable says, and then jobs come.
     events = [
         *(_happening(*it) for it in present.running),
-        *map(_node_happening, changes),
-        *timetable_happenings(scenario),
+        *changes_of(scenario, cluster),
         *(_happening(*it) for it in present.waiting),
     ]
     run = _run(scenario, cluster, present.objects, rows.copies, events, progress, checkpoint)
@@ -96,6 +94,12 @@ def simulate_cluster(
             *missing_queues(jobs, _local_queues(rows, present.waiting), queues, run.engine),
         ),
     )
+
+
+def changes_of(scenario: Scenario, cluster: ClusterPart) -> list[Happening]:
+    """What changes about the objects in the course of a scenario: nodes, and of the same time then the timetable."""
+    changes = node_changes(cluster.nodes, seed=scenario.seed, start=scenario.start)
+    return [*map(_node_happening, changes), *timetable_happenings(scenario)]
 
 
 def _run(
@@ -185,6 +189,7 @@ def _jobs(
     numbers = empty_numbers(len(there))
     for name in ("created", "admitted", "finished", "admissions", "evictions", "replacements"):
         numbers[name] = table[name][there]
+    numbers["failed"] = run.failed[first + there]
 
     def place(row: int) -> tuple[str, str]:
         if row < n_waiting:
@@ -249,9 +254,9 @@ def _local_queue(workload: JsonObject) -> LocalQueueName:
 
 
 def _message(run: Run, namespace: str, name: str, row: np.void) -> str:
-    """Why a job waits, or that it was deleted."""
+    """Why a job waits, or that it has failed or was deleted."""
     if row["finished"] >= 0:
-        return ""
+        return "failed" if row["failed"] else ""
     state = _state(run, namespace, name)
     if state is None:
         return "deleted"

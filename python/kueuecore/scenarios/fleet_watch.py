@@ -28,6 +28,7 @@ class _Seen:
     created: int | None = None
     admitted: int | None = None
     finished: int | None = None
+    has_failed: bool = False
     cluster: str = ""
     is_admitted: bool = False
     is_evicted: bool = False
@@ -65,6 +66,7 @@ class _Seen:
         self.is_admitted, self.is_evicted = is_admitted, is_evicted
         if self.finished is None and is_true(workload, "Finished"):
             self.finished = now
+            self.has_failed = text_at(condition(workload, "Finished"), "reason") == "Failed"
 
     def take_copy(self, cluster: str, happened: str, copy: JsonObject, now: int) -> None:
         """Its copy on a worker has changed."""
@@ -88,7 +90,9 @@ class _Seen:
 
     @property
     def message(self) -> str:
-        """Why it waits, or was given up; empty if neither."""
+        """Why it waits, or was given up, or that it has failed; empty if none of these."""
+        if self.has_failed:
+            return "failed"
         if self.is_admitted or self.finished is not None:
             return ""
         if self.rejection:
@@ -158,6 +162,7 @@ class FleetWatch:
             created=created,
             admitted=seen.admitted,
             finished=seen.finished,
+            has_failed=seen.has_failed,
             n_admissions=seen.n_admissions,
             n_evictions=seen.n_evictions,
             n_replacements=seen.n_replacements,

@@ -17,6 +17,7 @@ _NUMBERS = (
     "created",
     "admitted",
     "finished",
+    "failed",
     "admissions",
     "evictions",
     "replacements",
@@ -41,6 +42,7 @@ class JobOutcome:
         created: When it came, in nanoseconds since 1970.
         admitted: When it was admitted for the first time; None: never.
         finished: When it ended; None: not yet.
+        has_failed: Did it fail then?
         n_admissions: How often it was admitted.
         n_evictions: How often it was evicted.
         n_replacements: How often its pods got other nodes in place of one that had failed, while it ran.
@@ -59,6 +61,7 @@ class JobOutcome:
     created: int
     admitted: int | None = None
     finished: int | None = None
+    has_failed: bool = False
     n_admissions: int = 0
     n_evictions: int = 0
     n_replacements: int = 0
@@ -155,8 +158,8 @@ class JobOutcomes(Sequence[JobOutcome]):
     Args:
         labels: The columns `work`, `cluster_queue` and `cluster`.
         numbers: A structured array of shape (n,), of i8: `created`, `admitted` and `finished` in nanoseconds since
-            1970, -1 for never; the counts `admissions`, `evictions`, `replacements`, `node_evictions` and `copies`;
-            `copy_wait` in nanoseconds.
+            1970, -1 for never; `failed`, 1 if it failed; the counts `admissions`, `evictions`, `replacements`,
+            `node_evictions` and `copies`; `copy_wait` in nanoseconds.
         names: The words about one row.
         rows: The number of each in the run of its cluster, shape (n,); None: there were several clusters.
     """
@@ -180,7 +183,8 @@ class JobOutcomes(Sequence[JobOutcome]):
         for row, it in enumerate(jobs):
             times = (it.created, it.admitted, it.finished)
             counts = (it.n_admissions, it.n_evictions, it.n_replacements, it.n_node_evictions, it.n_copies)
-            numbers[row] = (*(_NEVER if time is None else time for time in times), *counts, it.copy_wait_ns)
+            known = (_NEVER if time is None else time for time in times)
+            numbers[row] = (*known, it.has_failed, *counts, it.copy_wait_ns)
         labels = {
             "work": Labels.of([it.work for it in jobs]),
             "cluster_queue": Labels.of([it.cluster_queue for it in jobs]),
@@ -216,6 +220,7 @@ class JobOutcomes(Sequence[JobOutcome]):
             created=numbers["created"],
             admitted=times["admitted"],
             finished=times["finished"],
+            has_failed=bool(numbers["failed"]),
             n_admissions=numbers["admissions"],
             n_evictions=numbers["evictions"],
             n_replacements=numbers["replacements"],

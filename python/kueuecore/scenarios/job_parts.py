@@ -64,7 +64,7 @@ def generated_part(copies: Copies) -> JobPart:
 
 
 def trace_parts(trace: TracePart) -> Iterator[JobPart]:
-    """The jobs of a trace. Those that ask for the same in one LocalQueue are copies of one Workload.
+    """The jobs of a trace. Those that ask for the same in one LocalQueue, and end alike, are copies of one Workload.
 
     Raises:
         ManifestError: The rules do not fit the trace.
@@ -74,12 +74,12 @@ def trace_parts(trace: TracePart) -> Iterator[JobPart]:
 
 def _trace_part(work: str, rows: Submissions) -> JobPart:
     n, resources = len(np.atleast_1d(rows.queue)), list(rows.requests)
-    columns = (rows.queue, rows.priority, rows.count, *rows.requests.values())
+    columns = (rows.queue, rows.priority, rows.count, rows.ends_failed, *rows.requests.values())
     table = np.stack([np.broadcast_to(np.asarray(it, np.int64), (n,)) for it in columns], axis=1)
     kinds, template = np.unique(table, axis=0, return_inverse=True)
     at, runs = (np.broadcast_to(np.asarray(it, np.float64), (n,)) for it in (rows.at, rows.run_seconds))
 
-    def workload(queue: int, priority: int, count: int, *amounts: int) -> Happening:
+    def workload(queue: int, priority: int, count: int, ends_failed: int, *amounts: int) -> Happening:
         requests: JsonObject = {
             resource: f"{amount}m" if resource == "cpu" else amount
             for resource, amount in zip(resources, amounts, strict=True)
@@ -93,7 +93,7 @@ def _trace_part(work: str, rows: Submissions) -> JobPart:
         }
         metadata: JsonObject = {"name": "template", "namespace": rows.namespace}
         plain: JsonObject = {"apiVersion": _KUEUE, "kind": "Workload", "metadata": metadata, "spec": spec}
-        return Happening(at=0, op=Operation.CREATE, object=plain)
+        return Happening(at=0, op=Operation.CREATE, object=plain, ends_failed=bool(ends_failed))
 
     def name(row: int) -> str:
         return f"{rows.prefix}{rows.first + row}"

@@ -24,10 +24,10 @@ from kueuecore.simulation import Happening, Operation
 from kueuecore.simulation.copies import Copies, joined_names
 from kueuecore.world import World, is_workload
 
-__all__ = ["JobRows"]
+__all__ = ["JOB_UID", "JobRows", "first_uid"]
 
 # What tells the Workloads of one job from those of another that is only called differently.
-_JOB_UID = "kueue.x-k8s.io/job-uid"
+JOB_UID = "kueue.x-k8s.io/job-uid"
 _SHORT_NAMES = "ShortWorkloadNames"
 _JobKey: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name."""
@@ -119,7 +119,7 @@ class JobRows:
             ends=ends,
             at=at[order],
             run_seconds=runs[order],
-            first_uid=_first_uid(made.objects),
+            first_uid=first_uid(made.objects),
         )
         works = [name for it in parts for name in it.works]
         return cls(made.world, made.objects, copies, works, [it.job_name for it in parts], part[order], place[order])
@@ -261,7 +261,7 @@ class _Drawn:
 def _nameless(workload: JsonObject) -> JsonObject:
     """A Workload without what its job is called by."""
     metadata = object_at(workload, "metadata")
-    labels = {name: value for name, value in texts_at(metadata, "labels").items() if name != _JOB_UID}
+    labels = {name: value for name, value in texts_at(metadata, "labels").items() if name != JOB_UID}
     rest = {name: it for name, it in metadata.items() if name not in ("name", "uid", "labels", "ownerReferences")}
     # A template is checked as it is, so it needs a name.
     return {**workload, "metadata": {**rest, "name": "template", **({"labels": dict(labels)} if labels else {})}}
@@ -297,7 +297,7 @@ def _namespace(template: Happening) -> str:
     return "" if template.object is None else text_at(plain_object(template.object), "metadata", "namespace")
 
 
-def _first_uid(objects: Iterable[Manifest]) -> int:
+def first_uid(objects: Iterable[Manifest]) -> int:
     """The first number that comes after those of the Workloads that are there from the beginning."""
     numbers = (_number(text_at(it.object, "metadata", "uid")) for it in objects if is_workload(it.object))
     return max(numbers, default=0) + 1

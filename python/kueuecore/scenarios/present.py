@@ -14,7 +14,7 @@ from kueuecore.scenarios.work import Arrival
 from kueuecore.times import later
 from kueuecore.world import is_workload
 
-__all__ = ["PRESENT", "Present", "PresentWork", "present_work"]
+__all__ = ["PRESENT", "Present", "PresentWork", "each_workload_once", "has_condition", "job_of", "present_work"]
 
 PRESENT = "present"
 """The name of the work that the Workloads belong to which wait in the beginning."""
@@ -68,17 +68,17 @@ def present_work(objects: Sequence[Manifest], present: Present, *, seed: int, st
     running: list[tuple[Arrival, Manifest]] = []
     waiting: list[tuple[Arrival, Manifest]] = []
     n_for_ever = {True: 0, False: 0}
-    for it in _each_once(objects):
-        if not is_workload(it.object) or _has(it.object, "Finished"):
+    for it in each_workload_once(objects):
+        if not is_workload(it.object) or has_condition(it.object, "Finished"):
             left.append(it)
             continue
-        holds_quota = _has(it.object, "QuotaReserved")
+        holds_quota = has_condition(it.object, "QuotaReserved")
         spans = running_spans if holds_quota else waiting_spans
         if spans is None:
             n_for_ever[holds_quota] += 1
             left.append(it)
         else:
-            (running if holds_quota else waiting).append((Arrival(0.0, PRESENT, _job_of(it), next(spans)), it))
+            (running if holds_quota else waiting).append((Arrival(0.0, PRESENT, job_of(it), next(spans)), it))
     warnings = [
         f"{n} of the Workloads that {what} in the beginning run for ever; write `present.{field}`"
         for n, what, field in ((n_for_ever[True], "hold quota", "runs"), (n_for_ever[False], "wait", "waitingRuns"))
@@ -87,7 +87,7 @@ def present_work(objects: Sequence[Manifest], present: Present, *, seed: int, st
     return PresentWork(tuple(left), tuple(running), tuple(waiting), tuple(warnings))
 
 
-def _each_once(objects: Sequence[Manifest]) -> Iterator[Manifest]:
+def each_workload_once(objects: Sequence[Manifest]) -> Iterator[Manifest]:
     """The objects, but of a Workload that is given twice only the last, as an API server would have it."""
     last = {object_ref(it.object): it for it in objects if is_workload(it.object)}
     for it in objects:
@@ -111,7 +111,7 @@ def _checked(spans: Iterator[float], field: str, start: int) -> Iterator[float]:
         yield seconds
 
 
-def _has(workload: JsonObject, condition: str) -> bool:
+def has_condition(workload: JsonObject, condition: str) -> bool:
     """Is a condition of a Workload true?"""
     return any(
         (text_at(it, "type"), text_at(it, "status")) == (condition, "True")
@@ -119,7 +119,7 @@ def _has(workload: JsonObject, condition: str) -> bool:
     )
 
 
-def _job_of(workload: Manifest) -> Manifest:
+def job_of(workload: Manifest) -> Manifest:
     """The job that a Workload is of, as far as it says; without one, the Workload."""
     metadata = object_at(workload.object, "metadata")
     for owner in list_at(metadata, "ownerReferences"):

@@ -35,7 +35,7 @@ from kueuecore.simulation import NodeLoss
 from kueuecore.simulation.sampling import check_sampling
 from kueuecore.times import beginning_ns
 
-__all__ = ["API_VERSION", "KIND", "PartReader", "read_scenario"]
+__all__ = ["API_VERSION", "KIND", "PartReader", "read_scenario", "scenario_of"]
 
 API_VERSION = "kueuecore/v1"
 KIND = "Scenario"
@@ -59,7 +59,29 @@ def read_scenario(
     Raises:
         ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
     """
-    manifests = read_manifests(str(path))
+    return scenario_of(read_manifests(str(path)), path, seed=seed, allow_code=allow_code, edits=edits)
+
+
+def scenario_of(
+    manifests: Sequence[Manifest],
+    path: str | Path,
+    *,
+    seed: int | None = None,
+    allow_code: bool = False,
+    edits: Sequence[Edit] = (),
+) -> Scenario:
+    """The scenario in a file that was read.
+
+    Args:
+        manifests: What is in it.
+        path: The file.
+        seed: As of `read_scenario`.
+        allow_code: As of `read_scenario`.
+        edits: As of `read_scenario`.
+
+    Raises:
+        ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
+    """
     if len(manifests) != 1 or text_at(manifests[0].object, "kind") != KIND:
         remedy = f"begin it with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
         raise ManifestError.of(f"a scenario is one document of kind {KIND}", remedy=remedy, file=str(path))
@@ -210,10 +232,15 @@ class PartReader:
             return ()
         path = self._standard_input(section, name) if entry == "-" else self._path(section, name, entry)
         try:
-            return () if path is None else read_manifests(path)
+            found = () if path is None else read_manifests(path)
         except ManifestError as error:
             section.problems += error.problems
             return ()
+        if isinstance(path, Path) and path.is_file() and not path.stat().st_size:
+            # A shell makes the file before the command that fails.
+            remedy = "write it again; kubectl writes nothing if it does not know one of the kinds: leave that out"
+            section.complain(name, f"the file {shown(entry)} is empty", remedy)
+        return found
 
     def _standard_input(self, section: Fields, name: str) -> str | None:
         """Standard input, which can be read once; None if it was, and that was told."""

@@ -25,6 +25,7 @@ class Waits:
         n_jobs: How many there are.
         n_admitted: How many were admitted.
         n_finished: How many have ended.
+        n_failed: How many of these failed.
         least: The shortest wait.
         mean: The mean wait.
         p95: The shortest time in which 95 of 100 were admitted.
@@ -46,6 +47,7 @@ class Waits:
     p95: float | None
     most: float | None
     n_evictions: int
+    n_failed: int = 0
     n_replacements: int = 0
     n_node_evictions: int = 0
     n_copies: int = 0
@@ -81,6 +83,7 @@ class Waits:
             p95=within_which(waits, 0.95),
             most=waits[-1] if waits else None,
             n_evictions=int(rows["evictions"].sum()),
+            n_failed=int(rows["failed"].sum()),
             n_replacements=int(rows["replacements"].sum()),
             n_node_evictions=int(rows["node_evictions"].sum()),
             n_copies=int(rows["copies"].sum()),

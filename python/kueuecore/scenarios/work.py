@@ -33,6 +33,7 @@ class Arrival:
         run_seconds: How long it runs; None: for ever.
         linger_seconds: How long its pods stay on a node that has failed; None: they are gone at once.
         node_loss: What becomes of its run once they are gone.
+        ends_failed: Does it fail once it has run so long?
     """
 
     at: float
@@ -41,6 +42,7 @@ class Arrival:
     run_seconds: float | None
     linger_seconds: float | None = None
     node_loss: NodeLoss = NodeLoss.STARTS_OVER
+    ends_failed: bool = False
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -81,8 +83,8 @@ class Work:
 
     def arrivals(self, seed: int) -> Iterator[Arrival]:
         """The jobs in their order. They do not change with other work of the scenario."""
-        for index, (time, runs, _) in enumerate(self.times(seed)):
-            yield Arrival(time, self.name, self.job_at(index), runs, self.lingers_seconds, self.node_loss)
+        for index, (time, runs, fails) in enumerate(self.times(seed)):
+            yield Arrival(time, self.name, self.job_at(index), runs, self.lingers_seconds, self.node_loss, fails)
 
     def times(self, seed: int) -> Iterator[tuple[float, float | None, bool]]:
         """When each job comes and how long it runs (None: for ever), in seconds, and whether it fails then."""

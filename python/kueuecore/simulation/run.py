@@ -30,6 +30,8 @@ __all__ = [
     "StepKind",
 ]
 
+_FAILED = "Failed"
+
 
 class Operation(StrEnum):
     """What can happen from outside."""
@@ -84,6 +86,8 @@ class Happening:
             has failed, goes on from the last; `None`: it has none, and begins from the start.
         ends_failed: Once it has run its time, the job of a created Workload fails: the reason of its condition Finished
             is `Failed` in place of `Succeeded`.
+        done_seconds: How much of its run was done when it appeared, as that of a Workload that was admitted before. An
+            eviction loses that, too.
     """
 
     at: float
@@ -99,6 +103,7 @@ class Happening:
     node_loss: NodeLoss = NodeLoss.RUNS_ON
     save_seconds: float | None = None
     ends_failed: bool = False
+    done_seconds: float | None = None
 
 
 class RunEnding(StrEnum):
@@ -313,6 +318,15 @@ class Run:
     def node_names(self) -> tuple[str, ...]:
         """The names of the nodes in `node_table`, each once."""
         return tuple(self._core.node_columns()[1])
+
+    @cached_property
+    def failed(self) -> npt.NDArray[np.bool_]:
+        """Whose jobs have failed, by number, shape (n,): the reason of the condition Finished is `Failed`."""
+        (numbers, reasons), words = self._core.endings()
+        failed = np.zeros(self._core.n_workloads(), np.bool_)
+        if _FAILED in words:
+            failed[np.frombuffer(numbers, "<u4")[np.frombuffer(reasons, "<u4") == words.index(_FAILED)]] = True
+        return failed
 
     @cached_property
     def outcome_table(self) -> npt.NDArray[np.void]:

@@ -26,11 +26,11 @@ __all__ = ["Coming", "Happened", "JobPlan", "event_line", "job_plan", "located_e
 _WORKLOAD = "Workload"
 
 JobPlan: TypeAlias = tuple[
-    int | None, list[int | None] | None, int | None, int | None, int | None, str, int | None, bool
+    int | None, list[int | None] | None, int | None, int | None, int | None, str, int | None, bool, int
 ]
 """What a job does, in nanoseconds: how long it runs, when its pods are ready after each admission, when one fails, when
 all are ready again, and how long they stay on a node that has failed; a `NodeLoss`; how much work lies between two
-checkpoints; and whether it fails in the end."""
+checkpoints; whether it fails in the end; and how much of its run was done when it appeared."""
 
 
 def event_line(event: Happening | Mapping[str, object]) -> bytes:
@@ -54,6 +54,7 @@ def event_line(event: Happening | Mapping[str, object]) -> bytes:
         "nodeLoss": text("node_loss", event.node_loss),
         "saveSeconds": event.save_seconds,
         "endsFailed": flag("ends_failed", event.ends_failed),
+        "doneSeconds": event.done_seconds,
     }
     if event.kind != _WORKLOAD:
         head["kind"] = text("kind", event.kind)
@@ -121,6 +122,7 @@ def job_plan(happening: Happening, *, at: int) -> JobPlan:
         NodeLoss(happening.node_loss).value,
         _save_span(span(happening.save_seconds, "save_seconds")),
         flag("ends_failed", happening.ends_failed),
+        span(happening.done_seconds, "done_seconds") or 0,
     )
 
 
@@ -204,7 +206,7 @@ class _Rows:
     """Workloads that are rows of columns."""
 
     def __init__(self, batch: TimedBatch) -> None:
-        self._namespace, self._prefix, self._first, columns, at, _ = batch
+        self._namespace, self._prefix, self._first, columns, at, _, _ = batch
         self._local_queues, queue, priority, _, count, self._resources, amounts = columns
         self._at: npt.NDArray[np.int64] = np.frombuffer(at, "<i8")
         self._queue, self._priority = np.frombuffer(queue, "<u4"), np.frombuffer(priority, "<i4")

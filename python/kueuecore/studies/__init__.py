@@ -12,9 +12,13 @@ Example:
 
 from kueuecore.studies.comparison import Change, Comparison, GroupChange, compare
 from kueuecore.studies.estimates import CONFIDENCE, Estimate
+from kueuecore.studies.forecast import Eta, Forecast, eta
+from kueuecore.studies.planning import Plan, PlanPoint, plan
+from kueuecore.studies.quota_scaling import Quota, QuotaScale, quota_scales
 from kueuecore.studies.running import processes, run_all
 from kueuecore.studies.sweeping import Axis, Journal, Sweep, drawn_points, grid_points, sweep
 from kueuecore.studies.trial import Trial, run_trial
+from kueuecore.studies.wait_target import WaitTarget
 
 __all__ = [
     "CONFIDENCE",
@@ -22,14 +26,24 @@ __all__ = [
     "Change",
     "Comparison",
     "Estimate",
+    "Eta",
+    "Forecast",
     "GroupChange",
     "Journal",
+    "Plan",
+    "PlanPoint",
+    "Quota",
+    "QuotaScale",
     "Sweep",
     "Trial",
+    "WaitTarget",
     "compare",
     "drawn_points",
+    "eta",
     "grid_points",
+    "plan",
     "processes",
+    "quota_scales",
     "run_all",
     "run_trial",
     "sweep",

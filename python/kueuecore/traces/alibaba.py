@@ -55,7 +55,8 @@ _POD_KINDS = {
     "deletion_time": Kind.NUMBER,
     "scheduled_time": Kind.NUMBER,
 }
-_RUNNING = "Running"
+_RUNNING, _FAILED = "Running", "Failed"
+_UNSUCCESSFUL = (_RUNNING, "Waiting", _FAILED)
 _GIB = 2**30
 _MIB = 2**20
 _PERCENT_MILLI = 10
@@ -64,7 +65,8 @@ _PERCENT_MILLI = 10
 def read_pai(data: bytes, file: str, *, jobs: bytes | None = None, jobs_file: str = "") -> Trace:
     """Read `pai_task_table.csv` of 2020, which has no line of names, and its `pai_job_table.csv`.
 
-    Each task is a job of the trace, with a pod for each instance, as tasks of one job request different things.
+    Each task is a job of the trace, with a pod for each instance, as tasks of one job request different things. Those
+    that have ended and are not Terminated end as failed: only Terminated ones were successful.
 
     Args:
         data: The table of tasks, decompressed.
@@ -81,7 +83,7 @@ def read_pai(data: bytes, file: str, *, jobs: bytes | None = None, jobs_file: st
     submitted, user = start, TextColumn(np.zeros(len(start), np.int64), ("",))
     if jobs is not None:
         submitted, user = _of_jobs(tasks, read_csv(jobs, jobs_file, _JOB_KINDS, names=_JOB_NAMES))
-    runs_on = _is(tasks.texts["status"], _RUNNING) & np.isnan(end)
+    runs_on = tasks.texts["status"].is_one_of([_RUNNING]) & np.isnan(end)
     return made_trace(
         at=submitted,
         run_seconds=np.where(runs_on, np.inf, end - start),
@@ -92,6 +94,7 @@ def read_pai(data: bytes, file: str, *, jobs: bytes | None = None, jobs_file: st
             "gpu": tasks.numbers["plan_gpu"] * _PERCENT_MILLI,
         },
         drop=[("never started", np.isnan(start)), ("no end, and not running", np.isnan(end) & ~runs_on)],
+        ends_failed=tasks.texts["status"].is_one_of(_UNSUCCESSFUL),
         fields={
             "user": user,
             "task": tasks.texts["task_name"],
@@ -118,12 +121,8 @@ def _of_jobs(tasks: CsvColumns, jobs: CsvColumns) -> tuple[npt.NDArray[np.float6
     return np.where(unknown, tasks.numbers["start_time"], times), known
 
 
-def _is(column: TextColumn, text: str) -> npt.NDArray[np.bool_]:
-    return np.array([name == text for name in column.names], np.bool_)[column.codes]
-
-
 def read_openb(data: bytes, file: str) -> Trace:
-    """Read a list of pods of 2023, `openb_pod_list_*.csv`. Each pod is a job.
+    """Read a list of pods of 2023, `openb_pod_list_*.csv`. Each pod is a job; one of phase Failed ends as failed.
 
     Args:
         data: The file, decompressed.
@@ -154,6 +153,7 @@ def read_openb(data: bytes, file: str) -> Trace:
             "gpu": np.nan_to_num(numbers["num_gpu"]) * np.nan_to_num(numbers["gpu_milli"]),
         },
         drop=[("never started", np.isnan(scheduled))],
+        ends_failed=table.texts["pod_phase"].is_one_of([_FAILED]),
         fields={
             "qos": table.texts["qos"],
             "gpuSpec": table.texts["gpu_spec"],

@@ -26,6 +26,7 @@ _KINDS = {
     "start_time": Kind.DATE,
     "duration": Kind.NUMBER,
 }
+_FAILED = ("FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL")
 _MILLI = 1000
 
 
@@ -33,7 +34,8 @@ def read_helios(data: bytes, file: str) -> Trace:
     """Read `cluster_log.csv`.
 
     A job has a pod on each of its nodes, with its share of GPUs and CPUs; if the GPUs cannot be shared equally, a pod
-    for each GPU. Memory is not in the trace.
+    for each GPU. Memory is not in the trace. Those that are not COMPLETED end as failed: FAILED, CANCELLED, TIMEOUT and
+    NODE_FAIL.
 
     Args:
         data: The file, decompressed.
@@ -53,6 +55,7 @@ def read_helios(data: bytes, file: str) -> Trace:
         pods=pods,
         requests={"cpu": cpus * _MILLI / each, "gpu": gpus * _MILLI / each},
         drop=[("never started", np.isnan(table.numbers["start_time"])), ("no nodes", nodes == 0)],
+        ends_failed=table.texts["state"].is_one_of(_FAILED),
         fields={
             "user": table.texts["user"],
             "virtualCluster": table.texts["vc"],

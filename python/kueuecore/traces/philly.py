@@ -23,6 +23,7 @@ from kueuecore.traces.trace_file import MOST_PROBLEMS, ROWS_LIMIT, check_text
 __all__ = ["read_philly"]
 
 _GPU_MILLI = 1000
+_FAILED = ("Failed", "Killed")
 _DATE_REMEDY = 'write it as "2017-10-07 01:12:09", or null'
 
 
@@ -31,7 +32,7 @@ def read_philly(data: bytes, file: str) -> Trace:
 
     A job has a pod for each server of its first attempt that names servers, with the GPUs that it had there; if these
     are not the same everywhere, a pod for each GPU. It runs as long as all its attempts together. What it used of
-    processors and memory is not in the trace.
+    processors and memory is not in the trace. Those of status Failed and Killed end as failed.
 
     Times are of the US Pacific coast and have no zone. They are taken as they are: what goes on while clocks are put
     back in November 2017 seems an hour shorter.
@@ -55,13 +56,15 @@ def read_philly(data: bytes, file: str) -> Trace:
     run = _run_seconds(jobs, len(submitted))
     pods, gpus = np.array(jobs.pods, np.float64), np.array(jobs.gpus, np.float64)
     never = np.array(jobs.n_attempts, np.int64) == 0
+    fields = {name: TextColumn.of(texts) for name, texts in jobs.texts.items()}
     return made_trace(
         at=submitted,
         run_seconds=run,
         pods=pods,
         requests={"gpu": gpus * _GPU_MILLI},
         drop=[("never started", never), ("no attempt with a start and an end", np.isnan(run)), ("no GPUs", pods == 0)],
-        fields={name: TextColumn.of(texts) for name, texts in jobs.texts.items()},
+        ends_failed=fields["status"].is_one_of(_FAILED),
+        fields=fields,
         file=file,
     )
 

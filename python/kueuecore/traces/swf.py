@@ -42,7 +42,7 @@ _FIELDS = (
 )
 _PLACES = {name: place for place, name in enumerate(_FIELDS)}
 _STATUSES = {0: "failed", 1: "completed", 2: "partial", 3: "partial", 4: "partial", 5: "cancelled"}
-_CANCELLED = 5
+_FAILED, _CANCELLED = 0, 5
 _COMMENT = re.compile(rb"^[ \t]*;[; \t]*(\w+):[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
 _DATA = re.compile(rb"^[ \t]*[^;\s]", re.MULTILINE)
 _NAMED = re.compile(r"(\d+)[ \t:]+(\S+)")
@@ -54,7 +54,7 @@ def read_swf(data: bytes, file: str) -> Trace:
     r"""Read a log in the Standard Workload Format.
 
     A job has a pod for each processor that it requested, or else got, with one CPU each. Its memory is that requested
-    per processor, or else used.
+    per processor, or else used. Those of status 0 (failed) and 5 (cancelled) end as failed.
 
     Args:
         data: The file, decompressed.
@@ -90,6 +90,7 @@ def read_swf(data: bytes, file: str) -> Trace:
             ("no run time", run == -1),
             ("no number of processors", processors == -1),
         ],
+        ends_failed=np.isin(status, (_FAILED, _CANCELLED)),
         fields={
             "user": _texts(column["user"]),
             "group": _texts(column["group"]),

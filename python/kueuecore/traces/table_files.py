@@ -23,6 +23,25 @@ _TIMES = ("at", "start", "end")
 _AMOUNTS = {"cpu_milli": "cpu", "memory_bytes": "memory", "gpu_milli": "gpu"}
 _NUMBERS = ("run_seconds", "pods", "priority", *_AMOUNTS)
 _OTHER_RESOURCE = "requests."
+_STATUS = "status"
+_FAILED = frozenset(
+    (
+        "aborted",
+        "boot_fail",
+        "canceled",
+        "cancelled",
+        "deadline",
+        "error",
+        "fail",
+        "failed",
+        "failure",
+        "killed",
+        "node_fail",
+        "out_of_memory",
+        "preempted",
+        "timeout",
+    )
+)
 
 
 def read_csv_table(data: bytes, file: str, columns: Mapping[str, ColumnSource]) -> Trace:
@@ -150,11 +169,18 @@ def _trace(table: CsvColumns, columns: Mapping[str, ColumnSource], file: str) ->
         pods=numbers.get("pods", np.ones(n)),
         requests=requests,
         drop=drop,
+        ends_failed=_has_failed(texts[_STATUS]) if _STATUS in texts else False,
         priority=numbers.get("priority", 0),
         fields=texts,
         lines=table.lines,
         file=file,
     )
+
+
+def _has_failed(status: TextColumn) -> npt.NDArray[np.bool_]:
+    """Which jobs did not succeed, by the first word: Slurm says `CANCELLED by 1000`."""
+    words = [next(iter(name.lower().split()), "") for name in status.names]
+    return status.renamed(words).is_one_of(_FAILED)
 
 
 def _named(found: Mapping[str, object], source_of: Mapping[str, str]) -> dict[str, str]:

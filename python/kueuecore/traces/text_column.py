@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +43,10 @@ class TextColumn:
         """Return the rows at these positions; names that no row has any more are dropped."""
         used, codes = np.unique(self.codes[index], return_inverse=True)
         return TextColumn(codes.astype(np.int64), tuple(self.names[code] for code in used.tolist()))
+
+    def is_one_of(self, texts: Container[str]) -> npt.NDArray[np.bool_]:
+        """Return which rows hold one of these texts, shape (n,)."""
+        return np.array([name in texts for name in self.names], np.bool_)[self.codes]
 
     def renamed(self, texts: Sequence[str]) -> TextColumn:
         """Return the same rows with other texts, one for each of `names`; several may become one."""

@@ -31,6 +31,7 @@ class Trace:
     Args:
         at: When each was submitted, in seconds from the beginning of the trace, shape (n,).
         run_seconds: How long it ran; infinite for those that had not ended when the trace was taken.
+        ends_failed: Whether it failed, or was killed or cancelled, after it ran so long.
         pods: How many pods it has.
         requests: What one pod requests: `cpu` in thousandths, `memory` in bytes, `gpu` in thousandths of a device,
             others in whole units. 0: nothing.
@@ -42,6 +43,7 @@ class Trace:
 
     at: npt.NDArray[np.float64]
     run_seconds: npt.NDArray[np.float64]
+    ends_failed: npt.NDArray[np.bool_]
     pods: npt.NDArray[np.int64]
     requests: Mapping[str, npt.NDArray[np.int64]]
     priority: npt.NDArray[np.int64]
@@ -58,6 +60,7 @@ class Trace:
             self,
             at=self.at[index],
             run_seconds=self.run_seconds[index],
+            ends_failed=self.ends_failed[index],
             pods=self.pods[index],
             requests={name: amounts[index] for name, amounts in self.requests.items()},
             priority=self.priority[index],
@@ -124,6 +127,7 @@ class Trace:
                     requests={name: amounts[rows] for name, amounts in requests.items() if amounts[rows].any()},
                     at=trace.at[rows],
                     run_seconds=trace.run_seconds[rows],
+                    ends_failed=trace.ends_failed[rows],
                     count=trace.pods[rows],
                     priority=priority[rows],
                     prefix=prefix,
@@ -172,6 +176,7 @@ def made_trace(
     pods: npt.ArrayLike,
     requests: Mapping[str, npt.ArrayLike],
     drop: Sequence[tuple[str, npt.NDArray[np.bool_]]],
+    ends_failed: npt.ArrayLike = False,
     priority: npt.ArrayLike = 0,
     fields: Mapping[str, TextColumn] | None = None,
     header: Mapping[str, str] | None = None,
@@ -188,6 +193,7 @@ def made_trace(
         requests: What a pod requests, in the units of `Trace.requests`; NaN: unknown, which is nothing. Parts of a
             unit are rounded up.
         drop: Why jobs are left out, and which; the first reason counts. Then come those that every trace has.
+        ends_failed: Whether they failed, or were killed or cancelled, after they ran so long.
         priority: Their priorities.
         fields: Their texts.
         header: What the file says of the cluster.
@@ -218,6 +224,7 @@ def made_trace(
     return Trace(
         at=time[order] - begin,
         run_seconds=run[order],
+        ends_failed=np.broadcast_to(np.asarray(ends_failed, np.bool_), time.shape)[order],
         pods=_rounded_up(count[order]),
         requests={name: _rounded_up(it[order]) for name, it in amounts.items()},
         priority=np.rint(rank[order]).astype(np.int64),

@@ -10,8 +10,9 @@ use pyo3::pybacked::PyBackedBytes;
 pub type ColumnBytes =
     (Vec<String>, PyBackedBytes, PyBackedBytes, PyBackedBytes, PyBackedBytes, Vec<String>, PyBackedBytes);
 
-/// Namespace, prefix, first, columns, and when they appear and how long they run, in nanoseconds (i64).
-pub type SubmissionBytes = (String, String, u64, ColumnBytes, PyBackedBytes, PyBackedBytes);
+/// Namespace, prefix, first, columns, when they appear and how long they run, in nanoseconds (i64), and whether they fail
+/// then (u8).
+pub type SubmissionBytes = (String, String, u64, ColumnBytes, PyBackedBytes, PyBackedBytes, PyBackedBytes);
 
 /// Of copies: template (u32), names one after the other, where each ends (u64), number in the UID of the first, and when
 /// they appear and how long they run, in nanoseconds (i64).
@@ -38,11 +39,13 @@ pub fn decode_columns(namespace: String, prefix: String, first: u64, columns: Co
     }
 }
 
-pub fn decode_submissions((namespace, prefix, first, columns, at, run_ns): SubmissionBytes) -> Submissions {
+pub fn decode_submissions(rows: SubmissionBytes) -> Submissions {
+    let (namespace, prefix, first, columns, at, run_ns, ends_failed) = rows;
     Submissions {
         columns: decode_columns(namespace, prefix, first, columns),
         at: decode_column(&at, i64::from_le_bytes),
         run_ns: decode_column(&run_ns, i64::from_le_bytes),
+        ends_failed: ends_failed.iter().map(|it| *it != 0).collect(),
     }
 }
 

@@ -3,15 +3,17 @@
 use std::convert::Infallible;
 use std::sync::Mutex;
 
+use kueuecore::base::gates::Gates;
 use kueuecore::base::ids::{Id, WorkloadId};
 use kueuecore::engine as core;
+use kueuecore::engine::what_if::WhatIf;
 use kueuecore::objects::{Object, Time};
 use kueuecore::status::reasons::OF_DECISIONS;
 use kueuecore_wire::decode::{Decoded, Door, decode_with};
 use kueuecore_wire::defaults::storing;
 use kueuecore_wire::field_error::Rejection;
 use kueuecore_wire::intake::intake;
-use kueuecore_wire::{encode, gauges, report};
+use kueuecore_wire::{encode, explain, gauges, report};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -53,6 +55,14 @@ pub fn door(trusted: bool) -> Door {
 
 /// Of ClusterQueues, flavors, resources and reasons.
 type Names = (Vec<String>, Vec<String>, Vec<String>, Vec<&'static str>);
+
+fn what_if_row<'py>(py: Python<'py>, it: WhatIf, gates: &Gates) -> PyResult<WhatIfRow<'py>> {
+    let admission = it.admission.as_ref().map(|admission| to_python(py, &encode::admission(admission, gates)));
+    let preemptions = it.preemptions.iter().map(preemption_row).collect();
+    let undecided = it.undecided.map(|undecided| (undecided.field, undecided.message));
+    let told = (it.reason, it.message, it.n_ahead, undecided);
+    Ok((it.outcome.name(), it.queue, admission.transpose()?, preemptions, told))
+}
 
 /// Why a question was not answered.
 enum Refused {
@@ -404,11 +414,26 @@ impl Engine {
             Refused::Manifests(rejections) => manifest_error(py, &rejections),
             Refused::Value(message) => PyValueError::new_err(message),
         })?;
-        let admission = it.admission.as_ref().map(|admission| to_python(py, &encode::admission(admission, &gates)));
-        let preemptions = it.preemptions.iter().map(preemption_row).collect();
-        let undecided = it.undecided.map(|undecided| (undecided.field, undecided.message));
-        let told = (it.reason, it.message, it.n_ahead, undecided);
-        Ok((it.outcome.name(), it.queue, admission.transpose()?, preemptions, told))
+        what_if_row(py, it, &gates)
+    }
+
+    /// Why a workload waits, or where it would go if it were asked about without its quota; nothing changes. As `what_if`,
+    /// and what was tried.
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        namespace: &str,
+        name: &str,
+        now: i64,
+    ) -> PyResult<(WhatIfRow<'py>, Bound<'py, PyAny>)> {
+        let found = self.read(py, |engine| {
+            let gates = engine.state.config.gates;
+            let found = engine.explain(namespace, name, Time(now))?;
+            let told = explain::explanation(&found);
+            Some((found.what_if, gates, told))
+        })?;
+        let (what_if, gates, told) = found.ok_or_else(|| unknown_object(py, "Workload", namespace, name))?;
+        Ok((what_if_row(py, what_if, &gates)?, to_python(py, &told)?))
     }
 
     /// A copy that goes its own way; what neither of the two changes is shared.

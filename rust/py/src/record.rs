@@ -1,12 +1,13 @@
 //! What came of a run through time; cycles are converted when somebody looks.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kueuecore::base::gates::Gates;
 use kueuecore::base::key::Key;
 use kueuecore::simulate::{Cycle, NodeQuota, Run, Series, Waiting};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyList};
 
 use crate::columns::decode_column;
 use crate::decision::Decision;
@@ -124,7 +125,7 @@ impl Record {
     }
 
     /// Usage and quota of ClusterQueues or Cohorts over time, with the changes of how many jobs wait: times (i64),
-    /// ClusterQueues (u32) and by how many (i64). The names of the nodes, and columns: times (i64), nodes (u32), pairs
+    /// ClusterQueues (u32) and by how many (i8). The names of the nodes, and columns: times (i64), nodes (u32), pairs
     /// (u32), then as i64 nominal, usage, borrowed, lent, pending, share.
     fn series<'py>(
         &self,
@@ -141,16 +142,17 @@ impl Record {
             let (times, queues, changes) = (
                 decode_column(times, i64::from_le_bytes),
                 decode_column(queues, u32::from_le_bytes),
-                decode_column(changes, i64::from_le_bytes),
+                decode_column(changes, i8::from_le_bytes),
             );
             let waiting = Waiting { times: &times, queues: &queues, changes: &changes };
             Series::of(log, is_queue, start, end, every, waiting)
         });
-        let wide = |column: &[i64]| bytes(py, column.iter().flat_map(|it| it.to_le_bytes()));
-        let narrow = |column: &[u32]| bytes(py, column.iter().flat_map(|it| it.to_le_bytes()));
-        let mut columns = vec![wide(&series.times), narrow(&series.nodes), narrow(&series.pairs)];
-        let numbers = [&series.nominal, &series.usage, &series.borrowed, &series.lent, &series.pending, &series.share];
-        columns.extend(numbers.map(|column| wide(column)));
+        // They are large: each is gone before the next is made.
+        let wide = |column: Vec<i64>| bytes(py, column.into_iter().flat_map(i64::to_le_bytes));
+        let narrow = |column: Vec<u32>| bytes(py, column.into_iter().flat_map(u32::to_le_bytes));
+        let mut columns = vec![wide(series.times), narrow(series.nodes), narrow(series.pairs)];
+        let numbers = [series.nominal, series.usage, series.borrowed, series.lent, series.pending, series.share];
+        columns.extend(numbers.into_iter().map(wide));
         (log.quotas.nodes.iter().map(|(_, name)| name.clone()).collect(), columns)
     }
 
@@ -269,6 +271,23 @@ impl Record {
     /// How many workloads have a number.
     fn n_workloads(&self) -> usize {
         self.inner.log.workloads.len()
+    }
+
+    /// Namespaces (u32) of the workloads by number and the words for these, and names; of one that never appeared both
+    /// are empty.
+    fn names<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyBytes>, Vec<&str>, Bound<'py, PyList>)> {
+        let workloads = &self.inner.log.workloads;
+        let (mut words, mut known, mut codes) = (Vec::new(), BTreeMap::new(), Vec::new());
+        for key in workloads {
+            let namespace = key.as_ref().map_or("", Key::namespace);
+            let code: &u32 = known.entry(namespace).or_insert_with(|| {
+                words.push(namespace);
+                u32::try_from(words.len() - 1).expect("no more than workloads")
+            });
+            codes.extend(code.to_le_bytes());
+        }
+        let names = PyList::new(py, workloads.iter().map(|key| key.as_ref().map_or("", Key::name)))?;
+        Ok((PyBytes::new(py, &codes), words, names))
     }
 
     /// Keys of the workloads by number; `None`: it never appeared.

@@ -20,8 +20,9 @@ use crate::record::Record;
 
 /// What a job does, in nanoseconds: how long it runs, when its pods are ready after each admission, when one fails, when
 /// all are ready again, and how long they stay on a node that has failed; the word for what becomes of its run then; and
-/// how much work lies between two checkpoints; and whether it fails in the end.
-type Plan = (Option<i64>, Option<Vec<Option<i64>>>, Option<i64>, Option<i64>, Option<i64>, String, Option<i64>, bool);
+/// how much work lies between two checkpoints; whether it fails in the end; and how much of its run was done before.
+type Plan =
+    (Option<i64>, Option<Vec<Option<i64>>>, Option<i64>, Option<i64>, Option<i64>, String, Option<i64>, bool, i64);
 
 /// What a step was (`Cycle`, `Instant`, `Ask`, `Paused`, or why there was none), and the workloads about which to ask.
 type TurnRow = (&'static str, Vec<(String, String)>);
@@ -294,13 +295,17 @@ impl Simulation {
 
     /// A workload that has just appeared has a job that goes like this.
     fn created(&self, py: Python<'_>, engine: &Engine, namespace: &str, name: &str, plan: Plan) -> PyResult<()> {
-        let (run_ns, ready_ns, fails_ns, recovers_ns, lingers_ns, node_loss, saves_ns, ends_failed) = plan;
+        let (run_ns, ready_ns, fails_ns, recovers_ns, lingers_ns, node_loss, saves_ns, ends_failed, done_ns) = plan;
         let Some(node_loss) = NodeLoss::from_name(&node_loss) else {
             return Err(PyValueError::new_err("node_loss must be RunsOn, Waits or StartsOver"));
         };
         let pods = ready_ns.map(|ready_ns| Box::new(PodsPlan { ready_ns, fails_ns, recovers_ns }));
         let found = self.run_on_workload(py, engine, (namespace, name), |simulation, engine, id| {
-            simulation.created(engine, id, JobPlan { run_ns, pods, lingers_ns, node_loss, saves_ns, ends_failed });
+            simulation.created(
+                engine,
+                id,
+                JobPlan { run_ns, pods, lingers_ns, node_loss, saves_ns, ends_failed, done_ns },
+            );
         })?;
         found.ok_or_else(|| unknown_object(py, "Workload", namespace, name))
     }

@@ -11,6 +11,7 @@ pub mod defaults;
 mod duplicates;
 pub mod duration;
 pub mod encode;
+pub mod explain;
 pub mod field_error;
 pub mod gauges;
 mod go_json;

@@ -22,12 +22,12 @@ use crate::encode;
 use crate::time::format_time;
 
 /// A quantity of a resource as Kueue writes it; unlimited is null.
-fn quantity(resource: &str, amount: Amount) -> Value {
+pub(crate) fn quantity(resource: &str, amount: Amount) -> Value {
     if amount.is_unlimited() { Value::Null } else { used(resource, amount) }
 }
 
 /// As [`quantity`], of what is used: a sum that saturated is still a number.
-fn used(resource: &str, amount: Amount) -> Value {
+pub(crate) fn used(resource: &str, amount: Amount) -> Value {
     Value::String(quantity_from_value(resource, amount.get(), false).to_string())
 }
 

@@ -47,6 +47,7 @@ struct Line<'a> {
     save_seconds: Option<f64>,
     #[serde(default)]
     ends_failed: bool,
+    done_seconds: Option<f64>,
 }
 
 impl Line<'_> {
@@ -59,6 +60,7 @@ impl Line<'_> {
         let fails_ns = span("failSeconds", self.fail_seconds)?;
         let recovers_ns = span("recoverSeconds", self.recover_seconds)?;
         let lingers_ns = span("lingerSeconds", self.linger_seconds)?;
+        let done_ns = span("doneSeconds", self.done_seconds)?.unwrap_or_default();
         let saves_ns = span("saveSeconds", self.save_seconds)?;
         if saves_ns == Some(0) {
             return Err(("saveSeconds".to_owned(), "must be more than 0"));
@@ -75,12 +77,12 @@ impl Line<'_> {
             None => NodeLoss::default(),
             Some(name) => NodeLoss::from_name(name).ok_or_else(|| ("nodeLoss".to_owned(), ONE_LOSS))?,
         };
-        Ok(JobPlan { run_ns, pods, lingers_ns, node_loss, saves_ns, ends_failed: self.ends_failed })
+        Ok(JobPlan { run_ns, pods, lingers_ns, node_loss, saves_ns, ends_failed: self.ends_failed, done_ns })
     }
 }
 
 /// Reads `{at, op, object | key, kind, runSeconds, readySeconds, failSeconds, recoverSeconds, lingerSeconds, nodeLoss,
-/// saveSeconds, endsFailed}`, one a line:
+/// saveSeconds, endsFailed, doneSeconds}`, one a line:
 /// `create` and `update` with an object, `finish` and `delete` with the key `namespace/name` of a Workload, `delete` also
 /// with `kind` and key of another object. Times count from `start`. `watched`: the kinds beside Kueue's that somebody
 /// looks at.
@@ -221,6 +223,7 @@ mod tests {
             (r#""at": 1, "op": "finish", "failSeconds": 9.3e9"#, "failSeconds"),
             (r#""at": 1, "op": "finish", "recoverSeconds": 9.3e9"#, "recoverSeconds"),
             (r#""at": 1, "op": "finish", "saveSeconds": 0"#, "saveSeconds"),
+            (r#""at": 1, "op": "finish", "doneSeconds": -1"#, "doneSeconds"),
         ] {
             let error = read(&format!(r#"{{{fields}, "key": "ns/w"}}"#)).expect_err(fields);
             assert_eq!(error.split(':').next(), Some(path), "{error}");

@@ -1,4 +1,4 @@
-"""`kueuecore run`: manifests, Configurations, bytes, options and streams."""
+"""`kueuecore run` and `check`: manifests, Configurations, bytes, options and streams."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _no_constant(name: str) -> None:
 def draw(rng: Random) -> Case:
     """A run with wrong manifests, mostly."""
     kinds: list[tuple[float, Callable[[Random], Case]]] = [
-        (0.60, _manifests), (0.80, _bytes), (0.90, _configuration), (0.985, _options), (1, _process),
+        (0.45, _manifests), (0.60, _findings), (0.80, _bytes), (0.90, _configuration), (0.985, _options), (1, _process),
     ]  # fmt: skip
     what = rng.random()
     return next(kind for share, kind in kinds if what <= share)(rng)
@@ -126,6 +126,29 @@ def draw(rng: Random) -> Case:
 def _manifests(rng: Random) -> Case:
     objects, told = _world(rng)
     return _run(rng, *_written(rng, objects), told)
+
+
+def _findings(rng: Random) -> Case:
+    """`kueuecore check` in every form: the exit code is the same."""
+    objects, told = _world(rng)
+    name, data = _written(rng, objects)
+    options = [it for it in ("--trusted", "-q", "--fail-on=note") if rng.random() < 0.3]
+
+    def act() -> None:
+        with folder_of_its_own():
+            Path(name).write_bytes(data)
+            codes = {}
+            for form in ("text", "json", "sarif", "github"):
+                said = say("check", *options, "--write-worlds", "worlds", "-o", form, name)
+                judge(said, "json" if form in ("json", "sarif") else form, len(data))
+                codes[form] = said.code
+            if len(set(codes.values())) > 1:
+                raise Wrong(f"the exit code depends on the form: {codes}")
+            for world in sorted(Path().glob("worlds/*.yaml")):
+                if say("run", *options[:1] if "--trusted" in options else [], str(world)).code == ExitCode.BAD_INPUT:
+                    raise Wrong(f"its own world is refused: {world.read_text()[:2000]}")
+
+    return Case(f"check {' '.join(options)} {name}: {told}", act, 4 * len(data), seconds=20)
 
 
 def _bytes(rng: Random) -> Case:
@@ -261,7 +284,7 @@ _WORDS = [
 
 
 def _options(rng: Random) -> Case:
-    arguments = [rng.choice(["run", "run", "run", "simulate", "gates", "x"])] if rng.random() < 0.9 else []
+    arguments = [rng.choice(["run", "run", "check", "simulate", "gates", "x"])] if rng.random() < 0.9 else []
     for _ in range(rng.randrange(6)):
         pool = _WORDS if rng.random() < 0.6 else [*TEXTS, *_NAMES]
         arguments.append(rng.choice(pool))

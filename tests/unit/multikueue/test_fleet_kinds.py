@@ -11,7 +11,7 @@ from kueuecore._json import JsonObject, object_at
 from kueuecore.errors import ManifestError
 from kueuecore.fleet import KINDS, Fleet
 from kueuecore.manifests import Manifest, object_ref
-from kueuecore.scenarios import Span, Work, read_scenario, run_scenario
+from kueuecore.scenarios import EarlyEnds, Span, Work, read_scenario, run_scenario
 from kueuecore.testing.fleet_invariants import FleetInvariants
 from kueuecore.trials.drawn_jobs import DRAWN, drawn_job
 from tests.unit.multikueue.worlds import fleet_of
@@ -55,6 +55,23 @@ def test_a_job_runs_where_there_is_room_and_its_end_is_told_on_the_manager(kind:
     (workload,) = fleet.objects("Workload")
     (finished,) = [it for it in workload["status"]["conditions"] if it["type"] == "Finished"]
     assert finished["reason"] == "Succeeded"
+    for it in ("Workload", *KINDS):
+        assert fleet.objects(it, cluster="east") + fleet.objects(it, cluster="west") == []
+    invariants.check_end(fleet)
+
+
+@pytest.mark.parametrize("kind", [it for it in DRAWN if it != "pod group"])
+def test_a_job_that_fails_has_failed_on_the_manager_and_leaves_nothing(kind: str) -> None:
+    invariants = FleetInvariants()
+    fleet = fleet_of(4, {"west": 2, "east": 4}, watch=invariants)
+    (job,) = drawn_job(kind, "work", 3, namespace="ns", labels=LABELS)
+    fleet.submit(job, run_seconds=60, ends_failed=True)
+    fleet.wait(10)
+    assert places(fleet, job) == ["east"]
+    fleet.wait(60)
+    (workload,) = fleet.objects("Workload")
+    (finished,) = [it for it in workload["status"]["conditions"] if it["type"] == "Finished"]
+    assert finished["reason"] == "Failed"
     for it in ("Workload", *KINDS):
         assert fleet.objects(it, cluster="east") + fleet.objects(it, cluster="west") == []
     invariants.check_end(fleet)
@@ -106,6 +123,17 @@ def test_a_scenario_of_a_fleet_has_work_of_any_kind(kind: str) -> None:
     assert [(it.job, it.n_copies, it.finished is not None) for it in outcome.jobs] == [
         (f"{kind}/work-{number}", 2, True) for number in (1, 2)
     ]
+
+
+def test_jobs_of_a_fleet_fail_as_those_of_one_cluster_do() -> None:
+    (job,) = drawn_job("Job", "work", 1, namespace="team", labels={"kueue.x-k8s.io/queue-name": "user-queue"})
+    scenario = read_scenario(EXAMPLES / "multikueue" / "scenario.yaml")
+    fails = EarlyEnds(share=0.5, after=Span(10))
+    work = Work(name="work", job=Manifest(job), count=20, every=Span(120), runs=Span(60), fails=fails)
+    outcome = run_scenario(replace(scenario, work=(work,)))
+    assert [it.has_failed for it in outcome.jobs] == [it[2] for it in work.times(scenario.seed)]
+    assert 0 < outcome.all.n_failed < outcome.all.n_finished == 20
+    assert {(it.has_failed, it.message) for it in outcome.jobs} == {(True, "failed"), (False, "")}
 
 
 def test_a_scenario_of_a_fleet_refuses_what_runs_in_none() -> None:

@@ -89,7 +89,9 @@ def test_failed_jobs_have_done_nothing_of_use_and_say_so() -> None:
         "over": "Succeeded",
     }
     held = 30 + 90 + 180 + 10 + 20
-    assert Results.of(run).summary().goodput["cpu"] == pytest.approx(50 / held)
+    summary = Results.of(run).summary()
+    assert (summary.finished, summary.failed) == (3, 1)
+    assert summary.goodput["cpu"] == pytest.approx(50 / held)
     bad = run.engine.workload("bad", namespace="ns")
     assert [it["reason"] for it in dict(bad.status)["conditions"] if it["type"] == "Finished"] == ["Failed"]
 

@@ -198,3 +198,14 @@ def test_standard_input_is_read_once(read: Read, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     found = problems(read, "cluster: {objects: ['-', '-']}\n")
     assert found == ["cluster.objects[1]: standard input was read before"]
+
+
+def test_a_dump_that_a_command_has_left_empty_is_refused(read: Read, tmp_path: Path) -> None:
+    (tmp_path / "dump.yaml").write_text("", encoding="utf-8")
+    with pytest.raises(ManifestError) as caught:
+        read("cluster: {objects: [dump.yaml]}\npresent: {runs: 1h}\n")
+    (problem,) = caught.value.problems
+    assert (problem.field, problem.message) == ("cluster.objects[0]", 'the file "dump.yaml" is empty')
+    assert problem.remedy.endswith("kubectl writes nothing if it does not know one of the kinds: leave that out")
+    (tmp_path / "dump.yaml").write_text("# Nothing yet.\n", encoding="utf-8")
+    assert read("cluster: {objects: [dump.yaml]}\n").cluster is not None

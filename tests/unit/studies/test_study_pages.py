@@ -13,7 +13,7 @@ import pytest
 from kueuecore.cli import main
 
 DOCS = Path(__file__).parents[3] / "docs"
-PAGES = ("compare.md", "sweep.md")
+PAGES = ("compare.md", "eta.md", "plan.md", "sweep.md")
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,6 +1,7 @@
 //! The front: objects in, a cycle, decisions out.
 
 pub mod columns;
+pub mod explain;
 pub mod save;
 pub mod what_if;
 

@@ -1,7 +1,10 @@
 //! What would become of a workload if it were decided on next: tried on the quota under its journal, and taken back.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
+use crate::assign::Assignment;
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::shared::Shared;
 use crate::engine::Engine;
@@ -77,7 +80,7 @@ impl Engine {
         let before = std::mem::replace(&mut state.now, now);
         state.forest.flush(&state.names);
         let id = state.store_workload(workload);
-        let answer = state.consider(id);
+        let (answer, _) = state.consider(id);
         let record = state.workloads.remove(id);
         state.local_queues[record.row.local_queue].workloads.remove(id);
         state.agenda.forget(id);
@@ -87,7 +90,8 @@ impl Engine {
 }
 
 impl State {
-    fn consider(&mut self, id: WorkloadId) -> WhatIf {
+    /// What it would come to, and the assignment behind it.
+    pub(super) fn consider(&mut self, id: WorkloadId) -> (WhatIf, Option<Arc<Assignment>>) {
         let may_queue = is_admissible(&self.workloads.get(id).workload, self.config.gates);
         let queue = self.queue_of(id);
         let mut answer = WhatIf {
@@ -101,18 +105,19 @@ impl State {
             undecided: None,
         };
         let may_queue = may_queue && !self.is_refused(id);
+        let mut assignment = None;
         match queue.filter(|queue| may_queue && self.queues[*queue].is_active()) {
-            Some(queue) => self.consider_as_head(id, queue, &mut answer),
+            Some(queue) => assignment = self.consider_as_head(id, queue, &mut answer),
             None => {
                 if let Some((reason, message)) = self.explain_unreserved(id) {
                     (answer.reason, answer.message) = (reason, message);
                 }
             }
         }
-        answer
+        (answer, assignment)
     }
 
-    fn consider_as_head(&mut self, id: WorkloadId, queue: QueueId, answer: &mut WhatIf) {
+    fn consider_as_head(&mut self, id: WorkloadId, queue: QueueId, answer: &mut WhatIf) -> Option<Arc<Assignment>> {
         let pending = &self.queues[queue].pending;
         answer.n_ahead = pending.n_before(&pending.key(&self.item(id)));
         let Round { mut entries, not_nominated: mut refused, mut cycle, .. } = self.nominate(vec![(queue, id, None)]);
@@ -121,7 +126,7 @@ impl State {
         }
         self.take_back(&mut cycle);
         answer.undecided = cycle.decision.undecided.pop();
-        let Some(entry) = entries.pop().or_else(|| refused.pop()) else { return };
+        let entry = entries.pop().or_else(|| refused.pop())?;
         answer.reason = entry.reason.to_owned();
         answer.message = entry.message.to_string();
         if entry.status == EntryStatus::Assumed {
@@ -135,6 +140,7 @@ impl State {
             let targets = cycle.preemptions.iter();
             answer.preemptions = targets.map(|(target, ..)| self.preempted(*target, id, queue).0).collect();
         }
+        entry.assignment
     }
 }
 

@@ -7,6 +7,7 @@ use std::iter::Peekable;
 
 use smallvec::SmallVec;
 
+use super::record::{Holder, Spared};
 use super::{Preemptor, World};
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorId, FlavorResourceId, LocalQueueId, QueueId};
@@ -84,12 +85,47 @@ impl<'a> Wanted<'a> {
     }
 
     fn takes(&self, key: &CandidateKey, policy: PreemptionPolicy) -> bool {
-        let older = || {
-            policy == PreemptionPolicy::LowerOrNewerEqualPriority
-                && key.priority == self.priority
-                && self.time >= key.queue_time
+        self.spares(key, policy).is_none() && self.is_about(key)
+    }
+
+    /// Why a policy does not allow to take it.
+    fn spares(&self, key: &CandidateKey, policy: PreemptionPolicy) -> Option<Spared> {
+        if self.is_beyond(key.priority, policy) {
+            let takes_none = matches!(policy, PreemptionPolicy::Never | PreemptionPolicy::Unset);
+            return Some(if takes_none { Spared::Policy } else { Spared::Priority });
+        }
+        let is_older = policy == PreemptionPolicy::LowerOrNewerEqualPriority
+            && key.priority == self.priority
+            && self.time >= key.queue_time;
+        is_older.then_some(Spared::Older)
+    }
+
+    /// Does it use anything contested?
+    fn is_about(&self, key: &CandidateKey) -> bool {
+        key.uses.iter().any(|(fr, _)| self.contested.contains(fr))
+    }
+
+    /// Those of a ClusterQueue that use something contested, and why each is no candidate; `shield`: for all of them.
+    pub fn holders(
+        &self,
+        world: &World<'_>,
+        queue: QueueId,
+        policy: PreemptionPolicy,
+        shield: Option<Spared>,
+    ) -> Vec<Holder> {
+        let candidates = &world.queues[queue].candidates;
+        let keys: BTreeSet<&CandidateKey> = self
+            .flavors
+            .iter()
+            .flat_map(|&flavor| candidates.of_flavor(flavor))
+            .filter(|key| self.is_about(key))
+            .collect();
+        let holder = |key: &CandidateKey| Holder {
+            workload: key.id,
+            queue,
+            spared: shield.or_else(|| self.spares(key, policy)),
         };
-        !self.is_beyond(key.priority, policy) && !older() && key.uses.iter().any(|(fr, _)| self.contested.contains(fr))
+        keys.into_iter().map(holder).collect()
     }
 }
 

@@ -4,11 +4,13 @@ use smallvec::SmallVec;
 
 use super::candidates::{Allowed, Candidate, Merged, Wanted, allowed};
 use super::hope::{is_hopeless, patience};
+use super::record::{Holder, Spared};
 use super::removals::{Removals, Removed};
 use super::{Demand, Preemptor, World, borrow_within_cohort, minimise, restore};
 use crate::base::amount::Amount;
 use crate::base::ids::QueueId;
 use crate::objects::{Preemption, PreemptionPolicy};
+use crate::quota::forest::NodeId;
 use crate::quota::tree::{Row, Tree};
 use crate::status::reasons;
 use crate::workloads::charge::Target;
@@ -62,7 +64,7 @@ pub(super) fn find_targets(
     }
     for &allow_borrowing in search.attempts(tree) {
         let mark = tree.mark();
-        let mut removed = Removals::new(world.placing);
+        let mut removed = Removals::new(world);
         let fits = search.attempt(tree, allow_borrowing, &mut removed);
         if fits {
             minimise(tree, preemptor, demand, allow_borrowing, &mut removed);
@@ -89,41 +91,98 @@ fn collect(
     if preemption.reclaim_within_cohort == PreemptionPolicy::Never {
         return sources;
     }
-    let mut remaining = demand.requests.clone();
-    let mut advantage = fits_in_quota(tree, preemptor.row, &mut remaining);
-    // Each ancestor, and whether there is an advantage over those who meet the preemptor there.
-    let mut ancestors: SmallVec<[(Row, bool); 4]> = SmallVec::new();
-    for row in std::iter::successors(tree.parent(preemptor.row), |&row| tree.parent(row)) {
-        ancestors.push((row, advantage));
-        advantage |= fits_in_quota(tree, row, &mut remaining);
-    }
-    // Where only those with an advantage may be preempted, nobody asks for the others.
-    let takes_all = borrow_within_cohort(preemption).is_some() || demand.is_under_nominal(tree, preemptor.row);
-    if !takes_all && !ancestors.iter().any(|&(_, advantage)| advantage) {
+    let grounds = Grounds::new(tree, preemptor, demand, preemption);
+    if !grounds.takes_all && !grounds.ancestors.iter().any(|&(_, advantage)| advantage) {
         return sources;
     }
     for (row, &node) in world.forest.nodes_of(preemptor.tree).iter().enumerate() {
-        if row == preemptor.row || demand.is_within_nominal(tree, row) || !world.forest.is_active(node) {
-            continue;
-        }
-        // A cohort within its nominal quota shields all below it.
-        let mut meeting = tree.parent(row);
-        let ancestor = loop {
-            let Some(cohort) = meeting else { break None };
-            if let Some(ancestor) = ancestors.iter().find(|ancestor| ancestor.0 == cohort) {
-                break Some(ancestor);
-            }
-            if demand.is_within_nominal(tree, cohort) {
-                break None;
-            }
-            meeting = tree.parent(cohort);
-        };
-        let Some(&(ancestor, advantage)) = ancestor.filter(|(_, advantage)| *advantage || takes_all) else { continue };
-        if let Some(queue) = world.queue_at(node) {
+        if row != preemptor.row
+            && let Ok((ancestor, advantage)) = grounds.meet(world, tree, demand, row, node)
+            && let Some(queue) = world.queue_at(node)
+        {
             sources.push(Source { queue, row, advantage, ancestor: Some(ancestor) });
         }
     }
     sources
+}
+
+/// What decides whether another ClusterQueue has to give anything (rules/04 §4.2).
+struct Grounds {
+    /// Each ancestor of the preemptor, and whether there is an advantage over those who meet it there.
+    ancestors: SmallVec<[(Row, bool); 4]>,
+    /// Or is nobody asked for an advantage?
+    takes_all: bool,
+}
+
+impl Grounds {
+    fn new(tree: &Tree, preemptor: &Preemptor, demand: &Demand, preemption: &Preemption) -> Self {
+        let mut remaining = demand.requests.clone();
+        let mut advantage = fits_in_quota(tree, preemptor.row, &mut remaining);
+        let mut ancestors = SmallVec::new();
+        for row in std::iter::successors(tree.parent(preemptor.row), |&row| tree.parent(row)) {
+            ancestors.push((row, advantage));
+            advantage |= fits_in_quota(tree, row, &mut remaining);
+        }
+        let takes_all = borrow_within_cohort(preemption).is_some() || demand.is_under_nominal(tree, preemptor.row);
+        Self { ancestors, takes_all }
+    }
+
+    /// Where a node meets the preemptor, and whether that has an advantage there.
+    fn meet(
+        &self,
+        world: &World<'_>,
+        tree: &Tree,
+        demand: &Demand,
+        row: Row,
+        node: NodeId,
+    ) -> Result<(Row, bool), Spared> {
+        if demand.is_within_nominal(tree, row) {
+            return Err(Spared::WithinNominal);
+        }
+        if !world.forest.is_active(node) {
+            return Err(Spared::Inactive);
+        }
+        let mut above = tree.parent(row);
+        while let Some(cohort) = above {
+            if let Some(&(_, advantage)) = self.ancestors.iter().find(|ancestor| ancestor.0 == cohort) {
+                return if advantage || self.takes_all { Ok((cohort, advantage)) } else { Err(Spared::WouldBorrow) };
+            }
+            // A cohort within its nominal quota shields all below it.
+            if demand.is_within_nominal(tree, cohort) {
+                return Err(Spared::CohortWithinNominal);
+            }
+            above = tree.parent(cohort);
+        }
+        Err(Spared::CohortWithinNominal)
+    }
+}
+
+/// All in the tree that use what is contested, and why each is no candidate.
+pub(super) fn holders(
+    world: &World<'_>,
+    tree: &Tree,
+    preemptor: &Preemptor,
+    demand: &Demand,
+    wanted: &Wanted<'_>,
+) -> Vec<Holder> {
+    let none = Preemption::default();
+    let preemption = world.queues[preemptor.queue].rules.preemption.as_ref().unwrap_or(&none);
+    let grounds = Grounds::new(tree, preemptor, demand, preemption);
+    let of_node = |(row, &node): (Row, &NodeId)| {
+        let queue = world.queue_at(node)?;
+        Some(if row == preemptor.row {
+            wanted.holders(world, queue, preemption.within_cluster_queue, None)
+        } else {
+            let policy = preemption.reclaim_within_cohort;
+            let shield = if policy == PreemptionPolicy::Never || policy == PreemptionPolicy::Unset {
+                Some(Spared::Policy)
+            } else {
+                grounds.meet(world, tree, demand, row, node).err()
+            };
+            wanted.holders(world, queue, policy, shield)
+        })
+    };
+    world.forest.nodes_of(preemptor.tree).iter().enumerate().filter_map(of_node).flatten().collect()
 }
 
 /// Does all of it fit into the node's subtree quota? What exceeds its free local quota remains (rules/02 §2.4).
@@ -219,7 +278,7 @@ impl<'a> Search<'a> {
     fn attempt(&self, tree: &mut Tree, allow_borrowing: bool, removed: &mut Removals<'a>) -> bool {
         let mut streams = self.streams(allow_borrowing);
         let mut shortage = self.demand.shortage(tree, self.preemptor.row, allow_borrowing);
-        let patience = patience(1 + self.others.len());
+        let patience = patience(self.world, 1 + self.others.len());
         for only_evicted in [true, false] {
             for (stream, sources) in &mut streams {
                 while let Some(candidate) =
@@ -228,6 +287,9 @@ impl<'a> Search<'a> {
                     let source = &sources[candidate.source];
                     let kind = self.kind(&candidate, source);
                     if allow_borrowing && kind == Kind::NoBorrow {
+                        if let Some(recorder) = self.world.recorder {
+                            recorder.pass(candidate.key.id, Spared::Threshold);
+                        }
                         continue;
                     }
                     let Candidate { key, queue, .. } = candidate;

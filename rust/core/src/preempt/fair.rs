@@ -6,10 +6,11 @@ use std::ops::ControlFlow;
 use super::candidates::{Wanted, allowed};
 use super::hope::{is_hopeless, patience};
 use super::order::{Order, Victim, Victims};
+use super::record::{Holder, Spared};
 use super::removals::Removals;
 use super::{Demand, Preemptor, World, minimise, restore, within_nominal_gate};
-use crate::objects::PreemptionPolicy;
 use crate::objects::config::PreemptionStrategy;
+use crate::objects::{Preemption, PreemptionPolicy};
 use crate::quota::forest::NodeId;
 use crate::quota::share::Share;
 use crate::quota::tree::{Row, Tree};
@@ -32,8 +33,8 @@ pub(super) fn find_targets(
     // All shares include the workload that wants to come in.
     put_in(tree, preemptor, demand);
     let own_path = world.forest.path(preemptor.node).collect();
-    let patience = patience(queues.len());
-    let removed = Removals::new(world.placing);
+    let patience = patience(world, queues.len());
+    let removed = Removals::new(world);
     let mut search = Search { world, preemptor, demand, wanted, own_path, patience, removed };
     let is_hopeless = cfg!(debug_assertions) && search.is_hopeless(tree);
     let mut retry = Vec::new();
@@ -104,6 +105,31 @@ fn collect<'a>(
     found
 }
 
+/// All in the tree that use what is contested, and why each is no candidate.
+pub(super) fn holders(
+    world: &World<'_>,
+    tree: &Tree,
+    preemptor: &Preemptor,
+    demand: &Demand,
+    wanted: &Wanted<'_>,
+) -> Vec<Holder> {
+    let none = Preemption::default();
+    let preemption = world.queues[preemptor.queue].rules.preemption.as_ref().unwrap_or(&none);
+    let of_node = |(row, &node): (Row, &NodeId)| {
+        let queue = world.queue_at(node)?;
+        let (policy, shield) = if row == preemptor.row {
+            (preemption.within_cluster_queue, None)
+        } else if !world.forest.is_active(node) {
+            (preemption.reclaim_within_cohort, Some(Spared::Inactive))
+        } else {
+            let lends = !borrows(demand, tree, row);
+            (preemption.reclaim_within_cohort, lends.then_some(Spared::WithinNominal))
+        };
+        Some(wanted.holders(world, queue, policy, shield))
+    };
+    world.forest.nodes_of(preemptor.tree).iter().enumerate().filter_map(of_node).flatten().collect()
+}
+
 /// The same of victims that were passed over, in the order in which they were.
 fn grouped(victims: Vec<Victim<'_>>) -> Vec<Victims<'_>> {
     let mut by_queue: BTreeMap<NodeId, Vec<&CandidateKey>> = BTreeMap::new();
@@ -159,6 +185,13 @@ impl<'a> Search<'a> {
             HOPELESS
         } else {
             Outcome::Continue(())
+        }
+    }
+
+    /// Its ClusterQueue would have too small a share.
+    fn pass(&self, victim: &Victim<'_>) {
+        if let Some(recorder) = self.world.recorder {
+            recorder.pass(victim.key.id, Spared::Share);
         }
     }
 
@@ -219,6 +252,7 @@ impl<'a> Search<'a> {
             let old = self.share(tree, theirs);
             if new.weighted().is_infinite() && !old.weighted().is_infinite() {
                 while let Some(victim) = order.pop(queue) {
+                    self.pass(&victim);
                     retry.push(victim);
                 }
                 continue;
@@ -235,6 +269,7 @@ impl<'a> Search<'a> {
                     }
                 };
                 if !passes {
+                    self.pass(&victim);
                     retry.push(victim);
                     continue;
                 }

@@ -8,9 +8,12 @@ mod classical;
 mod fair;
 mod hope;
 mod order;
+mod record;
 mod removals;
 
 use std::collections::BTreeSet;
+
+pub use record::{Fate, Recorder, Search};
 
 use candidates::Wanted;
 use removals::{Removals, Removed};
@@ -49,6 +52,8 @@ pub struct World<'a> {
     pub config: &'a Config,
     /// Has the preemptor to be placed, too?
     pub placing: Option<&'a dyn Placing>,
+    /// Does somebody ask why?
+    pub recorder: Option<&'a Recorder>,
 }
 
 /// Whether the preemptor has a place on nodes once others are gone (rules/08 §11.6).
@@ -180,17 +185,35 @@ impl Shortage {
 
 /// The workloads to preempt, in the order in which Kueue gives them; none if no set of candidates makes enough room.
 pub fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Target> {
+    let wanted = Wanted::new(world, preemptor, &demand.flavor_resources);
+    let Some(recorder) = world.recorder else { return search(world, tree, preemptor, demand, &wanted) };
+    let holders = match &world.config.fair_sharing {
+        None => classical::holders(world, tree, preemptor, demand, &wanted),
+        Some(_) => fair::holders(world, tree, preemptor, demand, &wanted),
+    };
+    recorder.begin(tree, demand, holders);
+    let targets = search(world, tree, preemptor, demand, &wanted);
+    recorder.end(&targets);
+    targets
+}
+
+fn search(
+    world: &World<'_>,
+    tree: &mut Tree,
+    preemptor: &Preemptor,
+    demand: &Demand,
+    wanted: &Wanted<'_>,
+) -> Vec<Target> {
     if !may_preempt(world, preemptor) {
         return Vec::new();
     }
-    let wanted = Wanted::new(world, preemptor, &demand.flavor_resources);
     match &world.config.fair_sharing {
-        None => classical::find_targets(world, tree, preemptor, demand, &wanted),
+        None => classical::find_targets(world, tree, preemptor, demand, wanted),
         Some(fair_sharing) => {
             let both = [PreemptionStrategy::LessThanOrEqualToFinalShare, PreemptionStrategy::LessThanInitialShare];
             let strategies: &[PreemptionStrategy] =
                 if fair_sharing.preemption_strategies.is_empty() { &both } else { &fair_sharing.preemption_strategies };
-            fair::find_targets(world, tree, preemptor, demand, &wanted, strategies)
+            fair::find_targets(world, tree, preemptor, demand, wanted, strategies)
         }
     }
 }
@@ -354,7 +377,7 @@ impl Oracle for Simulation<'_> {
         amount: Amount,
         level: u32,
     ) -> (Possibility, u32) {
-        if !may_preempt(&self.world, &self.preemptor) {
+        if self.world.recorder.is_none() && !may_preempt(&self.world, &self.preemptor) {
             return (Possibility::NoCandidates, level);
         }
         let demand = Demand::new(tree, vec![column], vec![(Some(column), amount)]);

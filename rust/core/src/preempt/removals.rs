@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use super::Placing;
+use super::{Placing, Recorder, World};
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorResourceId, QueueId};
 use crate::quota::tree::{Row, Tree};
@@ -28,11 +28,12 @@ impl<'a> Removed<'a> {
 pub(super) struct Removals<'a> {
     list: Vec<Removed<'a>>,
     placing: Option<&'a dyn Placing>,
+    recorder: Option<&'a Recorder>,
 }
 
 impl<'a> Removals<'a> {
-    pub fn new(placing: Option<&'a dyn Placing>) -> Self {
-        Self { list: Vec::new(), placing }
+    pub fn new(world: &World<'a>) -> Self {
+        Self { list: Vec::new(), placing: world.placing, recorder: world.recorder }
     }
 
     fn note(&self, target: &Target, is_gone: bool) {
@@ -43,6 +44,9 @@ impl<'a> Removals<'a> {
 
     pub fn push(&mut self, removed: Removed<'a>) {
         self.note(&removed.target, true);
+        if let Some(recorder) = self.recorder {
+            recorder.take(removed.target.workload);
+        }
         self.list.push(removed);
     }
 

@@ -109,6 +109,12 @@ impl Tree {
         self.cell(row, column).potential
     }
 
+    /// What a node may take of its parent, however much that has: unlimited without a borrowing limit.
+    pub(crate) fn most_from_parent(&self, row: Row, column: Column) -> Amount {
+        let (cell, usage) = self.cell_and_usage(row, column);
+        if cell.borrowing_limit.is_unlimited() { Amount::UNLIMITED } else { most_from_parent(cell, usage) }
+    }
+
     /// Would `amount` more make the node borrow? For a ClusterQueue `S` is its nominal quota (rules/02 §2.4).
     pub(crate) fn borrowing_with(&self, row: Row, column: Column, amount: Amount) -> bool {
         let (cell, usage) = self.cell_and_usage(row, column);
@@ -150,11 +156,16 @@ fn local_available(cell: &Cell, usage: Amount) -> Amount {
 /// `avail(n)` of a node with this `LA(n)` whose parent has so much.
 fn available(cell: &Cell, usage: Amount, local: Amount, mut from_parent: Amount) -> Amount {
     if !cell.borrowing_limit.is_unlimited() {
-        let stored = cell.subtree.minus(cell.local);
-        let used = usage.minus(cell.local).max(Amount::ZERO);
-        from_parent = from_parent.min(stored.minus(used).plus(cell.borrowing_limit));
+        from_parent = from_parent.min(most_from_parent(cell, usage));
     }
     local.plus(from_parent)
+}
+
+/// What a node with this borrowing limit may take of its parent, however much that has.
+fn most_from_parent(cell: &Cell, usage: Amount) -> Amount {
+    let stored = cell.subtree.minus(cell.local);
+    let used = usage.minus(cell.local).max(Amount::ZERO);
+    stored.minus(used).plus(cell.borrowing_limit)
 }
 
 #[cfg(test)]

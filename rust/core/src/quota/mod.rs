@@ -2,6 +2,7 @@
 
 pub(crate) mod arithmetic;
 pub mod forest;
+pub mod levels;
 pub mod share;
 pub mod tree;
 pub mod usage_report;

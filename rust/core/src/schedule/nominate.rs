@@ -101,8 +101,18 @@ impl State {
 
     /// What a search for workloads to preempt reads.
     pub fn world(&self) -> World<'_> {
-        let Self { forest, owners, queues, local_queues, workloads, names, config, .. } = self;
-        World { forest, owners, queues, local_queues, workloads, names, config, placing: None }
+        let Self { forest, owners, queues, local_queues, workloads, names, config, recorder, .. } = self;
+        World {
+            forest,
+            owners,
+            queues,
+            local_queues,
+            workloads,
+            names,
+            config,
+            placing: None,
+            recorder: recorder.as_ref(),
+        }
     }
 
     /// Why a head is not nominated (rules/05 §6.1 rows a to g).

@@ -2,7 +2,7 @@
 
 use crate::snapshot::stored;
 
-stored!(struct JobPlan { run_ns, pods, lingers_ns, node_loss, saves_ns, ends_failed });
+stored!(struct JobPlan { run_ns, pods, lingers_ns, node_loss, saves_ns, ends_failed, done_ns });
 stored!(enum NodeLoss { 0 = RunsOn, 1 = Waits, 2 = StartsOver });
 stored!(struct PodsPlan { ready_ns, fails_ns, recovers_ns });
 
@@ -23,6 +23,8 @@ pub struct JobPlan {
     pub saves_ns: Option<i64>,
     /// Does it fail once it has run its time?
     pub ends_failed: bool,
+    /// How much of its run was done when it appeared, in nanoseconds; an eviction loses that, too.
+    pub done_ns: i64,
 }
 
 /// What becomes of the run of a job from when its workload has a node in `status.unhealthyNodes` until it has none.

@@ -36,6 +36,8 @@ pub enum Change {
         row: usize,
         /// Run time in nanoseconds; `None`: for ever.
         run_ns: Option<i64>,
+        /// Does its job fail once it has run its time?
+        ends_failed: bool,
     },
     /// A workload appears that is a copy of another.
     Copy {

@@ -19,7 +19,7 @@ pub struct Waiting<'a> {
     /// In which ClusterQueue, as an index into [`super::UsageLog::queue_names`].
     pub queues: &'a [u32],
     /// By how many.
-    pub changes: &'a [i64],
+    pub changes: &'a [i8],
 }
 
 /// A row per time, node, flavor and resource, in this order; of several changes at one time only the last counts.
@@ -160,7 +160,7 @@ impl Events<'_> {
                 self.n_charges += 1;
             }
             while self.waiting.times.get(self.n_waiting).is_some_and(|it| *it <= time) {
-                player.wait(self.waiting.queues[self.n_waiting], self.waiting.changes[self.n_waiting]);
+                player.wait(self.waiting.queues[self.n_waiting], i64::from(self.waiting.changes[self.n_waiting]));
                 self.n_waiting += 1;
             }
         }

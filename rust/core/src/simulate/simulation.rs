@@ -30,7 +30,7 @@ use crate::engine::Engine;
 use crate::objects::Time;
 use crate::quota::forest::NodeId;
 use crate::state::records::Owner;
-use crate::status::reasons::NODE_FAILURES;
+use crate::status::reasons::{FAILED, NODE_FAILURES, SUCCEEDED};
 
 /// A run that goes on as far as it is told. Whoever holds it changes the engine only between two steps, at the time of
 /// the run, and says so ([`Simulation::happened`]).
@@ -383,7 +383,7 @@ impl Simulation {
         match kind {
             TimerKind::Stopped => self.stop(engine, workload),
             TimerKind::Finished => {
-                let reason = if self.jobs.ends_failed(workload) { "Failed" } else { "Succeeded" };
+                let reason = if self.jobs.ends_failed(workload) { FAILED } else { SUCCEEDED };
                 self.finish(engine, workload, reason, "done");
             }
             TimerKind::PodsReady => self.change_pods(engine, workload, true),

@@ -16,6 +16,8 @@ pub struct Submissions {
     pub at: Vec<i64>,
     /// How long its job runs once it is admitted, in nanoseconds; negative: for ever.
     pub run_ns: Vec<i64>,
+    /// Does it fail once it has run its time?
+    pub ends_failed: Vec<bool>,
 }
 
 impl Submissions {
@@ -26,16 +28,19 @@ impl Submissions {
     pub fn happenings(self) -> Result<Vec<Happening>, ColumnsError> {
         self.columns.check()?;
         let expected = self.columns.queue.len();
-        for (column, actual) in [("at", self.at.len()), ("run_seconds", self.run_ns.len())] {
+        let lengths =
+            [("at", self.at.len()), ("run_seconds", self.run_ns.len()), ("ends_failed", self.ends_failed.len())];
+        for (column, actual) in lengths {
             if actual != expected {
                 return Err(ColumnsError::Length { column, actual, expected });
             }
         }
         let columns = Arc::new(self.columns);
-        let rows = self.at.into_iter().zip(self.run_ns).enumerate();
-        let happening = |(row, (at, run_ns)): (usize, (i64, i64))| {
+        let rows = self.at.into_iter().zip(self.run_ns).zip(self.ends_failed).enumerate();
+        let happening = |(row, ((at, run_ns), ends_failed)): (usize, ((i64, i64), bool))| {
             let run_ns = (run_ns >= 0).then_some(run_ns);
-            Happening { at: Time(at), change: Change::Submit { columns: Arc::clone(&columns), row, run_ns } }
+            let change = Change::Submit { columns: Arc::clone(&columns), row, run_ns, ends_failed };
+            Happening { at: Time(at), change }
         };
         Ok(rows.map(happening).collect())
     }
@@ -54,5 +59,43 @@ impl Copies {
             Happening { at: Time(copies.at[row]), change }
         };
         Ok((0..copies.at.len()).map(happening).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two() -> Submissions {
+        let columns = Columns {
+            local_queues: vec!["lq".into()],
+            queue: vec![0, 0],
+            priority: vec![0, 0],
+            created: vec![0, 0],
+            count: vec![1, 1],
+            ..Columns::default()
+        };
+        Submissions { columns, at: vec![3, 5], run_ns: vec![-1, 7], ends_failed: vec![false, true] }
+    }
+
+    #[test]
+    fn a_row_says_when_its_job_comes_and_how_long_it_runs_and_whether_it_fails() {
+        let rows = two().happenings().expect("columns of one length");
+        let told = rows.iter().map(|it| match &it.change {
+            Change::Submit { row, run_ns, ends_failed, .. } => (it.at, *row, *run_ns, *ends_failed),
+            change => panic!("{change:?}"),
+        });
+        assert_eq!(told.collect::<Vec<_>>(), [(Time(3), 0, None, false), (Time(5), 1, Some(7), true)]);
+    }
+
+    #[test]
+    fn columns_of_another_length_are_refused() {
+        let refused = |change: fn(&mut Submissions)| {
+            let mut rows = two();
+            change(&mut rows);
+            rows.happenings().expect_err("refused").to_string()
+        };
+        assert_eq!(refused(|it| it.at.truncate(1)), "at: has 1 values where 2 are needed");
+        assert_eq!(refused(|it| it.ends_failed.truncate(1)), "ends_failed: has 1 values where 2 are needed");
     }
 }

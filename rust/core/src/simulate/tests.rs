@@ -109,6 +109,30 @@ fn a_job_that_was_evicted_goes_on_from_its_last_checkpoint() {
 }
 
 #[test]
+fn a_job_that_has_run_before_runs_the_rest_and_after_an_eviction_all_of_it() {
+    let mut world = World::new(Config::default());
+    world.change_cluster_queue(|queue| {
+        queue.preemption =
+            Some(Preemption { within_cluster_queue: PreemptionPolicy::LowerPriority, ..Preemption::default() });
+    });
+    let has_run = || JobPlan { done_ns: 20 * SECOND, ..runs(Some(60 * SECOND)) };
+    let appears = |seconds, name| {
+        let object = Box::new(Object::Workload(Box::new(workload(name, "6"))));
+        Happening { at: at(seconds), change: Change::Create { object, job: has_run() } }
+    };
+    let urgent = Workload { priority: Some(9), ..workload("urgent", "6") };
+    let happenings = vec![appears(10, "a"), appears(100, "b"), create(110, urgent, 5)];
+    let log = run(&mut world, happenings, OPTIONS).log;
+    let times = |wanted: Step, number: u32| {
+        let found = log.steps.iter().filter(|it| it.1 == wanted && it.2 == number);
+        found.map(|it| it.0).collect::<Vec<_>>()
+    };
+    assert_eq!(times(Step::Finished, 0), [at(50)]);
+    let (admitted, finished) = (times(Step::Admitted, 1), times(Step::Finished, 1));
+    assert_eq!((admitted.len(), finished[0].since(admitted[1])), (2, 60 * SECOND));
+}
+
+#[test]
 fn the_moment_at_which_a_job_was_to_stop_comes_though_it_has_ended() {
     let mut world = World::new(Config::default());
     world.change_cluster_queue(|queue| {

@@ -43,6 +43,7 @@ use crate::objects::{
     ResourceGroup as Groups, RuntimeClass, StringMap, Topology,
 };
 use crate::pods::LimitRangeSummary;
+use crate::preempt::Recorder;
 use crate::queue::Places;
 use crate::quota::forest::{Forest, NodeId};
 use crate::quota::tree::Quota;
@@ -135,6 +136,8 @@ pub struct State {
     /// Is every head of every cycle evaluated, also where nothing has changed since the last time? Decides the same and
     /// takes longer: for tests.
     pub evaluates_always: bool,
+    /// What searches for victims did, where somebody asks why; no part of what is saved.
+    pub(crate) recorder: Option<Recorder>,
     /// Number of cycles so far.
     pub cycle: u64,
     /// Time of the last call that had one.

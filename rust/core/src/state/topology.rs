@@ -21,7 +21,8 @@ impl State {
         let is_of_flavor = |node: &Arc<Node>| {
             let flavors = self.flavors.iter().flatten();
             flavors.filter(|flavor| !flavor.topology_name.is_empty()).any(|flavor| {
-                self.levels(&flavor.topology_name).is_some_and(|levels| belongs(node, &flavor.node_labels, levels, true))
+                self.levels(&flavor.topology_name)
+                    .is_some_and(|levels| belongs(node, &flavor.node_labels, levels, true))
             })
         };
         let is_relevant = match (&old, &new) {
@@ -48,7 +49,8 @@ impl State {
             .iter()
             .flatten()
             .filter(|flavor| {
-                self.levels(&flavor.topology_name).is_some_and(|levels| belongs(&node, &flavor.node_labels, levels, true))
+                self.levels(&flavor.topology_name)
+                    .is_some_and(|levels| belongs(&node, &flavor.node_labels, levels, true))
             })
             .map(|flavor| flavor.meta.name.clone())
             .collect();

@@ -7,6 +7,10 @@ pub const QUOTA_RESERVED: &str = "QuotaReserved";
 /// Admitted True.
 pub const ADMITTED: &str = "Admitted";
 
+/// Finished: the job has succeeded.
+pub const SUCCEEDED: &str = "Succeeded";
+/// Finished: the job has failed.
+pub const FAILED: &str = "Failed";
 /// Finished: a larger slice has taken its place.
 pub(crate) const WORKLOAD_SLICE_REPLACED: &str = "WorkloadSliceReplaced";
 

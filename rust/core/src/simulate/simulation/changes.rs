@@ -8,6 +8,7 @@ use crate::objects::{ClusterQueue, Cohort, LocalQueue, MetaDetails, Object, Work
 use crate::simulate::job_plan::JobPlan;
 use crate::simulate::plan::Change;
 use crate::simulate::record::Step;
+use crate::status::reasons::SUCCEEDED;
 
 impl Simulation {
     /// `number` is that of the workload that is created, if one is.
@@ -17,8 +18,9 @@ impl Simulation {
                 Object::Workload(workload) => self.create(engine, *workload, job, number),
                 object => self.put(engine, object),
             },
-            Change::Submit { columns, row, run_ns } => {
-                self.create(engine, columns.workload(row), JobPlan { run_ns, ..JobPlan::default() }, number);
+            Change::Submit { columns, row, run_ns, ends_failed } => {
+                let job = JobPlan { run_ns, ends_failed, ..JobPlan::default() };
+                self.create(engine, columns.workload(row), job, number);
             }
             Change::Copy { copies, row } => {
                 let (workload, job) = copies.row(row);
@@ -28,7 +30,7 @@ impl Simulation {
             Change::Watch => {}
             Change::Finish(key) => {
                 if let Some(id) = engine.state.workloads.find(key.namespace(), key.name()) {
-                    self.finish(engine, id, "Succeeded", "done");
+                    self.finish(engine, id, SUCCEEDED, "done");
                 }
             }
             Change::Delete(key) => {

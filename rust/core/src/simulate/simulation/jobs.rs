@@ -103,7 +103,7 @@ pub(super) struct Jobs {
 
 impl Jobs {
     pub(super) fn add(&mut self, id: WorkloadId, plan: JobPlan) {
-        self.jobs.insert(id, Job { plan, ..Job::default() });
+        self.jobs.insert(id, Job { done_ns: plan.done_ns, plan, ..Job::default() });
     }
 
     /// Forgets a job, whose slot may soon be another's. One that is stopping stops at its time all the same.

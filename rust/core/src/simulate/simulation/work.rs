@@ -9,9 +9,8 @@ use crate::objects::Workload;
 use crate::objects::conditions::{ADMITTED, EVICTED, FINISHED, find_true};
 use crate::objects::variants::is_variant;
 use crate::simulate::work_log::Present;
+use crate::status::reasons::SUCCEEDED;
 use crate::status::stage::{has_quota_reservation, is_finished};
-
-const SUCCEEDED: &str = "Succeeded";
 
 impl Simulation {
     /// A run of a job, or a part of it, is over.

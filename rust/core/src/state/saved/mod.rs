@@ -77,6 +77,7 @@ impl State {
             now,
             charges: _,
             node_changes: _,
+            recorder: _,
         } = self;
         config.write_to(out);
         workloads.store(out);

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 from kueuecore._json import JsonValue, int_at, list_at, text_at
 
-__all__ = ["AskedTopology", "reasons_of", "why_not_placed"]
+__all__ = ["NO_PLACE_EVER", "AskedTopology", "reasons_of", "why_not_placed"]
+
+NO_PLACE_EVER = "TopologyPlacementFailed"
+"""The reason that Kueue gives where there is no place even without other workloads (rules/08 §11.5)."""
 
 HOSTNAME = "kubernetes.io/hostname"
 _FORM = r'(?:taint "[^"]*"|resource "[^"]*"|nodeSelector|affinity|topologyDomain|schedulerLibraryNoFit): \d+'

@@ -1,0 +1,124 @@
+"""`kueuecore check`: what is allowed in manifests and hardly meant, as text or for other programs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kueuecore.cli.commands import configuration_of, manifests_of
+from kueuecore.cli.documents import yaml_document
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.finding_output import github_commands, json_findings, rules_table, sarif_log, text_lines
+from kueuecore.cli.streams import output, to_stderr, write
+from kueuecore.cli.study_options import add_look
+from kueuecore.cli.table import Style
+from kueuecore.errors import ManifestError
+from kueuecore.findings import Finding, Severity, check
+
+__all__ = ["add_check"]
+
+_DESCRIPTION = """\
+Reads manifests and says what is allowed in them and hardly meant: quota that nobody can use, limits that
+never bind, policies that mean nothing, queues that lead nowhere, work that never gets quota, and
+workloads that preempt each other for ever. docs/check.md lists all findings."""
+
+_EPILOG = """\
+examples:
+  kueuecore check queues/                     what is odd about these queues?
+  kustomize build overlays/prod | kueuecore check -
+  kueuecore check -R . --ignore KC2,missing-flavor --fail-on error
+  kueuecore check . -o github                 notes beside the lines of a pull request
+  kueuecore check . -o sarif > check.sarif    for code scanning
+
+exit codes:
+"""
+
+
+class _List(argparse.Action):
+    """Show all findings and exit."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        write(rules_table(Style.of(output())) + "\n")
+        parser.exit()
+
+
+def add_check(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
+    """Add the command to the parser."""
+    add = commands.add_parser(
+        "check",
+        help="what is allowed in some manifests and hardly meant",
+        description=_DESCRIPTION,
+        epilog=_EPILOG + exit_codes,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add.set_defaults(command=check_command)
+    add.add_argument("paths", metavar="PATH", nargs="+", help="a YAML or JSON file, a directory, or - for stdin")
+    given = add.add_argument_group("what goes in")
+    given.add_argument("-R", "--recursive", action="store_true", help="go into the directories of directories")
+    help_text = "Kueue's Configuration; by default that of Kueue's release manifest"
+    given.add_argument("--config", metavar="FILE", help=help_text)
+    help_text = "the objects are a dump of a cluster: take them as they are, without defaults, checks and additions"
+    given.add_argument("--trusted", action="store_true", help=help_text)
+    wanted = add.add_argument_group("what is looked for; each takes codes, beginnings of codes and names")
+    wanted.add_argument("--select", metavar="ID,ID", type=_ids, action="extend", default=[], help="only these findings")
+    wanted.add_argument("--ignore", metavar="ID,ID", type=_ids, action="extend", default=[], help="not these")
+    wanted.add_argument("--list", action=_List, nargs=0, help="list all findings and exit")
+    shown = add.add_argument_group("what comes out")
+    help_text = "text (the default): a line each; json; sarif: SARIF 2.1.0; github: commands for GitHub Actions"
+    shown.add_argument("-o", "--output", choices=["text", "json", "sarif", "github"], default="text", help=help_text)
+    help_text = "exit with 1 from this severity on; by default warning"
+    shown.add_argument("--fail-on", choices=[*map(str, Severity)], default="warning", help=help_text)
+    help_text = "write the smallest objects that show a preemption loop or starvation into this folder"
+    shown.add_argument("--write-worlds", type=Path, metavar="DIR", help=help_text)
+    add_look(shown)
+
+
+def check_command(options: argparse.Namespace) -> int:
+    """Run `kueuecore check`; returns the exit code."""
+    style = Style.of(output(), options.color)
+    configuration = configuration_of(options.config, [])
+    manifests = manifests_of(options.paths, recursive=options.recursive)
+    found = check(
+        manifests,
+        configuration=configuration,
+        trusted=options.trusted,
+        select=options.select,
+        ignore=options.ignore,
+    )
+    if options.write_worlds is not None:
+        files = _write_worlds(options.write_worlds, found)
+        if not options.quiet:
+            to_stderr(*(f"note: wrote {file}" for file in files))
+    match options.output:
+        case "json":
+            write(json_findings(found))
+        case "sarif":
+            write(sarif_log(found))
+        case "github":
+            write(github_commands(found))
+        case _:
+            write(text_lines(found, style))
+    is_bad = any(it.severity.rank >= Severity(options.fail_on).rank for it in found)
+    return ExitCode.FOUND if is_bad else ExitCode.OK
+
+
+def _write_worlds(folder: Path, found: Sequence[Finding]) -> list[Path]:
+    """A file for each finding with a world of its own, which `kueuecore run` reads."""
+    written = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for number, finding in enumerate((it for it in found if it.world), start=1):
+            file = folder / f"{finding.name}-{number}.yaml"
+            text = "---\n".join(yaml_document(it, is_ascii=True) for it in finding.world)
+            file.write_text(f"# {finding.severity} {finding.code} {finding.name}\n{text}", encoding="utf-8")
+            written.append(file)
+    except OSError as error:
+        message = f"it can not be written: {error.strerror or error}"
+        raise ManifestError.of(message, file=str(folder), remedy="name another folder with --write-worlds") from None
+    return written
+
+
+def _ids(text: str) -> list[str]:
+    return [name for part in text.split(",") if (name := part.strip())]

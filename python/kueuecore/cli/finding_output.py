@@ -1,0 +1,150 @@
+"""Findings as text, JSON, SARIF, and commands of GitHub Actions."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import PurePath
+from urllib.parse import quote
+
+from kueuecore._json import JsonObject, JsonValue
+from kueuecore.cli.documents import document_head
+from kueuecore.cli.table import Style, table
+from kueuecore.errors import ObjectRef
+from kueuecore.findings import RULES, Finding, Severity
+from kueuecore.manifests import object_ref
+from kueuecore.version import version
+
+__all__ = ["github_commands", "json_findings", "rules_table", "sarif_log", "text_lines"]
+
+_COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+_GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+_SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def text_lines(found: Sequence[Finding], style: Style) -> str:
+    """A line for each finding, and how many there are."""
+    lines = []
+    for it in found:
+        place, severity = it.problem.place, str(it.severity)
+        text = style.paint(severity, _COLORS[it.severity]) + it.without_place.removeprefix(severity)
+        lines.append(f"{place}: {text}" if place else text)
+    return "\n".join([*lines, _summary(found)]) + "\n"
+
+
+def _summary(found: Sequence[Finding]) -> str:
+    counts = Counter(it.severity for it in found)
+    parts = [f"{n} {severity}{'s' * (n > 1)}" for severity in Severity if (n := counts[severity])]
+    return ", ".join(parts) or "nothing found"
+
+
+def rules_table(style: Style) -> str:
+    """All findings as a table."""
+    rows = [[it.code, it.name, str(it.severity), it.summary] for it in RULES]
+    return table(["CODE", "NAME", "SEVERITY", "WHAT IT FINDS"], rows, style)
+
+
+def json_findings(found: Sequence[Finding]) -> str:
+    """The findings as one JSON document."""
+    counts = Counter(str(it.severity) for it in found)
+    document: JsonObject = {
+        **document_head(),
+        "counts": {str(severity): counts[severity] for severity in Severity},
+        "findings": [_json(it) for it in found],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _json(finding: Finding) -> JsonObject:
+    problem = finding.problem
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "severity": str(finding.severity),
+        "object": None if finding.object is None else _named(finding.object),
+        "file": problem.file or None,
+        "line": problem.line,
+        "field": problem.field or None,
+        "message": problem.message,
+        "remedy": problem.remedy or None,
+        "world": [_named(object_ref(it)) for it in finding.world],
+    }
+
+
+def _named(ref: ObjectRef) -> JsonObject:
+    return {"kind": ref.kind, "namespace": ref.namespace or None, "name": ref.name}
+
+
+def sarif_log(found: Sequence[Finding]) -> str:
+    """The findings as a log of SARIF 2.1.0, the format of code scanning."""
+    rules: list[JsonValue] = [
+        {
+            "id": it.code,
+            "name": it.name,
+            "shortDescription": {"text": it.summary},
+            "defaultConfiguration": {"level": str(it.severity)},
+        }
+        for it in RULES
+    ]
+    places = {it.code: place for place, it in enumerate(RULES)}
+    driver: JsonObject = {"name": "kueuecore", "version": version(), "rules": rules}
+    run: JsonObject = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(it, places[it.code]) for it in found],
+    }
+    return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _result(finding: Finding, rule_index: int) -> JsonObject:
+    problem, about = finding.problem, finding.object
+    location: JsonObject = {}
+    if problem.file and not problem.file.startswith("<"):
+        physical: JsonObject = {"artifactLocation": {"uri": _uri(problem.file)}}
+        if problem.line:
+            physical["region"] = {"startLine": problem.line}
+        location["physicalLocation"] = physical
+    if about is not None:
+        location["logicalLocations"] = [
+            {"fullyQualifiedName": f"{about.kind}/{about.key}", "name": about.name, "kind": "object"}
+        ]
+    text = f"{problem.field}: {problem.message}" if problem.field else problem.message
+    return {
+        "ruleId": finding.code,
+        "ruleIndex": rule_index,
+        "level": str(finding.severity),
+        "message": {"text": f"{text}; {problem.remedy}" if problem.remedy else text},
+        "locations": [location] if location else [],
+    }
+
+
+def _uri(file: str) -> str:
+    """A file as a reference: relative ones are relative to where the command ran."""
+    path = PurePath(file)
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+
+
+def github_commands(found: Sequence[Finding]) -> str:
+    """A command of GitHub Actions for each finding, which shows it beside its line."""
+    return "".join(f"{_github(it)}\n" for it in found)
+
+
+def _github(finding: Finding) -> str:
+    problem = finding.problem
+    properties = {
+        "file": "" if problem.file.startswith("<") else problem.file,
+        "line": str(problem.line or ""),
+        "title": f"{finding.code} {finding.name}",
+    }
+    written = ",".join(f"{name}={_property(it)}" for name, it in properties.items() if it)
+    prefix = f"{finding.severity} {finding.code} {finding.name}: "
+    return f"::{_GITHUB[finding.severity]} {written}::{_escaped(finding.without_place.removeprefix(prefix))}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,184 @@
+"""`kueuecore eta`: when workloads that wait will be admitted, as a table or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from math import isfinite
+from typing import Any
+
+from kueuecore._fields import Fields, seconds_of
+from kueuecore._text import shown
+from kueuecore.cli.commands import configuration_of, manifests_of
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.forecast_report import forecast_document, forecast_report
+from kueuecore.cli.progress import ctrl_c_raises, run_progress
+from kueuecore.cli.streams import output, to_stderr, write
+from kueuecore.cli.study_options import add_look, count
+from kueuecore.cli.table import Style
+from kueuecore.errors import ManifestError, Problem
+from kueuecore.manifests import Manifest
+from kueuecore.scenarios import ClusterPart, Scenario, Spans
+from kueuecore.scenarios.edits import parse_value
+from kueuecore.scenarios.present_reader import newest_time_of
+from kueuecore.scenarios.scenario_reader import KIND, scenario_of
+from kueuecore.scenarios.spans import read_spans
+from kueuecore.studies import eta, processes
+from kueuecore.studies.forecast import HORIZON_SECONDS, MOST_HORIZON_SECONDS, N_SEEDS
+
+__all__ = ["add_eta"]
+
+_DESCRIPTION = """\
+Says when workloads that wait will be admitted. What a cluster has now is played on many times, each
+with run times and arrivals drawn from what it has seen, and the answer is quantiles of these futures,
+with what they stand on."""
+
+_EPILOG = """\
+examples:
+  kueuecore eta dump.yaml team-a/train               10, 50 and 90 of 100 futures admit it by then
+  kueuecore eta dump.yaml                            all that wait
+  kueuecore eta dump.yaml team-a/train --run-seconds '{mean: 30m}'    nothing has finished yet
+  kueuecore eta dump.yaml train --run-seconds team-b/lq=2h --arrivals none
+  kubectl get -A -o yaml ns,resourceflavors,clusterqueues,cohorts,localqueues,workloads | kueuecore eta - train
+
+exit codes:
+"""
+
+
+def add_eta(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
+    """Add the command to the parser."""
+    add = commands.add_parser(
+        "eta",
+        help="when workloads that wait will be admitted",
+        description=_DESCRIPTION,
+        epilog=_EPILOG + exit_codes,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add.set_defaults(command=eta_command)
+    help_text = "a file, a directory or - with what a cluster has now, or a YAML file of kind Scenario"
+    add.add_argument("state", metavar="STATE", help=help_text)
+    help_text = "NAMESPACE/NAME of a Workload or its job, or the name alone; by default all that wait"
+    add.add_argument("workloads", metavar="WORKLOAD", nargs="*", help=help_text)
+    given = add.add_argument_group("what is assumed")
+    help_text = (
+        "how long jobs run, as in a scenario: 30m, '{mean: 30m}', '{lognormal: {median: 10m, sigma: 1}}'; of one queue "
+        "with NAMESPACE/LOCALQUEUE= or CLUSTERQUEUE= before it; may be repeated; by default as those that have finished"
+    )
+    given.add_argument("--run-seconds", metavar="[QUEUE=]DISTRIBUTION", action="append", default=[], help=help_text)
+    help_text = (
+        "fitted: workloads come on as they have come; none: no more come; by default fitted, unless a scenario brings "
+        "work of its own"
+    )
+    given.add_argument("--arrivals", choices=["fitted", "none"], help=help_text)
+    help_text = "count arrivals of no more than the last so long, such as 24h; by default all that is to be seen"
+    given.add_argument("--window", metavar="DURATION", type=_span, help=help_text)
+    help_text = "how far to look, such as 12h; by default 30d"
+    given.add_argument("--horizon", metavar="DURATION", type=_span, default=HORIZON_SECONDS, help=help_text)
+    given.add_argument("--config", metavar="FILE", help="Kueue's Configuration, as of `kueuecore run`")
+    given.add_argument(
+        "--now", metavar="TIME", type=_time, help="the time of a dump; by default the newest in its objects"
+    )
+    add.add_argument(
+        "--seeds", metavar="N", type=count, default=N_SEEDS, help=f"how many futures; by default {N_SEEDS}"
+    )
+    add.add_argument(
+        "--workers", metavar="N", type=count, default=os.cpu_count() or 1, help="processes; by default one a core"
+    )
+    out = add.add_argument_group("what comes out")
+    help_text = "percentages of futures, such as 5,50,95; by default 10,50,90"
+    out.add_argument("--quantiles", metavar="P,...", type=_quantiles, default=(10.0, 50.0, 90.0), help=help_text)
+    out.add_argument("-o", "--output", choices=["table", "json"], default="table", help="json: also each future")
+    add_look(out)
+
+
+def eta_command(options: argparse.Namespace) -> int:
+    """Run `kueuecore eta`; returns the exit code."""
+    scenario = _scenario(options)
+    run_seconds = dict(map(_run_seconds, options.run_seconds))
+    seeds = range(scenario.seed, scenario.seed + options.seeds)
+    with (
+        ctrl_c_raises(),
+        processes(min(options.workers, len(seeds))) as executor,
+        run_progress(quiet=options.quiet) as progress,
+    ):
+        found = eta(
+            scenario,
+            options.workloads or None,
+            seeds=seeds,
+            horizon_seconds=options.horizon,
+            run_seconds=run_seconds,
+            arrivals=None if options.arrivals is None else options.arrivals == "fitted",
+            window_seconds=options.window,
+            executor=executor,
+            progress=progress,
+        )
+    if not options.quiet:
+        to_stderr(*(f"warning: {shown(it)}" for it in found.assumptions.warnings))
+    if options.output == "json":
+        write(forecast_document(found, options.quantiles))
+    else:
+        write(forecast_report(found, options.quantiles, Style.of(output(), options.color)) + "\n")
+    return ExitCode.OK
+
+
+def _scenario(options: argparse.Namespace) -> Scenario:
+    """The state, which is a scenario or a dump."""
+    manifests = manifests_of([options.state], recursive=False)
+    if any(it.object.get("kind") == KIND for it in manifests):
+        for option, given, field in (
+            ("--config", options.config, "cluster.configuration"),
+            ("--now", options.now, "start"),
+        ):
+            if given is not None:
+                remedy = f"write `{field}` into the scenario"
+                raise ManifestError.of(f"{option} is for a dump", remedy=remedy, file=options.state)
+        return scenario_of(manifests, options.state)
+    cluster = ClusterPart(objects=manifests, configuration=configuration_of(options.config, []))
+    # Without any time it is 1970, as of `kueuecore run`.
+    now = options.now if options.now is not None else newest_time_of(cluster) or 0
+    return Scenario(cluster=cluster, start=now)
+
+
+def _run_seconds(text: str) -> tuple[str, Spans]:
+    """A queue, empty for all others, and how long its jobs run."""
+    queue, equals, value = text.partition("=")
+    if not equals or any(it in queue for it in " {["):
+        queue, value = "", text
+    problems: list[Problem] = []
+    document = Manifest({"--run-seconds": parse_value(value)})
+    spans = read_spans(Fields(document, document.object, "", problems), "--run-seconds")
+    if problems or spans is None:
+        if not problems:
+            raise ManifestError.of("a duration is needed", field="--run-seconds", remedy="write 30m or {mean: 30m}")
+        raise ManifestError(problems)
+    return queue, spans
+
+
+def _span(text: str) -> float:
+    """A duration of an option, with days if there are any."""
+    try:
+        seconds = seconds_of(float(text)) if text.replace(".", "", 1).isdigit() else seconds_of(text)
+    except ValueError:
+        seconds = None
+    if seconds is None or not 0 < seconds <= MOST_HORIZON_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration above 0, such as 12h or 30d, of at most ten years")
+    return seconds
+
+
+def _time(text: str) -> int:
+    from kueuecore.times import beginning_ns
+
+    try:
+        return beginning_ns(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _quantiles(text: str) -> tuple[float, ...]:
+    try:
+        found = tuple(float(it) for it in text.split(","))
+    except ValueError:
+        found = ()
+    if not found or not all(isfinite(it) and 0 < it < 100 for it in found):
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of percentages between 0 and 100, such as 10,50,90")
+    return tuple(sorted(set(found)))

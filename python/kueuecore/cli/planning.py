@@ -1,0 +1,277 @@
+"""`kueuecore plan`: the smallest quota that keeps waits short, with the curve, as tables or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from kueuecore._json import JsonObject, JsonValue
+from kueuecore._quantities import number
+from kueuecore._text import quoted, shown
+from kueuecore.cli.documents import document_head
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.pages import require_pages, write_page
+from kueuecore.cli.progress import ctrl_c_raises, run_progress
+from kueuecore.cli.spans import seconds
+from kueuecore.cli.streams import output, to_stderr, write
+from kueuecore.cli.study_options import add_look, add_study, count
+from kueuecore.cli.table import Cell, Painted, Style, table
+from kueuecore.report import PlanReport
+from kueuecore.scenarios import parse_edit, read_scenario
+from kueuecore.studies import Plan, PlanPoint, WaitTarget, plan, processes, quota_scales
+from kueuecore.studies.quota_scaling import unit_suffix
+
+__all__ = ["add_plan"]
+
+_DESCRIPTION = """\
+Looks for the smallest nominal quota with which jobs wait no longer than they are to, and shows how
+waits depend on quota. Of each flavor all quotas vary by one factor; the rest stays as it is."""
+
+_EPILOG = """\
+examples:
+  kueuecore plan scenario.yaml --wait 'p95<=1h'
+  kueuecore plan scenario.yaml --wait 'p99<=30m' --flavor h100 --step 8       whole nodes of eight GPUs
+  kueuecore plan scenario.yaml --wait 'mean<=10m' --cluster-queue team-a      its quota, and the waits of its jobs
+  kueuecore plan scenario.yaml --wait 'max<=1h' --seeds 20 --share 0.9        in 18 of 20 seeds
+
+exit codes:
+"""
+
+
+def add_plan(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
+    """Add the command to the parser."""
+    add = commands.add_parser(
+        "plan",
+        help="the smallest quota that keeps waits short",
+        description=_DESCRIPTION,
+        epilog=_EPILOG + exit_codes,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add.set_defaults(command=plan_command)
+    add.add_argument("scenario", metavar="SCENARIO", help="a YAML file of kind Scenario")
+    help_text = (
+        "what waits are to be: p95<=1h (any percentile), mean<=10m or max<=2h; a job never admitted waits for ever"
+    )
+    add.add_argument("--wait", metavar="TARGET", required=True, help=help_text)
+    what = add.add_argument_group("which quota varies; the first three may be repeated")
+    help_text = "only that of this ClusterQueue, and only its jobs count; by default of all, and of Cohorts"
+    what.add_argument("--cluster-queue", metavar="NAME", action="append", default=[], help=help_text)
+    help_text = "only that of this flavor; by default of each flavor by itself, the others as they are"
+    what.add_argument("--flavor", metavar="NAME", action="append", default=[], help=help_text)
+    help_text = "only that of this resource; by default all resources of a flavor by one factor"
+    what.add_argument("--resource", metavar="NAME", action="append", default=[], help=help_text)
+    what.add_argument("--together", action="store_true", help="all flavors by one factor")
+    help_text = "the total in steps of so many cores, GiB or devices; by default 1"
+    what.add_argument("--step", metavar="N", type=count, default=1, help=help_text)
+    help_text = "a field at all quotas, as KIND/NAME:PATH=VALUE, or PATH=VALUE of the scenario itself; may be repeated"
+    what.add_argument("--set", dest="edits", metavar="EDIT", action="append", default=[], help=help_text)
+    add_study(add, seeds=5)
+    help_text = "in which share of the seeds the target has to be met; by default 0.5, which is the median"
+    add.add_argument("--share", metavar="SHARE", type=_share, default=0.5, help=help_text)
+    out = add.add_argument_group("what comes out")
+    out.add_argument("-o", "--output", choices=["table", "json"], default="table", help="json: also each seed")
+    help_text = "write a page of HTML with the curve into this file; takes the extra `report`"
+    out.add_argument("--report", type=Path, metavar="FILE", help=help_text)
+    add_look(out)
+
+
+def plan_command(options: argparse.Namespace) -> int:
+    """Run `kueuecore plan`; returns the exit code."""
+    if options.report is not None:
+        require_pages()
+    target = WaitTarget.parse(options.wait)
+    edits = [parse_edit(it) for it in options.edits]
+    scenario = read_scenario(options.scenario, allow_code=options.allow_code, edits=edits)
+    scales = quota_scales(
+        scenario,
+        cluster_queues=options.cluster_queue,
+        flavors=options.flavor,
+        resources=options.resource,
+        together=options.together,
+    )
+    plans = []
+    with ctrl_c_raises(), processes(options.workers) as executor:
+        for scale in scales:
+            with run_progress(quiet=options.quiet) as progress:
+                plans.append(
+                    plan(
+                        scenario,
+                        target,
+                        scale,
+                        cluster_queues=options.cluster_queue,
+                        seeds=range(scenario.seed, scenario.seed + options.seeds),
+                        share=options.share,
+                        step=options.step,
+                        executor=executor,
+                        progress=progress,
+                    )
+                )
+    if not options.quiet:
+        to_stderr(*dict.fromkeys(f"warning: {shown(it)}" for found in plans for it in found.warnings))
+    if options.report is not None:
+        write_page(PlanReport(plans, title=options.scenario), options.report, quiet=options.quiet)
+    if options.output == "json":
+        write(_document(plans))
+    else:
+        style = Style.of(output(), options.color)
+        write("\n\n".join([_head(plans[0]), *(_report(found, style) for found in plans)]) + "\n")
+    return ExitCode.OK if all(it.answer for it in plans) else ExitCode.FOUND
+
+
+def _share(text: str) -> float:
+    found = number(text)
+    if found is None or not 0 < found <= 1:
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is not a number above 0 and up to 1")
+    return float(found)
+
+
+def _head(found: Plan) -> str:
+    n_seeds = len(found.seeds)
+    seeds = "with the only seed" if n_seeds == 1 else f"with {found.n_needed} of {n_seeds} seeds or more"
+    return f"target: {found.target.says} {seconds(found.target.seconds)} or less, {seeds}"
+
+
+def _report(found: Plan, style: Style) -> str:
+    parts = [_verdict(found, style), _curve(found, style)]
+    parts += ["\n".join(it)] if (it := [*_oddities(found)]) else []
+    if found.answer is not None:
+        parts.append(_quotas(found, found.answer, style))
+    return "\n\n".join(parts)
+
+
+def _verdict(found: Plan, style: Style) -> str:
+    if found.answer is not None:
+        needed = style.paint(f"{found.scale.name}: {_amount(found, found.answer)}", "bold")
+        return f"{needed} is the smallest quota that meets it; there is {_now(found)}"
+    limit = found.unlimited
+    verdict = style.paint(f"{found.scale.name}: no quota meets it", "bold")
+    if isfinite(limit.wait):
+        why = "they wait for something else: other quotas, limits to borrowing, nodes, checks or the next cycle"
+        return f"{verdict}: {found.target.figure} is {seconds(limit.wait)} even if it is no limit\n  {why}"
+    reasons = [shown(message) for message, _ in found.reasons[:3]] or ["the scenario ends before it is their turn"]
+    head = f"{verdict}, as {limit.median_never:g} of the jobs are never admitted even if it is no limit, because:"
+    return "\n  ".join([head, *reasons])
+
+
+def _now(found: Plan) -> str:
+    return f"{float(found.scale.now):g}{unit_suffix(found.scale.resource)}"
+
+
+def _amount(found: Plan, point: PlanPoint) -> str:
+    return f"{point.n_units}{unit_suffix(found.scale.resource)}"
+
+
+def _curve(found: Plan, style: Style) -> str:
+    figure = f"{found.target.figure.upper()} WAIT"
+    rows: list[list[Cell]] = []
+    for point in [*found.points, *([] if found.answer else [found.unlimited])]:
+        meets = found.meets(point)
+        notes = []
+        if point is found.answer:
+            notes.append("the answer")
+        if found.scale.is_now(point.n_units):
+            notes.append("now")
+        used = point.median_utilisation
+        rows.append(
+            [
+                "no limit" if point is found.unlimited else _amount(found, point),
+                _wait(point.wait),
+                f"{point.median_never:g}",
+                "-" if used is None or point is found.unlimited else f"{used:.0%}",
+                Painted("yes", "green") if meets else Painted("no", "red"),
+                ", ".join(notes),
+            ]
+        )
+    header = ["QUOTA", figure, "NEVER ADMITTED", "USED", "MEETS IT", ""]
+    return table(header, rows, style, right=header[:4])
+
+
+def _wait(wait: float) -> str:
+    return seconds(wait) if isfinite(wait) else "for ever"
+
+
+def _oddities(found: Plan) -> list[str]:
+    lines = []
+    if found.rises:
+        steps = [f"from {_amount(found, a)} to {_amount(found, b)}" for a, b in found.rises]
+        lines.append(f"note: more quota does not always shorten waits: they rise {_listed(steps)}")
+    if found.smaller:
+        amounts = [_amount(found, it) for it in found.smaller]
+        meet = "meets" if len(amounts) == 1 else "meet"
+        lines.append(f"note: {_listed(amounts)} {meet} the target, too, but a larger quota does not")
+    if found.answer is not None and found.answer.median_never:
+        n = f"{found.answer.median_never:g}"
+        lines.append(f"note: {n} of the jobs are never admitted with {_amount(found, found.answer)}")
+    return lines
+
+
+def _listed(texts: list[str]) -> str:
+    more = len(texts) - 3
+    return ", ".join(texts[:3]) + (f" and {more} more" if more > 0 else "")
+
+
+def _quotas(found: Plan, answer: PlanPoint, style: Style) -> str:
+    rows = []
+    for it, n in zip(found.scale.quotas, found.scale.split(answer.n_units), strict=True):
+        suffix = unit_suffix(it.resource)
+        rows.append([f"{it.kind}/{it.name}", it.flavor, it.resource, f"{float(it.units):g}{suffix}", f"{n}{suffix}"])
+    return table(["OF", "FLAVOR", "RESOURCE", "NOW", "NEEDED"], rows, style, right=["NOW", "NEEDED"])
+
+
+def _document(plans: list[Plan]) -> str:
+    first = plans[0]
+    document: JsonObject = {
+        **document_head(),
+        "target": {"figure": first.target.figure, "seconds": first.target.seconds, "share": first.unlimited.share},
+        "seeds": [*first.seeds],
+        "plans": [_plan(it) for it in plans],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _plan(found: Plan) -> JsonValue:
+    answer = found.answer
+    needed = [None] * len(found.scale.quotas) if answer is None else found.scale.split(answer.n_units)
+    quotas: list[JsonValue] = [
+        {
+            "kind": it.kind,
+            "name": it.name,
+            "flavor": it.flavor,
+            "resource": it.resource,
+            "now": float(it.units),
+            "needed": n,
+        }
+        for it, n in zip(found.scale.quotas, needed, strict=True)
+    ]
+    return {
+        "flavor": found.scale.flavor,
+        "resource": found.scale.resource,
+        "unit": f"1{unit_suffix(found.scale.resource)}",
+        "step": found.step,
+        "now": float(found.scale.now),
+        "needed": None if answer is None else answer.n_units,
+        "quotas": quotas,
+        "points": [_point(found, it) for it in found.points],
+        "unlimited": _point(found, found.unlimited),
+        "rises": [[a.n_units, b.n_units] for a, b in found.rises],
+        "reasons": [{"message": message, "jobs": n} for message, n in found.reasons],
+    }
+
+
+def _point(found: Plan, point: PlanPoint) -> JsonValue:
+    return {
+        "quota": point.n_units,
+        "meets": found.meets(point),
+        # JSON has no infinity: who waits for ever has no wait.
+        "waitSeconds": _finite(point.wait),
+        "waitSecondsBySeed": [_finite(it) for it in point.waits],
+        "neverAdmittedBySeed": [*point.n_never],
+        "usedBySeed": [*point.utilisation],
+    }
+
+
+def _finite(wait: float) -> float | None:
+    return wait if isfinite(wait) else None

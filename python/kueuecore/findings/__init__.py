@@ -1,0 +1,13 @@
+"""What is allowed in manifests and hardly meant: `kueuecore check`, as a function.
+
+`check` says what is odd about some objects; `RULES` are all the things that it looks for.
+"""
+
+from kueuecore.findings.checking import check as check
+from kueuecore.findings.finding import Finding as Finding
+from kueuecore.findings.finding import Rule as Rule
+from kueuecore.findings.finding import Severity as Severity
+from kueuecore.findings.registry import ANNOTATION as ANNOTATION
+from kueuecore.findings.registry import RULES as RULES
+
+__all__ = ["ANNOTATION", "RULES", "Finding", "Rule", "Severity", "check"]

@@ -1,0 +1,83 @@
+"""All that is odd about some objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kueuecore._arguments import each, flag
+from kueuecore.configuration import Configuration
+from kueuecore.findings.building import facts_of
+from kueuecore.findings.facts import Facts
+from kueuecore.findings.finding import Finding, Rule
+from kueuecore.findings.registry import chosen, is_silenced
+from kueuecore.manifests import ManifestLike, as_manifest
+from kueuecore.times import TimeLike, nanoseconds
+
+__all__ = ["check", "findings_of"]
+
+
+def check(
+    objects: Iterable[ManifestLike],
+    *,
+    configuration: Configuration | None = None,
+    now: TimeLike | None = None,
+    trusted: bool = False,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+) -> tuple[Finding, ...]:
+    """What is allowed and hardly meant: quota that nobody can use, limits that never bind, queues that lead nowhere.
+
+    An annotation of an object, `check.kueuecore/ignore: unused-flavor,KC305`, silences findings about it.
+
+    Args:
+        objects: Objects of any kinds, in any form; jobs and Workloads among them are tried.
+        configuration: Kueue's Configuration; by default that of a new installation.
+        now: The time of everything; by default the newest in the objects, else 1970.
+        trusted: The objects are those of a dump, which an API server has checked.
+        select: Codes, beginnings of codes or names of the rules that are wanted; by default all.
+        ignore: The same for those that are not.
+
+    Returns:
+        The findings in the order of files and lines.
+
+    Raises:
+        ManifestError: Objects that an API server with Kueue would refuse, or an id that no finding has.
+
+    Example:
+        >>> from kueuecore.manifests import parse_manifests
+        >>> queues = '''
+        ... apiVersion: kueue.x-k8s.io/v1beta2
+        ... kind: LocalQueue
+        ... metadata: {name: user-queue, namespace: team-a}
+        ... spec: {clusterQueue: cluster-queue}
+        ... '''
+        >>> for finding in check(parse_manifests(queues, file="queues.yaml")):
+        ...     print(finding.code, finding.name, finding.severity, finding.problem.line, finding.problem.field)
+        KC401 missing-cluster-queue error 5 spec.clusterQueue
+    """
+    given = tuple(as_manifest(it, f"objects[{i}]") for i, it in enumerate(each("objects", objects)))
+    rules = chosen(each("select", select), each("ignore", ignore))
+    at = None if now is None else nanoseconds(now)
+    facts = facts_of(given, configuration=configuration, now=at, trusted=flag("trusted", trusted))
+    files = {name: place for place, name in reversed(list(enumerate(it.source.file for it in given)))}
+
+    def order(finding: Finding) -> tuple[int, int, str]:
+        problem = finding.problem
+        return files.get(problem.file, len(files)), problem.line or 0, finding.code
+
+    return tuple(sorted(findings_of(facts, rules), key=order))
+
+
+def findings_of(facts: Facts, rules: Iterable[Rule]) -> Iterator[Finding]:
+    """What some rules find, rule by rule, without what annotations silence; each once.
+
+    Args:
+        facts: What is known of the objects.
+        rules: The rules.
+    """
+    for rule in rules:
+        seen = set()
+        for hit in rule.find(facts):
+            if not is_silenced(rule, facts.written(hit.manifest).object) and str(hit.problem) not in seen:
+                seen.add(str(hit.problem))
+                yield Finding(rule, hit.problem, hit.world)

@@ -1,0 +1,80 @@
+"""Labels and names: what selectors match, nodes with labels, how both are written, and what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+from kueuecore._json import JsonValue, list_at, text_at, texts_at
+from kueuecore.manifests import Manifest
+
+__all__ = ["correction", "names_of", "nodes_with", "pairs", "selects"]
+
+_MOST_NAMES = 3
+
+
+def selects(selector: JsonValue, labels: Mapping[str, str]) -> bool:
+    """Whether a label selector matches labels; none at all matches nothing, an empty one everything.
+
+    Example:
+        >>> selects(None, {"team": "a"}), selects({}, {"team": "a"}), selects({"matchLabels": {"team": "b"}}, {})
+        (False, True, False)
+        >>> selects({"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["b"]}]}, {})
+        True
+    """
+    if not isinstance(selector, dict):
+        return False
+    is_like = texts_at(selector, "matchLabels").items() <= dict(labels).items()
+    return is_like and all(_meets(it, labels) for it in list_at(selector, "matchExpressions"))
+
+
+def _meets(expression: JsonValue, labels: Mapping[str, str]) -> bool:
+    label, values = labels.get(text_at(expression, "key")), list_at(expression, "values")
+    match text_at(expression, "operator"):
+        case "In":
+            return label in values
+        case "NotIn":
+            return label not in values
+        case "Exists":
+            return label is not None
+        case "DoesNotExist":
+            return label is None
+    return False
+
+
+def nodes_with(labels: Mapping[str, str], nodes: Mapping[str, Manifest]) -> list[Manifest]:
+    """The Nodes that have all of these labels."""
+    return [it for it in nodes.values() if labels.items() <= texts_at(it.object, "metadata", "labels").items()]
+
+
+def pairs(labels: Mapping[str, str]) -> str:
+    """Labels as kubectl writes them."""
+    return ", ".join(f"{key}={value}" for key, value in labels.items())
+
+
+def names_of(names: Iterable[str]) -> str:
+    """Some names, and how many more there are.
+
+    Example:
+        >>> names_of("abcde")
+        'a, b, c and 2 more'
+    """
+    every = list(names)
+    rest = len(every) - _MOST_NAMES
+    return ", ".join(every[:_MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def correction(name: str, known: Iterable[str], *, kind: str) -> str:
+    """What to do about a name that nothing has.
+
+    Args:
+        name: The name.
+        known: The names that there are.
+        kind: What should have it.
+
+    Example:
+        >>> correction("spot", ["spot-vm"], kind="ResourceFlavor"), correction("x", [], kind="ResourceFlavor")
+        ('did you mean spot-vm?', 'create the ResourceFlavor, or correct the name')
+    """
+    near = get_close_matches(name, list(known), n=1)
+    return f"did you mean {near[0]}?" if near else f"create the {kind}, or correct the name"

@@ -1,0 +1,75 @@
+"""What is odd about objects as such, whatever they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kueuecore._json import text_at
+from kueuecore._text import quoted
+from kueuecore.errors import ObjectRef, Problem
+from kueuecore.findings.facts import Facts
+from kueuecore.findings.finding import Hit, Severity, hit, rule
+from kueuecore.findings.manifest_fields import key_of
+from kueuecore.findings.topology_objects import KUEUE_GROUP
+from kueuecore.manifests import API_VERSIONS, Manifest, object_ref
+from kueuecore.world import DEFAULT_NAMESPACE
+
+__all__ = ["repeated", "repeated_objects", "unknown_fields", "unread_versions", "waiting_jobs"]
+
+
+@rule("KC001", "unknown-field", Severity.WARNING, "a field that nobody knows: an API server drops it")
+def unknown_fields(facts: Facts) -> Iterator[Hit]:
+    """It may be the one that is missed elsewhere."""
+    yield from _located(facts, facts.warnings)
+
+
+@rule("KC002", "repeated-object", Severity.WARNING, "an object that is given twice, in two forms")
+def repeated_objects(facts: Facts) -> Iterator[Hit]:
+    """The last one counts."""
+    for manifest, problem in repeated(facts.given):
+        yield Hit(manifest, problem)
+
+
+@rule("KC004", "unread-version", Severity.WARNING, "an object of Kueue in a group or version that is not read")
+def unread_versions(facts: Facts) -> Iterator[Hit]:
+    """An API server of today does not serve it (rules/01), so it does nothing."""
+    for manifest in facts.given:
+        kind, api_version = text_at(manifest.object, "kind"), text_at(manifest.object, "apiVersion")
+        newest = API_VERSIONS.get(kind, "")
+        is_meant = newest.startswith(KUEUE_GROUP) and "kueue" in api_version.partition("/")[0]
+        if is_meant and api_version not in (newest, newest.replace("v1beta2", "v1beta1")):
+            yield hit(
+                manifest,
+                f"Unsupported value: {quoted(api_version)}: it is left out",
+                field="apiVersion",
+                remedy=f"write {newest}",
+            )
+
+
+@rule("KC408", "waiting-job", Severity.WARNING, "a job that gets no Workload until what it names is there")
+def waiting_jobs(facts: Facts) -> Iterator[Hit]:
+    """A priority class, or what it is made of."""
+    yield from _located(facts, facts.world.waiting)
+
+
+def repeated(manifests: Iterable[Manifest]) -> Iterator[tuple[Manifest, Problem]]:
+    """Objects that are given twice, and not alike."""
+    seen: dict[tuple[str, ObjectRef], Manifest] = {}
+    for manifest in manifests:
+        ref = object_ref(manifest.object)
+        if not text_at(manifest.object, "metadata", "name"):
+            continue
+        key = (text_at(manifest.object, "apiVersion").partition("/")[0], ref)
+        before = seen.get(key)
+        if before is not None and before.object != manifest.object:
+            yield manifest, manifest.problem(f"it stands in {before.source} too; the last one counts")
+        seen[key] = manifest
+
+
+def _located(facts: Facts, problems: Iterable[Problem]) -> Iterator[Hit]:
+    """Problems that somebody else has found, with the object whose annotation silences them."""
+    objects = {(text_at(it.object, "kind"), *key_of(it.object)): it for it in facts.given}
+    for problem in problems:
+        about = problem.object or ObjectRef("")
+        manifest = objects.get((about.kind, about.namespace or DEFAULT_NAMESPACE, about.name))
+        yield Hit(manifest or Manifest({}), problem)

@@ -1,0 +1,155 @@
+"""Queues that lead nowhere, that nobody can reach, or that are stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore._text import quoted
+from kueuecore.findings.facts import Facts
+from kueuecore.findings.finding import Hit, Severity, hit, rule
+from kueuecore.findings.labels import correction, selects
+from kueuecore.findings.manifest_fields import key_of
+from kueuecore.manifests import Manifest
+
+__all__ = [
+    "excluded_namespaces",
+    "missing_checks",
+    "missing_cluster_queues",
+    "missing_local_queues",
+    "selectors_of_nothing",
+    "stopped_queues",
+    "unreachable_queues",
+]
+
+
+@rule("KC401", "missing-cluster-queue", Severity.ERROR, "a LocalQueue whose ClusterQueue does not exist")
+def missing_cluster_queues(facts: Facts) -> Iterator[Hit]:
+    """Its workloads wait for ever."""
+    for queue in facts.local_queues.values():
+        name = text_at(queue.object, "spec", "clusterQueue")
+        if name not in facts.cluster_queues:
+            yield hit(
+                queue,
+                f"Not found: {quoted(name)}: there is no such ClusterQueue, so nothing is admitted",
+                field="spec.clusterQueue",
+                remedy=correction(name, facts.cluster_queues, kind="ClusterQueue"),
+            )
+
+
+@rule("KC402", "unreachable-cluster-queue", Severity.WARNING, "a ClusterQueue to which no LocalQueue leads")
+def unreachable_queues(facts: Facts) -> Iterator[Hit]:
+    """Where no LocalQueue is given, they are taken to be elsewhere. One that selects no namespace is there to lend."""
+    named = _reachable(facts)
+    for name, queue in facts.cluster_queues.items():
+        if named and name not in named and _selector(queue) is not None:
+            yield hit(
+                queue,
+                "no LocalQueue leads to it, so nobody can submit to it",
+                field="metadata.name",
+                remedy="create a LocalQueue, or remove the namespaceSelector if it is only there to lend",
+            )
+
+
+@rule("KC403", "stopped-queue", Severity.WARNING, "a ClusterQueue or LocalQueue with a stopPolicy")
+def stopped_queues(facts: Facts) -> Iterator[Hit]:
+    """Hold is easily left on."""
+    for queue in (*facts.cluster_queues.values(), *facts.local_queues.values()):
+        policy = text_at(queue.object, "spec", "stopPolicy")
+        if policy not in ("", "None"):
+            yield hit(
+                queue,
+                f"Invalid value: {quoted(policy)}: nothing is admitted while it stands here",
+                field="spec.stopPolicy",
+                remedy="remove it once the queue is to go on",
+            )
+
+
+@rule("KC404", "selects-no-namespace", Severity.WARNING, "a namespaceSelector that matches no Namespace")
+def selectors_of_nothing(facts: Facts) -> Iterator[Hit]:
+    """None at all matches nothing; others are compared with the Namespaces, if any are given."""
+    named = _reachable(facts)
+    for name, queue in facts.cluster_queues.items():
+        selector = _selector(queue)
+        if selector is None:
+            if named and name not in named:
+                continue  # it is there to lend
+            yield hit(
+                queue,
+                "Required value: without it no namespace is selected, so nothing is admitted",
+                field="spec.namespaceSelector",
+                remedy="write {} for all namespaces",
+            )
+        elif facts.namespaces and not any(selects(selector, it) for it in facts.namespaces.values()):
+            yield hit(
+                queue,
+                "it matches none of the Namespaces, so nothing is admitted",
+                field="spec.namespaceSelector",
+                remedy="label a Namespace, or correct the selector",
+            )
+
+
+@rule(
+    "KC405", "excluded-namespace", Severity.ERROR, "a LocalQueue in a Namespace that its ClusterQueue does not select"
+)
+def excluded_namespaces(facts: Facts) -> Iterator[Hit]:
+    """Where the selector matches none of the Namespaces, `selects-no-namespace` speaks."""
+    for (namespace, _), queue in facts.local_queues.items():
+        name = text_at(queue.object, "spec", "clusterQueue")
+        if namespace not in facts.namespaces or name not in facts.cluster_queues:
+            continue
+        selector = _selector(facts.cluster_queues[name])
+        is_selective = any(selects(selector, it) for it in facts.namespaces.values())
+        if is_selective and not selects(selector, facts.namespaces[namespace]):
+            yield hit(
+                queue,
+                f"ClusterQueue {name} does not select namespace {namespace}, so nothing from here is admitted",
+                field="metadata.namespace",
+                remedy="label the Namespace as its namespaceSelector asks for, or use another ClusterQueue",
+            )
+
+
+@rule("KC406", "missing-admission-check", Severity.ERROR, "a ClusterQueue whose AdmissionCheck does not exist")
+def missing_checks(facts: Facts) -> Iterator[Hit]:
+    """The ClusterQueue is inactive then (rules/02 §5)."""
+    known = facts.of_kind("AdmissionCheck")
+    for queue in facts.cluster_queues.values():
+        plain = [(it, "") for it in list_at(queue.object, "spec", "admissionChecks")]
+        strategy = [(object_at(it).get("name"), ".name") for it in _strategy(queue.object)]
+        path = "spec.admissionChecksStrategy.admissionChecks" if strategy else "spec.admissionChecks"
+        for index, (name, end) in enumerate(strategy or plain):
+            if isinstance(name, str) and name not in known:
+                yield hit(
+                    queue,
+                    f"Not found: {quoted(name)}: there is no such AdmissionCheck, so the ClusterQueue admits nothing",
+                    field=f"{path}[{index}]{end}",
+                    remedy=correction(name, known, kind="AdmissionCheck"),
+                )
+
+
+@rule("KC407", "missing-local-queue", Severity.ERROR, "a workload or job whose LocalQueue does not exist")
+def missing_local_queues(facts: Facts) -> Iterator[Hit]:
+    """It waits for ever."""
+    for workload in facts.workloads.values():
+        name = text_at(workload.object, "spec", "queueName")
+        namespace, _ = key_of(workload.object)
+        if name and (namespace, name) not in facts.local_queues:
+            yield hit(
+                workload,
+                f"Not found: {quoted(name)}: namespace {namespace} has no such LocalQueue, so it waits for ever",
+                field="spec.queueName",
+                remedy=correction(name, [it for at, it in facts.local_queues if at == namespace], kind="LocalQueue"),
+            )
+
+
+def _reachable(facts: Facts) -> set[str]:
+    """The ClusterQueues to which LocalQueues lead."""
+    return {text_at(it.object, "spec", "clusterQueue") for it in facts.local_queues.values()}
+
+
+def _selector(queue: Manifest) -> JsonValue:
+    return object_at(queue.object, "spec").get("namespaceSelector")
+
+
+def _strategy(plain: JsonObject) -> list[JsonValue]:
+    return list_at(plain, "spec", "admissionChecksStrategy", "admissionChecks")

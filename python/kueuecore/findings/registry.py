@@ -1,0 +1,91 @@
+"""All rules, and how people choose among them. A new rule is a function with `rule` in one of the modules below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+
+from kueuecore._json import JsonObject, texts_at
+from kueuecore._text import quoted
+from kueuecore.errors import ManifestError
+from kueuecore.findings import cohorts, flavors, limits, loops, objects, queues, starvation, topology, units, workloads
+from kueuecore.findings.facts import Facts
+from kueuecore.findings.finding import Hit, Rule, Severity, hit, rule
+
+__all__ = ["ANNOTATION", "RULES", "RULES_OF_RUN", "chosen", "is_silenced", "table"]
+
+ANNOTATION = "check.kueuecore/ignore"
+"""Annotation of an object that silences findings about it: their codes or names, with commas between them."""
+
+
+@rule("KC003", "unknown-silencing", Severity.WARNING, f"an id in the annotation `{ANNOTATION}` that no finding has")
+def unknown_silencing(facts: Facts) -> Iterator[Hit]:
+    """It silences nothing, and hides that somebody wanted to."""
+    for manifest in facts.given:
+        for wanted in _silenced(manifest.object):
+            if not any(_has_id(it, wanted) for it in RULES):
+                yield hit(
+                    manifest,
+                    f"Not found: {quoted(wanted)}: no finding has this id",
+                    field=f"metadata.annotations[{ANNOTATION}]",
+                    remedy=_remedy(wanted),
+                )
+
+
+_MODULES = (objects, flavors, limits, units, cohorts, queues, topology, workloads, loops, starvation)
+_FOUND = (it for module in _MODULES for it in vars(module).values() if isinstance(it, Rule))
+RULES: tuple[Rule, ...] = tuple(sorted((*_FOUND, unknown_silencing), key=lambda it: it.code))
+"""All rules, by code."""
+
+RULES_OF_RUN: tuple[Rule, ...] = (
+    flavors.unmatched_labels,
+    *(it for it in RULES if it in vars(topology).values()),
+)
+"""Those of which `kueuecore run` warns: they explain why pods have no place."""
+
+
+def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
+    """The rules that somebody wants.
+
+    Args:
+        select: Codes, beginnings of codes such as `KC1`, or names; all rules if there are none.
+        ignore: The same for those that are left out.
+
+    Raises:
+        ManifestError: No rule has such an id.
+    """
+    wanted, unwanted = tuple(select), tuple(ignore)
+    for option, ids in (("select", wanted), ("ignore", unwanted)):
+        for name in ids:
+            if not any(_has_id(it, name) for it in RULES):
+                raise ManifestError.of(f"no finding has the id {quoted(name)}", field=option, remedy=_remedy(name))
+    return tuple(
+        it
+        for it in RULES
+        if (not wanted or any(_has_id(it, name) for name in wanted)) and not any(_has_id(it, name) for name in unwanted)
+    )
+
+
+def is_silenced(rule: Rule, plain: JsonObject) -> bool:
+    """Whether an annotation of an object silences a rule."""
+    return any(_has_id(rule, it) for it in _silenced(plain))
+
+
+def table() -> Iterator[Mapping[str, str]]:
+    """Each rule as a row: code, name, severity, and what it looks for."""
+    for it in RULES:
+        yield {"code": it.code, "name": it.name, "severity": str(it.severity), "summary": it.summary}
+
+
+def _silenced(plain: JsonObject) -> list[str]:
+    text = texts_at(plain, "metadata", "annotations").get(ANNOTATION, "")
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
+def _has_id(rule: Rule, name: str) -> bool:
+    return name == rule.name or (name.startswith("KC") and rule.code.startswith(name))
+
+
+def _remedy(name: str) -> str:
+    near = get_close_matches(name, [known for it in RULES for known in (it.name, it.code)], n=1)
+    return f"did you mean {near[0]}?" if near else "`kueuecore check --list` lists them"

@@ -1,0 +1,71 @@
+"""The smallest set of objects in which something happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+
+from kueuecore._json import JsonObject, text_at
+from kueuecore.errors import ManifestError
+from kueuecore.findings.building import facts_of
+from kueuecore.findings.facts import Facts
+from kueuecore.findings.manifest_fields import key_of
+from kueuecore.manifests import Manifest, object_ref
+from kueuecore.shrinking import shrunk
+
+__all__ = ["named", "smallest_world", "with_objects", "with_workloads"]
+
+_MOST_TRIES = 500
+
+
+def smallest_world(facts: Facts, keys: Container[tuple[str, str]], happens: Callable[[Facts], bool]) -> Facts:
+    """The objects without those that it does not take. No single one of them can go, unless there are hundreds.
+
+    Args:
+        facts: The objects in which it happens.
+        keys: The workloads that seem to take part, by namespace and name: whether they suffice is tried first.
+        happens: Does it happen among other objects?
+    """
+
+    def still_happens(some: Sequence[Manifest]) -> bool:
+        found = with_objects(facts, some)
+        return found is not None and happens(found)
+
+    few = with_workloads(facts, keys)
+    start = facts.given if few is None or not happens(few) else few.given
+    return with_objects(facts, shrunk(start, still_happens, max_tries=_MOST_TRIES)) or facts
+
+
+def with_workloads(facts: Facts, keys: Container[tuple[str, str]]) -> Facts | None:
+    """The objects without the Workloads and jobs that are not among these; nothing if they are not valid then.
+
+    Args:
+        facts: All objects.
+        keys: Namespaces and names of Workloads.
+    """
+    stays: dict[tuple[str, str, str], bool] = {}
+    for key, workload in facts.workloads.items():
+        owner = _identity(facts.written(workload).object)
+        stays[owner] = stays.get(owner, False) or key in keys
+    return with_objects(facts, [it for it in facts.given if stays.get(_identity(it.object), True)])
+
+
+def named(facts: Facts) -> str:
+    """Names of the objects that were given, for people."""
+    return ", ".join(f"{ref.kind} {ref.key}" for ref in (object_ref(it.object) for it in facts.given))
+
+
+def with_objects(facts: Facts, some: Sequence[Manifest]) -> Facts | None:
+    """What is known of other objects at the same time; nothing if they are not valid.
+
+    Args:
+        facts: Says when that is, and under which Configuration.
+        some: The objects.
+    """
+    try:
+        return facts_of(some, configuration=facts.configuration, now=facts.now, trusted=facts.world.trusted)
+    except ManifestError:
+        return None
+
+
+def _identity(plain: JsonObject) -> tuple[str, str, str]:
+    return (text_at(plain, "kind"), *key_of(plain))

@@ -1,0 +1,201 @@
+"""What is odd about topologies, their flavors and nodes, and workloads that ask for them (rules/08).
+
+None of it is an error for Kueue, which says nothing. `kueuecore run` warns of these, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from kueuecore._json import int_at, list_at, object_at, text_at, texts_at
+from kueuecore._text import quoted
+from kueuecore.findings.facts import Facts
+from kueuecore.findings.finding import Hit, Severity, hit, rule
+from kueuecore.findings.labels import names_of, nodes_with
+from kueuecore.findings.manifest_fields import quota_fields
+from kueuecore.findings.topology_objects import TOPOLOGY_NAME, levels_of_topology
+from kueuecore.findings.topology_sentences import NO_PLACE_EVER, AskedTopology, reasons_of, why_not_placed
+from kueuecore.manifests import Manifest
+from kueuecore.states import Stage, WorkloadState
+
+__all__ = [
+    "domains_too_small",
+    "levels_of_no_node",
+    "missing_nodes",
+    "missing_topologies",
+    "unavailable_nodes",
+    "unknown_levels",
+]
+
+
+class _Placing(NamedTuple):
+    """A flavor that places pods, with its Topology, if it exists, and its Nodes."""
+
+    name: str
+    flavor: Manifest
+    topology: Manifest | None
+    nodes: Sequence[Manifest]
+
+
+def _placing(facts: Facts) -> Iterator[_Placing]:
+    """The flavors with a topology, by name, where topology-aware scheduling is on."""
+    if not facts.engine.configuration.is_enabled("TopologyAwareScheduling"):
+        return
+    found = facts.topology_objects
+    for name, flavor in sorted(found.flavors.items()):
+        # One without levels counts as not there (rules/08 §1.1).
+        topology = found.topologies.get(text_at(flavor.object, *TOPOLOGY_NAME)) if found.levels_of(name) else None
+        nodes = nodes_with(texts_at(flavor.object, "spec", "nodeLabels"), dict(sorted(found.nodes.items())))
+        yield _Placing(name, flavor, topology, nodes)
+
+
+@rule("KC501", "missing-topology", Severity.ERROR, "a ResourceFlavor whose Topology does not exist, or has no levels")
+def missing_topologies(facts: Facts) -> Iterator[Hit]:
+    """Its ClusterQueues are inactive then (rules/02 §5)."""
+    for it in _placing(facts):
+        if it.topology is None:
+            name = text_at(it.flavor.object, *TOPOLOGY_NAME)
+            is_empty = name in facts.topology_objects.topologies
+            what = f"Topology {quoted(name)} has no levels" if is_empty else f"there is no Topology {quoted(name)}"
+            yield hit(
+                it.flavor,
+                f"{what}, so nothing gets a place by this flavor",
+                field="spec.topologyName",
+                remedy="list its levels, or name another" if is_empty else "create it, or name one that exists",
+            )
+
+
+@rule("KC502", "nodes-not-given", Severity.NOTE, "a ResourceFlavor with a topology, and no Nodes among the objects")
+def missing_nodes(facts: Facts) -> Iterator[Hit]:
+    """Nothing can be said about places then."""
+    for it in _placing(facts):
+        if it.topology is not None and not facts.nodes:
+            yield hit(
+                it.flavor,
+                "there are no Nodes among the objects, so no pod gets a place",
+                field="spec.nodeLabels",
+                remedy="give the Nodes, too",
+            )
+
+
+@rule("KC503", "level-without-nodes", Severity.WARNING, "a level of a Topology that Nodes of its flavor do not have")
+def levels_of_no_node(facts: Facts) -> Iterator[Hit]:
+    """Nodes without a label for every level are not used (rules/08 §4)."""
+    for it in _placing(facts):
+        if it.topology is None or not it.nodes:
+            continue
+        for index, level in enumerate(levels_of_topology(it.topology)):
+            without = [node for node in it.nodes if level not in _labels(node)]
+            if not without:
+                continue
+            if len(without) == len(it.nodes):
+                whose, names = "no Node", ""
+            else:
+                whose, names = "not every Node", f": {names_of(map(_name, without))}"
+            yield hit(
+                it.topology,
+                f"{whose} of flavor {it.name} has the label {level}, and Nodes without it get no pods{names}",
+                field=f"spec.levels[{index}].nodeLabel",
+                remedy=f"kubectl label node NODE {level}=VALUE, or correct the level",
+            )
+
+
+@rule("KC504", "unavailable-nodes", Severity.WARNING, "a ResourceFlavor with a topology whose Nodes all take no pods")
+def unavailable_nodes(facts: Facts) -> Iterator[Hit]:
+    """They are cordoned or not ready."""
+    for it in _placing(facts):
+        if it.topology is None:
+            continue
+        levels = levels_of_topology(it.topology)
+        placed = [node for node in it.nodes if all(level in _labels(node) for level in levels)]
+        if placed and all(map(_trouble, placed)):
+            names = names_of(f"{_name(node)} ({_trouble(node)})" for node in placed)
+            yield hit(
+                it.flavor,
+                f"no Node with these labels takes pods: {names}",
+                field="spec.nodeLabels",
+                remedy="kubectl uncordon those that are cordoned, and see why the others are not ready",
+            )
+
+
+@rule("KC505", "unknown-level", Severity.ERROR, "a workload that asks for a level that no flavor of its queue has")
+def unknown_levels(facts: Facts) -> Iterator[Hit]:
+    """It waits for ever."""
+    for manifest, state, flavors in _waiting(facts):
+        levels = {name: facts.topology_objects.levels_of(name) for name in flavors}
+        known = "; ".join(f"{name} has {', '.join(it)}" for name, it in levels.items() if it)
+        for index, asked in enumerate(_asked(manifest)):
+            missing = next((it for it in asked.levels if not any(it in known for known in levels.values())), "")
+            if missing and flavors:
+                yield hit(
+                    manifest,
+                    f"no flavor of ClusterQueue {state.cluster_queue} has the level {missing}"
+                    + (f": {known}" if known else ", none has a topologyName"),
+                    field=f"spec.podSets[{index}].topologyRequest.{_field_of(asked, missing)}",
+                    remedy="ask for a level that one of them has"
+                    if known
+                    else "ask for no topology, or use another queue",
+                )
+
+
+@rule("KC506", "domain-too-small", Severity.ERROR, "a workload that requires a domain in which its pods never fit")
+def domains_too_small(facts: Facts) -> Iterator[Hit]:
+    """Kueue has tried it without the others, too (rules/08 §11.5)."""
+    for manifest, state, flavors in _waiting(facts):
+        known = [level for name in flavors for level in facts.topology_objects.levels_of(name)]
+        for index, asked in enumerate(_asked(manifest)):
+            why = why_not_placed(reasons_of(state.message, asked.pod_set), asked, levels=facts.topology_objects.levels)
+            is_known = not flavors or all(it in known for it in asked.levels)
+            if asked.required and is_known and state.reason == NO_PLACE_EVER and why:
+                count = int_at(list_at(manifest.object, "spec", "podSets")[index], "count", default=1)
+                yield hit(
+                    manifest,
+                    f"no single {asked.required} could hold these {count} pods even if no other workload ran",
+                    field=f"spec.podSets[{index}].topologyRequest.required",
+                    remedy="ask for a wider level, for preferred in place of required, or for fewer pods",
+                )
+
+
+def _waiting(facts: Facts) -> Iterator[tuple[Manifest, WorkloadState, Sequence[str]]]:
+    """Pending workloads by key with the flavors of their ClusterQueue, unless one of these has no Topology."""
+    if not facts.engine.configuration.is_enabled("TopologyAwareScheduling"):
+        return
+    flavors = {
+        name: tuple(dict.fromkeys(it.flavor for it in quota_fields(queue)))
+        for name, queue in facts.cluster_queues.items()
+    }
+    for key, state in facts.states.items():
+        if state.stage is not Stage.PENDING or key not in facts.workloads:
+            continue
+        names = flavors.get(state.cluster_queue or "", ())
+        found = facts.topology_objects
+        if all(found.levels_of(name) for name in names if name in found.flavors):
+            yield facts.workloads[key], state, names
+
+
+def _asked(manifest: Manifest) -> list[AskedTopology]:
+    return [AskedTopology.of(it) for it in list_at(manifest.object, "spec", "podSets")]
+
+
+def _field_of(asked: AskedTopology, level: str) -> str:
+    if level == asked.required:
+        return "required"
+    return "preferred" if level == asked.preferred else "podSetSliceRequiredTopology"
+
+
+def _labels(node: Manifest) -> Mapping[str, str]:
+    return texts_at(node.object, "metadata", "labels")
+
+
+def _name(node: Manifest) -> str:
+    return text_at(node.object, "metadata", "name")
+
+
+def _trouble(node: Manifest) -> str:
+    """Why a node takes no pods, in a word or two; empty if it does."""
+    if object_at(node.object, "spec").get("unschedulable") is True:
+        return "unschedulable"
+    conditions = list_at(node.object, "status", "conditions")
+    ready = next((it for it in conditions if text_at(it, "type") == "Ready"), None)
+    return "" if text_at(ready, "status") == "True" else "not ready"

@@ -1,0 +1,145 @@
+"""Quantities that hardly mean what they say: bytes for gibibytes, thousandths of what is whole."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from kueuecore._json import text_at
+from kueuecore._quantities import number
+from kueuecore._text import quoted
+from kueuecore.findings.facts import Facts
+from kueuecore.findings.finding import Hit, Severity, hit, rule
+from kueuecore.findings.manifest_fields import quota_fields
+from kueuecore.findings.quota_tree import Node
+from kueuecore.manifests import Manifest
+
+__all__ = ["fractional_amounts", "tiny_amounts", "units_that_differ"]
+
+_FIELDS = ("nominalQuota", "borrowingLimit", "lendingLimit")
+_BYTES = re.compile(r"memory|ephemeral-storage|hugepages-.*")
+_FORM = re.compile(r"[+-]?([0-9.]+)(.*)")
+_SMALLEST = 2**20  # bytes: no quota is meant to be less than a mebibyte
+_FACTOR = 500  # from here on a difference looks like a lost suffix
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A quantity as it stands in a manifest."""
+
+    owner: Manifest
+    node: Node
+    flavor: str
+    resource: str
+    field: str
+    text: str
+    value: Fraction
+
+    @property
+    def digits(self) -> str:
+        """What stands before the suffix."""
+        match = _FORM.fullmatch(self.text)
+        return match[1] if match else self.text
+
+    @property
+    def suffix(self) -> str:
+        match = _FORM.fullmatch(self.text)
+        return match[2] if match else ""
+
+
+@rule("KC211", "fractional-amount", Severity.WARNING, "a fraction of what is counted whole, such as memory of 64000m")
+def fractional_amounts(facts: Facts) -> Iterator[Hit]:
+    """All but cpu is counted in whole units, and rounded up (rules/01 §7.1)."""
+    for it in _quantities(facts):
+        if _is_fraction(it):
+            whole = -(-it.value.numerator // it.value.denominator)
+            unit = f"{whole} bytes of {it.resource}" if _BYTES.fullmatch(it.resource) else f"{whole} {it.resource}"
+            yield hit(
+                it.owner,
+                f"Invalid value: {quoted(it.text)}: this is {unit}, because only cpu is counted in thousandths",
+                field=it.field,
+                remedy="write a whole number, of bytes with a suffix such as Gi",
+            )
+
+
+@rule("KC212", "tiny-amount", Severity.WARNING, "memory or storage of a few bytes, such as 64 in place of 64Gi")
+def tiny_amounts(facts: Facts) -> Iterator[Hit]:
+    """Less than a mebibyte is the quota of no queue."""
+    for it in _quantities(facts):
+        if _is_tiny(it) and not _is_fraction(it):
+            yield hit(
+                it.owner,
+                f"Invalid value: {quoted(it.text)}: this is {int(it.value)} bytes of {it.resource}",
+                field=it.field,
+                remedy=f"write {it.digits}Gi, if gibibytes are meant",
+            )
+
+
+@rule("KC213", "units-differ", Severity.WARNING, "a quantity that looks like that of another queue in another unit")
+def units_that_differ(facts: Facts) -> Iterator[Hit]:
+    """64G here and 64Gi there, or 4000 here and 4000m there, for one resource of one flavor in one cohort."""
+    groups: dict[tuple[Node, str, str], list[_Written]] = {}
+    for it in _quantities(facts):
+        path = facts.tree.path(it.node)
+        is_meant = it.value and not (_is_tiny(it) or _is_fraction(it))  # of others more can be said
+        if path and is_meant and it.field.endswith("nominalQuota"):
+            groups.setdefault((path[-1], it.flavor, it.resource), []).append(it)
+    for group in groups.values():
+        yield from _odd_ones(group)
+
+
+def _is_fraction(it: _Written) -> bool:
+    return it.resource != "cpu" and (it.suffix in ("m", "u", "n") or it.value.denominator != 1)
+
+
+def _is_tiny(it: _Written) -> bool:
+    return _BYTES.fullmatch(it.resource) is not None and 0 < it.value < _SMALLEST
+
+
+def _odd_ones(group: list[_Written]) -> Iterator[Hit]:
+    counts = Counter(it.text for it in group)
+    firsts = {it.text: it for it in reversed(group)}
+    # Of two that differ, the one of which there are fewer is odd; of as many, the one that comes first further down.
+    ranks = {text: rank for rank, text in enumerate(sorted(counts, key=lambda it: -counts[it]))}
+    for it in group:
+        usual = (other for text, other in firsts.items() if ranks[text] < ranks[it.text] and _looks_like(it, other))
+        first = next(usual, None)
+        if first is not None:
+            yield hit(
+                it.owner,
+                f"Invalid value: {quoted(it.text)}: {first.node.kind} {first.node.name} has {first.text} of the same "
+                f"{it.resource} of flavor {it.flavor}, which is {_ratio(it.value, first.value)}",
+                field=it.field,
+                remedy="write both in one unit",
+            )
+
+
+def _looks_like(it: _Written, other: _Written) -> bool:
+    """The same digits with another suffix, or cpu that seems to have lost its `m`."""
+    if it.value == other.value:
+        return False
+    if it.digits == other.digits and it.suffix != other.suffix and it.digits != "1":
+        return True
+    larger, smaller = max(it.value, other.value), min(it.value, other.value)
+    is_bare = (it if it.value == larger else other).suffix == ""
+    return it.resource == "cpu" and is_bare and larger >= 1000 and larger >= _FACTOR * smaller
+
+
+def _ratio(value: Fraction, other: Fraction) -> str:
+    larger = other > value
+    factor = float(other / value if larger else value / other)
+    return f"{factor:.4g} times {'as much' if larger else 'less'}"
+
+
+def _quantities(facts: Facts) -> Iterator[_Written]:
+    for owner in (*facts.cluster_queues.values(), *facts.cohorts.values()):
+        node = Node(text_at(owner.object, "kind"), text_at(owner.object, "metadata", "name"))
+        for field in quota_fields(owner):
+            for name in _FIELDS:
+                text = field.amounts.get(name)
+                if (value := number(text)) is not None:
+                    path = f"{field.path}.{name}"
+                    yield _Written(owner, node, field.flavor, field.resource, path, str(text), value)

@@ -1,0 +1,119 @@
+"""Workloads that never get quota, whatever else runs or ends (rules/03, rules/05)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kueuecore._json import list_at, object_at, text_at, texts_at
+from kueuecore.decisions import Outcome, WhatIf
+from kueuecore.engine import Engine
+from kueuecore.findings.facts import Facts
+from kueuecore.findings.finding import Hit, Severity, hit, rule
+from kueuecore.findings.labels import selects
+from kueuecore.findings.manifest_fields import key_of
+from kueuecore.findings.topology_sentences import AskedTopology, why_not_placed
+from kueuecore.manifests import Manifest
+from kueuecore.states import Stage
+from kueuecore.world import is_workload
+
+__all__ = ["blocked_queues", "hopeless_workloads", "may_run", "never_fitting"]
+
+
+@rule("KC601", "blocked-strict-fifo", Severity.ERROR, "a workload that never fits, in a queue in which nobody may pass")
+def blocked_queues(facts: Facts) -> Iterator[Hit]:
+    """Once it is the head of a StrictFIFO queue, nothing behind it is admitted any more (rules/05 §4)."""
+    for key, why in never_fitting(facts).items():
+        workload, name = facts.written(facts.workloads[key]), facts.states[key].cluster_queue or ""
+        if _strategy(facts, name) == "StrictFIFO":
+            behind = _behind(facts, name, facts.states[key].key)
+            yield hit(
+                workload,
+                f"it never fits in ClusterQueue {name}, and StrictFIFO lets nobody pass it, {behind} "
+                f"{'workload' if behind == 1 else 'workloads'} now: {why}",
+                remedy="ask for less, raise the quota, or use BestEffortFIFO",
+            )
+
+
+@rule("KC602", "never-fits", Severity.NOTE, "a workload that does not fit even if nothing else runs")
+def hopeless_workloads(facts: Facts) -> Iterator[Hit]:
+    """Those that block a queue, and those that lack a place in a topology, have findings of their own."""
+    for key, why in never_fitting(facts).items():
+        name = facts.states[key].cluster_queue or ""
+        if _strategy(facts, name) != "StrictFIFO" and not _is_about_topology(facts, facts.workloads[key], why):
+            yield hit(
+                facts.written(facts.workloads[key]),
+                f"it never fits in ClusterQueue {name}, whatever else ends: {why}",
+                remedy="ask for less, or raise the quota",
+            )
+
+
+def never_fitting(facts: Facts) -> Mapping[tuple[str, str], str]:
+    """Pending workloads that would wait in a cluster without any other, with Kueue's message.
+
+    Left out are those whose queue is missing, stopped or not for them: other findings name the queue.
+    """
+    return {
+        key: answer.message
+        for key, answer in _alone(facts)
+        if answer.outcome is Outcome.WAITS
+        and not answer.undecided
+        and (facts.nodes or not _is_about_topology(facts, facts.workloads[key], answer.message))
+    }
+
+
+def may_run(facts: Facts) -> frozenset[tuple[str, str]]:
+    """Pending workloads that would get quota in a cluster without any other."""
+    return frozenset(key for key, answer in _alone(facts) if answer.outcome is Outcome.FITS)
+
+
+def _alone(facts: Facts) -> Iterator[tuple[tuple[str, str], WhatIf]]:
+    """What would become of each pending workload that may enter its queue, if it were the only one."""
+    empty = _without_work(facts)
+    for key, workload in facts.workloads.items():
+        if _may_enter(facts, empty, workload):
+            plain = {name: it for name, it in workload.object.items() if name != "status"}
+            yield key, empty.what_if(plain, now=facts.now, trusted=facts.world.trusted)
+
+
+def _without_work(facts: Facts) -> Engine:
+    """An engine with all objects but workloads and pods."""
+    engine = Engine(facts.configuration)
+    others = [it for it in facts.world.manifests if not is_workload(it.object) and text_at(it.object, "kind") != "Pod"]
+    engine.apply(others, now=facts.now, trusted=facts.world.trusted)
+    return engine
+
+
+def _may_enter(facts: Facts, empty: Engine, workload: Manifest) -> bool:
+    """Whether a workload is pending, and its queues are there, active and for its namespace."""
+    key = key_of(workload.object)
+    state = facts.states.get(key)
+    if state is None or state.stage is not Stage.PENDING or object_at(workload.object, "spec").get("active") is False:
+        return False
+    queue = facts.local_queues.get((key[0], text_at(workload.object, "spec", "queueName")))
+    if queue is None or text_at(queue.object, "spec", "stopPolicy") not in ("", "None"):
+        return False
+    name = text_at(queue.object, "spec", "clusterQueue")
+    if name not in facts.cluster_queues or not empty.cluster_queue(name).is_active:
+        return False
+    namespace = facts.of_kind("Namespace").get(key[0])
+    if namespace is None:  # it was left out of a dump
+        return False
+    selector = object_at(facts.cluster_queues[name].object, "spec").get("namespaceSelector")
+    return selects(selector, texts_at(namespace.object, "metadata", "labels"))
+
+
+def _strategy(facts: Facts, cluster_queue: str) -> str:
+    return text_at(facts.cluster_queues[cluster_queue].object, "spec", "queueingStrategy") or "BestEffortFIFO"
+
+
+def _behind(facts: Facts, cluster_queue: str, key: str) -> int:
+    """How many workloads wait behind one in its ClusterQueue."""
+    queued = facts.settled_engine.pending(cluster_queue)
+    place = next((it.position_in_cluster_queue for it in queued if it.key == key), len(queued))
+    return sum(it.position_in_cluster_queue > place for it in queued)
+
+
+def _is_about_topology(facts: Facts, workload: Manifest, message: str) -> bool:
+    levels = facts.topology_objects.levels
+    asked = [AskedTopology.of(it) for it in list_at(workload.object, "spec", "podSets")]
+    return any(why_not_placed(message, it, levels=levels) for it in asked)

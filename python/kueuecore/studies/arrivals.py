@@ -1,0 +1,136 @@
+"""What comes to a cluster in time to come: as it has come so far."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import merge
+from itertools import accumulate, groupby
+from random import Random
+from typing import TypeAlias
+
+from kueuecore._json import JsonObject, object_at, texts_at
+from kueuecore.manifests import Manifest
+from kueuecore.scenarios.job_rows import JOB_UID
+from kueuecore.studies.present_workloads import JobKind, PresentWorkload
+
+__all__ = ["Arrivals", "QueueArrivals", "arrivals_of"]
+
+LocalQueueName: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueArrivals:
+    """What came to a LocalQueue within a window.
+
+    Args:
+        local_queue: Namespace and name.
+        batches: The templates of those that came at one moment, of each moment.
+        window_seconds: How long the window is; more than 0.
+    """
+
+    local_queue: LocalQueueName
+    batches: tuple[tuple[int, ...], ...]
+    window_seconds: float
+
+    @property
+    def per_hour(self) -> float:
+        """How many came in an hour, in the mean."""
+        return sum(map(len, self.batches)) * 3600 / self.window_seconds
+
+    def draws(self, random: Random) -> Iterator[tuple[float, int]]:
+        """Seconds from now, and a template, without end.
+
+        Batches come as a Poisson process. Its rate, and how often each batch comes, are drawn first: what was seen in a
+        window does not say all about them.
+        """
+        # What is known of a rate by so many events in a window, by Jeffreys' prior.
+        rate = random.gammavariate(len(self.batches) + 0.5, 1 / self.window_seconds)
+        weights = list(accumulate(random.expovariate(1.0) for _ in self.batches))
+        at = 0.0
+        while True:
+            at += random.expovariate(rate)
+            for template in random.choices(self.batches, cum_weights=weights)[0]:
+                yield at, template
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """What came to a cluster within a window.
+
+    Args:
+        queues: LocalQueues to which anything came, by name.
+        templates: Workloads, without names and statuses, of which new ones are copies.
+        kinds: The kind of each.
+    """
+
+    queues: tuple[QueueArrivals, ...] = ()
+    templates: tuple[Manifest, ...] = ()
+    kinds: tuple[JobKind, ...] = ()
+
+    def draws(self, seed: str) -> Iterator[tuple[float, int]]:
+        """Seconds from now and templates, in order of time, without end unless there are none.
+
+        Args:
+            seed: Where they come from.
+        """
+        return merge(*(it.draws(Random(f"{seed}/{'/'.join(it.local_queue)}")) for it in self.queues))
+
+
+def arrivals_of(
+    workloads: Sequence[PresentWorkload], *, now: int, window_seconds: float | None = None
+) -> tuple[Arrivals, float]:
+    """What came to a cluster, and within how many seconds.
+
+    Kueue deletes finished Workloads after a while (`objectRetentionPolicies`). Those that came after the first end that
+    is still to be seen are there all the same, so this is where the window begins; without an end, at the first
+    creation.
+
+    Args:
+        workloads: Its Workloads.
+        now: When they were written down, in nanoseconds since 1970.
+        window_seconds: Look at no more than the last so many seconds.
+    """
+    created = [it.created for it in workloads if it.created is not None]
+    ended = [it.ended for it in workloads if it.ended is not None]
+    begin = min(ended or created, default=now)
+    if window_seconds is not None:
+        begin = max(begin, now - round(window_seconds * 1e9))
+    seconds = (now - begin) / 1e9
+    came = [it for it in workloads if it.created is not None and begin < it.created <= now]
+    if not came or seconds <= 0:
+        return Arrivals(), max(seconds, 0.0)
+    templates: dict[str, int] = {}
+    manifests: list[Manifest] = []
+    kinds: list[JobKind] = []
+    moments: dict[LocalQueueName, list[tuple[int, int]]] = {}
+    for it in came:
+        template = _template(it.manifest.object)
+        number = templates.setdefault(json.dumps(template, sort_keys=True), len(templates))
+        if number == len(manifests):
+            manifests.append(Manifest(template))
+            kinds.append(it.kind)
+        moments.setdefault(it.local_queue, []).append((it.created or 0, number))
+    queues = tuple(QueueArrivals(queue, _batches(moments[queue]), seconds) for queue in sorted(moments))
+    return Arrivals(queues, tuple(manifests), tuple(kinds)), seconds
+
+
+def _batches(moments: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], ...]:
+    groups: Mapping[int, list[int]] = {
+        at: [number for _, number in group] for at, group in groupby(sorted(moments), key=lambda it: it[0])
+    }
+    return tuple(tuple(it) for it in groups.values())
+
+
+def _template(workload: JsonObject) -> JsonObject:
+    """A Workload as it was created, but for what it is called."""
+    metadata = object_at(workload, "metadata")
+    labels = {name: value for name, value in texts_at(metadata, "labels").items() if name != JOB_UID}
+    kept: JsonObject = {"namespace": metadata.get("namespace"), "name": "template"}
+    if labels:
+        kept["labels"] = dict(labels)
+    if annotations := texts_at(metadata, "annotations"):
+        kept["annotations"] = dict(annotations)
+    spec = {name: it for name, it in object_at(workload, "spec").items() if name != "active"}
+    return {"apiVersion": workload.get("apiVersion"), "kind": "Workload", "metadata": kept, "spec": spec}

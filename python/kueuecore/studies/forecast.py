@@ -1,0 +1,308 @@
+"""When waiting workloads will be admitted: quantiles over futures that are drawn from what a cluster has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from math import floor, inf, isinf
+
+from kueuecore._arguments import instance
+from kueuecore.errors import ManifestError
+from kueuecore.manifests import Manifest
+from kueuecore.scenarios import Scenario, Spans
+from kueuecore.scenarios.job_rows import first_uid
+from kueuecore.simulation import Happening, Operation, simulate
+from kueuecore.studies.arrivals import Arrivals, arrivals_of
+from kueuecore.studies.futures import Future, admissions, rows_of
+from kueuecore.studies.present_workloads import PresentWorkload, Status, found_workload, present_workloads
+from kueuecore.studies.run_time_plan import RunTimeNote, RunTimePlan
+from kueuecore.studies.running import run_all
+from kueuecore.times import END_NS
+from kueuecore.world import is_workload
+
+__all__ = ["ArrivalNote", "Assumptions", "Eta", "Forecast", "RunTimeNote", "eta", "quantile"]
+
+HORIZON_SECONDS = 30 * 86400.0
+MOST_HORIZON_SECONDS = 3660 * 86400.0
+N_SEEDS = 200
+_BATCH = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """When one workload is admitted.
+
+    Args:
+        workload: `namespace/name`.
+        job: `Kind/name` of its job; empty: none is known.
+        status: How it stands at the present.
+        since: When it was admitted or ended, in nanoseconds since 1970; None: it waits, or that is not known.
+        seconds: How long after the present it is admitted in each future; infinite: not by the horizon. Empty: it is
+            admitted already.
+        never: Why it would not even be admitted if it had the cluster to itself; empty: it would.
+    """
+
+    workload: str
+    job: str
+    status: Status
+    since: int | None
+    seconds: tuple[float, ...]
+    never: str = ""
+
+    def quantile(self, share: float) -> float:
+        """The seconds by which it is admitted in this share of futures; infinite: not by the horizon."""
+        return quantile(self.seconds, share)
+
+    @property
+    def share_not_admitted(self) -> float:
+        """The share of the futures in which it is not admitted by the horizon."""
+        return sum(map(isinf, self.seconds)) / len(self.seconds) if self.seconds else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrivalNote:
+    """What comes to a LocalQueue.
+
+    Args:
+        local_queue: `namespace/name`.
+        n_seen: How many came within the window.
+        per_hour: How many that is in an hour.
+    """
+
+    local_queue: str
+    n_seen: int
+    per_hour: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumptions:
+    """What a forecast stands on.
+
+    Args:
+        run_times: Where the run times of each kind of job come from.
+        arrivals: A row for each LocalQueue to which anything comes; empty: nothing comes beside what the scenario says.
+        window_seconds: How long was looked at for these arrivals; None: they are left out.
+        n_running: How many workloads hold quota.
+        n_pending: How many wait.
+        n_work: How many jobs the scenario itself brings.
+        warnings: What makes the forecast doubtful.
+    """
+
+    run_times: tuple[RunTimeNote, ...]
+    arrivals: tuple[ArrivalNote, ...]
+    window_seconds: float | None
+    n_running: int
+    n_pending: int
+    n_work: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eta:
+    """When some workloads are admitted.
+
+    Args:
+        now: The present, in nanoseconds since 1970.
+        horizon_seconds: How far was looked.
+        seeds: The seed of each future.
+        forecasts: One for each workload, in the order in which they were asked for.
+        assumptions: What all that stands on.
+    """
+
+    now: int
+    horizon_seconds: float
+    seeds: tuple[int, ...]
+    forecasts: tuple[Forecast, ...]
+    assumptions: Assumptions
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value below which this share of what is still to come lies, if that is like the values.
+
+    Of n + 1 that are alike, each is as likely to be anywhere among the n others: so the place is share * (n + 1), and
+    between two values the straight line (type 6 of R. Hyndman & Y. Fan 1996). Beyond the ends it is the end.
+
+    Example:
+        >>> quantile([1.0, 2.0, 3.0], 0.5), quantile([4.0, 1.0, 2.0, 3.0], 0.5), quantile([1.0], 0.9)
+        (2.0, 2.5, 1.0)
+    """
+    ordered = sorted(values)
+    place = min(max(share * (len(ordered) + 1), 1.0), float(len(ordered))) - 1
+    low = floor(place)
+    if place == low or isinf(ordered[low + 1]):
+        # Between a time and never there is no line; half-way is never.
+        return ordered[low] if place == low else inf
+    return ordered[low] + (place - low) * (ordered[low + 1] - ordered[low])
+
+
+def eta(
+    scenario: Scenario,
+    workloads: Sequence[str] | None = None,
+    *,
+    seeds: Sequence[int] = range(N_SEEDS),
+    horizon_seconds: float = HORIZON_SECONDS,
+    run_seconds: Mapping[str, Spans] | None = None,
+    arrivals: bool | None = None,
+    window_seconds: float | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Eta:
+    """When workloads that wait will be admitted.
+
+    Each seed draws how long every job runs and what comes, and plays that through the simulator. All answers come from
+    the same futures, so one call for many workloads costs little more than for one.
+
+    Args:
+        scenario: A cluster as it stands, such as a dump; what a scenario says of its future counts, too.
+        workloads: Names as `NAMESPACE/NAME`, of Workloads or their jobs; None: all that wait.
+        seeds: The seed of each future, each once. The results do not depend on the executor.
+        horizon_seconds: How far to look; no further than `until` of the scenario.
+        run_seconds: How long jobs run, by the `NAMESPACE/NAME` of a LocalQueue, the name of a ClusterQueue, or, of all
+            others, nothing. By default as the scenario says (`present`), or else as those in the cluster that have
+            ended.
+        arrivals: Does more come as it has come so far? None: unless the scenario brings work of its own.
+        window_seconds: Look at no more than the last so many seconds of that.
+        executor: What plays the futures; None: one after the other, here.
+        progress: Is called now and then with how many futures are over, and of how many.
+
+    Raises:
+        ManifestError: Everything that is wrong with the objects; a workload that is not there; or nothing says how long
+            jobs run.
+        ValueError: No seed, or one twice; a horizon that is no span.
+
+    Example:
+        >>> from kueuecore.scenarios import ClusterPart, Scenario, Span
+        >>> from kueuecore import read_manifests
+        >>> cluster = ClusterPart(objects=read_manifests("examples/scenario/queues.yaml", "examples/scenario/job.yaml"))
+        >>> found = eta(Scenario(cluster=cluster), seeds=range(3), run_seconds={"": Span(60)})
+        >>> [(it.workload, it.status.value, it.seconds) for it in found.forecasts]
+        [('team-a/job-small-64f21', 'Pending', (0.0, 0.0, 0.0))]
+    """
+    _check(scenario, seeds, horizon_seconds)
+    objects = rows_of(scenario).objects
+    present = present_workloads(objects)
+    if workloads is None:
+        wanted = [it for it in present if it.status is Status.PENDING]
+    else:
+        wanted = [found_workload(present, it) for it in workloads]
+    others = tuple(it for it in objects if not is_workload(it.object))
+    never = {it.key: _why_never(scenario, others, it) for it in wanted if _waits(it)}
+    targets = tuple(dict.fromkeys(key for key, why in never.items() if not why))
+    coming, window = Arrivals(), None
+    if targets and (not scenario.n_jobs if arrivals is None else arrivals):
+        coming, window = arrivals_of(present, now=scenario.start, window_seconds=window_seconds)
+    # Where nobody waits, nothing has to be known of the future.
+    plan = RunTimePlan(
+        present if targets else (),
+        coming.kinds,
+        now=scenario.start,
+        present=scenario.present,
+        given=run_seconds or {} if targets else {},
+    )
+    until = scenario.until_seconds
+    future = Future(
+        scenario=scenario,
+        objects=others,
+        workloads=tuple(it for it in present if it.status is not Status.FINISHED),
+        run_times=plan.run_times,
+        group_of=plan.group_of,
+        group_of_running=plan.group_of_running,
+        arrivals=coming,
+        targets=targets,
+        horizon_seconds=horizon_seconds if until is None else min(horizon_seconds, until),
+        window_seconds=plan.typical_seconds,
+        first_uid=first_uid(objects),
+    )
+    played = _played(future, seeds, executor, progress) if targets else []
+    return Eta(
+        now=scenario.start,
+        horizon_seconds=future.horizon_seconds,
+        seeds=tuple(seeds),
+        forecasts=tuple(_forecast(it, future, played, never.get(it.key, ""), len(seeds)) for it in wanted),
+        assumptions=_assumptions(future, plan, window),
+    )
+
+
+def _check(scenario: Scenario, seeds: Sequence[int], horizon_seconds: float) -> None:
+    instance("scenario", scenario, Scenario)
+    if not seeds or len(set(seeds)) != len(seeds):
+        raise ValueError("seeds must be at least one, and each of them once")
+    if not 0 < horizon_seconds <= MOST_HORIZON_SECONDS:
+        raise ValueError("horizon_seconds must be more than 0 and at most ten years")
+    if scenario.fleet is not None:
+        raise ManifestError.of("a forecast is of one cluster", field="fleet", remedy="name the state of one cluster")
+    if scenario.start + 4 * MOST_HORIZON_SECONDS * 1e9 > END_NS:
+        remedy = "name an earlier time with --now, or `start`"
+        raise ManifestError.of("the forecast runs past April 2262", field="start", remedy=remedy)
+
+
+def _assumptions(future: Future, plan: RunTimePlan, window_seconds: float | None) -> Assumptions:
+    n_pending = sum(it.status is Status.PENDING for it in future.workloads)
+    return Assumptions(
+        run_times=plan.notes,
+        arrivals=tuple(
+            ArrivalNote(local_queue="/".join(it.local_queue), n_seen=sum(map(len, it.batches)), per_hour=it.per_hour)
+            for it in future.arrivals.queues
+        ),
+        window_seconds=window_seconds,
+        n_running=len(future.workloads) - n_pending,
+        n_pending=n_pending,
+        n_work=future.scenario.n_jobs,
+        warnings=tuple(plan.warnings),
+    )
+
+
+def _waits(workload: PresentWorkload) -> bool:
+    return workload.status in (Status.PENDING, Status.QUOTA_RESERVED)
+
+
+def _played(
+    future: Future,
+    seeds: Sequence[int],
+    executor: Executor | None,
+    progress: Callable[[int, int], None] | None,
+) -> list[tuple[float, ...]]:
+    calls = [(future, tuple(seeds[first : first + _BATCH])) for first in range(0, len(seeds), _BATCH)]
+    found: dict[int, list[tuple[float, ...]]] = {}
+    for place, rows in run_all(admissions, calls, executor):
+        found[place] = rows
+        if progress is not None:
+            progress(sum(map(len, found.values())), len(seeds))
+    return [row for place in range(len(calls)) for row in found[place]]
+
+
+def _forecast(
+    workload: PresentWorkload, future: Future, played: Sequence[tuple[float, ...]], never: str, n_seeds: int
+) -> Forecast:
+    seconds: tuple[float, ...] = ()
+    if never:
+        seconds = (inf,) * n_seeds
+    elif workload.key in future.targets:
+        place = future.targets.index(workload.key)
+        seconds = tuple(row[place] for row in played)
+    return Forecast(
+        workload=workload.key,
+        job=workload.job,
+        status=workload.status,
+        since=workload.ended if workload.ended is not None else workload.started,
+        seconds=seconds,
+        never=never,
+    )
+
+
+def _why_never(scenario: Scenario, others: Sequence[Manifest], workload: PresentWorkload) -> str:
+    """Why a workload would not be admitted if it had the cluster to itself; empty: it would, or that may change."""
+    if scenario.timetable or scenario.cluster.nodes or workload.status is not Status.PENDING:
+        return ""
+    run = simulate(
+        others,
+        [Happening(at=0, op=Operation.CREATE, object=workload.manifest)],
+        configuration=scenario.cluster.configuration,
+        now=scenario.start,
+        cycles=False,
+    )
+    if run.outcome_table["admitted"][0] >= 0:
+        return ""
+    namespace, _, name = workload.key.partition("/")
+    return run.engine.workload(name, namespace=namespace).message or "it is not admitted"

@@ -1,0 +1,198 @@
+"""What may become of a cluster from now on: its Workloads and those to come, with run times that are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from random import Random
+
+import numpy as np
+
+from kueuecore.manifests import Manifest
+from kueuecore.provisioning import QueuedCapacity, VirtualProvisioning
+from kueuecore.scenarios import Scenario
+from kueuecore.scenarios.cluster_scenario import changes_of
+from kueuecore.scenarios.job_rows import JobRows
+from kueuecore.scenarios.node_timetable import nodes_of
+from kueuecore.simulation import Copies, Happening, Operation
+from kueuecore.simulation.copies import joined_names
+from kueuecore.simulation.stepper import Stepper
+from kueuecore.studies.arrivals import Arrivals
+from kueuecore.studies.present_workloads import JobKind, PresentWorkload, Status
+from kueuecore.studies.run_times import RunTimes, Sampler
+
+__all__ = ["Future", "admissions", "rows_of"]
+
+_SECOND_NS = 1_000_000_000
+# Only workloads that preempt each other for ever need so many.
+_MOST_CYCLES = 1_000_000
+# Nothing that is true has run for longer; a time in a status may be anything.
+_MOST_ELAPSED = 50 * 366 * 86400.0
+_ARRIVAL = "arrival-of-eta-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Future:
+    """A cluster as it stands, and what is assumed of its future.
+
+    Args:
+        scenario: The cluster, what changes about it, and work that somebody has named.
+        objects: All objects but Workloads.
+        workloads: Its Workloads; finished ones play no part.
+        run_times: How long jobs run, by the name of a group.
+        group_of: The group of each kind of job.
+        group_of_running: The group of those that hold quota, where that is another one.
+        arrivals: What comes beside the work of the scenario.
+        targets: The keys of those whose admission is looked for.
+        horizon_seconds: How far to look.
+        window_seconds: How far to go before it is looked for the first time; then twice as far, and so on.
+        first_uid: The first number that is in no UID.
+    """
+
+    scenario: Scenario
+    objects: tuple[Manifest, ...]
+    workloads: tuple[PresentWorkload, ...]
+    run_times: Mapping[str, RunTimes]
+    group_of: Mapping[JobKind, str]
+    group_of_running: Mapping[JobKind, str]
+    arrivals: Arrivals
+    targets: tuple[str, ...]
+    horizon_seconds: float
+    window_seconds: float
+    first_uid: int
+
+
+def admissions(future: Future, seeds: Sequence[int]) -> list[tuple[float, ...]]:
+    """How many seconds after now each target is admitted, in the future of each seed; infinite: not by the horizon.
+
+    Raises:
+        ManifestError: Everything that is wrong with the objects.
+    """
+    return [_played(future, seed) for seed in seeds]
+
+
+def _played(future: Future, seed: int) -> tuple[float, ...]:
+    scenario = replace(future.scenario, seed=seed)
+    samplers = {name: it.sampler(Random(f"{seed}/eta/runs/{name}")) for name, it in sorted(future.run_times.items())}
+    stepper = _stepper(future, scenario)
+    running = [it for it in future.workloads if it.status in (Status.ADMITTED, Status.QUOTA_RESERVED)]
+    waiting = [it for it in future.workloads if it.status is Status.PENDING]
+    # As in a scenario: who holds quota holds it before anything else happens.
+    stepper.schedule(
+        [
+            *(_happening(future, it, samplers) for it in running),
+            *changes_of(scenario, scenario.cluster),
+            *(_happening(future, it, samplers) for it in waiting),
+        ]
+    )
+    n_rows = 0
+    if scenario.work or scenario.generated is not None or scenario.traces:
+        copies = rows_of(scenario).copies
+        n_rows = len(copies)
+        stepper.schedule_copies(copies)
+    stepper.happened()
+    coming = _Coming(future, samplers, seed, first_uid=future.first_uid + n_rows)
+    admitted: dict[str, int] = {}
+    left, n_steps, end = set(future.targets), 0, 0.0
+    while left and end < future.horizon_seconds:
+        end = min(max(2 * end, future.window_seconds), future.horizon_seconds)
+        copies = coming.until(end)
+        if len(copies):
+            stepper.schedule_copies(copies)
+        stepper.advance(stepper.start + round(end * _SECOND_NS))
+        steps = stepper.clock.steps_since(n_steps)
+        n_steps += len(steps)
+        for time, kind, key in steps:
+            if kind == "Admitted" and key in left:
+                left.discard(key)
+                admitted[key] = time
+    # What a cycle decides that begins before the horizon and ends after it is not by the horizon.
+    seconds = [(admitted[key] - stepper.start) / _SECOND_NS if key in admitted else inf for key in future.targets]
+    return tuple(it if it <= future.horizon_seconds else inf for it in seconds)
+
+
+def rows_of(scenario: Scenario) -> JobRows:
+    """The objects of a scenario as an engine takes them, and the work that somebody has named.
+
+    Raises:
+        ManifestError: A job that Kueue's webhooks would refuse, or two of the same name.
+    """
+    generated = () if scenario.generated is None else map(Manifest, scenario.generated.objects)
+    return JobRows.of(
+        [*generated, *nodes_of(scenario.cluster.nodes, start=scenario.start), *scenario.cluster.objects],
+        scenario.work,
+        generated=scenario.generated,
+        traces=scenario.traces,
+        configuration=scenario.cluster.configuration,
+        seed=scenario.seed,
+    )
+
+
+def _stepper(future: Future, scenario: Scenario) -> Stepper:
+    stocks = scenario.cluster.capacity
+    return Stepper(
+        future.objects,
+        configuration=scenario.cluster.configuration,
+        now=scenario.start,
+        checks=[VirtualProvisioning(QueuedCapacity(stocks, seed=scenario.seed))] if stocks else [],
+        trusted=False,
+        cycle_seconds=scenario.cycle_seconds,
+        max_cycles=_MOST_CYCLES,
+        eviction_seconds=0.0,
+        messages=False,
+        cycles=False,
+        finished=False,
+    )
+
+
+def _happening(future: Future, workload: PresentWorkload, samplers: Mapping[str, Sampler]) -> Happening:
+    """A Workload that is there: how long it runs, of one that runs in all."""
+    of_running = {} if workload.status is Status.PENDING else future.group_of_running
+    group = of_running.get(workload.kind) or future.group_of[workload.kind]
+    elapsed = 0.0
+    if workload.started is not None:
+        elapsed = min(max(future.scenario.start - workload.started, 0) / _SECOND_NS, _MOST_ELAPSED)
+    seconds, done = samplers[group](elapsed)
+    run_seconds = _within(seconds, future, elapsed)
+    return Happening(at=0, op=Operation.CREATE, object=workload.manifest, run_seconds=run_seconds, done_seconds=done)
+
+
+def _within(seconds: float, future: Future, elapsed: float = 0.0) -> float:
+    """A run time to the millisecond; one that ends after the horizon may as well end somewhat later."""
+    return round(min(seconds, elapsed + 2 * future.horizon_seconds), 3)
+
+
+class _Coming:
+    """What comes in one future, window by window."""
+
+    def __init__(self, future: Future, samplers: Mapping[str, Sampler], seed: int, *, first_uid: int) -> None:
+        self._future = future
+        self._samplers = [samplers[future.group_of[it]] for it in future.arrivals.kinds]
+        self._templates = [Happening(at=0, op=Operation.CREATE, object=it) for it in future.arrivals.templates]
+        self._draws = future.arrivals.draws(f"{seed}/eta/arrivals")
+        self._next: tuple[float, int] | None = next(self._draws, None)
+        self._n = 0
+        self._first_uid = first_uid
+
+    def until(self, end: float) -> Copies:
+        """Those that come before a time, in seconds from now, and were not asked for before."""
+        rows = list(self._take(end))
+        names, ends = joined_names([f"{_ARRIVAL}{self._n + row + 1}" for row in range(len(rows))])
+        runs = [self._samplers[template](0.0)[0] for _, template in rows]
+        copies = Copies(
+            templates=self._templates,
+            template=np.array([template for _, template in rows], np.uint32),
+            names=names,
+            ends=ends,
+            at=np.array([at for at, _ in rows], np.float64),
+            run_seconds=np.array([_within(it, self._future) for it in runs], np.float64),
+            first_uid=self._first_uid + self._n,
+        )
+        self._n += len(rows)
+        return copies
+
+    def _take(self, end: float) -> Iterator[tuple[float, int]]:
+        while self._next is not None and self._next[0] < end:
+            yield self._next
+            self._next = next(self._draws, None)

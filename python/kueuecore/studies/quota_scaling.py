@@ -1,0 +1,285 @@
+"""Nominal quotas that grow and shrink together, in whole units: what `kueuecore plan` varies."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+
+from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._quantities import number
+from kueuecore._text import quoted
+from kueuecore.errors import ManifestError
+from kueuecore.manifests import Manifest
+from kueuecore.scenarios import ApplyObjects, Edit, PatchObject, ScaleQuota, Scenario
+
+__all__ = ["Quota", "QuotaScale", "quota_scales", "unit_suffix"]
+
+_KINDS = ("ClusterQueue", "Cohort")
+# In the engine's own amounts: all else that is summed up with it has room below 2^63.
+_MOST = 2**60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """One nominal quota among the objects of a scenario.
+
+    Args:
+        kind: `ClusterQueue` or `Cohort`.
+        name: Whose it is.
+        flavor: Its flavor.
+        resource: Its resource.
+        path: The field path of the entry that has it.
+        nominal: What it is now, in cores, bytes or whatever else the resource counts.
+        lending_limit: The lending limit beside it, if there is one.
+    """
+
+    kind: str
+    name: str
+    flavor: str
+    resource: str
+    path: str
+    nominal: Fraction
+    lending_limit: Fraction | None = None
+
+    @property
+    def units(self) -> Fraction:
+        """What it is now, in cores, GiB or pieces."""
+        return self.nominal / _unit(self.resource)
+
+    def edits(self, n_units: int) -> Iterator[Edit]:
+        """What makes it so many units.
+
+        A lending limit may not exceed the quota (rules/01 §5), so it shrinks with it.
+        """
+        text = f"{n_units}{unit_suffix(self.resource)}"
+        yield Edit(kind=self.kind, name=self.name, path=f"{self.path}.nominalQuota", value=text)
+        if self.lending_limit is not None and self.lending_limit > n_units * _unit(self.resource):
+            yield Edit(kind=self.kind, name=self.name, path=f"{self.path}.lendingLimit", value=text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaScale:
+    """Quotas that vary by one factor.
+
+    Args:
+        quotas: The quotas.
+        flavor: The flavor whose total counts the steps.
+        resource: Its resource.
+    """
+
+    quotas: tuple[Quota, ...]
+    flavor: str
+    resource: str
+
+    @property
+    def name(self) -> str:
+        """`FLAVOR/RESOURCE` of what is counted."""
+        return f"{self.flavor}/{self.resource}"
+
+    @property
+    def now(self) -> Fraction:
+        """The total of what is counted, in units, as the manifests have it."""
+        return _total(self._counted) / _unit(self.resource)
+
+    @property
+    def most(self) -> int:
+        """So many units are no limit to anybody."""
+        most = []
+        for flavor, resource in _pairs(self.quotas):
+            # Thousandths of a core, bytes, or pieces.
+            room = _MOST // (1000 if resource == "cpu" else int(_unit(resource)))
+            own = _total(it for it in self.quotas if (it.flavor, it.resource) == (flavor, resource)) / _unit(resource)
+            most.append(room if not own or not self.now else floor(room * self.now / own))
+        return max(min(most), ceil(self.now))
+
+    def split(self, n_units: int) -> tuple[int, ...]:
+        """How many units each quota has if the total of what is counted is so much.
+
+        Other resources and flavors follow by the same factor, rounded up. Of each total, every quota gets its share in
+        whole units; what is left over goes to the largest quotients (D'Hondt), so none shrinks as the total grows.
+
+        Args:
+            n_units: The total of what is counted.
+        """
+        amounts: dict[str, int] = {}
+        for flavor, resource in _pairs(self.quotas):
+            members = [it for it in self.quotas if (it.flavor, it.resource) == (flavor, resource)]
+            total = n_units
+            if (flavor, resource) != (self.flavor, self.resource):
+                total = ceil(_total(members) / _unit(resource) * n_units / self.now)
+            shares = _shared([it.nominal for it in members], total)
+            amounts |= {f"{it.kind}/{it.name}:{it.path}": n for it, n in zip(members, shares, strict=True)}
+        return tuple(amounts[f"{it.kind}/{it.name}:{it.path}"] for it in self.quotas)
+
+    def edits(self, n_units: int) -> list[Edit]:
+        """What makes the total of what is counted so many units."""
+        return [edit for quota, n in zip(self.quotas, self.split(n_units), strict=True) for edit in quota.edits(n)]
+
+    def is_now(self, n_units: int) -> bool:
+        """Is every quota what it is in the manifests, if the total is so much?"""
+        return all(it.units == n for it, n in zip(self.quotas, self.split(n_units), strict=True))
+
+    def warnings(self, scenario: Scenario) -> Iterator[str]:
+        """Changes of a timetable to what varies: they put back what the manifests of the change say."""
+        for index, change in enumerate(scenario.timetable):
+            for it in self.quotas:
+                if _sets(change.action, it):
+                    where = f"timetable[{index}] sets the quota of {it.kind} {it.name}"
+                    yield f"{where}, which is planned here: from then on it is as the timetable says"
+                    break
+
+    @property
+    def _counted(self) -> Iterator[Quota]:
+        return (it for it in self.quotas if (it.flavor, it.resource) == (self.flavor, self.resource))
+
+
+def quota_scales(
+    scenario: Scenario,
+    *,
+    cluster_queues: Collection[str] = (),
+    flavors: Collection[str] = (),
+    resources: Collection[str] = (),
+    together: bool = False,
+) -> tuple[QuotaScale, ...]:
+    """What may vary in a scenario: of each flavor all nominal quotas by one factor.
+
+    Quotas of 0 stay 0, unless there is only one. What is counted is the resource with the fewest units: GPUs, if a
+    flavor has GPUs, cores and memory.
+
+    Args:
+        scenario: The scenario.
+        cluster_queues: Only the quotas of these ClusterQueues; by default those of all, and of Cohorts.
+        flavors: Only these.
+        resources: Only these.
+        together: All flavors by one factor, rather than each by its own.
+
+    Raises:
+        ManifestError: There is no such quota, or the scenario has several clusters.
+
+    Example:
+        >>> from kueuecore.scenarios import read_scenario
+        >>> (scale,) = quota_scales(read_scenario("examples/scenario/scenario.yaml"))
+        >>> scale.name, scale.now, scale.split(11)
+        ('default/cpu', Fraction(8, 1), (6, 5))
+    """
+    if scenario.fleet is not None:
+        remedy = "plan the quota of one cluster, or vary that of a fleet with `kueuecore sweep`"
+        raise ManifestError.of("a plan is of a scenario with one cluster", remedy=remedy)
+    found = _quotas(scenario)
+    _check(cluster_queues, {it.name for it in found if it.kind == "ClusterQueue"}, "ClusterQueue")
+    _check(flavors, {it.flavor for it in found}, "flavor")
+    _check(resources, {it.resource for it in found}, "resource")
+    chosen = [
+        it
+        for it in found
+        if (not cluster_queues or (it.kind == "ClusterQueue" and it.name in cluster_queues))
+        and (not flavors or it.flavor in flavors)
+        and (not resources or it.resource in resources)
+    ]
+    if not chosen:
+        raise ManifestError.of("no ClusterQueue has such a quota", remedy="choose fewer of them, or others")
+    groups = {it.flavor: [other for other in chosen if together or other.flavor == it.flavor] for it in chosen}
+    return tuple(_scale(it) for it in ([chosen] if together else groups.values()))
+
+
+def unit_suffix(resource: str) -> str:
+    """What stands after the number of units of a resource.
+
+    Example:
+        >>> unit_suffix("cpu"), unit_suffix("memory"), unit_suffix("nvidia.com/gpu")
+        ('', 'Gi', '')
+    """
+    return "Gi" if _unit(resource) > 1 else ""
+
+
+def _unit(resource: str) -> int:
+    """A whole core, a GiB, or a piece."""
+    is_bytes = resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
+    return 2**30 if is_bytes else 1
+
+
+def _scale(quotas: Sequence[Quota]) -> QuotaScale:
+    used = [it for it in quotas if it.nominal] or (list(quotas) if len(quotas) == 1 else [])
+    if not used:
+        whose = ", ".join(sorted({it.name for it in quotas}))
+        remedy = "choose one quota with --cluster-queue, --flavor and --resource, or write how they relate"
+        raise ManifestError.of(f"the nominal quotas of {whose} are all 0, so they have no proportion", remedy=remedy)
+    totals = {
+        pair: _total(it for it in used if (it.flavor, it.resource) == pair) / _unit(pair[1]) for pair in _pairs(used)
+    }
+    flavor, resource = min(totals, key=lambda pair: (totals[pair], pair))
+    return QuotaScale(quotas=tuple(used), flavor=flavor, resource=resource)
+
+
+def _check(given: Collection[str], names: Collection[str], what: str) -> None:
+    for name in given:
+        if name not in names:
+            remedy = f"write one of {', '.join(sorted(names)[:9])}" if names else "give the scenario one"
+            raise ManifestError.of(f"no {what} {quoted(name)} has quota", remedy=remedy)
+
+
+def _quotas(scenario: Scenario) -> list[Quota]:
+    """All nominal quotas, in the order of their objects."""
+    generated = () if scenario.generated is None else scenario.generated.objects
+    objects: dict[tuple[str, str], JsonObject] = {}
+    for manifest in (*scenario.cluster.objects, *map(Manifest, generated)):
+        plain = manifest.object
+        if text_at(plain, "kind") in _KINDS:
+            # Of an object that is given twice the last one counts.
+            objects[text_at(plain, "kind"), text_at(plain, "metadata", "name")] = plain
+    return [quota for (kind, name), plain in objects.items() for quota in _quotas_of(kind, name, plain)]
+
+
+def _quotas_of(kind: str, name: str, plain: JsonObject) -> Iterator[Quota]:
+    for group, in_group in enumerate(list_at(plain, "spec", "resourceGroups")):
+        for place, flavor in enumerate(list_at(in_group, "flavors")):
+            for index, resource in enumerate(list_at(flavor, "resources")):
+                entry = object_at(resource)
+                nominal = number(entry.get("nominalQuota"))
+                if nominal is not None and nominal >= 0:
+                    yield Quota(
+                        kind=kind,
+                        name=name,
+                        flavor=text_at(flavor, "name"),
+                        resource=text_at(resource, "name"),
+                        path=f"spec.resourceGroups[{group}].flavors[{place}].resources[{index}]",
+                        nominal=nominal,
+                        lending_limit=number(entry.get("lendingLimit")),
+                    )
+
+
+def _sets(action: object, quota: Quota) -> bool:
+    """Does a change of the timetable say what this quota is?"""
+    match action:
+        case ScaleQuota(target=target, flavor=flavor, resource=resource, amounts=amounts):
+            is_it = (flavor, resource) == (quota.flavor, quota.resource) and "nominalQuota" in amounts
+            return is_it and (target.kind, target.name) == (quota.kind, quota.name)
+        case PatchObject(target=target, patch=patch):
+            has_quota = "resourceGroups" in object_at(patch, "spec")
+            return has_quota and (target.kind, target.name) == (quota.kind, quota.name)
+        case ApplyObjects(objects=objects):
+            names = [(text_at(it.object, "kind"), text_at(it.object, "metadata", "name")) for it in objects]
+            return (quota.kind, quota.name) in names
+    return False
+
+
+def _pairs(quotas: Sequence[Quota]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((it.flavor, it.resource) for it in quotas))
+
+
+def _total(quotas: Iterator[Quota] | Sequence[Quota]) -> Fraction:
+    return sum((it.nominal for it in quotas), Fraction())
+
+
+def _shared(weights: Sequence[Fraction], n: int) -> list[int]:
+    """So many units in proportion to weights, by D'Hondt: no share is below its whole part."""
+    total = sum(weights)
+    if not total:
+        return [n]
+    shares = [floor(weight * n / total) for weight in weights]
+    for _ in range(n - sum(shares)):
+        place = max(range(len(shares)), key=lambda it: (weights[it] / (shares[it] + 1), -it))
+        shares[place] += 1
+    return shares

@@ -1,0 +1,221 @@
+//! Why a workload waits, or where it would go: the decision on it, tried on a fork with everything recorded.
+
+use crate::assign::{Assignment, Attempt};
+use crate::base::amount::Amount;
+use crate::base::ids::{FlavorId, FlavorResourceId, ResourceId, WorkloadId};
+use crate::engine::what_if::WhatIf;
+use crate::engine::{Engine, Kind};
+use crate::objects::{Object, Time, WorkloadStatus};
+use crate::preempt::{Recorder, Search};
+use crate::quota::levels::Level;
+use crate::state::State;
+use crate::state::records::Owner;
+
+/// Everything about a decision on one workload.
+#[derive(Debug)]
+pub struct Explanation {
+    /// What it would come to now.
+    pub what_if: WhatIf,
+    /// What each pod set found, in the order in which they were looked at.
+    pub pod_sets: Vec<PodSetTrials>,
+    /// The searches for victims, in the order in which they were made.
+    pub searches: Vec<Search>,
+    /// The engine on which it was tried, whose ids these are.
+    pub engine: Engine,
+}
+
+/// What a pod set found.
+#[derive(Debug)]
+pub struct PodSetTrials {
+    /// Its index.
+    pub index: usize,
+    /// The flavors that were tried, in order.
+    pub trials: Vec<FlavorTrial>,
+    /// The flavors that were not, because an earlier one was good enough.
+    pub not_tried: Vec<FlavorId>,
+    /// What nobody has quota for.
+    pub unavailable: Vec<ResourceId>,
+}
+
+/// What a flavor had for a pod set.
+#[derive(Debug)]
+pub struct FlavorTrial {
+    /// What came of it.
+    pub attempt: Attempt,
+    /// Was it chosen?
+    pub is_chosen: bool,
+    /// What is asked of it, resource by resource.
+    pub asked: Vec<Asked>,
+}
+
+/// What is asked of a flavor-resource.
+#[derive(Debug)]
+pub struct Asked {
+    /// The pair.
+    pub fr: FlavorResourceId,
+    /// How much, with what earlier pod sets take.
+    pub amount: Amount,
+    /// What the ClusterQueue could have if everything were idle.
+    pub potential: Amount,
+    /// What each node says that the amount comes to, from the ClusterQueue up.
+    pub levels: Vec<(Owner, Level)>,
+    /// Free quota that others do not lend.
+    pub kept: Vec<(Owner, Amount)>,
+}
+
+impl Engine {
+    /// Why a workload waits or where it would go: as the only head of a cycle now, with the scan of flavors from the
+    /// first. One that has quota is asked about without it. Nothing changes. `None`: there is no such workload.
+    pub fn explain(&mut self, namespace: &str, name: &str, now: Time) -> Option<Explanation> {
+        let id = self.state.workloads.find(namespace, name)?;
+        let mut engine = self.fork();
+        if engine.state.workloads.get(id).workload.status.admission.is_some() {
+            let mut workload = engine.state.workload_object(id);
+            workload.status = WorkloadStatus::default().into();
+            engine.delete(Kind::Workload, namespace, name, now);
+            engine.apply(vec![Object::Workload(Box::new(workload))], now);
+        }
+        let state = &mut engine.state;
+        let id = state.workloads.find(namespace, name)?;
+        state.now = now;
+        state.forest.flush(&state.names);
+        state.evaluates_always = true;
+        state.recorder = Some(Recorder::default());
+        state.workloads.get_mut(id).resume = None;
+        let (what_if, assignment) = state.consider(id);
+        let searches = state.recorder.take().map(|recorder| recorder.take_searches()).unwrap_or_default();
+        let pod_sets = assignment.map(|assignment| state.trials(id, &assignment)).unwrap_or_default();
+        Some(Explanation { what_if, pod_sets, searches, engine })
+    }
+}
+
+impl State {
+    fn trials(&self, id: WorkloadId, assignment: &Assignment) -> Vec<PodSetTrials> {
+        let Some(queue) = self.queue_of(id) else { return Vec::new() };
+        let Some(node) = self.queues[queue].node else { return Vec::new() };
+        let (tree_id, row) = self.forest.locate(node);
+        let tree = self.forest.tree(tree_id);
+        let nodes = self.forest.nodes_of(tree_id);
+        let owner = |row: usize| self.owner(nodes[row]);
+        let groups = &self.queues[queue].rules.groups;
+        let mut assumed = crate::assign::Usage::default();
+        let mut found = Vec::new();
+        for pod_set in &*assignment.pod_sets() {
+            let ask = |flavor: FlavorId| -> Vec<Asked> {
+                let covers =
+                    |resource| groups.iter().any(|it| it.flavors.contains(&flavor) && it.covered.contains(resource));
+                let of_flavor = pod_set.requests.iter().filter(|(resource, _)| covers(resource));
+                let asked = of_flavor.filter_map(|&(resource, units)| {
+                    let fr = self.names.find_flavor_resource(flavor, resource)?;
+                    let column = tree.column(fr)?;
+                    let amount = assumed.get(fr).plus_units(units);
+                    let levels = tree.levels(row, column, amount).into_iter();
+                    let kept = tree.kept(row, column).into_iter();
+                    Some(Asked {
+                        fr,
+                        amount,
+                        potential: tree.potential_available(row, column),
+                        levels: levels.filter_map(|level| Some((owner(level.row)?, level))).collect(),
+                        kept: kept.filter_map(|(row, free)| Some((owner(row)?, free))).collect(),
+                    })
+                });
+                asked.collect()
+            };
+            let trials: Vec<FlavorTrial> = pod_set
+                .attempts
+                .iter()
+                .map(|attempt| FlavorTrial {
+                    attempt: attempt.clone(),
+                    is_chosen: pod_set.flavors.iter().any(|choice| choice.flavor == attempt.flavor),
+                    asked: ask(attempt.flavor),
+                })
+                .collect();
+            let is_tried = |flavor: &FlavorId| trials.iter().any(|trial| trial.attempt.flavor == *flavor);
+            let is_asked = |group: &&crate::assign::ResourceGroup| {
+                pod_set.requests.iter().any(|(resource, _)| group.covered.contains(resource))
+            };
+            let flavors = groups.iter().filter(is_asked).flat_map(|group| &group.flavors);
+            let not_tried = flavors.filter(|flavor| !is_tried(flavor)).copied().collect();
+            let is_covered = |resource| groups.iter().any(|group| group.covered.contains(resource));
+            let unavailable = pod_set.requests.iter().map(|request| &request.0).filter(|it| !is_covered(it)).copied();
+            let unavailable = unavailable.collect();
+            for choice in &pod_set.flavors {
+                let units = pod_set.requests.iter().find(|request| request.0 == choice.resource).map_or(0, |it| it.1);
+                choice.pair.into_iter().for_each(|pair| assumed.add(pair, units));
+            }
+            found.push(PodSetTrials { index: pod_set.index, trials, not_tried, unavailable });
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::what_if::Outcome;
+    use crate::objects::config::Config;
+    use crate::objects::{ClusterQueue, Preemption, PreemptionPolicy, Workload};
+    use crate::preempt::Fate;
+    use crate::quota::levels::Bound;
+    use crate::testing::{World, at, cluster_queue, local_queue, workload};
+
+    /// `cq` with 10 CPUs and `other` with 4 in a cohort; `a`, of priority 1, uses 6 of `cq`, `b` all of `other`.
+    fn world() -> World {
+        let mut world = World::new(Config::default());
+        world.change_cluster_queue(|queue| {
+            queue.cohort_name = "x".to_owned();
+            queue.preemption =
+                Some(Preemption { within_cluster_queue: PreemptionPolicy::LowerPriority, ..Preemption::default() });
+        });
+        let other = ClusterQueue { cohort_name: "x".to_owned(), ..cluster_queue("other", "4") };
+        world.apply([Object::ClusterQueue(other), Object::LocalQueue(local_queue("other", "other"))]);
+        world.submit(Workload { priority: Some(1), ..workload("a", "6") });
+        world.submit(Workload { queue_name: "other".into(), ..workload("b", "4") });
+        world.cycle();
+        world
+    }
+
+    fn explain(world: &mut World, name: &str) -> Explanation {
+        let before = format!("{:?}", world.engine.state.workloads.iter().collect::<Vec<_>>());
+        let found = world.engine.explain("ns", name, at(20)).expect("it is there");
+        assert_eq!(format!("{:?}", world.engine.state.workloads.iter().collect::<Vec<_>>()), before);
+        found
+    }
+
+    fn fates(found: &Explanation) -> Vec<(String, &'static str)> {
+        let search = found.searches.last().expect("there was one");
+        let name = |id| found.engine.state.workloads.get(id).key().name().to_owned();
+        search.holders.iter().map(|it| (name(it.workload), search.fate(it).name())).collect()
+    }
+
+    #[test]
+    fn who_waits_learns_where_quota_ends_and_who_is_spared() {
+        let mut world = world();
+        world.submit(workload("w", "6"));
+        world.cycle();
+        let found = explain(&mut world, "w");
+        assert_eq!(found.what_if.outcome, Outcome::Waits);
+        let asked = &found.pod_sets[0].trials[0].asked[0];
+        let bounds: Vec<_> = asked.levels.iter().map(|(_, level)| (level.needed.get(), level.binds)).collect();
+        assert_eq!(bounds, [(6000, None), (6000, Some(Bound::Quota))]);
+        assert_eq!(fates(&found), [("a".to_owned(), "Priority"), ("b".to_owned(), "Policy")]);
+    }
+
+    #[test]
+    fn who_preempts_learns_whom() {
+        let mut world = world();
+        world.submit(Workload { priority: Some(2), ..workload("w", "6") });
+        let found = explain(&mut world, "w");
+        assert_eq!(found.what_if.outcome, Outcome::Preempts);
+        assert_eq!(fates(&found), [("a".to_owned(), Fate::Victim.name()), ("b".to_owned(), "Policy")]);
+    }
+
+    #[test]
+    fn who_has_quota_is_asked_about_without_it() {
+        let mut world = world();
+        let found = explain(&mut world, "a");
+        assert_eq!(found.what_if.outcome, Outcome::Fits);
+        assert!(found.pod_sets[0].trials[0].is_chosen && found.searches.is_empty());
+        assert!(world.engine.explain("ns", "nobody", at(20)).is_none());
+    }
+}

@@ -1,0 +1,338 @@
+"""Ask `eta` about simulated clusters whose future is known, and count how often the truth lies in its intervals.
+
+python -m scripts.calibrate_eta [--family NAME] [--waits 1000] [--seed 1] [--draws 39] [--workers 1]
+
+A history is a cluster to which jobs come for some hours. At a moment at which some wait, it is written down as a dump
+has it: queues, and Workloads with what their statuses say, those that have ended among them. `eta` is asked about some
+of those that wait, and the history goes on until they are admitted.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf, sqrt
+from random import Random
+
+import numpy as np
+
+from kueuecore import Configuration
+from kueuecore._json import JsonObject
+from kueuecore.manifests import Manifest, parse_manifests
+from kueuecore.scenarios import ClusterPart, Scenario
+from kueuecore.simulation import Copies, Happening, Operation
+from kueuecore.simulation.copies import joined_names
+from kueuecore.simulation.stepper import Stepper
+from kueuecore.studies.forecast import eta
+from kueuecore.studies.running import processes, run_all
+from kueuecore.world import World
+
+START = "2026-01-05T00:00:00Z"
+HOUR = 3600.0
+HORIZON = 48 * HOUR
+_MOST_WAITS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """Jobs that come to one LocalQueue.
+
+    Args:
+        queue: The LocalQueue.
+        namespace: Its namespace.
+        name: What the jobs are called, with their numbers.
+        per_hour: How many come in an hour.
+        cpus: What a job may ask for, each as often.
+        priorities: Its priority, each as often.
+        runs: Draws how long one runs, in seconds.
+    """
+
+    queue: str
+    per_hour: float
+    cpus: tuple[int, ...]
+    runs: Callable[[Random], float]
+    priorities: tuple[int, ...] = (0,)
+    namespace: str = "ns"
+    name: str = "job"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """Histories that are alike.
+
+    Args:
+        queues: Cohorts, ClusterQueues and LocalQueues.
+        streams: What comes.
+        configuration: Kueue's Configuration.
+    """
+
+    queues: str
+    streams: tuple[Stream, ...]
+    configuration: str = ""
+
+
+def _queue(name: str, cpus: int, *, cohort: str = "", preemption: str = "", weight: str = "") -> str:
+    spec = f"cohortName: {cohort}, " if cohort else ""
+    spec += f"preemption: {preemption}, " if preemption else ""
+    spec += f"fairSharing: {{weight: {weight}}}, " if weight else ""
+    flavors = f"[{{name: main, resources: [{{name: cpu, nominalQuota: {cpus}}}]}}]"
+    groups = f"[{{coveredResources: [cpu], flavors: {flavors}}}]"
+    return f"""---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {{name: {name}}}
+spec: {{{spec}namespaceSelector: {{}}, resourceGroups: {groups}}}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {{name: {name}, namespace: ns}}
+spec: {{clusterQueue: {name}}}
+"""
+
+
+_HEAD = """
+{apiVersion: v1, kind: Namespace, metadata: {name: ns}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: main}}
+"""
+CONFIGURATION = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}"
+_FAIR = CONFIGURATION[:-1] + ", fairSharing: {preemptionStrategies: [LessThanOrEqualToFinalShare]}}"
+_RECLAIM = "{reclaimWithinCohort: Any}"
+
+
+def exponential(mean: float) -> Callable[[Random], float]:
+    return lambda random: random.expovariate(1 / mean)
+
+
+def lognormal(median: float, sigma: float) -> Callable[[Random], float]:
+    return lambda random: median * float(np.exp(random.gauss(0.0, sigma)))
+
+
+def gamma(shape: float, mean: float) -> Callable[[Random], float]:
+    return lambda random: random.gammavariate(shape, mean / shape)
+
+
+FAMILIES = {
+    "one-queue": Family(
+        queues=_HEAD + _queue("a", 12),
+        streams=(Stream(queue="a", per_hour=33, cpus=(1, 2, 3), runs=exponential(600)),),
+    ),
+    "borrowing": Family(
+        queues=_HEAD + _queue("a", 8, cohort="all") + _queue("b", 4, cohort="all") + _queue("c", 4, cohort="all"),
+        streams=(
+            Stream(queue="a", per_hour=18, cpus=(1, 2, 4), runs=lognormal(400, 1.0)),
+            Stream(queue="b", per_hour=12, cpus=(1, 2), runs=lognormal(700, 0.8)),
+            Stream(queue="c", per_hour=8, cpus=(2, 3), runs=lognormal(300, 1.2)),
+        ),
+    ),
+    "priorities": Family(
+        queues=_HEAD + _queue("a", 12, preemption="{withinClusterQueue: LowerPriority}"),
+        streams=(
+            Stream(queue="a", per_hour=25, cpus=(1, 2, 3), runs=exponential(600), priorities=(0, 0, 0, 10)),
+            Stream(queue="a", per_hour=4, cpus=(2, 4), runs=gamma(2.0, 900), priorities=(10, 100)),
+        ),
+    ),
+    "fair-sharing": Family(
+        queues=_HEAD
+        + _queue("a1", 4, cohort="left", preemption=_RECLAIM)
+        + _queue("a2", 4, cohort="left", preemption=_RECLAIM, weight='"2"')
+        + _queue("b1", 4, cohort="right", preemption=_RECLAIM)
+        + _queue("b2", 4, cohort="right", preemption=_RECLAIM)
+        + "".join(
+            f"---\n{{apiVersion: kueue.x-k8s.io/v1beta2, kind: Cohort, metadata: {{name: {it}}}, "
+            "spec: {parentName: root}}\n"
+            for it in ("left", "right")
+        ),
+        streams=(
+            Stream(queue="a1", per_hour=16, cpus=(1, 2), runs=exponential(700)),
+            Stream(queue="a2", per_hour=12, cpus=(1, 2, 3), runs=gamma(2.0, 600)),
+            Stream(queue="b1", per_hour=10, cpus=(1, 2, 4), runs=lognormal(400, 0.8)),
+            Stream(queue="b2", per_hour=6, cpus=(1, 2), runs=exponential(900)),
+        ),
+        configuration=_FAIR,
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """One workload that was asked about.
+
+    Args:
+        low: From when, by the interval, in seconds.
+        high: Until when.
+        truth: When it was admitted.
+    """
+
+    low: float
+    high: float
+    truth: float
+
+
+def waits_of(family: str, seed: str, n_draws: int) -> list[Wait]:
+    """Ask about one state of one history.
+
+    Args:
+        family: The name of the family.
+        seed: Where everything comes from.
+        n_draws: How many futures are drawn.
+    """
+    given = FAMILIES[family]
+    random = Random(f"{family}/{seed}")
+    hours = random.uniform(6, 14)
+    configuration = Configuration.parse(given.configuration or CONFIGURATION)
+    history = history_of(given, random, configuration, hours * HOUR + HORIZON)
+    now = history.start + round(hours * HOUR) * 10**9
+    history.advance(now)
+    objects = (*parse_manifests(given.queues), *workloads_of(history))
+    pending = [it.key for it in history.engine.workloads() if it.stage.value == "Pending"]
+    chosen = sorted(random.sample(pending, min(len(pending), _MOST_WAITS)))
+    if not chosen:
+        return []
+    scenario = Scenario(cluster=ClusterPart(objects=objects, configuration=configuration), start=now)
+    found = eta(scenario, chosen, seeds=range(n_draws), horizon_seconds=HORIZON)
+    truths = _truths(history, now, chosen)
+    return [Wait(it.quantile(0.1), it.quantile(0.9), truths.get(it.workload, inf)) for it in found.forecasts]
+
+
+def history_of(family: Family, random: Random, configuration: Configuration, seconds: float) -> Stepper:
+    rows: list[tuple[float, float, int, str]] = []
+    templates: list[Happening] = []
+    for stream in family.streams:
+        first = len(templates)
+        shapes = [(cpu, priority) for cpu in stream.cpus for priority in stream.priorities]
+        templates += [Happening(at=0, op=Operation.CREATE, object=_workload(stream, *it)) for it in shapes]
+        at = random.expovariate(stream.per_hour / HOUR)
+        while at < seconds:
+            rows.append((at, round(stream.runs(random), 3), first + random.randrange(len(shapes)), stream.name))
+            at += random.expovariate(stream.per_hour / HOUR)
+    rows.sort()
+    names, ends = joined_names([f"{row[3]}-{number}" for number, row in enumerate(rows, 1)])
+    stepper = Stepper(
+        World.of(parse_manifests(family.queues)).manifests,
+        configuration=configuration,
+        now=START,
+        checks=[],
+        trusted=False,
+        cycle_seconds=1.0,
+        max_cycles=None,
+        eviction_seconds=0.0,
+        messages=False,
+        cycles=False,
+    )
+    copies = Copies(
+        templates=templates,
+        template=np.array([it[2] for it in rows], np.uint32),
+        names=names,
+        ends=ends,
+        at=np.array([it[0] for it in rows]),
+        run_seconds=np.array([it[1] for it in rows]),
+    )
+    stepper.schedule_copies(copies)
+    stepper.happened()
+    return stepper
+
+
+def _workload(stream: Stream, cpu: int, priority: int) -> Manifest:
+    container: JsonObject = {"name": "main", "resources": {"requests": {"cpu": str(cpu)}}}
+    pods: JsonObject = {
+        "name": "main",
+        "count": 1,
+        "template": {"spec": {"containers": [container], "restartPolicy": "Never"}},
+    }
+    return Manifest(
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "Workload",
+            "metadata": {"name": "template", "namespace": stream.namespace},
+            "spec": {"queueName": stream.queue, "priority": priority, "podSets": [pods]},
+        }
+    )
+
+
+def workloads_of(history: Stepper) -> Iterator[Manifest]:
+    """All Workloads as they stand, with their statuses."""
+    stored = history.stored
+    for state in history.engine.workloads():
+        yield Manifest({**stored.workload(state), "status": dict(state.status)})
+
+
+def _truths(history: Stepper, now: int, keys: Sequence[str]) -> dict[str, float]:
+    """How many seconds after now each is admitted."""
+    found: dict[str, float] = {}
+    n_steps, seconds = len(history.clock.steps_since(0)), HOUR
+    while len(found) < len(keys) and seconds <= HORIZON:
+        history.advance(now + round(seconds * 1e9))
+        steps = history.clock.steps_since(n_steps)
+        n_steps += len(steps)
+        for time, kind, key in steps:
+            if kind == "Admitted" and key in keys:
+                found.setdefault(key, (time - now) / 1e9)
+        seconds = HORIZON if seconds < HORIZON < 2 * seconds else 2 * seconds
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How often the truth lies in the interval.
+
+    Args:
+        waits: All that was asked about, state by state.
+    """
+
+    states: Sequence[Sequence[Wait]]
+
+    def __str__(self) -> str:
+        waits = [it for state in self.states for it in state]
+        n = len(waits)
+        held = sum(it.low <= it.truth <= it.high for it in waits) / n
+        below, above = (sum(it) / n for it in ((w.truth < w.low for w in waits), (w.truth > w.high for w in waits)))
+        # Waits of one state go together, so states are what is independent.
+        spread = [sum((it.low <= it.truth <= it.high) - held for it in state) for state in self.states]
+        error = sqrt(sum(it * it for it in spread)) / n
+        return (
+            f"{n} waits in {len(self.states)} states: {held:.1%} in the 80 % interval (standard error {error:.1%}), "
+            f"{below:.1%} earlier, {above:.1%} later"
+        )
+
+    @property
+    def held(self) -> float:
+        """The share of the waits that lie in their intervals."""
+        waits = [it for state in self.states for it in state]
+        return sum(it.low <= it.truth <= it.high for it in waits) / len(waits)
+
+
+def coverage(family: str, *, n_waits: int, seed: int, n_draws: int, workers: int = 1) -> Coverage:
+    """Ask about states until there are so many waits."""
+    states: list[list[Wait]] = []
+    first, n = 0, 0
+    with processes(workers) as executor:
+        while n < n_waits:
+            calls = [(family, f"{seed}/{number}", n_draws) for number in range(first, first + 8 * workers)]
+            for _, waits in sorted(run_all(waits_of, calls, executor)):
+                if n < n_waits and waits:
+                    states.append(waits[: n_waits - n])
+                    n += len(states[-1])
+            first += len(calls)
+    return Coverage(states)
+
+
+def main() -> None:
+    """Print a line for each family."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--family", choices=FAMILIES, action="append", help="by default all of them")
+    parser.add_argument("--waits", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--draws", type=int, default=39)
+    parser.add_argument("--workers", type=int, default=1)
+    options = parser.parse_args()
+    for family in options.family or FAMILIES:
+        found = coverage(
+            family, n_waits=options.waits, seed=options.seed, n_draws=options.draws, workers=options.workers
+        )
+        print(f"{family}: {found}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""docs/check.md lists every finding and shows what is printed; the examples have the findings that they should."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kueuecore import read_manifests
+from kueuecore.cli import ExitCode, main
+from kueuecore.findings import RULES, check
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "check.md").read_text(encoding="utf-8")
+# The findings of each example; of `multikueue` those of one cluster, and no notes about nodes that nobody gave.
+EXPECTED: dict[str, list[str]] = {
+    "controller": [],
+    "eta": [],
+    "fair-sharing-month": [],
+    "how-much-quota": [],
+    "kinds-of-jobs": [],
+    "lost-rack": ["nodes-not-given"],
+    "multikueue/manager.yaml": [],
+    "multikueue/east.yaml": [],
+    "multikueue-regions/manager.yaml": [],
+    "multikueue-regions/region.yaml": [],
+    "queued-provisioning": [],
+    "scenario": [],
+    "taking-back": ["starvation"],
+    "topology": ["domain-too-small"],
+    "two-flavors": [],
+    "two-teams": ["never-fits"],
+    "without-kubernetes": [],
+    "working-week": [],
+    "zero-quota": [],
+}
+
+
+def test_the_table_has_every_finding() -> None:
+    rows = re.findall(r"^\| (KC\d+) \| `([\w-]+)` \| (\w+) \| (.*) \|$", PAGE, re.M)
+    assert rows == [(it.code, it.name, str(it.severity), it.summary) for it in RULES]
+
+
+def test_the_page_shows_what_the_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("examples").symlink_to(ROOT / "examples")
+    world = next(it for it in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.M | re.S) if "kind: Workload" in it)
+    Path("starvation.yaml").write_text(world, encoding="utf-8")
+    shown = re.findall(r"^\$ kueuecore (.*)\n((?:(?!\$ |```).*\n)*)", PAGE, re.M)
+    assert len(shown) == 3
+    for arguments, expected in shown:
+        assert main(arguments.split()) in (ExitCode.OK, ExitCode.FOUND)
+        assert capsys.readouterr().out == expected
+
+
+@pytest.mark.parametrize("example", EXPECTED)
+def test_an_example_has_the_findings_that_it_should(example: str) -> None:
+    assert [it.name for it in check(read_manifests(ROOT / "examples" / example))] == EXPECTED[example]
+
+
+def test_every_example_is_checked() -> None:
+    """Those without queues aside, and `mistakes`, whose README shows its findings."""
+    folders = {
+        path.parent.name
+        for path in (ROOT / "examples").glob("*/*.yaml")
+        if "kind: ClusterQueue" in path.read_text("utf-8")
+    }
+    assert folders - {"mistakes"} == {name.partition("/")[0] for name in EXPECTED}

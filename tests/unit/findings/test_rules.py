@@ -1,0 +1,363 @@
+"""Each rule finds what it is for, and not what only looks like it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from kueuecore import Configuration, feature_gates, parse_manifests
+from kueuecore.findings import RULES, check
+from tests.quota_manifests import cohort, flavor, local_queue, namespace, node, queue, workload
+
+QUOTA = "spec.resourceGroups[0].flavors[0]"
+CPU = f"{QUOTA}.resources[0]"
+TOPOLOGY = """---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Topology
+metadata: {name: hall}
+spec: {levels: [{nodeLabel: rack}]}
+"""
+IN_HALL = flavor(spec="{topologyName: hall, nodeLabels: {pool: p}}")
+RACK = "{pool: p, rack: r1}"
+ONE = flavor() + queue("a") + local_queue("a")
+HALL = IN_HALL + TOPOLOGY + queue("a") + local_queue("a") + node("n1", RACK)
+TAINT, OTHER_TAINT = "[{key: gpu, effect: NoSchedule}]", "[{key: spot, effect: NoSchedule}]"
+ON_NODES = "{nodeLabels: {pool: p}}"
+BOTH = queue("b", cohort="all") + local_queue("b")
+
+
+JOB = """---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: j
+  namespace: team
+  labels: {kueue.x-k8s.io/queue-name: a, kueue.x-k8s.io/priority-class: high}
+spec:
+  suspend: true
+  template: {spec: {restartPolicy: Never, containers: [{name: c, resources: {requests: {cpu: 1}}}]}}
+"""
+PRIORITY = "---\n{apiVersion: kueue.x-k8s.io/v1beta2, kind: WorkloadPriorityClass, metadata: {name: high}, value: 1}\n"
+
+
+def pair(quota: str = "nominalQuota: 4", other: str = "nominalQuota: 4", resource: str = "cpu") -> str:
+    """Two ClusterQueues of one cohort."""
+    first = queue("a", quota, cohort="all", resource=resource)
+    return flavor() + first + queue("b", other, cohort="all", resource=resource) + local_queue("a") + local_queue("b")
+
+
+# What is found: rule -> manifests that have it, its objects and fields, and manifests that nearly have it.
+CASES: dict[str, tuple[str, list[tuple[str, str]], str]] = {
+    "unknown-field": (
+        flavor() + queue("a", spec="preemption: {reclaimWitinCohort: Any}"),
+        [('ClusterQueue "a"', "spec.preemption.reclaimWitinCohort")],
+        flavor() + queue("a", spec="preemption: {reclaimWithinCohort: Any}"),
+    ),
+    "repeated-object": (
+        ONE + queue("a", "nominalQuota: 5"),
+        [('ClusterQueue "a"', "")],
+        ONE + queue("a"),
+    ),
+    "unknown-silencing": (
+        ONE.replace("{name: default}", "{name: default, annotations: {check.kueuecore/ignore: 'KC101, unusd-flavor'}}"),
+        [('ResourceFlavor "default"', "metadata.annotations[check.kueuecore/ignore]")],
+        ONE.replace("{name: default}", "{name: default, annotations: {check.kueuecore/ignore: 'KC101, KC2'}}"),
+    ),
+    "unread-version": (
+        ONE + cohort("all").replace("v1beta2", "v1alpha1") + local_queue("b", "a").replace("kueue.x-k8s", "kueue.k8s"),
+        [('Cohort "all"', "apiVersion"), ('LocalQueue "team/b"', "apiVersion")],
+        ONE + cohort("all").replace("v1beta2", "v1beta1") + cohort("x").replace("kueue.x-k8s.io", "example.com"),
+    ),
+    "unused-flavor": (
+        ONE + flavor("spot"),
+        [('ResourceFlavor "spot"', "metadata.name")],
+        flavor("spot"),
+    ),
+    "missing-flavor": (
+        ONE + cohort("all", quota="spot 4") + queue("b", flavor="gpu"),
+        [('Cohort "all"', f"{QUOTA}.name"), ('ClusterQueue "b"', f"{QUOTA}.name")],
+        ONE + cohort("all", quota="default 4"),
+    ),
+    "unmatched-node-labels": (
+        flavor(spec=ON_NODES) + queue("a") + node("n", "{pool: q}"),
+        [('ResourceFlavor "default"', "spec.nodeLabels")],
+        flavor(spec=ON_NODES) + queue("a") + node("n", "{pool: q}") + node("m", RACK),
+    ),
+    "unmatched-node-taint": (
+        flavor(spec=f"{{nodeLabels: {{pool: p}}, nodeTaints: {TAINT}}}") + node("n", RACK, OTHER_TAINT),
+        [('ResourceFlavor "default"', "spec.nodeTaints[0]")],
+        flavor(spec=f"{{nodeLabels: {{pool: p}}, nodeTaints: {TAINT}}}") + node("n", RACK, TAINT) + node("m", RACK),
+    ),
+    "untolerated-taint": (
+        flavor(spec=ON_NODES) + node("n", RACK, TAINT) + node("m", RACK, TAINT),
+        [('ResourceFlavor "default"', "spec")],
+        flavor(spec="{nodeLabels: {pool: p}, tolerations: [{key: gpu, operator: Exists}]}") + node("n", RACK, TAINT),
+    ),
+    "loose-borrowing-limit": (
+        pair("nominalQuota: 4, borrowingLimit: 6", "nominalQuota: 6"),
+        [('ClusterQueue "a"', f"{CPU}.borrowingLimit")],
+        pair("nominalQuota: 4, borrowingLimit: 6", "nominalQuota: 7"),
+    ),
+    "loose-lending-limit": (
+        pair("nominalQuota: 4, lendingLimit: 4"),
+        [('ClusterQueue "a"', f"{CPU}.lendingLimit")],
+        pair("nominalQuota: 4, lendingLimit: 3"),
+    ),
+    "lent-to-nobody": (
+        pair("nominalQuota: 4, lendingLimit: 2", "nominalQuota: 4, borrowingLimit: 0"),
+        [('ClusterQueue "a"', f"{CPU}.lendingLimit")],
+        pair("nominalQuota: 4, lendingLimit: 2", "nominalQuota: 4, borrowingLimit: 1"),
+    ),
+    "unshared-flavor": (
+        pair() + flavor("gpu") + queue("c", flavor="gpu", cohort="all"),
+        [('ClusterQueue "c"', f"{QUOTA}.name")],
+        pair() + flavor("gpu") + queue("c", flavor="gpu", cohort="all") + queue("d", flavor="gpu", cohort="all"),
+    ),
+    "idle-cohort-quota": (
+        pair() + flavor("gpu") + cohort("all", quota="gpu 4"),
+        [('Cohort "all"', f"{CPU}.nominalQuota")],
+        pair() + cohort("all", quota="default 4"),
+    ),
+    "no-capacity": (
+        pair("nominalQuota: 0, borrowingLimit: 0"),
+        [('ClusterQueue "a"', f"{CPU}.nominalQuota")],
+        pair("nominalQuota: 0, borrowingLimit: 1"),
+    ),
+    "fractional-amount": (
+        flavor() + queue("a", "nominalQuota: 64000m", resource="memory") + queue("b", "nominalQuota: 1500m"),
+        [('ClusterQueue "a"', f"{CPU}.nominalQuota")],
+        flavor() + queue("a", "nominalQuota: 64000Mi", resource="memory") + queue("b", "nominalQuota: 1500m"),
+    ),
+    "tiny-amount": (
+        flavor() + queue("a", "nominalQuota: 64", resource="memory"),
+        [('ClusterQueue "a"', f"{CPU}.nominalQuota")],
+        flavor()
+        + queue("a", "nominalQuota: 0", resource="memory")
+        + queue("b", "nominalQuota: 1Mi", resource="memory"),
+    ),
+    "units-differ": (
+        pair("nominalQuota: 64Gi", "nominalQuota: 64G", "memory"),
+        [('ClusterQueue "b"', f"{CPU}.nominalQuota")],
+        pair("nominalQuota: 4", "nominalQuota: 4000m"),
+    ),
+    "policy-without-cohort": (
+        ONE + queue("b", spec="preemption: {reclaimWithinCohort: Any}\nfairSharing: {weight: 2}"),
+        [
+            ('ClusterQueue "b"', "spec.preemption.reclaimWithinCohort"),
+            ('ClusterQueue "b"', "spec.fairSharing.weight"),
+        ],
+        ONE
+        + queue("b", cohort="all", spec="preemption: {reclaimWithinCohort: Any}\nfairSharing: {weight: 2}")
+        + queue("c", spec="preemption: {reclaimWithinCohort: Never, withinClusterQueue: LowerPriority}"),
+    ),
+    "lonely-member": (
+        ONE + BOTH,
+        [('ClusterQueue "b"', "spec.cohortName")],
+        ONE + BOTH + cohort("all", quota="default 4"),
+    ),
+    "cohort-circle": (
+        ONE + BOTH + cohort("all", "{parentName: top}") + cohort("top", "{parentName: all}"),
+        [('Cohort "all"', "spec.parentName")],
+        ONE + BOTH + cohort("all", "{parentName: top}") + cohort("top", "{parentName: root}"),
+    ),
+    "unused-cohort": (
+        pair() + cohort("al"),
+        [('Cohort "al"', "metadata.name")],
+        pair() + cohort("all", "{parentName: top}") + cohort("top"),
+    ),
+    "weight-zero": (
+        pair("nominalQuota: 0") + queue("c", "nominalQuota: 0", cohort="all", spec="fairSharing: {weight: 0}"),
+        [('ClusterQueue "c"', "spec.fairSharing.weight")],
+        pair() + queue("c", "nominalQuota: 1", cohort="all", spec="fairSharing: {weight: 0}"),
+    ),
+    "missing-cluster-queue": (
+        ONE + local_queue("b"),
+        [('LocalQueue "team/b"', "spec.clusterQueue")],
+        ONE + local_queue("b", "a"),
+    ),
+    "unreachable-cluster-queue": (
+        ONE + queue("b"),
+        [('ClusterQueue "b"', "metadata.name")],
+        ONE + queue("b", selector=""),
+    ),
+    "stopped-queue": (
+        flavor() + queue("a", spec="stopPolicy: Hold") + local_queue("a", spec="stopPolicy: HoldAndDrain"),
+        [('ClusterQueue "a"', "spec.stopPolicy"), ('LocalQueue "team/a"', "spec.stopPolicy")],
+        flavor() + queue("a", spec="stopPolicy: None") + local_queue("a"),
+    ),
+    "selects-no-namespace": (
+        flavor()
+        + queue("a", selector="")
+        + queue("b", selector="{matchLabels: {team: x}}")
+        + local_queue("a")
+        + namespace("team", "{team: y}"),
+        [('ClusterQueue "a"', "spec.namespaceSelector"), ('ClusterQueue "b"', "spec.namespaceSelector")],
+        flavor()
+        + queue("b", selector="{matchExpressions: [{key: team, operator: Exists}]}")
+        + namespace("n", "{team: y}"),
+    ),
+    "excluded-namespace": (
+        flavor()
+        + queue("a", selector="{matchExpressions: [{key: team, operator: In, values: [x]}]}")
+        + local_queue("a")
+        + namespace("team", "{team: y}")
+        + namespace("other", "{team: x}"),
+        [('LocalQueue "team/a"', "metadata.namespace")],
+        flavor()
+        + queue("a", selector="{matchExpressions: [{key: team, operator: NotIn, values: [x]}]}")
+        + local_queue("a")
+        + namespace("team", "{team: y}"),
+    ),
+    "missing-admission-check": (
+        flavor() + queue("a", spec="admissionChecksStrategy: {admissionChecks: [{name: budget}]}"),
+        [('ClusterQueue "a"', "spec.admissionChecksStrategy.admissionChecks[0].name")],
+        flavor()
+        + queue("a", spec="admissionChecksStrategy: {admissionChecks: [{name: budget}]}")
+        + "---\n{apiVersion: kueue.x-k8s.io/v1beta2, kind: AdmissionCheck, metadata: {name: budget},"
+        + " spec: {controllerName: example.com/budget}}\n",
+    ),
+    "missing-local-queue": (
+        ONE + workload("w", "b", 1),
+        [('Workload "team/w"', "spec.queueName")],
+        ONE + workload("w", "a", 1),
+    ),
+    "waiting-job": (
+        ONE + JOB + PRIORITY.replace("name: high", "name: higher"),
+        [('Job "team/j"', "metadata.labels[kueue.x-k8s.io/priority-class]")],
+        ONE + JOB + PRIORITY,
+    ),
+    "missing-topology": (
+        HALL.replace("name: hall}", "name: hal}"),
+        [('ResourceFlavor "default"', "spec.topologyName")],
+        HALL,
+    ),
+    "nodes-not-given": (
+        IN_HALL + TOPOLOGY + queue("a"),
+        [('ResourceFlavor "default"', "spec.nodeLabels")],
+        HALL,
+    ),
+    "level-without-nodes": (
+        HALL + node("n2", "{pool: p}"),
+        [('Topology "hall"', "spec.levels[0].nodeLabel")],
+        HALL + node("n2", "{pool: other}"),
+    ),
+    "unavailable-nodes": (
+        HALL.replace("spec: {taints", "spec: {unschedulable: true, taints"),
+        [('ResourceFlavor "default"', "spec.nodeLabels")],
+        HALL.replace("spec: {taints", "spec: {unschedulable: true, taints") + node("n2", RACK),
+    ),
+    "unknown-level": (
+        HALL + workload("w", "a", 1, request="{required: block}"),
+        [('Workload "team/w"', "spec.podSets[0].topologyRequest.required")],
+        HALL + workload("w", "a", 1, request="{required: rack}"),
+    ),
+    "domain-too-small": (
+        HALL.replace("nominalQuota: 4", "nominalQuota: 40") + workload("w", "a", 5, request="{required: rack}"),
+        [('Workload "team/w"', "spec.podSets[0].topologyRequest.required")],
+        HALL.replace("nominalQuota: 4", "nominalQuota: 40")
+        + workload("v", "a", 2, request="{required: rack}")
+        + workload("w", "a", 4, request="{required: rack}"),
+    ),
+    "blocked-strict-fifo": (
+        flavor()
+        + queue("a", spec="queueingStrategy: StrictFIFO")
+        + local_queue("a")
+        + workload("w", "a", 5)
+        + workload("next", "a", 1),
+        [('Workload "team/w"', "")],
+        flavor()
+        + queue("a", spec="queueingStrategy: StrictFIFO")
+        + local_queue("a")
+        + workload("v", "a", 4)
+        + workload("w", "a", 4),
+    ),
+    "never-fits": (
+        ONE + workload("w", "a", 5),
+        [('Workload "team/w"', "")],
+        ONE + workload("v", "a", 4) + workload("w", "a", 4),
+    ),
+}
+# Those that take several workloads have tests of their own, in test_work.py.
+OF_WORK = {"preemption-loop", "starvation"}
+
+
+def found(text: str, rule: str) -> list[tuple[str, str]]:
+    """Objects and fields of what a rule finds."""
+    return [(str(it.object), it.problem.field) for it in check(parse_manifests(text), select=[rule])]
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_a_rule_finds_what_it_is_for(rule: str) -> None:
+    text, expected, _ = CASES[rule]
+    assert found(text, rule) == expected
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_a_rule_does_not_find_what_only_looks_like_it(rule: str) -> None:
+    _, _, near_miss = CASES[rule]
+    assert found(near_miss, rule) == []
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_a_finding_stands_on_a_line_of_its_object_and_says_what_to_do(rule: str) -> None:
+    text, _, _ = CASES[rule]
+    lines = text.splitlines()
+    for finding in check(parse_manifests(text), select=[rule]):
+        assert finding.problem.line is not None
+        assert finding.problem.remedy or rule in ("unknown-field", "repeated-object")
+        (key,) = re.findall(r"([\w/]+)\W*(?:\[\d+\])?$", finding.problem.field) or [""]
+        is_absent = finding.problem.message.startswith("Required value")
+        assert key in lines[finding.problem.line - 1] or is_absent
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {it.name for it in RULES} == CASES.keys() | OF_WORK
+
+
+def test_codes_and_names_are_unique() -> None:
+    assert len({it.code for it in RULES}) == len({it.name for it in RULES}) == len(RULES)
+
+
+# What is particular about one rule.
+
+
+def test_a_limit_counts_what_cohorts_above_keep_from_it() -> None:
+    """The other 6 are behind a lendingLimit of 2, so that is all that could be borrowed."""
+    text = pair("nominalQuota: 4, borrowingLimit: 2", "nominalQuota: 6, lendingLimit: 2")
+    (finding,) = check(parse_manifests(text), select=["loose-borrowing-limit"])
+    assert finding.problem.message == "it never binds: all that could be borrowed is 2 cpu"
+
+
+def test_of_units_the_rarer_one_is_odd() -> None:
+    texts = [queue(name, f"nominalQuota: {it}", cohort="all") for name, it in (("a", 4000), ("b", 4), ("c", 4))]
+    (finding,) = check(parse_manifests(flavor() + "".join(texts)), select=["units-differ"])
+    assert str(finding.object) == 'ClusterQueue "a"'
+    assert finding.problem.message == (
+        'Invalid value: "4000": ClusterQueue b has 4 of the same cpu of flavor default, which is 1000 times less'
+    )
+
+
+def test_cohorts_of_an_older_version_are_named_by_their_field() -> None:
+    text = (ONE + BOTH).replace("v1beta2", "v1beta1").replace("cohortName", "cohort")
+    assert found(text, "lonely-member") == [('ClusterQueue "b"', "spec.cohort")]
+
+
+def test_limits_without_a_cohort_are_found_in_a_dump() -> None:
+    text = flavor() + queue("a", "nominalQuota: 4, borrowingLimit: 2")
+    (finding,) = check(parse_manifests(text), trusted=True, select=["policy-without-cohort"])
+    assert finding.problem.field == f"{CPU}.borrowingLimit"
+
+
+def test_a_topology_without_levels_counts_as_missing() -> None:
+    text = HALL.replace("spec: {levels: [{nodeLabel: rack}]}\n", "")
+    (finding,) = check(parse_manifests(text), select=["missing-topology"])
+    assert finding.problem.message == 'Topology "hall" has no levels, so nothing gets a place by this flavor'
+
+
+def test_without_the_gate_topologies_are_not_looked_at() -> None:
+    gates = [it.name for it in feature_gates() if it.name.startswith(("TAS", "TopologyAware"))]
+    text = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}"
+    off = Configuration.parse(text, feature_gates=dict.fromkeys(gates, False))
+    text = HALL.replace("name: hall}", "name: hal}")
+    assert check(parse_manifests(text), configuration=off, select=["KC5"]) == ()

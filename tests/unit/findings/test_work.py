@@ -1,0 +1,165 @@
+"""Findings that take several workloads: circles of preemption, starvation, and the smallest world that shows them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from kueuecore import Ending, Engine, World, parse_manifests, settle
+from kueuecore.findings import Finding, check
+from kueuecore.findings.building import facts_of
+from kueuecore.findings.recurring import starved
+from kueuecore.manifests import JsonObject
+from kueuecore.shrinking import shrunk
+from tests.quota_manifests import flavor, local_queue, namespace, queue, workload
+
+POLICIES = """preemption:
+  withinClusterQueue: LowerPriority
+  reclaimWithinCohort: Any
+  borrowWithinCohort: {policy: LowerPriority}"""
+NOISE = queue("z", cohort="other") + local_queue("z") + workload("idle", "z", 1) + flavor("spot")
+# The first world of docs/anomalies.md.
+LOOP = (
+    flavor()
+    + queue("left", "nominalQuota: 2", cohort="both", spec=POLICIES)
+    + queue("right", "nominalQuota: 1", cohort="both")
+    + local_queue("left")
+    + local_queue("right")
+    + workload("small", "left", 2)
+    + workload("large", "left", 3, priority=1)
+    + workload("guest", "right", 2, priority=2)
+)
+HUNGRY = flavor() + queue("a") + local_queue("a")
+STARVATION = HUNGRY + workload("s1", "a", 2) + workload("s2", "a", 2) + workload("big", "a", 4)
+
+
+def only(text: str, rule: str) -> Finding:
+    (finding,) = check(parse_manifests(text), select=[rule])
+    return finding
+
+
+def names(objects: Sequence[JsonObject]) -> list[str]:
+    return [f"{it['kind']} {it['metadata']['name']}" for it in objects]  # type: ignore[index,call-overload]
+
+
+def ending(objects: Sequence[JsonObject]) -> Ending:
+    """How the objects settle by themselves."""
+    engine = Engine()
+    World.of(objects).apply_to(engine, now=0)
+    return settle(engine, now=0).ending
+
+
+def changed(objects: Sequence[JsonObject], old: str, new: str) -> list[JsonObject]:
+    return [json.loads(json.dumps(it).replace(old, new)) for it in objects]
+
+
+def test_a_circle_of_preemption_is_shown_by_its_smallest_world() -> None:
+    finding = only(NOISE + LOOP, "preemption-loop")
+    assert str(finding.object) == 'Workload "team/small"'
+    assert names(finding.world) == [
+        "ResourceFlavor default",
+        "ClusterQueue left",
+        "ClusterQueue right",
+        "LocalQueue left",
+        "LocalQueue right",
+        "Workload small",
+        "Workload large",
+        "Workload guest",
+    ]
+    assert "team/large preempts team/small (InClusterQueue)" in finding.problem.message
+
+
+def test_nothing_of_the_smallest_world_can_go() -> None:
+    world = only(NOISE + LOOP, "preemption-loop").world
+    assert ending(world) is Ending.REPEATING
+    smaller = [[*world[:i], *world[i + 1 :]] for i in range(len(world))]
+    assert {ending(it) for it in smaller} == {Ending.SETTLED}
+
+
+def test_what_is_advised_against_a_circle_ends_it() -> None:
+    finding = only(LOOP, "preemption-loop")
+    assert finding.problem.remedy == (
+        "any of these would end it: preemption.withinClusterQueue: Never in ClusterQueue left; "
+        "preemption.borrowWithinCohort.policy: Never in ClusterQueue left"
+    )
+    for field in ("withinClusterQueue", "policy"):
+        assert ending(changed(finding.world, f'"{field}": "LowerPriority"', f'"{field}": "Never"')) is Ending.SETTLED
+
+
+def test_preemption_that_ends_is_no_circle() -> None:
+    text = LOOP.replace("borrowWithinCohort: {policy: LowerPriority}", "borrowWithinCohort: {policy: Never}")
+    assert check(parse_manifests(text), select=["preemption-loop"]) == ()
+
+
+def test_a_large_workload_starves_behind_small_ones_that_come_again() -> None:
+    finding = only(NOISE + STARVATION, "starvation")
+    assert str(finding.object) == 'Workload "team/big"'
+    assert finding.problem.message == (
+        "it fits, and is never admitted if whenever one of team/s1, team/s2 ends another like it comes; it takes no "
+        "more than ResourceFlavor default, ClusterQueue a, LocalQueue team/a, Workload team/s1, Workload team/s2, "
+        "Workload team/big"
+    )
+    assert "queueingStrategy: StrictFIFO in ClusterQueue a" in finding.problem.remedy
+
+
+@pytest.mark.parametrize(
+    "spec", ["queueingStrategy: StrictFIFO", "preemption: {withinClusterQueue: LowerOrNewerEqualPriority}"]
+)
+def test_what_is_advised_against_starvation_ends_it(spec: str) -> None:
+    text = STARVATION.replace("namespaceSelector: {}", f"namespaceSelector: {{}}\n  {spec}")
+    assert check(parse_manifests(text), select=["starvation"]) == ()
+
+
+def test_who_only_has_to_wait_for_its_turn_does_not_starve() -> None:
+    text = HUNGRY + "".join(workload(name, "a", 2) for name in ("w1", "w2", "w3", "w4", "w5"))
+    assert check(parse_manifests(text), select=["starvation"]) == ()
+
+
+def test_a_low_priority_starves_where_a_high_one_comes_again() -> None:
+    text = HUNGRY + workload("low", "a", 4) + workload("h1", "a", 4, priority=1) + workload("h2", "a", 4, priority=1)
+    facts = facts_of(parse_manifests(text), configuration=None)
+    assert starved(facts) == {("team", "low"): frozenset({("team", "h1"), ("team", "h2")})}
+
+
+def test_starvation_is_found_in_one_of_many_trees() -> None:
+    """Only what shares a tree with the workload is played, so a hundred others are no hindrance."""
+    others = "".join(queue(f"q{i}") + local_queue(f"q{i}") + workload(f"w{i}", f"q{i}", 1) for i in range(110))
+    assert str(only(others + STARVATION, "starvation").object) == 'Workload "team/big"'
+
+
+def test_of_a_job_its_file_is_named_and_its_world_has_the_job() -> None:
+    job = """---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: big, namespace: team, labels: {kueue.x-k8s.io/queue-name: a}}
+spec:
+  parallelism: 4
+  suspend: true
+  template: {spec: {restartPolicy: Never, containers: [{name: c, resources: {requests: {cpu: 1}}}]}}
+"""
+    finding = only(HUNGRY + workload("s1", "a", 2) + workload("s2", "a", 2) + job, "starvation")
+    assert str(finding.object) == 'Job "team/big"'
+    assert "Job big" in names(finding.world)
+
+
+def test_of_workloads_whose_namespace_a_dump_leaves_out_nothing_is_said() -> None:
+    text = STARVATION.replace("name: big", "name: z-big")  # nor does it say which came first, so names decide
+    assert check(parse_manifests(text), trusted=True, select=["KC6"]) == ()
+    (finding,) = check(parse_manifests(text + namespace("team")), trusted=True, select=["KC6"])
+    assert str(finding.object) == 'Workload "team/z-big"'
+
+
+def test_how_many_wait_behind_a_head_that_never_fits_is_said() -> None:
+    text = flavor() + queue("a", spec="queueingStrategy: StrictFIFO") + local_queue("a")
+    text += "".join(workload(name, "a", cpus) for name, cpus in (("ok", 1), ("huge", 5), ("next", 1), ("last", 1)))
+    finding = only(text, "blocked-strict-fifo")
+    assert finding.problem.message.startswith(
+        "it never fits in ClusterQueue a, and StrictFIFO lets nobody pass it, 2 workloads now: couldn't assign flavors"
+    )
+
+
+def test_what_shrinks_keeps_its_order_and_needs_every_part() -> None:
+    assert shrunk("abcdefgh", lambda some: {"b", "g"} <= set(some), max_tries=100) == ("b", "g")
+    assert len(shrunk(range(64), lambda some: 63 in some, max_tries=3)) == 32

@@ -1,0 +1,226 @@
+"""When workloads will be admitted."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from math import inf
+
+import pytest
+
+from kueuecore import ManifestError
+from kueuecore._json import JsonObject
+from kueuecore.scenarios import Empirical, LogNormal, Present, Scenario, Span, Work
+from kueuecore.studies import Eta, eta
+from kueuecore.studies.forecast import quantile
+from kueuecore.studies.present_workloads import Status
+from tests.unit.studies.present_states import finished, state, workload
+
+HOUR = {"": Span(3600)}
+
+
+def seconds(found: Eta, place: int = 0) -> set[int]:
+    """The seconds of all futures; the cycle after an end begins up to a second later."""
+    return {round(it) for it in found.forecasts[place].seconds}
+
+
+def test_a_job_waits_for_the_rest_of_the_one_that_runs() -> None:
+    given = state(workload("runs", created=600, admitted=600), workload("waits"))
+    found = eta(given, ["ns/waits"], seeds=range(3), run_seconds=HOUR, arrivals=False)
+    assert found.forecasts[0].status is Status.PENDING
+    assert seconds(found) == {3000}
+
+
+def test_those_before_it_run_their_whole_time() -> None:
+    given = state(workload("runs", created=600, admitted=600), workload("next", created=60), workload("last"))
+    found = eta(given, ["last", "next"], seeds=range(2), run_seconds=HOUR, arrivals=False)
+    assert [it.workload for it in found.forecasts] == ["ns/last", "ns/next"]
+    assert [seconds(found, 0), seconds(found, 1)] == [{6600}, {3000}]
+
+
+def test_a_job_that_is_preempted_begins_anew() -> None:
+    urgent = workload("urgent", priority=10)
+    given = state(workload("runs", created=600, admitted=600), urgent, workload("last"))
+    found = eta(given, ["last", "urgent"], seeds=range(2), run_seconds=HOUR, arrivals=False)
+    # The urgent one runs at once, then that which ran before, all of its hour.
+    assert seconds(found, 1) <= {0, 1}
+    assert all(7200 <= it <= 7203 for it in seconds(found, 0))
+
+
+def test_by_default_all_that_wait_are_asked_about() -> None:
+    given = state(workload("runs", admitted=0), workload("b"), workload("a"), *finished(1))
+    found = eta(given, seeds=range(1), arrivals=False)
+    assert [it.workload for it in found.forecasts] == ["ns/b", "ns/a"]
+
+
+def test_run_times_are_those_of_jobs_of_the_same_queue_and_priority_if_enough_have_ended() -> None:
+    ended = [*finished(10, seconds=60), *finished(10, seconds=7200, priority=5)]
+    given = state(*ended, workload("runs", admitted=0, priority=5), workload("waits"))
+    found = eta(given, ["waits"], seeds=range(40), arrivals=False)
+    notes = [(it.priority, it.source, it.n_finished, it.median_seconds) for it in found.assumptions.run_times]
+    assert notes == [(0, "Priority", 10, 60.0), (5, "Priority", 10, 7200.0)]
+    assert found.forecasts[0].quantile(0.5) == pytest.approx(7200, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("ended", "source", "n"),
+    [
+        ([("lq", 0, 9), ("lq", 5, 1)], "LocalQueue", 10),
+        ([("lq", 0, 9), ("other", 0, 1)], "ClusterQueue", 10),
+        ([("lq", 0, 5), ("other", 0, 3)], "All", 8),
+    ],
+)
+def test_else_they_are_those_of_more_jobs(ended: list[tuple[str, int, int]], source: str, n: int) -> None:
+    done = [it for queue, priority, count in ended for it in finished(count, queue=queue, priority=priority)]
+    found = eta(state(*done, workload("waits")), ["waits"], seeds=range(1), arrivals=False)
+    (note,) = found.assumptions.run_times
+    assert (note.source, note.n_finished, note.n_running) == (source, n, 0)
+    assert bool(found.assumptions.warnings) == (n < 10)
+
+
+def test_a_job_that_has_run_longer_than_any_is_warned_of() -> None:
+    given = state(*finished(10), workload("runs", created=9000, admitted=9000), workload("waits"))
+    found = eta(given, ["waits"], seeds=range(3), arrivals=False)
+    assert found.assumptions.warnings == (
+        "1 job of ns/lq of priority 0 has run longer than any that finished: it is taken to end at the rate of the "
+        "longest fifth",
+    )
+
+
+def test_without_a_finished_job_somebody_has_to_say_how_long_jobs_run() -> None:
+    with pytest.raises(ManifestError, match=r"no Workload has finished.*--run-seconds"):
+        eta(state(workload("waits")), ["waits"], seeds=range(1))
+
+
+def test_a_queue_may_have_run_times_of_its_own() -> None:
+    running = workload("runs", admitted=0, queue="other")
+    given = state(running, workload("next", created=60), workload("last"))
+    of_queue = eta(given, ["last"], seeds=[1], run_seconds={"ns/other": Span(100), "": Span(10)}, arrivals=False)
+    of_all = eta(given, ["last"], seeds=[1], run_seconds={"cq": Span(100), "": Span(10)}, arrivals=False)
+    assert (seconds(of_queue), seconds(of_all)) == ({110}, {200})
+
+
+def test_a_queue_that_nobody_is_in_is_named() -> None:
+    with pytest.raises(ManifestError, match=r"no Workload is in a queue lq.*write one of cq, ns/lq"):
+        eta(state(workload("waits")), ["waits"], seeds=range(1), run_seconds={"lq": Span(5)})
+
+
+def test_what_comes_may_go_first() -> None:
+    """Ten urgent jobs of a minute came in the last hour, and so one will come and preempt."""
+    urgent = [
+        workload(f"urgent-{n}", created=60 + 300 * n, admitted=60 + 300 * n, finished=300 * n, priority=9)
+        for n in range(12)
+    ]
+    given = state(*urgent, workload("runs", created=30, admitted=30), workload("waits"))
+    without = eta(given, ["waits"], seeds=range(20), run_seconds={"": Span(600)}, arrivals=False)
+    found = eta(given, ["waits"], seeds=range(20), run_seconds={"": Span(600)})
+    assert seconds(without) == {570}
+    assert found.forecasts[0].quantile(0.5) > 1000
+    (note,) = found.assumptions.arrivals
+    assert (note.local_queue, note.n_seen) == ("ns/lq", 13)
+
+
+def test_one_that_fits_nowhere_is_never_admitted() -> None:
+    (found,) = eta(state(workload("big", cpu=5)), ["big"], seeds=range(2), run_seconds=HOUR).forecasts
+    assert found.seconds == (inf, inf)
+    assert "insufficient quota for cpu" in found.never
+    assert (found.quantile(0.1), found.share_not_admitted) == (inf, 1.0)
+
+
+def test_what_is_not_admitted_by_the_horizon_is_infinite() -> None:
+    given = state(workload("runs", admitted=0), workload("waits"))
+    times = {"": Empirical(values=(600.0, 7200.0))}
+    found = eta(given, ["waits"], seeds=range(20), horizon_seconds=3600, run_seconds=times, arrivals=False)
+    (forecast,) = found.forecasts
+    assert set(map(round, filter(lambda it: it < inf, forecast.seconds))) == {600}
+    assert forecast.share_not_admitted == forecast.seconds.count(inf) / 20 > 0
+
+
+def test_one_that_is_admitted_or_has_ended_says_since_when() -> None:
+    given = state(workload("runs", created=600, admitted=300), *finished(1))
+    found = eta(given, ["runs", "done-lq-0-0"], seeds=range(2))
+    runs, done = found.forecasts
+    assert (runs.status, runs.seconds, found.now - (runs.since or 0)) == (Status.ADMITTED, (), 300 * 10**9)
+    assert (done.status, found.now - (done.since or 0)) == (Status.FINISHED, 10**9)
+
+
+def test_one_that_is_admitted_needs_no_run_times() -> None:
+    (found,) = eta(state(workload("runs", created=600, admitted=300)), ["runs"], seeds=[1]).forecasts
+    assert found.status is Status.ADMITTED
+
+
+def test_what_never_ends_and_has_run_since_ever_is_no_trouble() -> None:
+    ancient = replace(workload("runs"), object=_since_1700(workload("runs", admitted=0).object))
+    times = {"": LogNormal(median=1e9, sigma=10)}
+    found = eta(state(ancient, workload("waits")), ["waits"], seeds=range(30), run_seconds=times, arrivals=False)
+    assert found.forecasts[0].share_not_admitted > 0.5
+
+
+def _since_1700(workload: JsonObject) -> JsonObject:
+    text = json.dumps(workload["status"]).replace("2026-01-05T12:00:00Z", "1700-01-01T00:00:00Z")
+    return {**workload, "status": json.loads(text)}
+
+
+def test_nothing_is_looked_for_after_the_end_of_a_scenario() -> None:
+    given = replace(state(workload("runs", admitted=0), workload("waits")), until_seconds=600.0)
+    found = eta(given, ["waits"], seeds=[1], run_seconds=HOUR, arrivals=False)
+    assert (found.horizon_seconds, found.forecasts[0].seconds) == (600.0, (inf,))
+
+
+def test_a_workload_is_found_by_the_name_of_its_job() -> None:
+    given = state(workload("job-train-1a2b3", job="train"))
+    for name in ("train", "ns/train", "job-train-1a2b3", "ns/job-train-1a2b3"):
+        (found,) = eta(given, [name], seeds=[1], run_seconds=HOUR).forecasts
+        assert (found.workload, found.job) == ("ns/job-train-1a2b3", "Job/train")
+
+
+def test_names_that_are_near_are_named() -> None:
+    given = state(workload("job-train-1a2b3", job="train"), workload("b"))
+    with pytest.raises(ManifestError, match=r"there is no Workload .*tran.*write train"):
+        eta(given, ["tran"], seeds=[1], run_seconds=HOUR)
+    with pytest.raises(ManifestError, match=r"name one of those that wait: ns/job-train-1a2b3, ns/b"):
+        eta(given, ["zzz"], seeds=[1], run_seconds=HOUR)
+
+
+def test_a_scenario_says_itself_what_comes_and_how_long_jobs_run() -> None:
+    present = Present(runs=Span(100), waiting_runs=Span(50))
+    work = Work(name="urgent", job=workload("urgent", priority=9), at=10, runs=Span(1000))
+    given = state(workload("runs", created=600, admitted=600), workload("waits"))
+    given = replace(given, present=present)
+    assert seconds(eta(given, ["waits"], seeds=[1], arrivals=False)) == {100}
+    found = eta(replace(given, work=(work,)), ["waits"], seeds=[1])
+    # The urgent one preempts after 10 seconds; the other was there before and goes first.
+    assert all(1110 <= it <= 1114 for it in seconds(found))
+    assert found.assumptions.arrivals == ()
+    assert found.assumptions.n_work == 1
+
+
+def test_the_results_do_not_depend_on_who_runs_them() -> None:
+    given = state(*finished(10), workload("runs", admitted=0), workload("waits"), workload("last"))
+    here = eta(given, seeds=range(25))
+    with ThreadPoolExecutor(2) as executor:
+        assert eta(given, seeds=range(25), executor=executor) == here
+    assert [it.seconds[:3] for it in eta(given, seeds=range(3)).forecasts] == [it.seconds[:3] for it in here.forecasts]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"seeds": []}, "seeds"),
+        ({"seeds": [1, 1]}, "seeds"),
+        ({"horizon_seconds": 0}, "horizon_seconds"),
+        ({"horizon_seconds": inf}, "horizon_seconds"),
+    ],
+)
+def test_arguments_that_can_not_be_are_refused(options: dict[str, object], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        eta(Scenario(), **options)  # type: ignore[arg-type]
+
+
+def test_an_interval_holds_the_next_value_as_often_as_it_says() -> None:
+    # Of 9 values, the next one is below the least, or above the greatest, in a tenth of all cases each.
+    values = [float(it) for it in range(9)]
+    assert (quantile(values, 0.1), quantile(values, 0.9)) == (0.0, 8.0)
+    assert quantile([1.0, 2.0, inf], 0.5) == 2.0
+    assert quantile([1.0, 2.0, inf], 0.6) == inf

@@ -1,0 +1,156 @@
+"""`kueuecore eta` on the command line."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from kueuecore.cli import ExitCode, main
+from scripts.eta_example import example
+from tests.command import Ran
+from tests.unit.studies.present_states import NOW, QUEUES, finished, workload
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "eta"
+QUICK = ("--workers", "1", "--seeds", "5")
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Runs `kueuecore eta` on a state of some Workloads."""
+
+    def run(*arguments: str, workloads: tuple[object, ...] = ()) -> Ran:
+        code = main(["eta", state(tmp_path, *workloads), *arguments, *QUICK])
+        return Ran(code, *capsys.readouterr())
+
+    return run
+
+
+def state(folder: Path, *workloads: object) -> str:
+    plain = "".join(f"---\n{json.dumps(it.object)}\n" for it in workloads)  # type: ignore[attr-defined]
+    file = folder / "dump.yaml"
+    file.write_text(QUEUES + plain, encoding="utf-8")
+    return str(file)
+
+
+WAITING = (workload("runs", created=600, admitted=600), workload("waits", created=30), workload("big", cpu=9))
+HOUR = ("--run-seconds", "1h", "--arrivals", "none", "--now", NOW)
+
+
+def test_one_workload_is_told_with_times_and_what_that_stands_on(run: Callable[..., Ran]) -> None:
+    assert run("waits", *HOUR, workloads=WAITING) == Ran(
+        ExitCode.OK,
+        """\
+ns/waits waits at 2026-01-05T12:00:00Z; of 5 futures all admit it within 30d
+
+FUTURES  WITHIN  BY
+    10%  50m00s  2026-01-05T12:50:00Z
+    50%  50m00s  2026-01-05T12:50:00Z
+    90%  50m00s  2026-01-05T12:50:00Z
+
+assumed:
+- 1 workload holds quota and 2 wait; jobs run as the table says
+- no other workloads come
+- an evicted job begins anew; admission checks are ready at once
+- quotas, queues and nodes stay as they are, unless a scenario changes them
+
+LOCAL QUEUE  PRIORITY  RUN TIMES OF  FINISHED  RUNNING  MEDIAN
+ns/lq             any  given                -        -       -
+""",
+        "",
+    )
+
+
+def test_without_a_name_there_is_a_row_for_all_that_wait(run: Callable[..., Ran]) -> None:
+    ran = run(*HOUR, "--quantiles", "25,75", "--horizon", "40m", workloads=WAITING)
+    table = ran.out.split("\n\n")[1].splitlines()
+    assert table[0].split() == ["WORKLOAD", "STATUS", "25%", "75%", "NOT", "ADMITTED", "MESSAGE"]
+    assert table[1].split()[:7] == ["ns/waits", "Pending", "over", "40m00s", "over", "40m00s", "100%"]
+    assert table[2].startswith(
+        "ns/big    Pending  over 40m00s  over 40m00s          100%  never: couldn't assign flavors"
+    )
+
+
+def test_json_has_each_future(run: Callable[..., Ran]) -> None:
+    document = json.loads(run("waits", "runs", "big", *HOUR, "-o", "json", workloads=WAITING).out)
+    waits, runs, big = document["workloads"]
+    assert waits["draws"] == [pytest.approx(3000.0)] * 5
+    assert waits["quantiles"][1] == {"percent": 50.0, "seconds": waits["draws"][0], "time": "2026-01-05T12:50:00Z"}
+    assert (waits["shareNotAdmitted"], waits["never"], waits["job"]) == (0.0, None, None)
+    assert (runs["status"], runs["since"], runs["quantiles"]) == ("Admitted", "2026-01-05T11:50:00Z", [])
+    assert (big["draws"], big["quantiles"][0]["seconds"], big["shareNotAdmitted"]) == ([None] * 5, None, 1.0)
+    assert document["assumptions"]["arrivals"] == []
+    assert document["assumptions"]["runTimes"][0]["source"] == "Given"
+    assert (document["now"], document["horizonSeconds"], document["seeds"]) == (NOW, 2592000.0, [0, 1, 2, 3, 4])
+
+
+def test_one_that_is_admitted_or_has_ended_needs_no_forecast(run: Callable[..., Ran]) -> None:
+    given = (*WAITING, *finished(1))
+    assert run("runs", *HOUR, workloads=given).out == "ns/runs is admitted since 2026-01-05T11:50:00Z\n"
+    assert run("done-lq-0-0", *HOUR, workloads=given).out == "ns/done-lq-0-0 has finished since 2026-01-05T11:59:59Z\n"
+
+
+def test_one_that_never_fits_says_why(run: Callable[..., Ran]) -> None:
+    out = run("big", *HOUR, workloads=WAITING).out
+    assert out.startswith("ns/big is never admitted as things are, even with the cluster to itself: couldn't assign")
+
+
+def test_where_nobody_waits_there_is_nothing_to_say(run: Callable[..., Ran]) -> None:
+    assert run(*HOUR, workloads=WAITING[:1]).out == "no workload waits\n"
+
+
+def test_a_dump_may_come_from_standard_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = Path(state(tmp_path, *WAITING)).read_bytes()
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text), closed=False))
+    assert main(["eta", "-", "waits", *HOUR, *QUICK]) == ExitCode.OK
+    assert "50%  50m00s" in capsys.readouterr().out
+
+
+def test_a_state_may_be_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state(tmp_path, *WAITING)
+    file = tmp_path / "scenario.yaml"
+    parts = "cluster: {objects: [dump.yaml]}, present: {runs: 5m, waitingRuns: 5m}"
+    text = f"{{apiVersion: kueuecore/v1, kind: Scenario, {parts}}}"
+    file.write_text(text, encoding="utf-8")
+    assert main(["eta", str(file), "waits", "--arrivals", "none", *QUICK]) == ExitCode.OK
+    assert "50%   5m00s" in capsys.readouterr().out
+    assert main(["eta", str(file), "waits", "--now", NOW]) == ExitCode.BAD_INPUT
+    assert "--now is for a dump; write `start` into the scenario" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("wait", *HOUR), "there is no Workload wait; write waits or ns/waits"),
+        (("waits", "--now", NOW), "no Workload has finished, so nothing says how long jobs run; say how long jobs run"),
+        (("--run-seconds", "{men: 5m}"), "--run-seconds: not a duration"),
+        (("--run-seconds", "soon"), '--run-seconds: not a duration: "soon"'),
+        (("--run-seconds", "lq=5m"), "--run-seconds: no Workload is in a queue lq; write one of cq, ns/lq"),
+        (("--horizon", "soon"), "'soon' is no duration above 0"),
+        (("--quantiles", "0,50"), "'0,50' is no list of percentages between 0 and 100"),
+        (("--now", "soon"), "'soon' is not a time"),
+    ],
+)
+def test_what_is_wrong_is_told_with_a_remedy(run: Callable[..., Ran], arguments: tuple[str, ...], told: str) -> None:
+    ran = run(*arguments, workloads=WAITING)
+    assert (ran.code, ran.out) == (ExitCode.BAD_INPUT, "")
+    assert told in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_doubts_go_to_standard_error_unless_it_is_to_be_quiet(run: Callable[..., Ran]) -> None:
+    given = (*WAITING, *finished(3))
+    told = "warning: only 3 Workloads of all queues finished: how long jobs run is hardly known\n"
+    assert run("waits", "--now", NOW, workloads=given).err == told
+    assert run("waits", "--now", NOW, "-q", workloads=given).err == ""
+
+
+def test_the_state_of_the_example_is_what_its_program_writes() -> None:
+    assert (EXAMPLE / "workloads.yaml").read_text(encoding="utf-8") == example()
