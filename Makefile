@@ -37,6 +37,7 @@ demo: $(STAMPS)/extension ## build, then run every example
 	@for example in examples/*/; do \
 		if [ -f "$$example/demo.py" ]; then set -- $(PY) "$${example}demo.py"; \
 		elif [ -f "$$example/controller.py" ]; then set -- $(PY) -m pytest --quiet tests/unit/kubernetes/test_checks.py; \
+		elif ls "$$example"*_test.yaml >/dev/null 2>&1; then set -- $(VENV)/bin/kueuecore test "$${example%/}"; \
 		elif [ "$$example" = examples/mistakes/ ]; then set -- $(VENV)/bin/kueuecore check "$${example%/}"; \
 		elif [ -f "$$example/scenario.yaml" ]; then eval "set -- $$(sed -n 's,^[$$] kueuecore,$(VENV)/bin/kueuecore,p' "$${example}README.md" | head -1)"; \
 		else set -- $(VENV)/bin/kueuecore run "$${example%/}"; fi; \

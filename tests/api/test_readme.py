@@ -16,6 +16,7 @@ PAGES = [
     ROOT / "docs/check.md",
     ROOT / "docs/jobs.md",
     ROOT / "docs/multikueue-policies.md",
+    ROOT / "docs/share-a-dump.md",
     ROOT / "docs/multikueue.md",
     ROOT / "docs/topology.md",
     ROOT / "docs/test-against-a-server.md",

@@ -12,7 +12,18 @@ from kueuecore.engine import Engine
 from kueuecore.states import WorkloadState
 from kueuecore.times import TimeLike, nanoseconds
 
-__all__ = ["Asked", "Explanation", "Fate", "FlavorTrial", "Holder", "KeptQuota", "Level", "PodSetTrials", "Search", "explain"]
+__all__ = [
+    "Asked",
+    "Explanation",
+    "Fate",
+    "FlavorTrial",
+    "Holder",
+    "KeptQuota",
+    "Level",
+    "PodSetTrials",
+    "Search",
+    "explain",
+]
 
 
 class Fate(StrEnum):

@@ -15,9 +15,12 @@ from kueuecore.cli.comparing import add_compare
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.forecasting import add_eta
 from kueuecore.cli.planning import add_plan
+from kueuecore.cli.policy_testing import add_test
 from kueuecore.cli.serving import add_serve
+from kueuecore.cli.sharing import add_anonymise
+from kueuecore.cli.shrinking import add_shrink
 from kueuecore.cli.simulating import simulate
-from kueuecore.cli.state_file import add_state
+from kueuecore.cli.state_file import add_state, time_of
 from kueuecore.cli.streams import OutputError, to_stderr, write
 from kueuecore.cli.sweeping import add_sweep
 from kueuecore.cli.unblocking import add_unblock
@@ -147,16 +150,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=formatter,
     )
     add.set_defaults(command=run)
-    given = add_state(add, paths="PATH")
-    given.add_argument(
-        "--for",
-        dest="span",
-        metavar="DURATION",
-        type=_duration,
-        default=0,
-        help="go on for so long, as 10s or 1h30m, at each time at which time alone changes something: backoffs end, "
-        "failed nodes are replaced; by default time stands still",
-    )
+    _add_inputs(add)
     shown = add.add_argument_group("what comes out")
     shown.add_argument("-o", "--output", choices=["table", "wide", "json", "yaml"], default="table", help=_OUTPUT_HELP)
     shown.add_argument("--events", action="store_true", help="show the events too (always in json)")
@@ -197,17 +191,34 @@ def _parser() -> argparse.ArgumentParser:
     _add_style(shown)
 
     add_check(commands, exit_codes=_exit_codes())
+    add_test(commands, exit_codes=_exit_codes())
     add_compare(commands, exit_codes=_exit_codes())
     add_sweep(commands, exit_codes=_exit_codes())
     add_what_if(commands, exit_codes=_exit_codes())
     add_unblock(commands, exit_codes=_exit_codes())
     add_eta(commands, exit_codes=_exit_codes())
     add_plan(commands, exit_codes=_exit_codes())
+    add_anonymise(commands, exit_codes=_exit_codes(), add_inputs=_add_inputs, time=time_of, seed=_seed)
+    add_shrink(commands, exit_codes=_exit_codes(), add_inputs=_add_inputs)
     add_serve(commands, exit_codes=_exit_codes())
     add = commands.add_parser("gates", help="list the feature gates of Kueue, their defaults and what they do")
     add.set_defaults(command=gates)
     add.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="by default on a terminal")
     return parser
+
+
+def _add_inputs(add: argparse.ArgumentParser) -> None:
+    """What goes in: the options of all commands that decide on manifests."""
+    given = add_state(add, paths="PATH")
+    given.add_argument(
+        "--for",
+        dest="span",
+        metavar="DURATION",
+        type=_duration,
+        default=0,
+        help="go on for so long, as 10s or 1h30m, at each time at which time alone changes something: backoffs end, "
+        "failed nodes are replaced; by default time stands still",
+    )
 
 
 def _add_style(shown: argparse._ArgumentGroup) -> None:

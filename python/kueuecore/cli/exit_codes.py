@@ -31,8 +31,8 @@ class ExitCode(IntEnum):
 _MEANINGS = {
     ExitCode.OK: "done, whether workloads are pending or not",
     ExitCode.PENDING: "a workload is pending or a job waits for its Workload in the end (only with --fail-on-pending), "
-    "two configurations differ (only with --fail-on-difference), no quota is enough (of plan), or there are findings "
-    "(of check)",
+    "two configurations differ (only with --fail-on-difference), no quota is enough (of plan), there are findings "
+    "(of check), a policy test fails, or a dump without names decides otherwise",
     ExitCode.BAD_INPUT: "wrong usage, or objects that an API server with Kueue would refuse",
     ExitCode.UNSETTLED: "it never settles: workloads evict each other in a circle, or a fleet keeps changing",
     ExitCode.UNDECIDED: "nothing is decided on some workload, because it needs what is not built yet",

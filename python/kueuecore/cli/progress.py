@@ -15,7 +15,7 @@ from kueuecore.times import format_time
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-__all__ = ["ctrl_c_raises", "job_progress", "run_progress"]
+__all__ = ["ctrl_c_raises", "job_progress", "run_progress", "shrink_progress"]
 
 
 @contextmanager
@@ -34,6 +34,26 @@ def run_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
         def report(n_over: int, n_all: int) -> None:
             bar.total = n_all
             bar.update(n_over - bar.n)
+
+        yield report
+
+
+@contextmanager
+def shrink_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on standard error that counts tries, and says how many objects are left; as `run_progress`.
+
+    Args:
+        quiet: Show nothing.
+    """
+    bar = None if quiet else _bar("try")
+    if bar is None:
+        yield None
+        return
+    with bar:
+
+        def report(n_tries: int, n_objects: int) -> None:
+            bar.set_postfix_str(f"{n_objects} objects left", refresh=False)
+            bar.update(n_tries - bar.n)
 
         yield report
 

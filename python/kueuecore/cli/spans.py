@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kueuecore._spans import span
+
 __all__ = ["change", "seconds", "span"]
 
 _SECOND_NS = 1_000_000_000
@@ -22,18 +24,3 @@ def change(given: float | None) -> str:
     if given is None or round(given * 10) == 0:
         return seconds(given and 0.0)
     return ("+" if given > 0 else "-") + seconds(abs(given))
-
-
-def span(span_ns: int) -> str:
-    """A span of time, to the second from a minute on, to a tenth below.
-
-    Example:
-        >>> span(1_500_000_000), span(3_661_000_000_000)
-        ('1.5s', '1h01m01s')
-    """
-    tenths = round(span_ns / (_SECOND_NS / 10))
-    if tenths < 600:
-        return f"{tenths / 10:g}s"
-    minutes, rest = divmod(round(span_ns / _SECOND_NS), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h{minutes:02}m{rest:02}s" if hours else f"{minutes}m{rest:02}s"

@@ -25,7 +25,7 @@ from kueuecore.steady_state import Settled, settle
 from kueuecore.times import END_NS, nanoseconds
 from kueuecore.world import AppliedWorld, World
 
-__all__ = ["SettledState", "add_state", "manifests_of", "read_configuration", "read_files", "read_state"]
+__all__ = ["SettledState", "add_state", "manifests_of", "read_configuration", "read_files", "read_state", "time_of"]
 
 _WITHOUT_FILE = f"""
 {{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration,
@@ -85,7 +85,7 @@ def add_state(command: argparse.ArgumentParser, *, paths: str = "STATE") -> argp
     given.add_argument(
         "--now",
         metavar="TIME",
-        type=_time,
+        type=time_of,
         help="when all this happens, as 2026-01-01T00:00:00Z; by default the newest time in the "
         "objects, or 1970-01-01T00:00:00Z if they have none, so that the same objects always "
         "give the same output",
@@ -244,7 +244,8 @@ def _feature_gates(text: str) -> list[tuple[str, bool]]:
     return found
 
 
-def _time(text: str) -> int:
+def time_of(text: str) -> int:
+    """A time of an option, in nanoseconds since 1970."""
     try:
         return nanoseconds(text)
     except ValueError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,7 +35,7 @@ from kueuecore.simulation import NodeLoss
 from kueuecore.simulation.sampling import check_sampling
 from kueuecore.times import beginning_ns
 
-__all__ = ["API_VERSION", "KIND", "read_scenario", "scenario_of"]
+__all__ = ["API_VERSION", "KIND", "PartReader", "read_scenario", "scenario_of"]
 
 API_VERSION = "kueuecore/v1"
 KIND = "Scenario"
@@ -89,7 +89,7 @@ def scenario_of(
     folder = Path(path).parent
     document = _edited(manifests[0], edits)
     top = Fields(document, document.object, "", problems, folder)
-    scenario = _Reader(folder, allow_code=allow_code, is_input_read=str(path) == "-").scenario(top)
+    scenario = PartReader(folder, allow_code=allow_code, is_input_read=str(path) == "-").scenario(top)
     if seed is not None and not 0 <= number("seed", seed) <= MOST_SEED:
         raise ValueError(f"seed must be a whole number from 0 to {MOST_SEED}")
     scenario = scenario if seed is None else replace(scenario, seed=seed)
@@ -125,8 +125,8 @@ def _timetable_problems(scenario: Scenario) -> tuple[Problem, ...]:
     return ()
 
 
-class _Reader:
-    """Reads the parts of a scenario.
+class PartReader:
+    """Reads the parts of a scenario, and those that other files have in common with it.
 
     Args:
         folder: Where the files are that it names.
@@ -140,6 +140,7 @@ class _Reader:
         self._is_input_read = is_input_read
 
     def scenario(self, top: Fields) -> Scenario:
+        """The whole scenario."""
         top.text("apiVersion", one_of=[API_VERSION])
         top.text("kind")
         top.part("metadata")
@@ -153,7 +154,7 @@ class _Reader:
         elif section is not None and fleet_section is not None:
             top.complain("cluster", "both cluster and fleet are given", "remove one of them")
         elif section is not None:
-            cluster, cycle = self._cluster(section), section.seconds("cycle")
+            cluster, cycle = self.cluster(section), section.seconds("cycle")
             section.end()
         present = read_present(top)
         if present is not None and top.value("start") is None:
@@ -164,10 +165,10 @@ class _Reader:
                 top.complain(
                     "generator", "a generator is for one cluster", "remove it, or write cluster in place of fleet"
                 )
-            fleet = read_fleet(fleet_section, self._cluster, self._folder, allow_code=self._allow_code)
+            fleet = read_fleet(fleet_section, self.cluster, self._folder, allow_code=self._allow_code)
         in_fleet = fleet is not None
         work = tuple(
-            self._work(it, index, start=start_ns, until=until, in_fleet=in_fleet)
+            self.work(it, index, start=start_ns, until=until, in_fleet=in_fleet)
             for index, it in enumerate(top.parts("work"))
         )
         names: set[str] = set()
@@ -176,7 +177,7 @@ class _Reader:
                 top.complain(f"work[{index}].name", f'Duplicate value: "{it.name}"', "give each work a name of its own")
             names.add(it.name)
         traces = read_traces(top, self._folder)
-        timetable = read_timetable(top, self._object)
+        timetable = read_timetable(top, self.object)
         for name in ("timetable", "present") if in_fleet else ():
             if top.value(name) is not None:
                 top.complain(name, "counts only in a scenario of one cluster", "remove it")
@@ -206,22 +207,24 @@ class _Reader:
             top.problems += error.problems
             return None
 
-    def _cluster(self, section: Fields) -> ClusterPart:
+    def cluster(self, section: Fields) -> ClusterPart:
+        """A cluster of the scenario."""
         return ClusterPart(
-            objects=self._objects(section),
-            configuration=self._configuration(section),
+            objects=self.objects(section),
+            configuration=self.configuration(section),
             capacity=_capacity(section),
             nodes=read_nodes(section),
         )
 
-    def _objects(self, section: Fields) -> tuple[Manifest, ...]:
+    def objects(self, section: Fields, name: str = "objects") -> tuple[Manifest, ...]:
         """Objects of files and directories, and those that stand in the scenario itself."""
         found: list[Manifest] = []
-        for index, entry in enumerate(section.entries("objects")):
-            found += self._object(section, f"objects[{index}]", entry)
+        for index, entry in enumerate(section.entries(name)):
+            found += self.object(section, f"{name}[{index}]", entry)
         return tuple(found)
 
-    def _object(self, section: Fields, name: str, entry: JsonValue) -> tuple[Manifest, ...]:
+    def object(self, section: Fields, name: str, entry: JsonValue) -> tuple[Manifest, ...]:
+        """What an entry stands for: the objects of a file or a directory, or the one that is written there."""
         if isinstance(entry, dict) and text_at(entry, "kind"):
             return (self._inline(section, name, entry),)
         if not isinstance(entry, str):
@@ -259,7 +262,8 @@ class _Reader:
         line = section.document.source.line_of(f"{section.path}.{name}")
         return Manifest(entry, replace(section.document.source.without_fields(), _start=line))
 
-    def _configuration(self, section: Fields) -> Configuration:
+    def configuration(self, section: Fields, *, feature_gates: Mapping[str, bool] | None = None) -> Configuration:
+        """Kueue's Configuration, with feature gates as on its command line."""
         given = section.value("configuration")
         if not isinstance(given, str | dict | None):
             section.complain("configuration", "neither a file nor a mapping", "name a file, or write its fields")
@@ -267,11 +271,14 @@ class _Reader:
         try:
             if isinstance(given, str):
                 path = self._path(section, "configuration", given)
-                return Configuration() if path is None else _with_samples(Configuration.read(path), file=str(path))
+                if path is None:
+                    return Configuration()
+                return _with_samples(Configuration.read(path, feature_gates=feature_gates), file=str(path))
             frameworks: JsonObject = {"integrations": {"frameworks": list(INSTALLED_FRAMEWORKS)}}
             plain = {**_CONFIGURATION, **(frameworks if given is None else given)}
             file = section.document.source.file
-            return _with_samples(Configuration.parse(json.dumps(plain), file=file), file=file)
+            configuration = Configuration.parse(json.dumps(plain), file=file, feature_gates=feature_gates)
+            return _with_samples(configuration, file=file)
         except ConfigurationError as error:
             where = ".".join(filter(None, (section.path, "configuration")))
             section.problems += [
@@ -282,9 +289,10 @@ class _Reader:
             ]
             return Configuration()
 
-    def _work(self, section: Fields, index: int, *, start: int, until: float | None, in_fleet: bool) -> Work:
+    def work(self, section: Fields, index: int, *, start: int, until: float | None, in_fleet: bool) -> Work:
+        """Jobs that come one after the other."""
         given, n_problems = section.value("job"), len(section.problems)
-        found = self._object(section, "job", given) if given is not None else ()
+        found = self.object(section, "job", given) if given is not None else ()
         if given is None:
             section.complain("job", "Required value", "name a file with a job, or write the job itself")
         elif len(found) != 1 and n_problems == len(section.problems):

@@ -1,0 +1,46 @@
+"""Policy tests as JUnit XML, which CI systems read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from xml.etree import ElementTree
+
+from kueuecore._text import escaped
+from kueuecore.policy_tests import CaseResult
+
+__all__ = ["junit_xml"]
+
+
+def junit_xml(results: Sequence[CaseResult]) -> str:
+    """A `testsuites` document: a suite for each file, a test case for each case. It names no times.
+
+    Args:
+        results: What came of the tests, those of a file beside each other.
+    """
+    root = ElementTree.Element("testsuites", {"name": "kueuecore", **_counts(results)})
+    for file, group in groupby(results, key=lambda it: it.test.file):
+        found = list(group)
+        suite = ElementTree.SubElement(root, "testsuite", {"name": escaped(file), **_counts(found)})
+        for result in found:
+            _add_case(suite, result)
+    ElementTree.indent(root)
+    # In ASCII, so that it is the same wherever it is written.
+    data: bytes = ElementTree.tostring(root, encoding="us-ascii", xml_declaration=True)
+    return data.decode("ascii") + "\n"
+
+
+def _counts(results: Sequence[CaseResult]) -> dict[str, str]:
+    n_failed = sum(not it.has_passed for it in results)
+    return {"tests": str(len(results)), "failures": str(n_failed), "errors": "0", "skipped": "0"}
+
+
+def _add_case(suite: ElementTree.Element, result: CaseResult) -> None:
+    test = result.test
+    names = {"classname": escaped(test.file), "name": escaped(test.name), "file": escaped(test.file)}
+    case = ElementTree.SubElement(suite, "testcase", {**names, "line": str(test.line)})
+    for failure in result.failures:
+        verdict = failure.verdict
+        message = escaped(f"{verdict.subject}: expected {verdict.expected}; got {verdict.got}")
+        element = ElementTree.SubElement(case, "failure", type="expectation", message=message)
+        element.text = "\n".join(map(escaped, str(failure).splitlines()))

@@ -1,0 +1,184 @@
+"""`kueuecore test`: from files of policy tests to what is not as expected."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from kueuecore._json import JsonObject, JsonValue
+from kueuecore._text import shown
+from kueuecore.cli.documents import document_head
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.junit import junit_xml
+from kueuecore.cli.progress import run_progress
+from kueuecore.cli.streams import output, to_stderr, write
+from kueuecore.cli.study_options import add_look
+from kueuecore.cli.table import Style
+from kueuecore.errors import ManifestError, Problem
+from kueuecore.policy_tests import CaseResult, PolicyTest, policy_test_files, read_policy_tests, run_policy_test
+
+__all__ = ["add_test"]
+
+_DESCRIPTION = """\
+Runs policy tests: YAML files with queues, the jobs that come, and what is to become of each.
+Shows every expectation that is not met, with file and line, what there is instead, and why."""
+
+_EPILOG = """\
+examples:
+  kueuecore test examples/policy-tests         all files *_test.yaml in it, and in its directories
+  kueuecore test . -k 'borrows'                those whose file or name has this in it
+  kueuecore test . --junit report.xml          for CI
+  kueuecore test . -o json | jq '.tests[] | select(.outcome == "failed")'
+
+exit codes:
+"""
+
+
+def add_test(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
+    """Add the command to the parser."""
+    add = commands.add_parser(
+        "test",
+        help="is everything as some policy tests expect it?",
+        description=_DESCRIPTION,
+        epilog=_EPILOG + exit_codes,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add.set_defaults(command=test_command)
+    help_text = "a YAML file of kind PolicyTest, a directory that has some, or - for stdin"
+    add.add_argument("paths", metavar="PATH", nargs="+", help=help_text)
+    help_text = "only those whose FILE::NAME has this in it, in whatever case; * and ? stand for any characters"
+    add.add_argument("-k", dest="pattern", metavar="PATTERN", default="", help=help_text)
+    out = add.add_argument_group("what comes out")
+    out.add_argument("-o", "--output", choices=["table", "json"], default="table", help="json: one document")
+    out.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML into this file")
+    add_look(out)
+
+
+def test_command(options: argparse.Namespace) -> int:
+    """Run `kueuecore test`; returns the exit code."""
+    tests = [it for it in _read(options.paths) if _is_meant(it, options.pattern)]
+    if not tests:
+        remedy = "write another pattern"
+        raise ManifestError.of(f"no test is called like {options.pattern!r}", field="-k", remedy=remedy)
+    with run_progress(quiet=options.quiet) as progress:
+        results = _run(tests, progress)
+    if not options.quiet:
+        warnings = dict.fromkeys(warning for it in results for warning in it.warnings)
+        to_stderr(*(f"warning: {shown(it)}" for it in warnings))
+    if options.junit is not None:
+        _save(junit_xml(results), options.junit)
+    write(
+        _document(results) if options.output == "json" else _report(results, Style.of(output(), options.color)) + "\n"
+    )
+    return ExitCode.OK if all(it.has_passed for it in results) else ExitCode.PENDING
+
+
+def _read(paths: Sequence[str]) -> list[PolicyTest]:
+    """The tests of all files, each file once.
+
+    Raises:
+        ManifestError: Everything that is wrong with any of them.
+    """
+    problems: list[Problem] = []
+    tests: list[PolicyTest] = []
+    seen: set[str] = set()
+    for path in paths:
+        try:
+            for file in policy_test_files(path):
+                if file not in seen:
+                    seen.add(file)
+                    try:
+                        tests += read_policy_tests(file)
+                    except ManifestError as error:
+                        problems += error.problems
+        except ManifestError as error:
+            problems += error.problems
+    if problems:
+        raise ManifestError(problems)
+    return tests
+
+
+def _run(tests: Sequence[PolicyTest], progress: Callable[[int, int], None] | None) -> list[CaseResult]:
+    """What came of the tests.
+
+    Raises:
+        ManifestError: Everything that is wrong with objects and jobs of any of them.
+    """
+    problems: dict[Problem, None] = {}
+    results = []
+    for index, test in enumerate(tests):
+        try:
+            results.append(run_policy_test(test))
+        except ManifestError as error:
+            # Cases of one file have objects in common.
+            problems |= dict.fromkeys(error.problems)
+        if progress is not None:
+            progress(index + 1, len(tests))
+    if problems:
+        raise ManifestError(problems)
+    return results
+
+
+def _is_meant(test: PolicyTest, pattern: str) -> bool:
+    return fnmatchcase(test.id.casefold(), f"*{pattern.casefold()}*")
+
+
+def _save(text: str, path: Path) -> None:
+    try:
+        path.write_text(text, encoding="ascii", newline="\n")
+    except OSError as error:
+        remedy = "name another file"
+        raise ManifestError.of(error.strerror or str(error), field="--junit", remedy=remedy, file=str(path)) from None
+
+
+def _report(results: Sequence[CaseResult], style: Style) -> str:
+    lines = []
+    for it in results:
+        word, color = ("passed", "green") if it.has_passed else ("FAILED", "red")
+        lines.append(f"{style.paint(word, color)}  {shown(it.test.id)}")
+    for it in results:
+        for failure in it.failures:
+            verdict = failure.verdict
+            lines += ["", style.paint(shown(f"{failure.place}: {it.test.name}"), "bold"), f"  {shown(verdict.subject)}"]
+            lines.append(f"    expected: {shown(verdict.expected)}")
+            lines.append(f"    got:      {style.paint(shown(verdict.got), 'red')}")
+            lines += [f"    why:      {shown(verdict.why)}"] if verdict.why else []
+    n_failed = sum(not it.has_passed for it in results)
+    n_passed = len(results) - n_failed
+    parts = [style.paint(f"{n_failed} failed", "red")] if n_failed else []
+    parts += [style.paint(f"{n_passed} passed", "green")] if n_passed else []
+    return "\n".join([*lines, "", ", ".join(parts)])
+
+
+def _document(results: Sequence[CaseResult]) -> str:
+    n_passed = sum(it.has_passed for it in results)
+    document: JsonObject = {
+        **document_head(),
+        "counts": {"passed": n_passed, "failed": len(results) - n_passed},
+        "tests": [_case(it) for it in results],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _case(result: CaseResult) -> JsonValue:
+    return {
+        "file": result.test.file,
+        "line": result.test.line,
+        "name": result.test.name,
+        "outcome": "passed" if result.has_passed else "failed",
+        "failures": [
+            {
+                "file": it.place.rpartition(":")[0],
+                "line": int(it.place.rpartition(":")[2]),
+                "subject": it.verdict.subject,
+                "expected": it.verdict.expected,
+                "got": it.verdict.got,
+                "why": it.verdict.why or None,
+            }
+            for it in result.failures
+        ],
+    }

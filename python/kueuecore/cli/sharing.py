@@ -1,0 +1,156 @@
+"""`kueuecore anonymise`: a dump without names that shows the same decisions."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kueuecore._json import JsonObject
+from kueuecore._text import shown
+from kueuecore.cli.checks import with_active_checks
+from kueuecore.cli.documents import yaml_document
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.state_file import manifests_of, read_configuration
+from kueuecore.cli.streams import is_utf8, to_stderr, write
+from kueuecore.dumps import Deciding, anonymise
+from kueuecore.errors import ManifestError
+from kueuecore.manifests import Manifest
+from kueuecore.times import format_time
+from kueuecore.world import World
+
+__all__ = ["add_anonymise", "add_output", "deciding_of", "save_text", "write_objects"]
+
+_DESCRIPTION = """\
+Writes a dump without names: namespaces, queues, cohorts, flavors, workloads, nodes, labels and their
+values become numbers that sort as the names did; images, programs, environment and messages go.
+Decides on both, and refuses to write a dump whose decisions are not the same."""
+
+_EPILOG = """\
+examples:
+  kueuecore anonymise dump.yaml --trusted -o shared.yaml      of a cluster, to attach to a report
+  kueuecore anonymise manifests/ --names names.json > out.yaml   and which name stands for which
+  kueuecore anonymise dump.yaml --seed 7 --move-to 2026-01-01T00:00:00Z
+
+exit codes:
+"""
+_MOST_DIFFERENCES = 20
+
+
+def add_anonymise(
+    commands: argparse._SubParsersAction[Any],
+    *,
+    exit_codes: str,
+    add_inputs: Callable[[argparse.ArgumentParser], None],
+    time: Callable[[str], int],
+    seed: Callable[[str], int],
+) -> None:
+    """Add the command to the parser.
+
+    Args:
+        commands: Where to.
+        exit_codes: What they mean.
+        add_inputs: Adds the options of `run` that say what goes in.
+        time: Reads a time.
+        seed: Reads a seed.
+    """
+    add = commands.add_parser(
+        "anonymise",
+        help="a dump without names that shows the same decisions",
+        description=_DESCRIPTION,
+        epilog=_EPILOG + exit_codes,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add.set_defaults(command=anonymise_command)
+    add_inputs(add)
+    out = add.add_argument_group("what comes out")
+    add_output(out)
+    help_text = "write which name stands for which into this file, as JSON: keep it to yourself"
+    out.add_argument("--names", type=Path, metavar="FILE", help=help_text)
+    help_text = "leave out numbers by chance, so that they do not say how many names there are: 0 to 2^53"
+    out.add_argument("--seed", type=seed, metavar="N", help=help_text)
+    help_text = "all times move, so that the decisions happen at this one"
+    out.add_argument("--move-to", type=time, metavar="TIME", help=help_text)
+
+
+def add_output(out: argparse._ArgumentGroup) -> None:
+    """Add where objects go, and what is said on the way."""
+    out.add_argument("-o", "--output", metavar="FILE", default="-", help="write into this file; by default to stdout")
+    out.add_argument("-q", "--quiet", action="store_true", help="no notes and no progress on stderr")
+
+
+def anonymise_command(options: argparse.Namespace) -> int:
+    """Run `kueuecore anonymise`; returns the exit code."""
+    manifests, deciding = deciding_of(options)
+    found = anonymise(manifests, deciding, seed=options.seed, move_to=options.move_to)
+    if found.differences:
+        lines = [shown(it) for it in found.differences[:_MOST_DIFFERENCES]]
+        n_more = len(found.differences) - len(lines)
+        more = [f"and {n_more} more"] if n_more else []
+        to_stderr(*lines, *more, "kueuecore: without names other decisions are made, nothing was written")
+        return ExitCode.PENDING
+    if options.names is not None:
+        save_text(json.dumps(found.names.by_category, indent=2) + "\n", options.names, field="--names")
+    write_objects(found.objects, options, now=found.now)
+    if not options.quiet:
+        dropped = ", ".join(f"{kind} ({n})" for kind, n in found.dropped.items())
+        n_names = sum(map(len, found.names.by_category.values()))
+        to_stderr(
+            *([f"note: left out, for decisions do not read them: {dropped}"] if dropped else []),
+            f"note: {len(found.objects)} objects, {n_names} names; the decisions are the same",
+        )
+    return ExitCode.OK
+
+
+def deciding_of(options: argparse.Namespace) -> tuple[tuple[Manifest, ...], Deciding]:
+    """The objects, with the conditions of checks that `run` would write, and how they are decided on."""
+    configuration = read_configuration(options.config, options.feature_gates)
+    manifests = manifests_of(options.paths, recursive=options.recursive)
+    world = World.of(manifests, configuration=configuration, trusted=options.trusted)
+    newest = world.newest_time()
+    now = options.now if options.now is not None else newest if newest is not None else 0
+    given = with_active_checks(replace(world, manifests=manifests), now=now).manifests
+    deciding = Deciding(configuration=configuration, now=now, span_ns=options.span, trusted=options.trusted)
+    return given, deciding
+
+
+def _options_of_run(options: argparse.Namespace) -> Iterable[str]:
+    if options.trusted:
+        yield "--trusted"
+    if options.feature_gates:
+        yield "--feature-gates " + ",".join(f"{name}={str(is_on).lower()}" for name, is_on in options.feature_gates)
+    if options.config:
+        yield "--config FILE"
+    if options.span:
+        yield f"--for {options.span}ns"
+
+
+def write_objects(objects: Iterable[JsonObject], options: argparse.Namespace, *, now: int) -> None:
+    """Write objects as YAML into `--output`; the first line says how to see the decisions again.
+
+    Raises:
+        ManifestError: The file cannot be written.
+    """
+    is_ascii = options.output == "-" and not is_utf8()
+    head = f"# kueuecore run --now {format_time(now)}{''.join(f' {it}' for it in _options_of_run(options))}\n"
+    text = head + "---\n".join(yaml_document(it, is_ascii=is_ascii) for it in objects)
+    if options.output == "-":
+        write(text)
+    else:
+        save_text(text, Path(options.output), field="--output")
+
+
+def save_text(text: str, path: Path, *, field: str) -> None:
+    """Write a file.
+
+    Raises:
+        ManifestError: It cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        remedy = "name another file"
+        raise ManifestError.of(error.strerror or str(error), field=field, remedy=remedy, file=str(path)) from None

@@ -1,0 +1,95 @@
+"""`kueuecore shrink`: the smallest dump that still shows a decision."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.progress import ctrl_c_raises, shrink_progress
+from kueuecore.cli.sharing import add_output, deciding_of, write_objects
+from kueuecore.cli.streams import to_stderr
+from kueuecore.dumps import Admits, KeepsPending, Preempts, Showing, Unsettled, shrink
+from kueuecore.errors import ManifestError
+
+__all__ = ["add_shrink"]
+
+_DESCRIPTION = """\
+Writes the smallest dump that still shows a decision: objects go, then fields, flavors and pod sets,
+and numbers become small, as long as the same is decided. Without any one of the objects that are
+left it is not. Names are those of Workloads or of their jobs."""
+
+_EPILOG = """\
+examples:
+  kueuecore shrink dump.yaml --trusted --pending team-a/train      why does it wait, in a few objects?
+  kueuecore shrink dump.yaml --pending team-a/train --message 'insufficient unused quota'
+  kueuecore shrink manifests/ --preempts team-a/release team-b/sweep -o small.yaml
+  kueuecore shrink loop.yaml --unsettled | kueuecore anonymise - -o share.yaml
+
+exit codes:
+"""
+
+
+def add_shrink(
+    commands: argparse._SubParsersAction[Any],
+    *,
+    exit_codes: str,
+    add_inputs: Callable[[argparse.ArgumentParser], None],
+) -> None:
+    """Add the command to the parser.
+
+    Args:
+        commands: Where to.
+        exit_codes: What they mean.
+        add_inputs: Adds the options of `run` that say what goes in.
+    """
+    add = commands.add_parser(
+        "shrink",
+        help="the smallest dump that still shows a decision",
+        description=_DESCRIPTION,
+        epilog=_EPILOG + exit_codes,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add.set_defaults(command=shrink_command)
+    add_inputs(add)
+    what = add.add_argument_group("what it is to show")
+    one = what.add_mutually_exclusive_group(required=True)
+    one.add_argument("--pending", metavar="NS/NAME", help="it waits, with the same message but for numbers")
+    one.add_argument("--admitted", metavar="NS/NAME", help="it is admitted, in the same ClusterQueue and flavors")
+    help_text = "A preempts B, for the same reason"
+    one.add_argument("--preempts", nargs=2, metavar=("A", "B"), help=help_text)
+    one.add_argument("--unsettled", action="store_true", help="workloads evict each other in a circle")
+    help_text = "of --pending: that the message has this in it, in whatever case, is enough"
+    what.add_argument("--message", metavar="TEXT", default="", help=help_text)
+    add_output(add.add_argument_group("what comes out"))
+
+
+def shrink_command(options: argparse.Namespace) -> int:
+    """Run `kueuecore shrink`; returns the exit code."""
+    showing = _showing(options)
+    manifests, deciding = deciding_of(options)
+    with ctrl_c_raises(), shrink_progress(quiet=options.quiet) as progress:
+        found = shrink(manifests, deciding, showing, progress=progress)
+    write_objects(found.objects, options, now=deciding.now)
+    if not options.quiet:
+        to_stderr(f"note: {len(found.objects)} of {found.n_before} objects are left, after {found.n_tries} tries")
+    return ExitCode.INTERRUPTED if found.is_interrupted else ExitCode.OK
+
+
+def _showing(options: argparse.Namespace) -> Showing:
+    """What is to be shown.
+
+    Raises:
+        ManifestError: The options do not go together.
+    """
+    if options.message and not options.pending:
+        raise ManifestError.of("--message is given without --pending", remedy="write --pending NAMESPACE/NAME")
+    if options.pending:
+        return KeepsPending(name=options.pending, message=options.message)
+    if options.admitted:
+        return Admits(name=options.admitted)
+    if options.preempts:
+        preemptor, victim = options.preempts
+        return Preempts(preemptor=preemptor, victim=victim)
+    return Unsettled()

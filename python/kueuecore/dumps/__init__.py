@@ -1,0 +1,28 @@
+"""Dumps of clusters that can be shared: without names, or the smallest that shows a decision.
+
+Example:
+    >>> from kueuecore import read_manifests
+    >>> anonymise(read_manifests("examples/two-teams"), Deciding(now=0)).differences
+    ()
+"""
+
+from kueuecore.dumps.anonymising import Anonymised, anonymise
+from kueuecore.dumps.decided import Decided, Deciding
+from kueuecore.dumps.renaming import Names
+from kueuecore.dumps.shown import Admits, KeepsPending, Preempts, Showing, Unsettled
+from kueuecore.dumps.shrinking import Shrunk, shrink
+
+__all__ = [
+    "Admits",
+    "Anonymised",
+    "Decided",
+    "Deciding",
+    "KeepsPending",
+    "Names",
+    "Preempts",
+    "Showing",
+    "Shrunk",
+    "Unsettled",
+    "anonymise",
+    "shrink",
+]

@@ -1,0 +1,125 @@
+"""A dump without names that shows the same decisions, and the proof of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from kueuecore._json import JsonObject, JsonValue, object_at, text_at
+from kueuecore.dumps.decided import Deciding
+from kueuecore.dumps.facts import differences, facts_of
+from kueuecore.dumps.new_names import is_known_resource
+from kueuecore.dumps.read_fields import RULES
+from kueuecore.dumps.renaming import Names, Walk
+from kueuecore.errors import ManifestError
+from kueuecore.manifests import Manifest
+from kueuecore.times import END_NS, TimeLike, format_time, nanoseconds
+from kueuecore.world import World
+
+__all__ = ["Anonymised", "anonymise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Anonymised:
+    """A dump without names.
+
+    Args:
+        objects: The objects, in the order of those that were given.
+        names: Which name stands for which.
+        now: The time at which they are decided on, in nanoseconds since 1970.
+        differences: Where their decisions are not the same; none: they are, all of them.
+        dropped: Kinds that decisions do not read, and how many objects there were of each.
+    """
+
+    objects: tuple[JsonObject, ...]
+    names: Names
+    now: int
+    differences: tuple[str, ...]
+    dropped: dict[str, int]
+
+
+def anonymise(
+    manifests: Iterable[Manifest], deciding: Deciding, *, seed: int | None = None, move_to: TimeLike | None = None
+) -> Anonymised:
+    """Take out of a dump whatever says who it is of, and decide on both.
+
+    Names of namespaces, queues, cohorts, flavors, workloads, nodes, classes, labels and their values become numbers
+    that sort as the names did, for ties are broken by names and UIDs; resources that not every cluster has get names
+    whose hashes sort so, too (rules/03 §1). Jobs become Workloads. Images, programs, environment, messages and whatever
+    else decisions do not read goes. Quantities, counts, priorities and times stay.
+
+    Args:
+        manifests: The objects.
+        deciding: How they are decided on.
+        seed: Leave out numbers by chance, so that they do not say how many names there are; None: leave out none.
+        move_to: All times move, so that the time of the decisions becomes this.
+
+    Raises:
+        ManifestError: Everything that is wrong with the objects; or times would move too far.
+
+    Example:
+        >>> from kueuecore import read_manifests
+        >>> found = anonymise(read_manifests("examples/taking-back"), Deciding(now=0))
+        >>> found.differences, found.names.by_category["clusterQueue"]
+        ((), {'team-a': 'cq-1', 'team-b': 'cq-2'})
+    """
+    given = tuple(manifests)
+    world = World.of(given, configuration=deciding.configuration, trusted=deciding.trusted)
+    read, dropped = _read(world)
+    shift = 0 if move_to is None else nanoseconds(move_to) - deciding.now
+    if not 0 <= deciding.now + shift <= END_NS:
+        raise ManifestError.of("times would move out of 1970 to 2262", remedy="move them to another time")
+    collecting = Walk()
+    # Kinds are gone through in the order of the rules: labels of nodes come after those who ask for them.
+    for kind, rule in RULES.items():
+        for it in read:
+            if text_at(it, "kind") == kind:
+                rule(collecting, it)
+    asked, numeric = collecting.found.get("asked", set()), collecting.numeric
+    names = collecting.taken(seed=seed, kept=_named_in_configuration(deciding))
+    walk = Walk(names, shift, {"asked": asked}, numeric)
+    objects = tuple(object_at(RULES[text_at(it, "kind")](walk, it)) for it in read)
+    after = replace(deciding, now=deciding.now + shift)
+    before_facts = facts_of(deciding.of(given), walk)
+    after_facts = facts_of(after.of(map(Manifest, objects)), Walk())
+    return Anonymised(objects, names, after.now, tuple(differences(before_facts, after_facts)), dropped)
+
+
+def _read(world: World) -> tuple[Sequence[JsonObject], dict[str, int]]:
+    """The objects that decisions read, and how many there are of every other kind."""
+    read: list[JsonObject] = []
+    dropped: dict[str, int] = {}
+    for it in world.manifests:
+        kind = text_at(it.object, "kind")
+        if kind in RULES:
+            read.append(it.object)
+        else:
+            dropped[kind] = dropped.get(kind, 0) + 1
+    return read, dict(sorted(dropped.items()))
+
+
+def _named_in_configuration(deciding: Deciding) -> tuple[str, ...]:
+    """Resources and prefixes of resources that the Configuration names: they mean the same there as in the objects."""
+    if deciding.configuration is None:
+        return ()
+    texts = set(_texts(json.loads(json.dumps(deciding.configuration.to_dict().get("resources")))))
+    return tuple(sorted(it for it in texts if not is_known_resource(it)))
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case list():
+            for it in value:
+                yield from _texts(it)
+        case dict():
+            for key, it in value.items():
+                yield key
+                yield from _texts(it)
+
+
+def header(found: Anonymised) -> str:
+    """How to see the decisions again, for the first line of a file."""
+    return f"kueuecore run --now {format_time(found.now)}"

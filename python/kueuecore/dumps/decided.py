@@ -1,0 +1,88 @@
+"""What is decided on the objects of a dump, as `kueuecore run` decides it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from kueuecore._json import text_at
+from kueuecore.configuration import Configuration
+from kueuecore.decisions import Preemption
+from kueuecore.engine import Engine
+from kueuecore.manifests import Manifest
+from kueuecore.states import WorkloadState
+from kueuecore.steady_state import Settled, settle
+from kueuecore.times import END_NS
+from kueuecore.world import World
+
+__all__ = ["Decided", "Deciding"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deciding:
+    """How the objects of a dump are decided on: the options of `kueuecore run`.
+
+    Args:
+        configuration: Kueue's Configuration.
+        now: The time, in nanoseconds since 1970.
+        span_ns: Go on for so long, at each time at which time alone changes something.
+        trusted: Take objects as they are.
+        max_cycles: Give up after this many cycles.
+
+    Example:
+        >>> from kueuecore import read_manifests
+        >>> decided = Deciding(now=0).of(read_manifests("examples/two-teams"))
+        >>> [it.key for it in decided.workloads.values() if it.stage == "Admitted"][0]
+        'team-a/job-nightly-build-1ec3e'
+    """
+
+    configuration: Configuration | None = None
+    now: int
+    span_ns: int = 0
+    trusted: bool = False
+    max_cycles: int = 100_000
+
+    def of(self, manifests: Iterable[Manifest]) -> Decided:
+        """Decide.
+
+        Raises:
+            ManifestError: Everything that is wrong with the objects.
+        """
+        world = World.of(manifests, configuration=self.configuration, trusted=self.trusted)
+        engine = Engine(self.configuration)
+        world.apply_to(engine, now=self.now)
+        until = min(self.now + self.span_ns, END_NS)
+        return Decided(engine, world, settle(engine, now=self.now, until=until, max_cycles=self.max_cycles))
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What was decided.
+
+    Args:
+        engine: The engine afterwards.
+        world: The objects.
+        settled: What happened.
+    """
+
+    engine: Engine
+    world: World
+    settled: Settled
+
+    @cached_property
+    def workloads(self) -> dict[str, WorkloadState]:
+        """Where the workloads stand, by `namespace/name`."""
+        return {it.key: it for it in self.engine.workloads()}
+
+    @property
+    def preemptions(self) -> tuple[Preemption, ...]:
+        """Who was preempted for whom, in order."""
+        return tuple(it for decision in self.settled.decisions for it in decision.preemptions)
+
+    def keys(self, name: str) -> tuple[str, ...]:
+        """The Workloads that `namespace/name` stands for: one of this name, or those of the job of this name."""
+        if name in self.workloads:
+            return (name,)
+        named = {key: text_at(job.object, "metadata", "name") for key, job in self.world.jobs.items()}
+        return tuple("/".join(key) for key, job in named.items() if name == f"{key[0]}/{job}")

@@ -1,0 +1,116 @@
+"""What was decided on a dump as facts that can be compared, under other names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from kueuecore._json import JsonObject, JsonValue, object_at, text_at
+from kueuecore.dumps.decided import Decided
+from kueuecore.dumps.renaming import Walk
+from kueuecore.states import WorkloadState
+
+__all__ = ["Facts", "differences", "facts_of"]
+
+Facts: TypeAlias = Mapping[str, JsonValue]
+"""What it is about, to what was decided."""
+
+
+def facts_of(decided: Decided, walk: Walk) -> Facts:
+    """Everything that was decided: where workloads stand and in which order, who preempted whom, quota, events.
+
+    Args:
+        decided: What was decided.
+        walk: Puts other names in place of those that there are, or leaves them.
+    """
+    return dict(_facts(decided, walk))
+
+
+def differences(before: Facts, after: Facts) -> list[str]:
+    """Where two differ, a line each.
+
+    Example:
+        >>> differences({"wl a": "Pending", "wl b": "Pending"}, {"wl a": "Admitted", "wl b": "Pending"})
+        ['wl a: Pending before, Admitted after']
+    """
+    return [
+        f"{about}: {before.get(about, 'nothing')} before, {after.get(about, 'nothing')} after"
+        for about in {**before, **after}
+        if before.get(about) != after.get(about)
+    ]
+
+
+def _facts(decided: Decided, walk: Walk) -> Iterator[tuple[str, JsonValue]]:
+    engine, settled = decided.engine, decided.settled
+    yield "ending", str(settled.ending)
+    yield "cycles", len(settled.decisions)
+    for state in sorted(decided.workloads.values(), key=lambda it: it.key):
+        yield f"Workload {walk.key('workload', state.key)}", _workload(state, walk)
+    for number, decision in enumerate(settled.decisions, 1):
+        yield f"admissions of cycle {number}", [walk.key("workload", it.key) for it in decision.admissions]
+        yield (
+            f"preemptions of cycle {number}",
+            [
+                [walk.key("workload", it.key), walk.key("workload", it.preemptor), it.reason]
+                for it in decision.preemptions
+            ],
+        )
+    for placement in engine.placements():
+        about = f"pods of {walk.key('workload', placement.key)}, {walk.name('podSet', placement.pod_set)}"
+        # The assignment of a topology that ends with nodes names these alone.
+        levels = (
+            placement.levels if len(placement.levels) == len(_longest(placement.domains)) else placement.levels[-1:]
+        )
+        yield (
+            about,
+            [
+                [*(walk.label_value(*pair) for pair in zip(levels, it.values, strict=False)), it.count]
+                for it in placement.domains
+            ],
+        )
+    for name in engine.cluster_queues():
+        queue = engine.cluster_queue(name)
+        about = f"ClusterQueue {walk.name('clusterQueue', name)}"
+        counts: list[JsonValue] = [queue.pending_workloads, queue.reserving_workloads, queue.admitted_workloads]
+        yield about, [queue.is_active, queue.reason, *counts]
+        yield f"queue of {about}", [walk.key("workload", it.key) for it in engine.pending(name)]
+    for row in engine.quota():
+        category = "clusterQueue" if row.kind == "ClusterQueue" else "cohort"
+        what = f"{walk.name('flavor', row.flavor)}/{walk.name('resource', row.resource)}"
+        yield f"{what} of {row.kind} {walk.name(category, row.name)}", [row.usage, row.available, row.borrowed]
+    yield "events", [[it.reason, walk.key("workload", it.key)] for it in settled.events]
+
+
+def _longest(domains: tuple[object, ...]) -> tuple[str, ...]:
+    return max((getattr(it, "values", ()) for it in domains), key=len, default=())
+
+
+def _workload(state: WorkloadState, walk: Walk) -> JsonValue:
+    admission = object_at(dict(state.status), "admission")
+    found: JsonObject = {
+        "stage": str(state.stage),
+        "place": state.place,
+        "reason": state.reason,
+        "clusterQueue": state.cluster_queue and walk.name("clusterQueue", state.cluster_queue),
+        "conditions": [
+            [text_at(it, "type"), text_at(it, "status"), text_at(it, "reason")]
+            for it in state.status.get("conditions", ())
+        ],
+    }
+    assignments = admission.get("podSetAssignments")
+    found["podSets"] = [_pod_set(object_at(it), walk) for it in assignments] if isinstance(assignments, list) else []
+    return found
+
+
+def _pod_set(assignment: JsonObject, walk: Walk) -> JsonValue:
+    usage = object_at(assignment, "resourceUsage")
+    flavors = {
+        walk.name("resource", name): walk.name("flavor", str(it))
+        for name, it in object_at(assignment, "flavors").items()
+    }
+    return [
+        walk.name("podSet", text_at(assignment, "name")),
+        assignment.get("count"),
+        dict(sorted(flavors.items())),
+        {walk.name("resource", name): it for name, it in sorted(usage.items())},
+    ]

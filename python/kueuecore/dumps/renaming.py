@@ -1,0 +1,218 @@
+"""Going through objects with names of several kinds: collecting them first, then putting new ones in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from kueuecore._json import JsonObject, JsonValue, text_at
+from kueuecore.dumps.new_names import new_names, new_resources
+from kueuecore.times import format_time, nanoseconds
+
+__all__ = ["Names", "Rule", "Walk", "each", "fields", "keep", "mapping", "name", "put", "resources", "time"]
+
+HOSTNAME = "kubernetes.io/hostname"
+_NAMESPACE_NAME = "kubernetes.io/metadata.name"
+# Of Kubernetes and its projects, which everybody has.
+_KNOWN_DOMAINS = ("kubernetes.io", "k8s.io")
+_TRUTHS = ("", "true", "false", "True", "False")
+# What a new name of each category begins with.
+_PREFIXES = {
+    "check": "check-",
+    "claim": "claim-",
+    "class": "class-",
+    "cluster": "cluster-",
+    "clusterQueue": "cq-",
+    "cohort": "cohort-",
+    "controller": "example.com/controller-",
+    "device": "device-",
+    "deviceClass": "device-class-",
+    "flavor": "flavor-",
+    "gate": "example.com/gate-",
+    "group": "group-",
+    "label": "example.com/label-",
+    "limitRange": "limits-",
+    "localQueue": "lq-",
+    "namespace": "ns-",
+    "node": "node-",
+    "owner": "owner-",
+    "pod": "pod-",
+    "podSet": "ps-",
+    "priorityClass": "priority-",
+    "runtimeClass": "runtime-",
+    "topology": "topology-",
+    "value": "value-",
+    "workload": "wl-",
+}
+# Names that say nothing, and that Kueue or Kubernetes give.
+_KEPT = {
+    "podSet": ("main",),
+    "priorityClass": ("system-cluster-critical", "system-node-critical"),
+    "localQueue": ("default",),
+}
+# Labels whose values are names of other objects.
+_NAMED_BY = {
+    HOSTNAME: "node",
+    _NAMESPACE_NAME: "namespace",
+    "kueue.x-k8s.io/queue-name": "localQueue",
+    "kueue.x-k8s.io/priority-class": "class",
+    "kueue.x-k8s.io/job-uid": "uid",
+    "kueue.x-k8s.io/workload": "workload",
+    "kueue.x-k8s.io/podset": "podSet",
+    "kueue.x-k8s.io/pod-group-name": "group",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Old names to new ones, by category.
+
+    Args:
+        by_category: `flavor`, `namespace` and so on; within each, old to new.
+    """
+
+    by_category: Mapping[str, Mapping[str, str]]
+
+    def new(self, category: str, old: str) -> str:
+        """The new name; the old one if it is none of these."""
+        return self.by_category.get(category, {}).get(old, old)
+
+    def new_key(self, category: str, key: str) -> str:
+        """The new name of `namespace/name`."""
+        namespace, slash, name = key.partition("/")
+        return f"{self.new('namespace', namespace)}/{self.new(category, name)}" if slash else key
+
+
+@dataclass(slots=True)
+class Walk:
+    """Goes through objects: without names it collects those that there are, with them it puts the new ones there.
+
+    Args:
+        names: New names; None: collect.
+        shift_ns: By how much times move.
+    """
+
+    names: Names | None = None
+    shift_ns: int = 0
+    found: dict[str, set[str]] = field(default_factory=dict)
+    # Compared as numbers by somebody.
+    numeric: set[str] = field(default_factory=set)
+
+    def name(self, category: str, old: str) -> str:
+        """The new name in place of an old one."""
+        if not old or old in _KEPT.get(category, ()):
+            return old
+        if self.names is None:
+            self.found.setdefault(category, set()).add(old)
+            return old
+        return self.names.new(category, old)
+
+    def key(self, category: str, old: str) -> str:
+        """`namespace/name` with the new names; a name alone is of the same namespace."""
+        namespace, slash, name = old.rpartition("/")
+        return f"{self.name('namespace', namespace)}{slash}{self.name(category, name)}"
+
+    def label(self, key: str) -> str:
+        """The key of a label or a taint: those of Kubernetes stay."""
+        domain = key.partition("/")[0] if "/" in key else ""
+        is_known = any(domain == it or domain.endswith(f".{it}") for it in _KNOWN_DOMAINS)
+        return key if is_known else self.name("label", key)
+
+    def label_value(self, key: str, value: str) -> str:
+        """The value of a label or a taint: truths stay, and what is compared as numbers."""
+        if value in _TRUTHS or key in self.numeric:
+            return value
+        return self.name(_NAMED_BY.get(key, "value"), value)
+
+    def is_asked_for(self, key: str) -> bool:
+        """Does anybody ask for this label of nodes or namespaces?"""
+        return key in self.found.get("asked", ())
+
+    def asks_for(self, key: str) -> str:
+        """A label that somebody asks for; its new key."""
+        self.found.setdefault("asked", set()).add(key)
+        return self.label(key)
+
+    def taken(self, *, seed: int | None, kept: tuple[str, ...]) -> Names:
+        """New names for all that were collected.
+
+        Args:
+            seed: As of `new_names`.
+            kept: Names that stay.
+        """
+        given = {category: sorted(it - set(kept)) for category, it in self.found.items() if category != "asked"}
+        names = {
+            category: new_names(_PREFIXES[category], it, seed=seed)
+            for category, it in sorted(given.items())
+            if category not in ("resource", "uid")
+        }
+        uids = new_names("", given.get("uid", ()), seed=seed)
+        names["uid"] = {old: f"00000000-0000-4000-8000-{number:>012}" for old, number in uids.items()}
+        names["resource"] = new_resources(self.found.get("resource", ()), kept, seed=seed)
+        return Names({category: it for category, it in sorted(names.items()) if it})
+
+
+Rule: TypeAlias = Callable[[Walk, JsonValue], JsonValue]
+"""What stands in place of a value; None: nothing."""
+
+
+def keep(_: Walk, value: JsonValue) -> JsonValue:
+    """As it is: a quantity, a number, a word of Kueue's."""
+    return value
+
+
+def put(value: JsonValue) -> Rule:
+    """Always this."""
+    return lambda _, __: value
+
+
+def time(walk: Walk, value: JsonValue) -> JsonValue:
+    """A time, moved."""
+    if not isinstance(value, str) or not walk.shift_ns:
+        return value
+    try:
+        return format_time(nanoseconds(value) + walk.shift_ns)
+    except ValueError:
+        return value
+
+
+def name(category: str) -> Rule:
+    """A name of a category."""
+    return lambda walk, value: walk.name(category, value) if isinstance(value, str) else None
+
+
+def each(rule: Rule) -> Rule:
+    """A list."""
+    return lambda walk, value: [rule(walk, it) for it in value] if isinstance(value, list) else None
+
+
+def mapping(key: Callable[[Walk, str], str], value: Callable[[Walk, str, JsonValue], JsonValue]) -> Rule:
+    """A mapping of names that people choose."""
+    return lambda walk, given: (
+        {key(walk, it): value(walk, it, inner) for it, inner in given.items()} if isinstance(given, dict) else None
+    )
+
+
+def fields(rules: Mapping[str, Rule]) -> Rule:
+    """A mapping of which these fields stay, and no others."""
+
+    def rule(walk: Walk, value: JsonValue) -> JsonValue:
+        if not isinstance(value, dict):
+            return None
+        found: JsonObject = {}
+        for field_name, inner in rules.items():
+            if field_name in value and (new := inner(walk, value[field_name])) is not None:
+                found[field_name] = new
+        return found
+
+    return rule
+
+
+resources = mapping(lambda walk, it: walk.name("resource", it), lambda _, __, amount: amount)
+"""Quantities by resource."""
+
+
+def numeric_key(requirement: JsonValue) -> str:
+    """The label that a requirement compares as a number; empty if it does not."""
+    return text_at(requirement, "key") if text_at(requirement, "operator") in ("Gt", "Lt") else ""

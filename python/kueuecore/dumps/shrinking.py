@@ -1,0 +1,96 @@
+"""The smallest dump that still shows a decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kueuecore._json import JsonObject
+from kueuecore.dumps.decided import Deciding
+from kueuecore.dumps.kin import kin
+from kueuecore.dumps.shown import Showing
+from kueuecore.dumps.smaller import smallest_by, with_simpler_objects, without_parts
+from kueuecore.errors import ManifestError
+from kueuecore.manifests import Manifest
+
+__all__ = ["Shrunk", "shrink"]
+
+_Objects: TypeAlias = tuple[JsonObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """The smallest dump that was found.
+
+    Args:
+        objects: Its objects.
+        n_before: How many there were.
+        n_tries: How many dumps were decided on.
+        is_interrupted: Was Ctrl-C pressed? Then a smaller one may be there.
+    """
+
+    objects: _Objects
+    n_before: int
+    n_tries: int
+    is_interrupted: bool = False
+
+
+def shrink(
+    manifests: Iterable[Manifest],
+    deciding: Deciding,
+    showing: Showing,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Shrunk:
+    """Make a dump small: objects go, then fields, flavors, pod sets, and numbers become 1, as long as it is shown.
+
+    Without any one of the objects that are left it is not shown any more. The same dump always shrinks to the same.
+
+    Args:
+        manifests: The objects.
+        deciding: How they are decided on.
+        showing: What is to be shown.
+        progress: Is called with the number of tries and of the objects that are left.
+
+    Raises:
+        ManifestError: Everything that is wrong with the objects; or they do not show it.
+
+    Example:
+        >>> from kueuecore import read_manifests
+        >>> from kueuecore.dumps.shown import Preempts
+        >>> given = read_manifests("examples/taking-back")
+        >>> found = shrink(given, Deciding(now=0), Preempts(preemptor="team-a/release-build", victim="team-b/sweep"))
+        >>> len(given), len(found.objects)
+        (9, 7)
+    """
+    given = tuple(manifests)
+    decided = deciding.of(given)
+    wanted = showing.as_in(decided)
+    first: _Objects = tuple(it.object for it in given)
+    smallest, n_tries = first, 0
+
+    def note(tries: int, found: _Objects) -> None:
+        nonlocal smallest, n_tries
+        smallest, n_tries = found, tries
+        if progress is not None:
+            progress(tries, len(found))
+
+    def shows(objects: _Objects) -> bool:
+        try:
+            return wanted.is_in(deciding.of(map(Manifest, objects)))
+        except ManifestError:
+            return False
+
+    try:
+        near = (it for it in reversed([*kin(first, decided, showing.about(decided))]) if shows(it))
+        smallest = next(near, first)
+        smallest_by(smallest, _candidates_of, shows, progress=note)
+    except KeyboardInterrupt:
+        return Shrunk(smallest, len(first), n_tries, is_interrupted=True)
+    return Shrunk(smallest, len(first), n_tries)
+
+
+def _candidates_of(current: Callable[[], _Objects]) -> Iterator[_Objects]:
+    yield from without_parts(current)
+    yield from with_simpler_objects(current)

@@ -1,0 +1,121 @@
+"""Delta debugging: whatever can go without making something go away that is to stay goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from kueuecore import shrinking
+from kueuecore._json import JsonObject, JsonValue
+
+__all__ = ["simpler", "simpler_object", "smallest_by", "with_simpler_objects", "without_parts"]
+
+Thing = TypeVar("Thing")
+# What an object is called, and what it is.
+_IDENTITY = ("apiVersion", "kind", "metadata")
+# Numbers above are halved only.
+_MOST_BY_ONE = 16
+_NAMES = ("name", "namespace", "generateName")
+
+
+def smallest_by(
+    first: Thing,
+    candidates_of: Callable[[Callable[[], Thing]], Iterator[Thing]],
+    shows: Callable[[Thing], bool],
+    *,
+    max_tries: int | None = None,
+    progress: Callable[[int, Thing], None] | None = None,
+) -> Thing:
+    """The smallest that still shows something: of it no candidate does.
+
+    Args:
+        first: What shows it.
+        candidates_of: Smaller ones; it is given a function that returns the smallest so far, which changes while its
+            candidates are tried.
+        shows: Does another show it, too?
+        max_tries: Ask so often at most; None: as often as it takes.
+        progress: Is called with the number of tries and the smallest so far.
+
+    Example:
+        >>> smallest_by("hay needle hay", lambda it: (it()[:i] + it()[i + 1 :] for i in range(len(it()))),
+        ...             lambda it: "needle" in it)
+        'needle'
+    """
+    tries = 0
+    found = [first]
+    is_smaller = True
+    while is_smaller:
+        is_smaller = False
+        for candidate in candidates_of(lambda: found[-1]):
+            if tries == max_tries:
+                return found[-1]
+            tries += 1
+            if shows(candidate):
+                found[:] = [candidate]
+                is_smaller = True
+            if progress is not None:
+                progress(tries, found[-1])
+    return found[-1]
+
+
+def without_parts(current: Callable[[], Sequence[Thing]]) -> Iterator[tuple[Thing, ...]]:
+    """Without large parts first, then without each one, from the end; also without the only one."""
+    yield from shrinking.without_parts(current)
+    if len(current()) == 1:
+        yield ()
+
+
+def with_simpler_objects(current: Callable[[], Sequence[JsonObject]]) -> Iterator[tuple[JsonObject, ...]]:
+    """The same objects, one of them simpler."""
+    for index in range(len(current())):
+        before = None
+        while current()[index] is not before:
+            before = current()[index]
+            for simpler in simpler_object(before):
+                objects = list(current())
+                objects[index] = simpler
+                yield tuple(objects)
+                if current()[index] is simpler:
+                    break
+
+
+def simpler_object(plain: JsonObject) -> Iterator[JsonObject]:
+    """The object with less in it: without its status, or less in its spec or metadata; its names stay.
+
+    Example:
+        >>> [it for it in simpler_object({"kind": "A", "metadata": {"name": "a"}, "spec": {"n": 2}})]
+        [{'kind': 'A', 'metadata': {'name': 'a'}}, {'kind': 'A', 'metadata': {'name': 'a'}, 'spec': {}}, \
+{'kind': 'A', 'metadata': {'name': 'a'}, 'spec': {'n': 1}}]
+    """
+    for field in sorted(plain, key=lambda it: it != "status"):
+        if field not in _IDENTITY:
+            yield {name: it for name, it in plain.items() if name != field}
+            for simpler in _simpler_value(plain[field]):
+                yield {**plain, field: simpler}
+    metadata = plain.get("metadata")
+    for field, value in metadata.items() if isinstance(metadata, dict) else ():
+        if field not in _NAMES:
+            yield {**plain, "metadata": {name: it for name, it in metadata.items() if name != field}}  # type: ignore[union-attr]
+            for simpler in _simpler_value(value):
+                yield {**plain, "metadata": {**metadata, field: simpler}}  # type: ignore[dict-item]
+
+
+def simpler(value: JsonObject) -> Iterator[JsonObject]:
+    """A mapping without one of its fields, or with less in one."""
+    for name, inner in value.items():
+        yield {key: it for key, it in value.items() if key != name}
+        for less in _simpler_value(inner):
+            yield {**value, name: less}
+
+
+def _simpler_value(value: JsonValue) -> Iterator[JsonValue]:
+    if isinstance(value, dict):
+        yield from simpler(value)
+    elif isinstance(value, list):
+        for index in range(len(value)):
+            if len(value) > 1:
+                yield value[:index] + value[index + 1 :]
+            for less in _simpler_value(value[index]):
+                yield [*value[:index], less, *value[index + 1 :]]
+    elif isinstance(value, int) and not isinstance(value, bool) and value > 1:
+        yield from sorted({1, value // 2, *([value - 1] if value <= _MOST_BY_ONE else [])})

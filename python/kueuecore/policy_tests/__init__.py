@@ -1,0 +1,39 @@
+"""Tests of a policy: queues, the jobs that come, and what is to become of each. For CI, and for pytest.
+
+Example:
+    >>> tests = read_policy_tests("examples/policy-tests/two-teams_test.yaml")
+    >>> [run_policy_test(it).has_passed for it in tests[:2]]
+    [True, True]
+"""
+
+from kueuecore.policy_tests.checks import Admitted, Check, Finished, Flavors, Pending, Preempted, Waits
+from kueuecore.policy_tests.expectations import Amounts, Expectation, QueueExpectation, WorkloadExpectation
+from kueuecore.policy_tests.policy_cluster import Coming, PolicyCluster
+from kueuecore.policy_tests.policy_test import CaseResult, Failure, PolicyTest, run_policy_test
+from kueuecore.policy_tests.policy_test_reader import policy_test_files, read_policy_tests
+from kueuecore.policy_tests.schema import policy_test_schema
+from kueuecore.policy_tests.verdict import Verdict
+
+__all__ = [
+    "Admitted",
+    "Amounts",
+    "CaseResult",
+    "Check",
+    "Coming",
+    "Expectation",
+    "Failure",
+    "Finished",
+    "Flavors",
+    "Pending",
+    "PolicyCluster",
+    "PolicyTest",
+    "Preempted",
+    "QueueExpectation",
+    "Verdict",
+    "Waits",
+    "WorkloadExpectation",
+    "policy_test_files",
+    "policy_test_schema",
+    "read_policy_tests",
+    "run_policy_test",
+]

@@ -1,0 +1,149 @@
+"""A policy test, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from kueuecore.configuration import Configuration
+from kueuecore.errors import KueuecoreError, ManifestError, Problem, UnknownObjectError, UnsettledError
+from kueuecore.manifests import Manifest
+from kueuecore.policy_tests.expectations import Expectation
+from kueuecore.policy_tests.policy_cluster import Coming, PolicyCluster
+from kueuecore.policy_tests.verdict import Verdict
+from kueuecore.scenarios.work import Work
+
+__all__ = ["CaseResult", "Failure", "PolicyTest", "run_policy_test"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyTest:
+    """One case of a file: objects, the jobs that come, and what is expected.
+
+    Args:
+        file: The file that it is in.
+        line: Where it begins there.
+        name: What it is called.
+        objects: What is there from the beginning.
+        configuration: Kueue's Configuration.
+        now: The beginning, in nanoseconds since 1970; None: the newest time in the objects.
+        seed: Where everything comes from that is drawn.
+        cycle_seconds: How long a cycle takes.
+        work: What comes.
+        until_seconds: When it ends at the latest, from the beginning; None: when nothing is left to happen.
+        expect: What is expected.
+    """
+
+    file: str
+    line: int
+    name: str
+    objects: tuple[Manifest, ...] = ()
+    configuration: Configuration = field(default_factory=Configuration)
+    now: int | None = None
+    seed: int = 0
+    cycle_seconds: float = 1.0
+    work: tuple[Work, ...] = ()
+    until_seconds: float | None = None
+    expect: tuple[Expectation, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The file and the name: `queues_test.yaml::who borrows`."""
+        return f"{self.file}::{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An expectation that is not met.
+
+    Args:
+        place: Where it stands, `file:line`.
+        verdict: What there is instead.
+    """
+
+    place: str
+    verdict: Verdict
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.verdict}"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """What came of a policy test.
+
+    Args:
+        test: The test.
+        failures: The expectations that are not met; none: it has passed.
+        warnings: Fields that nobody knows, and the like.
+    """
+
+    test: PolicyTest
+    failures: tuple[Failure, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def has_passed(self) -> bool:
+        """Are all expectations met?"""
+        return not self.failures
+
+
+def run_policy_test(test: PolicyTest) -> CaseResult:
+    """Run one. The same test always comes to the same.
+
+    Raises:
+        ManifestError: Everything that is wrong with its objects, its jobs, or the names in its expectations.
+    """
+    cluster = PolicyCluster(
+        test.objects, configuration=test.configuration, now=test.now, cycle_seconds=test.cycle_seconds
+    )
+    cluster.submit([it for work in test.work for it in _coming(work, test.seed)])
+    failures: list[Failure] = []
+    problems: list[Problem] = []
+    try:
+        for at in sorted({it.at for it in test.expect if it.at is not None}):
+            cluster.settle(at)
+            _look(test, cluster, at, failures, problems)
+        cluster.settle(test.until_seconds)
+        _look(test, cluster, None, failures, problems)
+    except UnsettledError as error:
+        place = f"{test.file}:{test.line}"
+        failures.append(Failure(place, Verdict(False, test.name, "comes to an end", "it never settles", str(error))))
+    except KueuecoreError as error:
+        if isinstance(error, ManifestError):
+            raise
+        raise ManifestError.of(str(error), file=test.file, line=test.line, remedy="write `until`") from None
+    if problems:
+        raise ManifestError(dict.fromkeys(problems))
+    return CaseResult(test, tuple(failures), cluster.warnings)
+
+
+def _coming(work: Work, seed: int) -> list[Coming]:
+    # An Arrival does not say whether it fails.
+    fails = (it[2] for it in work.times(seed))
+    return [
+        Coming(
+            job=it.job,
+            at=it.at,
+            run_seconds=it.run_seconds,
+            ends_failed=ends_failed,
+            linger_seconds=it.linger_seconds,
+            node_loss=it.node_loss,
+            save_seconds=work.saves_seconds,
+        )
+        for it, ends_failed in zip(work.arrivals(seed), fails, strict=True)
+    ]
+
+
+def _look(
+    test: PolicyTest, cluster: PolicyCluster, at: float | None, failures: list[Failure], problems: list[Problem]
+) -> None:
+    """Look at what is expected for this time."""
+    for expectation in test.expect:
+        if expectation.at != at:
+            continue
+        file, _, line = expectation.place.rpartition(":")
+        try:
+            failures += (Failure(expectation.place, it) for it in expectation.verdicts(cluster) if not it)
+        except UnknownObjectError as error:
+            unknown = Problem(f"there is no {error.object}", field="expect", remedy=error.remedy)
+            problems.append(replace(unknown, file=file, line=int(line)))

@@ -1,0 +1,189 @@
+"""Policy tests as people write them into files: finding the files, and reading them with everything that is wrong."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kueuecore._fields import Fields, shown
+from kueuecore._json import text_at
+from kueuecore.configuration import Configuration
+from kueuecore.errors import ManifestError, Problem
+from kueuecore.manifests import Manifest, read_manifests
+from kueuecore.policy_tests.expectation_reader import read_expectations
+from kueuecore.policy_tests.policy_cluster import BEGINNING
+from kueuecore.policy_tests.policy_test import PolicyTest
+from kueuecore.scenarios.scenario import MOST_SEED
+from kueuecore.scenarios.scenario_reader import API_VERSION, PartReader
+from kueuecore.scenarios.work import Work
+from kueuecore.times import beginning_ns
+
+__all__ = ["ENDINGS", "KIND", "policy_test_files", "read_policy_tests"]
+
+KIND = "PolicyTest"
+ENDINGS = ("_test.yaml", "_test.yml", "_test.json")
+"""What the names of files end in that directories are searched for."""
+
+
+def policy_test_files(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """The files of policy tests in a directory and those below it, sorted; a file, and `-`, stands for itself.
+
+    Raises:
+        ManifestError: The directory has none, or cannot be read.
+    """
+    name = os.fsdecode(path)
+    if name == "-" or not Path(name).is_dir():
+        return (name,)
+    problems: list[Problem] = []
+
+    def note(error: OSError) -> None:
+        problems.append(Problem(error.strerror or str(error), file=str(error.filename), remedy="check its permissions"))
+
+    found = []
+    for folder, folders, files in os.walk(name, onerror=note):
+        folders[:] = sorted(it for it in folders if not it.startswith("."))
+        found += [str(Path(folder) / it) for it in files if it.endswith(ENDINGS) and not it.startswith(".")]
+    if not found and not problems:
+        message = f"no file in it ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
+        problems.append(Problem(message, file=name, remedy="name a file, or another directory"))
+    if problems:
+        raise ManifestError(problems)
+    return tuple(sorted(found))
+
+
+def read_policy_tests(path: str | os.PathLike[str]) -> tuple[PolicyTest, ...]:
+    """Read the cases of a file of kind PolicyTest, in their order; the files that it names are looked for beside it.
+
+    Raises:
+        ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
+
+    Example:
+        >>> [it.name for it in read_policy_tests("examples/policy-tests/two-teams_test.yaml")][:2]
+        ['team-b borrows what team-a leaves', 'nobody borrows beyond the limit']
+    """
+    name = os.fsdecode(path)
+    documents = read_manifests(name)
+    remedy = f"begin it with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
+    if not documents:
+        raise ManifestError.of("it is empty", remedy=remedy, file=name)
+    others = [it for it in documents if text_at(it.object, "kind") != KIND]
+    if others:
+        message = f"a policy test is a document of kind {KIND}"
+        raise ManifestError([it.problem(message, field="kind", remedy=remedy) for it in others])
+    problems: list[Problem] = []
+    reader = PartReader(Path(name).parent, allow_code=False, is_input_read=name == "-")
+    tests = [test for it in documents for test in _Reader(it, reader, problems).tests()]
+    if problems:
+        # What all cases have in common is read for each.
+        raise ManifestError(dict.fromkeys(problems))
+    return tuple(tests)
+
+
+class _Reader:
+    """Reads one document.
+
+    Args:
+        document: The document.
+        parts: Reads what it has in common with a scenario.
+        problems: Where problems are noted.
+    """
+
+    def __init__(self, document: Manifest, parts: PartReader, problems: list[Problem]) -> None:
+        self._document = document
+        self._parts = parts
+        self._top = Fields(document, document.object, "", problems)
+
+    def tests(self) -> Iterator[PolicyTest]:
+        """Its cases."""
+        top = self._top
+        top.text("apiVersion", one_of=[API_VERSION])
+        top.text("kind")
+        top.part("metadata")
+        seed, cycle = top.whole("seed", 0, most=MOST_SEED), top.seconds("cycle", 1.0)
+        objects, until = self._parts.objects(top, "manifests"), top.seconds("until")
+        now, work = _now(top), self._work(top, "submit")
+        gates, given = _gates(top), top.value("configuration")
+        configuration = self._parts.configuration(top, feature_gates=gates)
+        names: set[str] = set()
+        cases = list(top.parts("cases"))
+        if not cases:
+            top.complain("cases", "Required value", "write a list of cases, each with `name`, `submit` and `expect`")
+        for index, case in enumerate(cases):
+            name = case.text("name")
+            if not name:
+                case.complain("name", "Required value", "say in a few words what it shows")
+            elif name in names:
+                case.complain("name", f"Duplicate value: {shown(name)}", "give each case a name of its own")
+            names.add(name)
+            own = self._configuration(case, given, gates)
+            case_now = _now(case)
+            test = PolicyTest(
+                file=self._document.source.file,
+                line=self._document.source.line_of(f"cases[{index}]"),
+                name=name,
+                objects=(*objects, *self._parts.objects(case, "manifests")),
+                configuration=configuration if own is None else own,
+                now=now if case_now is None else case_now,
+                seed=seed,
+                cycle_seconds=1.0 if cycle is None else cycle,
+                work=(*work, *self._work(case, "submit")),
+                until_seconds=case.seconds("until", until),
+                expect=tuple(read_expectations(case)),
+            )
+            if not case.plain.get("expect"):
+                case.complain("expect", "Required value", "say what is to come of it")
+            _check_names(case, test.work)
+            _check_times(case, test)
+            case.end()
+            yield test
+        top.end()
+
+    def _work(self, section: Fields, name: str) -> tuple[Work, ...]:
+        parts = enumerate(section.parts(name))
+        return tuple(self._parts.work(it, index, start=0, until=None, in_fleet=False) for index, it in parts)
+
+    def _configuration(self, case: Fields, given: object, gates: dict[str, bool]) -> Configuration | None:
+        """That of a case; None: that of the file."""
+        own_gates = _gates(case)
+        if case.value("configuration") is None and not own_gates:
+            return None
+        section = self._top if case.value("configuration") is None else case
+        return self._parts.configuration(section, feature_gates={**gates, **own_gates})
+
+
+def _now(section: Fields) -> int | None:
+    text = section.text("now")
+    if not text:
+        return None
+    try:
+        return beginning_ns(text)
+    except ValueError:
+        remedy = f'write a time from 1970 to April 2262, such as "{BEGINNING}"'
+        section.complain("now", f"Invalid value: {shown(text)}", remedy)
+        return None
+
+
+def _gates(section: Fields) -> dict[str, bool]:
+    part = section.part("featureGates")
+    return {} if part is None else {name: part.truth(name, default=True) for name in part.plain}
+
+
+def _check_names(case: Fields, work: Sequence[Work]) -> None:
+    """No two jobs of a case have the same name."""
+    names: set[tuple[str, str, str]] = set()
+    for it in work:
+        first = it.job_at(0).object
+        key = (text_at(first, "kind"), text_at(first, "metadata", "namespace"), it.name)
+        if key in names:
+            remedy = "give the jobs names of their own: `name: train`"
+            case.complain("submit", f"Duplicate value: {shown(it.name)}", remedy)
+        names.add(key)
+
+
+def _check_times(case: Fields, test: PolicyTest) -> None:
+    if test.until_seconds is None:
+        return
+    for index, it in enumerate(test.expect):
+        if it.at is not None and it.at > test.until_seconds:
+            case.complain("expect", f"entry {index + 1} is for a time after `until`", "write a later `until`")

@@ -1,0 +1,187 @@
+"""The smallest dump that still shows a decision."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from kueuecore import World, read_manifests
+from kueuecore.cli import main
+from kueuecore.dumps import Admits, Deciding, KeepsPending, Preempts, Showing, Shrunk, Unsettled, shrink
+from kueuecore.errors import ManifestError
+from kueuecore.manifests import Manifest, parse_manifests
+from kueuecore.testing import START
+from kueuecore.testing.drawn_contests import random_contest
+from tests.command import Ran
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "examples"
+LOOP = (ROOT / "docs/anomalies.md").read_text(encoding="utf-8").split("## Preemption comes to an end")[1]
+LOOP = LOOP.split("```yaml\n")[1].split("```")[0]
+SHOWN = [
+    ("taking-back", Preempts(preemptor="team-a/release-build", victim="team-b/sweep")),
+    ("taking-back", KeepsPending(name="team-b/report")),
+    ("two-teams", KeepsPending(name="team-a/release-build")),
+    ("two-teams", KeepsPending(name="team-b/everything-at-once", message="maximum capacity")),
+    ("two-teams", Admits(name="team-b/hotfix")),
+    ("topology", KeepsPending(name="research/pretrain")),
+    ("topology", Admits(name="research/tune")),
+]
+
+
+def given(folder: str) -> tuple[tuple[Manifest, ...], Deciding]:
+    manifests = read_manifests(EXAMPLES / folder)
+    return manifests, Deciding(now=World.of(manifests).newest_time() or 0)
+
+
+def still_shows(objects: tuple[Manifest, ...], deciding: Deciding, wanted: Showing) -> bool:
+    try:
+        return wanted.is_in(deciding.of(objects))
+    except ManifestError:
+        return False
+
+
+def assert_minimal(found: Shrunk, deciding: Deciding, wanted: Showing) -> None:
+    """It shows it, and without any one object it does not."""
+    objects = tuple(map(Manifest, found.objects))
+    assert still_shows(objects, deciding, wanted)
+    for index in range(len(objects)):
+        assert not still_shows(objects[:index] + objects[index + 1 :], deciding, wanted), objects[index].object
+
+
+@pytest.mark.parametrize(("folder", "showing"), SHOWN)
+def test_without_any_object_that_is_left_it_is_not_shown(folder: str, showing: Showing) -> None:
+    manifests, deciding = given(folder)
+    wanted = showing.as_in(deciding.of(manifests))
+    found = shrink(manifests, deciding, showing)
+    assert len(found.objects) < len(manifests)
+    assert_minimal(found, deciding, wanted)
+    assert shrink(manifests, deciding, showing) == found
+
+
+def test_preemptions_of_random_contests_shrink() -> None:
+    n_shrunk = 0
+    for seed in range(30):
+        history = random_contest(seed)
+        moves = (it.object for it in history.moves if it.object is not None and it.object["kind"] == "Workload")
+        manifests = [Manifest(it) for it in (*history.objects, *moves)]
+        settings = history.parsed_configuration()
+        deciding = Deciding(configuration=settings, now=START, trusted=True, max_cycles=100)
+        preemptions = deciding.of(manifests).preemptions
+        if not preemptions or len(manifests) > 30 or n_shrunk == 4:
+            continue
+        showing = Preempts(preemptor=preemptions[0].preemptor, victim=preemptions[0].key)
+        wanted = showing.as_in(deciding.of(manifests))
+        assert_minimal(shrink(manifests, deciding, showing), deciding, wanted)
+        n_shrunk += 1
+    assert n_shrunk > 3
+
+
+def test_a_circle_stays_a_circle() -> None:
+    manifests = parse_manifests(LOOP)
+    deciding = Deciding(now=0)
+    extra = parse_manifests("{apiVersion: v1, kind: Namespace, metadata: {name: else}}")
+    found = shrink([*manifests, *extra], deciding, Unsettled())
+    assert len(found.objects) == len(manifests)
+    assert_minimal(found, deciding, Unsettled())
+
+
+def test_fields_flavors_and_numbers_go_too() -> None:
+    manifests, deciding = given("two-teams")
+    found = shrink(manifests, deciding, Admits(name="team-b/hotfix"))
+    (job,) = (it for it in found.objects if it["kind"] == "Job")
+    assert job["spec"] == {
+        "template": {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "600m"}}}]}}
+    }
+    (queue,) = (it for it in found.objects if it["kind"] == "ClusterQueue" and it["metadata"] == {"name": "team-b"})
+    assert "namespaceSelector" in queue["spec"]  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("showing", "problem"),
+    [
+        (KeepsPending(name="team-b/hotfix"), "team-b/hotfix is not pending; show what it is: Admitted"),
+        (KeepsPending(name="team-b/benchmark", message="x y"), 'team-b/benchmark is not pending with "x y"'),
+        (
+            Admits(name="team-b/benchmark"),
+            "team-b/benchmark is not admitted; show what it is: Pending: couldn't assign",
+        ),
+        (Admits(name="team-b/none"), 'there is no Workload and no job "team-b/none"; write one of team-a/'),
+        (Preempts(preemptor="team-a/notebook", victim="team-b/lint"), "nobody preempts anybody here"),
+        (Unsettled(), "it settles"),
+    ],
+)
+def test_what_the_whole_dump_does_not_show_is_refused(showing: Showing, problem: str) -> None:
+    manifests, deciding = given("two-teams")
+    with pytest.raises(ManifestError, match=re.escape(problem)):
+        shrink(manifests, deciding, showing)
+
+
+def test_ctrl_c_leaves_the_smallest_so_far() -> None:
+    manifests, deciding = given("two-teams")
+
+    def stop(n_tries: int, n_objects: int) -> None:
+        if n_objects < 10:
+            raise KeyboardInterrupt
+
+    found = shrink(manifests, deciding, Admits(name="team-b/hotfix"), progress=stop)
+    assert found.is_interrupted
+    assert len(found.objects) < 10
+    assert Admits(name="team-b/hotfix").is_in(deciding.of(map(Manifest, found.objects)))
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> Ran:
+    return Ran(main(list(map(str, arguments))), *capsys.readouterr())
+
+
+def test_the_command_writes_what_run_reads(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "small.yaml"
+    names = ("--preempts", "team-a/release-build", "team-b/sweep")
+    ran = run(capsys, "shrink", EXAMPLES / "taking-back", *names, "-o", out)
+    assert (ran.code, ran.out) == (0, "")
+    assert re.fullmatch(r"note: 7 of 9 objects are left, after \d+ tries\n", ran.err)
+    head = out.read_text().splitlines()[0]
+    assert head == "# kueuecore run --now 2026-01-01T09:30:00Z"
+    after = json.loads(run(capsys, *head.split()[2:], out, "-o", "json").out)
+    assert {(it["name"], it["reason"]) for it in after["preemptions"]} >= {("sweep", "InCohortReclamation")}
+    again = run(capsys, "shrink", EXAMPLES / "taking-back", *names, "-q")
+    assert (again.out, again.err) == (out.read_text(), "")
+
+
+def test_a_small_dump_can_lose_its_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "loop.yaml").write_text(LOOP, encoding="utf-8")
+    run(capsys, "shrink", tmp_path / "loop.yaml", "--unsettled", "-o", tmp_path / "small.yaml")
+    ran = run(capsys, "anonymise", tmp_path / "small.yaml", "-q")
+    assert ran.code == 0
+    assert "guest" not in ran.out
+    (tmp_path / "shared.yaml").write_text(ran.out, encoding="utf-8")
+    assert run(capsys, "run", tmp_path / "shared.yaml").code == 3
+
+
+def test_options_that_do_not_go_together_are_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = EXAMPLES / "two-teams"
+    assert run(capsys, "shrink", folder, "--unsettled", "--message", "x").code == 2
+    assert run(capsys, "shrink", folder, "--unsettled", "--admitted", "a/b").code == 2
+    assert run(capsys, "shrink", folder).code == 2
+    ran = run(capsys, "shrink", folder, "--pending", "team-b/hotfix")
+    assert (ran.code, ran.out) == (2, "")
+    assert "team-b/hotfix is not pending; show what it is: Admitted" in ran.err
+
+
+def test_other_quota_trees_go_at_once() -> None:
+    copies = [
+        Manifest(
+            json.loads(json.dumps(it.object).replace("team-", f"tree-{number}-").replace("company", f"co-{number}"))
+        )
+        for number in range(20)
+        for it in read_manifests(EXAMPLES / "two-teams")
+        if it.object["kind"] != "WorkloadPriorityClass" and it.object["kind"] != "ResourceFlavor"
+    ]
+    manifests, deciding = given("two-teams")
+    alone = shrink(manifests, deciding, KeepsPending(name="team-a/release-build"))
+    found = shrink([*copies, *manifests], deciding, KeepsPending(name="team-a/release-build"))
+    assert found.objects == alone.objects
+    assert found.n_tries < alone.n_tries + 10
