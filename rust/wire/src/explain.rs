@@ -4,10 +4,10 @@ use kueuecore::assign::Attempt;
 use kueuecore::base::amount::Amount;
 use kueuecore::base::ids::FlavorResourceId;
 use kueuecore::engine::explain::{Asked, Explanation, FlavorTrial, PodSetTrials};
-use kueuecore::preempt::Search;
 use kueuecore::quota::levels::Level;
 use kueuecore::state::State;
 use kueuecore::state::records::Owner;
+use kueuecore::state::searches::Search;
 use kueuecore::status::messages::attempt_reasons;
 use serde_json::{Value, json};
 

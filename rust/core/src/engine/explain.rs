@@ -6,10 +6,11 @@ use crate::base::ids::{FlavorId, FlavorResourceId, ResourceId, WorkloadId};
 use crate::engine::what_if::WhatIf;
 use crate::engine::{Engine, Kind};
 use crate::objects::{Object, Time, WorkloadStatus};
-use crate::preempt::{Recorder, Search};
+use crate::preempt::search_not_made;
 use crate::quota::levels::Level;
 use crate::state::State;
 use crate::state::records::Owner;
+use crate::state::searches::{Recorder, Search};
 
 /// Everything about a decision on one workload.
 #[derive(Debug)]
@@ -99,7 +100,7 @@ impl Engine {
                 pod_sets.iter().flat_map(|it| &it.trials).flat_map(|it| &it.asked).filter(|it| it.is_contested())
             {
                 if !searches.iter().any(|search| search.contested.contains(&asked.fr)) {
-                    searches.push(Search::not_made(&state.world(), tree, asked.fr, asked.amount));
+                    searches.push(search_not_made(&state.world(), tree, asked.fr, asked.amount));
                 }
             }
         }
@@ -173,8 +174,8 @@ mod tests {
     use crate::engine::what_if::Outcome;
     use crate::objects::config::Config;
     use crate::objects::{ClusterQueue, Preemption, PreemptionPolicy, Workload};
-    use crate::preempt::Fate;
     use crate::quota::levels::Bound;
+    use crate::state::searches::Fate;
     use crate::testing::{World, at, cluster_queue, local_queue, workload};
 
     /// `cq` with 10 CPUs and `other` with 4 in a cohort; `a`, of priority 1, uses 6 of `cq`, `b` all of `other`.

@@ -7,7 +7,6 @@ use std::iter::Peekable;
 
 use smallvec::SmallVec;
 
-use super::record::{Holder, Spared};
 use super::{Preemptor, World};
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorId, FlavorResourceId, LocalQueueId, QueueId};
@@ -15,6 +14,7 @@ use crate::base::sorted;
 use crate::objects::config::AdmissionFairSharing;
 use crate::objects::{PreemptionPolicy, Time};
 use crate::state::admission_fair_sharing::local_queue_usage;
+use crate::state::searches::{Holder, Spared};
 use crate::workloads::charge::CandidateKey;
 
 /// A candidate of a ClusterQueue.

@@ -4,7 +4,6 @@ use smallvec::SmallVec;
 
 use super::candidates::{Allowed, Candidate, Merged, Wanted, allowed};
 use super::hope::{is_hopeless, patience};
-use super::record::{Holder, Spared};
 use super::removals::{Removals, Removed};
 use super::{Demand, Preemptor, World, borrow_within_cohort, minimise, restore};
 use crate::base::amount::Amount;
@@ -12,6 +11,7 @@ use crate::base::ids::QueueId;
 use crate::objects::{Preemption, PreemptionPolicy};
 use crate::quota::forest::NodeId;
 use crate::quota::tree::{Row, Tree};
+use crate::state::searches::{Holder, Spared};
 use crate::status::reasons;
 use crate::workloads::charge::Target;
 

@@ -6,7 +6,6 @@ use std::ops::ControlFlow;
 use super::candidates::{Wanted, allowed};
 use super::hope::{is_hopeless, patience};
 use super::order::{Order, Victim, Victims};
-use super::record::{Holder, Spared};
 use super::removals::Removals;
 use super::{Demand, Preemptor, World, minimise, restore, within_nominal_gate};
 use crate::objects::config::PreemptionStrategy;
@@ -14,6 +13,7 @@ use crate::objects::{Preemption, PreemptionPolicy};
 use crate::quota::forest::NodeId;
 use crate::quota::share::Share;
 use crate::quota::tree::{Row, Tree};
+use crate::state::searches::{Holder, Spared};
 use crate::status::reasons;
 use crate::workloads::charge::{CandidateKey, Target};
 

@@ -8,12 +8,9 @@ mod classical;
 mod fair;
 mod hope;
 mod order;
-mod record;
 mod removals;
 
 use std::collections::BTreeSet;
-
-pub use record::{Fate, Recorder, Search};
 
 use candidates::Wanted;
 use removals::{Removals, Removed};
@@ -30,6 +27,7 @@ use crate::quota::forest::{Forest, NodeId, TreeId};
 use crate::quota::share::Share;
 use crate::quota::tree::{Column, Mark, Row, Tree};
 use crate::state::records::{LocalQueueRecord, Owner, QueueRecord};
+use crate::state::searches::{Holder, Recorder, Search, Spared};
 use crate::workloads::Workloads;
 use crate::workloads::charge::Target;
 
@@ -191,10 +189,24 @@ pub fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, d
         None => classical::holders(world, tree, preemptor, demand, &wanted),
         Some(_) => fair::holders(world, tree, preemptor, demand, &wanted),
     };
-    recorder.begin(tree, demand, holders);
+    let requests = demand.requests.iter().filter_map(|&(column, amount)| Some((tree.columns()[column?], amount)));
+    recorder.begin(Search::new(demand.flavor_resources.clone(), requests.collect(), holders));
     let targets = search(world, tree, preemptor, demand, &wanted);
     recorder.end(&targets);
     targets
+}
+
+/// A search that is not made, because the preemptor would use more than its nominal quota and may not preempt for that
+/// (rules/03 §4.1): who uses a flavor-resource in its tree.
+pub(crate) fn search_not_made(world: &World<'_>, tree: TreeId, fr: FlavorResourceId, amount: Amount) -> Search {
+    let flavor = world.names.parts(fr).0;
+    let queues = world.forest.nodes_of(tree).iter().filter_map(|&node| world.queue_at(node));
+    let of_queue = |queue: QueueId| {
+        let keys = world.queues[queue].candidates.of_flavor(flavor);
+        let users = keys.filter(move |key| key.uses.iter().any(|used| used.0 == fr));
+        users.map(move |key| Holder { workload: key.id, queue, spared: Some(Spared::WouldBorrow) })
+    };
+    Search::new(vec![fr], vec![(fr, amount)], queues.flat_map(of_queue).collect())
 }
 
 fn search(

@@ -2,10 +2,11 @@
 
 use std::ops::Deref;
 
-use super::{Placing, Recorder, World};
+use super::{Placing, World};
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorResourceId, QueueId};
 use crate::quota::tree::{Row, Tree};
+use crate::state::searches::Recorder;
 use crate::workloads::charge::{CandidateKey, Target};
 
 /// A target, and what was taken out of the tree for it.

@@ -14,6 +14,7 @@ pub(crate) mod node_watch;
 pub mod queue_counts;
 pub mod records;
 mod saved;
+pub mod searches;
 pub(crate) mod second_pass;
 pub mod site_report;
 pub mod sites;
@@ -44,7 +45,6 @@ use crate::objects::{
     ResourceGroup as Groups, RuntimeClass, StringMap, Topology,
 };
 use crate::pods::LimitRangeSummary;
-use crate::preempt::Recorder;
 use crate::queue::Places;
 use crate::quota::forest::{Forest, NodeId};
 use crate::quota::tree::Quota;
@@ -53,6 +53,7 @@ use crate::state::node_watch::NodeWatch;
 use crate::state::records::{
     CohortRecord, FlushRequest, LocalQueueRecord, Owner, QueueRecord, ReplacedSlice, StaleDefaults,
 };
+use crate::state::searches::Recorder;
 use crate::state::second_pass::SecondPasses;
 use crate::topology::sites::Sites;
 use crate::workloads::Workloads;

@@ -4,9 +4,9 @@
 
 use kueuecore::base::quantity::Quantity;
 use kueuecore::objects::{
-    AdmissionCheck, ClusterQueue, Cohort, FlavorQuotas, FungibilityPolicy, FungibilityPreference,
-    LabelSelector, LocalQueue, Meta, Node, Preemption, PreemptionPolicy, PriorityClass, QueueingStrategy, Requirement,
-    ResourceFlavor, ResourceGroup, StopPolicy, StringMap, Taint, Time, Toleration, Topology,
+    AdmissionCheck, ClusterQueue, Cohort, FlavorQuotas, FungibilityPolicy, FungibilityPreference, LabelSelector,
+    LocalQueue, Meta, Node, Preemption, PreemptionPolicy, PriorityClass, QueueingStrategy, Requirement, ResourceFlavor,
+    ResourceGroup, StopPolicy, StringMap, Taint, Time, Toleration, Topology,
 };
 use serde_json::{Map, Value, json};
 
@@ -340,9 +340,14 @@ mod tests {
             {"name": "cpu", "nominalQuota": "1500m", "borrowingLimit": "1", "lendingLimit": "2"}]}]}]);
         let taints = json!([{"key": "k", "value": "v", "effect": "NoSchedule"}]);
         let all = [
-            full("Cohort", json!({"spec": {
-                "parentName": "p", "resourceGroups": groups, "fairSharing": {"weight": "500m"}}})),
-            full("ClusterQueue", json!({"spec": {
+            full(
+                "Cohort",
+                json!({"spec": {
+                "parentName": "p", "resourceGroups": groups, "fairSharing": {"weight": "500m"}}}),
+            ),
+            full(
+                "ClusterQueue",
+                json!({"spec": {
                 "cohortName": "p", "resourceGroups": groups, "fairSharing": {"weight": "2"},
                 "queueingStrategy": "StrictFIFO", "stopPolicy": "Hold",
                 "namespaceSelector": {"matchLabels": {"a": "b"}, "matchExpressions": [
@@ -353,21 +358,34 @@ mod tests {
                                "borrowWithinCohort": {"policy": "LowerPriority", "maxPriorityThreshold": 3}},
                 "admissionChecksStrategy": {"admissionChecks": [{"name": "c", "onFlavors": ["f"]}]},
                 "admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"},
-                "concurrentAdmissionPolicy": {"migration": {"mode": "x"}}}})),
-            full("LocalQueue", json!({
+                "concurrentAdmissionPolicy": {"migration": {"mode": "x"}}}}),
+            ),
+            full(
+                "LocalQueue",
+                json!({
                 "spec": {"clusterQueue": "q", "stopPolicy": "HoldAndDrain", "fairSharing": {"weight": "1"}},
-                "status": {"fairSharing": {"admissionFairSharingStatus": {"consumedResources": {"cpu": "5"}}}}})),
-            full("ResourceFlavor", json!({"spec": {
+                "status": {"fairSharing": {"admissionFairSharingStatus": {"consumedResources": {"cpu": "5"}}}}}),
+            ),
+            full(
+                "ResourceFlavor",
+                json!({"spec": {
                 "nodeLabels": {"l": "m"}, "nodeTaints": taints, "topologyName": "t",
-                "tolerations": [{"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}]}})),
+                "tolerations": [{"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}]}}),
+            ),
             full("Topology", json!({"spec": {"levels": [{"nodeLabel": "rack"}]}})),
-            full("AdmissionCheck", json!({"spec": {"controllerName": "c"}, "status": {"conditions": [
-                {"type": "Active", "status": "True", "reason": "Active", "message": ""}]}})),
+            full(
+                "AdmissionCheck",
+                json!({"spec": {"controllerName": "c"}, "status": {"conditions": [
+                {"type": "Active", "status": "True", "reason": "Active", "message": ""}]}}),
+            ),
             full("WorkloadPriorityClass", json!({"value": 7})),
-            full("Node", json!({"spec": {"unschedulable": true, "taints": taints}, "status": {
+            full(
+                "Node",
+                json!({"spec": {"unschedulable": true, "taints": taints}, "status": {
                 "allocatable": {"cpu": "8"}, "conditions": [
                     {"type": "Disk", "status": "False"},
-                    {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})),
+                    {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}),
+            ),
         ];
         for object in &all {
             assert_eq!(&again(object), object);

@@ -5,11 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::{Demand, World};
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorResourceId, QueueId, WorkloadId};
-use crate::quota::forest::TreeId;
-use crate::quota::tree::Tree;
 use crate::workloads::charge::Target;
 
 /// Why a search leaves a workload alone (rules/04 §2, §4, §5).
@@ -106,23 +103,13 @@ pub struct Search {
 }
 
 impl Search {
-    /// One that is not made, because the preemptor would use more than its nominal quota and may not preempt for that
-    /// (rules/03 §4.1): who uses a flavor-resource in its tree.
-    pub fn not_made(world: &World<'_>, tree: TreeId, fr: FlavorResourceId, amount: Amount) -> Self {
-        let flavor = world.names.parts(fr).0;
-        let queues = world.forest.nodes_of(tree).iter().filter_map(|&node| world.queue_at(node));
-        let of_queue = |queue: QueueId| {
-            let keys = world.queues[queue].candidates.of_flavor(flavor);
-            let users = keys.filter(move |key| key.uses.iter().any(|used| used.0 == fr));
-            users.map(move |key| Holder { workload: key.id, queue, spared: Some(Spared::WouldBorrow) })
-        };
-        Search {
-            contested: vec![fr],
-            requests: vec![(fr, amount)],
-            holders: queues.flat_map(of_queue).collect(),
-            targets: Vec::new(),
-            taken: FxHashMap::default(),
-        }
+    /// One that has found nobody yet.
+    pub fn new(
+        contested: Vec<FlavorResourceId>,
+        requests: Vec<(FlavorResourceId, Amount)>,
+        holders: Vec<Holder>,
+    ) -> Self {
+        Self { contested, requests, holders, targets: Vec::new(), taken: FxHashMap::default() }
     }
 
     /// What became of a holder.
@@ -148,25 +135,17 @@ pub struct Recorder(Arc<Mutex<Vec<Search>>>);
 
 impl Recorder {
     /// A search begins.
-    pub(super) fn begin(&self, tree: &Tree, demand: &Demand, holders: Vec<Holder>) {
-        let requests = demand.requests.iter().filter_map(|&(column, amount)| Some((tree.columns()[column?], amount)));
-        let search = Search {
-            contested: demand.flavor_resources.clone(),
-            requests: requests.collect(),
-            holders,
-            targets: Vec::new(),
-            taken: FxHashMap::default(),
-        };
+    pub(crate) fn begin(&self, search: Search) {
         self.with(|searches| searches.push(search));
     }
 
     /// A candidate was taken out.
-    pub(super) fn take(&self, workload: WorkloadId) {
+    pub(crate) fn take(&self, workload: WorkloadId) {
         self.note(workload, None);
     }
 
     /// A candidate was passed over, unless it was taken before.
-    pub(super) fn pass(&self, workload: WorkloadId, why: Spared) {
+    pub(crate) fn pass(&self, workload: WorkloadId, why: Spared) {
         self.note(workload, Some(why));
     }
 
@@ -180,7 +159,7 @@ impl Recorder {
     }
 
     /// The search has found these.
-    pub(super) fn end(&self, targets: &[Target]) {
+    pub(crate) fn end(&self, targets: &[Target]) {
         self.with(|searches| {
             if let Some(search) = searches.last_mut() {
                 search.targets = targets.to_vec();
