@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -83,15 +84,23 @@ class Trials:
 
     def _run(self, step: Step, *, trusted: bool) -> tuple[Engine, Settled] | None:
         self.n_tried += 1
+        fork, settled = self._settled(step, trusted=trusted, finds_loops=False)
+        evicted = Counter(it.key for decision in settled.decisions for it in decision.preemptions)
+        if any(n > 1 for n in evicted.values()):
+            # Perhaps in a circle; to find that out takes a look at all workloads after each eviction.
+            fork, settled = self._settled(step, trusted=trusted, finds_loops=True)
+        stage = fork.workload(self.name, namespace=self.namespace).stage
+        has_quota = stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)
+        return (fork, settled) if has_quota and settled.ending is Ending.SETTLED else None
+
+    def _settled(self, step: Step, *, trusted: bool, finds_loops: bool) -> tuple[Engine, Settled]:
         fork = self.engine.fork()
         change_state(fork, step.edits, step.deletions, now=self._now, trusted=trusted)
         if step.resubmits:
             workload = fork.object("Workload", self.name, namespace=self.namespace)
             resubmit(fork, workload, now=self._now, trusted=trusted)
-        settled = settle(fork, now=self._now, max_cycles=_MOST_CYCLES, was_at_rest=True, finds_loops=False)
-        stage = fork.workload(self.name, namespace=self.namespace).stage
-        has_quota = stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)
-        return (fork, settled) if has_quota and settled.ending is Ending.SETTLED else None
+        settled = settle(fork, now=self._now, max_cycles=_MOST_CYCLES, was_at_rest=True, finds_loops=finds_loops)
+        return fork, settled
 
     def _verdict(self, step: Step, fork: Engine, settled: Settled) -> Verdict:
         decisions = settled.decisions

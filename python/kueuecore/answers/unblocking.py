@@ -26,6 +26,7 @@ def unblock(
     *,
     namespace: str,
     now: TimeLike | None = None,
+    was_at_rest: bool = False,
     kinds: Collection[ChangeKind] = tuple(ChangeKind),
 ) -> Unblocking:
     """The least changes that would admit a workload now, those that disturb others least first.
@@ -40,6 +41,7 @@ def unblock(
         name: Name of the Workload.
         namespace: Its namespace.
         now: The time of all that is tried; by default the latest time that any call named.
+        was_at_rest: Has `settle` run on the engine, so that changes can be tried on it as it is?
         kinds: The kinds of changes that are looked for.
 
     Raises:
@@ -81,7 +83,8 @@ def unblock(
     """
     at = engine.now if now is None else nanoseconds(now)
     rest = engine.fork()
-    settle(rest, now=at)
+    if not was_at_rest:
+        settle(rest, now=at)
     state = rest.workload(name, namespace=namespace)
     if state.stage is not Stage.PENDING:
         return Unblocking(state, (), 0)

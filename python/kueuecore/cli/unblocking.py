@@ -67,7 +67,7 @@ def unblock_command(options: argparse.Namespace) -> int:
     state = read_state(options)
     namespace, name = _named(state, options.workload)
     kinds = [ChangeKind(it) for it in options.only] or list(ChangeKind)
-    found = unblock(state.engine, name, namespace=namespace, now=state.now, kinds=kinds)
+    found = unblock(state.engine, name, namespace=namespace, now=state.now, was_at_rest=True, kinds=kinds)
     if options.output == "json":
         write(json.dumps(_document(state, found), indent=2, ensure_ascii=False) + "\n")
     else:
