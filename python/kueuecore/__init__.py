@@ -13,7 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kueuecore import objects as objects
     from kueuecore.answers import Change as Change
+    from kueuecore.answers import Explanation as Explanation
     from kueuecore.answers import Unblocking as Unblocking
+    from kueuecore.answers import explain as explain
     from kueuecore.answers import unblock as unblock
     from kueuecore.configuration import Configuration as Configuration
     from kueuecore.configuration import FeatureGate as FeatureGate
@@ -99,7 +101,7 @@ _MODULES = {
     ),
     "kueuecore.topology": ("Placement", "PlacedPods", "DomainCapacity"),
     "kueuecore.steady_state": ("settle", "Settled", "Ending", "PreemptionLoop", "find_preemption_loop"),
-    "kueuecore.answers": ("unblock", "Unblocking", "Change"),
+    "kueuecore.answers": ("explain", "Explanation", "unblock", "Unblocking", "Change"),
     "kueuecore.submissions": ("Submissions",),
     "kueuecore.simulation": (
         "simulate",

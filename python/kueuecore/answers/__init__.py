@@ -4,7 +4,9 @@ A fork shares with the engine what neither changes; the engine itself stays as i
 """
 
 from kueuecore.answers.changes import Change, ChangeKind, Unblocking
+from kueuecore.answers.explanation import Explanation, Fate, explain
 from kueuecore.answers.moves import Move, Standing, moves_between
+from kueuecore.answers.obstacles import Obstacle, obstacles
 from kueuecore.answers.question import Question, edit_manifests
 from kueuecore.answers.state_changes import Deletion, change_state, parse_deletion
 from kueuecore.answers.trials import Step
@@ -14,14 +16,19 @@ __all__ = [
     "Change",
     "ChangeKind",
     "Deletion",
+    "Explanation",
+    "Fate",
     "Move",
+    "Obstacle",
     "Question",
     "Standing",
     "Step",
     "Unblocking",
     "change_state",
     "edit_manifests",
+    "explain",
     "moves_between",
+    "obstacles",
     "parse_deletion",
     "unblock",
 ]

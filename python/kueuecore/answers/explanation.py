@@ -111,6 +111,7 @@ class Asked:
         resource: The resource.
         amount: How much, with what earlier pod sets take of it.
         potential: What the ClusterQueue could have if everything were idle; None: no limit.
+        verdict: `Fits`, `Contested` (others use it), `ExceedsMaximum` (there is never so much).
         levels: The ClusterQueue, and each Cohort that would have to lend some, from below.
         kept: Free quota of others that they do not lend.
     """
@@ -118,6 +119,7 @@ class Asked:
     resource: str
     amount: str
     potential: str | None
+    verdict: str
     levels: tuple[Level, ...]
     kept: tuple[KeptQuota, ...]
 
@@ -154,12 +156,14 @@ class PodSetTrials:
         trials: The flavors that were tried, in order.
         not_tried: Those that were not, because an earlier one was good enough.
         unavailable: Resources that its ClusterQueue has no quota for.
+        reasons: What Kueue says against it, all flavors together; empty: it fits.
     """
 
     index: int
     trials: tuple[FlavorTrial, ...]
     not_tried: tuple[str, ...]
     unavailable: tuple[str, ...]
+    reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +268,7 @@ def _pod_set(row: Mapping[str, Any]) -> PodSetTrials:
         trials=tuple(map(_trial, row["trials"])),
         not_tried=tuple(row["notTried"]),
         unavailable=tuple(row["unavailable"]),
+        reasons=tuple(row["reasons"]),
     )
 
 
@@ -284,6 +289,7 @@ def _asked(row: Mapping[str, Any]) -> Asked:
         resource=row["resource"],
         amount=row["amount"],
         potential=row["potential"],
+        verdict=row["verdict"],
         levels=tuple(map(_level, row["levels"])),
         kept=tuple(KeptQuota(**it) for it in row["kept"]),
     )

@@ -13,6 +13,7 @@ from kueuecore.cli.checking import add_check
 from kueuecore.cli.commands import gates, run
 from kueuecore.cli.comparing import add_compare
 from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.explaining import add_explain
 from kueuecore.cli.forecasting import add_eta
 from kueuecore.cli.planning import add_plan
 from kueuecore.cli.policy_testing import add_test
@@ -194,6 +195,7 @@ def _parser() -> argparse.ArgumentParser:
     add_test(commands, exit_codes=_exit_codes())
     add_compare(commands, exit_codes=_exit_codes())
     add_sweep(commands, exit_codes=_exit_codes())
+    add_explain(commands, exit_codes=_exit_codes())
     add_what_if(commands, exit_codes=_exit_codes())
     add_unblock(commands, exit_codes=_exit_codes())
     add_eta(commands, exit_codes=_exit_codes())

@@ -24,6 +24,7 @@ _WIDEST = 1024
 _SENTENCES = (
     "MESSAGE",
     "WHY",
+    "WHAT STANDS IN THE WAY",
     "FLAVORS",
     "USAGE",
     "EACH",

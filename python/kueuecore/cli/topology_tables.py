@@ -28,11 +28,10 @@ def placed_table(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
     return table(header, rows, style) if rows else ""
 
 
-def not_placed_table(outcome: RunOutcome, style: Style) -> str:
-    """Why the pods of others have no place; empty if there are none."""
-    rows = [
-        [row.state.key, it.asked.pod_set, str(it.asked), it.why] for row in outcome.workloads for it in row.not_placed
-    ]
+def not_placed_table(outcome: RunOutcome, style: Style, *, only: Row | None = None) -> str:
+    """Why the pods of others have no place, or of one of them; empty if there are none."""
+    shown = outcome.workloads if only is None else (only,)
+    rows = [[row.state.key, it.asked.pod_set, str(it.asked), it.why] for row in shown for it in row.not_placed]
     return table(["NOT PLACED", "POD SET", "ASKS FOR", "WHY"], rows, style) if rows else ""
 
 

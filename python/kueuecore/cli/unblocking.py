@@ -6,16 +6,14 @@ import argparse
 import json
 from typing import Any
 
-from kueuecore._json import text_at
-from kueuecore._text import quoted
 from kueuecore.answers import Change, ChangeKind, Unblocking, unblock
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
 from kueuecore.cli.state_file import SettledState, add_state, read_state
 from kueuecore.cli.streams import output, write
 from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Cell, Painted, Style, table
-from kueuecore.errors import ManifestError
 from kueuecore.states import Stage
 from kueuecore.times import format_time
 
@@ -50,8 +48,7 @@ def add_unblock(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -
     )
     add.set_defaults(command=unblock_command)
     add_state(add)
-    help_text = "the workload, as NAMESPACE/NAME or NAME, or its job, as KIND/NAMESPACE/NAME"
-    add.add_argument("workload", metavar="WORKLOAD", help=help_text)
+    add.add_argument("workload", metavar="WORKLOAD", help=WORKLOAD_HELP)
     help_text = "look for changes of this kind alone; may be repeated: " + ", ".join(ChangeKind)
     add.add_argument(
         "--only", metavar="KIND", action="append", choices=list(map(str, ChangeKind)), default=[], help=help_text
@@ -65,7 +62,7 @@ def add_unblock(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -
 def unblock_command(options: argparse.Namespace) -> int:
     """Run `kueuecore unblock`; returns the exit code."""
     state = read_state(options)
-    namespace, name = _named(state, options.workload)
+    namespace, name = named_workload(state, options.workload)
     kinds = [ChangeKind(it) for it in options.only] or list(ChangeKind)
     found = unblock(state.engine, name, namespace=namespace, now=state.now, was_at_rest=True, kinds=kinds)
     if options.output == "json":
@@ -74,36 +71,6 @@ def unblock_command(options: argparse.Namespace) -> int:
         write(_report(found, Style.of(output(), options.color)) + "\n")
     is_pending = found.workload.stage is Stage.PENDING
     return ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
-
-
-def _named(state: SettledState, text: str) -> tuple[str, str]:
-    """Namespace and name of the workload that is meant.
-
-    Raises:
-        ManifestError: There is none, or there are several.
-    """
-    *before, name = text.split("/")
-    if before and before[0][:1].isupper():
-        kind, *rest = before
-        jobs = ((key, it.object) for key, it in state.world.jobs.items())
-        found = [
-            key
-            for key, job in jobs
-            if (text_at(job, "kind"), text_at(job, "metadata", "name")) == (kind, name) and rest in ([], [key[0]])
-        ]
-        if kind == "Workload":
-            before = rest
-    else:
-        found = []
-    if not found:
-        keys = ((it.namespace, it.name) for it in state.engine.workloads())
-        found = [key for key in keys if key[1] == name and before in ([], [key[0]])]
-    if not found:
-        raise ManifestError.of(f"there is no workload {quoted(text)}", remedy="write NAMESPACE/NAME, as `run` shows it")
-    if len(found) > 1:
-        remedy = f"write {'/'.join(found[0])}, say"
-        raise ManifestError.of(f"{quoted(text)} may be {len(found)} workloads", remedy=remedy)
-    return found[0]
 
 
 def _report(found: Unblocking, style: Style) -> str:

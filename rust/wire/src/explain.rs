@@ -24,8 +24,11 @@ pub fn explanation(explained: &Explanation) -> Value {
 
 fn pod_set(state: &State, pod_set: &PodSetTrials) -> Value {
     let flavor = |id| state.names.flavors[id].clone();
+    let mut reasons = attempt_reasons(&state.names.lexicon(), &pod_set.reasons);
+    reasons.extend(pod_set.error.clone());
     json!({
         "index": pod_set.index,
+        "reasons": reasons,
         "trials": pod_set.trials.iter().map(|it| trial(state, it)).collect::<Vec<_>>(),
         "notTried": pod_set.not_tried.iter().map(|id| flavor(*id)).collect::<Vec<_>>(),
         "unavailable": pod_set.unavailable.iter().map(|id| state.names.resource_text(*id)).collect::<Vec<_>>(),
@@ -59,6 +62,11 @@ fn owner(state: &State, owner: Owner) -> (&'static str, String) {
 
 fn asked(state: &State, asked: &Asked) -> Value {
     let (_, resource) = parts(state, asked.fr);
+    let verdict = match () {
+        () if asked.exceeds_maximum() => "ExceedsMaximum",
+        () if asked.is_contested() => "Contested",
+        () => "Fits",
+    };
     let kept = asked.kept.iter().map(|(of, free)| {
         let (kind, name) = owner(state, *of);
         json!({"kind": kind, "name": name, "free": used(&resource, *free)})
@@ -67,6 +75,7 @@ fn asked(state: &State, asked: &Asked) -> Value {
         "resource": resource,
         "amount": used(&resource, asked.amount),
         "potential": quantity(&resource, asked.potential),
+        "verdict": verdict,
         "levels": asked.levels.iter().map(|(of, it)| level(state, &resource, *of, it)).collect::<Vec<_>>(),
         "kept": kept.collect::<Vec<_>>(),
     })

@@ -1,6 +1,6 @@
 //! Why a workload waits, or where it would go: the decision on it, tried on a fork with everything recorded.
 
-use crate::assign::{Assignment, Attempt};
+use crate::assign::{Assignment, Attempt, Reason};
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorId, FlavorResourceId, ResourceId, WorkloadId};
 use crate::engine::what_if::WhatIf;
@@ -36,6 +36,10 @@ pub struct PodSetTrials {
     pub not_tried: Vec<FlavorId>,
     /// What nobody has quota for.
     pub unavailable: Vec<ResourceId>,
+    /// What speaks against all of it, such as that there is no place on nodes.
+    pub reasons: Vec<Reason>,
+    /// Why it could not be evaluated.
+    pub error: Option<String>,
 }
 
 /// What a flavor had for a pod set.
@@ -65,10 +69,15 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// Is it more than there could ever be?
+    pub fn exceeds_maximum(&self) -> bool {
+        self.amount > self.potential
+    }
+
     /// Do others use what is missing?
-    fn is_contested(&self) -> bool {
+    pub fn is_contested(&self) -> bool {
         let available = self.levels.first().map_or(Amount::ZERO, |(_, level)| level.available);
-        self.amount > available && self.amount <= self.potential
+        self.amount > available && !self.exceeds_maximum()
     }
 }
 
@@ -162,7 +171,8 @@ impl State {
                 let units = pod_set.requests.iter().find(|request| request.0 == choice.resource).map_or(0, |it| it.1);
                 choice.pair.into_iter().for_each(|pair| assumed.add(pair, units));
             }
-            found.push(PodSetTrials { index: pod_set.index, trials, not_tried, unavailable });
+            let (reasons, error) = (pod_set.reasons.clone(), pod_set.error.clone());
+            found.push(PodSetTrials { index: pod_set.index, trials, not_tried, unavailable, reasons, error });
         }
         found
     }

@@ -1,0 +1,149 @@
+"""What stands in the way of a workload, in sentences, each with the rule that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kueuecore.answers.explanation import Asked, Explanation, Fate, FlavorTrial, Holder, Level
+
+__all__ = ["Obstacle", "obstacles", "rule_link", "why_so"]
+
+_FILES = {
+    "02": "02-quota.md",
+    "03": "03-flavor-assignment.md",
+    "04": "04-preemption.md",
+    "08": "08-topology.md",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """One thing that stands in the way of a pod set in one flavor.
+
+    Args:
+        pod_set: Index of the pod set.
+        flavor: The flavor; empty: in any.
+        resource: The resource; empty: it is about none in particular.
+        rule: Where the rule stands, such as `02 §2.2` of docs/rules.
+        text: A sentence without a full stop.
+    """
+
+    pod_set: int
+    flavor: str
+    resource: str
+    rule: str
+    text: str
+
+
+def rule_link(rule: str) -> str:
+    """The file of a rule, from the root of the repository.
+
+    Example:
+        >>> rule_link("02 §2.2")
+        'docs/rules/02-quota.md'
+    """
+    return f"docs/rules/{_FILES[rule.partition(' ')[0]]}"
+
+
+def obstacles(explanation: Explanation) -> tuple[Obstacle, ...]:
+    """What stands in the way, flavor by flavor, resource by resource, from the ClusterQueue up.
+
+    Args:
+        explanation: What the decision looked at.
+    """
+    queue = explanation.workload.cluster_queue or ""
+    found = []
+    for pod_set in explanation.pod_sets:
+        for resource in pod_set.unavailable:
+            text = f"ClusterQueue {queue} has no quota for {resource} in any flavor"
+            found.append(Obstacle(pod_set=pod_set.index, flavor="", resource=resource, rule="03 §3", text=text))
+        n_before = len(found)
+        for trial in pod_set.trials:
+            found += _of_trial(trial, pod_set.index, queue)
+        if len(found) == n_before and not pod_set.unavailable:
+            # Quota is there, but no place on nodes; or a selector is wrong.
+            found += [_reason(it, pod_set.index) for it in pod_set.reasons]
+    return tuple(found)
+
+
+def _reason(reason: str, pod_set: int, flavor: str = "") -> Obstacle:
+    rule = "08 §10" if "topology" in reason else "03 §5"
+    return Obstacle(pod_set=pod_set, flavor=flavor, resource="", rule=rule, text=reason)
+
+
+def _of_trial(trial: FlavorTrial, pod_set: int, queue: str) -> Iterator[Obstacle]:
+    if trial.mode == "Fit":
+        return
+    lacks_quota = False
+    for asked in trial.asked:
+        for rule, text in _of_quota(asked, queue):
+            lacks_quota = True
+            yield Obstacle(pod_set=pod_set, flavor=trial.flavor, resource=asked.resource, rule=rule, text=text)
+    if not lacks_quota:
+        for reason in trial.reasons:
+            yield _reason(reason, pod_set, trial.flavor)
+
+
+def _of_quota(asked: Asked, queue: str) -> Iterator[tuple[str, str]]:
+    if asked.verdict == "ExceedsMaximum":
+        text = f"{asked.amount} {asked.resource} is more than ClusterQueue {queue} could have with all else idle: "
+        yield "02 §2.3", f"{text}{asked.potential}"
+    if asked.verdict != "Contested":
+        return
+    for level in asked.levels:
+        if level.binds is not None:
+            yield "02 §2.2", _bound(level, asked.resource)
+    for kept in asked.kept:
+        yield "02 §2", f"{kept.kind} {kept.name} has {kept.free} {asked.resource} free that its lendingLimit keeps"
+
+
+def _bound(level: Level, resource: str) -> str:
+    who = f"{level.kind} {level.name}"
+    if level.binds == "BorrowingLimit":
+        return (
+            f"{who} has {level.subtree_quota} {resource}, may borrow {level.borrowing_limit} and uses {level.usage}: "
+            f"{level.missing} short"
+        )
+    return f"{who} has {level.subtree_quota} {resource}, of which {level.usage} are in use: {level.missing} short"
+
+
+def why_so(holder: Holder, explanation: Explanation) -> tuple[str, str]:
+    """Why a search for victims took or spared a workload: the rule, and a sentence without a full stop.
+
+    Args:
+        holder: The workload.
+        explanation: That of the preemptor.
+    """
+    ours = explanation.workload
+    own = holder.cluster_queue == ours.cluster_queue
+    policy = "withinClusterQueue" if own else "reclaimWithinCohort"
+    match holder.fate:
+        case Fate.VICTIM:
+            return "04 §4", "it has to give way"
+        case Fate.NOT_NEEDED:
+            return "04 §4.5", "it could be taken, but others are enough"
+        case Fate.NOT_ENOUGH:
+            return "04 §4.4", "it could be taken, but with all others that could it would not be enough"
+        case Fate.POLICY:
+            return "04 §2", f"{policy} of ClusterQueue {ours.cluster_queue} is Never"
+        case Fate.PRIORITY:
+            return "04 §2", f"its priority, {holder.priority}, is not below {ours.priority} ({policy})"
+        case Fate.OLDER:
+            return "04 §2", f"its priority is the same, and it is older ({policy})"
+        case Fate.INACTIVE:
+            return "04 §4.2", f"ClusterQueue {holder.cluster_queue} is stopped or broken"
+        case Fate.WITHIN_NOMINAL:
+            return "04 §4.2", f"ClusterQueue {holder.cluster_queue} uses no more than its own quota"
+        case Fate.COHORT_WITHIN_NOMINAL:
+            return "04 §4.2", f"a cohort above ClusterQueue {holder.cluster_queue} uses no more than its own quota"
+        case Fate.WOULD_BORROW:
+            text = f"ClusterQueue {ours.cluster_queue} would borrow, and has no borrowWithinCohort"
+            return "03 §4.1", text
+        case Fate.THRESHOLD:
+            return "04 §4.1", f"borrowWithinCohort of ClusterQueue {ours.cluster_queue} protects its priority"
+        case Fate.SHARE:
+            return "04 §5.4", f"the share of ClusterQueue {ours.cluster_queue} would be the larger one"
+        case Fate.BACK_WITHIN_NOMINAL:
+            text = f"without those taken before it, ClusterQueue {holder.cluster_queue} is back to its own quota"
+            return "04 §4.4", text

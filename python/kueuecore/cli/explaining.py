@@ -1,0 +1,322 @@
+"""`kueuecore explain`: everything that stands in the way of a workload, or why it went where it is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from typing import Any
+
+from kueuecore._json import text_at
+from kueuecore.answers import Explanation, Fate, explain, obstacles
+from kueuecore.answers.explanation import Asked, FlavorTrial, Holder, PodSetTrials
+from kueuecore.answers.obstacles import rule_link, why_so
+from kueuecore.cli.documents import document_head
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
+from kueuecore.cli.outcome import Row, RunOutcome
+from kueuecore.cli.state_file import SettledState, add_state, read_state
+from kueuecore.cli.streams import output, write
+from kueuecore.cli.study_options import add_look
+from kueuecore.cli.table import Cell, Painted, Style, table
+from kueuecore.cli.topology_tables import not_placed_table
+from kueuecore.states import Stage
+from kueuecore.times import format_time
+
+__all__ = ["add_explain"]
+
+_DESCRIPTION = """\
+Reads a state, runs cycles until it rests as `kueuecore run` does, and shows everything that the
+decision on one workload looks at: what stands in its way by flavor, resource and cohort, who holds
+what it waits for, who could have been preempted for it and who is spared, and which rule says so.
+A workload that has quota is asked about as if it had none: where would it go now, and why?"""
+
+_EPILOG = """\
+examples:
+  kueuecore explain state.yaml team-a/train
+  kubectl get clusterqueues,cohorts,localqueues,resourceflavors,workloads -A -o yaml |
+    kueuecore explain - team-a/train --trusted
+  kueuecore explain state.yaml Job/team-a/train -o json | jq '.obstacles[].text'
+
+exit codes:
+"""
+
+# Rows of holders that a table shows; JSON has all.
+_MOST_HOLDERS = 20
+_MOST_AHEAD = 5
+_COLORS = {Fate.VICTIM: "red", Fate.NOT_ENOUGH: "yellow", Fate.NOT_NEEDED: "green"}
+_UID = re.compile(r"\(UID: ([^,)\s]+)")
+
+
+def add_explain(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
+    """Add the command to the parser."""
+    add = commands.add_parser(
+        "explain",
+        help="why a workload waits, or why it is where it is",
+        description=_DESCRIPTION,
+        epilog=_EPILOG + exit_codes,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add.set_defaults(command=explain_command)
+    add_state(add)
+    add.add_argument("workload", metavar="WORKLOAD", help=WORKLOAD_HELP)
+    out = add.add_argument_group("what comes out")
+    help_text = "wide: all that hold what it waits for, nothing wrapped; json: one document with everything"
+    out.add_argument("-o", "--output", choices=["table", "wide", "json"], default="table", help=help_text)
+    add_look(out)
+    out.add_argument("--fail-on-pending", action="store_true", help="exit with 1 if the workload is pending")
+
+
+def explain_command(options: argparse.Namespace) -> int:
+    """Run `kueuecore explain`; returns the exit code."""
+    state = read_state(options)
+    namespace, name = named_workload(state, options.workload)
+    found = explain(state.engine, name, namespace=namespace, now=state.now)
+    by = _pushed_out_by(state, found)
+    if options.output == "json":
+        write(json.dumps(_document(state, found, by), indent=2, ensure_ascii=False) + "\n")
+    else:
+        style = Style.of(output(), options.color)
+        is_wide = options.output == "wide"
+        write(_report(state, found, by, style.wide() if is_wide else style, is_wide=is_wide) + "\n")
+    is_pending = found.workload.stage is Stage.PENDING
+    return ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
+
+
+def _pushed_out_by(state: SettledState, found: Explanation) -> str:
+    """The workload for which it was preempted; empty if it was not, or nobody knows."""
+    key = found.workload.key
+    for decision in reversed(state.settled.decisions):
+        for preemption in decision.preemptions:
+            if preemption.key == key:
+                return preemption.preemptor
+    for condition in found.workload.status.get("conditions", ()):
+        uid = _UID.search(condition.get("message", "")) if condition.get("type") == "Preempted" else None
+        if uid is not None:
+            for manifest in state.world.manifests:
+                if text_at(manifest.object, "metadata", "uid") == uid[1]:
+                    where = text_at(manifest.object, "metadata", "namespace")
+                    return f"{where}/{text_at(manifest.object, 'metadata', 'name')}"
+    return ""
+
+
+def _report(state: SettledState, found: Explanation, by: str, style: Style, *, is_wide: bool) -> str:
+    outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
+    row = next(it for it in outcome.workloads if it.state.key == found.workload.key)
+    parts = [_summary(found, row, by), _flavors(found, row, style), _obstacles(found, row, style)]
+    parts += [_levels(found, row, style), *_holders(found, style, is_wide=is_wide)]
+    if row.not_placed:
+        parts.append(not_placed_table(outcome, style, only=row))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _summary(found: Explanation, row: Row, by: str) -> str:
+    workload, now = found.workload, found.now
+    place = f" in ClusterQueue {workload.cluster_queue}" if workload.cluster_queue else ""
+    message = f": {row.message}" if row.message else ""
+    lines = []
+    if workload.stage is Stage.PENDING:
+        lines.append(f"{workload.key} waits{place}{message}")
+        if found.ahead:
+            shown = ", ".join(found.ahead[:_MOST_AHEAD])
+            more = f" and {len(found.ahead) - _MOST_AHEAD} more" if len(found.ahead) > _MOST_AHEAD else ""
+            lines.append(f"before it in the queue: {shown}{more}")
+        elif workload.place is not None:
+            lines.append("nobody is before it in the queue")
+        if now.outcome.value != "Waits":
+            lines.append(f"as the head of a cycle it would have quota now: {now.outcome.value}")
+        elif now.message and now.message != row.message:
+            lines.append(f"as the head of a cycle it would wait still: {now.message}")
+    else:
+        lines.append(f"{workload.key} is {workload.stage}{place}{message}")
+        if workload.stage is not Stage.FINISHED:
+            answer = ", ".join(filter(None, [now.outcome.value, now.message]))
+            lines.append(f"asked again without its quota: {answer}")
+    if by:
+        lines.append(f"{by} pushed it out")
+    if now.undecided is not None:
+        lines.append(f"nothing is decided on it: {now.undecided[0]}: {now.undecided[1]}")
+    return "\n".join(lines)
+
+
+def _name(row: Row, index: int) -> str:
+    names = list(row.counts)
+    return names[index] if index < len(names) else str(index)
+
+
+def _flavors(found: Explanation, row: Row, style: Style) -> str:
+    rows: list[list[Cell]] = []
+    for pod_set in found.pod_sets:
+        name = _name(row, pod_set.index)
+        rows += [[name, it.flavor, _result(it), "; ".join(it.reasons) or "-"] for it in pod_set.trials]
+        rows += [[name, flavor, "not tried", "an earlier flavor is good enough"] for flavor in pod_set.not_tried]
+    return table(["POD SET", "FLAVOR", "RESULT", "WHY"], rows, style) if rows else ""
+
+
+def _result(trial: FlavorTrial) -> Painted:
+    color = {"Fit": "green", "Preempt": "cyan"}.get(trial.mode, "yellow")
+    borrows = ", borrows" if trial.borrowing_level and trial.mode != "NoFit" else ""
+    chosen = ", chosen" if trial.is_chosen else ""
+    return Painted(f"{trial.mode}{borrows}{chosen}", color)
+
+
+def _obstacles(found: Explanation, row: Row, style: Style) -> str:
+    rows = [[_name(row, it.pod_set), it.flavor or "-", it.resource or "-", it.rule, it.text] for it in obstacles(found)]
+    return table(["POD SET", "FLAVOR", "RESOURCE", "RULE", "WHAT STANDS IN THE WAY"], rows, style) if rows else ""
+
+
+def _levels(found: Explanation, row: Row, style: Style) -> str:
+    """The way of what is contested up the cohort tree."""
+    header = ["POD SET", "FLAVOR", "RESOURCE", "ASKED OF", "TOTAL", "USED", "NEEDED", "AVAILABLE", "MISSING"]
+    rows: list[list[Cell]] = []
+    for pod_set, trial, asked in _contested(found):
+        for level in asked.levels:
+            missing = Painted(level.missing, "red" if level.binds else "")
+            total, available = level.subtree_quota or "unlimited", level.available or "unlimited"
+            amounts: list[Cell] = [total, level.usage, level.needed, available, missing]
+            rows.append([_name(row, pod_set), trial.flavor, asked.resource, f"{level.kind} {level.name}", *amounts])
+    return table(header, rows, style, right=header[4:]) if rows else ""
+
+
+def _contested(found: Explanation) -> list[tuple[int, FlavorTrial, Asked]]:
+    return [
+        (pod_set.index, trial, asked)
+        for pod_set in found.pod_sets
+        for trial in pod_set.trials
+        for asked in trial.asked
+        if asked.verdict == "Contested"
+    ]
+
+
+def _holders(found: Explanation, style: Style, *, is_wide: bool) -> list[str]:
+    """Who uses what is contested, a table for each search for victims that looked at other things."""
+    parts = []
+    for search in dict.fromkeys((it.contested, it.is_found) for it in found.searches):
+        last = next(it for it in reversed(found.searches) if (it.contested, it.is_found) == search)
+        what = ", ".join(f"{resource} in {flavor}" for flavor, resource in last.contested)
+        holders = sorted(last.holders, key=lambda it: (it.fate is not Fate.VICTIM, it.fate in _SPARED))
+        shown = holders if is_wide else holders[:_MOST_HOLDERS]
+        rows: list[list[Cell]] = []
+        for it in shown:
+            rule, why = why_so(it, found)
+            fate = Painted(str(it.fate), _COLORS.get(it.fate, ""))
+            rows.append([f"{it.namespace}/{it.name}", it.cluster_queue, str(it.priority), _uses(it), fate, rule, why])
+        header = ["HOLDS IT", "CLUSTER QUEUE", "PRIORITY", "USES", "VERDICT", "RULE", "WHY"]
+        n_left = len(holders) - len(shown)
+        more = [f"and {n_left} more (-o wide)"] if n_left else []
+        verdict = "they make room" if last.is_found else "nobody is preempted for it"
+        found_rows = table(header, rows, style, right=["PRIORITY"]) if rows else "nobody uses it"
+        parts.append("\n".join([f"{what}: {verdict}", found_rows, *more]))
+    return parts
+
+
+_SPARED = tuple(it for it in Fate if it not in (Fate.VICTIM, Fate.NOT_NEEDED, Fate.NOT_ENOUGH))
+
+
+def _uses(holder: Holder) -> str:
+    return ", ".join(f"{amount} {resource}" for (_, resource), amount in holder.uses.items())
+
+
+def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any]:
+    workload = found.workload
+    return {
+        **document_head(),
+        "now": format_time(state.now),
+        "workload": {
+            "namespace": workload.namespace,
+            "name": workload.name,
+            "status": str(workload.stage),
+            "clusterQueue": workload.cluster_queue,
+            "reason": workload.reason,
+            "message": workload.message,
+            "ahead": list(found.ahead),
+            "preemptedBy": by or None,
+        },
+        "would": str(found.now.outcome),
+        "reason": found.now.reason,
+        "message": found.now.message,
+        "obstacles": [
+            {
+                "podSet": it.pod_set,
+                "flavor": it.flavor or None,
+                "resource": it.resource or None,
+                "rule": it.rule,
+                "link": rule_link(it.rule),
+                "text": it.text,
+            }
+            for it in obstacles(found)
+        ],
+        "podSets": [_pod_set(it) for it in found.pod_sets],
+        "searches": [
+            {
+                "contested": [{"flavor": flavor, "resource": resource} for flavor, resource in it.contested],
+                "isFound": it.is_found,
+                "holders": [_holder(holder, found) for holder in it.holders],
+            }
+            for it in found.searches
+        ],
+    }
+
+
+def _pod_set(pod_set: PodSetTrials) -> dict[str, Any]:
+    return {
+        "index": pod_set.index,
+        "reasons": list(pod_set.reasons),
+        "notTried": list(pod_set.not_tried),
+        "unavailable": list(pod_set.unavailable),
+        "flavors": [
+            {
+                "flavor": it.flavor,
+                "mode": it.mode,
+                "isChosen": it.is_chosen,
+                "borrowingLevel": it.borrowing_level,
+                "preemption": it.preemption,
+                "reasons": list(it.reasons),
+                "asked": [_asked(asked) for asked in it.asked],
+            }
+            for it in pod_set.trials
+        ],
+    }
+
+
+def _asked(asked: Asked) -> dict[str, Any]:
+    return {
+        "resource": asked.resource,
+        "amount": asked.amount,
+        "potential": asked.potential,
+        "verdict": asked.verdict,
+        "levels": [
+            {
+                "kind": it.kind,
+                "name": it.name,
+                "nominal": it.nominal,
+                "borrowingLimit": it.borrowing_limit,
+                "lendingLimit": it.lending_limit,
+                "subtreeQuota": it.subtree_quota,
+                "usage": it.usage,
+                "needed": it.needed,
+                "available": it.available,
+                "missing": it.missing,
+                "binds": it.binds,
+            }
+            for it in asked.levels
+        ],
+        "kept": [{"kind": it.kind, "name": it.name, "free": it.free} for it in asked.kept],
+    }
+
+
+def _holder(holder: Holder, found: Explanation) -> dict[str, Any]:
+    rule, why = why_so(holder, found)
+    return {
+        "namespace": holder.namespace,
+        "name": holder.name,
+        "clusterQueue": holder.cluster_queue,
+        "priority": holder.priority,
+        "uses": [
+            {"flavor": flavor, "resource": resource, "amount": it} for (flavor, resource), it in holder.uses.items()
+        ],
+        "verdict": str(holder.fate),
+        "rule": rule,
+        "link": rule_link(rule),
+        "why": why,
+    }

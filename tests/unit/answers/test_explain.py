@@ -1,0 +1,175 @@
+"""`kueuecore explain`, and what is behind it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kueuecore import Configuration, Engine, UnknownObjectError
+from kueuecore.answers import Explanation, Fate, explain, obstacles
+from kueuecore.answers.obstacles import rule_link, why_so
+from kueuecore.cli import ExitCode, main
+from kueuecore.steady_state import settle
+from kueuecore.world import World
+from tests.command import Ran
+from tests.topologies import HOST, NOW, RACK, flavor, kueue, namespace, node, pod_set, queue, topology
+
+Json = dict[str, Any]
+FAIR = """
+{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration,
+  fairSharing: {preemptionStrategies: [LessThanOrEqualToFinalShare]}}
+"""
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    def run(*arguments: str) -> Ran:
+        code = main(["explain", *arguments])
+        return Ran(code, *capsys.readouterr())
+
+    return run
+
+
+def workload(name: str, on: str, cpu: int, priority: int = 0, age: int = 0) -> Json:
+    made = kueue("Workload", name, "ns", queueName=on, priority=priority, podSets=[pod_set(cpu=cpu)])
+    made["metadata"]["creationTimestamp"] = f"2026-01-01T00:{10 - age:02}:00Z"
+    return made
+
+
+def cohort(**ours: Any) -> list[Json]:
+    """Two ClusterQueues with 10 CPUs each in a cohort."""
+    plain = kueue("ResourceFlavor", "f")
+    return [
+        namespace(),
+        plain,
+        *queue("a", 10, ("f",), cohortName="x", **ours),
+        *queue("b", 10, ("f",), cohortName="x"),
+    ]
+
+
+def explained(objects: list[Json], name: str, configuration: str = "") -> Explanation:
+    engine = Engine(Configuration.parse(configuration) if configuration else None)
+    world = World.of(objects)
+    world.apply_to(engine, now="2026-01-01T01:00:00Z")
+    settle(engine, now="2026-01-01T01:00:00Z")
+    return explain(engine, name, namespace="ns")
+
+
+def fates(found: Explanation) -> dict[str, Fate]:
+    return {it.name: it.fate for it in found.searches[-1].holders}
+
+
+def test_without_policies_nobody_is_preempted() -> None:
+    given = [workload("old", "a", 8), workload("other", "b", 6), workload("w", "a", 5, priority=9)]
+    found = explained([*cohort(), *given[:2]], "old")
+    assert found.now.outcome.value == "Fits"
+    assert found.pod_sets[0].trials[0].is_chosen
+    late = [*cohort(), workload("old", "a", 8, 9), workload("other", "b", 6, 9), workload("w", "a", 8)]
+    found = explained(late, "w")
+    assert fates(found) == {"old": Fate.POLICY, "other": Fate.POLICY}
+    assert [it.text for it in obstacles(found)] == ["Cohort x has 20 cpu, of which 14 are in use: 2 short"]
+
+
+def test_priorities_and_age_spare() -> None:
+    preemption = {"withinClusterQueue": "LowerOrNewerEqualPriority", "reclaimWithinCohort": "Any"}
+    given = [
+        *cohort(preemption=preemption),
+        workload("high", "a", 4, priority=5, age=9),
+        workload("older", "a", 3, age=8),
+        workload("other", "b", 10, priority=9, age=9),
+        workload("w", "a", 7),
+    ]
+    found = explained(given, "w")
+    assert fates(found) == {"high": Fate.PRIORITY, "older": Fate.OLDER, "other": Fate.WITHIN_NOMINAL}
+
+
+def test_what_a_queue_lends_is_taken_back() -> None:
+    given = [*cohort(preemption={"reclaimWithinCohort": "Any"}), workload("big", "b", 9, age=9)]
+    given += [workload("borrower", "b", 6, priority=-1, age=8)]
+    objects = [*given, workload("w", "a", 10)]
+    engine = Engine()
+    World.of(given).apply_to(engine, now="2026-01-01T01:00:00Z")
+    settle(engine, now="2026-01-01T01:00:00Z")
+    engine.apply([objects[-1]], now="2026-01-01T01:00:00Z")
+    found = explain(engine, "w", namespace="ns")
+    assert found.now.outcome.value == "Preempts"
+    assert fates(found) == {"big": Fate.NOT_NEEDED, "borrower": Fate.VICTIM}
+
+
+def test_a_lending_limit_that_keeps_quota_is_named() -> None:
+    group = {"name": "cpu", "nominalQuota": 10, "lendingLimit": 2}
+    objects = cohort()
+    objects[4]["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0] = group
+    found = explained([*objects, workload("w", "a", 15)], "w")
+    (asked,) = found.pod_sets[0].trials[0].asked
+    assert (asked.verdict, asked.potential) == ("ExceedsMaximum", "12")
+    assert [it.free for it in asked.kept] == ["8"]
+    assert "more than ClusterQueue a could have" in obstacles(found)[0].text
+
+
+def test_pods_without_a_place_are_explained_by_level(run: Callable[..., Ran], tmp_path: Path) -> None:
+    asked = kueue("Workload", "w", "ns", queueName="q", podSets=[pod_set(count=3, required=RACK)])
+    objects = [topology(RACK, HOST), flavor(nodeLabels={RACK: "r"}), node("n", "r", cpu=2), *queue(), asked]
+    path = tmp_path / "state.yaml"
+    path.write_text("\n---\n".join(map(json.dumps, [namespace(), *objects])), encoding="utf-8")
+    ran = run(str(path), "w")
+    assert ran.code == ExitCode.OK
+    assert "NOT PLACED" in ran.out
+    assert "08 §10" in ran.out
+
+
+def test_a_workload_that_was_preempted_says_for_whom(run: Callable[..., Ran], tmp_path: Path) -> None:
+    preemption = {"withinClusterQueue": "LowerPriority"}
+    low = workload("low", "a", 10)
+    low["status"] = {
+        "conditions": [
+            {
+                "type": "Preempted",
+                "status": "True",
+                "reason": "InClusterQueue",
+                "lastTransitionTime": NOW,
+                "message": "Preempted to accommodate a workload (UID: high-uid, JobUID: UNKNOWN) due to prioritization",
+            }
+        ]
+    }
+    high = workload("high", "a", 10, priority=9)
+    high["metadata"]["uid"] = "high-uid"
+    alone = [it for it in cohort(preemption=preemption) if it["metadata"]["name"] != "b"]
+    path = tmp_path / "state.yaml"
+    path.write_text("\n---\n".join(map(json.dumps, [*alone, low, high])), encoding="utf-8")
+    ran = run(str(path), "ns/low", "-o", "json", "--trusted")
+    found = json.loads(ran.out)
+    assert found["workload"]["preemptedBy"] == "ns/high"
+    assert found["searches"][-1]["holders"][0]["link"] == "docs/rules/04-preemption.md"
+    assert run(str(path), "ns/low", "--trusted", "--fail-on-pending").code == ExitCode.PENDING
+
+
+@pytest.mark.parametrize("fair", [False, True])
+def test_every_verdict_has_a_rule_that_stands_in_the_docs(fair: bool) -> None:
+    given = [
+        *cohort(preemption={"withinClusterQueue": "LowerPriority"}),
+        workload("h", "a", 10, 9),
+        workload("w", "a", 15),
+    ]
+    found = explained(given, "w", FAIR if fair else "")
+    holder = found.searches[-1].holders[0]
+    for fate in Fate:
+        object.__setattr__(holder, "fate", fate)
+        rule, why = why_so(holder, found)
+        section = rule.partition("§")[2]
+        text = (ROOT / rule_link(rule)).read_text(encoding="utf-8")
+        assert f"# {section}." in text or f"# {section} " in text, rule
+        assert why
+
+
+def test_who_is_not_there_is_refused(run: Callable[..., Ran]) -> None:
+    ran = run("examples/what-if", "lab/nobody")
+    assert ran.code == ExitCode.BAD_INPUT
+    assert "there is no workload" in ran.err
+    with pytest.raises(UnknownObjectError):
+        explain(Engine(), "w", namespace="ns")
