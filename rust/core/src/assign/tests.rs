@@ -139,7 +139,7 @@ fn pods_that_do_not_ask_for_topology_pass_over_a_flavor_that_places_by_it() {
     let mut world = World::new(Config::default());
     let racks = ResourceFlavor { meta: meta("", "racks"), topology_name: "t".to_owned(), ..ResourceFlavor::default() };
     world.apply([
-        Object::Topology(Topology { meta: meta("", "t"), ..Topology::default() }),
+        Object::Topology(Topology { meta: meta("", "t"), levels: vec!["rack".to_owned()] }),
         Object::ResourceFlavor(racks),
     ]);
     world.change_cluster_queue(|queue| {
