@@ -31,6 +31,7 @@ EXPECTED: dict[str, list[str]] = {
     "topology": ["domain-too-small"],
     "two-flavors": [],
     "two-teams": ["never-fits"],
+    "what-if": ["unshared-flavor", "starvation"],
     "without-kubernetes": [],
     "working-week": [],
     "zero-quota": [],
