@@ -12,6 +12,7 @@ from kueuecore._text import quoted, shown
 from kueuecore.cli.checking import add_check
 from kueuecore.cli.commands import gates, run
 from kueuecore.cli.comparing import add_compare
+from kueuecore.cli.completion import add_completion
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.explaining import add_explain
 from kueuecore.cli.forecasting import add_eta
@@ -203,6 +204,7 @@ def _parser() -> argparse.ArgumentParser:
     add_anonymise(commands, exit_codes=_exit_codes(), add_inputs=_add_inputs, time=time_of, seed=_seed)
     add_shrink(commands, exit_codes=_exit_codes(), add_inputs=_add_inputs)
     add_serve(commands, exit_codes=_exit_codes())
+    add_completion(commands, parser)
     add = commands.add_parser("gates", help="list the feature gates of Kueue, their defaults and what they do")
     add.set_defaults(command=gates)
     add.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="by default on a terminal")
