@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import takewhile
 from typing import Any
 
 from kueuecore.decisions import WhatIf
 from kueuecore.engine import Engine
-from kueuecore.states import WorkloadState
+from kueuecore.states import ClusterQueueState, PendingWorkload, WorkloadState
 from kueuecore.times import TimeLike, nanoseconds
 
 __all__ = [
@@ -71,7 +72,7 @@ class Level:
         usage: What is used of that.
         needed: How much of what is asked for comes to it: what is below has no more.
         available: What it can give, with all above it.
-        missing: By how much that is too little.
+        missing: By how much the limit here is too low, whatever is above it.
         binds: `Quota` or `BorrowingLimit` where what is needed runs out; None: not here.
     """
 
@@ -210,6 +211,7 @@ class Explanation:
         workload: Where it stands.
         now: What it would come to if it were the only head of a cycle now; one that holds quota is asked about as if
             it had none.
+        queue: How its ClusterQueue stands; None: there is none.
         ahead: The workloads of its ClusterQueue that stand before it, the first first.
         pod_sets: What was tried for its pod sets; empty if it does not come that far.
         searches: The searches for victims, in the order in which they were made.
@@ -217,7 +219,8 @@ class Explanation:
 
     workload: WorkloadState
     now: WhatIf
-    ahead: tuple[str, ...]
+    queue: ClusterQueueState | None
+    ahead: tuple[PendingWorkload, ...]
     pod_sets: tuple[PodSetTrials, ...]
     searches: tuple[Search, ...]
 
@@ -249,13 +252,16 @@ def explain(engine: Engine, name: str, *, namespace: str, now: TimeLike | None =
     at = engine.now if now is None else nanoseconds(now)
     workload = engine.workload(name, namespace=namespace)
     row, tried = engine._core.explain(namespace, name, at)
-    ahead: tuple[str, ...] = ()
-    if workload.place is not None and workload.cluster_queue is not None:
-        keys = [it.key for it in engine.pending(workload.cluster_queue)]
-        ahead = tuple(keys[: keys.index(workload.key)])
+    ahead: tuple[PendingWorkload, ...] = ()
+    queue = None
+    if workload.cluster_queue in engine.cluster_queues():
+        queue = engine.cluster_queue(workload.cluster_queue)
+    if workload.place is not None and queue is not None:
+        ahead = tuple(takewhile(lambda it: it.key != workload.key, engine.pending(queue.name)))
     return Explanation(
         workload=workload,
         now=WhatIf.of(row),
+        queue=queue,
         ahead=ahead,
         pod_sets=tuple(map(_pod_set, tried["podSets"])),
         searches=tuple(map(_search, tried["searches"])),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kueuecore.answers.explanation import Asked, Explanation, Fate, FlavorTrial, Holder, Level
+from kueuecore.states import Stage
 
 __all__ = ["Obstacle", "obstacles", "rule_link", "why_so"]
 
@@ -13,6 +14,7 @@ _FILES = {
     "02": "02-quota.md",
     "03": "03-flavor-assignment.md",
     "04": "04-preemption.md",
+    "05": "05-cycle.md",
     "08": "08-topology.md",
 }
 
@@ -22,14 +24,14 @@ class Obstacle:
     """One thing that stands in the way of a pod set in one flavor.
 
     Args:
-        pod_set: Index of the pod set.
+        pod_set: Index of the pod set; None: it is about all of them.
         flavor: The flavor; empty: in any.
         resource: The resource; empty: it is about none in particular.
         rule: Where the rule stands, such as `02 §2.2` of docs/rules.
         text: A sentence without a full stop.
     """
 
-    pod_set: int
+    pod_set: int | None
     flavor: str
     resource: str
     rule: str
@@ -52,8 +54,10 @@ def obstacles(explanation: Explanation) -> tuple[Obstacle, ...]:
     Args:
         explanation: What the decision looked at.
     """
-    queue = explanation.workload.cluster_queue or ""
+    workload, queue = explanation.workload, explanation.workload.cluster_queue or ""
     found = []
+    if workload.stage is Stage.PENDING and not explanation.pod_sets:
+        found.append(_before_flavors(explanation))
     for pod_set in explanation.pod_sets:
         for resource in pod_set.unavailable:
             text = f"ClusterQueue {queue} has no quota for {resource} in any flavor"
@@ -65,6 +69,14 @@ def obstacles(explanation: Explanation) -> tuple[Obstacle, ...]:
             # Quota is there, but no place on nodes; or a selector is wrong.
             found += [_reason(it, pod_set.index) for it in pod_set.reasons]
     return tuple(found)
+
+
+def _before_flavors(explanation: Explanation) -> Obstacle:
+    """Why its flavors are not even looked at."""
+    rule, text = "05 §6.1", explanation.now.message or explanation.workload.message
+    if explanation.queue is not None and not explanation.queue.is_active:
+        rule, text = "02 §5", f"ClusterQueue {explanation.queue.name}: {explanation.queue.message}"
+    return Obstacle(pod_set=None, flavor="", resource="", rule=rule, text=text)
 
 
 def _reason(reason: str, pod_set: int, flavor: str = "") -> Obstacle:
@@ -100,12 +112,10 @@ def _of_quota(asked: Asked, queue: str) -> Iterator[tuple[str, str]]:
 
 def _bound(level: Level, resource: str) -> str:
     who = f"{level.kind} {level.name}"
+    has = f"{who} has {level.subtree_quota or 'unlimited'} {resource}"
     if level.binds == "BorrowingLimit":
-        return (
-            f"{who} has {level.subtree_quota} {resource}, may borrow {level.borrowing_limit} and uses {level.usage}: "
-            f"{level.missing} short"
-        )
-    return f"{who} has {level.subtree_quota} {resource}, of which {level.usage} are in use: {level.missing} short"
+        return f"{has}, may borrow {level.borrowing_limit} and uses {level.usage}: {level.missing} short"
+    return f"{has}, of which {level.usage} are in use: {level.missing} short"
 
 
 def why_so(holder: Holder, explanation: Explanation) -> tuple[str, str]:

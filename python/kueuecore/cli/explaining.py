@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from kueuecore._json import text_at
+from kueuecore._text import shown
 from kueuecore.answers import Explanation, Fate, explain, obstacles
 from kueuecore.answers.explanation import Asked, FlavorTrial, Holder, PodSetTrials
 from kueuecore.answers.obstacles import rule_link, why_so
@@ -21,7 +22,7 @@ from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Cell, Painted, Style, table
 from kueuecore.cli.topology_tables import not_placed_table
 from kueuecore.states import Stage
-from kueuecore.times import format_time
+from kueuecore.times import format_time, nanoseconds
 
 __all__ = ["add_explain"]
 
@@ -103,14 +104,14 @@ def _pushed_out_by(state: SettledState, found: Explanation) -> str:
 def _report(state: SettledState, found: Explanation, by: str, style: Style, *, is_wide: bool) -> str:
     outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
     row = next(it for it in outcome.workloads if it.state.key == found.workload.key)
-    parts = [_summary(found, row, by), _flavors(found, row, style), _obstacles(found, row, style)]
+    parts = [_summary(found, row, by, state.now), _flavors(found, row, style), _obstacles(found, row, style)]
     parts += [_levels(found, row, style), *_holders(found, style, is_wide=is_wide)]
     if row.not_placed:
         parts.append(not_placed_table(outcome, style, only=row))
     return "\n\n".join(part for part in parts if part)
 
 
-def _summary(found: Explanation, row: Row, by: str) -> str:
+def _summary(found: Explanation, row: Row, by: str, at: int) -> str:
     workload, now = found.workload, found.now
     place = f" in ClusterQueue {workload.cluster_queue}" if workload.cluster_queue else ""
     message = f": {row.message}" if row.message else ""
@@ -118,11 +119,13 @@ def _summary(found: Explanation, row: Row, by: str) -> str:
     if workload.stage is Stage.PENDING:
         lines.append(f"{workload.key} waits{place}{message}")
         if found.ahead:
-            shown = ", ".join(found.ahead[:_MOST_AHEAD])
+            parked = {"inadmissible": " (parked)"}
+            named = ", ".join(f"{it.key}{parked.get(it.place, '')}" for it in found.ahead[:_MOST_AHEAD])
             more = f" and {len(found.ahead) - _MOST_AHEAD} more" if len(found.ahead) > _MOST_AHEAD else ""
-            lines.append(f"before it in the queue: {shown}{more}")
+            lines.append(f"before it in the queue: {named}{more}")
         elif workload.place is not None:
             lines.append("nobody is before it in the queue")
+        lines += _backoff(row, at)
         if now.outcome.value != "Waits":
             lines.append(f"as the head of a cycle it would have quota now: {now.outcome.value}")
         elif now.message and now.message != row.message:
@@ -132,14 +135,24 @@ def _summary(found: Explanation, row: Row, by: str) -> str:
         if workload.stage is not Stage.FINISHED:
             answer = ", ".join(filter(None, [now.outcome.value, now.message]))
             lines.append(f"asked again without its quota: {answer}")
+    if row.open_checks:
+        lines.append(f"it waits for its admission checks: {', '.join(row.open_checks)}")
     if by:
         lines.append(f"{by} pushed it out")
     if now.undecided is not None:
         lines.append(f"nothing is decided on it: {now.undecided[0]}: {now.undecided[1]}")
-    return "\n".join(lines)
+    return "\n".join(map(shown, lines))
 
 
-def _name(row: Row, index: int) -> str:
+def _backoff(row: Row, at: int) -> list[str]:
+    """That it is not tried before a time, after evictions because of which it was requeued later."""
+    until = text_at(dict(row.state.status), "requeueState", "requeueAt")
+    return [f"it is not tried before {until}"] if until and nanoseconds(until) > at else []
+
+
+def _name(row: Row, index: int | None) -> str:
+    if index is None:
+        return "-"
     names = list(row.counts)
     return names[index] if index < len(names) else str(index)
 
@@ -149,7 +162,9 @@ def _flavors(found: Explanation, row: Row, style: Style) -> str:
     for pod_set in found.pod_sets:
         name = _name(row, pod_set.index)
         rows += [[name, it.flavor, _result(it), "; ".join(it.reasons) or "-"] for it in pod_set.trials]
-        rows += [[name, flavor, "not tried", "an earlier flavor is good enough"] for flavor in pod_set.not_tried]
+        is_chosen = any(it.is_chosen for it in pod_set.trials)
+        why = "an earlier flavor is good enough" if is_chosen else "it had failed before"
+        rows += [[name, flavor, "not tried", why] for flavor in pod_set.not_tried]
     return table(["POD SET", "FLAVOR", "RESULT", "WHY"], rows, style) if rows else ""
 
 
@@ -195,14 +210,14 @@ def _holders(found: Explanation, style: Style, *, is_wide: bool) -> list[str]:
         last = next(it for it in reversed(found.searches) if (it.contested, it.is_found) == search)
         what = ", ".join(f"{resource} in {flavor}" for flavor, resource in last.contested)
         holders = sorted(last.holders, key=lambda it: (it.fate is not Fate.VICTIM, it.fate in _SPARED))
-        shown = holders if is_wide else holders[:_MOST_HOLDERS]
+        listed = holders if is_wide else holders[:_MOST_HOLDERS]
         rows: list[list[Cell]] = []
-        for it in shown:
+        for it in listed:
             rule, why = why_so(it, found)
             fate = Painted(str(it.fate), _COLORS.get(it.fate, ""))
             rows.append([f"{it.namespace}/{it.name}", it.cluster_queue, str(it.priority), _uses(it), fate, rule, why])
         header = ["HOLDS IT", "CLUSTER QUEUE", "PRIORITY", "USES", "VERDICT", "RULE", "WHY"]
-        n_left = len(holders) - len(shown)
+        n_left = len(holders) - len(listed)
         more = [f"and {n_left} more (-o wide)"] if n_left else []
         verdict = "they make room" if last.is_found else "nobody is preempted for it"
         found_rows = table(header, rows, style, right=["PRIORITY"]) if rows else "nobody uses it"
@@ -229,7 +244,7 @@ def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any
             "clusterQueue": workload.cluster_queue,
             "reason": workload.reason,
             "message": workload.message,
-            "ahead": list(found.ahead),
+            "ahead": [it.key for it in found.ahead],
             "preemptedBy": by or None,
         },
         "would": str(found.now.outcome),

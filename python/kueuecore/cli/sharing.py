@@ -84,6 +84,8 @@ def add_output(out: argparse._ArgumentGroup) -> None:
 
 def anonymise_command(options: argparse.Namespace) -> int:
     """Run `kueuecore anonymise`; returns the exit code."""
+    if options.names is not None and options.names.resolve() == Path(options.output).resolve():
+        raise ManifestError.of("--names and --output are one file", remedy="name another for the names")
     manifests, deciding = deciding_of(options)
     found = anonymise(manifests, deciding, seed=options.seed, move_to=options.move_to)
     if found.differences:

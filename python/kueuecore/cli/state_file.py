@@ -126,6 +126,8 @@ def read_files(paths: Sequence[str], *, recursive: bool = False) -> tuple[tuple[
     Raises:
         ManifestError: Those that cannot be read.
     """
+    if list(paths).count("-") > 1:
+        raise ManifestError.of("standard input is read once", remedy="give - only once")
     problems: list[Problem] = []
     files = [file for path in paths for file in contents(path, problems, recursive=recursive)]
     problems = [replace(it, remedy=_REMEDIES.get(it.remedy, it.remedy)) for it in problems]
@@ -146,7 +148,11 @@ def manifests_of(paths: Sequence[str], *, recursive: bool) -> tuple[Manifest, ..
     Raises:
         ManifestError: Something can not be read, with remedies in terms of the command.
     """
-    return _manifests(read_files(paths, recursive=recursive))
+    files = read_files(paths, recursive=recursive)
+    for name, data in files:
+        if holds_engine(data) or holds_journal(data):
+            raise ManifestError.of("this is a saved engine", remedy="name manifests or a dump", file=name)
+    return _manifests(files)
 
 
 def read_configuration(file: str | None, gates: Sequence[tuple[str, bool]]) -> Configuration:

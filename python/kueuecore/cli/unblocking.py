@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import Any
 
+from kueuecore._text import shown
 from kueuecore.answers import Change, ChangeKind, Unblocking, unblock
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode
@@ -77,8 +78,8 @@ def _report(found: Unblocking, style: Style) -> str:
     state = found.workload
     place = f" in ClusterQueue {state.cluster_queue}" if state.cluster_queue else ""
     if state.stage is not Stage.PENDING:
-        return f"{state.key} is {state.stage}{place}"
-    first = f"{state.key} waits{place}: {state.message}" if state.message else f"{state.key} waits{place}"
+        return shown(f"{state.key} is {state.stage}{place}")
+    first = shown(f"{state.key} waits{place}: {state.message}" if state.message else f"{state.key} waits{place}")
     if not found.changes:
         return f"{first}\n\nno change admits it, of {found.n_tried} that were tried"
     rows: list[list[Cell]] = []

@@ -84,8 +84,7 @@ fn asked(state: &State, asked: &Asked) -> Value {
 fn level(state: &State, resource: &str, of: Owner, level: &Level) -> Value {
     let (kind, name) = owner(state, of);
     let amount = |it: Amount| quantity(resource, it);
-    let Level { quota, subtree, usage, needed, available, binds, .. } = level;
-    let missing = needed.minus(*available).max(Amount::ZERO);
+    let Level { quota, subtree, usage, needed, available, missing, binds, .. } = level;
     json!({
         "kind": kind,
         "name": name,
@@ -96,7 +95,7 @@ fn level(state: &State, resource: &str, of: Owner, level: &Level) -> Value {
         "usage": used(resource, *usage),
         "needed": used(resource, *needed),
         "available": amount(*available),
-        "missing": used(resource, missing),
+        "missing": used(resource, *missing),
         "binds": binds.map(|it| it.name()),
     })
 }

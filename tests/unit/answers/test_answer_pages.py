@@ -13,7 +13,9 @@ import pytest
 from kueuecore.cli import main
 
 ROOT = Path(__file__).parents[3]
-PAGES = [path for name in ("explain.md", "tour.md", "unblock.md", "what-if.md") if (path := ROOT / "docs" / name).exists()]
+PAGES = [
+    path for name in ("explain.md", "tour.md", "unblock.md", "what-if.md") if (path := ROOT / "docs" / name).exists()
+]
 COMMANDS = [
     pytest.param(command, printed, id=f"{page.name} {n}")
     for page in PAGES

@@ -149,6 +149,59 @@ def test_a_workload_that_was_preempted_says_for_whom(run: Callable[..., Ran], tm
     assert run(str(path), "ns/low", "--trusted", "--fail-on-pending").code == ExitCode.PENDING
 
 
+def test_what_is_short_is_what_each_limit_lacks() -> None:
+    group = {"name": "cpu", "nominalQuota": 3, "borrowingLimit": 2}
+    objects = cohort()
+    objects[2]["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0] = group
+    objects += [workload("h", "b", 10, age=9), workload("i", "a", 2, age=8), workload("w", "a", 4)]
+    found = explained(objects, "w")
+    assert [it.text for it in obstacles(found)] == [
+        "ClusterQueue a has 3 cpu, may borrow 2 and uses 2: 1 short",
+        "Cohort x has 13 cpu, of which 12 are in use: 3 short",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"stopPolicy": "Hold"}, "ClusterQueue a: Can't admit new workloads: is stopped."),
+        ({"namespaceSelector": {"matchLabels": {"no": "body"}}}, "namespace doesn't match ClusterQueue selector"),
+    ],
+)
+def test_what_keeps_a_whole_queue_back_is_named(change: Json, expected: str) -> None:
+    objects = cohort()
+    objects[2]["spec"] |= change
+    (obstacle,) = obstacles(explained([*objects, workload("w", "a", 1)], "w"))
+    assert expected in obstacle.text.replace("Workload ", "")
+
+
+def test_who_comes_back_later_says_when(run: Callable[..., Ran], tmp_path: Path) -> None:
+    later = workload("w", "a", 1)
+    until = "2026-01-01T03:00:00Z"
+    evicted = {
+        "type": "Evicted",
+        "status": "True",
+        "reason": "PodsReadyTimeout",
+        "message": "",
+        "lastTransitionTime": NOW,
+    }
+    requeued = {**evicted, "type": "Requeued", "status": "False"}
+    later["status"] = {"requeueState": {"count": 2, "requeueAt": until}, "conditions": [evicted, requeued]}
+    path = tmp_path / "state.yaml"
+    path.write_text("\n---\n".join(map(json.dumps, [*cohort(), later])), encoding="utf-8")
+    ran = run(str(path), "w", "--trusted", "--now", "2026-01-01T00:30:00Z")
+    assert f"it is not tried before {until}" in ran.out
+
+
+def test_a_flavor_that_is_not_tried_says_why() -> None:
+    asked = kueue("Workload", "w", "ns", queueName="a", podSets=[pod_set(cpu=1)])
+    asked["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"]["requests"]["example.com/x"] = 1
+    found = explained([*cohort(), asked], "w")
+    assert [it.text for it in obstacles(found)] == ["ClusterQueue a has no quota for example.com/x in any flavor"]
+    assert not found.pod_sets[0].trials
+    assert found.pod_sets[0].not_tried == ("f",)
+
+
 @pytest.mark.parametrize("fair", [False, True])
 def test_every_verdict_has_a_rule_that_stands_in_the_docs(fair: bool) -> None:
     given = [

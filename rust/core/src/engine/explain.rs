@@ -105,11 +105,18 @@ impl Engine {
         let pod_sets = assignment.map(|assignment| state.trials(id, &assignment)).unwrap_or_default();
         if let Some(node) = state.queue_of(id).and_then(|queue| state.queues[queue].node) {
             let (tree, _) = state.forest.locate(node);
+            let preemptor = state.preemptor(state.queue_of(id).expect("it has a node"), id);
             for asked in
                 pod_sets.iter().flat_map(|it| &it.trials).flat_map(|it| &it.asked).filter(|it| it.is_contested())
             {
                 if !searches.iter().any(|search| search.contested.contains(&asked.fr)) {
-                    searches.push(search_not_made(&state.world(), tree, asked.fr, asked.amount));
+                    searches.push(search_not_made(
+                        &state.world(),
+                        state.forest.tree(tree),
+                        &preemptor,
+                        asked.fr,
+                        asked.amount,
+                    ));
                 }
             }
         }
@@ -164,9 +171,11 @@ impl State {
             };
             let flavors = groups.iter().filter(is_asked).flat_map(|group| &group.flavors);
             let not_tried = flavors.filter(|flavor| !is_tried(flavor)).copied().collect();
-            let is_covered = |resource| groups.iter().any(|group| group.covered.contains(resource));
-            let unavailable = pod_set.requests.iter().map(|request| &request.0).filter(|it| !is_covered(it)).copied();
-            let unavailable = unavailable.collect();
+            let of_reason = |reason: &Reason| match reason {
+                Reason::ResourceUnavailable(resource) => Some(*resource),
+                _ => None,
+            };
+            let unavailable = pod_set.reasons.iter().filter_map(of_reason).collect();
             for choice in &pod_set.flavors {
                 let units = pod_set.requests.iter().find(|request| request.0 == choice.resource).map_or(0, |it| it.1);
                 choice.pair.into_iter().for_each(|pair| assumed.add(pair, units));

@@ -185,10 +185,7 @@ impl Shortage {
 pub fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Target> {
     let wanted = Wanted::new(world, preemptor, &demand.flavor_resources);
     let Some(recorder) = world.recorder else { return search(world, tree, preemptor, demand, &wanted) };
-    let holders = match &world.config.fair_sharing {
-        None => classical::holders(world, tree, preemptor, demand, &wanted),
-        Some(_) => fair::holders(world, tree, preemptor, demand, &wanted),
-    };
+    let holders = holders(world, tree, preemptor, demand);
     let requests = demand.requests.iter().filter_map(|&(column, amount)| Some((tree.columns()[column?], amount)));
     recorder.begin(Search::new(demand.flavor_resources.clone(), requests.collect(), holders));
     let targets = search(world, tree, preemptor, demand, &wanted);
@@ -198,15 +195,27 @@ pub fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, d
 
 /// A search that is not made, because the preemptor would use more than its nominal quota and may not preempt for that
 /// (rules/03 §4.1): who uses a flavor-resource in its tree.
-pub(crate) fn search_not_made(world: &World<'_>, tree: TreeId, fr: FlavorResourceId, amount: Amount) -> Search {
-    let flavor = world.names.parts(fr).0;
-    let queues = world.forest.nodes_of(tree).iter().filter_map(|&node| world.queue_at(node));
-    let of_queue = |queue: QueueId| {
-        let keys = world.queues[queue].candidates.of_flavor(flavor);
-        let users = keys.filter(move |key| key.uses.iter().any(|used| used.0 == fr));
-        users.map(move |key| Holder { workload: key.id, queue, spared: Some(Spared::WouldBorrow) })
-    };
-    Search::new(vec![fr], vec![(fr, amount)], queues.flat_map(of_queue).collect())
+pub(crate) fn search_not_made(
+    world: &World<'_>,
+    tree: &Tree,
+    preemptor: &Preemptor,
+    fr: FlavorResourceId,
+    amount: Amount,
+) -> Search {
+    let column = tree.column(fr);
+    let demand = Demand::new(tree, column.into_iter().collect(), vec![(column, amount)]);
+    let mut holders = holders(world, tree, preemptor, &demand);
+    holders.iter_mut().for_each(|holder| holder.spared = holder.spared.or(Some(Spared::WouldBorrow)));
+    Search::new(vec![fr], vec![(fr, amount)], holders)
+}
+
+/// Who uses what is contested in the tree, and why each is no candidate.
+fn holders(world: &World<'_>, tree: &Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Holder> {
+    let wanted = Wanted::new(world, preemptor, &demand.flavor_resources);
+    match &world.config.fair_sharing {
+        None => classical::holders(world, tree, preemptor, demand, &wanted),
+        Some(_) => fair::holders(world, tree, preemptor, demand, &wanted),
+    }
 }
 
 fn search(

@@ -18,6 +18,8 @@ pub struct Level {
     pub needed: Amount,
     /// What it can give, with all above it.
     pub available: Amount,
+    /// By how much that comes to it is more than this node allows, whatever is above it.
+    pub missing: Amount,
     /// Does the amount run out here?
     pub binds: Option<Bound>,
 }
@@ -61,6 +63,7 @@ impl Tree {
                 usage: self.usage(row, column),
                 needed,
                 available: self.available_unclamped(row, column).max(Amount::ZERO),
+                missing: needed.minus(most).max(Amount::ZERO),
                 binds: (needed > most).then_some(bound),
             });
             next = parent.map(|parent| (parent, needed.minus(local))).filter(|(_, rest)| *rest > Amount::ZERO);
