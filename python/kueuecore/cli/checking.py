@@ -1,4 +1,4 @@
-"""`kueuecore check`: what is allowed in manifests and hardly meant, as text or for other programs."""
+"""`kueuecore check`: mistakes in manifests that an API server accepts, as text or for other programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kueuecore.findings import Finding, Severity, check
 __all__ = ["add_check"]
 
 _DESCRIPTION = """\
-Reads manifests and says what is allowed in them and hardly meant: quota that nobody can use, limits that
+Reads manifests and finds mistakes that an API server accepts: quota that nobody can use, limits that
 never bind, policies that mean nothing, queues that lead nowhere, work that never gets quota, and
 workloads that preempt each other for ever. docs/check.md lists all findings."""
 
@@ -48,7 +48,7 @@ def add_check(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> 
     """Add the command to the parser."""
     add = commands.add_parser(
         "check",
-        help="what is allowed in some manifests and hardly meant",
+        help="mistakes in manifests that an API server accepts",
         description=_DESCRIPTION,
         epilog=_EPILOG + exit_codes,
         formatter_class=argparse.RawDescriptionHelpFormatter,

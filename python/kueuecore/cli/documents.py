@@ -14,12 +14,13 @@ from kueuecore._json import JsonObject, JsonValue, int_at, object_at, text_at
 from kueuecore.cli.outcome import Row, RunOutcome, namespaces_of
 from kueuecore.engine import Engine
 from kueuecore.errors import UnknownObjectError
+from kueuecore.states import WorkloadState
 from kueuecore.times import format_time
 from kueuecore.topology import Placement
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
 from kueuecore.world import is_workload
 
-__all__ = ["document_head", "json_document", "yaml_document", "yaml_documents"]
+__all__ = ["document_head", "json_document", "workload_head", "yaml_document", "yaml_documents"]
 
 _SCHEMA = 1
 """Number of the form of the JSON document: a field that changes or goes away raises it, a new one does not."""
@@ -34,6 +35,18 @@ def document_head() -> JsonObject:
         "schema": _SCHEMA,
         "kueuecore": version(),
         "kueue": {"version": KUEUE_VERSION, "commit": KUEUE_COMMIT},
+    }
+
+
+def workload_head(state: WorkloadState) -> JsonObject:
+    """What every answer about one workload says of it."""
+    return {
+        "namespace": state.namespace,
+        "name": state.name,
+        "status": str(state.stage),
+        "clusterQueue": state.cluster_queue,
+        "reason": state.reason,
+        "message": state.message,
     }
 
 

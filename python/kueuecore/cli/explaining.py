@@ -12,7 +12,7 @@ from kueuecore._text import shown
 from kueuecore.answers import Explanation, Fate, explain, obstacles
 from kueuecore.answers.explanation import Asked, FlavorTrial, Holder, PodSetTrials
 from kueuecore.answers.obstacles import rule_link, why_so
-from kueuecore.cli.documents import document_head
+from kueuecore.cli.documents import document_head, workload_head
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
 from kueuecore.cli.outcome import Row, RunOutcome
@@ -119,8 +119,8 @@ def _summary(found: Explanation, row: Row, by: str, at: int) -> str:
     if workload.stage is Stage.PENDING:
         lines.append(f"{workload.key} waits{place}{message}")
         if found.ahead:
-            parked = {"inadmissible": " (parked)"}
-            named = ", ".join(f"{it.key}{parked.get(it.place, '')}" for it in found.ahead[:_MOST_AHEAD])
+            first = found.ahead[:_MOST_AHEAD]
+            named = ", ".join(f"{it.key} (parked)" if it.place == "inadmissible" else it.key for it in first)
             more = f" and {len(found.ahead) - _MOST_AHEAD} more" if len(found.ahead) > _MOST_AHEAD else ""
             lines.append(f"before it in the queue: {named}{more}")
         elif workload.place is not None:
@@ -206,8 +206,8 @@ def _contested(found: Explanation) -> list[tuple[int, FlavorTrial, Asked]]:
 def _holders(found: Explanation, style: Style, *, is_wide: bool) -> list[str]:
     """Who uses what is contested, a table for each search for victims that looked at other things."""
     parts = []
-    for search in dict.fromkeys((it.contested, it.is_found) for it in found.searches):
-        last = next(it for it in reversed(found.searches) if (it.contested, it.is_found) == search)
+    # Flavors are tried first, and what was chosen is searched for again.
+    for last in {(it.contested, it.is_found): it for it in found.searches}.values():
         what = ", ".join(f"{resource} in {flavor}" for flavor, resource in last.contested)
         holders = sorted(last.holders, key=lambda it: (it.fate is not Fate.VICTIM, it.fate in _SPARED))
         listed = holders if is_wide else holders[:_MOST_HOLDERS]
@@ -238,12 +238,7 @@ def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any
         **document_head(),
         "now": format_time(state.now),
         "workload": {
-            "namespace": workload.namespace,
-            "name": workload.name,
-            "status": str(workload.stage),
-            "clusterQueue": workload.cluster_queue,
-            "reason": workload.reason,
-            "message": workload.message,
+            **workload_head(workload),
             "ahead": [it.key for it in found.ahead],
             "preemptedBy": by or None,
         },

@@ -8,7 +8,7 @@ from typing import Any
 
 from kueuecore._text import shown
 from kueuecore.answers import Change, ChangeKind, Unblocking, unblock
-from kueuecore.cli.documents import document_head
+from kueuecore.cli.documents import document_head, workload_head
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
 from kueuecore.cli.state_file import SettledState, add_state, read_state
@@ -99,14 +99,7 @@ def _document(state: SettledState, found: Unblocking) -> dict[str, Any]:
     return {
         **document_head(),
         "now": format_time(state.now),
-        "workload": {
-            "namespace": workload.namespace,
-            "name": workload.name,
-            "status": str(workload.stage),
-            "clusterQueue": workload.cluster_queue,
-            "reason": workload.reason,
-            "message": workload.message,
-        },
+        "workload": workload_head(workload),
         "tried": found.n_tried,
         "changes": [_change(it) for it in found.changes],
     }

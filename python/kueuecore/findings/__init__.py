@@ -1,4 +1,4 @@
-"""What is allowed in manifests and hardly meant: `kueuecore check`, as a function.
+"""Mistakes in manifests that an API server accepts: `kueuecore check`, as a function.
 
 `check` says what is odd about some objects; `RULES` are all the things that it looks for.
 """

@@ -25,7 +25,7 @@ def check(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
 ) -> tuple[Finding, ...]:
-    """What is allowed and hardly meant: quota that nobody can use, limits that never bind, queues that lead nowhere.
+    """Find mistakes that an API server accepts, such as limits that never bind and queues that lead nowhere.
 
     An annotation of an object, `check.kueuecore/ignore: unused-flavor,KC305`, silences findings about it.
 

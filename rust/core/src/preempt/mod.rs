@@ -186,8 +186,7 @@ pub fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, d
     let wanted = Wanted::new(world, preemptor, &demand.flavor_resources);
     let Some(recorder) = world.recorder else { return search(world, tree, preemptor, demand, &wanted) };
     let holders = holders(world, tree, preemptor, demand);
-    let requests = demand.requests.iter().filter_map(|&(column, amount)| Some((tree.columns()[column?], amount)));
-    recorder.begin(Search::new(demand.flavor_resources.clone(), requests.collect(), holders));
+    recorder.begin(Search::new(demand.flavor_resources.clone(), holders));
     let targets = search(world, tree, preemptor, demand, &wanted);
     recorder.end(&targets);
     targets
@@ -206,7 +205,7 @@ pub(crate) fn search_not_made(
     let demand = Demand::new(tree, column.into_iter().collect(), vec![(column, amount)]);
     let mut holders = holders(world, tree, preemptor, &demand);
     holders.iter_mut().for_each(|holder| holder.spared = holder.spared.or(Some(Spared::WouldBorrow)));
-    Search::new(vec![fr], vec![(fr, amount)], holders)
+    Search::new(vec![fr], holders)
 }
 
 /// Who uses what is contested in the tree, and why each is no candidate.

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use crate::base::amount::Amount;
 use crate::base::ids::{FlavorResourceId, QueueId, WorkloadId};
 use crate::workloads::charge::Target;
 
@@ -93,8 +92,6 @@ pub struct Holder {
 pub struct Search {
     /// What there is too little of.
     pub contested: Vec<FlavorResourceId>,
-    /// All that is asked for, of what the tree has.
-    pub requests: Vec<(FlavorResourceId, Amount)>,
     /// Those that use what is contested.
     pub holders: Vec<Holder>,
     /// Who has to give way; empty: no set of candidates is enough.
@@ -104,12 +101,8 @@ pub struct Search {
 
 impl Search {
     /// One that has found nobody yet.
-    pub fn new(
-        contested: Vec<FlavorResourceId>,
-        requests: Vec<(FlavorResourceId, Amount)>,
-        holders: Vec<Holder>,
-    ) -> Self {
-        Self { contested, requests, holders, targets: Vec::new(), taken: FxHashMap::default() }
+    pub fn new(contested: Vec<FlavorResourceId>, holders: Vec<Holder>) -> Self {
+        Self { contested, holders, targets: Vec::new(), taken: FxHashMap::default() }
     }
 
     /// What became of a holder.
