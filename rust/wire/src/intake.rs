@@ -1,4 +1,4 @@
-//! A batch on its way into an engine: read, and completed and checked against what the engine holds.
+//! A batch on its way into an engine: decoded, then defaulted and checked against the engine's objects.
 
 use std::collections::BTreeMap;
 
@@ -37,12 +37,12 @@ pub fn intake(engine: &Engine, data: &[u8], door: Door, now: Time) -> Result<Dec
     Ok(decoded)
 }
 
-/// Objects are known by their names, and nobody here makes one up.
+/// Objects are identified by name, and nothing generates names here.
 ///
 /// # Errors
 /// Every object without a name, of a kind that is kept.
 pub(crate) fn require_names(decoded: &Decoded) -> Result<(), Vec<Rejection>> {
-    // A pod that is not bound yet takes no room: it is the job of a Workload, or nothing to us.
+    // A pod that is not bound yet takes no room: it either belongs to a Workload or does not matter here.
     let may_be_unnamed = |object: &Object| match object {
         Object::Other { .. } => true,
         Object::Pod(pod) => pod.node_name.is_empty(),

@@ -1,4 +1,4 @@
-//! What a file means, and what is refused with which words.
+//! What a file means, and the exact errors of those that are rejected.
 
 use std::collections::BTreeMap;
 
@@ -283,7 +283,7 @@ fn recorded_settings_are_taken_as_they_are() {
         "waitForPodsReady": {"blockAdmission": true},
         "requeuingTimestamp": "Creation",
     });
-    // Its dependents stay on.
+    // Gates that depend on it stay on.
     let gates = json!({"TopologyAwareScheduling": false, "PriorityBoost": true});
     let configuration = Configuration::trusted(&config, &gates).expect("readable");
     let config = configuration.for_simulation();

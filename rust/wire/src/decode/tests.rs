@@ -329,7 +329,7 @@ fn no_bytes_make_the_decoder_panic() {
         for replacement in [b'"', b'{', b']', b'0', b',', b'\\', 0xff] {
             bytes[i] = replacement;
             for door in [Door::People, Door::Trusted] {
-                // Only that it comes back counts.
+                // It only has to return.
                 let _ = decode(&bytes, door);
             }
         }

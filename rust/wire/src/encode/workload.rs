@@ -1,4 +1,4 @@
-//! Workloads as an engine holds them: the fields that scheduling reads, with the names of v1beta2.
+//! Workloads as an engine holds them: the fields that scheduling reads, named as in v1beta2.
 //!
 //! Decoding gives the same Workload again.
 
@@ -74,7 +74,7 @@ fn template(template: &PodTemplate) -> Value {
 }
 
 fn pod_spec(spec: &PodSpec) -> Map<String, Value> {
-    // What only equality looks at is kept as it was, and with it what is read of an affinity and of claims.
+    // Fields that matter only for equality are kept as JSON, including affinities and claims.
     let mut out = match serde_json::from_str(&spec.opaque) {
         Ok(Value::Object(opaque)) => opaque,
         _ => Map::new(),

@@ -1,11 +1,11 @@
-//! Values of the wrong shape, as the API server itself refuses them.
+//! Values of the wrong shape, as the API server itself rejects them.
 
 use super::*;
 
 const BLOCKED: &str = "<nil>: Invalid value: null: some validation rules were not checked because the object was \
                        invalid; correct the existing errors to complete validation";
 
-/// The errors, without the note that rules were not checked.
+/// The errors, without the note that rules were skipped.
 fn errors(object: &Value) -> Vec<String> {
     let text = people(object, &Gates::default()).err().unwrap_or_default();
     text.lines().filter(|line| *line != BLOCKED).map(str::to_owned).collect()
