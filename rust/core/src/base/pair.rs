@@ -1,11 +1,11 @@
-//! To find by two borrowed texts what is kept under two of its own, as namespace and name.
+//! Looks up `(String, Text)` keys, such as namespace and name, by `(&str, &str)` without allocating.
 
 use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
 
 use crate::base::text::Text;
 
-/// Two texts, whoever owns them. A look-up by `&("ns", "name") as &dyn Pair` allocates nothing.
+/// Two texts, owned or borrowed. A lookup by `&("ns", "name") as &dyn Pair` allocates nothing.
 pub(crate) trait Pair {
     fn pair(&self) -> (&str, &str);
 }
@@ -22,7 +22,7 @@ impl Pair for (String, Text) {
     }
 }
 
-// As the hash of two texts of its own.
+// Hashes like a pair of owned texts.
 impl Hash for dyn Pair + '_ {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.pair().hash(state);
