@@ -40,7 +40,7 @@ fn run(world: &mut World, happenings: Vec<Happening>, options: Options) -> Run {
     simulate(&mut world.engine, happenings, options, at(10), || false)
 }
 
-/// Seconds, what, and name.
+/// Seconds, step, and name.
 fn told(run: &Run) -> Vec<(i64, Step, &str)> {
     run.log.steps.iter().map(|(time, step, key)| (time.0 / SECOND, *step, run.log.key(*key).name())).collect()
 }
@@ -200,7 +200,7 @@ fn the_limit_of_cycles_and_the_caller_end_a_run() {
 
 #[test]
 fn a_run_that_leads_beyond_time_says_so_and_clamps_nothing() {
-    // One after the other: the second would end later than 64 bits can say.
+    // One after the other: the second would end beyond 64 bits.
     let most = i64::MAX / SECOND - 100;
     let happenings = || vec![create(11, workload("a", "6"), most), create(12, workload("b", "6"), most)];
     let late = run(&mut World::new(Config::default()), happenings(), OPTIONS);
@@ -327,7 +327,7 @@ fn a_workload_that_is_parked_with_another_keeps_what_it_was_told() {
     };
     let happenings = vec![create(10, workload("b", "6"), 0), create(30, urgent, 0), create(30, workload("a", "6"), 0)];
     run(&mut world, happenings.into_iter().map(forever).collect(), OPTIONS);
-    // Evicted and back in the heap, it is parked with its like, which is in front.
+    // Evicted and back in the heap, it is parked together with the equivalent workload at the front.
     let told = ["a", "b"].map(|name| world.condition(name, conditions::QUOTA_RESERVED));
     assert!(told[1].starts_with("False PendingEvaluation: Preempted to accommodate"), "{told:?}");
 }
@@ -357,7 +357,7 @@ fn usage_based() -> World {
     world
 }
 
-/// What the LocalQueue of the first workload has used: CPUs, and the seconds of the last update.
+/// The usage of the first workload's LocalQueue: CPUs, and the seconds of the last update.
 fn used(world: &World, name: &str) -> Option<(String, i64)> {
     let id = world.engine.state.names.find_local_queue("ns", name)?;
     let account = world.engine.state.local_queues[id].account.as_ref()?;
@@ -391,7 +391,7 @@ fn a_local_queue_is_sampled_from_when_it_has_an_active_cluster_queue() {
     assert_eq!(used(&world, "late").map(|(_, seconds)| seconds), Some(31));
 }
 
-/// Five jobs, of which each may run for a second, and which are admitted one a cycle.
+/// Five jobs, each with a run time of a second, admitted one per cycle.
 fn five_short(timers: Timers) -> Vec<(i64, Step, String)> {
     let mut world = World::new(Config::default());
     let short = |name| Workload { maximum_execution_time_seconds: Some(1), ..workload(name, "2") };

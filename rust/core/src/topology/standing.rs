@@ -1,4 +1,4 @@
-//! Who stands where: the workloads that have a place, and those on each host (rules/08 §13.1).
+//! The workloads that have a place, and those on each host (rules/08 §13.1).
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use crate::base::sorted::Sorted;
 use crate::objects::PodSetAssignments;
 use crate::topology::hosts::hosts_of;
 
-/// The workloads that have a place by their admission, in the order of their ids. Copies share what has not changed.
+/// The workloads with a place by their admission, by id. Copies share what has not changed.
 #[derive(Clone, Debug, Default)]
 pub struct Standing {
-    /// Each with what it was assigned when it was noted: from those hosts it goes when it gets others.
+    /// Each with its recorded assignment: it leaves those hosts when it gets others.
     placed: Sorted<(WorkloadId, PodSetAssignments)>,
     /// Host and workload, each pair once.
     on_hosts: Sorted<(Arc<str>, WorkloadId)>,
 }
 
 impl Standing {
-    /// A workload stands where its assignments say, or with none nowhere.
+    /// Records the placement of a workload; without assignments it has none.
     pub fn note(&mut self, id: WorkloadId, assignments: Option<&PodSetAssignments>) {
         let is_it = |it: &(WorkloadId, PodSetAssignments)| it.0.cmp(&id);
         let before = self.placed.find(is_it).map(|it| &it.1);
@@ -37,12 +37,12 @@ impl Standing {
         self.placed.insert_by((id, assignments.clone()), |a, b| a.0.cmp(&b.0));
     }
 
-    /// All that stand somewhere.
+    /// All workloads with a place.
     pub fn workloads(&self) -> impl Iterator<Item = WorkloadId> {
         self.placed.iter().map(|it| it.0)
     }
 
-    /// Those on a host, whether or not there is such a node.
+    /// The workloads on a host, whether or not such a node exists.
     pub fn on<'a>(&'a self, host: &'a str) -> impl Iterator<Item = WorkloadId> + 'a {
         let rest = self.on_hosts.iter_from(move |it| &*it.0 < host);
         rest.take_while(move |it| &*it.0 == host).map(|it| it.1)
