@@ -7,7 +7,7 @@ use crate::objects::Time;
 
 const WORDS: [&[&str]; 1] = [&["InClusterQueue"]];
 
-/// The bytes of a value behind no names, and what is read of them.
+/// The bytes of a value without names, and the value read from them.
 fn through<T: Stored>(value: &T) -> (Vec<u8>, Result<T, Damage>) {
     let names = Names::default();
     let mut out = Writer::new(&names);
