@@ -22,7 +22,7 @@ fn world() -> World {
     world
 }
 
-/// Who is preempted in the next cycle.
+/// The workloads preempted in the next cycle.
 fn preempted(world: &mut World) -> Vec<String> {
     world.cycle().preemptions.iter().map(|preempted| preempted.key.name().to_owned()).collect()
 }
@@ -108,7 +108,7 @@ fn who_asks_for_more_than_there_is_preempts_nobody() {
     assert_eq!(victims(&mut world, workload("x", "11")), Vec::<String>::new());
 }
 
-/// ClusterQueues of a cohort of 3 CPUs each, with so many workloads of one CPU; `cq` has 10 and runs nothing.
+/// ClusterQueues in a cohort, with 3 CPUs each and this many workloads of one CPU; `cq` has 10 and runs nothing.
 fn borrowers(config: Config, queues: &[(&str, usize)]) -> World {
     let mut world = World::new(config);
     let any = PreemptionPolicy::Any;

@@ -16,7 +16,7 @@ use crate::state::State;
 use crate::state::verdicts::{Known, Question, Verdict};
 
 impl State {
-    /// The verdict on a head, on the usage at the start of a cycle: the one before, where that still holds.
+    /// The verdict on a head, on the usage at the start of a cycle: the previous one, if it still holds.
     pub(crate) fn verdict(&mut self, entry: &Entry, cycle: &mut Cycle) -> Verdict {
         self.drop_outdated_progress(entry);
         cycle.mark(&mut self.forest, entry.tree);
@@ -29,7 +29,7 @@ impl State {
             return known.clone();
         }
         let verdict = self.evaluate(entry, plan.as_ref(), cycle);
-        // One that fits is admitted, or the tree changes by others that are.
+        // A head that fits is admitted, or others are and change the tree.
         if let Some(plan) = comes_again
             && verdict.assignment.mode() != Mode::Fit
         {
@@ -46,14 +46,14 @@ impl State {
         Verdict { assignment, targets, message }
     }
 
-    /// Does the verdict depend on more than is asked about a head?
+    /// Does the verdict depend on more than the question?
     fn depends_on_more(&self, entry: &Entry) -> bool {
         self.evaluates_always
             || self.config.admission_fair_sharing.is_some()
             || self.forest.tree(entry.tree).has_saturated()
     }
 
-    /// What is asked about a head.
+    /// The question about a head.
     fn question<'a>(&'a self, entry: &Entry, plan: &'a Arc<Plan>) -> Question<'a> {
         let tried = self.workloads.get(entry.workload).resume.as_ref().map(|resume| &resume.tried);
         Question { plan, priority: entry.priority, time: entry.time, tried }
@@ -73,7 +73,7 @@ mod tests {
         world_with(Config::default())
     }
 
-    /// A StrictFIFO queue with quota for `a`, and behind it `b`, which does not fit and has been told so.
+    /// A StrictFIFO queue with quota for `a`, and after it `b`, which does not fit and has a condition that says so.
     fn world_with(config: Config) -> World {
         let mut world = World::new(config);
         world.change_cluster_queue(|queue| queue.queueing_strategy = QueueingStrategy::StrictFIFO);
@@ -84,7 +84,7 @@ mod tests {
         world
     }
 
-    /// Marks what is remembered, and says whether the next cycle has made use of it.
+    /// Marks the remembered verdict, and returns whether the next cycle uses it.
     fn is_remembered(world: &mut World) -> bool {
         let state = &mut world.engine.state;
         for queue in state.queues.ids() {

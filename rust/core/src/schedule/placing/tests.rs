@@ -1,4 +1,4 @@
-//! What placement does in cycles, seen through an engine.
+//! Placement in cycles, tested through an engine.
 
 use crate::engine::Kind;
 use crate::objects::conditions::{ADMITTED, EVICTED};
@@ -16,7 +16,7 @@ fn preempts(world: &mut World) {
     });
 }
 
-/// A host that a workload stands on has failed.
+/// A host of a workload has failed.
 fn fail(world: &mut World, name: &str, host: &str) {
     world.change(name, |workload| workload.status.rare.unhealthy_nodes = vec![host.to_owned()]);
 }
