@@ -34,12 +34,12 @@ fn manifests_are_taken_or_refused() {
 }
 
 #[test]
-fn quantities_are_what_they_say() {
+fn quantities_have_their_exact_value() {
     replay("quantities", quantities);
 }
 
 #[test]
-fn saves_that_were_changed_are_refused_or_answer() {
+fn modified_saves_are_rejected_or_load() {
     replay("snapshots", snapshots);
 }
 

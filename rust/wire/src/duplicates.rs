@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_key_twice_reads_as_ever() {
+    fn json_without_duplicate_keys_reads_as_serde_does() {
         for text in ["null", "[1, -2, 1.5, true, \"x\"]", r#"{"a": {"b": [18446744073709551615]}}"#] {
             let expected: Value = serde_json::from_str(text).expect("JSON");
             assert_eq!(read(text.as_bytes()).expect("JSON"), (expected, Vec::new()));

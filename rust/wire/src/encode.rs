@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_comes_back_as_it_went_in() {
+    fn a_status_survives_a_round_trip() {
         let status = decode::workload_status(&full()).expect("the status is well formed");
         let encoded = workload_status(&status, &Gates::default());
         assert_eq!(encoded, full());

@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_value_the_beginning_is_shown() {
+    fn long_values_are_shortened() {
         let error = FieldError::invalid("spec.a", quoted(&"ä".repeat(5000)), "must be short");
         let shown = format!("spec.a: Invalid value: \"{}...\": must be short", "ä".repeat(253));
         assert_eq!(error.to_string(), shown);
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_print_is_escaped_as_go_does() {
+    fn unprintable_characters_are_escaped_as_in_go() {
         let table = [
             ("a\u{7}\u{8}\t\n\u{b}\u{c}\r", r"a\a\b\t\n\v\f\r"),
             ("\0\u{1b}[2J\u{7f}", r"\x00\x1b[2J\x7f"),

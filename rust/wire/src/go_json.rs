@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_special_in_html_is_escaped() {
+    fn html_characters_are_escaped() {
         let value = json!({"b": ["<&>\u{2028}\"\\\n\u{1}ä", null], "a": true});
         assert_eq!(json(&value), r#"{"a":true,"b":["\u003c\u0026\u003e\u2028\"\\\n\u0001ä",null]}"#);
     }

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_makes_up_a_name() {
+    fn objects_need_a_name() {
         let workload = r#"{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload","metadata":{"generateName":"w-"},
             "spec":{"podSets":[{"count":1,"template":{"spec":{"containers":[{"name":"c"}]}}}]}}"#;
         for door in [Door::People, Door::Trusted] {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_pod_that_is_bound_needs_a_name() {
+    fn only_bound_pods_need_a_name() {
         let pod = |spec: &str| {
             let containers = r#""containers":[{"name":"c"}]"#;
             let metadata = r#"{"generateName":"p-","namespace":"n"}"#;

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_names_are_told_why() {
+    fn malformed_names_get_a_reason() {
         let long = "a".repeat(64);
         let label_key = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end \
                          with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for \

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_that_are_none_or_lead_beyond_time_are_refused_by_field() {
+    fn invalid_or_overflowing_spans_are_rejected_by_field() {
         for (fields, path) in [
             (r#""at": -1, "op": "finish""#, "at"),
             (r#""at": 1e10, "op": "finish""#, "at"),

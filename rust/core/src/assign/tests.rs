@@ -165,7 +165,7 @@ fn asks_for_a_strange_zone(pod_set: &mut PodSet) {
 }
 
 #[test]
-fn of_pod_sets_that_cannot_be_evaluated_nothing_else_is_said() {
+fn pod_sets_that_cannot_be_evaluated_report_only_the_error() {
     let mut world = World::new(Config::default());
     world.apply([in_zone("default")]);
     world.submit(workload("first", "6"));

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_added_is_found_in_whatever_piece_it_is() {
+    fn items_are_found_in_every_piece() {
         let list = Appended::default();
         for n in 0..1000 {
             assert_eq!(list.get(n), None);

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_keeps_ids_reads_the_names_of_then_whatever_copies_learn() {
+    fn a_lexicon_keeps_its_names_whatever_copies_add() {
         let mut names = Names::default();
         let a = names.queue("a");
         let kept = names.lexicon();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_reads_what_it_has_learned_of_any_kind() {
+    fn a_copy_knows_the_names_it_has_added_of_every_kind() {
         let kinds: [fn(&mut Names, &str) -> bool; 5] = [
             |names, name| {
                 let id = names.queue(name);

@@ -51,7 +51,7 @@ mod tests {
     use crate::base::key::Key;
 
     #[test]
-    fn what_is_owned_is_found_by_what_is_borrowed() {
+    fn owned_pairs_are_found_by_borrowed_ones() {
         let owned = ("ns".to_owned(), Text::from("name"));
         let pairs = FxHashMap::from_iter([(owned, 1)]);
         let keys = FxHashMap::from_iter([(Key::new("ns", "name", "uid"), 2)]);

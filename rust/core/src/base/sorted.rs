@@ -353,7 +353,7 @@ mod tests {
 
     /// Grows and shrinks, so that blocks are split, joined and dropped.
     #[test]
-    fn a_list_has_what_a_set_has() {
+    fn a_list_behaves_like_a_set() {
         for seed in 0..24 {
             let mut dice = Dice(seed as u64);
             let range = [40, 300, 3_000, 100_000][seed % 4];
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_come_in_their_order_fill_their_blocks() {
+    fn entries_added_in_order_fill_their_blocks() {
         let mut list = Sorted::default();
         (0..10 * BLOCK).for_each(|n| assert!(list.insert(n)));
         let Layout::Many(many) = &list.0 else { panic!("many entries need several blocks") };

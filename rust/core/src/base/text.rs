@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_it_came_from_makes_no_difference() {
+    fn constant_and_shared_texts_are_equal() {
         let (own, shared) = (Text::from("a"), Text::from("a".to_owned()));
         assert_eq!(own, shared);
         assert_eq!((shared.len(), format!("{own} {shared:?}").as_str()), (1, "a \"a\""));

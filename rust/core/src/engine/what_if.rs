@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_that_nobody_would_queue_is_told_why() {
+    fn a_workload_that_cannot_be_queued_gets_a_reason() {
         let mut world = world();
         let lost = ask(&mut world, Workload { queue_name: "nowhere".into(), ..workload("b", "1") });
         assert_eq!((lost.outcome, lost.message.as_str()), (Outcome::Waits, "LocalQueue nowhere doesn't exist"));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_comes_with_an_admission_leaves_no_trace() {
+    fn a_what_if_on_an_admitted_workload_leaves_no_trace() {
         let mut world = world();
         let mut asked = workload("b", "1");
         asked.status.admission = Some(Admission { cluster_queue: "later".into(), ..Admission::default() }.into());
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn those_before_it_are_counted() {
+    fn workloads_ahead_are_counted() {
         let mut world = world();
         world.submit(workload("w", "9"));
         world.cycle();

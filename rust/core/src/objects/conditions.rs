@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_type_says_is_at_hand_whatever_became_of_it() {
+    fn states_of_known_types_follow_every_change() {
         let mut all = Conditions::from(vec![Condition { kind: "Other".into(), ..Condition::default() }]);
         for (status, n) in [(ConditionStatus::False, 2), (ConditionStatus::True, 2), (ConditionStatus::Unknown, 2)] {
             all.set(quota(status, "", 1));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_of_one_type_the_first_counts() {
+    fn the_first_condition_of_a_type_counts() {
         let both = [ConditionStatus::False, ConditionStatus::True].map(|status| quota(status, "", 1));
         let all = Conditions::from(both.to_vec());
         assert_eq!((find_false(&all, QUOTA_RESERVED), find_true(&all, QUOTA_RESERVED)), (Some(&both[0]), None));

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_stays_when_the_group_changes() {
+    fn reported_workloads_stay_when_the_group_changes() {
         let (mut to, mut from) = (group(3..4), group(0..3));
         let told = from.all();
         to.take_all(&mut from);

@@ -74,7 +74,7 @@ impl Pending {
         let cycles = 0..=MAX_CYCLES;
         let are_cycles =
             cycles.contains(&pending.pop_cycle) && cycles.contains(&(pending.flush_cycle.saturating_add(1)));
-        from.check(are_cycles, "a number that no cycle has")?;
+        from.check(are_cycles, "an impossible cycle number")?;
         pending.inflight = Stored::read_from(from)?;
         from.check(pending.inflight.is_none_or(&waits), "a head that waits elsewhere")?;
         if bool::read_from(from)? {

@@ -167,7 +167,7 @@ fn agrees(pending: &Pending, places: &Places, model: &Model, known: &[Item]) {
 
 /// rules/05 §2 to §5, in many random histories of one queue.
 #[test]
-fn a_queue_does_what_a_plain_list_does() {
+fn a_queue_behaves_like_a_plain_list() {
     use RequeueReason::{
         FailedAfterNomination, Generic, NamespaceMismatch, NoFit, PendingMigration, PendingPreemption,
         PreemptionFailed, PreemptionGated, PreemptionNoCandidates,
@@ -247,7 +247,7 @@ fn a_queue_does_what_a_plain_list_does() {
 }
 
 #[test]
-fn marks_tell_workloads_apart() {
+fn marks_are_distinct() {
     let marks: BTreeSet<u64> = (0..10_000).map(|id| mark_of(WorkloadId(id))).collect();
     assert_eq!(marks.len(), 10_000);
     // Sums of a few marks differ, too, so that exchanged workloads are noticed.
@@ -259,7 +259,7 @@ fn marks_tell_workloads_apart() {
 
 /// A LocalQueue that was repointed has a bucket in both queues.
 #[test]
-fn who_waits_in_another_queue_stands_nowhere_in_this_one() {
+fn workloads_of_another_queue_are_not_in_this_one() {
     let (mut dice, mut places) = (Dice(0), Places::default());
     let [here, there] = [1, 7].map(|id| Item { shape: None, backoff_expired: true, ..item(&mut dice, id) });
     assert_eq!(here.local_queue, there.local_queue);

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_of_a_what_if_is_undone_with_the_one_around_it() {
+    fn kept_writes_are_undone_with_the_enclosing_what_if() {
         let mut tree = example();
         let usage = |t: &Tree| column_of(t, |t, r| t.usage(r, 0));
         let outer = tree.mark();

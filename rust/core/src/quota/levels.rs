@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_lent_is_listed() {
+    fn quota_that_is_not_lent_is_listed() {
         let mut tree = tree();
         assert_eq!(tree.kept(2, 0), [(4, Amount::new(6))]);
         tree.add_usage(4, 0, Amount::new(2));

@@ -452,7 +452,7 @@ proptest! {
 
     /// [`World::reconcile`] also runs a pass over every workload that is not due, and asserts that it writes nothing.
     #[test]
-    fn whatever_happens_only_what_is_due_needs_a_look(
+    fn only_due_workloads_need_a_pass(
         history in proptest::collection::vec((0..24_u8, 0..18_u8), 1..60),
         granular: bool,
         explicit: bool,

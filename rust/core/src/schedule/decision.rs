@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_decided_after_a_wait_stands_behind_what_was_before() {
+    fn decisions_after_a_wait_follow_the_earlier_ones() {
         let mut world = World::new(Config::default());
         world.submit(workload("a", "6"));
         let mut decision = world.cycle();

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_in_another_tree_is_no_reason_to_evaluate_again() {
+    fn changes_in_another_tree_cause_no_evaluation() {
         let mut world = world();
         let (queue, local_queue) = (cluster_queue("other", "4"), local_queue("other", "other"));
         world.apply([Object::ClusterQueue(queue), Object::LocalQueue(local_queue)]);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_on_which_the_verdict_depends_is_a_reason() {
+    fn changes_that_the_verdict_depends_on_cause_an_evaluation() {
         type Change = fn(&mut World);
         let changes: [(&str, Change); 5] = [
             ("usage", |world| world.delete(Kind::Workload, "a")),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_its_victims_is_evaluated_again_once_one_of_them_has_changed() {
+    fn a_preemptor_is_evaluated_again_once_a_victim_has_changed() {
         let mut world = World::new(Config::default());
         world.change_cluster_queue(|queue| {
             let within_cluster_queue = PreemptionPolicy::LowerPriority;

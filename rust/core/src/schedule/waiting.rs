@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_loses_its_quota_is_waited_for_no_longer() {
+    fn a_cycle_stops_waiting_for_workloads_that_lose_their_quota() {
         let mut world = World::where_pods_block();
         world.cycle();
         world.delete(Kind::Workload, "a");
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_another_uid_is_not_admitted_for_the_head_and_not_lost() {
+    fn a_workload_with_another_uid_is_not_admitted_as_the_head_and_not_lost() {
         let mut world = World::where_pods_block();
         world.cycle();
         world.change("b", |workload| {

@@ -98,7 +98,7 @@ impl LabelLog {
         let is_known = self.classes.len() + classes.len() == n_named
             && classes.iter().all(|class| (*class as usize) < self.class_names.len())
             && evictions.iter().all(is_eviction);
-        from.check(is_known, "labels of what is not there")?;
+        from.check(is_known, "labels of something unknown")?;
         self.classes.extend(classes);
         self.evictions.extend(evictions);
         Ok(())

@@ -143,7 +143,7 @@ impl Log {
             let (checksum, after) = after.split_first_chunk().ok_or_else(|| damage("a checksum is missing"))?;
             let length = usize::try_from(u64::from_le_bytes(*length)).ok();
             let (payload, after) =
-                length.and_then(|it| after.split_at_checked(it)).ok_or_else(|| damage("a part is not whole"))?;
+                length.and_then(|it| after.split_at_checked(it)).ok_or_else(|| damage("an incomplete part"))?;
             if crc32fast::hash(payload) != u32::from_le_bytes(*checksum) {
                 return Err(damage("the checksum of a part does not match"));
             }
@@ -158,7 +158,7 @@ impl Log {
         from.fill::<Arc<str>>()?;
         for _ in 1..Pool::COUNT {
             let n = from.count()?;
-            from.check(n == 0, "what no log refers to")?;
+            from.check(n == 0, "unused names of a log")?;
         }
         let part = Part::read_from(&mut from)?;
         let Part { times, steps, numbers, n_workloads, named, changes, quotas, quota_nodes, .. } = part;
@@ -168,7 +168,7 @@ impl Log {
         // A new workload has a name, or came and went with its quota between two steps.
         let n_new = n_workloads.checked_sub(self.workloads.len());
         let is_possible = n_new.is_some_and(|n_new| n_new <= named.len() + changes.times.len());
-        from.check(is_possible, "another number of workloads than there can be")?;
+        from.check(is_possible, "an impossible number of workloads")?;
         self.workloads.resize(n_workloads, None);
         let last_home = named.iter().map(|(_, (_, home))| *home).filter(|home| *home != NONE).max();
         for (number, (key, home)) in named {
@@ -180,9 +180,9 @@ impl Log {
                 self.usage.put_home(number, home);
             }
         }
-        from.check(times.len() == steps.len() && times.len() == numbers.len(), "steps that are not whole")?;
+        from.check(times.len() == steps.len() && times.len() == numbers.len(), "incomplete steps")?;
         let is_named = |number: &u32| self.workloads.get(*number as usize).is_some_and(Option::is_some);
-        from.check(numbers.iter().all(is_named), "a step of nobody")?;
+        from.check(numbers.iter().all(is_named), "a step of an unknown workload")?;
         let rows = times.into_iter().zip(steps).zip(numbers);
         self.steps.extend(rows.map(|((time, step), number)| (time, step, number)));
         self.usage.add(changes, n_workloads, &from)?;
@@ -233,7 +233,7 @@ impl UsageLog {
             && known(&queues, self.queue_names.len())
             && known(&pairs, self.pair_names.len())
             && adds.iter().all(|it| *it < 2);
-        from.check(is_known, "a change of what is not there")?;
+        from.check(is_known, "a change of something unknown")?;
         for (&number, &queue) in workloads.iter().zip(&queues) {
             self.put_home(number, queue);
         }
@@ -263,7 +263,7 @@ impl QuotaLog {
                 && it.parent.is_none_or(|parent| is_node(parent) && !self.nodes[parent as usize].0)
                 && it.quotas.iter().all(|(pair, _)| (*pair as usize) < n_pairs)
         };
-        from.check(changes.iter().all(is_known), "a quota of what is not there")?;
+        from.check(changes.iter().all(is_known), "a quota of something unknown")?;
         self.changes.extend(changes);
         Ok(())
     }

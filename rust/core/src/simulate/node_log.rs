@@ -70,7 +70,7 @@ impl NodeLog {
         }
         let is_known = nodes.iter().all(|node| (*node as usize) < self.names.len()) && losses.iter().all(|it| *it < 2);
         let is_whole = [nodes.len(), losses.len()] == [times.len(); 2];
-        from.check(is_known && is_whole, "losses of nodes that are not whole")?;
+        from.check(is_known && is_whole, "incomplete losses of nodes")?;
         self.times.extend(times);
         self.nodes.extend(nodes);
         self.losses.extend(losses);

@@ -199,7 +199,7 @@ fn the_limit_of_cycles_and_the_caller_end_a_run() {
 }
 
 #[test]
-fn a_run_that_leads_beyond_time_says_so_and_clamps_nothing() {
+fn a_run_past_the_end_of_time_says_so_and_clamps_nothing() {
     // One after the other: the second would end beyond 64 bits.
     let most = i64::MAX / SECOND - 100;
     let happenings = || vec![create(11, workload("a", "6"), most), create(12, workload("b", "6"), most)];
@@ -221,7 +221,7 @@ fn checks_are_ready_once_quota_is_reserved() {
 }
 
 #[test]
-fn what_happens_from_outside_is_ignored_once_it_has_no_object() {
+fn events_without_an_object_are_ignored() {
     let mut world = World::new(Config::default());
     let gone = |seconds, change| Happening { at: at(seconds), change };
     let happenings = vec![
@@ -259,7 +259,7 @@ fn an_update_that_changes_nothing_wakes_nobody() {
 }
 
 #[test]
-fn time_that_alone_changes_something_is_not_passed_over() {
+fn timers_are_not_skipped() {
     let mut world = World::new(Config::default());
     let brief = Workload { maximum_execution_time_seconds: Some(30), ..workload("a", "1") };
     let run = run(&mut world, vec![create(11, brief, 100)], OPTIONS);
@@ -314,7 +314,7 @@ fn only_the_priority_of_a_workload_priority_class_wakes_others() {
 }
 
 #[test]
-fn a_workload_that_is_parked_with_another_keeps_what_it_was_told() {
+fn a_workload_parked_with_another_keeps_its_message() {
     let mut world = World::new(Config::default());
     world.change_cluster_queue(|queue| {
         queue.preemption =
@@ -402,7 +402,7 @@ fn five_short(timers: Timers) -> Vec<(i64, Step, String)> {
 }
 
 #[test]
-fn what_is_due_between_two_cycles_acts_when_it_is_due() {
+fn timers_between_two_cycles_act_when_due() {
     let times = |timers| five_short(timers).iter().map(|(time, ..)| *time).collect::<Vec<_>>();
     assert_eq!(times(Timers::WhenDue), [11, 12, 13, 14, 15]);
     assert_eq!(times(Timers::AfterRound), [15, 15, 15, 15, 15], "as Kueue's runs were recorded");

@@ -327,7 +327,7 @@ impl Stored for WorkloadId {
 
     fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage> {
         let id = from.id(1 << 32, "workload")?;
-        from.check(from.live.contains(id), "a workload that is not there")?;
+        from.check(from.live.contains(id), "an unknown workload")?;
         Ok(id)
     }
 }

@@ -33,7 +33,7 @@ impl Stored for Names {
         let mut names = Names::default();
         /// Checks that each name is new, so that its id is its index.
         fn is_new<I: Id>(from: &Reader<'_>, id: I, index: usize) -> Result<(), Damage> {
-            from.check(id.index() == index, "a name that stands there twice")
+            from.check(id.index() == index, "a duplicate name")
         }
         for index in 0..from.count()? {
             let id = names.queue(&String::read_from(from)?);

@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
     /// Existing workloads.
     pub fn live_workloads(&mut self) -> Result<IdSet<WorkloadId>, Damage> {
         let ids = IdSet::read_from(self)?;
-        self.check(ids.iter().all(|id| self.live.contains(id)), "a workload that is not there")?;
+        self.check(ids.iter().all(|id| self.live.contains(id)), "an unknown workload")?;
         Ok(ids)
     }
 
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
     pub fn word(&mut self) -> Result<&'static str, Damage> {
         let text: Arc<str> = self.pooled(Pool::Texts)?;
         let known = self.words.iter().flat_map(|words| words.iter()).find(|word| ***word == *text);
-        known.copied().ok_or_else(|| self.damage(format!("no word of kueuecore: {:?}", shortened(&text))))
+        known.copied().ok_or_else(|| self.damage(format!("an unknown word: {:?}", shortened(&text))))
     }
 
     /// A part of a pool.

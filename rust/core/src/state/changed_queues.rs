@@ -37,7 +37,7 @@ impl Stored for ChangedQueues {
                 && it.local_queues.iter().all(|id| id.index() < from.names.local_queues.len())
                 && it.cohorts.iter().chain(it.trees.iter()).all(|id| id.index() < from.names.cohorts.len())
         };
-        from.check(changed.as_ref().is_none_or(is_known), "a queue that was never met")?;
+        from.check(changed.as_ref().is_none_or(is_known), "an unknown queue")?;
         Ok(Self(changed))
     }
 }

@@ -121,7 +121,7 @@ impl Stored for Cluster {
             let pod = Arc::new(pod);
             let of_namespace = Arc::make_mut(&mut cluster.pods).entry(pod.meta.namespace.clone()).or_default();
             let before = of_namespace.insert(pod.meta.name.clone(), Arc::clone(&pod));
-            from.check(before.is_none(), "a pod that stands there twice")?;
+            from.check(before.is_none(), "a duplicate pod")?;
             cluster.file(&pod);
         }
         cluster.n_changes = Stored::read_from(from)?;

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_stands_on_the_hosts_of_its_last_assignments() {
+    fn a_workload_is_on_the_hosts_of_its_last_assignments() {
         let mut standing = Standing::default();
         let first = || vec![assigned(HOSTNAME, &[("a", 1), ("b", 2)]), assigned(HOSTNAME, &[("b", 1), ("c", 0)])];
         standing.note(WorkloadId(2), Some(&first().into()));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stands_in_a_rack_is_on_no_host() {
+    fn a_workload_placed_on_a_rack_is_on_no_host() {
         let mut standing = Standing::default();
         standing.note(WorkloadId(1), Some(&vec![assigned("rack", &[("a", 1)])].into()));
         assert!(on(&standing, "a").is_empty());

@@ -232,7 +232,7 @@ fn each_domain_is_given_the_threshold_and_the_first_what_is_left() {
 }
 
 #[test]
-fn a_topology_fits_if_it_has_all_levels_that_are_asked_for() {
+fn a_topology_fits_if_it_has_all_requested_levels() {
     let levels = keys(&[BLOCK, RACK]);
     let fits = |request: &TopologyRequest| Wish::new(Some(request), false, &levels).fits_levels(&levels);
     assert!(fits(&required(RACK)));
@@ -318,7 +318,7 @@ fn placements_of_random_worlds_keep_what_was_asked() {
 
 /// Racks fill up and empty, with several kinds of pods in turn: placements with a cache equal those without.
 #[test]
-fn what_is_kept_between_placements_changes_none_of_them() {
+fn cached_tables_change_no_placement() {
     let (mut n_placed, mut n_failed) = (0, 0);
     for seed in 0..200 {
         let mut dice = Dice(seed);

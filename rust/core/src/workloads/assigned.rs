@@ -107,7 +107,7 @@ mod tests {
     use crate::testing::{World, quantity, resource_group, workload};
 
     #[test]
-    fn who_asks_for_the_same_and_gets_the_same_shares_what_is_told_of_it() {
+    fn equal_requests_and_flavors_share_their_assignment() {
         let mut world = World::new(Config::default());
         let mut told = |name: &str, cpu: &str| {
             world.submit(workload(name, cpu));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn only_resources_that_are_counted_in_bytes_are_told_in_kibibytes() {
+    fn only_byte_resources_are_written_in_kibibytes() {
         let mut world = World::new(Config::default());
         let names = ["cpu", "memory", "example.com/gpu"];
         world.change_cluster_queue(|queue| queue.resource_groups = vec![resource_group(&names, &[("default", "4Ki")])]);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_any_more_is_forgotten() {
+    fn unused_assignments_are_dropped() {
         let mut world = World::new(Config::default());
         for n in 0..3000 {
             let name = format!("w{n}");

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn one_stands_with_each_flavor_that_it_uses_and_is_counted_there() {
+    fn a_candidate_is_listed_and_counted_under_each_of_its_flavors() {
         let mut names = Names::default();
         let mut all = Candidates::default();
         let keys = [(1, 0, &["a"][..]), (2, 5, &["a", "b"]), (3, 5, &["b"]), (4, 0, &[])];

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_counted_until_nobody_uses_it() {
+    fn plans_are_counted_until_unused() {
         let mut world = World::new(Config::default());
         let groups = vec![resource_group(&["cpu"], &[("default", "1"), ("other", "1")])];
         world.apply([flavor("other")]);

@@ -101,7 +101,7 @@ impl Workloads {
         for _ in 0..from.count()? {
             let index = i64::read_from(from)?.checked_add(last).and_then(|index| u32::try_from(index).ok());
             let id = WorkloadId(index.ok_or_else(|| from.damage("a slot of more than 32 bits"))?);
-            from.check(taken_out.insert(id), "a free slot that stands there twice")?;
+            from.check(taken_out.insert(id), "a duplicate free slot")?;
             self.free.push(id);
             last = i64::from(id.0);
         }
@@ -161,7 +161,7 @@ impl Workloads {
             let (priority, sets, allowed_flavors) =
                 (Stored::read_from(from)?, Stored::read_from(from)?, Stored::read_from(from)?);
             let shape = self.shapes.id_of(ShapeKey { form, priority, sets, allowed_flavors });
-            from.check(shape.index() == index, "a shape that stands there twice")?;
+            from.check(shape.index() == index, "a duplicate shape")?;
             shapes.push(shape);
         }
         from.set(Part::Shapes, shapes);

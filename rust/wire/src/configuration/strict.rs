@@ -202,7 +202,7 @@ fn without_positions(path: &str) -> String {
         .collect()
 }
 
-/// The known name with the fewest edits, if few enough; the first one wins a tie.
+/// The known name that is the fewest edits away, if those are few; the first one wins a tie.
 fn nearest(key: &str, known: &'static [&'static str]) -> Option<&'static str> {
     let allowed = (key.chars().count() / 3).max(1);
     known
@@ -213,7 +213,7 @@ fn nearest(key: &str, known: &'static [&'static str]) -> Option<&'static str> {
         .map(|x| x.1)
 }
 
-/// Edits (insertions, deletions, replacements) that turn one into the other, ignoring case.
+/// Insertions, deletions and replacements that turn one into the other; case does not matter.
 fn edits(a: &str, b: &str) -> usize {
     let (a, b) = (a.to_lowercase(), b.to_lowercase());
     let b: Vec<char> = b.chars().collect();

@@ -137,7 +137,7 @@ fn sections_whose_gate_is_off_are_left_out() {
 }
 
 #[test]
-fn v1beta1_keeps_off_what_it_does_not_enable() {
+fn v1beta1_drops_what_it_does_not_enable() {
     let off = json!({
         "waitForPodsReady": {"timeout": "1m"}, "fairSharing": {"preemptionStrategies": ["LessThanInitialShare"]},
         "queueVisibility": {"clusterQueues": {"maxCount": 3}}, "integrations": {"podOptions": {"podSelector": {}}},

@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_come_back_as_they_went_in() {
+    fn objects_survive_a_round_trip() {
         let groups = json!([{"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [
             {"name": "cpu", "nominalQuota": "1500m", "borrowingLimit": "1", "lendingLimit": "2"}]}]}]);
         let taints = json!([{"key": "k", "value": "v", "effect": "NoSchedule"}]);

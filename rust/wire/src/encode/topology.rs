@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn hostnames_are_parted_by_the_longest_prefix_that_they_share() {
+    fn hostnames_are_split_by_their_longest_common_prefix() {
         // (hostnames, lengths of the runs)
         for (names, expected) in [
             (vec!["a-x-1", "a-x-2", "a-y-1", "a-y-2"], vec![2, 2]),
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn only_hostnames_are_parted() {
+    fn only_hostnames_are_split() {
         let mut racks = nodes([("a-x-1", 1), ("a-x-2", 1), ("a-y-1", 1), ("a-y-2", 1)]);
         racks.levels = vec!["rack".to_owned()];
         assert_eq!(in_runs(&racks), [4]);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn of_forms_as_long_as_each_other_that_in_runs_is_written() {
+    fn runs_are_written_if_both_forms_have_the_same_length() {
         let pools = |n_a: usize, n_b: usize| {
             let pools = [("a", n_a), ("b", n_b)].map(|(pool, n)| [1, 2].map(|i| format!("{}-{i}", pool.repeat(n))));
             nodes(pools.iter().flatten().map(|name| (name.as_str(), 1)))

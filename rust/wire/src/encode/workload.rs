@@ -138,7 +138,7 @@ mod tests {
     use kueuecore::objects::Object;
 
     #[test]
-    fn a_workload_comes_back_as_it_went_in() {
+    fn a_workload_survives_a_round_trip() {
         let terms = json!({"nodeSelectorTerms": [{"matchExpressions": [{"key": "k", "operator": "Exists"}]}]});
         let request = json!({
             "required": "rack", "preferred": "block", "unconstrained": false, "podIndexLabel": "i",

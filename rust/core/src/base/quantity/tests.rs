@@ -66,7 +66,7 @@ fn binary_quantities_stop_at_the_largest_integer() {
 }
 
 #[test]
-fn what_is_no_quantity_says_why() {
+fn invalid_quantities_get_a_reason() {
     use ParseQuantityError::{Format, Numeric, Suffix};
     let table = [
         ("", Format),

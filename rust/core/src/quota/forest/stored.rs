@@ -61,7 +61,7 @@ impl Forest {
             forest.set_weight(id, weight);
             let node = &mut forest.nodes[id];
             node.generation = i64::read_from(from)?;
-            from.check((0..=MAX_GENERATION).contains(&node.generation), "a generation that no ClusterQueue has")?;
+            from.check((0..=MAX_GENERATION).contains(&node.generation), "an impossible generation")?;
             node.active = bool::read_from(from)?;
             parents.push(parent);
         }

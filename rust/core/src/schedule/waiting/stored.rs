@@ -45,7 +45,7 @@ impl Waiting {
             let key = of.workloads.find_by_id(id).map(|record| record.key());
             let own = &mut seen.workloads.get_mut(id).workload.meta.key;
             let Some(key) = key.filter(|key| key.is_same(own)) else {
-                return Err(from.damage("a workload that is another one now"));
+                return Err(from.damage("a workload that was replaced"));
             };
             *own = key.clone();
         }
@@ -91,7 +91,7 @@ impl Round {
         for entry in self.entries.iter().chain(&self.not_nominated) {
             let known = |id: crate::base::ids::QueueId| id.index() < now.queues.len();
             let is_known = known(entry.queue) && entry.targets.iter().all(|target| known(target.queue));
-            from.check(is_known, "a ClusterQueue that was never met")?;
+            from.check(is_known, "an unknown ClusterQueue")?;
             let Some(assignment) = &entry.assignment else { continue };
             let n_sets = seen.workloads.get(entry.workload).spec.adjusted.len();
             let names = &now.names;
@@ -102,7 +102,7 @@ impl Round {
                         choice.flavor.index() < names.flavors.len() && choice.resource.index() < names.n_resources()
                     })
             });
-            from.check(is_known, "an assignment of what was never met")?;
+            from.check(is_known, "an assignment with unknown names")?;
         }
         Ok(())
     }

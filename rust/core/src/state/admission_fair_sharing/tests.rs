@@ -59,7 +59,7 @@ fn admitted(world: &mut World) -> Vec<String> {
 }
 
 #[test]
-fn who_was_admitted_last_waits_for_the_others() {
+fn the_local_queue_admitted_last_waits_for_the_others() {
     let mut world = world();
     for (queue, name) in [("a", "a1"), ("a", "a2"), ("b", "b1"), ("b", "b2")] {
         world.submit(of(queue, name, "10"));
@@ -157,7 +157,7 @@ fn a_penalty_ends_with_what_it_was_for() {
 }
 
 #[test]
-fn what_has_left_is_in_use_no_more_and_nobody_answers_for_others() {
+fn usage_ends_with_its_workload_and_counts_for_its_own_queue_only() {
     let mut world = world();
     world.submit(of("a", "a1", "40"));
     world.submit(of("b", "b1", "20"));

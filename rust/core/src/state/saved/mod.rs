@@ -168,7 +168,7 @@ impl State {
         state.changed_queues = Stored::read_from(from)?;
         state.evaluates_always = Stored::read_from(from)?;
         state.cycle = Stored::read_from(from)?;
-        from.check(state.cycle <= MAX_CYCLES, "a number that no cycle has")?;
+        from.check(state.cycle <= MAX_CYCLES, "an impossible cycle number")?;
         state.now = Stored::read_from(from)?;
         state.restore_sites();
         Ok(state)

@@ -75,7 +75,7 @@ impl State {
         for id in self.local_queues.ids() {
             let Some(object) = &self.local_queues[id].object else { continue };
             let queue = self.names.queues.find(object.cluster_queue.as_str());
-            from.check(queue.is_some(), "a LocalQueue of a ClusterQueue that was never met")?;
+            from.check(queue.is_some(), "a LocalQueue of an unknown ClusterQueue")?;
             self.local_queues[id].queue = queue;
             queue.into_iter().for_each(|queue| _ = self.queues[queue].local_queues.insert(id));
         }

@@ -166,7 +166,7 @@ fn what_is_no_checkpoint_is_refused_and_changes_nothing() {
         "this is not a checkpoint of a run: name the file that was given as the checkpoint of one"
     );
     assert!(refused(&saved[..saved.len() - 1], &log).starts_with("this is not a whole save"));
-    assert_eq!(refused(&saved, &log[..log.len() - 1]), "this is not the log of a run: byte 0: a part is not whole");
+    assert_eq!(refused(&saved, &log[..log.len() - 1]), "this is not the log of a run: byte 0: an incomplete part");
     let mut other = log.clone();
     *other.last_mut().expect("bytes") ^= 1;
     let changed = "this is not the log of a run: byte 0: the checksum of a part does not match";
