@@ -197,7 +197,7 @@ pub(crate) fn uid_of(object: &Object) -> &str {
     }
 }
 
-/// The metadata of a decoded object; `None` for a Workload, which stores its own differently.
+/// The metadata of a decoded object; a Workload keeps its own in another way.
 pub(crate) fn meta_of(object: &Object) -> Option<&Meta> {
     Some(match object {
         Object::Namespace(meta) | Object::Other { meta, .. } => meta,

@@ -164,7 +164,7 @@ fn stamp(created: &mut Time, generation: &mut i64, stored: Option<(Time, i64)>, 
     }
 }
 
-/// `None` for Workloads, and for kinds that are not stored here.
+/// Of all but Workloads, and of kinds that nobody stores here.
 fn meta_mut(object: &mut Object) -> Option<&mut Meta> {
     Some(match object {
         Object::Namespace(_) | Object::Workload(_) | Object::Other { .. } => return None,

@@ -8,10 +8,9 @@ use std::sync::Arc;
 
 use crate::base::pair::Pair;
 
-/// A workload by its namespace and name, and the UID that goes with them. Copies share one text.
+/// A workload by namespace and name, with its UID. Copies share one text.
 ///
-/// Two are equal, and ordered, by namespace and name, as nobody else is called so at the same time; [`Key::is_same`]
-/// looks at the UID, too.
+/// Equality and order use namespace and name, which are unique at any time; [`Key::is_same`] compares the UID, too.
 ///
 /// ```
 /// use kueuecore::base::key::Key;

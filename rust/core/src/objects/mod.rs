@@ -51,7 +51,7 @@ pub enum Object {
     Node(Node),
     Pod(Box<Pod>),
     Workload(Box<Workload>),
-    /// Kinds that are read and validated, but not used by the scheduler.
+    /// Kinds that are read and validated, and that the scheduler itself does not look at.
     Other {
         kind: OtherKind,
         meta: Meta,

@@ -312,7 +312,7 @@ fn charge<'a>(world: &World<'a>, queue: QueueId, workload: WorkloadId) -> (Row, 
 }
 
 /// Drops targets that are not needed, last added first; the last of the list moves to the place of a dropped one
-/// (rules/04 §4.5). All targets are removed from the tree before, and those that stay after.
+/// (rules/04 §4.5). At the start all targets are out of the tree; at the end only those that stay targets.
 fn minimise(
     tree: &mut Tree,
     preemptor: &Preemptor,

@@ -1,10 +1,10 @@
 //! Verdicts that still hold: a head is evaluated again only once something has changed on which its verdict depended.
 //!
-//! A verdict follows from the quota tree with its usage and its candidates for preemption
-//! ([`crate::quota::forest::Forest::version`]), from the ClusterQueue's own rules and ResourceFlavors, which its plan has, and
-//! from the head. Heads without a plan are few, and are evaluated each time.
+//! A verdict depends on the quota tree with its usage and candidates for preemption
+//! ([`crate::quota::forest::Forest::version`]), on the ClusterQueue's rules and ResourceFlavors, which are in its plan,
+//! and on the head. Heads without a plan are few, and are evaluated each time.
 //!
-//! Those come again that stay in their heaps: the heads of StrictFIFO queues, and whoever waits for its victims.
+//! Heads return if they stay in their heaps: those of StrictFIFO queues, and those that wait for their victims.
 
 use std::sync::Arc;
 

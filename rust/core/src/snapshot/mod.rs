@@ -1,12 +1,11 @@
-//! Values as bytes and back, for the snapshot of an engine ([`crate::engine::save`]), or of a run with its engine.
+//! Serializes values for the snapshot of an engine ([`crate::engine::save`]), or of a run with its engine.
 //!
-//! What a type writes and what it reads stand side by side, mostly in one line of [`stored!`] beside the type: a field
-//! that the line leaves out does not compile. Whoever writes equal values writes equal bytes: nothing depends on
-//! addresses, the order of a hash map, or how much of it was shared. Equal parts that many share are written once, into
-//! [pools](Pool), and are shared again by all once they are read.
+//! A type's writing and reading code are side by side, mostly in one line of [`stored!`]: a missing field does not
+//! compile. Equal values give equal bytes: nothing depends on addresses, the order of a hash map, or how much was
+//! shared. Equal shared parts are written once, into [pools](Pool), and are shared again after reading.
 //!
-//! Bytes may be anything: what is read is checked against what is there, costs memory in proportion to the bytes, and
-//! ends in [`Damage`] where it is no value.
+//! Input may be any bytes: reading validates everything, needs memory in proportion to the bytes, and fails with
+//! [`Damage`] if they are not a value.
 
 mod basic;
 mod envelope;

@@ -16,12 +16,12 @@ use crate::status::admissible::is_admissible;
 use crate::status::stage::{Stage, is_finished};
 
 impl State {
-    /// Applies one object: creates it, or replaces its older version.
+    /// Applies one object: creates it or takes over its newer version.
     pub fn apply(&mut self, object: Object) {
         self.apply_all([object]);
     }
 
-    /// Applies objects in order. Several LimitRanges and RuntimeClasses in a row count as one change.
+    /// Applies objects, in their order. Several LimitRanges and RuntimeClasses in a row are as one change.
     pub(crate) fn apply_all(&mut self, objects: impl IntoIterator<Item = Object>) {
         for object in objects {
             if !matches!(object, Object::LimitRange(_) | Object::RuntimeClass(_)) {
@@ -49,7 +49,7 @@ impl State {
             Object::Node(node) => {
                 self.put_node(node);
             }
-            // A pod without a name does not exist yet: the API server generates names.
+            // One without a name is not there yet: only an API server makes one up.
             Object::Pod(pod) if pod.meta.name.is_empty() => {}
             Object::Pod(pod) => {
                 self.put_pod(*pod);

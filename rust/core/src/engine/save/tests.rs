@@ -13,7 +13,7 @@ fn reload(engine: &mut Engine) -> Engine {
     loaded
 }
 
-/// One with a workload that has quota and one that waits.
+/// A world with a workload that has quota and one that waits.
 fn world() -> World {
     let mut world = World::new(Config::default());
     world.submit(workload("a", "6"));
