@@ -218,7 +218,7 @@ pub(crate) fn meta_of(object: &Object) -> Option<&Meta> {
     })
 }
 
-/// The kind to read; `None` if it is not one of ours.
+/// The kind to read; `None` for one that is not ours.
 fn find_kind(api_version: &str, kind: &str) -> Result<Option<Kind>, FieldError> {
     if kind.is_empty() {
         return Err(FieldError::required("kind", ""));

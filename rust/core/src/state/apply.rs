@@ -191,7 +191,7 @@ impl State {
         }
     }
 
-    /// A new class, or a new value, changes the priority of every workload that names it (rules/11 §5).
+    /// A new class, or a new value of one, changes the priority of every workload that names it (rules/11 §5).
     fn put_priority_class(&mut self, class: PriorityClass) {
         let users: Vec<WorkloadId> = self
             .workloads
@@ -260,7 +260,7 @@ impl State {
         found
     }
 
-    /// Recomputes the defaults of LimitRanges and RuntimeClasses for workloads without a reservation.
+    /// What LimitRanges and RuntimeClasses fill in is worked out again for workloads that are not reserved yet.
     fn adjust_pending(&mut self) {
         let StaleDefaults { everywhere, namespaces } = std::mem::take(&mut self.stale_defaults);
         if !everywhere && namespaces.is_empty() {
