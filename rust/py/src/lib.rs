@@ -1,4 +1,4 @@
-//! The Python extension module `kueuecore._core`: conversions, and nothing else.
+//! The Python extension module `kueuecore._core`: only conversions.
 #![forbid(unsafe_code)]
 
 mod columns;
@@ -17,11 +17,11 @@ mod webhooks;
 
 use pyo3::prelude::*;
 
-/// Many small pieces come and go in a cycle.
+/// A cycle allocates and frees many small pieces, which mimalloc does fast.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Objects in, decisions out; `kueuecore.engine` is the front for people.
+/// Objects in, decisions out; `kueuecore.engine` is the public API.
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]

@@ -1,7 +1,7 @@
 //! JSON bytes to objects of the core.
 //!
-//! Two doors: [`Door::Trusted`] takes what an API server has already checked, [`Door::People`] does the API
-//! server's work first: shapes, defaults, validation, and a warning for every field that nobody knows.
+//! Two doors: [`Door::Trusted`] takes what an API server has already checked; [`Door::People`] first does the API
+//! server's work: shapes, defaults, validation, and a warning for every unknown field.
 
 mod batch;
 mod devices;
@@ -36,11 +36,11 @@ use crate::{convert, duplicates, read};
 pub enum Door {
     /// Manifests: strict shapes, defaults, validation for create, warnings for unknown fields.
     People,
-    /// What an API server stored: taken as it is, nothing defaulted, absent is empty.
+    /// Objects that an API server stored: taken as they are, nothing is defaulted, absent means empty.
     Trusted,
 }
 
-/// What came out of a batch.
+/// The result of decoding a batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decoded {
     /// The objects, each with its position in the batch (lists flattened).
@@ -51,7 +51,7 @@ pub struct Decoded {
     pub foreign: Vec<Foreign>,
 }
 
-/// An object of a kind that is not read, such as a Deployment: for the caller to convert or to warn about.
+/// An object of a kind that is not read, such as a Deployment: the caller converts it or warns about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Foreign {
     /// Position in the batch.
@@ -67,16 +67,15 @@ pub struct Foreign {
 }
 
 /// Decodes one object, a `List` (of any kind), a JSON array of objects, or several objects one after another
-/// (newline-delimited JSON).
-/// Feature gates are at their defaults; [`decode_with`] takes others.
+/// (newline-delimited JSON). Feature gates have their defaults; [`decode_with`] takes others.
 ///
 /// # Errors
-/// Every object that is refused, with all that is wrong with it; nothing is taken from a batch with a refused object.
+/// Every rejected object with all its errors; if one is rejected, nothing of the batch is taken.
 pub fn decode(data: &[u8], door: Door) -> Result<Decoded, Vec<Rejection>> {
     decode_with(data, door, &Gates::default())
 }
 
-/// [`decode`] with other feature gates; they only count at [`Door::People`].
+/// [`decode`] with other feature gates; they matter only at [`Door::People`].
 ///
 /// # Errors
 /// As [`decode`].
@@ -87,7 +86,7 @@ pub fn decode_with(data: &[u8], door: Door, gates: &Gates) -> Result<Decoded, Ve
 /// Decodes one object that is already a JSON value, as [`Door::Trusted`] does.
 ///
 /// # Errors
-/// What is wrong with its shape, or with its kind.
+/// A wrong shape or kind.
 pub fn decode_value(value: &Value) -> Result<Object, Box<Rejection>> {
     let text = |value: &Value, name| value.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
     let (api_version, kind) = (text(value, "apiVersion"), text(value, "kind"));
@@ -108,7 +107,7 @@ pub fn decode_value(value: &Value) -> Result<Object, Box<Rejection>> {
 /// Decodes a resource list.
 ///
 /// # Errors
-/// The first entry that is no quantity; its path is the resource.
+/// The first entry that is not a quantity; its path is the resource.
 pub fn resource_list(value: &Value) -> Result<ResourceList, FieldError> {
     typed_value::<read::Resources>(value).map(|resources| resources.0)
 }
@@ -239,7 +238,7 @@ fn find_kind(api_version: &str, kind: &str) -> Result<Option<Kind>, FieldError> 
     }
 }
 
-/// Reads an object of another version than the preferred one.
+/// Reads an object of an older version.
 fn converted(kind: Kind, api_version: &str, mut value: Value) -> Result<Object, FieldError> {
     convert::to_preferred(kind, api_version, &mut value);
     object(kind, &value)
@@ -255,11 +254,11 @@ pub(crate) trait Source {
 impl Source for &str {
     type Error = FieldError;
 
-    /// Only when that fails it is read again with the path tracked and the offending value looked up.
+    /// Reads the value; only on failure it is read again to find the path and the offending value.
     fn read<W: DeserializeOwned>(self) -> Result<W, FieldError> {
         serde_json::from_str(self).map(|shaped: Shaped<W>| shaped.0).map_err(|error| {
             match serde_json::from_str::<Value>(self) {
-                // A duplicate key is an error of the text alone: a value keeps only the last one.
+                // A duplicate key is an error only in the text: a value keeps just the last one.
                 Ok(value) => typed_value::<W>(&value).err().unwrap_or_else(|| {
                     let twice = duplicates::read(self.as_bytes()).ok().and_then(|(_, paths)| paths.into_iter().next());
                     FieldError::unshown(twice.unwrap_or_default(), in_words(&error.to_string()))
@@ -327,16 +326,16 @@ fn at_path<'a>(value: &'a Value, path: &serde_path_to_error::Path) -> Option<&'a
     })
 }
 
-/// JSON that is well-formed at a glance and yet cannot be read: nested too deep, a number that no float64 holds, or text
-/// that is no Unicode. It is read once more for the path.
+/// JSON that looks well-formed but cannot be read: nested too deeply, a number beyond float64, or text that is not
+/// Unicode. It is read once more to find the path.
 fn not_json(text: &str, error: &serde_json::Error) -> FieldError {
     let again = serde_path_to_error::deserialize::<_, Value>(&mut serde_json::Deserializer::from_str(text));
     let path = again.err().map(|error| error.path().to_string()).filter(|path| path != ".").unwrap_or_default();
     FieldError::unshown(path, in_words(&error.to_string()))
 }
 
-/// What serde says, in the words of JSON: what would be right, not what stands there, which is shown anyway, and no line
-/// and column, which would count from the start of the object.
+/// serde's message in terms of JSON: what would be right. The value is shown anyway, and line and column are dropped
+/// because they would count from the start of the object.
 fn in_words(message: &str) -> String {
     let is_of_type = message.starts_with("invalid type: ") || message.starts_with("invalid value: ");
     let (told, expected) = message.rsplit_once(", expected ").filter(|_| is_of_type).unwrap_or(("", message));

@@ -8,9 +8,9 @@ use crate::encode::objects;
 use crate::encode::workload::workload;
 use crate::kinds::Kind;
 
-/// The objects of a kind by namespace and name, or the one of them that is asked for.
+/// The objects of a kind by namespace and name, or only the requested one.
 ///
-/// `None`: the kind is not known, or not enough is kept of its objects.
+/// `None`: the kind is unknown, or too little of its objects is kept.
 #[must_use]
 pub fn objects(state: &State, kind: &str, only: Option<(&str, &str)>) -> Option<Vec<Value>> {
     let kind = Kind::ALL.into_iter().find(|known| known.name() == kind)?;

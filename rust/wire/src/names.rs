@@ -1,6 +1,6 @@
-//! Well-formedness of names and label keys, with the API server's complaints.
+//! Syntax of names and label keys, with the API server's error texts.
 //!
-//! Every function returns what is wrong as sentences without a subject; empty means well-formed. Lengths are in bytes.
+//! Every function returns the errors as sentences without a subject; empty means valid. Lengths are in bytes.
 
 const LABEL_KEY: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const LABEL_VALUE: &str = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
@@ -45,7 +45,7 @@ pub fn label_key_errors(key: &str) -> Vec<String> {
     errors
 }
 
-/// A label value: empty, or at most 63 bytes of the kind that label names have.
+/// A label value: empty, or like the name of a label key, at most 63 bytes.
 #[must_use]
 pub fn label_value_errors(value: &str) -> Vec<String> {
     let shape = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
@@ -89,7 +89,7 @@ pub fn dns1035_label_errors(value: &str) -> Vec<String> {
     complaints(value, 63, too_many_characters, well_formed, shape)
 }
 
-/// An identifier of C, of any length.
+/// A C identifier of any length.
 #[must_use]
 pub fn c_identifier_errors(value: &str) -> Vec<String> {
     let shape = "a valid C identifier must start with alphabetic character or '_', followed by a string of \
@@ -117,13 +117,13 @@ fn complaints(
     errors
 }
 
-/// What a text that does not match is told: the rule, examples, and the pattern.
+/// The message for a text that does not match: the rule, examples, and the pattern.
 fn pattern(shape: &str, regex: &str, examples: &[&str]) -> String {
     let examples: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();
     format!("{shape} (e.g. {}regex used for validation is '{regex}')", examples.join(" or "))
 }
 
-// Bytes are counted everywhere, whatever the API server calls them: it says one of keys and values, the other of names.
+// Lengths are always in bytes, though the API server says "bytes" only for keys and values and "characters" for names.
 fn too_many_bytes(max: usize) -> String {
     format!("must be no more than {max} bytes")
 }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_names_are_told_why() {
+    fn malformed_names_get_a_reason() {
         let long = "a".repeat(64);
         let label_key = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end \
                          with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for \

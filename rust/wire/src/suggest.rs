@@ -9,7 +9,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
     known
         .map(|candidate| (candidate, candidate.to_lowercase()))
         .map(|(candidate, lower)| {
-            // What was left out at an end is more often meant than what is equally far.
+            // Leaving out one end of a name is likelier than other slips of the same distance.
             let is_part = n_chars >= 4 && (lower.starts_with(&name) || name.starts_with(&lower));
             (if is_part { 1 } else { distance(&name, &lower) }, candidate)
         })

@@ -1,8 +1,8 @@
 //! The Kubernetes objects that Kueue's scheduler reads, as plain data.
 //!
-//! What stands here has been decoded (and, at the door for people, defaulted and validated) by
-//! `kueuecore-wire`. Names are still strings: they meet the engine once, in its interners. An absent field is
-//! `None` or empty exactly where Kueue tells absent and empty apart (rules/01).
+//! `kueuecore-wire` has decoded them (and, for manifests of users, defaulted and validated). Names are still strings;
+//! the engine interns them. An absent field is `None` or empty exactly where Kueue distinguishes absent from empty
+//! (rules/01).
 
 mod assignments;
 pub mod condition_type;

@@ -1,4 +1,4 @@
-//! The dominant resource share of a node, and its one comparison (rules/02 §6).
+//! The dominant resource share of a node, and how shares compare (rules/02 §6).
 
 use std::cmp::Ordering;
 
@@ -6,26 +6,26 @@ use crate::base::amount::Amount;
 use crate::base::ids::ResourceId;
 use crate::quota::tree::{Column, Row, Tree};
 
-/// How much of what its parent could lend a node borrows, for the resource where that is most.
+/// How much of its parent's lendable quota a node borrows, for the resource with the highest ratio.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Share {
     /// `fairSharing.weight` of the node.
     pub weight: f64,
-    /// Borrowed per mille of what can be lent; 0 also where nothing can be lent.
+    /// Borrowed per mille of the lendable quota; also 0 if nothing is lendable.
     pub ratio: f64,
     /// The resource that gives `ratio`.
     pub dominant: Option<ResourceId>,
-    /// The columns on which the node is above its subtree quota.
+    /// The columns in which the node is above its subtree quota.
     pub borrowed: Vec<Column>,
 }
 
 impl Share {
-    /// Is the node above its subtree quota anywhere?
+    /// Is the node above its subtree quota in any column?
     pub fn is_borrowing(&self) -> bool {
         !self.borrowed.is_empty()
     }
 
-    /// Is the node above its subtree quota on any of these columns?
+    /// Is the node above its subtree quota in any of these columns?
     pub fn borrows_any_of(&self, columns: &[Column]) -> bool {
         self.borrowed.iter().any(|column| columns.contains(column))
     }
@@ -47,7 +47,7 @@ impl Share {
         self.weighted().ceil() as i64
     }
 
-    /// The order of shares: less is scheduled first, more is preempted first.
+    /// The order of shares: smaller is scheduled first, larger is preempted first.
     pub fn compare(&self, other: &Share) -> Ordering {
         let infinite = |s: &Share| s.weight == 0.0 && s.ratio != 0.0;
         match (infinite(self), infinite(other)) {
@@ -93,7 +93,7 @@ impl Tree {
         share
     }
 
-    /// What a cohort could lend of one resource: the sum over its flavors of what it potentially has.
+    /// What a cohort could lend of one resource: the sum of potentially available quota over its flavors.
     pub fn lendable(&self, row: Row, columns_of_resource: &[Column]) -> Amount {
         columns_of_resource
             .iter()
@@ -102,7 +102,7 @@ impl Tree {
     }
 }
 
-/// The resources of a tree in the alphabetical order of their names, each with its columns.
+/// The resources of a tree sorted by name, each with its columns.
 #[derive(Clone, Debug, Default)]
 pub struct ResourceColumns(pub Vec<(ResourceId, Vec<Column>)>);
 
@@ -112,7 +112,7 @@ mod tests {
     use crate::base::ids::FlavorResourceId;
     use crate::quota::tree::Quota;
 
-    /// A cohort with a ClusterQueue that uses 5 more than its quota, which is all that there is.
+    /// A cohort with a ClusterQueue that uses 5 more than its quota, which is all there is.
     fn share(quota: i64) -> Share {
         let mut tree = Tree::new(&[None, Some(0)], vec![FlavorResourceId(0)]);
         let quota = Quota { nominal: Amount::new(quota), ..Quota::default() };

@@ -16,7 +16,7 @@ pub fn sort_classical(entries: &mut [Entry], gates: Gates) {
     });
 }
 
-/// Numbers without a sign in the same order.
+/// An unsigned number in the same order.
 fn ascending(number: i64) -> u64 {
     number.abs_diff(i64::MIN)
 }

@@ -1,4 +1,4 @@
-//! Objects come, change and go: what Kueue's event handlers do to cache and queues (rules/05 §2.1, §3.1).
+//! Objects are created, updated and deleted: what Kueue's event handlers do to cache and queues (rules/05 §2.1, §3.1).
 
 mod flush;
 mod workload;
@@ -100,7 +100,7 @@ impl State {
         if old.as_ref() != Some(&flavor) {
             self.flavor_changed(&flavor.meta.name, old.clone());
         }
-        // Where it was missing, those are tried again that become active by it.
+        // ClusterQueues that become active by this retry their workloads.
         let changed = old.is_some_and(|old| {
             old.node_labels != flavor.node_labels
                 || old.node_taints != flavor.node_taints
@@ -216,7 +216,7 @@ impl State {
         }
     }
 
-    /// Removes a WorkloadPriorityClass; workloads keep the priority that they have.
+    /// Removes a WorkloadPriorityClass; workloads keep their priority.
     pub(crate) fn remove_priority_class(&mut self, name: &str) -> bool {
         self.workload_priority_classes.remove(name).is_some()
     }
@@ -295,12 +295,12 @@ impl State {
         let entry = &self.cohorts[id];
         let is_same =
             entry.object.as_deref().is_some_and(|old| Cohort { meta: cohort.meta.clone(), ..old.clone() } == cohort);
-        // Kueue does not look at a Cohort again that says the same; but it tries one in a cycle until that is broken.
+        // Kueue ignores a Cohort update without changes, but retries one in a cycle until the cycle is broken.
         if is_same && entry.node.is_some_and(|node| !self.forest.has_cycle(node)) {
             self.cohorts[id].object = Some(Arc::new(cohort));
             return;
         }
-        // Kueue logs a cycle and goes on: the tree simply does not take part until it is broken.
+        // Kueue logs a cycle and goes on: the tree takes no part in scheduling until it is broken.
         let result = self.put_cohort(cohort);
         if let Ok(id) = result {
             let node = self.cohorts[id].node.expect("it was just stored");
@@ -315,11 +315,11 @@ impl State {
         let changed = self.queues[id].object.as_deref().is_none_or(|old| !same_spec(old, &object));
         self.queues[id].pending.strategy = object.queueing_strategy;
         if is_new {
-            // Kueue does not look at it again.
+            // Kueue does not update this later.
             self.queues[id].pending.is_usage_based =
                 object.usage_based_admission && self.admission_fair_sharing().is_some();
         }
-        // A cycle is no reason to forget the object: it is settled once the cycle is broken.
+        // The object is kept despite a cycle, and takes effect once the cycle is broken.
         let deleting = object.meta.deleting;
         let was_terminating = self.queues[id].terminating;
         if changed && let Some(node) = self.queues[id].node {
@@ -346,7 +346,7 @@ impl State {
         }
     }
 
-    /// Deletes a ClusterQueue: its pending workloads wait for one of that name.
+    /// Deletes a ClusterQueue: its pending workloads wait until one of that name exists.
     pub fn delete_cluster_queue(&mut self, name: &str) -> bool {
         let Some(id) = self.find_queue(name) else { return false };
         self.remove_cluster_queue(id);
@@ -398,7 +398,7 @@ impl State {
             self.open_account(id, self.now);
         }
         if changed {
-            // What is written into its status comes back, and concerns nobody.
+            // An update of the status alone affects no workload.
             self.touch_local_queue(id);
             self.changed_queues.touch_local_queue(id);
         }
@@ -446,7 +446,7 @@ impl State {
         }
     }
 
-    /// To Kueue a LocalQueue that stops is deleted: what waits there begins with the first flavor when it is back.
+    /// Kueue treats a stopped LocalQueue as deleted: its workloads start again with the first flavor afterwards.
     fn forget_progress_of(&mut self, id: LocalQueueId) {
         for workload in self.local_queues[id].workloads.clone().iter() {
             self.workloads.get_mut(workload).resume = None;
@@ -459,12 +459,12 @@ impl State {
     }
 }
 
-/// Do two versions of a ClusterQueue say the same, metadata aside?
+/// Are two versions of a ClusterQueue equal, except for metadata?
 pub(super) fn same_spec(a: &ClusterQueue, b: &ClusterQueue) -> bool {
     ClusterQueue { meta: b.meta.clone(), ..a.clone() } == *b
 }
 
-/// The same of a LocalQueue, what it has used aside.
+/// The same for a LocalQueue, except for its usage.
 fn same_local_queue(a: &LocalQueue, b: &LocalQueue) -> bool {
     let meta = Meta { deleting: a.meta.deleting, ..b.meta.clone() };
     LocalQueue { meta, consumed_resources: b.consumed_resources.clone(), ..a.clone() } == *b

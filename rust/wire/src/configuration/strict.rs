@@ -1,4 +1,4 @@
-//! Strict decoding: duplicate and unknown fields are errors, null is absent, and every complaint has a path.
+//! Strict decoding: duplicate and unknown fields are errors, null is absent, and every error has a path.
 
 use std::cell::RefCell;
 
@@ -10,14 +10,14 @@ use super::error::ConfigurationError;
 use crate::duplicates;
 use crate::field_error::quoted;
 
-/// Reads JSON and reports every key that stands twice in its object; the last one counts.
+/// Reads JSON and reports every duplicate key; the last one counts.
 pub(super) fn parse(json: &[u8]) -> Result<(Value, Vec<ConfigurationError>), ConfigurationError> {
     let (value, duplicates) = duplicates::read(json)
         .map_err(|error| ConfigurationError::Malformed { path: String::new(), reason: error.to_string() })?;
     Ok((value, duplicates.into_iter().map(|path| ConfigurationError::DuplicateField { path }).collect()))
 }
 
-/// Which fields count as unknown although the type has them: given a path without list positions, the reason.
+/// Which fields count as unknown although the type has them: for a path without list positions, the reason.
 pub(super) type Absent<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Decodes a JSON tree. Unknown fields are reported in `unknown` and skipped.
@@ -33,7 +33,7 @@ pub(super) fn decode<'de, T: Deserialize<'de>>(
         .map_err(|WrongType { path, reason }| ConfigurationError::Malformed { path, reason })
 }
 
-/// A value of the tree and where it stands.
+/// A value of the tree and its path.
 #[derive(Clone)]
 struct Strict<'de, 'a> {
     value: &'de Value,
@@ -65,7 +65,7 @@ impl<'de, 'a> Strict<'de, 'a> {
     }
 }
 
-/// A value of another type than its field; the path is filled in where the value stands.
+/// A value of another type than its field; the path is filled in further up.
 #[derive(Debug)]
 struct WrongType {
     path: String,
@@ -73,7 +73,7 @@ struct WrongType {
 }
 
 impl WrongType {
-    /// An error from further down has its path already.
+    /// Adds the path, unless an inner value has set it.
     fn within(self, path: String) -> Self {
         if self.path.is_empty() { Self { path, ..self } } else { self }
     }

@@ -1,5 +1,5 @@
-//! The short way in for objects as API servers write them: version and kind come first, so what follows is read at once.
-//! Whatever is not like that fails here, and goes the long way.
+//! Fast path for objects as API servers write them: version and kind come first, so the rest is read in the same pass.
+//! Anything else fails here and takes the slow path.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -52,7 +52,7 @@ impl<'de> Visitor<'de> for ByKind {
     }
 }
 
-/// The fields after version and kind, neither of which may come again.
+/// The fields after version and kind, neither of which may occur again.
 struct Rest<'de, A>(A, PhantomData<&'de ()>);
 
 impl<'de, A: MapAccess<'de>> Source for Rest<'de, A> {

@@ -1,4 +1,4 @@
-//! Objects as an engine holds them: the fields that scheduling reads, with the names of v1beta2.
+//! Objects as an engine holds them: the fields that scheduling reads, named as in v1beta2.
 //!
 //! Decoding gives the same object again.
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::{condition_status, put, put_json, put_list, put_resources, put_text, put_time};
 use crate::kinds::Kind;
 
-/// An object of its parts.
+/// Builds an object from its parts.
 pub(super) fn object(kind: Kind, metadata: Value, spec: Map<String, Value>) -> Map<String, Value> {
     let mut out = Map::new();
     out.insert("apiVersion".to_owned(), Value::from(kind.preferred_version()));
@@ -47,7 +47,7 @@ pub(super) fn metadata(meta: &Meta) -> Value {
         Value::Object(entry)
     });
     if meta.deleting {
-        // When it began is not kept: only that it has.
+        // Only whether deletion has begun is kept, not when.
         let since = if meta.created == Time::ABSENT { Time(0) } else { meta.created };
         put_time(&mut out, "deletionTimestamp", since);
     }
@@ -151,7 +151,7 @@ pub fn cluster_queue(queue: &ClusterQueue) -> Value {
     object(Kind::ClusterQueue, metadata(&queue.meta), spec).into()
 }
 
-/// A LocalQueue, with what its account started with.
+/// A LocalQueue, with the initial values of its account.
 #[must_use]
 pub fn local_queue(queue: &LocalQueue) -> Value {
     let mut spec = Map::new();
@@ -166,7 +166,7 @@ pub fn local_queue(queue: &LocalQueue) -> Value {
     out.into()
 }
 
-/// A Node: of its conditions the statuses, and since when it is ready.
+/// A Node: the statuses of its conditions, and since when it is ready.
 #[must_use]
 pub fn node(node: &Node) -> Value {
     let mut spec = Map::new();
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_come_back_as_they_went_in() {
+    fn objects_survive_a_round_trip() {
         let groups = json!([{"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [
             {"name": "cpu", "nominalQuota": "1500m", "borrowingLimit": "1", "lendingLimit": "2"}]}]}]);
         let taints = json!([{"key": "k", "value": "v", "effect": "NoSchedule"}]);

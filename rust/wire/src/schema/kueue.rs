@@ -1,4 +1,4 @@
-//! Kueue's own kinds but the Workload (rules/01 §1-5).
+//! Kueue's own kinds except the Workload (rules/01 §1-5).
 
 use serde_json::{Value, json};
 
@@ -12,11 +12,11 @@ use super::{
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
 const IMMUTABLE: &str = "field is immutable";
-/// In CEL: it is what it was.
+/// In CEL: unchanged.
 const SAME: &str = "oldSelf == self";
 pub(super) const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-/// A field with this name is there, or no resource has a limit of what it borrows.
+/// The field of this name is set, or no resource has a borrowing limit.
 macro_rules! borrows_with {
     ($cohort:literal) => {
         concat!(
@@ -231,7 +231,7 @@ pub(super) fn tolerations() -> Schema {
         .at_most(8)
         .rule(
             "operator must be Exists when 'key' is empty, which means 'match all values and all keys'",
-            // One with another operator decides; one without any is an error.
+            // A toleration with another operator decides; one without any is an error.
             "!self.exists(t, !has(t.key) && has(t.operator) && t.operator != 'Exists') \
              && self.all(t, has(t.key) || t.operator == 'Exists')",
             |list| {
@@ -267,7 +267,7 @@ pub(super) fn tolerations() -> Schema {
         )
 }
 
-/// Is a field this text? CEL has no answer for one that is not there.
+/// Does the field have this text? CEL reports an error if it is absent.
 fn is(value: &Value, name: &'static str, wanted: &str) -> Outcome {
     value.get(name).map_or(Outcome::NoSuchKey(name), |found| (found == wanted).into())
 }
