@@ -1,8 +1,8 @@
 //! A save that somebody has changed, with a checksum that fits: it is refused, or it is an engine that answers.
 
 use kueuecore::base::ids::WorkloadId;
-use kueuecore::engine::{Engine, Kind};
-use kueuecore::objects::{Object, Time};
+use kueuecore::engine::Engine;
+use kueuecore::objects::{Kind, Object, Time};
 
 use crate::histories::engine_of;
 use crate::observe::observe;
