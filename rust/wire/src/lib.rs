@@ -28,3 +28,4 @@ mod suggest;
 pub mod time;
 pub mod validate;
 pub mod webhooks;
+mod words;
