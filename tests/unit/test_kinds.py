@@ -12,6 +12,7 @@ from kueuecore._kinds import KINDS
 from kueuecore.dumps.read_fields import RULES
 from kueuecore.dumps.renaming import Walk
 from kueuecore.engine import Engine
+from kueuecore.testing import crds
 
 # What people write of these is validated and no more.
 ONLY_SEEN = {"ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster"}
@@ -92,6 +93,11 @@ def test_each_kind_has_a_python_class() -> None:
 def test_dumps_know_what_is_read_of_each_kind() -> None:
     missing = {kind.name for kind in KINDS} - ONLY_SEEN - set(RULES)
     assert not missing, f"RULES in python/kueuecore/dumps/read_fields.py has no {sorted(missing)}"
+
+
+def test_the_test_server_has_a_definition_of_each_of_kueues_kinds() -> None:
+    missing = {kind.name for kind in KINDS if kind.api_version == KUEUE} - set(crds.KINDS)
+    assert not missing, f"python/kueuecore/testing/crds.py has no {sorted(missing)}"
 
 
 @pytest.mark.parametrize("kind", FIELDS_OF)

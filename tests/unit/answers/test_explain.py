@@ -114,13 +114,14 @@ def test_a_lending_limit_that_keeps_quota_is_named() -> None:
 
 def test_what_a_workload_borrows_is_said(run: Callable[..., Ran]) -> None:
     found = explained([*cohort(), workload("held", "a", 8), workload("w", "a", 6)], "w")
-    sentence = "ClusterQueue a has 10 cpu and uses 8: with 6 more it borrows 4 in Cohort x"
+    sentence = "ClusterQueue a has 10 cpu and uses 8: with 6 more it borrows 4 in Cohort x (02 §2.4)"
     assert why_it_borrows(found.pod_sets[0].trials[0]) == sentence
     alone = explained([*cohort(), workload("held", "a", 8)], "held")
     assert why_it_borrows(alone.pod_sets[0].trials[0]) == ""
     ran = run("-q", str(ROOT / "examples" / "two-teams"), "team-b/job-lint-ae481")
     assert (
-        "ClusterQueue team-b has 200m cpu and uses 1200m: with 200m more it borrows 1200m in Cohort company" in ran.out
+        "ClusterQueue team-b has 200m cpu and uses 1200m: with 200m more it borrows 1200m in Cohort company (02 §2.4)"
+        in ran.out
     )
 
 
