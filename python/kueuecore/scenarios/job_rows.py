@@ -180,8 +180,8 @@ class _Drawn:
 
     @property
     def ends(self) -> Sequence[Arrival]:
-        """The first job and the last, whose name is the longest."""
-        return [self._arrival(row) for row in sorted({0, len(self.at) - 1}) if row >= 0]
+        """The first job and the last, whose name is the longest; nothing where none comes."""
+        return [self._arrival(row) for row in sorted({0, len(self.at) - 1}) if 0 <= row < len(self.at)]
 
     def _arrival(self, row: int) -> Arrival:
         runs, work = float(self.runs[row]), self.work

@@ -40,7 +40,8 @@ from kueuecore.api_server import RefusedError
 from kueuecore.errors import ManifestError
 from kueuecore.testing.cel_rules import Rules, rules_of
 from kueuecore.testing.field_errors import WHOLE, ErrorKind, FieldError, refusal, rendered
-from kueuecore.testing.structural_schema import ABSENT, Node, compiled
+from kueuecore.testing.schema_compiler import compiled
+from kueuecore.testing.structural_schema import ABSENT, Node
 
 __all__ = ["CrdSchema"]
 
