@@ -12,6 +12,7 @@ __all__ = [
     "Simulation",
     "admit",
     "gates",
+    "kinds",
     "metadata_problems",
     "open_api",
 ]
@@ -25,6 +26,7 @@ _WhatIf: TypeAlias = tuple[
 ]
 
 def gates() -> list[tuple[str, bool, str, str]]: ...
+def kinds() -> list[tuple[str, list[str], bool, bool]]: ...
 def metadata_problems(is_namespaced: bool, metadata: bytes) -> list[tuple[str, Problem]]: ...
 def open_api(api_version: str, kind: str) -> dict[str, Any] | None: ...
 def admit(

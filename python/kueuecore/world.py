@@ -10,6 +10,7 @@ from itertools import count
 
 from kueuecore._arguments import each, flag, mapping
 from kueuecore._json import JsonObject, JsonValue, object_at, text_at
+from kueuecore._kinds import NAMESPACED
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.errors import Problem
@@ -22,7 +23,7 @@ __all__ = ["AppliedWorld", "World", "is_workload"]
 
 DEFAULT_NAMESPACE = "default"
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
-_NAMESPACED = ("LocalQueue", "Workload", "LimitRange", "ResourceClaimTemplate")
+_NAMESPACED = NAMESPACED - {"Pod"}  # a pod is a job, where that integration is enabled
 _KUEUE_GROUP = "kueue.x-k8s.io/"
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 

@@ -6,8 +6,8 @@ use kueuecore::base::gates::Gates;
 use kueuecore::base::ids::WorkloadId;
 use kueuecore::base::key::Key;
 use kueuecore::base::shared::Shared;
-use kueuecore::engine::{Engine, Kind};
-use kueuecore::objects::{Object, Time, WorkloadStatus};
+use kueuecore::engine::Engine;
+use kueuecore::objects::{Kind, Object, Time, WorkloadStatus};
 use kueuecore::schedule::decision::{Decision, Event};
 use kueuecore_wire::configuration::Configuration;
 use kueuecore_wire::decode::Door;
@@ -49,7 +49,7 @@ impl Play {
             "apply" => self.apply(&given["object"]),
             "delete" => {
                 let (namespace, name) = names(given);
-                let kind = Kind::from_name(text(given, "kind")).expect("a kind that can be deleted");
+                let kind = Kind::kept(text(given, "kind")).expect("a kind that can be deleted");
                 missing = !self.engine.delete(kind, namespace, name, self.now);
             }
             "finish" => match self.find(given) {

@@ -4,12 +4,12 @@ pub mod hosts;
 
 use crate::base::ids::WorkloadId;
 use crate::base::quantity::Quantity;
-use crate::engine::{Engine, Kind};
+use crate::engine::Engine;
 use crate::objects::condition_type::ConditionType;
 use crate::objects::config::{Config, RequeuingTimestamp, WaitForPodsReady};
 use crate::objects::{
     AdmissionCheck, AdmissionCheckRule, AdmissionCheckState, CheckState, ClusterQueue, Condition, ConditionStatus,
-    Container, FlavorQuotas, LabelSelector, LocalQueue, Meta, Object, PodSet, ResourceFlavor, ResourceGroup,
+    Container, FlavorQuotas, Kind, LabelSelector, LocalQueue, Meta, Object, PodSet, ResourceFlavor, ResourceGroup,
     ResourceQuota, Time, Workload,
 };
 use crate::schedule::decision::{Decision, Event};

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kueuecore::engine::Kind;
-use kueuecore::objects::Object;
+use kueuecore::objects::{Kind, Object};
 use kueuecore_wire::{encode, report};
 use serde_json::{Map, Value, json};
 
@@ -50,7 +49,7 @@ pub(super) fn cycles(case: &Value) -> Answer {
             "delete" => {
                 let key = text(step, "key")?;
                 let (namespace, name) = key.split_once('/').unwrap_or((key, ""));
-                let kind = Kind::from_name(text(step, "kind")?).ok_or("no such kind")?;
+                let kind = Kind::kept(text(step, "kind")?).ok_or("no such kind")?;
                 live.engine.delete(kind, namespace, name, live.now);
             }
             "requeueInadmissible" => {

@@ -7,7 +7,7 @@ use kueuecore::base::gates::Gates;
 use kueuecore::base::ids::{Id, WorkloadId};
 use kueuecore::engine as core;
 use kueuecore::engine::what_if::WhatIf;
-use kueuecore::objects::{Object, Time};
+use kueuecore::objects::{Kind, Object, Time};
 use kueuecore::status::reasons::OF_DECISIONS;
 use kueuecore_wire::decode::{Decoded, Door, decode_with};
 use kueuecore_wire::defaults::storing;
@@ -243,10 +243,10 @@ impl Engine {
     /// Deletes an object; `False` if there was none.
     fn delete(&self, py: Python<'_>, kind: &str, namespace: &str, name: &str, now: Option<i64>) -> PyResult<bool> {
         let call = self.call(py, "delete", (kind, namespace, name))?;
-        let Some(kind) = core::Kind::from_name(kind) else {
+        let Some(kind) = Kind::kept(kind) else {
             return Err(PyValueError::new_err(format!(
                 "objects of kind {kind:?} are not kept; supported: {}",
-                core::Kind::ALL.map(core::Kind::name).join(", ")
+                Kind::KEPT.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ")
             )));
         };
         self.change_always(py, call, now, |engine, at| engine.delete(kind, namespace, name, at))

@@ -35,6 +35,8 @@ mod _core {
     #[pymodule_export]
     use super::record::Record;
     #[pymodule_export]
+    use super::schemas::kinds;
+    #[pymodule_export]
     use super::schemas::metadata_problems;
     #[pymodule_export]
     use super::schemas::open_api;

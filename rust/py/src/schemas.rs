@@ -27,3 +27,12 @@ pub fn metadata_problems<'py>(
     let errors = validate::metadata(is_namespaced, &metadata);
     errors.iter().map(|it| Ok((it.kind.reason(), problem(py, it, None, None)?))).collect()
 }
+
+/// Every kind that is read: its name, the versions, the preferred one first, whether its objects live in namespaces, and
+/// whether an engine keeps them.
+#[pyfunction]
+pub fn kinds() -> Vec<(&'static str, Vec<&'static str>, bool, bool)> {
+    let row =
+        |kind: &Kind| (kind.name(), kind.api_versions().to_vec(), kind.is_namespaced(), Kind::KEPT.contains(kind));
+    Kind::ALL.iter().map(row).collect()
+}

@@ -1,8 +1,8 @@
 //! A modified save with a valid checksum: loading it fails, or gives an engine that works.
 
 use kueuecore::base::ids::WorkloadId;
-use kueuecore::engine::{Engine, Kind};
-use kueuecore::objects::{Object, Time};
+use kueuecore::engine::Engine;
+use kueuecore::objects::{Kind, Object, Time};
 
 use crate::histories::engine_of;
 use crate::observe::observe;

@@ -18,16 +18,14 @@ mod workload;
 
 pub(crate) use batch::add_warnings;
 use kueuecore::base::gates::Gates;
-use kueuecore::objects::{
-    Admission, LimitRangeItem, Meta, Object, OtherKind, PodSet, PodSpec, ResourceList, WorkloadStatus,
-};
+use kueuecore::objects::{Admission, LimitRangeItem, Object, PodSet, PodSpec, ResourceList, WorkloadStatus};
 pub(crate) use manifest::Manifest;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 pub(crate) use topology::MAX_REPEATED;
 
 use crate::field_error::{ErrorKind, FieldError, ObjectRef, Rejection, Warning, quoted, rendered};
-use crate::kinds::{KUEUE_GROUP, Kind, group_of};
+use crate::kinds::{KUEUE_GROUP, Kind, group_of, is_read_as_it_is};
 use crate::shaped::Shaped;
 use crate::{convert, duplicates, read};
 
@@ -91,7 +89,7 @@ pub fn decode_value(value: &Value) -> Result<Object, Box<Rejection>> {
     let text = |value: &Value, name| value.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
     let (api_version, kind) = (text(value, "apiVersion"), text(value, "kind"));
     let decoded = match find_kind(&api_version, &kind) {
-        Ok(Some(found)) if found.is_read_as_it_is(&api_version) => object(found, value),
+        Ok(Some(found)) if is_read_as_it_is(found, &api_version) => object(found, value),
         Ok(Some(found)) => converted(found, &api_version, value.clone()),
         Ok(None) => Err(FieldError::invalid("kind", quoted(&kind), "is not a kind that is read")),
         Err(error) => Err(error),
@@ -152,40 +150,12 @@ pub fn admission(value: &Value) -> Result<Admission, FieldError> {
     typed_value::<status::AdmissionWire>(value).map(Into::into)
 }
 
-/// The kind of a decoded object.
-#[must_use]
-pub fn kind_of(object: &Object) -> Kind {
-    match object {
-        Object::Namespace(_) => Kind::Namespace,
-        Object::ResourceFlavor(_) => Kind::ResourceFlavor,
-        Object::Topology(_) => Kind::Topology,
-        Object::Cohort(_) => Kind::Cohort,
-        Object::ClusterQueue(_) => Kind::ClusterQueue,
-        Object::LocalQueue(_) => Kind::LocalQueue,
-        Object::AdmissionCheck(_) => Kind::AdmissionCheck,
-        Object::WorkloadPriorityClass(_) => Kind::WorkloadPriorityClass,
-        Object::PriorityClass(_) => Kind::PriorityClass,
-        Object::LimitRange(_) => Kind::LimitRange,
-        Object::RuntimeClass(_) => Kind::RuntimeClass,
-        Object::ResourceClaimTemplate(_) => Kind::ResourceClaimTemplate,
-        Object::DeviceClass(_) => Kind::DeviceClass,
-        Object::Node(_) => Kind::Node,
-        Object::Pod(_) => Kind::Pod,
-        Object::Workload(_) => Kind::Workload,
-        Object::Other { kind, .. } => match kind {
-            OtherKind::ProvisioningRequestConfig => Kind::ProvisioningRequestConfig,
-            OtherKind::MultiKueueConfig => Kind::MultiKueueConfig,
-            OtherKind::MultiKueueCluster => Kind::MultiKueueCluster,
-        },
-    }
-}
-
 /// Namespace and name of a decoded object.
 #[must_use]
 pub fn names_of(object: &Object) -> (&str, &str) {
     match object {
         Object::Workload(workload) => (workload.meta.key.namespace(), workload.meta.key.name()),
-        _ => meta_of(object).map_or(("", ""), |meta| (&meta.namespace, &meta.name)),
+        _ => object.meta().map_or(("", ""), |meta| (&meta.namespace, &meta.name)),
     }
 }
 
@@ -193,29 +163,8 @@ pub fn names_of(object: &Object) -> (&str, &str) {
 pub(crate) fn uid_of(object: &Object) -> &str {
     match object {
         Object::Workload(workload) => workload.meta.key.uid(),
-        _ => meta_of(object).map_or("", |meta| &meta.uid),
+        _ => object.meta().map_or("", |meta| &meta.uid),
     }
-}
-
-/// The metadata of a decoded object; a Workload keeps its own in another way.
-pub(crate) fn meta_of(object: &Object) -> Option<&Meta> {
-    Some(match object {
-        Object::Namespace(meta) | Object::Other { meta, .. } => meta,
-        Object::ResourceFlavor(o) => &o.meta,
-        Object::Topology(o) => &o.meta,
-        Object::Cohort(o) => &o.meta,
-        Object::ClusterQueue(o) => &o.meta,
-        Object::LocalQueue(o) => &o.meta,
-        Object::AdmissionCheck(o) => &o.meta,
-        Object::WorkloadPriorityClass(o) | Object::PriorityClass(o) => &o.meta,
-        Object::LimitRange(o) => &o.meta,
-        Object::RuntimeClass(o) => &o.meta,
-        Object::ResourceClaimTemplate(o) => &o.meta,
-        Object::DeviceClass(o) => &o.meta,
-        Object::Node(o) => &o.meta,
-        Object::Pod(o) => &o.meta,
-        Object::Workload(_) => return None,
-    })
 }
 
 /// The kind to read; `None` for one that is not ours.
@@ -231,7 +180,7 @@ fn find_kind(api_version: &str, kind: &str) -> Result<Option<Kind>, FieldError> 
         Some(found) if found.api_versions().contains(&api_version) => Ok(Some(found)),
         Some(found) => Err(FieldError::unsupported("apiVersion", quoted(api_version), found.api_versions())),
         None if group == KUEUE_GROUP => {
-            let ours: Vec<&str> = Kind::ALL.into_iter().filter(|k| k.is_kueue()).map(Kind::name).collect();
+            let ours: Vec<&str> = Kind::ALL.iter().filter(|kind| kind.is_kueue()).map(|kind| kind.name()).collect();
             Err(FieldError::unsupported("kind", quoted(kind), &ours))
         }
         None => Ok(None),
@@ -279,7 +228,6 @@ impl Source for &Value {
 
 /// Reads an object of the preferred version.
 pub(crate) fn object<S: Source>(kind: Kind, source: S) -> Result<Object, S::Error> {
-    let other = |kind, source: S| Ok(Object::Other { kind, meta: source.read::<others::MetaOnly>()?.metadata });
     Ok(match kind {
         Kind::Workload => Object::Workload(Box::new(source.read::<workload::WorkloadWire>()?.into())),
         Kind::ClusterQueue => Object::ClusterQueue(source.read::<quotas::ClusterQueueWire>()?.into()),
@@ -301,9 +249,11 @@ pub(crate) fn object<S: Source>(kind: Kind, source: S) -> Result<Object, S::Erro
         Kind::DeviceClass => Object::DeviceClass(source.read::<devices::DeviceClassWire>()?.into()),
         Kind::Node => Object::Node(source.read::<topology::NodeWire>()?.into()),
         Kind::Pod => Object::Pod(Box::new(source.read::<topology::PodWire>()?.into())),
-        Kind::ProvisioningRequestConfig => return other(OtherKind::ProvisioningRequestConfig, source),
-        Kind::MultiKueueConfig => return other(OtherKind::MultiKueueConfig, source),
-        Kind::MultiKueueCluster => return other(OtherKind::MultiKueueCluster, source),
+        Kind::ProvisioningRequestConfig => {
+            Object::ProvisioningRequestConfig(source.read::<others::MetaOnly>()?.metadata)
+        }
+        Kind::MultiKueueConfig => Object::MultiKueueConfig(source.read::<others::MetaOnly>()?.metadata),
+        Kind::MultiKueueCluster => Object::MultiKueueCluster(source.read::<others::MetaOnly>()?.metadata),
     })
 }
 

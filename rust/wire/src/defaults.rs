@@ -5,11 +5,10 @@
 use kueuecore::base::gates::{Gate, Gates};
 use kueuecore::base::shared::Shared;
 use kueuecore::objects::{
-    LimitRangeItem, Meta, Node, Object, Pod, PodSpec, ResourceList, Time, Workload, WorkloadMeta, WorkloadStatus,
+    LimitRangeItem, Node, Object, Pod, PodSpec, ResourceList, Time, Workload, WorkloadMeta, WorkloadStatus,
 };
 use serde_json::{Map, Value};
 
-use crate::decode::meta_of;
 use crate::kinds::Kind;
 
 /// Puts an object of a namespaced kind into namespace `default` if it names none, as kubectl does, and removes the
@@ -102,8 +101,8 @@ pub fn storing(stored: Option<&Object>, object: &mut Object, now: Time) {
         (Some(Object::Pod(old)), Object::Pod(new)) => keep_pod_status(old, new),
         _ => {}
     }
-    let Some(meta) = meta_mut(object) else { return };
-    let old = stored.and_then(meta_of);
+    let Some(meta) = object.meta_mut() else { return };
+    let old = stored.and_then(Object::meta);
     if let Some(old) = old.filter(|_| meta.uid.is_empty()) {
         meta.uid.clone_from(&old.uid);
     }
@@ -162,24 +161,4 @@ fn stamp(created: &mut Time, generation: &mut i64, stored: Option<(Time, i64)>, 
             *generation = (*generation).max(1);
         }
     }
-}
-
-/// Of all but Workloads, and of kinds that nobody stores here.
-fn meta_mut(object: &mut Object) -> Option<&mut Meta> {
-    Some(match object {
-        Object::Namespace(_) | Object::Workload(_) | Object::Other { .. } => return None,
-        Object::ResourceFlavor(o) => &mut o.meta,
-        Object::Topology(o) => &mut o.meta,
-        Object::Cohort(o) => &mut o.meta,
-        Object::ClusterQueue(o) => &mut o.meta,
-        Object::LocalQueue(o) => &mut o.meta,
-        Object::AdmissionCheck(o) => &mut o.meta,
-        Object::WorkloadPriorityClass(o) | Object::PriorityClass(o) => &mut o.meta,
-        Object::LimitRange(o) => &mut o.meta,
-        Object::RuntimeClass(o) => &mut o.meta,
-        Object::ResourceClaimTemplate(o) => &mut o.meta,
-        Object::DeviceClass(o) => &mut o.meta,
-        Object::Node(o) => &mut o.meta,
-        Object::Pod(o) => &mut o.meta,
-    })
 }

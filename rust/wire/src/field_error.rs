@@ -365,7 +365,7 @@ pub fn rendered(value: &Value) -> String {
 /// The kind of a decoded object and what all objects carry.
 #[must_use]
 pub fn object_ref(object: &Object) -> ObjectRef {
-    let kind = crate::decode::kind_of(object);
+    let kind = object.kind();
     let (namespace, name) = crate::decode::names_of(object);
     ObjectRef {
         api_version: kind.preferred_version().to_owned(),

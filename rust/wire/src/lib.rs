@@ -27,3 +27,4 @@ mod suggest;
 pub mod time;
 pub mod validate;
 pub mod webhooks;
+mod words;

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 
 use kueuecore::base::gates::Gates;
 use kueuecore::base::key::Key;
-use kueuecore::engine::Kind;
-use kueuecore::objects::Time;
+use kueuecore::objects::{Kind, Time};
 use kueuecore::simulate::{Change, Happening, JobPlan, NodeLoss, PodsPlan};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -124,7 +123,7 @@ pub fn happenings(
         let job = line.job(at).map_err(|(field, detail)| odd(index, &field, detail))?;
         // An empty key is an error next to an object, too.
         if let ("delete", Some(kind), Some(named), None) = (&*line.op, &line.kind, &line.key, &object) {
-            let Some(kind) = Kind::from_name(kind) else {
+            let Some(kind) = Kind::kept(kind) else {
                 return Err(odd(index, "kind", "must be a kind that is read"));
             };
             let (namespace, name) = named.split_once('/').unwrap_or(("", named));

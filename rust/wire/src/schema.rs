@@ -99,7 +99,11 @@ enum ListKind {
 pub(crate) fn of(kind: Kind, old: bool) -> &'static Schema {
     static SCHEMAS: LazyLock<BTreeMap<(Kind, bool), Schema>> = LazyLock::new(|| {
         let versions = |kind: Kind| [false, true].into_iter().filter(move |old| !old || kind.is_kueue());
-        Kind::ALL.into_iter().flat_map(|kind| versions(kind).map(move |old| ((kind, old), make(kind, old)))).collect()
+        Kind::ALL
+            .iter()
+            .copied()
+            .flat_map(|kind| versions(kind).map(move |old| ((kind, old), make(kind, old))))
+            .collect()
     });
     &SCHEMAS[&(kind, old && kind.is_kueue())]
 }

@@ -11,7 +11,7 @@ import pytest
 
 from kueuecore import Configuration, Engine, UnknownObjectError
 from kueuecore.answers import Explanation, Fate, explain, obstacles
-from kueuecore.answers.obstacles import rule_link, why_so
+from kueuecore.answers.obstacles import rule_link, why_it_borrows, why_so
 from kueuecore.cli import ExitCode, main
 from kueuecore.steady_state import settle
 from kueuecore.world import World
@@ -110,6 +110,19 @@ def test_a_lending_limit_that_keeps_quota_is_named() -> None:
     assert (asked.verdict, asked.potential) == ("ExceedsMaximum", "12")
     assert [it.free for it in asked.kept] == ["8"]
     assert "more than ClusterQueue a could have" in obstacles(found)[0].text
+
+
+def test_what_a_workload_borrows_is_said(run: Callable[..., Ran]) -> None:
+    found = explained([*cohort(), workload("held", "a", 8), workload("w", "a", 6)], "w")
+    sentence = "ClusterQueue a has 10 cpu and uses 8: with 6 more it borrows 4 in Cohort x (02 §2.4)"
+    assert why_it_borrows(found.pod_sets[0].trials[0]) == sentence
+    alone = explained([*cohort(), workload("held", "a", 8)], "held")
+    assert why_it_borrows(alone.pod_sets[0].trials[0]) == ""
+    ran = run("-q", str(ROOT / "examples" / "two-teams"), "team-b/job-lint-ae481")
+    assert (
+        "ClusterQueue team-b has 200m cpu and uses 1200m: with 200m more it borrows 1200m in Cohort company (02 §2.4)"
+        in ran.out
+    )
 
 
 def test_pods_without_a_place_are_explained_by_level(run: Callable[..., Ran], tmp_path: Path) -> None:

@@ -3,9 +3,9 @@
 use crate::assign::{Assignment, Attempt, Reason};
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorId, FlavorResourceId, ResourceId, WorkloadId};
+use crate::engine::Engine;
 use crate::engine::what_if::WhatIf;
-use crate::engine::{Engine, Kind};
-use crate::objects::{Object, Time, WorkloadStatus};
+use crate::objects::{Kind, Object, Time, WorkloadStatus};
 use crate::preempt::search_not_made;
 use crate::quota::levels::Level;
 use crate::state::State;

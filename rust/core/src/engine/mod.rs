@@ -8,7 +8,7 @@ pub mod what_if;
 use crate::base::ids::WorkloadId;
 use crate::base::text::Text;
 use crate::objects::config::Config;
-use crate::objects::{Condition, Object, Time};
+use crate::objects::{Condition, Kind, Object, Time};
 use crate::reconcile::nodes::terminated_by_kueue;
 use crate::schedule::decision::{Decision, Event};
 use crate::schedule::waiting::Waiting;
@@ -28,74 +28,6 @@ pub struct Engine {
     waiting: Option<Box<Waiting>>,
 }
 
-/// The kinds that can be deleted by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Kind {
-    Namespace,
-    ResourceFlavor,
-    Topology,
-    Cohort,
-    ClusterQueue,
-    LocalQueue,
-    AdmissionCheck,
-    WorkloadPriorityClass,
-    LimitRange,
-    RuntimeClass,
-    ResourceClaimTemplate,
-    DeviceClass,
-    Node,
-    Pod,
-    Workload,
-}
-
-impl Kind {
-    /// All kinds.
-    pub const ALL: [Kind; 15] = [
-        Kind::Namespace,
-        Kind::ResourceFlavor,
-        Kind::Topology,
-        Kind::Cohort,
-        Kind::ClusterQueue,
-        Kind::LocalQueue,
-        Kind::AdmissionCheck,
-        Kind::WorkloadPriorityClass,
-        Kind::LimitRange,
-        Kind::RuntimeClass,
-        Kind::ResourceClaimTemplate,
-        Kind::DeviceClass,
-        Kind::Node,
-        Kind::Pod,
-        Kind::Workload,
-    ];
-
-    /// The kind in Kubernetes' spelling.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Namespace => "Namespace",
-            Kind::ResourceFlavor => "ResourceFlavor",
-            Kind::Topology => "Topology",
-            Kind::Cohort => "Cohort",
-            Kind::ClusterQueue => "ClusterQueue",
-            Kind::LocalQueue => "LocalQueue",
-            Kind::AdmissionCheck => "AdmissionCheck",
-            Kind::WorkloadPriorityClass => "WorkloadPriorityClass",
-            Kind::LimitRange => "LimitRange",
-            Kind::RuntimeClass => "RuntimeClass",
-            Kind::ResourceClaimTemplate => "ResourceClaimTemplate",
-            Kind::DeviceClass => "DeviceClass",
-            Kind::Node => "Node",
-            Kind::Pod => "Pod",
-            Kind::Workload => "Workload",
-        }
-    }
-
-    /// The kind with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-}
-
 impl Engine {
     /// An engine without objects.
     pub fn new(config: Config) -> Self {
@@ -111,7 +43,7 @@ impl Engine {
     /// Applies objects in any order: objects that others depend on go first. `now` is the time of the change.
     pub fn apply(&mut self, mut objects: Vec<Object>, now: Time) {
         self.state.now = now;
-        objects.sort_by_key(rank);
+        objects.sort_by_key(|object| object.kind().rank());
         self.state.apply_all(objects);
         self.settle();
     }
@@ -129,25 +61,8 @@ impl Engine {
 
     /// Deletes an object; returns whether it existed.
     pub fn delete(&mut self, kind: Kind, namespace: &str, name: &str, now: Time) -> bool {
-        let state = &mut self.state;
-        state.now = now;
-        let found = match kind {
-            Kind::Workload => state.delete_workload(namespace, name),
-            Kind::ClusterQueue => state.delete_cluster_queue(name),
-            Kind::LocalQueue => state.delete_local_queue(namespace, name),
-            Kind::Cohort => state.delete_cohort(name),
-            Kind::ResourceFlavor => state.remove_flavor(name),
-            Kind::Topology => state.remove_topology(name),
-            Kind::AdmissionCheck => state.remove_check(name),
-            Kind::WorkloadPriorityClass => state.remove_priority_class(name),
-            Kind::Namespace => state.remove_namespace(name),
-            Kind::LimitRange => state.remove_limit_range(namespace, name),
-            Kind::RuntimeClass => state.remove_runtime_class(name),
-            Kind::ResourceClaimTemplate => state.remove_claim_template(namespace, name),
-            Kind::DeviceClass => state.remove_device_class(name),
-            Kind::Node => state.remove_node(name).is_some(),
-            Kind::Pod => state.remove_pod(namespace, name).is_some(),
-        };
+        self.state.now = now;
+        let found = self.state.remove(kind, namespace, name);
         self.settle();
         found
     }
@@ -278,24 +193,6 @@ impl Engine {
     /// The stage of a workload.
     pub fn stage(&self, id: WorkloadId) -> Stage {
         Stage::of(&self.state.workloads.get(id).workload)
-    }
-}
-
-fn rank(object: &Object) -> u8 {
-    match object {
-        Object::Namespace(_) => 0,
-        Object::LimitRange(_) | Object::RuntimeClass(_) | Object::ResourceClaimTemplate(_) | Object::DeviceClass(_) => {
-            1
-        }
-        Object::WorkloadPriorityClass(_) | Object::PriorityClass(_) => 2,
-        Object::Topology(_) | Object::Node(_) => 3,
-        Object::ResourceFlavor(_) => 4,
-        Object::AdmissionCheck(_) => 5,
-        Object::Cohort(_) => 6,
-        Object::ClusterQueue(_) => 7,
-        Object::LocalQueue(_) => 8,
-        Object::Workload(_) | Object::Pod(_) => 9,
-        Object::Other { .. } => 10,
     }
 }
 

@@ -91,7 +91,13 @@ impl Message {
             {
                 return None;
             }
-            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+            // One and the same part.
+            (QuotaReservedAmong(_), QuotaReservedAmong(_))
+            | (PreemptedWithPriorities(_), PreemptedWithPriorities(_))
+            | (PreemptedFor(_), PreemptedFor(_)) => true,
+            // What is not listed here is compared by its words.
+            _ if std::mem::discriminant(self) == std::mem::discriminant(other) => return None,
+            _ => false,
         })
     }
 }

@@ -3,12 +3,11 @@ mod unadmitted;
 use proptest::prelude::*;
 
 use crate::base::gates::{Gate, Gates};
-use crate::engine::Kind;
 use crate::objects::conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, QUOTA_RESERVED, REQUEUED};
 use crate::objects::config::Config;
 use crate::objects::{
-    CheckState, ClusterQueue, LimitRange, LimitRangeItem, Meta, Object, PodResourceClaim, RequeueState, StopPolicy,
-    Time, Workload,
+    CheckState, ClusterQueue, Kind, LimitRange, LimitRangeItem, Meta, Object, PodResourceClaim, RequeueState,
+    StopPolicy, Time, Workload,
 };
 use crate::status::admissible::ADMISSION_GATED_BY;
 use crate::testing::{SECOND, World, at, check, cluster_queue, flavor, local_queue, meta, rules, workload};

@@ -62,9 +62,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::Kind;
     use crate::objects::config::{AdmissionFairSharing, Config};
-    use crate::objects::{ClusterQueue, Object, Preemption, PreemptionPolicy, QueueingStrategy, Workload};
+    use crate::objects::{ClusterQueue, Kind, Object, Preemption, PreemptionPolicy, QueueingStrategy, Workload};
     use crate::testing::{World, cluster_queue, flavor, local_queue, workload};
 
     const MARK: &str = "remembered";

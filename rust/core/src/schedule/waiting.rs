@@ -143,9 +143,8 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Kind;
     use crate::objects::conditions::{QUOTA_RESERVED, condition};
-    use crate::objects::{Admission, ConditionStatus, Object, Workload};
+    use crate::objects::{Admission, ConditionStatus, Kind, Object, Workload};
     use crate::status::readiness::note_readiness;
     use crate::testing::{World, at, cluster_queue, workload};
 

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use super::copies::Copies;
 use super::job_plan::JobPlan;
 use crate::base::key::Key;
-use crate::engine::Kind;
 use crate::engine::columns::Columns;
-use crate::objects::{Object, Time};
+use crate::objects::{Kind, Object, Time};
 
 /// An external event.
 #[derive(Clone, Debug)]

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::objects::{
-    AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Meta, Object, PriorityClass, ResourceFlavor,
-    RuntimeClass, StopPolicy, StringMap, Topology,
+    AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Meta, PriorityClass, ResourceFlavor, RuntimeClass,
+    StopPolicy, StringMap, Topology,
 };
 use crate::state::State;
 use crate::state::records::StaleDefaults;
@@ -16,54 +16,9 @@ use crate::status::admissible::is_admissible;
 use crate::status::stage::{Stage, is_finished};
 
 impl State {
-    /// Applies one object: creates it or takes over its newer version.
-    pub fn apply(&mut self, object: Object) {
-        self.apply_all([object]);
-    }
-
-    /// Applies objects, in their order. Several LimitRanges and RuntimeClasses in a row are as one change.
-    pub(crate) fn apply_all(&mut self, objects: impl IntoIterator<Item = Object>) {
-        for object in objects {
-            if !matches!(object, Object::LimitRange(_) | Object::RuntimeClass(_)) {
-                self.adjust_pending();
-            }
-            self.put(object);
-        }
-        self.adjust_pending();
-    }
-
-    fn put(&mut self, object: Object) {
-        match object {
-            Object::Namespace(meta) => self.put_namespace(&meta.name, meta.labels),
-            Object::ResourceFlavor(flavor) => self.put_flavor(flavor),
-            Object::Topology(topology) => self.put_topology(topology),
-            Object::Cohort(cohort) => self.apply_cohort(cohort),
-            Object::ClusterQueue(queue) => self.apply_cluster_queue(queue),
-            Object::LocalQueue(queue) => self.apply_local_queue(queue),
-            Object::AdmissionCheck(check) => self.put_check(check),
-            Object::WorkloadPriorityClass(class) => self.put_priority_class(class),
-            Object::LimitRange(range) => self.put_limit_range(range),
-            Object::RuntimeClass(class) => self.put_runtime_class(class),
-            Object::ResourceClaimTemplate(template) => self.put_claim_template(template),
-            Object::DeviceClass(class) => self.put_device_class(class),
-            Object::Node(node) => {
-                self.put_node(node);
-            }
-            // One without a name is not there yet: only an API server makes one up.
-            Object::Pod(pod) if pod.meta.name.is_empty() => {}
-            Object::Pod(pod) => {
-                self.put_pod(*pod);
-            }
-            Object::Workload(workload) => {
-                self.apply_workload(*workload);
-            }
-            Object::PriorityClass(_) | Object::Other { .. } => {}
-        }
-    }
-
     // Namespaces, flavors, checks: what ClusterQueues depend on.
 
-    fn put_namespace(&mut self, name: &str, labels: StringMap) {
+    pub(super) fn put_namespace(&mut self, name: &str, labels: StringMap) {
         let id = self.names.namespaces.intern(name);
         let old = self.namespaces.ensure(id).replace(Arc::new(labels));
         let new = self.namespaces[id].clone();
@@ -92,7 +47,7 @@ impl State {
         self.queues.ids().filter(|id| self.queues[*id].object.is_some()).collect()
     }
 
-    fn put_flavor(&mut self, flavor: ResourceFlavor) {
+    pub(super) fn put_flavor(&mut self, flavor: ResourceFlavor) {
         self.workloads.forget_plans();
         let id = self.flavor(&flavor.meta.name);
         let flavor = Arc::new(flavor);
@@ -136,7 +91,7 @@ impl State {
         self.existing_queues().into_iter().filter(uses).collect()
     }
 
-    fn put_topology(&mut self, topology: Topology) {
+    pub(super) fn put_topology(&mut self, topology: Topology) {
         let (name, topology) = (topology.meta.name.clone(), Arc::new(topology));
         let old = self.topologies.insert(name.clone(), Arc::clone(&topology));
         if old.as_ref() != Some(&topology) {
@@ -156,7 +111,7 @@ impl State {
         found
     }
 
-    fn put_check(&mut self, check: AdmissionCheck) {
+    pub(super) fn put_check(&mut self, check: AdmissionCheck) {
         let name = check.meta.name.clone();
         if self.checks.get(&name) != Some(&check) {
             self.checks.insert(name.clone(), check);
@@ -192,7 +147,7 @@ impl State {
     }
 
     /// A new class, or a new value of one, changes the priority of every workload that names it (rules/11 §5).
-    fn put_priority_class(&mut self, class: PriorityClass) {
+    pub(super) fn put_priority_class(&mut self, class: PriorityClass) {
         let users: Vec<WorkloadId> = self
             .workloads
             .iter()
@@ -221,7 +176,7 @@ impl State {
         self.workload_priority_classes.remove(name).is_some()
     }
 
-    fn put_limit_range(&mut self, range: LimitRange) {
+    pub(super) fn put_limit_range(&mut self, range: LimitRange) {
         let namespace = range.meta.namespace.clone();
         let ranges = self.limit_ranges.entry(namespace.clone()).or_default();
         if ranges.get(&range.meta.name) != Some(&range) {
@@ -245,7 +200,7 @@ impl State {
         self.stale_defaults.namespaces.insert(namespace);
     }
 
-    fn put_runtime_class(&mut self, class: RuntimeClass) {
+    pub(super) fn put_runtime_class(&mut self, class: RuntimeClass) {
         if self.runtime_classes.get(&class.meta.name) != Some(&class) {
             self.runtime_classes.insert(class.meta.name.clone(), class);
             self.stale_defaults.everywhere = true;
@@ -261,7 +216,7 @@ impl State {
     }
 
     /// What LimitRanges and RuntimeClasses fill in is worked out again for workloads that are not reserved yet.
-    fn adjust_pending(&mut self) {
+    pub(super) fn adjust_pending(&mut self) {
         let StaleDefaults { everywhere, namespaces } = std::mem::take(&mut self.stale_defaults);
         if !everywhere && namespaces.is_empty() {
             return;
@@ -290,7 +245,7 @@ impl State {
 
     // Cohorts, ClusterQueues and LocalQueues.
 
-    fn apply_cohort(&mut self, cohort: Cohort) {
+    pub(super) fn apply_cohort(&mut self, cohort: Cohort) {
         let id = self.cohort(&cohort.meta.name);
         let entry = &self.cohorts[id];
         let is_same =
@@ -308,7 +263,7 @@ impl State {
         }
     }
 
-    fn apply_cluster_queue(&mut self, object: ClusterQueue) {
+    pub(super) fn apply_cluster_queue(&mut self, object: ClusterQueue) {
         let name = object.meta.name.clone();
         let id = self.queue(&name);
         let is_new = self.queues[id].object.is_none();
@@ -369,7 +324,7 @@ impl State {
         true
     }
 
-    fn apply_local_queue(&mut self, object: LocalQueue) {
+    pub(super) fn apply_local_queue(&mut self, object: LocalQueue) {
         let id = self.local_queue(&object.meta.namespace, &object.meta.name);
         let old = self.local_queues[id].object.clone();
         let changed = old.as_deref().is_none_or(|old| !same_local_queue(old, &object));

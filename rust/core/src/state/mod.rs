@@ -3,6 +3,7 @@
 pub mod admission_fair_sharing;
 pub(crate) mod agenda;
 pub(crate) mod apply;
+mod by_kind;
 pub(crate) mod cache;
 pub mod changed_queues;
 pub mod charges;
@@ -18,7 +19,6 @@ pub mod searches;
 pub(crate) mod second_pass;
 pub mod site_report;
 pub mod sites;
-mod stored;
 mod topology;
 pub(crate) mod verdicts;
 

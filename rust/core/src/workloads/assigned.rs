@@ -102,7 +102,7 @@ pub(crate) fn charged_usage(names: &mut Names, totals: &[Totals]) -> Charged {
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::Kind;
+    use crate::objects::Kind;
     use crate::objects::config::Config;
     use crate::testing::{World, quantity, resource_group, workload};
 

@@ -81,7 +81,7 @@ impl Plans {
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::Kind;
+    use crate::objects::Kind;
     use crate::objects::config::Config;
     use crate::testing::{World, flavor, resource_group, workload};
 

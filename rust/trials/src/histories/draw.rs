@@ -3,12 +3,11 @@
 use arbitrary::{Result, Unstructured};
 use kueuecore::base::gates::Gate;
 use kueuecore::base::quantity::Quantity;
-use kueuecore::engine::Kind;
 use kueuecore::engine::columns::Columns;
-use kueuecore::objects::Time;
 use kueuecore::objects::config::{
     AdmissionFairSharing, Config, FairSharing, PreemptionStrategy, RequeuingTimestamp, WaitForPodsReady,
 };
+use kueuecore::objects::{Kind, Time};
 
 pub(super) const NAMESPACES: [&str; 2] = ["ns", "other"];
 pub(super) const RESOURCES: [&str; 3] = ["cpu", "memory", "example.com/gpu"];
@@ -145,7 +144,7 @@ impl<'a> Draw<'a> {
 
     /// Kind, namespace and name of something that may exist.
     pub(super) fn named(&mut self) -> Result<(Kind, &'static str, String)> {
-        let kind = self.choose(&Kind::ALL)?;
+        let kind = self.choose(Kind::KEPT)?;
         let name = match kind {
             Kind::Namespace => self.choose(&NAMESPACES)?.to_owned(),
             Kind::ResourceFlavor => self.name("f", N_FLAVORS)?,

@@ -5,9 +5,9 @@ mod draw;
 mod objects;
 
 use arbitrary::{Result, Unstructured};
+use kueuecore::engine::Engine;
 use kueuecore::engine::what_if::WhatIfError;
-use kueuecore::engine::{Engine, Kind};
-use kueuecore::objects::{Object, Time};
+use kueuecore::objects::{Kind, Object, Time};
 use kueuecore::schedule::decision::Decision;
 use kueuecore_wire::report::quota_rows;
 

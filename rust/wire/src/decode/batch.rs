@@ -14,7 +14,7 @@ use super::manifest::Manifest;
 use super::outline::{Item, Outline};
 use super::{Decoded, Door, Foreign, converted, find_kind, in_words, not_json, object};
 use crate::field_error::{FieldError, ObjectRef, Rejection, Warning, rendered};
-use crate::kinds::Kind;
+use crate::kinds::{Kind, is_read_as_it_is};
 use crate::shaped::Shaped;
 use crate::{defaults, validate};
 
@@ -177,7 +177,7 @@ impl Batch<'_> {
             return;
         };
         let result = match self.door {
-            Door::Trusted if found.is_read_as_it_is(api_version) => object(found, raw).map_err(|error| vec![error]),
+            Door::Trusted if is_read_as_it_is(found, api_version) => object(found, raw).map_err(|error| vec![error]),
             Door::Trusted => match serde_json::from_str(raw) {
                 Ok(value) => converted(found, api_version, value).map_err(|error| vec![error]),
                 Err(error) => Err(vec![not_json(raw, &error)]),

@@ -12,6 +12,7 @@ use serde::de::{
 
 use super::outline::Text;
 use super::{Source, find_kind, object};
+use crate::kinds::is_read_as_it_is;
 use crate::shaped::Shaped;
 
 /// An object of a kind that is read, of its preferred version.
@@ -44,7 +45,7 @@ impl<'de> Visitor<'de> for ByKind {
         }
         let (api_version, kind) = (api_version.unwrap_or_default(), kind.unwrap_or_default());
         match find_kind(&api_version, &kind) {
-            Ok(Some(found)) if found.is_read_as_it_is(&api_version) => {
+            Ok(Some(found)) if is_read_as_it_is(found, &api_version) => {
                 object(found, Rest(map, PhantomData)).map(Direct)
             }
             _ => Err(A::Error::custom("not a kind that is read as it is")),

@@ -125,7 +125,7 @@ mod tests {
 
     fn all() -> impl Iterator<Item = (Kind, &'static str, Value)> {
         let versions = |kind: Kind| kind.api_versions().iter().copied().map(move |version| (kind, version));
-        let kinds = Kind::ALL.into_iter().flat_map(versions);
+        let kinds = Kind::ALL.iter().copied().flat_map(versions);
         kinds.filter_map(|(kind, version)| Some((kind, version, open_api(kind, version)?)))
     }
 

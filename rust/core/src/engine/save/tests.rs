@@ -1,7 +1,6 @@
 use super::*;
-use crate::engine::Kind;
-use crate::objects::Workload;
 use crate::objects::config::Config;
+use crate::objects::{Kind, Workload};
 use crate::status::readiness::note_readiness;
 use crate::testing::{World, workload};
 

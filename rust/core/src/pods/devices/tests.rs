@@ -1,10 +1,9 @@
 use crate::base::gates::{Gate, Gates};
-use crate::engine::Kind;
 use crate::objects::conditions::{ADMITTED, QUOTA_RESERVED, REQUEUED};
 use crate::objects::config::{Config, DeviceClassMapping, DeviceSource, DeviceSourceKind, Resources};
 use crate::objects::{
-    Container, DeviceClass, DeviceRequest, ExactDeviceRequest, LimitRange, LimitRangeItem, Object, PodResourceClaim,
-    ResourceClaimTemplate, ResourceQuota, StringMap, Workload,
+    Container, DeviceClass, DeviceRequest, ExactDeviceRequest, Kind, LimitRange, LimitRangeItem, Object,
+    PodResourceClaim, ResourceClaimTemplate, ResourceQuota, StringMap, Workload,
 };
 use crate::testing::{World, at, cluster_queue, meta, namespaced, quantity, workload};
 

@@ -2,10 +2,9 @@
 
 use super::{TOPOLOGY_GATE, WORKLOAD, terminated_by_kueue};
 use crate::base::gates::{Gate, Gates};
-use crate::engine::Kind;
 use crate::objects::conditions::EVICTED;
 use crate::objects::config::Config;
-use crate::objects::{ConditionStatus, NodeReady, Object, Pod, Taint, Toleration, Workload};
+use crate::objects::{ConditionStatus, Kind, NodeReady, Object, Pod, Taint, Toleration, Workload};
 use crate::testing::hosts::{node, place, pods, world, world_with};
 use crate::testing::{World, at, namespaced};
 use crate::topology::tree::HOSTNAME;

@@ -1,10 +1,10 @@
 //! Placement in cycles, tested through an engine.
 
-use crate::engine::Kind;
 use crate::objects::conditions::{ADMITTED, EVICTED};
 use crate::objects::config::Config;
 use crate::objects::{
-    AdmissionCheck, CheckState, ConditionStatus, Node, NodeReady, Object, Pod, Preemption, PreemptionPolicy, Workload,
+    AdmissionCheck, CheckState, ConditionStatus, Kind, Node, NodeReady, Object, Pod, Preemption, PreemptionPolicy,
+    Workload,
 };
 use crate::testing::hosts::{hosts, node, place, pods, world};
 use crate::testing::{World, at, cluster_queue, meta, namespaced, quantity, resource_group, rules, workload};

@@ -1,9 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::engine::Kind;
 use crate::objects::config::Config;
-use crate::objects::{ClusterQueue, Cohort, Object, Workload};
+use crate::objects::{ClusterQueue, Cohort, Kind, Object, Workload};
 use crate::simulate::{Change, Happening, JobPlan, Options, Simulation, Turn, tests};
 use crate::state::records::Owner;
 use crate::testing::{Dice, SECOND, World, at, cluster_queue, local_queue, meta, quantity, workload};

@@ -3,8 +3,8 @@
 use super::Simulation;
 use crate::base::ids::WorkloadId;
 use crate::base::shared::Shared;
-use crate::engine::{Engine, Kind};
-use crate::objects::{ClusterQueue, Cohort, LocalQueue, MetaDetails, Object, Workload, WorkloadMeta};
+use crate::engine::Engine;
+use crate::objects::{ClusterQueue, Cohort, Kind, LocalQueue, MetaDetails, Object, Workload, WorkloadMeta};
 use crate::simulate::job_plan::JobPlan;
 use crate::simulate::plan::Change;
 use crate::simulate::record::Step;

@@ -1,8 +1,7 @@
 use crate::base::gates::Gate;
 use crate::base::ids::LocalQueueId;
-use crate::engine::Kind;
 use crate::objects::config::{AdmissionFairSharing, Config};
-use crate::objects::{Object, Preemption, PreemptionPolicy, StopPolicy, Time, Workload};
+use crate::objects::{Kind, Object, Preemption, PreemptionPolicy, StopPolicy, Time, Workload};
 use crate::state::admission_fair_sharing::Account;
 use crate::testing::{World, at, check, cluster_queue, local_queue, quantity, rules, workload};
 
