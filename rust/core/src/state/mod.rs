@@ -18,6 +18,7 @@ pub mod searches;
 pub(crate) mod second_pass;
 pub mod site_report;
 pub mod sites;
+mod standings;
 mod stored;
 mod topology;
 pub(crate) mod verdicts;
