@@ -193,6 +193,18 @@ def test_a_gate_that_is_misspelled_is_told_what_may_be_meant(command: Callable[.
     assert "unrecognized feature gate: PartialAdmision; write PartialAdmission" in ran.err
 
 
+def test_a_gate_that_is_gone_is_named_with_the_version_that_removed_it(command: Callable[..., Ran]) -> None:
+    ran = command("in.yaml", "--feature-gates", "FlavorFungibilityImplicitPreferenceDefault=true", text=QUEUES)
+    assert ran.code == ExitCode.BAD_INPUT
+    assert "; Kueue 0.16 removed it; leave it out, and set spec.flavorFungibility.preference" in ran.err
+    assert "PreserveScanProgress" not in ran.err
+
+
+def test_a_gate_that_is_near_none_is_not_taken_for_another(command: Callable[..., Ran]) -> None:
+    ran = command("in.yaml", "--feature-gates", "FlavorFungibilityNeverHeardOf=true", text=QUEUES)
+    assert "FlavorFungibilityNeverHeardOf; write one of those that `kueuecore gates` lists" in ran.err
+
+
 def test_a_job_that_an_api_server_would_refuse_is_told_why(command: Callable[..., Ran]) -> None:
     nameless = command(text=QUEUES + (JOB % ("a", 1)).replace("name: a, ", ""))
     assert "metadata.name: Required value: name or generateName is required; give it a name" in nameless.err

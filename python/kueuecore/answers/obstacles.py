@@ -74,7 +74,8 @@ def obstacles(explanation: Explanation) -> tuple[Obstacle, ...]:
 
 def _before_flavors(explanation: Explanation) -> Obstacle:
     """Why its flavors are not even looked at."""
-    rule, text = "05 §6.1", explanation.now.message or explanation.workload.message
+    status = explanation.workload.message
+    rule, text = "05 §6.1", status if explanation.repeats_status else explanation.now.message or status
     if explanation.queue is not None and not explanation.queue.is_active:
         rule, text = "02 §5", f"ClusterQueue {explanation.queue.name}: {explanation.queue.message}"
     return Obstacle(pod_set=None, flavor="", resource="", rule=rule, text=text)

@@ -128,7 +128,7 @@ def _summary(found: Explanation, row: Row, by: str, at: int) -> str:
         lines += _backoff(row, at)
         if now.outcome.value != "Waits":
             lines.append(f"as the head of a cycle it would have quota now: {now.outcome.value}")
-        elif now.message and now.message != row.message:
+        elif now.message and now.message != row.message and not found.repeats_status:
             lines.append(f"as the head of a cycle it would wait still: {now.message}")
     else:
         lines.append(f"{workload.key} is {workload.stage}{place}{message}")

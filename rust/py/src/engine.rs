@@ -371,6 +371,11 @@ impl Engine {
         Ok(events.iter().map(event_row).collect())
     }
 
+    /// Where all workloads stand, as one number.
+    fn _standings(&self, py: Python<'_>) -> PyResult<u64> {
+        self.read(py, |engine| engine.state.standings())
+    }
+
     /// How many changes of nodes and pods there were.
     fn _n_cluster_changes(&self, py: Python<'_>) -> PyResult<u64> {
         self.read(py, |engine| engine.state.cluster.n_changes())

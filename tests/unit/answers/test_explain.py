@@ -239,3 +239,34 @@ def test_who_is_not_there_is_refused(run: Callable[..., Ran]) -> None:
     assert "there is no workload" in ran.err
     with pytest.raises(UnknownObjectError):
         explain(Engine(), "w", namespace="ns")
+
+
+def limit_range(**limits: Any) -> Json:
+    metadata = {"name": "limits", "namespace": "ns"}
+    spec = {"limits": [{"type": "Container", **limits}]}
+    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": spec}
+
+
+def test_what_a_limit_range_forbids_is_said_once_as_the_status_says_it(run: Callable[..., Ran], tmp_path: Path) -> None:
+    # The maximum is the default limit, too: a cycle finds the request above it, before it looks at the maximum.
+    objects = [*cohort(), limit_range(max={"cpu": "2"}), workload("w", "a", 3)]
+    found = explained(objects, "w")
+    assert found.now.message.startswith("resources validation failed: ")
+    text = (
+        "resources didn't satisfy LimitRange constraints: spec.podSets[0].template.spec.containers[0]: "
+        'Invalid value: ["cpu"]: requests must not be above the limitRange max'
+    )
+    assert found.workload.message == text
+    assert [(it.rule, it.text) for it in obstacles(found)] == [("05 §6.1", text)]
+    (tmp_path / "in.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}), "utf-8")
+    ran = run("-q", str(tmp_path / "in.json"), "w")
+    assert "validation failed" not in ran.out
+    assert ran.out.count(text) == 2
+    assert "as the head of a cycle" not in ran.out
+
+
+def test_what_the_cycle_alone_finds_is_said_beside_the_status() -> None:
+    found = explained([*cohort(), limit_range(default={"cpu": "2"}), workload("w", "a", 3)], "w")
+    assert found.workload.message == "Workload is pending evaluation in the scheduling queue"
+    assert not found.repeats_status
+    assert [it.text for it in obstacles(found)] == [found.now.message]

@@ -19,6 +19,7 @@ pub mod searches;
 pub(crate) mod second_pass;
 pub mod site_report;
 pub mod sites;
+mod standings;
 mod topology;
 pub(crate) mod verdicts;
 
