@@ -39,8 +39,16 @@ examples:
 
 exit codes:
 """
-_COLUMNS = ("mean_wait_seconds", "p95_wait_seconds", "never_admitted", "evictions", "lost_seconds", "makespan_seconds")
-_HEADERS = ("MEAN WAIT", "P95 WAIT", "NEVER ADMITTED", "EVICTIONS", "LOST", "MAKESPAN")
+_COLUMNS = {
+    "mean_wait_seconds": "MEAN WAIT",
+    "p95_wait_seconds": "P95 WAIT",
+    "never_admitted": "NEVER ADMITTED",
+    "failed": "FAILED",
+    "evictions": "EVICTIONS",
+    "lost_seconds": "LOST",
+    "makespan_seconds": "MAKESPAN",
+}
+_HEADERS = tuple(_COLUMNS.values())
 
 
 def add_sweep(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:

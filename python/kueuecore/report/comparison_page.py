@@ -36,6 +36,8 @@ def comparison_html(comparison: Comparison, *, title: str) -> str:
         change = total.measures.get(name)
         if change is not None and change.a.median is not None and change.b.median is not None:
             numbers.append((f"{what}, A and B", f"{clock(change.a.median)}, {clock(change.b.median)}"))
+    if _fail(total):
+        numbers.append(("failed, A and B", ", ".join(_medians(total["failed"]))))
     groups = sorted(comparison.groups, key=lambda it: (-(it.n_less + it.n_more), _name(it)))[:_MOST_GROUPS]
     n_left = len(comparison.groups) - len(groups)
     left_out = f"Not shown: {counted(n_left, 'group')} with fewer changes." if n_left else ""
@@ -87,9 +89,11 @@ def _by_how_much(groups: list[GroupChange], left_out: str) -> Figure:
     """The change of the mean wait of each group, with its interval."""
     data: list[dict[str, Any]] = []
     rows = []
+    fail = any(map(_fail, groups))
     for it in groups:
         change = it.measures.get("mean_wait_seconds")
-        rows.append([_name(it), *_cells(change), *_medians(it["evictions"]), *_spans(it["lost_seconds"])])
+        failed = _medians(it["failed"]) if fail else []
+        rows.append([_name(it), *_cells(change), *failed, *_medians(it["evictions"]), *_spans(it["lost_seconds"])])
         if change is None or change.difference.median is None:
             continue
         low, high = change.difference.interval or (change.difference.median,) * 2
@@ -114,9 +118,18 @@ def _by_how_much(groups: list[GroupChange], left_out: str) -> Figure:
         says=says,
         note=f"A dot is the median over seeds, a bar its 95 % interval, which takes six seeds. {left_out}",
         picture=svg(chart, name="change"),
-        header=("group", "wait A", "wait B", "change", "interval", "evictions A", "evictions B", "lost A", "lost B"),
+        header=(
+            *("group", "wait A", "wait B", "change", "interval"),
+            *(("failed A", "failed B") if fail else ()),
+            *("evictions A", "evictions B", "lost A", "lost B"),
+        ),
         rows=rows,
     )
+
+
+def _fail(group: GroupChange) -> bool:
+    """Do any of its jobs fail?"""
+    return any((*group["failed"].a.values, *group["failed"].b.values))
 
 
 def _cells(change: Change | None) -> list[str]:
