@@ -115,8 +115,9 @@ def compare_command(options: argparse.Namespace) -> int:
     if not options.quiet:
         to_stderr(*(f"warning: {shown(it)}" for it in comparison.warnings))
     if options.report is not None:
-        title = f"{options.a} and {options.b or ', '.join(options.edits)}"
-        write_page(ComparisonReport(comparison, title=title), options.report, quiet=options.quiet)
+        # Edits are too long for a heading.
+        title, told = (f"{options.a} and {options.b}", ()) if options.b else (options.a, options.edits)
+        write_page(ComparisonReport(comparison, title=title, edits=told), options.report, quiet=options.quiet)
     if options.output == "json":
         write(_document(comparison))
     else:

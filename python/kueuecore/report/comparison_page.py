@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -21,12 +22,13 @@ _SPANS = (("mean_wait_seconds", "mean wait"), ("makespan_seconds", "makespan"), 
 _COLORS = ("#3b8f5f", "#8a94a1", "#c25b3b")
 
 
-def comparison_html(comparison: Comparison, *, title: str) -> str:
+def comparison_html(comparison: Comparison, *, title: str, edits: Sequence[str] = ()) -> str:
     """A comparison as one page.
 
     Args:
         comparison: The comparison.
         title: Its heading.
+        edits: What B has that A has not.
     """
     total = comparison.total
     n_same = total.n_jobs - total.n_less - total.n_more
@@ -43,7 +45,8 @@ def comparison_html(comparison: Comparison, *, title: str) -> str:
     left_out = f"Not shown: {counted(n_left, 'group')} with fewer changes." if n_left else ""
     return render(
         title=title,
-        subtitle=f"A and B with the same work, {counted(len(comparison.seeds), 'seed')}.",
+        subtitle=f"A and B with the same work, {counted(len(comparison.seeds), 'seed')}."
+        + (f" B is A with {'; '.join(edits)}." if edits else ""),
         figures=[_who(groups, left_out), _by_how_much(groups, left_out)] if groups else [],
         numbers=numbers,
     )

@@ -15,7 +15,7 @@ import pytest
 from kueuecore import simulate
 from kueuecore.cli import ExitCode, main
 from kueuecore.report import Report
-from kueuecore.report.figure import COLORS
+from kueuecore.report.figure import COLORS, FEW_AND_MANY
 from kueuecore.scenarios import ScenarioOutcome, parse_edit, read_scenario, run_scenario
 
 pytest.importorskip("altair")
@@ -195,7 +195,7 @@ def test_colours_have_the_contrast_of_wcag_aa(theme: int) -> None:
     for text in ("text", "soft", "focus"):
         for ground in ("back", "panel"):
             assert contrast(colors[text], colors[ground]) >= 4.5, (text, ground)
-    for color in COLORS:
+    for color in (*COLORS, *FEW_AND_MANY):
         assert contrast(color, colors["back"]) >= 3, color
 
 
