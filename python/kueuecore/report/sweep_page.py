@@ -92,7 +92,9 @@ def _text(measure: SweptMeasure, point: int) -> str:
     return "-" if median is None else measure.text(median)
 
 
-def _figure(measure: SweptMeasure, fields: Sequence[Sequence[JsonValue]], names: Sequence[str], *, place: int) -> Figure:
+def _figure(
+    measure: SweptMeasure, fields: Sequence[Sequence[JsonValue]], names: Sequence[str], *, place: int
+) -> Figure:
     header = (*names, "median", "95 % interval", "least", "most")
     rows = [
         [*(_value(it[point]) for it in fields), *_cells(measure, estimate)]
