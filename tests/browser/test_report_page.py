@@ -22,20 +22,18 @@ VIEWS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark"
 
 EXAMPLE = "examples/scenario/scenario.yaml"
 CPU = "ClusterQueue/team-*:spec.resourceGroups[0].flavors[name=default].resources[name=cpu].nominalQuota"
-SWEEP = ["sweep", EXAMPLE, "--seeds", "6", "--workers", "2"]
+SWEEP = ["sweep", EXAMPLE, "--seeds", "6", "--workers", "2", "--grid", f"{CPU}=[3, 5, 6]"]
+TWO_FIELDS = [*SWEEP, "--grid", "cluster.cycle=[100ms, 10s]"]
+DRAWN = ["--random", "9", "--range", "work[0].count=20..60", "--range", "work[0].fails.share=0.0..0.4"]
 # The command that writes each page, and how many pictures it has.
 PAGES = {
     "run": (["simulate", EXAMPLE], 4),
     "racks": (["simulate", "examples/lost-rack/scenario.yaml"], 5),
     "compare": (["compare", EXAMPLE, "--set", f"{CPU}=6", "--workers", "2"], 2),
     "plan": (["plan", EXAMPLE, "--wait", "p95<=5m", "--workers", "2"], 1),
-    "curve": ([*SWEEP, "--grid", f"{CPU}=[3, 5, 6]"], 5),
-    "heat map": ([*SWEEP, "--grid", f"{CPU}=[3, 5, 6]", "--grid", "cluster.cycle=[100ms, 10s]"], 5),
-    "panels": (
-        [*SWEEP, "--random", "9", "--range", "work[0].count=20..60", "--range", "work[0].fails.share=0.0..0.4"]
-        + ["--grid", f"{CPU}=[3, 5, 6]", "--grid", "cluster.cycle=[100ms, 10s]", "--sort", "fairness"],
-        7,
-    ),
+    "curve": (SWEEP, 5),
+    "heat map": (TWO_FIELDS, 5),
+    "panels": ([*TWO_FIELDS, *DRAWN, "--sort", "fairness"], 7),
 }
 # The texts of a picture that are seen only in part, or that lie upon one another.
 _BAD_TEXTS = """() => [...document.querySelectorAll('svg')].flatMap(svg => {
