@@ -1,6 +1,7 @@
 //! The Python extension module `kueuecore._core`: conversions, and nothing else.
 #![forbid(unsafe_code)]
 
+mod calls;
 mod columns;
 mod configuration;
 mod convert;
