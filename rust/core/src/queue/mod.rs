@@ -216,6 +216,7 @@ impl Pending {
     /// A new or changed workload (rules/05 §2.1). `relevant` says whether a parked one changed in a way that may make
     /// it admissible.
     pub fn push_or_update(&mut self, places: &mut Places, item: &Item, relevant: bool) {
+        // The cycle gives it back itself, and reads the newest object then (rules/05 §2.1 rule 1).
         if self.is_inflight(item.id) {
             return;
         }
@@ -224,6 +225,8 @@ impl Pending {
             self.push_active(places, item);
             return;
         }
+        // A write of its own status must not bring a parked workload back, or it would be tried in every cycle
+        // (rules/05 §2.1 rule 2).
         if (stood.is_some() && !relevant) || self.is_held_back(item) {
             self.park(places, item);
         } else {
@@ -233,6 +236,7 @@ impl Pending {
 
     /// Has it to wait for a moment, or for a change that others of its shape wait for?
     fn is_held_back(&self, item: &Item) -> bool {
+        // In StrictFIFO nobody overtakes the head, so there is nobody to keep from trying (rules/05 §4).
         let marked = self.strategy == QueueingStrategy::BestEffortFIFO && self.parked_reason(item.shape).is_some();
         !item.backoff_expired || marked
     }
@@ -266,6 +270,7 @@ impl Pending {
         if self.inflight == Some(id) {
             self.inflight = None;
         }
+        // Only here: one that fits nowhere any more stays the preemptor (rules/05 §5).
         if self.preemptor.is_some_and(|p| p.id == id) {
             self.preemptor = None;
         }
@@ -274,6 +279,7 @@ impl Pending {
 
     /// Takes the head out, to be decided on. `usage` says what a LocalQueue has used; it is only asked if that counts.
     pub fn pop(&mut self, places: &mut Places, usage: impl Fn(LocalQueueId) -> f64) -> Option<WorkloadId> {
+        // Also where there is no head: a flush counts as recent by this number (rules/05 §2.2).
         self.pop_cycle += 1;
         self.inflight = None;
         let &First { ref key, bucket, .. } = self.head(usage)?;
@@ -301,6 +307,7 @@ impl Pending {
     pub fn requeue(&mut self, places: &mut Places, item: &Item, returned: &Returned) -> Option<Vec<Parked>> {
         let &Returned { reason, told, pending_flavors, generation, hashing } = returned;
         if reason.makes_preemptor() {
+            // In StrictFIFO the head comes back to the front without that (rules/05 §5).
             let sticky = self.strategy == QueueingStrategy::BestEffortFIFO;
             let old = self.preemptor.replace(Preemptor { id: item.id, generation, sticky });
             self.lose_stickiness(places, old.filter(|old| old.id != item.id));
@@ -308,6 +315,7 @@ impl Pending {
         if self.inflight == Some(item.id) {
             self.inflight = None;
         }
+        // What freed quota while the head was decided on is not in the snapshot that it failed on (rules/05 §3).
         let flushed_meanwhile = self.flush_cycle >= self.pop_cycle;
         if item.backoff_expired && (reason.is_immediate(self.strategy) || flushed_meanwhile || pending_flavors) {
             if !self.is_active(places, item.id) {

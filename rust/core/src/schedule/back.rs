@@ -35,9 +35,11 @@ impl State {
             return Back::ForSecondPass;
         }
         let mut reason = entry.requeue;
+        // One that came that far lost to others of this cycle only, and may be the next head at once (rules/05 §6.5).
         if entry.status != EntryStatus::NotNominated && reason == RequeueReason::Generic {
             reason = RequeueReason::FailedAfterNomination;
         }
+        // A skipped entry goes on where its scan ended, though nothing was wrong with the flavor (rules/03 §6).
         let keeps_progress = !entry.starts_over
             && (entry.status != EntryStatus::Skipped || self.gate(Gate::FlavorFungibilityPreserveScanProgress));
         if let Some(assignment) = &entry.assignment {
