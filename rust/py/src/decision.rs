@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use kueuecore::base::gates::Gates;
+use kueuecore::engine::what_if::WhatIf;
 use kueuecore::schedule::decision as core;
 use kueuecore_wire::encode;
 use pyo3::prelude::*;
@@ -38,10 +39,28 @@ fn key(key: &kueuecore::base::key::Key) -> Key {
 type AdmissionRow<'py> = (Key, Bound<'py, PyAny>, bool, i64);
 
 /// Key, ClusterQueue, key of the preemptor, reason and message.
-pub type PreemptionRow = (Key, String, Key, &'static str, String);
+type PreemptionRow = (Key, String, Key, &'static str, String);
 
-pub fn preemption_row(it: &core::Preempted) -> PreemptionRow {
+fn preemption_row(it: &core::Preempted) -> PreemptionRow {
     (key(&it.key), it.queue.to_string(), key(&it.preemptor), it.reason, it.message.to_string())
+}
+
+/// Outcome, ClusterQueue, admission, preemptions; reason, message, how many stand before it, what is not decided.
+pub type WhatIfRow<'py> = (
+    &'static str,
+    String,
+    Option<Bound<'py, PyAny>>,
+    Vec<PreemptionRow>,
+    (String, String, usize, Option<(String, String)>),
+);
+
+/// An answer as Python gets it.
+pub fn what_if_row<'py>(py: Python<'py>, it: WhatIf, gates: &Gates) -> PyResult<WhatIfRow<'py>> {
+    let admission = it.admission.as_ref().map(|admission| to_python(py, &encode::admission(admission, gates)));
+    let preemptions = it.preemptions.iter().map(preemption_row).collect();
+    let undecided = it.undecided.map(|undecided| (undecided.field, undecided.message));
+    let told = (it.reason, it.message, it.n_ahead, undecided);
+    Ok((it.outcome.name(), it.queue, admission.transpose()?, preemptions, told))
 }
 
 #[pymethods]

@@ -1,6 +1,7 @@
 //! The Python extension module `kueuecore._core`: only conversions.
 #![forbid(unsafe_code)]
 
+mod calls;
 mod columns;
 mod configuration;
 mod convert;

@@ -133,11 +133,12 @@ fn too_many_characters(max: usize) -> String {
 }
 
 /// Empty, or letters, digits, `-`, `_` and `.` with a letter or digit at both ends.
-fn is_label_text(text: &str) -> bool {
+pub(crate) fn is_label_text(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) && ends_are_alphanumeric(text)
 }
 
-fn is_dns_label(text: &str) -> bool {
+/// Lower-case letters, digits and `-`, which stands at neither end; of any length.
+pub(crate) fn is_dns_label(text: &str) -> bool {
     !text.is_empty()
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         && ends_are_alphanumeric(text)
@@ -149,8 +150,42 @@ fn ends_are_alphanumeric(text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use regex_lite::Regex;
+
     use super::*;
+
+    /// All texts of up to four of these characters.
+    pub(crate) fn short_texts(alphabet: &str) -> Vec<String> {
+        let mut texts = vec![String::new()];
+        let mut from = 0;
+        for _ in 0..4 {
+            let to = texts.len();
+            let longer = texts[from..to].iter().flat_map(|text| alphabet.chars().map(move |c| format!("{text}{c}")));
+            let longer: Vec<String> = longer.collect();
+            texts.extend(longer);
+            from = to;
+        }
+        texts
+    }
+
+    #[test]
+    fn names_are_well_formed_if_they_match_the_pattern_that_is_named() {
+        type Errors = fn(&str) -> Vec<String>;
+        let table: [(Errors, &str); 5] = [
+            (label_value_errors, LABEL_VALUE),
+            (dns1123_label_errors, DNS1123_LABEL),
+            (dns1123_subdomain_errors, DNS1123_SUBDOMAIN),
+            (dns1035_label_errors, DNS1035_LABEL),
+            (c_identifier_errors, C_IDENTIFIER),
+        ];
+        for (errors, pattern) in table {
+            let expression = Regex::new(&format!("^{pattern}$")).unwrap();
+            for text in short_texts("aZ0-._/:é") {
+                assert_eq!(errors(&text).is_empty(), expression.is_match(&text), "{pattern} {text:?}");
+            }
+        }
+    }
 
     #[test]
     fn well_formed_names_pass() {

@@ -245,6 +245,8 @@ fn group_name(pod_set: &PodSet) -> Option<&String> {
 fn grouped(pod_sets: &[PodSet]) -> Vec<Vec<usize>> {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
     for (index, pod_set) in pod_sets.iter().enumerate() {
+        // A pod set without a group is known by its index, so a group named "1" takes in the second one (rules/03 §3
+        // rule 3).
         let key = group_name(pod_set).map_or_else(|| index.to_string(), String::clone);
         match groups.iter_mut().find(|g| g.0 == key) {
             Some(group) => group.1.push(index),
@@ -348,12 +350,16 @@ fn assign_group(
     let scan = Scan { context, candidate, members, requests, assumed: &draft.usage, replaced };
     for &(resource, quantity) in requests {
         let Some(group) = context.queue.group_of(resource) else {
+            // To ask for none of a resource without quota is no reason to fail, but brings no flavor (rules/03 §3 rule
+            // 4a).
             if quantity == 0 || context.ignores_undeclared() {
                 continue;
             }
             found.fail(vec![Reason::ResourceUnavailable(resource)]);
             break;
         };
+        // Its resource group has been scanned for an earlier resource, or a second pass carried the flavor over
+        // (rules/03 §3 rule 4b).
         if found.flavors.iter().any(|choice| choice.resource == resource) {
             continue;
         }
@@ -363,6 +369,8 @@ fn assign_group(
             let observability = context.gate(Gate::UnadmittedWorkloadsObservability);
             attempts::merge(found.attempts, n_attempts, resource, group, observability);
         }
+        // One group without a flavor takes those of the other groups along: nothing is assigned in part (rules/03 §3
+        // rule 4c).
         if !has_flavor {
             break;
         }
@@ -382,6 +390,7 @@ fn assign_group(
         } else {
             flavors.retain(|choice| requests.iter().any(|request| request.0 == choice.resource));
         }
+        // Later pod sets are not looked at then, and are missing from messages too (rules/03 §3 rule 7).
         goes_on &= error.is_none() && (requests.is_empty() || !flavors.is_empty());
         count(candidate, replaced, draft, at);
     }

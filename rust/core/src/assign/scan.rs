@@ -84,6 +84,7 @@ impl Scan<'_> {
         let fungibility = &self.context.queue.fungibility;
         let fungible = self.context.gate(Gate::FlavorFungibility);
         let start = match self.candidate.resume {
+            // Only the first pod set of a group has a say, whatever the others have tried (rules/03 §6).
             Some(resume) if fungible => resume.next_index(self.members[0], lead),
             _ => 0,
         };
@@ -108,6 +109,7 @@ impl Scan<'_> {
                     found.try_one(flavor, group).refuse(Some(reason), observes);
                     continue;
                 }
+                // A malformed affinity ends the scan: no later flavor can make up for it (rules/03 §4 rule 3c).
                 Err(error) => {
                     found.fail(in_order(&found.attempts[n_before..], skips));
                     *found.error = Some(error);
@@ -203,6 +205,8 @@ impl Scan<'_> {
             let ask = Ask { fr, assumed: self.assumed.get(fr), requested };
             let trial = Trial::new(ask, (tree, self.context.row), preempts_while_borrowing, oracle);
             attempt.add(trial, ask);
+            // No early end where nothing fits: the other resources still say why, and ask the oracle (rules/03 §4
+            // rule 3d).
             worst = worst.or_worse(trial.mode(), &queue.fungibility);
             modes.push(trial.mode());
         }
@@ -235,6 +239,7 @@ pub(super) fn unsuitable<'a>(
             }
         }
         let spec = &pod_set.template.spec;
+        // PreferNoSchedule is a wish of the node that quota does not heed (rules/03 §5 rule 3).
         let forbidding = |effect: &str| effect == "NoSchedule" || effect == "NoExecute";
         let untolerated = object
             .node_taints
@@ -244,6 +249,8 @@ pub(super) fn unsuitable<'a>(
         if let Some(taint) = untolerated {
             return Ok(Some(Reason::UntoleratedTaint(flavor, Box::new(taint.clone()))));
         }
+        // Against the labels of this flavor alone: a key that only other flavors have is not asked for here (rules/03
+        // §5 rule 4).
         if !selectors::affinity_matches(spec, &object.node_labels).map_err(|e| e.0)? {
             return Ok(Some(Reason::AffinityMismatch(flavor)));
         }

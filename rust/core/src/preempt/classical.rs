@@ -62,6 +62,7 @@ pub(super) fn find_targets(
     if !search.has_candidates() {
         return Vec::new();
     }
+    // All or nothing: an attempt whose candidates are not enough leaves no victims (rules/04 §4.4).
     for &allow_borrowing in search.attempts(tree) {
         let mark = tree.mark();
         let mut removed = Removals::new(world);
@@ -120,7 +121,10 @@ impl Grounds {
         let mut advantage = fits_in_quota(tree, preemptor.row, &mut remaining);
         let mut ancestors = SmallVec::new();
         for row in std::iter::successors(tree.parent(preemptor.row), |&row| tree.parent(row)) {
+            // Over those who meet it here it has what advantage it had below: this cohort's own quota counts for the next
+            // one up (rules/04 §4.2).
             ancestors.push((row, advantage));
+            // Once won, an advantage holds for all cohorts further up (rules/04 §4.2).
             advantage |= fits_in_quota(tree, row, &mut remaining);
         }
         let takes_all = borrow_within_cohort(preemption).is_some() || demand.is_under_nominal(tree, preemptor.row);
@@ -271,6 +275,7 @@ impl<'a> Search<'a> {
         let Some(threshold) = borrow_within_cohort(self.preemption) else { return Kind::NoBorrow };
         let priority = candidate.key.priority;
         let above = threshold.is_some_and(|threshold| priority > i64::from(threshold));
+        // A priority that equals the threshold may still be preempted (rules/04 §4.1).
         if priority >= self.preemptor.priority || above { Kind::NoBorrow } else { Kind::WhileBorrowing }
     }
 
@@ -279,6 +284,7 @@ impl<'a> Search<'a> {
         let mut streams = self.streams(allow_borrowing);
         let mut shortage = self.demand.shortage(tree, self.preemptor.row, allow_borrowing);
         let patience = patience(self.world, 1 + self.others.len());
+        // Who is on the way out already costs nothing, so all of these come before anybody else (rules/04 §4.2).
         for only_evicted in [true, false] {
             for (stream, sources) in &mut streams {
                 while let Some(candidate) =
@@ -320,6 +326,7 @@ impl<'a> Search<'a> {
 
     /// Does preempting there no longer help? Since victims are only removed, that stays so.
     fn is_exhausted(&self, tree: &Tree, source: &Source) -> bool {
+        // Those of the own ClusterQueue are never passed over, however little it uses (rules/04 §4.4).
         let Some(ancestor) = source.ancestor else { return false };
         // The ClusterQueue itself and every cohort strictly between it and the common ancestor.
         let path = std::iter::successors(Some(source.row), |&row| tree.parent(row));

@@ -39,6 +39,7 @@ pub(super) fn find_targets(
     let is_hopeless = cfg!(debug_assertions) && search.is_hopeless(tree);
     let mut retry = Vec::new();
     let mut outcome = search.first_pass(tree, queues, strategies[0], &mut retry);
+    // The second strategy only sees whom the first one passed over (rules/04 §5.2).
     if outcome.is_continue() && strategies.len() > 1 {
         outcome = search.second_pass(tree, retry);
     }
@@ -47,6 +48,7 @@ pub(super) fn find_targets(
     let mut removed = search.removed;
     take_out(tree, preemptor, demand);
     if fits {
+        // Asks only whether the workload still fits: fairness is not checked again for who remains (rules/04 §5.2).
         minimise(tree, preemptor, demand, true, &mut removed);
     }
     let targets = removed.targets();
@@ -97,6 +99,8 @@ fn collect<'a>(
         let root = world.forest.root(parent).expect("a preemptor is not below a cycle");
         for queue in world.forest.queues_below(root) {
             let row = world.row(queue);
+            // Only the ClusterQueue itself is asked; cohorts between do not shield as in the classical search
+            // (rules/04 §5.1).
             if queue != own && world.forest.is_active(queue) && borrows(demand, tree, row) {
                 add(queue, preemption.reclaim_within_cohort);
             }
@@ -236,6 +240,7 @@ impl<'a> Search<'a> {
         retry: &mut Vec<Victim<'a>>,
     ) -> Outcome {
         let row = self.preemptor.row;
+        // Asked once, with the preemptor counted in and nobody taken out yet (rules/04 §5.4).
         let has_nominal_right = within_nominal_gate(self.world)
             && self.demand.contested.iter().all(|&c| tree.usage(row, c) <= tree.nominal(row, c));
         let mut order = Order::new(self.world, self.preemptor, queues);
@@ -250,6 +255,7 @@ impl<'a> Search<'a> {
             let (ours, theirs) = self.contenders(queue);
             let new = self.share(tree, ours);
             let old = self.share(tree, theirs);
+            // Against an infinite share of its own no candidate passes, whatever the strategy (rules/04 §5.4 rule 3).
             if new.weighted().is_infinite() && !old.weighted().is_infinite() {
                 while let Some(victim) = order.pop(queue) {
                     self.pass(&victim);
@@ -286,6 +292,7 @@ impl<'a> Search<'a> {
         let mut order = Order::new(self.world, self.preemptor, grouped(retry));
         while let Some(queue) = order.next(tree) {
             let victim = order.pop(queue).expect("a yielded ClusterQueue has candidates");
+            // Also if the victim is spared: a ClusterQueue gives one at most in this pass (rules/04 §5.5).
             order.leave_out(queue);
             let (ours, theirs) = self.contenders(queue);
             if self.share(tree, ours).compare(&self.share(tree, theirs)).is_lt() {

@@ -62,8 +62,12 @@ impl Tree {
         let (mut row, mut amount) = (row, amount);
         loop {
             let stored_in_parent = self.usage(row, column).minus(self.local_quota(row, column));
+            // No clamp at zero: whoever removes more than is there leaves a negative usage, as Kueue does (rules/02
+            // §2.1).
             self.set_usage(row, column, self.usage(row, column).minus(amount));
             match self.parent(row) {
+                // Asked of what was stored before, not of what is removed: a node within its local quota had sent
+                // nothing up (rules/02 §2.1).
                 Some(parent) if stored_in_parent > Amount::ZERO => {
                     amount = amount.min(stored_in_parent);
                     row = parent;
@@ -101,6 +105,8 @@ impl Tree {
 
     /// What a ClusterQueue can still use: `max(0, avail)` (rules/02 §2.2).
     pub fn available(&self, row: Row, column: Column) -> Amount {
+        // Clamped here alone: on the way down, over-use in one branch has to reach its siblings as less than nothing
+        // (rules/02 §2.2).
         self.available_unclamped(row, column).max(Amount::ZERO)
     }
 
@@ -118,12 +124,14 @@ impl Tree {
     /// Would adding `amount` make the node borrow? For a ClusterQueue, `S` is its nominal quota (rules/02 §2.4).
     pub(crate) fn borrowing_with(&self, row: Row, column: Column, amount: Amount) -> bool {
         let (cell, usage) = self.cell_and_usage(row, column);
+        // Strict: usage equal to the quota borrows nothing (rules/02 §2.4).
         cell.subtree < usage.plus(amount)
     }
 
     /// What is available to a node, and how far up it would borrow for `amount` (rules/02 §2.2, §2.5).
     pub fn room(&self, row: Row, column: Column, amount: Amount) -> Room {
         let (cell, usage) = self.cell_and_usage(row, column);
+        // A fit at the root looks like no fit at all: Kueue answers `false` to both (rules/02 §2.5).
         let Some(parent) = self.parent(row) else {
             return Room { available: cell.subtree.minus(usage), level: self.height(row), is_inside: false };
         };

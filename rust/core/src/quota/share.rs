@@ -32,6 +32,7 @@ impl Share {
 
     /// `ratio / weight`; infinite for a borrower of weight 0.
     pub fn weighted(&self) -> f64 {
+        // Comes first: a node of weight 0 that is over on nothing lendable has share 0, not infinity (rules/04 §5.6).
         if self.ratio == 0.0 {
             0.0
         } else if self.weight == 0.0 {
@@ -51,6 +52,7 @@ impl Share {
     pub fn compare(&self, other: &Share) -> Ordering {
         let infinite = |s: &Share| s.weight == 0.0 && s.ratio != 0.0;
         match (infinite(self), infinite(other)) {
+            // Both shares are infinite, and only the ratio before weighting can tell them apart (rules/02 §6).
             (true, true) => self.ratio.total_cmp(&other.ratio),
             (true, false) => Ordering::Greater,
             (false, true) => Ordering::Less,
@@ -69,11 +71,14 @@ impl Tree {
         for (resource, columns) in &resources.0 {
             let mut borrowed = Amount::ZERO;
             for &column in columns {
+                // What is used but declared nowhere at or below the node does not count, zero quotas do (rules/02 §6
+                // rule 2).
                 if !self.is_declared(row, column) {
                     continue;
                 }
                 let requested = extra.iter().find(|(c, _)| *c == column).map_or(Amount::ZERO, |(_, v)| *v);
                 let over = requested.plus(self.usage(row, column)).minus(self.subtree_quota(row, column));
+                // A flavor with room to spare does not make up for another that is over (rules/02 §6 rule 2).
                 if over > Amount::ZERO {
                     borrowed = borrowed.plus(over);
                     share.borrowed.push(column);
@@ -81,7 +86,10 @@ impl Tree {
             }
             if borrowed > Amount::ZERO {
                 let lendable = self.lendable(parent, columns);
+                // With nothing to lend the ratio stays 0, yet the node counts as borrowing (rules/02 §6 rule 6).
                 if lendable > Amount::ZERO {
+                    // In this order of operations, as the last bit of the quotient can decide a tie (rules/02 §6 rule
+                    // 5).
                     let ratio = borrowed.get() as f64 * 1000.0 / lendable.get() as f64;
                     if ratio > share.ratio {
                         share.ratio = ratio;

@@ -101,6 +101,8 @@ impl Look<'_> {
         };
         if !is_ready(&node) {
             let lost_at = Time(ready.since.0.saturating_add(PATIENCE_NS));
+            // With that gate the end of the last pod says that the node is lost, and nobody has to wait (rules/08
+            // §13.2).
             if lost_at > self.state.now && !self.gate(Gate::TASReplaceNodeOnPodTermination) {
                 return Some(lost_at);
             }
@@ -181,6 +183,7 @@ impl Look<'_> {
 
     /// Is there a taint that pods there do not tolerate, or only for a while (rules/08 §13.2)?
     fn taints(&self, node: &Node, id: WorkloadId) -> (bool, bool) {
+        // Taints then are none of its business, and a Ready node is unmarked whatever it repels (rules/08 §13.2).
         if !self.gate(Gate::TASReplaceNodeOnNodeTaints) {
             return (false, false);
         }

@@ -3,10 +3,10 @@
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::sorted::Sorted;
 use crate::objects::Time;
+use crate::schedule::back::Back;
 use crate::schedule::decision::Decision;
 use crate::schedule::entry::{Entry, EntryStatus};
 use crate::schedule::order::sort_classical;
-use crate::schedule::outcome::Back;
 use crate::schedule::round::{Cycle, Fitting, Progress, Round};
 use crate::schedule::waiting::Waiting;
 use crate::state::State;

@@ -123,6 +123,7 @@ impl State {
         if has_retry_or_rejected_checks(workload) {
             return obstacle(reasons::PENDING_EVALUATION, messages::FAILED_CHECKS.into());
         }
+        // Others were not popped from a ClusterQueue that is inactive (rules/05 §3).
         let is_inactive = entry.second_pass.is_some() && !self.queues[entry.queue].is_active();
         if is_inactive || self.forest.has_cycle(entry.node) {
             return obstacle(

@@ -58,6 +58,8 @@ impl State {
             }
             Mode::Preempt if entry.targets.is_empty() => {
                 entry.find_no_targets();
+                // Without that, others would take the quota cycle by cycle, and the entry would starve (rules/05 §6.4
+                // step 4).
                 if !self.can_always_reclaim(entry) {
                     let reserved = self.resources_to_reserve(entry);
                     self.try_usage(entry, &reserved, cycle);
@@ -83,6 +85,8 @@ impl State {
             self.skip(entry, messages::NO_LONGER_FITS, mode == Mode::Preempt, cycle);
             return Fitting::Decided;
         }
+        // Their usage stays in the tree: it is looked past when later entries are asked to fit (rules/05 §6.4 step
+        // 9).
         cycle.victims.add(entry.tree, &entry.targets);
         self.try_usage(entry, entry.usage(), cycle);
         let slice = self.split_off_slice(entry.workload, &mut entry.targets);
@@ -134,6 +138,7 @@ impl State {
             let flavors = pod_set.flavors.iter().map(|choice| (choice.resource, choice.flavor)).collect();
             nomination.insert(record.spec.adjusted[pod_set.index].name.clone(), flavors);
         }
+        // A recomputation starts from the first flavor, and so does the next cycle (rules/05 §6.4 step 2).
         self.workloads.get_mut(entry.workload).resume = None;
         self.find_assignment(entry, None, Some(&nomination), victims)
     }
@@ -215,6 +220,8 @@ impl State {
             .preemption
             .as_ref()
             .is_some_and(|p| p.reclaim_within_cohort == PreemptionPolicy::Any);
+        // A preemptor that goes first holds its quota even then, or it would have gone first for nothing (rules/05
+        // §6.4 step 4).
         any && !(self.gate(Gate::PrioritizePreemptorWorkloads) && entry.is_preemptor)
     }
 
@@ -227,6 +234,7 @@ impl State {
             let Some(column) = tree.column(*fr) else { continue };
             let (&Cell { nominal, borrowing_limit, .. }, used) = tree.cell_and_usage(entry.row, column);
             *amount = if borrows {
+                // May be less than nothing, and is added all the same (rules/05 §6.4 step 4).
                 (*amount).min(nominal.plus(borrowing_limit).minus(used))
             } else {
                 (*amount).min(nominal.minus(used)).max(Amount::ZERO)

@@ -52,6 +52,7 @@ pub fn roll_up(request: &Request, level: usize, children: &[Counts], inner_size:
     for child in children {
         let (pods, with_leader) = (whole(child.pods), whole(child.pods_with_leader));
         counts.pods += pods;
+        // The largest and not the sum: at most one leader is placed (rules/08 §5 rule 4).
         counts.leaders = counts.leaders.max(child.leaders);
         counts.score += child.score;
         slices += child.slices;
@@ -68,6 +69,7 @@ pub fn roll_up(request: &Request, level: usize, children: &[Counts], inner_size:
             counts.slices_with_leader = counts.pods_with_leader / request.slice_size;
         }
         std::cmp::Ordering::Less => {
+            // Not pods by the size: a slice must not stretch over two domains of its level (rules/08 §5 rule 4).
             counts.slices = slices;
             counts.slices_with_leader = least_loss.map_or(0, |loss| slices - loss.1);
         }

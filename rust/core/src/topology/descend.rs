@@ -38,6 +38,7 @@ impl Search<'_> {
             }
         }
         while level < self.tree.lowest() {
+            // Still above the level of slices only after balanced placement (rules/08 §8 rule 3).
             let size = if level < self.request.slice_level { size } else { self.request.inner_sizes[level + 1] };
             let in_units = |row: Row| {
                 let it = self.counts(level + 1, row);
@@ -56,6 +57,7 @@ impl Search<'_> {
             shares = below;
             level += 1;
         }
+        // Rows are in the order of full paths, so that hosts of one rack stay together (rules/08 §8 rule 4).
         shares.sort_unstable_by_key(|share| share.row);
         let some = |n: fn(&Share) -> i64| {
             let pairs = shares.iter().map(|share| (share.row, n(share)));

@@ -53,6 +53,8 @@ impl<'a> PodFacts<'a> {
     /// The first reason why a pod may not run on a node.
     pub fn refusal(&self, node: &Node) -> Option<Refusal> {
         let refusal = self.mismatch(node);
+        // Without the filters of kube-scheduler, nodes that are cordoned have been left out of the leaves before
+        // (rules/08 §4.1).
         if !self.by_library {
             return refusal;
         }

@@ -79,6 +79,7 @@ impl<'a> Search<'a> {
 
     /// Number of slices to place.
     pub fn n_slices(&self) -> i64 {
+        // A remainder is dropped, as Kueue does: those pods are placed nowhere (rules/08 §7).
         self.n_pods / self.request.slice_size
     }
 
@@ -89,6 +90,8 @@ impl<'a> Search<'a> {
             let score = if self.scores { it.score } else { 0 };
             let slices = it.slices_with_leader;
             let slices = if algorithm == Algorithm::BestFit { -slices } else { slices };
+            // Pods ascend whatever the algorithm: of equally many slices the domain goes first that wastes fewer pods
+            // (rules/08 §6).
             (Reverse(it.leaders), Reverse(score), slices, it.pods_with_leader, row)
         });
     }
@@ -106,6 +109,8 @@ impl<'a> Search<'a> {
     /// The index of the smallest domain that is large enough, else of the first one.
     pub fn best_fit(&self, counts: &dyn Fn(Row) -> Counts, list: &[Row], unit: Unit, n: i64, n_leaders: i64) -> usize {
         let first_score = list.first().map_or(0, |&row| counts(row).score);
+        // A tighter fit must not beat a better score, so only the leading run of equal scores contends (rules/08 §6
+        // rule 3).
         let is_in_run = |row: Row| !self.scores || counts(row).score == first_score;
         let candidates = list.iter().enumerate().take_while(|it| is_in_run(*it.1)).filter_map(|(at, &row)| {
             let it = counts(row);

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::error::ConfigurationError;
 use crate::duplicates;
 use crate::field_error::quoted;
+use crate::suggest::nearest;
 
 /// Reads JSON and reports every duplicate key; the last one counts.
 pub(super) fn parse(json: &[u8]) -> Result<(Value, Vec<ConfigurationError>), ConfigurationError> {
@@ -58,7 +59,7 @@ impl<'de, 'a> Strict<'de, 'a> {
                 let Some(reason) = (self.absent)(&without_positions(&path)) else { continue };
                 Some(reason)
             } else {
-                nearest(key, known).map(|name| format!("did you mean {}?", quoted(name)))
+                nearest(key, known.iter().copied()).map(|name| format!("did you mean {}?", quoted(name)))
             };
             self.unknown.borrow_mut().push(ConfigurationError::UnknownField { path, hint });
         }
@@ -202,34 +203,6 @@ fn without_positions(path: &str) -> String {
         .collect()
 }
 
-/// The known name that is the fewest edits away, if those are few; the first one wins a tie.
-fn nearest(key: &str, known: &'static [&'static str]) -> Option<&'static str> {
-    let allowed = (key.chars().count() / 3).max(1);
-    known
-        .iter()
-        .map(|name| (edits(key, name), *name))
-        .filter(|(n, _)| *n <= allowed)
-        .min_by_key(|(n, _)| *n)
-        .map(|x| x.1)
-}
-
-/// Insertions, deletions and replacements that turn one into the other; case does not matter.
-fn edits(a: &str, b: &str) -> usize {
-    let (a, b) = (a.to_lowercase(), b.to_lowercase());
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,14 +211,5 @@ mod tests {
     fn paths_lose_their_positions() {
         assert_eq!(without_positions("a[12].b[0]"), "a[].b[]");
         assert_eq!(without_positions("a.b"), "a.b");
-    }
-
-    #[test]
-    fn suggestions_are_near_and_deterministic() {
-        const KNOWN: &[&str] = &["namespace", "fairSharing", "tls"];
-        assert_eq!(nearest("namespaces", KNOWN), Some("namespace"));
-        assert_eq!(nearest("fairsharing", KNOWN), Some("fairSharing"));
-        assert_eq!(nearest("invalidField", KNOWN), None);
-        assert_eq!(nearest("ssl", KNOWN), None);
     }
 }
