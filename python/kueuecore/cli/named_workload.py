@@ -75,5 +75,6 @@ def _unknown(state: SettledState, text: str, keys: list[tuple[str, str]], jobs: 
     # The kind may be what is wrong.
     bare = text.partition("/")[2] if text[:1].isupper() else text
     near = dict.fromkeys(written[it] for it in near_names(text, written, n=3) or near_names(bare, written, n=3))
-    remedy = f"write {' or '.join(near)}" if near else "write NAMESPACE/NAME, as `run` shows it"
+    otherwise = "write NAMESPACE/NAME, as `run` shows it" if written else "give a state with Workloads or jobs"
+    remedy = f"write {' or '.join(near)}" if near else otherwise
     return Problem(f"there is no workload {quoted(text)}", remedy=remedy)

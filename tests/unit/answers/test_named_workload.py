@@ -115,3 +115,7 @@ spec:
     assert ask("explain", objects, "a").out.startswith("team/a is Admitted")
     assert ask("explain", objects, "Workload/a").out.startswith("team/a is Admitted")
     assert ask("explain", objects, "Job/a").out.startswith("team/job-a-")
+
+
+def test_a_state_without_workloads_is_said_to_have_none(ask: Callable[..., Ran]) -> None:
+    assert 'there is no workload "a"; give a state with Workloads or jobs\n' in ask("explain", "", "a").err
