@@ -36,7 +36,7 @@ class Way(IntEnum):
 
     @property
     def mode(self) -> Mode:
-        """The mode that it is told as."""
+        """The mode that is reported."""
         return {Way.NO_FIT: Mode.NO_FIT, Way.FIT: Mode.FIT}.get(self, Mode.PREEMPT)
 
     @property

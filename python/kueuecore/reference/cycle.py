@@ -339,7 +339,7 @@ class Cycle:
             self.decision.evictions.append(told)
 
     def _evict(self, info: Info, reason: str, message: str, preemptor: Info, preempted: str = "") -> None:
-        """Tell a workload to stop (rules/04 §8 3)."""
+        """Ask a workload to stop (rules/04 §8 3)."""
         victim = self._owned(info) if info.key in self.evicted else self.world.owned(info.key)
         self.decision.evictions = [each for each in self.decision.evictions if each.key != info.key]
         if preempted:
@@ -352,7 +352,7 @@ class Cycle:
         self.decision.preemptions.append(told)
 
     def issue(self, entry: Entry, targets: list[Target]) -> None:
-        """Tell the targets to stop (rules/04 §8)."""
+        """Ask the targets to stop (rules/04 §8)."""
         nodes, preemptor, expected = self.snapshot.nodes, entry.info, self.world.expected
         for target in targets:
             info = target.info

@@ -7,7 +7,7 @@ from kueuecore.reference.settings import Json, Settings
 
 
 def note(workload: Json, are_ready: bool, now: int) -> bool:
-    """Write condition PodsReady as a job tells it (rules/07 §6). Says whether it is anything new."""
+    """Write condition PodsReady as the job reports it (rules/07 §6). Returns whether that changed it."""
     was, reason = conditions.said(workload, "PodsReady")
     is_admitted = conditions.is_true(workload, "Admitted")
     wanted = False, "WaitForStart", "Not all pods are ready or succeeded"

@@ -32,7 +32,7 @@ class State:
         kept_progress: Where scans of flavors are, by LocalQueue without a ClusterQueue and Workload (rules/03 §6).
         assigned: The LocalQueue in which each workload was last queued.
         notified: ClusterQueues, and roots after a slash, that are to be tried again (rules/05 §3.1).
-        expected: Workloads that were told to stop, which nobody has seen yet (rules/04 §8).
+        expected: Workloads asked to stop whose eviction no watch event has shown yet (rules/04 §8).
         changes: Changes of Workloads of which those who watch have not heard.
         dirty: Workloads that the workload controller has to look at.
         events: What the workload controller said.

@@ -14,7 +14,7 @@ from kueuecore.reference.topology.order import Order, leader_first, takes
 
 
 class NoPlaceError(Exception):
-    """There is no place; the reason is what the workload is told."""
+    """There is no place; the reason is reported on the workload."""
 
 
 def place(search: Search, worker: Ask, leader: Ask | None = None) -> dict[str, TopologyAssignment]:

@@ -16,7 +16,7 @@ def conflict(pod_set: str, part: str, key: str, ours: str, theirs: str) -> str:
 
 
 def no_fit(topology: str, shown: int, needed: int, slice_size: int) -> str:
-    """So many fit, out of so many."""
+    """How many fit, out of how many."""
     unit = "pod" if slice_size == 1 else "slice"
     if shown == 0:
         return f'topology "{topology}" doesn\'t allow to fit any of {needed} {unit}(s)'
