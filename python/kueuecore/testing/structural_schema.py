@@ -117,7 +117,7 @@ class Node:
         found: JsonObject = {}
         for name, part in value.items():
             if self.is_resource and name in _META:
-                # What is known of these stands in no schema.
+                # No schema describes these.
                 found[name] = part if name != "metadata" else copy.deepcopy(part)
                 continue
             known = properties.get(name)
@@ -352,7 +352,7 @@ class Node:
         return self.properties.get(name, (self.extra, ""))
 
     def key_of(self, item: _Json) -> object:
-        """What tells an entry of this list from the others."""
+        """What identifies an entry of this list."""
         if self.list_type == "map":
             if type(item) is not dict:
                 return ()
