@@ -1,4 +1,4 @@
-"""The jobs of a scenario of one cluster as rows: what each kind of work is copied from, and who comes when."""
+"""The jobs of a scenario of one cluster as rows: the template of each kind of work, and when each job arrives."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class JobRows:
         configuration: Configuration,
         seed: int,
     ) -> JobRows:
-        """Work out who comes.
+        """Work out which jobs arrive.
 
         Args:
             given: What is there from the beginning.

@@ -20,7 +20,7 @@ class ScenarioEnding(StrEnum):
     COMPLETE = "Complete"
     """It came to its end."""
     CYCLE_LIMIT = "CycleLimit"
-    """A cluster had so many cycles that it will not come to an end."""
+    """A cluster ran too many cycles ever to come to rest."""
     UNSETTLED = "Unsettled"
     """A fleet does not come to rest; a note says where and when."""
     INTERRUPTED = "Interrupted"
