@@ -191,10 +191,10 @@ class Dispatcher(Protocol):
         """Is it asked only once all other checks are Ready? If not, it nominates before; copies are made after."""
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
-        """Which clusters are to have a copy, and when to ask again.
+        """Return which clusters get a copy, and when to ask again.
 
-        Called whenever the workload is looked at: when something has happened to it, its job or its copies, when the
-        quota of a worker has changed, when a worker comes or goes, and when it was to be asked again.
+        Called at every reconcile of the workload: after a change to it, its job, its copies or a worker's quota, when
+        a worker joins or leaves, and when the time to ask again has come.
         """
 
 

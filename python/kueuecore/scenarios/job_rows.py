@@ -26,7 +26,7 @@ from kueuecore.world import World, is_workload
 
 __all__ = ["JOB_UID", "JobRows", "first_uid"]
 
-# What tells the Workloads of one job from those of another that is only called differently.
+# The fields that distinguish Workloads of two jobs that differ only in name.
 JOB_UID = "kueue.x-k8s.io/job-uid"
 _SHORT_NAMES = "ShortWorkloadNames"
 _JobKey: TypeAlias = tuple[str, str, str]

@@ -70,7 +70,7 @@ class ScenarioOutcome:
         run: The run of the one cluster; None: there were several.
         is_fleet: Were there several clusters?
         ending: Why it ended.
-        notes: What else is to be told, in sentences.
+        notes: Whatever else the user should know, in sentences.
         quotas: The quota of a fleet's manager beside that of its workers.
         warnings: What is odd about the objects, such as fields that nobody knows.
     """

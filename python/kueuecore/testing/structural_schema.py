@@ -1,7 +1,7 @@
 """Structural schemas of CustomResourceDefinitions, compiled: pruning, defaults, and validation of shapes and bounds.
 
-What is left out of what an API server does: of several schemas of an `anyOf` or `oneOf` that all fail, the errors of
-the first are told, where a server tells those of the one that fits best; formats that
+Unlike an API server: when all schemas of an `anyOf` or `oneOf` fail, the errors of the first are reported, where a
+server reports those of the one that fits best; formats that
 [`formats`][kueuecore.testing.go_patterns.formats] does not have are ignored; and `metadata` of embedded resources
 (`x-kubernetes-embedded-resource`) is kept, but not checked.
 """
