@@ -382,7 +382,7 @@ def test_e1_the_old_names_are_read() -> None:
 
 
 def test_e2_why_a_flavor_was_passed_over_can_be_seen() -> None:
-    """The message of the reservation tells which flavors were looked at, and why the first was not taken."""
+    """The reservation message lists the flavors considered, and why the first was not taken."""
     engine = world(queue("q", {"on-demand": "1", "spot": "2"}))
     decision = run(engine, job("one", "2", "q"), second=1)
     (told,) = [event.message for event in decision.events if event.reason == "QuotaReserved"]

@@ -65,7 +65,7 @@ def job(
 
 
 class Decides(CheckController):
-    """Says of each check what a plan says, so many seconds after it was first asked."""
+    """Answers each check as planned, a given number of seconds after it was first asked."""
 
     controller_name = NAME
 

@@ -278,7 +278,7 @@ def test_every_group_gets_its_workload_and_surplus_ones_go() -> None:
     assert found.workload is None
     assert sync(leader_worker(), first, second) == Sync(workloads=(first, second))
     assert steps(sync(leader_worker(), first)) == [("Create", names(2)[1])]
-    # Its finalizer goes first; nobody is told.
+    # Its finalizer goes first, without an event.
     found = sync(leader_worker(1), first, second)
     assert (steps(found), messages(found)) == ([("Update", names(2)[1]), ("Delete", names(2)[1])], [])
     assert found.workloads == (first,)

@@ -1,4 +1,4 @@
-"""The job's way through MultiKueue, step by step, as the documents tell it (rules/00 G2, rules/06 §4)."""
+"""A job's way through MultiKueue, step by step, as the documents describe it (rules/00 G2, rules/06 §4)."""
 
 from textwrap import dedent
 

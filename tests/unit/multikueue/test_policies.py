@@ -49,7 +49,7 @@ def queue(*flavors: tuple[str, dict[str, Any]], cohort: str = "", used: int = 0)
 
 
 def asks(*cpus: int, **pod_set: Any) -> dict[str, Any]:
-    """A Workload that holds quota on the manager, with so many cpus for each of its pod sets."""
+    """A Workload that holds quota on the manager, with the given cpus for each of its pod sets."""
     names = [f"set-{index}" for index in range(len(cpus))]
     return {
         "spec": {"podSets": [{"name": name, "count": cpu, **pod_set} for name, cpu in zip(names, cpus, strict=True)]},
