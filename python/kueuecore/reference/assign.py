@@ -246,9 +246,9 @@ class Assigner:
                 found = (way, level)
             if found[0] != Way.NO_FIT:
                 choices[resource] = FlavorChoice(flavor, way.mode, level)
-        told = severest(no_fits if self.settings.on("UnadmittedWorkloadsObservability") else ())
+        reported = severest(no_fits if self.settings.on("UnadmittedWorkloadsObservability") else ())
         possible = found[0] if found[0].possibility else None
-        return choices, found, Attempt(found[0].mode, max(levels), possible, tuple(reasons), told)
+        return choices, found, Attempt(found[0].mode, max(levels), possible, tuple(reasons), reported)
 
     def _fits(self, fr: FlavorResource, used: int, asked: int) -> tuple[Way, int, str, NoFitReason]:
         """What one flavor can do for one resource (rules/03 §4.1)."""

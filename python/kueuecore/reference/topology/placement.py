@@ -227,7 +227,7 @@ class _Placement:
         shape, nodes = self.shape, self.search.nodes
         if len(self.worker.request.constraints) > 1:
             domains = level(self.roots, depth)
-            told = texts.no_layers(nodes, domains, depth, shape.count, self.worker.request.constraints)
+            text = texts.no_layers(nodes, domains, depth, shape.count, self.worker.request.constraints)
         else:
-            told = texts.no_fit(nodes.topology, shown, shape.n_slices, shape.slice_size)
-        return NoPlaceError(told + self.excluded.text)
+            text = texts.no_fit(nodes.topology, shown, shape.n_slices, shape.slice_size)
+        return NoPlaceError(text + self.excluded.text)

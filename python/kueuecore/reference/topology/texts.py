@@ -32,9 +32,9 @@ def no_layers(
         return domain.path[-1] if nodes.is_by_host and depth == len(nodes.levels) - 1 else ",".join(domain.path)
 
     best = min(domains, key=lambda domain: (-domain.slices, name(domain)))
-    told = f'topology "{nodes.topology}" doesn\'t allow to fit'
+    text = f'topology "{nodes.topology}" doesn\'t allow to fit'
     for constraint in constraints:
         target = nodes.levels.index(constraint.level) + 1
         fitting = sum(each.pods // constraint.size for each in best.tree() if len(each.path) == target)
-        told += f"; {fitting}/{count // constraint.size} slice(s) fit on level {constraint.level}"
-    return told
+        text += f"; {fitting}/{count // constraint.size} slice(s) fit on level {constraint.level}"
+    return text
