@@ -137,7 +137,7 @@ def test_what_holds_no_quota_is_not_held(change: Json) -> None:
     assert sync(stateful(0), stored).steps == ()
 
 
-def test_checks_that_are_not_ready_are_told_of_without_observability() -> None:
+def test_checks_that_are_not_ready_are_reported_without_observability() -> None:
     (workload,) = made(stateful())
     for state, reason in (("Ready", "NoReservation"), ("Pending", "NoReservationUnsatisfiedChecks")):
         stored = admitted(workload, admissionChecks=[{"name": "c", "state": state}])
