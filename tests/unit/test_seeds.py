@@ -55,8 +55,10 @@ def test_best_effort_lets_the_next_be_tried_and_strict_blocks() -> None:
 @pytest.mark.parametrize(
     ("by_priority", "winner"), [(True, "urgent"), (False, "older")], ids=["by priority", "by time alone"]
 )
-def test_b2_who_borrows_comes_after_who_does_not(by_priority: bool, winner: str) -> None:
-    """Three heads in one cohort, and 4 of 12 CPUs to be had beyond the own quota of `modest`.
+def test_who_borrows_comes_after_who_does_not(by_priority: bool, winner: str) -> None:
+    """Row B2 of rules/00.
+
+    Three heads in one cohort, and 4 of 12 CPUs to be had beyond the own quota of `modest`.
 
     modest  |....|  <- mmmm       within its quota, lowest priority and last to come: first
     keen    ||      <- uuuu       borrows, high priority
@@ -140,8 +142,10 @@ def test_quota_is_found_across_a_tree_of_cohorts() -> None:
     assert admitted(run(engine, job("one", "4", "near"), second=1)) == ["one"]
 
 
-def test_c4_a_queue_without_quota_lives_from_its_cohort() -> None:
-    """The quotas of worker clusters are held by siblings; the queue of the users has none, and takes them all.
+def test_a_queue_without_quota_lives_from_its_cohort() -> None:
+    """Row C4 of rules/00.
+
+    The quotas of worker clusters are held by siblings; the queue of the users has none, and takes them all.
 
     users     ||  <- 8 of 5 + 3
     worker-1  |.....|
@@ -167,8 +171,10 @@ def test_c4_a_queue_without_quota_lives_from_its_cohort() -> None:
         (NEWER, ["lower", "newer"]),
     ],
 )
-def test_d1_within_cluster_queue(policy: WithinClusterQueuePolicy, expected: list[str]) -> None:
-    """The queue is full; `older` and `newer` have the priority of the one that comes, `lower` has a lower one.
+def test_within_cluster_queue(policy: WithinClusterQueuePolicy, expected: list[str]) -> None:
+    """Row D1 of rules/00.
+
+    The queue is full; `older` and `newer` have the priority of the one that comes, `lower` has a lower one.
 
     q |lower|older|newer|  <- arriving, created between older and newer
     """
@@ -191,8 +197,10 @@ def test_d1_within_cluster_queue(policy: WithinClusterQueuePolicy, expected: lis
     ("policy", "expected"),
     [(ReclaimWithinCohortPolicy.NEVER, []), (RECLAIM_LOWER, ["low"]), (RECLAIM_ANY, ["high", "low"])],
 )
-def test_d2_reclaim_within_cohort(policy: ReclaimWithinCohortPolicy, expected: list[str]) -> None:
-    """Both jobs of the other queue live on quota that is lent.
+def test_reclaim_within_cohort(policy: ReclaimWithinCohortPolicy, expected: list[str]) -> None:
+    """Row D2 of rules/00.
+
+    Both jobs of the other queue live on quota that is lent.
 
     owner    |..|    <- arriving, of middling priority
     borrower ||lh
@@ -214,8 +222,10 @@ def test_d2_reclaim_within_cohort(policy: ReclaimWithinCohortPolicy, expected: l
 
 
 @pytest.mark.parametrize(("threshold", "victim"), [(None, "victim"), (10, "victim"), (9, None)])
-def test_d3_borrow_within_cohort_up_to_a_threshold(threshold: int | None, victim: str | None) -> None:
-    """The one that comes needs 3 of a quota of 2, so it borrows; the victim has priority 10.
+def test_borrow_within_cohort_up_to_a_threshold(threshold: int | None, victim: str | None) -> None:
+    """Row D3 of rules/00.
+
+    The one that comes needs 3 of a quota of 2, so it borrows; the victim has priority 10.
 
     owner    |..|  <- 3 CPUs
     borrower |v|vv
@@ -231,8 +241,10 @@ def test_d3_borrow_within_cohort_up_to_a_threshold(threshold: int | None, victim
     assert found == ({victim: "InCohortReclaimWhileBorrowing"} if victim else {})
 
 
-def test_d4_others_first_then_the_lowest_priority_then_the_most_recent() -> None:
-    """Every CPU more takes one victim more, in this order.
+def test_others_first_then_the_lowest_priority_then_the_most_recent() -> None:
+    """Row D4 of rules/00.
+
+    Every CPU more takes one victim more, in this order.
 
     owner    |ab.... |  <- arriving
     borrower ||low, mid, mid-newer
@@ -256,8 +268,10 @@ def test_d4_others_first_then_the_lowest_priority_then_the_most_recent() -> None
         assert sorted(found) == sorted(order[:n_cpus]), n_cpus
 
 
-def test_d4_as_few_as_possible() -> None:
-    """The small ones come first in the order, but the big one that is needed anyway makes them unnecessary.
+def test_as_few_as_possible() -> None:
+    """Row D4 of rules/00.
+
+    The small ones come first in the order, but the big one that is needed anyway makes them unnecessary.
 
     q |small small BIG|  <- arriving, as large as BIG
     """
@@ -290,8 +304,10 @@ def test_when_classical_preemption_happens(cpu: str, policy: ClusterQueuePreempt
     assert found == ({"victim": reason} if reason else {})
 
 
-def test_d6_fair_sharing_evens_out_the_shares() -> None:
-    """`left` has borrowed all 6 of `spare`; `right` gets 2 of them by shares, whatever the priorities, and not 4.
+def test_fair_sharing_evens_out_the_shares() -> None:
+    """Row D6 of rules/00.
+
+    `left` has borrowed all 6 of `spare`; `right` gets 2 of them by shares, whatever the priorities, and not 4.
 
     left   ||aabbcc
     right  ||        <- 2, then 2 more

@@ -16,7 +16,8 @@ def text(shown: str) -> str:
     return dedent(shown).strip()
 
 
-def test_g2_the_nine_steps_of_a_job() -> None:
+def test_the_nine_steps_of_a_job() -> None:
+    """Row G2 of rules/00."""
     # A manager with a queue of 8 cpus, and two workers: in the west there is room for one pod, in the east for four.
     fleet = fleet_of(8, {"west": 1, "east": 4})
 
