@@ -1,4 +1,4 @@
-"""The timetable of a scenario as it stands in the file."""
+"""The timetable of a scenario as written in the file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read_timetable(
 
     Args:
         top: The scenario.
-        objects: Reads a file with objects, or an object that stands in the scenario.
+        objects: Reads a file with objects, or an object written in the scenario.
     """
     return tuple(_changes(top, objects))
 

@@ -1,7 +1,7 @@
 """Structural schemas of CustomResourceDefinitions: pruning, defaults, and validation of shapes and bounds.
 
-What is left out of what an API server does: of several schemas of an `anyOf` or `oneOf` that all fail, the errors of
-the first are told, where a server tells those of the one that fits best; formats that
+Unlike an API server: when all schemas of an `anyOf` or `oneOf` fail, the errors of the first are reported, where a
+server reports those of the one that fits best; formats that
 [`formats`][kueuecore.testing.go_patterns.formats] does not have are ignored; and `metadata` of embedded resources
 (`x-kubernetes-embedded-resource`) is kept, but not checked.
 """
@@ -114,7 +114,7 @@ class Node:
         found: JsonObject = {}
         for name, part in value.items():
             if self.is_resource and name in _META:
-                # What is known of these stands in no schema.
+                # No schema describes these.
                 found[name] = part if name != "metadata" else copy.deepcopy(part)
                 continue
             known = properties.get(name)
@@ -349,7 +349,7 @@ class Node:
         return self.properties.get(name, (self.extra, ""))
 
     def key_of(self, item: _Json) -> object:
-        """What tells an entry of this list from the others."""
+        """What identifies an entry of this list."""
         if self.list_type == "map":
             if type(item) is not dict:
                 return ()

@@ -122,7 +122,7 @@ def test_the_files_that_are_searched_are_of_kueue(capsys: pytest.CaptureFixture[
 def test_a_command_finds_what_it_is_for(command: str, tmp_path: Path) -> None:
     gate = re.search(r"FlavorFungibilityImplicit\w+|SchedulerLong", command)
     if gate:
-        # Kueue refuses the gate, and so does kueuecore: it stands in no file that is read here.
+        # Kueue refuses the gate, and so does kueuecore: no file read here sets it.
         assert any(name.startswith(gate[0]) for name in GONE)
         (tmp_path / "kueue.yaml").write_text(f"featureGates:\n  {gate[0]}: true\n", encoding="utf-8")
     found = subprocess.run(
