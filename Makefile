@@ -109,6 +109,10 @@ attack: $(STAMPS)/extension ## wrong input at every door for SECONDS=60; SEED=..
 pictures: $(STAMPS)/extension ## write the pictures of docs/ again
 	$(PY) -m scripts.pictures
 
+.PHONY: api
+api: $(STAMPS)/extension ## write docs/api.md again from the docstrings
+	$(PY) -m scripts.api_page
+
 .PHONY: record-worlds
 record-worlds: $(STAMPS)/extension ## write tests/worlds/recorded.jsonl.gz again: what the Rust tests compare with
 	$(PY) scripts/record_worlds.py

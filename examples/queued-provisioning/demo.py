@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from kueuecore import Happening, Operation, simulate
+from kueuecore import simulate
 from kueuecore.manifests import JsonObject
 from kueuecore.provisioning import QueuedCapacity, Stock, VirtualProvisioning
+from kueuecore.simulation import Happening, Operation
 
 
 def training(name: str, at: float) -> Happening:

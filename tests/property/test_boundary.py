@@ -19,9 +19,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kueuecore import Configuration, Engine, find_preemption_loop, parse_manifests, settle, simulate
+from kueuecore import Configuration, Engine, parse_manifests, settle, simulate
 from kueuecore.errors import EngineBrokenError, KueuecoreError
 from kueuecore.objects import from_manifest
+from kueuecore.steady_state import find_preemption_loop
 from kueuecore.testing import History, Limits, Move, MoveKind, Play, check_invariants, worlds
 from tests.builders import T0, at, snapshot, workload, world
 from tests.property.worlds import times

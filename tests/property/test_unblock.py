@@ -7,11 +7,12 @@ import hashlib
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from kueuecore import Ending, Engine, Stage, settle
+from kueuecore import Engine, settle
 from kueuecore.answers import Change, ChangeKind, Step, change_state, unblock
 from kueuecore.decisions import Outcome
 from kueuecore.scenarios import Edit
-from kueuecore.states import WorkloadState
+from kueuecore.states import Stage, WorkloadState
+from kueuecore.steady_state import Ending
 from kueuecore.testing import START, History, worlds
 from kueuecore.testing.drawn_worlds import Limits
 from tests.property.worlds import engine_of, times

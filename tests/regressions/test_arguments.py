@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kueuecore import Configuration, Happening, Manifest, Submissions, World, read_manifests, settle, simulate
+from kueuecore import Configuration, Manifest, World, read_manifests, settle, simulate
 from kueuecore.api_server import RefusedError
 from kueuecore.controller import Controller
 from kueuecore.engine import Engine
@@ -37,6 +37,8 @@ from kueuecore.jobs import (
 from kueuecore.manifests import to_json_lines
 from kueuecore.multikueue import Connect, ConnectionReason, Manager
 from kueuecore.objects import AdmissionCheckState, ClusterQueue, Cohort, PodSet, ResourceQuota, from_manifest
+from kueuecore.simulation import Happening
+from kueuecore.submissions import Submissions
 from tests.builders import T0, at, snapshot, workload, world
 
 Json = dict[str, Any]

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kueuecore import Happening, Operation, Submissions, find_preemption_loop, settle, simulate
+from kueuecore import settle, simulate
 from kueuecore.checks import CheckController
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError
 from kueuecore.objects import LocalQueue, Namespace
 from kueuecore.provisioning import ProvisioningController
-from kueuecore.simulation import VirtualCluster
+from kueuecore.simulation import Happening, Operation, VirtualCluster
+from kueuecore.steady_state import find_preemption_loop
+from kueuecore.submissions import Submissions
 from tests.builders import T0, at, cluster_queue, flavor, local_queue, snapshot, workload, world
 
 QUEUES = [Namespace("ns"), flavor(), cluster_queue(), local_queue()]

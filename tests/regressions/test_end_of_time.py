@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from kueuecore import Happening, Operation, OutOfTimeError, StepKind, Submissions, simulate
-from kueuecore.errors import ManifestError
+from kueuecore import simulate
+from kueuecore.errors import ManifestError, OutOfTimeError
 from kueuecore.fleet import Fleet
 from kueuecore.manifests import JsonObject, Manifest
 from kueuecore.multikueue import MANAGER
 from kueuecore.scenarios import ClusterPart, Disconnection, FleetPart, Scenario, Span, Work, WorkerPart, run_scenario
-from kueuecore.simulation import VirtualCluster
+from kueuecore.simulation import Happening, Operation, StepKind, VirtualCluster
+from kueuecore.submissions import Submissions
 from kueuecore.times import END_NS, nanoseconds
 from tests.regressions.scenarios import CLUSTER, FLEET, Read, problems
 from tests.unit.test_simulation import NOW, QUEUES, workload

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from kueuecore import Configuration, ConfigurationError, KueuecoreError, Submissions, simulate
+from kueuecore import Configuration, KueuecoreError, simulate
+from kueuecore.errors import ConfigurationError
 from kueuecore.fleet import NodeSettings
 from kueuecore.simulation import VirtualCluster
+from kueuecore.submissions import Submissions
 from tests.unit.test_simulation import NOW, QUEUES, workload
 
 WAITING = Configuration.parse(

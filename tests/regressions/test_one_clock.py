@@ -6,19 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 
 import pytest
 
-from kueuecore import (
-    Configuration,
-    Happening,
-    ManifestError,
-    Operation,
-    Run,
-    StepKind,
-    Submissions,
-    VirtualCluster,
-    simulate,
-)
+from kueuecore import Configuration, ManifestError, Run, VirtualCluster, simulate
 from kueuecore._json import JsonObject, object_at
 from kueuecore.checks import CheckAnswer, CheckController, CheckState, Review, WorkloadKey
+from kueuecore.simulation import Happening, Operation, StepKind
+from kueuecore.submissions import Submissions
 from tests.property.test_virtual import Onlooker
 
 NOW = "2026-01-01T00:00:00Z"

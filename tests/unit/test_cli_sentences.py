@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kueuecore import Configuration, Engine, WorkloadState
+from kueuecore import Configuration, Engine
 from kueuecore.cli.sentences import why_preempted
 from kueuecore.objects import ClusterQueuePreemption
+from kueuecore.states import WorkloadState
 from tests.quotas import BORROW, FAIR, HIGH, LOW, NEWER, RECLAIM_ANY, WITHIN, job, queue, run, start, world
 
 SENTENCES = {

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from kueuecore import Configuration, Stage
+from kueuecore import Configuration
 from kueuecore.api_server import ApiServer
 from kueuecore.controller import WATCHED, Considered, Controller, Metrics, Turn, Verdict, WatchError, WorkloadWrite
 from kueuecore.controller.metric_families import FAMILIES
+from kueuecore.states import Stage
 
 SECOND = 1_000_000_000
 START = 1_767_225_600 * SECOND

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from kueuecore import ManifestError, UnknownObjectError
+from kueuecore import ManifestError
 from kueuecore.api_server import RefusedError
 from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller import WATCHED, Controller, Turn
+from kueuecore.errors import UnknownObjectError
 from kueuecore.provisioning import ProvisioningController
 from tests.unit.test_controller import SECOND, World, conditions, thing, workload
 

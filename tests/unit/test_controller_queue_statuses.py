@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from kueuecore import Configuration, Stage
+from kueuecore import Configuration
 from kueuecore.api_server import RefusedError
 from kueuecore.checks import ObjectWriteKind
 from kueuecore.controller import WATCHED, Controller, Turn
+from kueuecore.states import Stage
 from tests.unit.test_controller import SECOND, World, queue, thing, workload
 
 FAIR = """

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kueuecore import Configuration, Happening, Operation, Run, StepKind, simulate
+from kueuecore import Configuration, Run, simulate
 from kueuecore.manifests import JsonObject
+from kueuecore.simulation import Happening, Operation, StepKind
 
 NOW = "2026-01-01T00:00:00Z"
 QUEUES = """

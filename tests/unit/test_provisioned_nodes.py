@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kueuecore import StepKind, VirtualCluster
+from kueuecore import VirtualCluster
 from kueuecore.provisioning import (
     CapacityOutcome,
     CapacityRequest,
@@ -17,6 +17,7 @@ from kueuecore.provisioning import (
     Stock,
     VirtualProvisioning,
 )
+from kueuecore.simulation import StepKind
 from tests.topologies import BLOCK, HOST, NOW, RACK, flavor, kueue, namespace, node, pod_set, queue, topology, workload
 
 Json = dict[str, Any]

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from kueuecore import ManifestError, ObjectRef
+from kueuecore import ManifestError
 from kueuecore.checks import Activity, CheckState, ObjectWrite, ObjectWriteKind, Review, applied_review
+from kueuecore.errors import ObjectRef
 from kueuecore.objects import RetryStrategy
 from kueuecore.provisioning import ProvisioningController, config_of, delay_seconds, request_name, template_name
 from kueuecore.provisioning.requests import attempt_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kueuecore import Happening, Operation, Run, VirtualCluster, simulate
-from kueuecore.simulation import Domain, StepKind
+from kueuecore import Run, VirtualCluster, simulate
+from kueuecore.simulation import Domain, Happening, Operation, StepKind
 from tests import topologies
 from tests.topologies import BLOCK, HOST, NOW, RACK, flavor, namespace, pod_set, queue, topology, workload
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kueuecore import ManifestError, NodeLoss
+from kueuecore import ManifestError
 from kueuecore.cli import ExitCode, main
 from kueuecore.scenarios import (
     NodeFailure,
@@ -25,6 +25,7 @@ from kueuecore.scenarios import (
 )
 from kueuecore.scenarios.node_groups import HOSTNAME
 from kueuecore.scenarios.node_timetable import node_changes, nodes_of
+from kueuecore.simulation import NodeLoss
 from tests.generator_files import on_racks
 from tests.topologies import flavor, queue, topology
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from kueuecore import Ending, Engine, RunEnding, Settled, find_preemption_loop, settle, simulate, steady_state
+from kueuecore import Engine, settle, simulate, steady_state
 from kueuecore.configuration import Configuration
 from kueuecore.decisions import Decision, Preemption
+from kueuecore.simulation import RunEnding
 from kueuecore.states import Stage
+from kueuecore.steady_state import Ending, Settled, find_preemption_loop
 from kueuecore.testing import START, random_history
 from kueuecore.times import TimeLike
 

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kueuecore import Configuration, ManifestError, Submissions, simulate
+from kueuecore import Configuration, ManifestError, simulate
 from kueuecore.simulation import Checkpoint, Run, RunEnding
 from kueuecore.simulation.stepper import Stepper
+from kueuecore.submissions import Submissions
 from tests.command import QUEUES
 from tests.random_runs import random_run
 

@@ -11,20 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kueuecore import (
-    Configuration,
-    Happening,
-    KueuecoreError,
-    ManifestError,
-    Operation,
-    RunEnding,
-    Step,
-    StepKind,
-    Submissions,
-    simulate,
-)
+from kueuecore import Configuration, KueuecoreError, ManifestError, simulate
 from kueuecore.manifests import JsonObject
+from kueuecore.simulation import Happening, Operation, RunEnding, Step, StepKind
 from kueuecore.simulation.copies import Copies, joined_names
+from kueuecore.submissions import Submissions
 from kueuecore.times import nanoseconds
 
 NOW = "2026-01-01T00:00:00Z"

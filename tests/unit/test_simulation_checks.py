@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from kueuecore import Happening, Operation, Run, RunEnding, Submissions, simulate
+from kueuecore import Run, simulate
 from kueuecore.checks import Activity, CheckAnswer, CheckController, CheckState, Review
 from kueuecore.manifests import JsonObject
 from kueuecore.provisioning import CapacityOutcome, RequestCondition, ScriptedCapacity, VirtualProvisioning
+from kueuecore.simulation import Happening, Operation, RunEnding
+from kueuecore.submissions import Submissions
 
 NOW = "2026-01-01T00:00:00Z"
 NAME = "example.com/decides"

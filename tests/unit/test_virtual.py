@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from kueuecore import Happening, ManifestError, Operation, RunEnding, UnknownObjectError
-from kueuecore.simulation import VirtualCluster
+from kueuecore import ManifestError
+from kueuecore.errors import UnknownObjectError
+from kueuecore.simulation import Happening, Operation, RunEnding, VirtualCluster
 from kueuecore.times import nanoseconds
 from tests.unit.test_simulation import NOW, QUEUES, workload
 

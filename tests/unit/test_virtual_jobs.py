@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kueuecore import ManifestError, UnknownObjectError, VirtualCluster
+from kueuecore import ManifestError, VirtualCluster
+from kueuecore.errors import UnknownObjectError
 from tests.unit.jobs.test_workload_sync import batch
 
 QUEUES = """

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kueuecore import Happening, ManifestError, NodeLoss, Operation, Step, StepKind, VirtualCluster, simulate
+from kueuecore import ManifestError, VirtualCluster, simulate
+from kueuecore.simulation import Happening, NodeLoss, Operation, Step, StepKind
 from tests.topologies import BLOCK, HOST, NOW, RACK, flavor, namespace, node, pod_set, queue, topology, workload
 
 Json = dict[str, Any]

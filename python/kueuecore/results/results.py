@@ -27,7 +27,8 @@ class Results:
     """What came of a run: no Python object a job, but for the texts of names.
 
     Example:
-        >>> from kueuecore import Submissions, World, read_manifests, simulate
+        >>> from kueuecore import World, read_manifests, simulate
+        >>> from kueuecore.submissions import Submissions
         >>> queues = World.of(read_manifests("examples/scenario/queues.yaml")).manifests
         >>> jobs = Submissions(
         ...     namespace="team-a", local_queues=["lq"], queue=[0, 0], requests={"cpu": 5000}, at=[0, 0], run_seconds=60

@@ -86,7 +86,9 @@ def simulate(
         two steps: its ending is `RunEnding.INTERRUPTED` then, and what has happened by then is in it.
 
     Example:
-        >>> from kueuecore import Happening, Operation, Submissions, World, read_manifests, simulate
+        >>> from kueuecore import World, read_manifests, simulate
+        >>> from kueuecore.simulation import Happening, Operation
+        >>> from kueuecore.submissions import Submissions
         >>> queues = World.of(read_manifests("examples/scenario/queues.yaml")).manifests
         >>> def job(name: str, at: float) -> Happening:
         ...     container = {"name": "c", "resources": {"requests": {"cpu": "5"}}}

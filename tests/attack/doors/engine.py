@@ -11,8 +11,10 @@ from random import Random
 from typing import Any
 
 import kueuecore.objects
-from kueuecore import Configuration, Engine, Happening, Operation, Submissions, World, jobs, settle, simulate
+from kueuecore import Configuration, Engine, World, jobs, settle, simulate
 from kueuecore.manifests import parse_manifests, to_json_lines
+from kueuecore.simulation import Happening, Operation
+from kueuecore.submissions import Submissions
 from tests.attack.case import Case, Wrong
 from tests.attack.documents import CONFIGURATION, FULL_WORKLOAD, JOBS, KINDS, WORKLOAD
 from tests.attack.doors.calls import Call, case_of

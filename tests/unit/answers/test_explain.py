@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from kueuecore import Configuration, Engine, UnknownObjectError
+from kueuecore import Configuration, Engine
 from kueuecore.answers import Explanation, Fate, explain, obstacles
 from kueuecore.answers.obstacles import rule_link, why_it_borrows, why_so
 from kueuecore.cli import ExitCode, main
+from kueuecore.errors import UnknownObjectError
 from kueuecore.steady_state import settle
 from kueuecore.world import World
 from tests.command import Ran

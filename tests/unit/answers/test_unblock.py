@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from kueuecore import Engine, UnknownObjectError
+from kueuecore import Engine
 from kueuecore.answers import Change, ChangeKind, unblock
 from kueuecore.decisions import Outcome
+from kueuecore.errors import UnknownObjectError
 
 NOW = "2026-01-01T00:00:00Z"
 KUEUE = "kueue.x-k8s.io/v1beta2"

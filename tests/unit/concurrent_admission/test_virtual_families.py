@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kueuecore import Happening, Operation, VirtualCluster, simulate
+from kueuecore import VirtualCluster, simulate
+from kueuecore.simulation import Happening, Operation
 from kueuecore.times import nanoseconds
 from tests.unit.concurrent_admission.families import configuration
 

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from kueuecore import Configuration, feature_gates, parse_manifests
+from kueuecore import Configuration, parse_manifests
+from kueuecore.configuration import feature_gates
 from kueuecore.findings import RULES, check
 from tests.quota_manifests import cohort, flavor, local_queue, namespace, node, queue, workload
 

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from kueuecore import Ending, Engine, World, parse_manifests, settle
+from kueuecore import Engine, World, parse_manifests, settle
 from kueuecore.findings import Finding, check
 from kueuecore.findings.building import facts_of
 from kueuecore.findings.recurring import starved
 from kueuecore.manifests import JsonObject
 from kueuecore.shrinking import shrunk
+from kueuecore.steady_state import Ending
 from tests.quota_manifests import flavor, local_queue, namespace, queue, workload
 
 POLICIES = """preemption:

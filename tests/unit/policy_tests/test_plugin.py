@@ -59,7 +59,7 @@ def test_the_fixture_is_a_cluster_to_ask(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         import pytest
-        from kueuecore import UnknownObjectError
+        from kueuecore.errors import UnknownObjectError
 
         JOB = '''JOB_HERE'''
 

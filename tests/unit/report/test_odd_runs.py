@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from kueuecore import Run, Submissions, simulate
+from kueuecore import Run, simulate
 from kueuecore.report import Report
 from kueuecore.scenarios import parse_edit, read_scenario, run_scenario
+from kueuecore.submissions import Submissions
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")

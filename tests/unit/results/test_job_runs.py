@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kueuecore import Happening, Operation, VirtualCluster, simulate
+from kueuecore import VirtualCluster, simulate
 from kueuecore.results import Results
 from kueuecore.results.joined_texts import joined_texts
-from kueuecore.simulation import Run
+from kueuecore.simulation import Happening, Operation, Run
 from tests import topologies
 from tests.topologies import HOST, NOW, flavor, namespace, pod_set, queue, topology, workload
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from kueuecore import Happening, Operation, Run, Submissions, simulate
+from kueuecore import Run, simulate
 from kueuecore.results import Results
-from kueuecore.simulation import VirtualCluster
+from kueuecore.simulation import Happening, Operation, VirtualCluster
+from kueuecore.submissions import Submissions
 
 START = "2026-01-01T00:00:00Z"
 MINUTE = 60 * 10**9

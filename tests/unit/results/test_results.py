@@ -15,13 +15,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kueuecore import Happening, Operation, Submissions, simulate
+from kueuecore import simulate
 from kueuecore._json import JsonValue
 from kueuecore.results import Results, Table
 from kueuecore.results.files import write_table
 from kueuecore.results.summary import jain
 from kueuecore.results.table import Column
 from kueuecore.scenarios import read_scenario, run_scenario
+from kueuecore.simulation import Happening, Operation
+from kueuecore.submissions import Submissions
 
 START = "2026-01-01T00:00:00Z"
 
