@@ -125,7 +125,7 @@ impl<'a> Writer<'a> {
     }
 
     /// What is written by this, instead of adding it to the rest.
-    pub fn apart(&mut self, write: impl FnOnce(&mut Self)) -> Vec<u8> {
+    fn apart(&mut self, write: impl FnOnce(&mut Self)) -> Vec<u8> {
         let outer = std::mem::take(&mut self.bytes);
         write(self);
         std::mem::replace(&mut self.bytes, outer)
