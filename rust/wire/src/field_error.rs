@@ -228,7 +228,7 @@ impl std::error::Error for Rejection {}
 
 /// Several errors as one text: a single one plain, more as `[a, b]`.
 #[must_use]
-pub fn joined(errors: &[FieldError]) -> String {
+fn joined(errors: &[FieldError]) -> String {
     match errors {
         [one] => one.to_string(),
         many => {
@@ -277,7 +277,7 @@ pub fn unquoted(quoted: &str) -> Option<String> {
 /// A text on one line, with everything unprintable (controls, line ends, text direction) escaped as Go's `%q` does.
 /// `kueuecore._text` does the same in Python.
 #[must_use]
-pub fn escaped(text: &str) -> String {
+fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     text.chars().for_each(|c| push_escaped(&mut out, c));
     out

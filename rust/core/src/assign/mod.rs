@@ -348,33 +348,7 @@ fn assign_group(
         attempts: &mut last.attempts,
     };
     let scan = Scan { context, candidate, members, requests, assumed: &draft.usage, replaced };
-    for &(resource, quantity) in requests {
-        let Some(group) = context.queue.group_of(resource) else {
-            // To ask for none of a resource without quota is no reason to fail, but brings no flavor (rules/03 §3 rule
-            // 4a).
-            if quantity == 0 || context.ignores_undeclared() {
-                continue;
-            }
-            found.fail(vec![Reason::ResourceUnavailable(resource)]);
-            break;
-        };
-        // Its resource group has been scanned for an earlier resource, or a second pass carried the flavor over
-        // (rules/03 §3 rule 4b).
-        if found.flavors.iter().any(|choice| choice.resource == resource) {
-            continue;
-        }
-        let n_attempts = found.attempts.len();
-        let has_flavor = scan.find_flavor(tree, group, resource, &mut found, oracle);
-        if group.repeats {
-            let observability = context.gate(Gate::UnadmittedWorkloadsObservability);
-            attempts::merge(found.attempts, n_attempts, resource, group, observability);
-        }
-        // One group without a flavor takes those of the other groups along: nothing is assigned in part (rules/03 §3
-        // rule 4c).
-        if !has_flavor {
-            break;
-        }
-    }
+    find_flavors(&scan, tree, &mut found, oracle);
     for pod_set in others {
         pod_set.flavors.clone_from(&last.flavors);
         pod_set.reasons.clone_from(&last.reasons);
@@ -395,6 +369,38 @@ fn assign_group(
         count(candidate, replaced, draft, at);
     }
     goes_on
+}
+
+/// Finds a flavor for each resource of a group of pod sets, as far as there is one (rules/03 §3 rule 4).
+fn find_flavors(scan: &Scan<'_>, tree: &mut Tree, found: &mut Found<'_>, oracle: &mut dyn Oracle) {
+    let context = scan.context;
+    for &(resource, quantity) in scan.requests {
+        let Some(group) = context.queue.group_of(resource) else {
+            // To ask for none of a resource without quota is no reason to fail, but brings no flavor (rules/03 §3 rule
+            // 4a).
+            if quantity == 0 || context.ignores_undeclared() {
+                continue;
+            }
+            found.fail(vec![Reason::ResourceUnavailable(resource)]);
+            break;
+        };
+        // Its resource group has been scanned for an earlier resource, or a second pass carried the flavor over
+        // (rules/03 §3 rule 4b).
+        if found.flavors.iter().any(|choice| choice.resource == resource) {
+            continue;
+        }
+        let n_attempts = found.attempts.len();
+        let has_flavor = scan.find_flavor(tree, group, resource, found, oracle);
+        if group.repeats {
+            let observability = context.gate(Gate::UnadmittedWorkloadsObservability);
+            attempts::merge(found.attempts, n_attempts, resource, group, observability);
+        }
+        // One group without a flavor takes those of the other groups along: nothing is assigned in part (rules/03 §3
+        // rule 4c).
+        if !has_flavor {
+            break;
+        }
+    }
 }
 
 /// Sets the flavor of a resource, replacing an earlier choice.

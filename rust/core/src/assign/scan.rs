@@ -139,19 +139,8 @@ impl Scan<'_> {
         // The record is where the scan ended, not which flavor was chosen (rules/03 §4 rule 4).
         let ended = last_index.filter(|i| i + 1 < group.flavors.len());
         let ended = ended.map_or(-1, |i| i32::try_from(i).expect("at most 64 flavors in a group"));
-        for (request, mode) in requests.iter().zip(&best_modes) {
-            put(
-                found.flavors,
-                FlavorChoice {
-                    resource: request.resource,
-                    flavor: group.flavors[index],
-                    pair: Some(group.pair(index, request.covered())),
-                    mode: mode.preemption.mode(),
-                    level: mode.level,
-                    tried_index: if fungible { ended } else { 0 },
-                },
-            );
-        }
+        let tried_index = if fungible { ended } else { 0 };
+        choose(found.flavors, group, index, requests.iter().zip(&best_modes), tried_index);
         true
     }
 
@@ -212,6 +201,27 @@ impl Scan<'_> {
         }
         attempt.conclude(worst, self.context.gate(Gate::UnadmittedWorkloadsObservability));
         worst
+    }
+}
+
+/// Writes what each request gets of the chosen flavor.
+fn choose<'a>(
+    flavors: &mut Choices,
+    group: &ResourceGroup,
+    index: usize,
+    modes: impl Iterator<Item = (&'a Request, &'a GranularMode)>,
+    tried_index: i32,
+) {
+    for (request, mode) in modes {
+        let choice = FlavorChoice {
+            resource: request.resource,
+            flavor: group.flavors[index],
+            pair: Some(group.pair(index, request.covered())),
+            mode: mode.preemption.mode(),
+            level: mode.level,
+            tried_index,
+        };
+        put(flavors, choice);
     }
 }
 

@@ -45,7 +45,7 @@ const _: () = assert!(size_of::<Cell>() == 40, "cycles read cells by the thousan
 
 impl Cell {
     /// Nothing is declared.
-    pub const EMPTY: Cell = Cell {
+    const EMPTY: Cell = Cell {
         nominal: Amount::ZERO,
         borrowing_limit: Amount::UNLIMITED,
         subtree: Amount::ZERO,

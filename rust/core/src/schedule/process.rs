@@ -50,32 +50,8 @@ impl State {
             cycle.evictions.push(Eviction { workload, unwritten, is_victim });
             return Fitting::Decided;
         }
-        match mode {
-            Mode::NoFit => {
-                let reason = assignment.no_fit_reason;
-                entry.fail_to_fit(reason);
-                return Fitting::Decided;
-            }
-            Mode::Preempt if entry.targets.is_empty() => {
-                entry.find_no_targets();
-                // Without that, others would take the quota cycle by cycle, and the entry would starve (rules/05 §6.4
-                // step 4).
-                if !self.can_always_reclaim(entry) {
-                    let reserved = self.resources_to_reserve(entry);
-                    self.try_usage(entry, &reserved, cycle);
-                }
-                return Fitting::Decided;
-            }
-            Mode::Preempt if self.is_preemption_gated(entry) => {
-                entry.stop_at_gate();
-                return Fitting::Decided;
-            }
-            Mode::DeferredFit => {
-                entry.wait_for_victims_of_others();
-                self.try_usage(entry, entry.usage(), cycle);
-                return Fitting::Decided;
-            }
-            Mode::Preempt | Mode::Fit => {}
+        if self.is_decided_by(mode, entry, cycle) {
+            return Fitting::Decided;
         }
         if cycle.victims.overlap_with(entry) {
             self.skip(entry, messages::OVERLAPPING_TARGETS, true, cycle);
@@ -101,6 +77,35 @@ impl State {
         }
         self.admit_entry(entry, slice, cycle);
         Fitting::Decided
+    }
+
+    /// Decides on an entry of which its mode says all: it does not fit, or has to wait for others (rules/05 §6.4 steps 3
+    /// to 6).
+    fn is_decided_by(&mut self, mode: Mode, entry: &mut Entry, cycle: &mut Cycle) -> bool {
+        match mode {
+            Mode::NoFit => {
+                let reason = entry.assignment.as_ref().expect("nominated entries have an assignment").no_fit_reason;
+                entry.fail_to_fit(reason);
+            }
+            Mode::Preempt if entry.targets.is_empty() => {
+                entry.find_no_targets();
+                // Without that, others would take the quota cycle by cycle, and the entry would starve (rules/05 §6.4
+                // step 4).
+                if !self.can_always_reclaim(entry) {
+                    let reserved = self.resources_to_reserve(entry);
+                    self.try_usage(entry, &reserved, cycle);
+                }
+            }
+            Mode::Preempt if self.is_preemption_gated(entry) => {
+                entry.stop_at_gate();
+            }
+            Mode::DeferredFit => {
+                entry.wait_for_victims_of_others();
+                self.try_usage(entry, entry.usage(), cycle);
+            }
+            Mode::Preempt | Mode::Fit => return false,
+        }
+        true
     }
 
     /// Reserves quota for the entry that waited for pods.

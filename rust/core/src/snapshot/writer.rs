@@ -125,7 +125,7 @@ impl<'a> Writer<'a> {
     }
 
     /// What `write` writes, separately from the rest.
-    pub fn apart(&mut self, write: impl FnOnce(&mut Self)) -> Vec<u8> {
+    fn apart(&mut self, write: impl FnOnce(&mut Self)) -> Vec<u8> {
         let outer = std::mem::take(&mut self.bytes);
         write(self);
         std::mem::replace(&mut self.bytes, outer)

@@ -72,7 +72,7 @@ impl Stored for SecondPasses {
 
 impl SecondPasses {
     /// When the next one is due, including those that are ready.
-    pub fn next_due(&self) -> Option<Time> {
+    fn next_due(&self) -> Option<Time> {
         if self.ready.is_empty() { self.next_timer() } else { Some(Time(i64::MIN)) }
     }
 
