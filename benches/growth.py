@@ -87,7 +87,7 @@ def _point(programs: Path, dimension: str, value: int, fair: bool, runs: int) ->
         if key != "head_ns":
             found = [line[key] for line in every if line[key] is not None]
             point[key] = min(found, default=None)
-    # Memory is taken in pages: what a few workloads take cannot be told.
+    # Memory is taken in pages: too coarse to measure a few workloads.
     if sizes["pending"] < 100_000:
         point["bytes_per_workload"] = None
     point["share_ns"] = every[0]["share_ns"]

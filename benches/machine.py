@@ -49,7 +49,7 @@ class Machine:
 
 
 def resident_bytes() -> int:
-    """Memory that this process takes from the system now (Linux); 0 where that is not told."""
+    """Memory that this process takes from the system now (Linux); 0 where that is not reported."""
     for line in _text("/proc/self/status").splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024

@@ -25,53 +25,53 @@ PLOTS = ROOT / "docs/performance"
 _INTRODUCTION = """\
 # Performance
 
-How long the engine takes, what is aimed at, and what Kueue's own scheduler took in the same states.
+How long the engine takes, the goals, and how long Kueue's own scheduler took in the same states.
 
 Written by `make performance` from figures of {date}. Do not edit it: run the commands at the end again.
 
 - Measured at commit {revision}, on {cpu}, {n_cores} cores, {memory_gib} GiB, {system}; load average while
   measuring: {load}. {busy}
-- Times are those that the processor spent on it: other programs on a busy machine take its caches, but do not count.
-- **best** is the least of several samples, **median** the one in the middle.
-- **instructions** is what one call executes, as valgrind counts it: it is the same on a busy machine, and is what to
-  compare between commits. **D1 misses** and **I1 misses** are accesses to data and instructions that miss first caches
-  of 32 KiB each in valgrind's model: time that instructions alone hide. **allocations** is how often one call asks for
+- Times are CPU time: other programs on a busy machine take its caches, but their time does not count.
+- **best** is the shortest of several samples, **median** the middle one.
+- **instructions** is what one call executes, as counted by valgrind: it is the same on a busy machine, so use it to
+  compare commits. **D1 misses** and **I1 misses** are data and instruction accesses that miss first-level caches of
+  32 KiB each in valgrind's model: time that instruction counts hide. **allocations** is how often one call allocates
   memory.
-- **Kueue** is a recorded figure of Kueue at commit {kueue}, of another day and another machine; take a ratio to it as
-  an order of magnitude. Machine: {kueue_machine}.
+- **Kueue** is a figure recorded with Kueue at commit {kueue}, on another day and machine; take a ratio to it as an
+  order of magnitude. Machine: {kueue_machine}.
 """
 
-_BUSY = "Other work ran on the same cores and took their caches: on a quiet machine times are shorter."
-_QUIET = "Nothing else of weight ran."
+_BUSY = "Other work ran on the same cores and took their caches: an idle machine is faster."
+_QUIET = "The machine was otherwise idle."
 
 _KERNELS = """\
 ## Single steps
 
-Each row checks that it decides what Kueue decides. **off** is how many times longer than the goal the best sample took.
+Each row checks that its decisions are Kueue's. **off** is the best sample divided by the goal.
 
 {shapes}
 
-**From Python** is the same state through the package: a cycle, or else `Engine.what_if` about the same head, which
-reads the Workload as JSON, assigns flavors, looks for victims and words the answer.
+**From Python** is the same state through the package: a cycle, or `Engine.what_if` about the same head, which reads
+the Workload as JSON, assigns flavors, looks for victims and writes the answer.
 """
 
 _HEADS = """\
-What a head takes of these cycles:
+Per head of these cycles:
 """
 
 _RUNS = """\
 ## Whole runs
 
 15,000 workloads in 30 ClusterQueues (baseline) and 50,000 in 1,000 (large), all created at once (t0) or over time
-(interval), through virtual time until all have finished. Cycles, admissions and preemptions are as many as Kueue's;
-`make conformance` compares them one by one. Reading the manifests is not in the time; the peak of memory has them.
+(interval), through virtual time until all have finished. The numbers of cycles, admissions and preemptions equal
+Kueue's; `make conformance` compares them one by one. Times exclude reading the manifests; peak memory includes it.
 """
 
 _PYTHON = """\
 ## From Python
 
 `benches/load.py`: {workloads:,} pending workloads in {queues:,} ClusterQueues and {cohorts} cohorts, applied as JSON,
-then cycles until nothing changes. Trusted JSON is read without the checks that an API server makes.
+then cycles until nothing changes. Trusted JSON is read without an API server's checks.
 """
 
 _SINGLE = """\
@@ -81,14 +81,14 @@ Single calls; the reference model states the same rules in plain Python.
 _GROWTH = """\
 ## Growth
 
-Eight shapes and three priorities, two resources; all heads of a cycle fit, in the last flavor. One size is changed, the
+Eight shapes and three priorities, two resources; all heads of a cycle fit, in the last flavor. One size grows, the
 others stay:
 
 {others}
 
-The slope is that of the logarithms over the larger half of the points: 0 does not grow, 1 is linear. Bytes are what the
-process takes from the system, so they are told only of 100,000 workloads and more. With fair sharing each cycle holds a
-tournament. Both axes of the plots are logarithmic, so that a power is a straight line.
+The slope is that of the logarithms over the larger half of the points: 0 is constant, 1 is linear. Bytes are what the
+process takes from the system, so they are shown from 100,000 workloads on. With fair sharing each cycle holds a
+tournament. Both axes of the plots are logarithmic, so a power is a straight line.
 
 Measured at commit {revision}; load average {load}.
 """
@@ -96,35 +96,35 @@ Measured at commit {revision}; load average {load}.
 _FOOTPRINT = """\
 ### Memory of nodes and places
 
-Bytes that the engine asks for, counted one by one: of a node as a leaf in the tree of a flavor, of what fits there for
-one kind of pods, and of each domain that a workload was assigned, here a whole host.
+Bytes that the engine allocates, counted exactly: for a node as a leaf in a flavor's tree, for what fits there for one
+kind of pods, and for each domain assigned to a workload, here a whole host.
 """
 
 _STEPS = """\
 ## Growth of single steps
 
-Shapes whose time could grow faster than the work. Slopes are again those over the larger half of the points; the slope
-of the time a unit is one less.
+Shapes whose time could grow faster than the work. Slopes are again over the larger half of the points; the slope of the
+time per unit is one less.
 """
 
 _TOURNAMENT = """\
-With fair sharing every decision goes to the winner of a tournament of all that are left. Kueue {kueue} works out
-the shares of all of them again for each decision, n(n + 1)/2 shares for n heads. Its line is a **model**, no
-measurement, and a lower bound: what it took for a head without fair sharing (recorded, `Cycle/fit`), and those shares,
-each in the time that one takes here. Over these sizes a line that grows with n log n has a slope of 1.1, not 1.
+With fair sharing every decision goes to the winner of a tournament among the remaining heads. Kueue {kueue}
+recomputes all their shares for each decision, n(n + 1)/2 shares for n heads. Its line is a **model**, not a
+measurement, and a lower bound: its time per head without fair sharing (recorded, `Cycle/fit`), plus those shares, each
+in the time that one takes here. Over these sizes a line that grows with n log n has a slope of 1.1, not 1.
 """
 
 _ENDURANCE = """\
 ## Memory over time
 
 Workloads pass through an engine that holds {held:,}, from Python: each is submitted, waits, gets quota, finishes and is
-deleted, under a name and with requests of its own. Memory is that of the whole process.
+deleted, with a unique name and unique requests. Memory is that of the whole process.
 
 Measured at commit {revision}; load average {load}.
 """
 
 _REPEAT = """\
-## How to repeat it
+## Reproduce it
 
 ```sh
 make bench                        # all but growth; the whole runs need the recorded scenarios
@@ -272,7 +272,7 @@ def _run_goals(runs: Mapping[str, Any], goals: Mapping[str, float]) -> str:
         for name, goal in goals.items()
         if name in runs
     ]
-    return f"The goals, and how many times longer it took: {', '.join(told)}.\n" if told else ""
+    return f"The goals, and the factor to them: {', '.join(told)}.\n" if told else ""
 
 
 def _python() -> Iterator[str]:

@@ -304,7 +304,7 @@ class Coverage:
 
 
 def coverage(family: str, *, n_waits: int, seed: int, n_draws: int, workers: int = 1) -> Coverage:
-    """Ask about states until there are so many waits."""
+    """Ask about states until there are this many waits."""
     states: list[list[Wait]] = []
     first, n = 0, 0
     with processes(workers) as executor:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Install the wheel of dist/ into an empty environment outside the checkout, run the README's examples there, and then
-# every Python test that needs no proof (tests/conftest.py knows which do).
+# the tests of what users call: the API, the pages, the command, the invariants (tests/conftest.py skips what needs the proof).
 set -eu
 checkout=$(cd "$(dirname "$0")/.." && pwd)
 folder=$(mktemp -d)
@@ -31,4 +31,5 @@ cd "$checkout"
 "$python" -P -c 'import kueuecore, sys; print(kueuecore.__file__); assert kueuecore.__file__.startswith(sys.prefix)'
 # `python -P` and this working directory: the tests import each other and scripts/, but not python/kueuecore.
 "$python" -P -m pytest --quiet --numprocesses 2 --dist worksteal --override-ini addopts=--import-mode=importlib -p no:cacheprovider \
-    --ignore tests/api/test_doctests.py -m 'not slow' tests
+    --ignore tests/api/test_doctests.py \
+    tests/api tests/browser tests/property tests/regressions tests/unit/policy_tests tests/unit/test_cli.py

@@ -66,18 +66,17 @@ HEAD = " | ".join(["| suite", "cases", *(f"{side}: {v}" for side in SIDES for v 
 
 INTRODUCTION = """# Fidelity
 
-What this project answers to recorded decisions of the real Kueue: the engine, and beside it the reference model, which
-states the same rules without any code of the engine. A case passes if all that was recorded of it is the same:
-decisions, statuses, messages.
+How the engine answers recorded decisions of the real Kueue, and beside it the reference model, which states the same
+rules and shares no code with the engine. A case passes if everything recorded is the same: decisions, statuses,
+messages.
 
 Written by `make fidelity` at {revision}; Kueue at commit {kueue}. Do not edit it: run the command again.
 
-- **failed**: another answer than Kueue's; **not built**: it says that it cannot answer; **not run**: nobody asked, so
-  nothing is known.
-- `whole/` are Kueue's own test tables, as far as a public API can answer them; `traces/` whole runs of many cycles,
-  `traces-topology/` the same with nodes; `scale/` its performance scenarios; `parts/` its tables about inner parts, of
-  which we may have others.
-- Random worlds in which engine and reference are compared with each other, move by move: {worlds}.
+- **failed**: the answer differs from Kueue's; **not built**: it says that it cannot answer; **not run**: not tried.
+- `whole/` are Kueue's own test tables, where a public API can answer them; `traces/` whole runs of many cycles,
+  `traces-topology/` the same with nodes; `scale/` its performance scenarios; `parts/` its tables about internals, which
+  may be built differently here.
+- Random worlds that compare engine and reference move by move: {worlds}.
 """
 
 

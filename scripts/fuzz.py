@@ -1,4 +1,4 @@
-"""Random worlds, as many as asked for, on all cores: invariants, and the engine against the reference in one play.
+"""Random worlds, on all cores: checks invariants, and the engine against the reference, in one play.
 
 Each world follows from a seed. What fails is shown as small as it becomes, as manifests and as a line to keep in
 tests/regressions/; `make fuzz SEED=...` begins with that world. At the end it says what happened in the worlds.
@@ -30,7 +30,7 @@ from kueuecore.trials.smallest import smallest
 from kueuecore.trials.topology_invariants import Places
 
 WORLDS_OF_A_ROUND = 200
-# As many failures tell what is wrong.
+# This many failures are enough to see what is wrong.
 MOST_FAILURES = 10
 
 

@@ -1,4 +1,4 @@
-"""Bytes that a fuzzer makes up, guided by what of the code they reach: the trials of rust/trials, so long each.
+"""Bytes that a fuzzer makes up, guided by the code they reach: runs each trial of rust/trials for a given time.
 
 It begins with the corpora in fuzz/corpus and keeps what leads further in target/fuzz. What breaks a promise is named,
 with how to try it again; as a file in fuzz/regressions it is tried by every `cargo test` from then on. Stable Rust and
@@ -82,7 +82,7 @@ def run(program: Path, *, seconds: int, seed: int) -> Outcome:
         "-timeout=20",
         # A machine that is busy elsewhere is no finding.
         "-report_slow_units=20",
-        # A short history tells little: all lengths from the start.
+        # A short history shows little: all lengths from the start.
         *(["-len_control=0"] if name in ("histories", "snapshots") else []),
         *([f"-dict={dictionary}"] if dictionary.exists() else []),
         str(corpus),

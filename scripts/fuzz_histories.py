@@ -1,4 +1,4 @@
-"""Histories in which things go wrong around a controller or in a fleet, as many as asked for, on all cores.
+"""Random histories of faults around a controller or in a fleet, on all cores.
 
 Each follows from a seed, and a failure names it: `make fuzz-controller HISTORIES=1 SEED=...` plays it again, and
 `make fuzz-http` and `make fuzz-fleet` those over HTTP and of fleets.

@@ -1,27 +1,43 @@
-"""Write the pictures of docs/ again: parts of reports on examples.
+"""Write the pictures of docs/ again: parts of reports that commands on the pages write.
 
 python -m scripts.pictures [FOLDER]
 """
 
 from __future__ import annotations
 
+import io
 import re
+import shlex
 import sys
-from collections.abc import Callable
+from contextlib import redirect_stdout
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from kueuecore.report import ComparisonReport, PlanReport, Report
-from kueuecore.scenarios import Scenario, parse_edit, read_scenario, run_scenario
-from kueuecore.studies import WaitTarget, compare, plan, quota_scales
+from kueuecore.cli import main as run_command
 
-# The file, the example, the heading of the figure.
+_TEAMS = "simulate examples/scenario/scenario.yaml"
+_RACKS = "simulate examples/lost-rack/scenario.yaml"
+_FAIR_SHARING = (
+    "compare examples/fair-sharing-month/scenario.yaml --set "
+    "'cluster.configuration.fairSharing.preemptionStrategies=[LessThanOrEqualToFinalShare, LessThanInitialShare]'"
+)
+_QUOTA = "plan examples/how-much-quota/scenario.yaml --wait 'p95<=1h'"
+_CPU = "ClusterQueue/team-*:spec.resourceGroups[0].flavors[name=default].resources[name=cpu].nominalQuota"
+_SWEEP = f"sweep examples/scenario/scenario.yaml --seeds 6 --grid '{_CPU}=[3, 4, 5, 6]'"
+_SWEEP_OF_TWO = (
+    f"sweep examples/scenario/scenario.yaml --grid '{_CPU}=[3, 4, 5, 6]' --grid 'work[0].count=[20, 40, 60, 80]'"
+)
+# The file, the command on a page whose report it is of, the heading of the figure.
 PICTURES = (
-    ("two-teams-usage.svg", "scenario", "Usage of default/cpu"),
-    ("two-teams-waits.svg", "scenario", "Waits"),
-    ("two-teams-jobs.svg", "scenario", "Jobs"),
-    ("lost-rack-nodes.svg", "lost-rack", "Racks and nodes"),
-    ("fair-sharing-waits.svg", "fair-sharing-month", "By how much"),
-    ("quota-waits.svg", "how-much-quota", "Waits by quota of a100/nvidia.com/gpu"),
+    ("two-teams-usage.svg", _TEAMS, "Usage of default/cpu"),
+    ("two-teams-waits.svg", _TEAMS, "Waits"),
+    ("two-teams-jobs.svg", _TEAMS, "Jobs"),
+    ("lost-rack-nodes.svg", _RACKS, "Racks and nodes"),
+    ("fair-sharing-waits.svg", _FAIR_SHARING, "By how much"),
+    ("quota-waits.svg", _QUOTA, "Waits by quota of a100/nvidia.com/gpu"),
+    ("swept-waits.svg", _SWEEP, "P95 wait by nominalQuota"),
+    ("swept-waits-of-two.svg", _SWEEP_OF_TWO, "P95 wait by nominalQuota and count"),
 )
 # What can be read on a light and on a dark page.
 _GREY = "#7a8594"
@@ -29,38 +45,19 @@ _GREY = "#7a8594"
 
 def main(folder: Path) -> None:
     """Write all of them."""
-    pages: dict[str, str] = {}
     folder.mkdir(parents=True, exist_ok=True)
-    for file, example, heading in PICTURES:
-        if example not in pages:
-            pages[example] = _PAGES.get(example, _run)(_read(example))
-        (picture,) = re.findall(rf'aria-label="{heading}: .*?>(<svg.*?</svg>)', pages[example], re.DOTALL)
+    for file, command, heading in PICTURES:
+        (picture,) = re.findall(rf'aria-label="{heading}: .*?>(<svg.*?</svg>)', _page(command), re.DOTALL)
         (folder / file).write_text(picture.replace("currentColor", _GREY) + "\n", encoding="utf-8")
 
 
-def _read(example: str, *edits: str) -> Scenario:
-    return read_scenario(f"examples/{example}/scenario.yaml", edits=[parse_edit(it) for it in edits])
-
-
-def _run(scenario: Scenario) -> str:
-    run = run_scenario(scenario).run
-    assert run is not None
-    return Report(run).html
-
-
-def _with_fair_sharing(scenario: Scenario) -> str:
-    strategies = "[LessThanOrEqualToFinalShare, LessThanInitialShare]"
-    fair = _read("fair-sharing-month", f"cluster.configuration.fairSharing.preemptionStrategies={strategies}")
-    return ComparisonReport(compare(scenario, fair, seeds=range(scenario.seed, scenario.seed + 10))).html
-
-
-def _quota(scenario: Scenario) -> str:
-    target, seeds = WaitTarget.parse("p95<=1h"), range(scenario.seed, scenario.seed + 5)
-    return PlanReport([plan(scenario, target, it, seeds=seeds) for it in quota_scales(scenario)]).html
-
-
-# What the READMEs of these examples show is not one run.
-_PAGES: dict[str, Callable[[Scenario], str]] = {"fair-sharing-month": _with_fair_sharing, "how-much-quota": _quota}
+@cache
+def _page(command: str) -> str:
+    with TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
+        path = Path(folder) / "out.html"
+        code = run_command([*shlex.split(command), "--quiet", "--report", str(path)])
+        assert code == 0, command
+        return path.read_text(encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ class Module:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Use:
-    """`user` names or calls `what`, which stands in `used`."""
+    """`user` names or calls `what`, which is in `used`."""
 
     user: str
     used: str

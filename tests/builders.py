@@ -117,7 +117,7 @@ def condition(engine: Engine, name: str, kind: str) -> tuple[str, str, str] | No
 
 
 def snapshot(engine: Engine) -> dict[str, Any]:
-    """Everything that an engine tells about itself."""
+    """Everything that an engine reports about itself."""
     queues = engine.cluster_queues()
     return {
         "workloads": engine.workloads(),

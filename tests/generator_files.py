@@ -23,7 +23,7 @@ def on_racks(*, cohorts: int = 5, queues: int = 6, racks: int = 10, hosts: int =
         queues: ClusterQueues of each.
         racks: Number of racks.
         hosts: Nodes of each.
-        share: One of so many Workloads comes.
+        share: One in this many Workloads is drawn.
     """
     sets = [
         {

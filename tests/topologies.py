@@ -11,7 +11,7 @@ NOW = "2026-01-01T00:00:00Z"
 
 
 def node(name: str, *place: str, cpu: int = 1, pods: int = 110, ready: str = "True", **spec: Any) -> Json:
-    """A node that stands in these domains: its rack, or its block and its rack."""
+    """A node in these domains: its rack, or its block and its rack."""
     keys = (RACK,) if len(place) == 1 else (BLOCK, RACK)
     labels = {HOST: name, **dict(zip(keys, place, strict=False))}
     ready_since: Json = {"type": "Ready", "status": ready, "lastTransitionTime": NOW}

@@ -1,4 +1,4 @@
-"""Several check controllers: who decides on which AdmissionCheck, and who is told what."""
+"""Several check controllers: which of them decides an AdmissionCheck, and what each is sent."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class CheckControllers:
         return None
 
     def refused(self, write: ObjectWrite, error: str, *, is_there: bool, now: int) -> Review:
-        """What to tell of a write that was refused."""
+        """What to report about a refused write."""
         controller = self._decides.get(write.check)
         return Review() if controller is None else controller.refused(write, error, is_there=is_there, now=now)
 

@@ -122,7 +122,7 @@ class Review:
         answers: The checks whose entries are to change; the others stay as they are.
         writes: Objects to create and to delete, in this order; where one is refused, the rest is left out.
         status: What else is to change in the status of the workload, as a merge patch; `clusterName`, say.
-        events: What to tell.
+        events: The events to record.
     """
 
     answers: tuple[CheckAnswer, ...] = ()
@@ -159,7 +159,7 @@ class CheckController(Protocol):
 
     @property
     def kinds(self) -> Mapping[str, tuple[str, str]]:
-        """The kinds that it wants to be told of beside Workloads and AdmissionChecks: apiVersion and plural by kind."""
+        """The kinds to watch besides Workloads and AdmissionChecks: apiVersion and plural by kind."""
         return {}
 
     def observe(self, manifest: JsonObject, *, now: int) -> Collection[WorkloadKey]:
@@ -212,7 +212,7 @@ class CheckController(Protocol):
         Args:
             write: The write.
             error: Why, in the words of the API server.
-            is_there: Is there one of that name already, of which a watch has not told yet?
+            is_there: Does one of that name exist already that no watch event has shown yet?
             now: The time.
 
         Returns:
@@ -225,7 +225,7 @@ class CheckController(Protocol):
         return None
 
     def due(self, now: int) -> Collection[WorkloadKey]:
-        """The workloads about which time alone has given it something to say up to now. Each is told once."""
+        """The workloads whose answer changed by `now` through time alone. Each is returned once."""
         return ()
 
 

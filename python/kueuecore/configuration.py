@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
@@ -14,6 +13,8 @@ from typing import TypeAlias, cast
 from kueuecore import _arguments as arguments
 from kueuecore import _core
 from kueuecore._files import read_file
+from kueuecore._gone_gates import gone_gate_remedy
+from kueuecore._near_names import near_names
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.manifests import JsonObject, located, parse_manifests, to_json_lines
 
@@ -59,13 +60,13 @@ def _gate(name: str, is_on: bool) -> bool:
 
 
 def _with_near_gate(problem: Problem) -> Problem:
-    """The same problem; of a gate that Kueue has not, with the gate that may be meant."""
+    """The same problem; of an unknown gate, with the version that removed it, or the gate that may be meant."""
     unknown = re.search(r"unrecognized feature gate: (\S+)", problem.message)
     if unknown is None or problem.remedy:
         return problem
-    near = difflib.get_close_matches(unknown[1], [gate.name for gate in feature_gates()], n=1)
+    near = near_names(unknown[1], [gate.name for gate in feature_gates()])
     remedy = f"write {near[0]}" if near else "write one of those that `kueuecore gates` lists"
-    return replace(problem, remedy=remedy)
+    return replace(problem, remedy=gone_gate_remedy(unknown[1]) or remedy)
 
 
 class Configuration:

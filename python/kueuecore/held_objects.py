@@ -5,22 +5,12 @@ from __future__ import annotations
 from kueuecore._arguments import text
 from kueuecore._core import Engine as CoreEngine
 from kueuecore._json import JsonObject
+from kueuecore._kinds import KINDS
 from kueuecore.errors import ObjectRef, UnknownObjectError
 
 __all__ = ["HELD_KINDS", "HeldObjects"]
 
-HELD_KINDS = (
-    "Namespace",
-    "ResourceFlavor",
-    "Topology",
-    "Node",
-    "AdmissionCheck",
-    "WorkloadPriorityClass",
-    "Cohort",
-    "ClusterQueue",
-    "LocalQueue",
-    "Workload",
-)
+HELD_KINDS = tuple(kind.name for kind in KINDS if kind.is_given_back)
 """The kinds whose objects an engine gives back, in an order in which they can be applied one after the other."""
 
 

@@ -127,7 +127,7 @@ def holds_journal(data: str | bytes) -> bool:
 
 
 def digest_of(saved: JsonObject, what: str = _NOT_SAVED) -> str:
-    """Tells apart what was saved from all else.
+    """Distinguishes what was saved from all else.
 
     Raises:
         ValueError: It is no plain data.

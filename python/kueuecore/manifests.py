@@ -35,6 +35,7 @@ from kueuecore._files import contents
 from kueuecore._json import JsonObject, JsonValue, text_at
 from kueuecore._json_text import json_documents
 from kueuecore._json_text import syntax_problem as json_syntax_problem
+from kueuecore._kinds import KINDS
 from kueuecore._yaml import Converter, Text, compose, find_line, join, syntax_problem
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 
@@ -53,31 +54,13 @@ __all__ = [
 ]
 
 _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
-_DEEPEST = 200  # levels that are searched for what is wrong
 _KUEUE = "kueue.x-k8s.io/v1beta2"
+_DEEPEST = 200  # levels that are searched for what is wrong
 _Take: TypeAlias = Callable[[JsonValue, "Source", list["Manifest"], list[Problem]], None]
 API_VERSIONS: Mapping[str, str] = {
-    "AdmissionCheck": _KUEUE,
-    "ClusterQueue": _KUEUE,
-    "Cohort": _KUEUE,
-    "LocalQueue": _KUEUE,
-    "MultiKueueCluster": _KUEUE,
-    "MultiKueueConfig": _KUEUE,
-    "ProvisioningRequestConfig": _KUEUE,
-    "ResourceFlavor": _KUEUE,
-    "Topology": _KUEUE,
-    "Workload": _KUEUE,
-    "WorkloadPriorityClass": _KUEUE,
-    "DeviceClass": "resource.k8s.io/v1",
-    "ResourceClaimTemplate": "resource.k8s.io/v1",
+    **{kind.name: kind.api_version for kind in KINDS},
     "Configuration": "config.kueue.x-k8s.io/v1beta2",
     "Job": "batch/v1",
-    "LimitRange": "v1",
-    "Namespace": "v1",
-    "Node": "v1",
-    "Pod": "v1",
-    "PriorityClass": "scheduling.k8s.io/v1",
-    "RuntimeClass": "node.k8s.io/v1",
 }
 """The newest apiVersion of each kind that is read, to show to those who left it out or wrote another group."""
 

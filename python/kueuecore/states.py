@@ -32,7 +32,7 @@ class WorkloadState(Keyed):
         local_queue: `spec.queueName`.
         cluster_queue: The ClusterQueue that holds it or would; `None` if its LocalQueue does not exist.
         priority: `spec.priority`.
-        reason: Reason of the condition that tells most.
+        reason: Reason of the most telling condition.
         message: Its message.
         place: `active` in the heap, `inadmissible` while parked, `None` if it is not queued.
         status: `status` as the API server would show it.

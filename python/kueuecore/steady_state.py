@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import chain
@@ -94,8 +94,8 @@ def settle(
         max_cycles: Give up after this many cycles; `None`: never.
         was_at_rest: Was it settled before, so that no evicted workload holds quota? Then it need not look through all
             workloads for such.
-        finds_loops: Look after each eviction whether an earlier state came back? That takes a look at all workloads;
-            without it a circle of evictions ends at `max_cycles`.
+        finds_loops: Look after each eviction whether an earlier state came back? That takes a quick look at all
+            workloads; without it a circle of evictions ends at `max_cycles`.
 
     Raises:
         TypeError: `now` or `until` is no time, or `max_cycles` no number.
@@ -160,7 +160,7 @@ def _settle_at(engine: Engine, at: int, limit: int | None, *, was_at_rest: bool,
         n_reconciled, n_evicted = _reconcile(engine, log, at)
         idle = 0 if decision.has_changed_something or n_released or n_reconciled else idle + 1
         if finds_loops and (n_released or n_evicted):
-            state = hash(_fingerprint(engine))
+            state = _standings(engine)
             if state in seen:
                 ending = Ending.REPEATING
                 turn = decisions[seen[state] :]
@@ -235,15 +235,6 @@ def _condition_time(workload: WorkloadState, kind: str) -> str | None:
     return None
 
 
-def _fingerprint(engine: Engine) -> Hashable:
-    """Where every workload stands. The time of its eviction belongs to it, because that may change its turn."""
-    return tuple(
-        (
-            workload.key,
-            workload.stage,
-            workload.place,
-            _condition_time(workload, "Evicted"),
-            tuple((name, tuple(flavors.items())) for name, flavors in workload.flavors.items()),
-        )
-        for workload in engine.workloads()
-    )
+def _standings(engine: Engine) -> int:
+    """Where every workload stands, as one number: the engine makes it, for there may be thousands of them."""
+    return engine._core._standings()

@@ -10,6 +10,7 @@ from itertools import count
 
 from kueuecore._arguments import each, flag, mapping
 from kueuecore._json import JsonObject, JsonValue, object_at, text_at
+from kueuecore._kinds import NAMESPACED
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.errors import Problem
@@ -22,7 +23,7 @@ __all__ = ["AppliedWorld", "World", "is_workload"]
 
 DEFAULT_NAMESPACE = "default"
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
-_NAMESPACED = ("LocalQueue", "Workload", "LimitRange", "ResourceClaimTemplate")
+_NAMESPACED = NAMESPACED - {"Pod"}  # a pod is a job, where that integration is enabled
 _KUEUE_GROUP = "kueue.x-k8s.io/"
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -139,7 +140,7 @@ class World:
         # Counted rather than looked up: a job may leave its name and namespace to the API server.
         unread = Counter(ref.kind for ref in applied.foreign)
         unread -= Counter(text_at(it.object, "kind") for it in self.manifests if self._is_read(it.object))
-        # A note tells of those that are no jobs themselves, such as CronJobs.
+        # A note lists those that are no jobs themselves, such as CronJobs.
         unread -= Counter(it.job.kind for it in self.ignored if not self._is_read(it.manifest.object))
         return AppliedWorld((*self.warnings, *warnings), dict(sorted(unread.items())))
 
@@ -220,7 +221,7 @@ def _missing_namespaces(
             there.add(text_at(manifest.object, "metadata", "name"))
         elif kind in _NAMESPACED or integration_of(manifest.object, integrations=integrations):
             used.add(_namespace_of(manifest.object))
-    # What can not be the name of a Namespace is told of the object that is in it.
+    # An invalid Namespace name is reported for the object that is in it.
     return tuple(sorted(name for name in used - there if _LABEL.fullmatch(name)))
 
 

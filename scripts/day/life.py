@@ -78,7 +78,7 @@ class Life:
             self._cluster.patch("Job", name, {"status": new}, namespace=NAMESPACE, subresource="status")
 
     def _run_pods(self, job: _Object, n_pods: int) -> int:
-        """Have so many pods of a job; returns how many run."""
+        """Scale a job to this many pods; returns how many run."""
         name = job["metadata"]["name"]
         mine = {it["metadata"]["name"]: it for it in self._cluster.list("Pod")[0] if _owner(it) == name}
         for pod in [it for it in mine.values() if n_pods == 0]:

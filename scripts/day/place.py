@@ -44,7 +44,7 @@ class Place(Protocol):
 
     @property
     def arguments(self) -> list[str]:
-        """What `kueuecore serve` is told of it."""
+        """The arguments that point `kueuecore serve` at it."""
 
     def connect(self) -> Api:
         """A client."""
@@ -102,7 +102,7 @@ class Fake:
 
     @property
     def arguments(self) -> list[str]:
-        """What `kueuecore serve` is told of it."""
+        """The arguments that point `kueuecore serve` at it."""
         return ["--server", self._server.url]
 
     def connect(self) -> Api:
@@ -190,7 +190,7 @@ class Given:
 
     @property
     def arguments(self) -> list[str]:
-        """What `kueuecore serve` is told of it."""
+        """The arguments that point `kueuecore serve` at it."""
         context = ["--context", self._context] if self._context else []
         return ["--kubeconfig", str(self._kubeconfig), *context]
 

@@ -24,5 +24,5 @@ def test_the_core_needs_numpy_and_yaml_and_nothing_else() -> None:
     assert core == {"numpy", "pyyaml"}
 
 
-def test_type_checkers_are_told_that_the_package_is_typed() -> None:
+def test_type_checkers_see_that_the_package_is_typed() -> None:
     assert resources.files("kueuecore").joinpath("py.typed").is_file()

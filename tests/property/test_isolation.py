@@ -14,7 +14,7 @@ from kueuecore.testing import History, Play, first_difference, histories, observ
 
 
 def all_bytes(engine: Engine) -> str:
-    """All that an engine tells, with the conditions in the order in which they stand."""
+    """All that an engine reports, with conditions in their order."""
     return json.dumps(observe(engine))
 
 

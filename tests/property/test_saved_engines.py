@@ -44,7 +44,7 @@ def replayed(engine: Engine) -> Engine:
 
 
 def assert_same(other: Play, going: Play) -> None:
-    """Whoever asks is told the same by both."""
+    """Both give the same answers."""
     assert json.dumps(observe(other.engine)) == json.dumps(observe(going.engine))
     assert other.engine.now == going.engine.now
     assert other.engine.next_wake() == going.engine.next_wake()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from hypothesis import assume, given
+import hashlib
+
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kueuecore import Engine, settle
-from kueuecore.answers import Change, Step, change_state, unblock
+from kueuecore.answers import Change, ChangeKind, Step, change_state, unblock
 from kueuecore.decisions import Outcome
 from kueuecore.scenarios import Edit
 from kueuecore.states import Stage, WorkloadState
@@ -16,6 +18,8 @@ from kueuecore.testing.drawn_worlds import Limits
 from tests.property.worlds import engine_of, times
 
 HOLDING = (Stage.QUOTA_RESERVED, Stage.ADMITTED)
+# Hypothesis draws many a world again; what fails is not in here, so it fails again.
+ANSWERED: set[bytes] = set()
 
 
 def made(engine: Engine, waiting: WorkloadState, step: Step, *, trusted: bool) -> Engine:
@@ -52,7 +56,10 @@ def check(engine: Engine, waiting: WorkloadState, change: Change) -> None:
     fork = made(engine, waiting, change.step, trusted=False)
     before = holders(engine)
     assert gets_quota(fork, waiting), change
-    for less in change.less:
+    # Where there is no smaller step, nothing at all is the step less: the same workload, submitted again if it was.
+    own = any(it.target.startswith(f"Workload/{waiting.key}:") for it in change.step.edits)
+    nothing = Step(resubmits=own or (change.step.resubmits and change.kind is not ChangeKind.START))
+    for less in change.less or (nothing,):
         assert not gets_quota(made(engine, waiting, less, trusted=True), waiting), (change, less)
     lost = before - holders(fork)
     assert lost <= set(change.evicted), change
@@ -62,19 +69,37 @@ def check(engine: Engine, waiting: WorkloadState, change: Change) -> None:
     assert {it.preemptor for it in change.preemptions} <= {waiting.key}
 
 
-@times(1)
-@given(worlds(Limits()), st.data())
-def test_each_change_admits_and_one_step_less_does_not(world: History, data: st.DataObject) -> None:
+def waiting_in(world: History, data: st.DataObject) -> tuple[Engine, WorkloadState]:
+    """A state at rest, and a workload that waits in it."""
     engine = engine_of(world)
     assume(settle(engine, now=START, max_cycles=1_000).ending is Ending.SETTLED)
     pending = [it for it in engine.workloads() if it.stage is Stage.PENDING]
     assume(pending)
-    waiting = data.draw(st.sampled_from(pending))
+    return engine, data.draw(st.sampled_from(pending))
+
+
+# Most of the time goes into what is tried. Worlds with fewer objects wait less often, and show no more a second.
+@times(1)
+@given(worlds(Limits()), st.data())
+def test_each_change_admits_and_one_step_less_does_not(world: History, data: st.DataObject) -> None:
+    engine, waiting = waiting_in(world, data)
     before = engine.save()
+    question = hashlib.sha256(before + waiting.key.encode()).digest()
+    if question in ANSWERED:
+        return
     found = unblock(engine, waiting.name, namespace=waiting.namespace, now=START, was_at_rest=True)
     assert engine.save() == before
     assert [it.rank for it in found.changes] == sorted(it.rank for it in found.changes)
     for change in found.changes:
         check(engine, waiting, change)
-    second = unblock(engine, waiting.name, namespace=waiting.namespace, now=START, was_at_rest=True)
-    assert second == found
+    ANSWERED.add(question)
+
+
+@settings(max_examples=15)
+@given(worlds(Limits()), st.data())
+def test_the_same_question_has_the_same_answer(world: History, data: st.DataObject) -> None:
+    engine, waiting = waiting_in(world, data)
+    first, second = (
+        unblock(engine, waiting.name, namespace=waiting.namespace, now=START, was_at_rest=True) for _ in range(2)
+    )
+    assert first == second

@@ -80,7 +80,7 @@ def interrupted(call: Callable[[], object], step: int) -> bool:
 
 
 def all_of(engine: Engine) -> list[object]:
-    """What an engine tells, and what of it is taken by being told."""
+    """What an engine reports, and which reports reading consumes."""
     found = [snapshot(engine), engine.now, engine.fork().take_written()]
     if len(engine) == 2:
         found.append(engine.fork().forget("a", namespace="ns", now=0))

@@ -77,7 +77,7 @@ def test_what_comes_between_two_cycles_comes_at_its_time(checks: Sequence[CheckC
 
 
 class Approval(CheckController):
-    """Says yes to what it has seen, unless it is told to fail."""
+    """Approves what it has seen, unless it is set to fail."""
 
     controller_name = "example.com/approval"
 

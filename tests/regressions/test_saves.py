@@ -62,7 +62,7 @@ def all_forgeries(saved: Json) -> Iterator[Json]:
 
 
 def told() -> Engine:
-    """An engine that was told everything that there is, in one call each."""
+    """An engine with one call of each kind made on it."""
     engine = Engine(keeps_journal=True)
     engine.apply([flavor(), cluster_queue(cpu=1), local_queue(), workload("a"), workload("b", created=1)], now=T0)
     engine.take_written()

@@ -156,7 +156,7 @@ def test_standard_input_is_read(command: Callable[..., Ran], monkeypatch: pytest
     assert "cq " in command("-").out
 
 
-def test_missing_namespaces_are_added_and_told(command: Callable[..., Ran]) -> None:
+def test_missing_namespaces_are_added_and_reported(command: Callable[..., Ran]) -> None:
     ran = command(text=QUEUES + JOB % ("a", 1))
     assert ran.err == "note: added the Namespaces that the objects are in: team\n"
     assert "1 Admitted" in ran.out
@@ -176,24 +176,36 @@ def test_kinds_that_are_not_read_are_named_once(command: Callable[..., Ran]) -> 
     assert "warning: these kinds are not read: Configuration (1), Service (2); name the Configuration" in ran.err
 
 
-def test_an_object_that_is_given_twice_is_told_unless_it_is_the_same(command: Callable[..., Ran]) -> None:
+def test_an_object_given_twice_is_reported_unless_it_is_the_same(command: Callable[..., Ran]) -> None:
     assert "last one counts" not in command(text=f"{QUEUES}---{QUEUES}").err
     ran = command(text=f"{QUEUES}---{QUEUES.replace('nominalQuota: 2', 'nominalQuota: 3')}")
     assert 'ClusterQueue "cq": it stands in' in ran.err
     assert ran.err.count("too; the last one counts") == 1
 
 
-def test_a_kind_of_another_group_is_told_where_it_belongs(command: Callable[..., Ran]) -> None:
+def test_the_error_for_a_kind_of_another_group_names_its_group(command: Callable[..., Ran]) -> None:
     ran = command(text="{apiVersion: kueue.sigs.k8s.io/v1, kind: Cohort, metadata: {name: a}}")
     assert "these kinds are not read: Cohort (1); a Cohort is read as kueue.x-k8s.io/v1beta2" in ran.err
 
 
-def test_a_gate_that_is_misspelled_is_told_what_may_be_meant(command: Callable[..., Ran]) -> None:
+def test_the_error_for_a_misspelled_gate_suggests_the_right_one(command: Callable[..., Ran]) -> None:
     ran = command("in.yaml", "--feature-gates", "PartialAdmision=true", text=QUEUES)
     assert "unrecognized feature gate: PartialAdmision; write PartialAdmission" in ran.err
 
 
-def test_a_job_that_an_api_server_would_refuse_is_told_why(command: Callable[..., Ran]) -> None:
+def test_a_gate_that_is_gone_is_named_with_the_version_that_removed_it(command: Callable[..., Ran]) -> None:
+    ran = command("in.yaml", "--feature-gates", "FlavorFungibilityImplicitPreferenceDefault=true", text=QUEUES)
+    assert ran.code == ExitCode.BAD_INPUT
+    assert "; Kueue 0.16 removed it; leave it out, and set spec.flavorFungibility.preference" in ran.err
+    assert "PreserveScanProgress" not in ran.err
+
+
+def test_a_gate_that_is_near_none_is_not_taken_for_another(command: Callable[..., Ran]) -> None:
+    ran = command("in.yaml", "--feature-gates", "FlavorFungibilityNeverHeardOf=true", text=QUEUES)
+    assert "FlavorFungibilityNeverHeardOf; write one of those that `kueuecore gates` lists" in ran.err
+
+
+def test_a_job_that_an_api_server_would_refuse_is_reported_with_the_cause(command: Callable[..., Ran]) -> None:
     nameless = command(text=QUEUES + (JOB % ("a", 1)).replace("name: a, ", ""))
     assert "metadata.name: Required value: name or generateName is required; give it a name" in nameless.err
     number = command(text=QUEUES + (JOB % ("a", 1)).replace("queue-name: lq", "queue-name: 5"))
@@ -201,7 +213,7 @@ def test_a_job_that_an_api_server_would_refuse_is_told_why(command: Callable[...
     assert (nameless.code, number.code) == (ExitCode.BAD_INPUT, ExitCode.BAD_INPUT)
 
 
-def test_a_job_without_a_queue_is_told(command: Callable[..., Ran]) -> None:
+def test_a_job_without_a_queue_is_reported(command: Callable[..., Ran]) -> None:
     job = (JOB % ("a", 1)).replace(", labels: {kueue.x-k8s.io/queue-name: lq}", "")
     ran = command(text=QUEUES + job)
     assert 'note: Job "team/a": it has no label kueue.x-k8s.io/queue-name; it gets no Workload\n' in ran.err
@@ -320,7 +332,7 @@ def test_a_check_of_another_controller_says_nothing_by_itself(command: Callable[
     assert re.search(r"^dws +example.com/x +-$", command(text=CHECKED + check).out, re.M)
 
 
-def test_a_wrong_config_of_a_check_is_told_with_its_line(command: Callable[..., Ran]) -> None:
+def test_a_wrong_config_of_a_check_is_reported_with_its_line(command: Callable[..., Ran]) -> None:
     ran = command(text=CHECKED + CHECK + QUEUED.replace("provisioningClassName", "provisioningClass"))
     assert ran.code == ExitCode.BAD_INPUT
     assert re.search(r'in\.yaml:\d+ \(document 5\): ProvisioningRequestConfig "queued": spec', ran.err)
@@ -474,7 +486,7 @@ def test_a_job_waits_for_what_it_names_and_others_run(command: Callable[..., Ran
     assert "job-waits" not in ran.out
 
 
-def test_every_problem_is_told_with_file_line_and_field(command: Callable[..., Ran]) -> None:
+def test_every_problem_is_reported_with_file_line_and_field(command: Callable[..., Ran]) -> None:
     text = QUEUES.replace("nominalQuota: 2", "nominalQuota: -2") + (JOB % ("a", 1)).replace("cpu: 1}", "cpu: -1}")
     ran = command(text=text)
     assert (ran.code, ran.out) == (ExitCode.BAD_INPUT, "")
@@ -498,7 +510,7 @@ def test_every_problem_is_told_with_file_line_and_field(command: Callable[..., R
         (["folder"], "add -R to read its directories too"),
     ],
 )
-def test_wrong_usage_is_told(command: Callable[..., Ran], arguments: list[str], told: str) -> None:
+def test_wrong_usage_is_reported(command: Callable[..., Ran], arguments: list[str], told: str) -> None:
     Path("folder/inner").mkdir(parents=True)
     ran = command(*arguments, text=QUEUES)
     assert (ran.code, ran.out) == (ExitCode.BAD_INPUT, "")

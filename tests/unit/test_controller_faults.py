@@ -83,7 +83,7 @@ class WritesOverOthers(Controller):
 
 
 class TellsOnce(Controller):
-    """What a job has done is lost with the write that tells it."""
+    """A lost write takes the job report it carries with it."""
 
     def refuse(self, write: WorkloadWrite, *args: Any, **named: Any) -> bool:
         if (known := self._workloads.get((write.namespace, write.name))) is not None:

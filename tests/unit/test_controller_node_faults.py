@@ -36,7 +36,7 @@ def test_20_histories(first: int) -> None:
 
 
 class ReleasesAhead(Controller):
-    """Pods are released by what is decided, before it is stored."""
+    """A decision releases pods before it is stored."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)

@@ -1,4 +1,4 @@
-"""What a controller is told and can not be so is refused, and nothing has changed then."""
+"""A controller refuses impossible reports, and changes nothing."""
 
 from __future__ import annotations
 

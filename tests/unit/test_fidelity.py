@@ -44,7 +44,7 @@ def test_a_case_without_a_verdict_cannot_be_written() -> None:
         row.cells("suite")
 
 
-def test_a_difference_that_nobody_has_explained_is_told() -> None:
+def test_an_unexplained_difference_is_reported() -> None:
     case = Case("whole/available", {"id": "available/a"})
     assert fidelity.reason_of(case, Result("failed", "cpu: want 1, got 2"), {}, []) == "cpu: want 1, got 2"
 

@@ -41,21 +41,19 @@ def play(kind: type[FaultyHttpHistory], part: int) -> Counter[str]:
     return happened
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(2))
 def test_55_histories(part: int) -> None:
     happened = play(FaultyHttpHistory, part)
     assert {name: happened[name] for name in FAULTS if happened[name] <= 8} == {}
     assert min(happened[name] for name in ("reservations", "starts", "deaths", "evictions")) > 8
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_40_histories_with_nodes(part: int) -> None:
-    happened = play(FaultyHttpNodeHistory, part)
+def test_40_histories_with_nodes() -> None:
+    happened = play(FaultyHttpNodeHistory, 0)
     assert {name: happened[name] for name in FAULTS if happened[name] <= 8} == {}
     assert happened["releases"] > 100
     assert happened["nodes recorded as failed"] > 0
-    # Rare: one part has some, the other none.
-    assert happened["pods lost"] > 0 or part == 1
+    assert happened["pods lost"] > 0
 
 
 class BelievesInSilence(WorkloadTask):

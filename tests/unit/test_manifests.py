@@ -363,7 +363,7 @@ def test_renamed_fields_have_the_lines_of_their_origin() -> None:
 QUEUE = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue"}
 
 
-def test_what_has_no_name_is_told_by_its_place_in_the_list() -> None:
+def test_an_object_without_a_name_is_reported_by_its_place_in_the_list() -> None:
     items = "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: A}, {kind: Job}, 5]}"
     with pytest.raises(ManifestError) as error:
         parse_manifests(items)

@@ -177,8 +177,8 @@ def test_an_admission_check_may_not_ask_for_another_label_than_the_pods() -> Non
         place(search(nodes), asked)
 
 
-def test_of_several_failures_that_of_the_first_flavor_and_group_is_told() -> None:
-    """rules/08 §10: Kueue tells any."""
+def test_of_several_failures_that_of_the_first_flavor_and_group_is_reported() -> None:
+    """rules/08 §10: Kueue reports any of them."""
     asks = {"b": [ask(9, name="first")], "a": [ask(1, name="fits"), ask(9, name="second"), ask(9, name="third")]}
     nodes = {name: flavor_nodes((RACK, HOST), node(f"{name}1", "r", cpu=2)) for name in "ab"}
     given = place_all(nodes, asks, settings())

@@ -125,7 +125,7 @@ def test_a_pattern_says_what_values_look_like(read: Callable[[Json], Scenario]) 
     assert [it.domains for it in nodes.nodes()][-1] == ("gpu-block1", "rack-2", "gpu.2.3")
 
 
-def test_everything_wrong_with_nodes_is_told_with_a_remedy(
+def test_every_problem_with_nodes_is_reported_with_a_remedy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -302,7 +302,7 @@ def test_a_generator_is_for_one_cluster(read: Callable[[Json], Scenario], tmp_pa
         read({"generator": "generator.yaml", "fleet": fleet})
 
 
-def test_what_is_wrong_with_a_generator_is_told_of_its_file(read: Callable[[Json], Scenario], tmp_path: Path) -> None:
+def test_a_problem_in_a_generator_is_reported_for_its_file(read: Callable[[Json], Scenario], tmp_path: Path) -> None:
     (tmp_path / "generator.yaml").write_text("cohorts: 3\n", encoding="utf-8")
     with pytest.raises(ManifestError, match=r"generator\.yaml:1: cohorts: a list is needed"):
         read({"generator": "generator.yaml"})

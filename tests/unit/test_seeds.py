@@ -42,8 +42,8 @@ from tests.quotas import (
 # B. Queueing.
 
 
-def test_b1_best_effort_lets_the_next_be_tried_and_strict_blocks() -> None:
-    """`big` needs more than there is; `small` behind it would fit."""
+def test_best_effort_lets_the_next_be_tried_and_strict_blocks() -> None:
+    """Row B1 of rules/00: `big` needs more than there is; `small` behind it would fit."""
     for strategy, expected in [(QueueingStrategy.BEST_EFFORT_FIFO, ["small"]), (QueueingStrategy.STRICT_FIFO, [])]:
         engine = world(queue("q", {"default": "10"}, strategy=strategy))
         start(engine, job("running", "5", "q"))
@@ -55,8 +55,10 @@ def test_b1_best_effort_lets_the_next_be_tried_and_strict_blocks() -> None:
 @pytest.mark.parametrize(
     ("by_priority", "winner"), [(True, "urgent"), (False, "older")], ids=["by priority", "by time alone"]
 )
-def test_b2_who_borrows_comes_after_who_does_not(by_priority: bool, winner: str) -> None:
-    """Three heads in one cohort, and 4 of 12 CPUs to be had beyond the own quota of `modest`.
+def test_who_borrows_comes_after_who_does_not(by_priority: bool, winner: str) -> None:
+    """Row B2 of rules/00.
+
+    Three heads in one cohort, and 4 of 12 CPUs to be had beyond the own quota of `modest`.
 
     modest  |....|  <- mmmm       within its quota, lowest priority and last to come: first
     keen    ||      <- uuuu       borrows, high priority
@@ -81,7 +83,8 @@ def test_b2_who_borrows_comes_after_who_does_not(by_priority: bool, winner: str)
     assert admitted(decision) == ["modest-job", winner]
 
 
-def test_b3_what_is_pending_where_and_why_can_be_seen() -> None:
+def test_what_is_pending_where_and_why_can_be_seen() -> None:
+    """Row B3 of rules/00."""
     engine = world(queue("q", {"default": "1"}))
     run(engine, job("b", "2", "q", created=2), job("a", "3", "q", created=1), second=3)
     waiting = engine.pending("q")
@@ -98,8 +101,8 @@ def test_b3_what_is_pending_where_and_why_can_be_seen() -> None:
 # C. Cohorts.
 
 
-def test_c1_unused_quota_is_lent_and_only_in_flavors_that_the_borrower_has() -> None:
-    """`spot` of the lender is of no use to a queue that has no such flavor."""
+def test_unused_quota_is_lent_and_only_in_flavors_that_the_borrower_has() -> None:
+    """Row C1 of rules/00: `spot` of the lender is of no use to a queue that has no such flavor."""
     engine = world(
         queue("borrower", {"default": "2"}, cohort="c"),
         queue("lender", {"default": "3", "spot": "10"}, cohort="c"),
@@ -110,14 +113,14 @@ def test_c1_unused_quota_is_lent_and_only_in_flavors_that_the_borrower_has() -> 
     assert admitted(run(engine, job("too-much", "1", "borrower"), second=2)) == []
 
 
-def test_c1_a_workload_takes_a_resource_from_one_flavor() -> None:
-    """3 and 3 make 6, but not for one pod set."""
+def test_a_workload_takes_a_resource_from_one_flavor() -> None:
+    """Row C1 of rules/00: 3 and 3 make 6, but not for one pod set."""
     engine = world(queue("q", {"on-demand": "3", "spot": "3"}))
     assert admitted(run(engine, job("split", "4", "q"), second=1)) == []
 
 
-def test_c2_limits_cap_what_is_borrowed_and_what_is_lent() -> None:
-    """The lender has 10 and keeps 6; the borrower may take 2 beyond its own 2."""
+def test_limits_cap_what_is_borrowed_and_what_is_lent() -> None:
+    """Row C2 of rules/00: The lender has 10 and keeps 6; the borrower may take 2 beyond its own 2."""
     lender = queue("lender", {"default": "10"}, cohort="c", lending="4")
     for borrowing, most in [("2", 4), (None, 6)]:
         borrower = queue("borrower", {"default": "2"}, cohort="c", borrowing=borrowing)
@@ -127,8 +130,8 @@ def test_c2_limits_cap_what_is_borrowed_and_what_is_lent() -> None:
             assert admitted(decision) == (["one"] if cpu == most else [])
 
 
-def test_c3_quota_is_found_across_a_tree_of_cohorts() -> None:
-    """A queue below `left` uses what a queue below `right` does not."""
+def test_quota_is_found_across_a_tree_of_cohorts() -> None:
+    """Row C3 of rules/00: A queue below `left` uses what a queue below `right` does not."""
     engine = world(
         Cohort("root"),
         Cohort("left", parent_name="root"),
@@ -139,8 +142,10 @@ def test_c3_quota_is_found_across_a_tree_of_cohorts() -> None:
     assert admitted(run(engine, job("one", "4", "near"), second=1)) == ["one"]
 
 
-def test_c4_a_queue_without_quota_lives_from_its_cohort() -> None:
-    """The quotas of worker clusters are held by siblings; the queue of the users has none, and takes them all.
+def test_a_queue_without_quota_lives_from_its_cohort() -> None:
+    """Row C4 of rules/00.
+
+    The quotas of worker clusters are held by siblings; the queue of the users has none, and takes them all.
 
     users     ||  <- 8 of 5 + 3
     worker-1  |.....|
@@ -166,8 +171,10 @@ def test_c4_a_queue_without_quota_lives_from_its_cohort() -> None:
         (NEWER, ["lower", "newer"]),
     ],
 )
-def test_d1_within_cluster_queue(policy: WithinClusterQueuePolicy, expected: list[str]) -> None:
-    """The queue is full; `older` and `newer` have the priority of the one that comes, `lower` has a lower one.
+def test_within_cluster_queue(policy: WithinClusterQueuePolicy, expected: list[str]) -> None:
+    """Row D1 of rules/00.
+
+    The queue is full; `older` and `newer` have the priority of the one that comes, `lower` has a lower one.
 
     q |lower|older|newer|  <- arriving, created between older and newer
     """
@@ -190,8 +197,10 @@ def test_d1_within_cluster_queue(policy: WithinClusterQueuePolicy, expected: lis
     ("policy", "expected"),
     [(ReclaimWithinCohortPolicy.NEVER, []), (RECLAIM_LOWER, ["low"]), (RECLAIM_ANY, ["high", "low"])],
 )
-def test_d2_reclaim_within_cohort(policy: ReclaimWithinCohortPolicy, expected: list[str]) -> None:
-    """Both jobs of the other queue live on quota that is lent.
+def test_reclaim_within_cohort(policy: ReclaimWithinCohortPolicy, expected: list[str]) -> None:
+    """Row D2 of rules/00.
+
+    Both jobs of the other queue live on quota that is lent.
 
     owner    |..|    <- arriving, of middling priority
     borrower ||lh
@@ -213,8 +222,10 @@ def test_d2_reclaim_within_cohort(policy: ReclaimWithinCohortPolicy, expected: l
 
 
 @pytest.mark.parametrize(("threshold", "victim"), [(None, "victim"), (10, "victim"), (9, None)])
-def test_d3_borrow_within_cohort_up_to_a_threshold(threshold: int | None, victim: str | None) -> None:
-    """The one that comes needs 3 of a quota of 2, so it borrows; the victim has priority 10.
+def test_borrow_within_cohort_up_to_a_threshold(threshold: int | None, victim: str | None) -> None:
+    """Row D3 of rules/00.
+
+    The one that comes needs 3 of a quota of 2, so it borrows; the victim has priority 10.
 
     owner    |..|  <- 3 CPUs
     borrower |v|vv
@@ -230,8 +241,10 @@ def test_d3_borrow_within_cohort_up_to_a_threshold(threshold: int | None, victim
     assert found == ({victim: "InCohortReclaimWhileBorrowing"} if victim else {})
 
 
-def test_d4_others_first_then_the_lowest_priority_then_the_most_recent() -> None:
-    """Every CPU more takes one victim more, in this order.
+def test_others_first_then_the_lowest_priority_then_the_most_recent() -> None:
+    """Row D4 of rules/00.
+
+    Every CPU more takes one victim more, in this order.
 
     owner    |ab.... |  <- arriving
     borrower ||low, mid, mid-newer
@@ -255,8 +268,10 @@ def test_d4_others_first_then_the_lowest_priority_then_the_most_recent() -> None
         assert sorted(found) == sorted(order[:n_cpus]), n_cpus
 
 
-def test_d4_as_few_as_possible() -> None:
-    """The small ones come first in the order, but the big one that is needed anyway makes them unnecessary.
+def test_as_few_as_possible() -> None:
+    """Row D4 of rules/00.
+
+    The small ones come first in the order, but the big one that is needed anyway makes them unnecessary.
 
     q |small small BIG|  <- arriving, as large as BIG
     """
@@ -278,7 +293,8 @@ def test_d4_as_few_as_possible() -> None:
         ("3", BORROW, "InCohortReclaimWhileBorrowing"),  # beyond it, with borrowWithinCohort
     ],
 )
-def test_d5_when_classical_preemption_happens(cpu: str, policy: ClusterQueuePreemption, reason: str | None) -> None:
+def test_when_classical_preemption_happens(cpu: str, policy: ClusterQueuePreemption, reason: str | None) -> None:
+    """Row D5 of rules/00."""
     engine = world(
         queue("owner", {"default": "2"}, cohort="c", preemption=policy),
         queue("borrower", {"default": "1"}, cohort="c"),
@@ -288,8 +304,10 @@ def test_d5_when_classical_preemption_happens(cpu: str, policy: ClusterQueuePree
     assert found == ({"victim": reason} if reason else {})
 
 
-def test_d6_fair_sharing_evens_out_the_shares() -> None:
-    """`left` has borrowed all 6 of `spare`; `right` gets 2 of them by shares, whatever the priorities, and not 4.
+def test_fair_sharing_evens_out_the_shares() -> None:
+    """Row D6 of rules/00.
+
+    `left` has borrowed all 6 of `spare`; `right` gets 2 of them by shares, whatever the priorities, and not 4.
 
     left   ||aabbcc
     right  ||        <- 2, then 2 more
@@ -321,8 +339,8 @@ def test_d6_fair_sharing_evens_out_the_shares() -> None:
     ("policy", "flavor"),
     [(FlavorFungibilityPolicy.MAY_STOP_SEARCH, "on-demand"), (FlavorFungibilityPolicy.TRY_NEXT_FLAVOR, "spot")],
 )
-def test_e1_when_can_borrow(policy: FlavorFungibilityPolicy, flavor: str) -> None:
-    """The first flavor is to be had by borrowing, the second without."""
+def test_when_can_borrow(policy: FlavorFungibilityPolicy, flavor: str) -> None:
+    """Row E1 of rules/00: The first flavor is to be had by borrowing, the second without."""
     engine = world(
         queue(
             "q",
@@ -340,8 +358,8 @@ def test_e1_when_can_borrow(policy: FlavorFungibilityPolicy, flavor: str) -> Non
     ("policy", "expected"),
     [(FlavorFungibilityPolicy.TRY_NEXT_FLAVOR, None), (FlavorFungibilityPolicy.MAY_STOP_SEARCH, "running")],
 )
-def test_e1_when_can_preempt(policy: FlavorFungibilityPolicy, expected: str | None) -> None:
-    """The first flavor is to be had by preemption, the second is free."""
+def test_when_can_preempt(policy: FlavorFungibilityPolicy, expected: str | None) -> None:
+    """Row E1 of rules/00: The first flavor is to be had by preemption, the second is free."""
     engine = world(
         queue(
             "q",
@@ -357,8 +375,8 @@ def test_e1_when_can_preempt(policy: FlavorFungibilityPolicy, expected: str | No
         assert flavor_of(engine, "arriving") == "spot"
 
 
-def test_e1_the_old_names_are_read() -> None:
-    """An article of 2024 writes Borrow and Preempt; the words of today are MayStopSearch."""
+def test_the_old_names_are_read() -> None:
+    """Row E1 of rules/00: An article of 2024 writes Borrow and Preempt; the words of today are MayStopSearch."""
     engine = world(queue("lender", {"on-demand": "1", "spot": "0"}, cohort="c"), queue("q", {})[1])
     engine.apply(
         """
@@ -381,8 +399,8 @@ def test_e1_the_old_names_are_read() -> None:
     assert flavor_of(engine, "one") == "on-demand"
 
 
-def test_e2_why_a_flavor_was_passed_over_can_be_seen() -> None:
-    """The message of the reservation tells which flavors were looked at, and why the first was not taken."""
+def test_why_a_flavor_was_passed_over_can_be_seen() -> None:
+    """Row E2 of rules/00: The reservation message lists the flavors considered, and why the first was not taken."""
     engine = world(queue("q", {"on-demand": "1", "spot": "2"}))
     decision = run(engine, job("one", "2", "q"), second=1)
     (told,) = [event.message for event in decision.events if event.reason == "QuotaReserved"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from kueuecore.decisions import Decision, Preemption
 from kueuecore.simulation import RunEnding
 from kueuecore.states import Stage
 from kueuecore.steady_state import Ending, Settled, find_preemption_loop
+from kueuecore.testing import START, random_history
 from kueuecore.times import TimeLike
 
 NOW = "2026-01-01T00:00:00Z"
@@ -235,8 +236,41 @@ def test_without_a_loop_there_is_none() -> None:
 
 
 def test_states_are_compared_only_after_evictions(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fingerprint(engine: Engine) -> str:
+    def fingerprint(engine: Engine) -> int:
         raise AssertionError("nothing was evicted")
 
-    monkeypatch.setattr(steady_state, "_fingerprint", fingerprint)
+    monkeypatch.setattr(steady_state, "_standings", fingerprint)
     settled([*queues(("default", 2)), workload("a", 1), workload("b", 1), workload("c", 1)])
+
+
+def where_all_stand(engine: Engine) -> Hashable:
+    """What `_standings` is a number of, in Python."""
+
+    def evicted(status: Mapping[str, Any]) -> str:
+        true = [it for it in status.get("conditions", ()) if (it["type"], it["status"]) == ("Evicted", "True")]
+        return true[0]["lastTransitionTime"] if true else ""
+
+    return tuple(
+        (it.key, it.stage, it.place, evicted(it.status), json.dumps(it.flavors, sort_keys=True))
+        for it in engine.workloads()
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_states_have_one_number_if_all_workloads_stand_where_they_stood(seed: int) -> None:
+    history = random_history(seed)
+    engine = Engine(history.parsed_configuration())
+    engine.apply(json.dumps(history.objects).encode(), now=START)
+    numbers: dict[Hashable, int] = {}
+    for minute in range(12):
+        now = START + minute * 60_000_000_000
+        engine.reconcile(now)
+        decision = engine.cycle(now)
+        for _ in range(2):
+            assert numbers.setdefault(where_all_stand(engine), engine._core._standings()) == engine._core._standings()
+            for it in (*decision.preemptions, *decision.evictions):
+                engine.release(it.name, namespace=it.namespace, now=now)
+        for it in engine.workloads()[minute % 3 :: 3]:
+            if it.stage is Stage.ADMITTED:
+                engine.evict(it.name, namespace=it.namespace, now=now)
+    assert len(set(numbers.values())) == len(numbers)

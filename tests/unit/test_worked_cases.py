@@ -179,7 +179,8 @@ def draw(case: Worked) -> tuple[Engine, Workload]:
 
 
 @pytest.mark.parametrize("name", WORKED)
-def test_d7_the_worked_cases(name: str) -> None:
+def test_each_worked_case_preempts_the_documented_victims(name: str) -> None:
+    """Row D7 of rules/00."""
     case = WORKED[name]
     engine, job_2 = draw(case)
     decision = run(engine, job_2, second=3)
@@ -198,8 +199,10 @@ def test_d7_the_worked_cases(name: str) -> None:
     assert admitted(engine.cycle(at(6))) == ["job-2"]
 
 
-def test_d7_r3_the_quota_comes_back_when_the_other_job_ends() -> None:
-    """Of the 500 of the queue 200 were used by job-0; when it ends, the 300 that are lent are all that is missing.
+def test_the_quota_comes_back_when_the_other_job_ends() -> None:
+    """Row D7 of rules/00.
+
+    Of the 500 of the queue 200 were used by job-0; when it ends, the 300 that are lent are all that is missing.
 
     cluster-queue |..........|  <- 2222222222
     cohort-queue  |1111|111111

@@ -1,6 +1,6 @@
-//! Recorded histories: the engine decides, says, counts and queues what the reference model did.
+//! Recorded histories: the engine must decide, report, count and queue as the reference model did.
 //!
-//! The reference has written the answers (`make record-worlds`), so nothing here knows a rule.
+//! The reference has written the answers (`make record-worlds`), so nothing here implements a rule.
 #![forbid(unsafe_code)]
 
 mod play;
@@ -15,7 +15,7 @@ use seen::{Seen, first_difference};
 use serde_json::{Value, json};
 
 const RECORDED: &[u8] = include_bytes!("recorded.jsonl.gz");
-/// In so many parts it is played, as many as most machines have cores for.
+/// The number of parts played in parallel: most machines have at least four cores.
 pub const PARTS: usize = 4;
 
 fn recorded() -> String {
@@ -24,7 +24,7 @@ fn recorded() -> String {
     text
 }
 
-/// Plays a line; says where engine and reference differ first.
+/// Plays a line; returns the first difference between engine and reference.
 fn difference(line: &str) -> Option<String> {
     let line: Value = serde_json::from_str(line).expect("a line is JSON");
     let moves = line["moves"].as_array().expect("moves");
@@ -45,13 +45,13 @@ fn difference(line: &str) -> Option<String> {
     None
 }
 
-/// Has a test found a difference? Then the others need not go on.
+/// Has a test found a difference? Then the others stop.
 static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 
-/// Plays one part of what is recorded.
+/// Plays one part of the recording.
 ///
 /// # Panics
-/// The engine says something else than the reference; the message says where first.
+/// The engine differs from the reference; the message says where first.
 pub fn check(part: usize) {
     let text = recorded();
     assert!(text.lines().count() >= 10 * PARTS, "there is something to play");

@@ -6,8 +6,8 @@ use kueuecore::base::gates::Gates;
 use kueuecore::base::ids::WorkloadId;
 use kueuecore::base::key::Key;
 use kueuecore::base::shared::Shared;
-use kueuecore::engine::{Engine, Kind};
-use kueuecore::objects::{Object, Time, WorkloadStatus};
+use kueuecore::engine::Engine;
+use kueuecore::objects::{Kind, Object, Time, WorkloadStatus};
 use kueuecore::schedule::decision::{Decision, Event};
 use kueuecore_wire::configuration::Configuration;
 use kueuecore_wire::decode::Door;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::seen::{event, holds_quota, is_evicted, key, row, sorted};
 
 const SECOND_NS: i64 = 1_000_000_000;
-/// After so many moves the engine is saved and loaded.
+/// The engine is saved and loaded every this many moves.
 const RELOADED: usize = 3;
 
 /// An engine and the clock of a scenario.
@@ -39,7 +39,7 @@ impl Play {
         play
     }
 
-    /// Plays one move; what it brought, without what is empty.
+    /// Plays one move and returns its results without empty ones.
     pub fn go(&mut self, given: &Value) -> Value {
         self.now.0 += (1 + given["seconds"].as_i64().unwrap_or(0)) * SECOND_NS;
         let kind = text(given, "move");
@@ -49,7 +49,7 @@ impl Play {
             "apply" => self.apply(&given["object"]),
             "delete" => {
                 let (namespace, name) = names(given);
-                let kind = Kind::from_name(text(given, "kind")).expect("a kind that can be deleted");
+                let kind = Kind::kept(text(given, "kind")).expect("a kind that can be deleted");
                 missing = !self.engine.delete(kind, namespace, name, self.now);
             }
             "finish" => match self.find(given) {
@@ -72,7 +72,7 @@ impl Play {
                 forgetful.state.evaluates_always = true;
                 let decision = self.engine.cycle(self.now);
                 let anew = forgetful.cycle(self.now);
-                assert_eq!(format!("{decision:?}"), format!("{anew:?}"), "what is remembered changes a decision");
+                assert_eq!(format!("{decision:?}"), format!("{anew:?}"), "a remembered verdict changes a decision");
                 told = of_cycle(&decision);
                 self.hear_of(&decision, &before);
             }
@@ -96,7 +96,7 @@ impl Play {
         told
     }
 
-    /// The engine is saved, and goes on as what is read of its bytes.
+    /// Saves the engine and continues with the one loaded from the bytes.
     fn reload(&mut self) {
         let saved = self.engine.save(b"");
         let (mut loaded, _) = Engine::load(&saved).expect("what was saved");
@@ -115,7 +115,7 @@ impl Play {
         self.engine.state.workloads.find(namespace, name)
     }
 
-    /// Kueue evicts only what holds quota. Its job stops at once.
+    /// Kueue evicts only workloads that hold quota. The job stops at once.
     fn evict(&mut self, id: WorkloadId, reason: &str) {
         if holds_quota(&self.engine, id) {
             let reason = if reason.is_empty() { "Preempted" } else { reason };
@@ -124,7 +124,7 @@ impl Play {
         }
     }
 
-    /// Applies what a cycle has written, as a watch brings it to a controller.
+    /// Applies what a cycle has written, as a controller sees it through a watch.
     fn hear_of(&mut self, decision: &Decision, before: &BTreeMap<Key, Shared<WorkloadStatus>>) {
         let admitted = decision.admissions.iter().map(|it| &it.key);
         let preempted = decision.preemptions.iter().map(|it| &it.key);
@@ -183,7 +183,7 @@ fn of_cycle(decision: &Decision) -> Value {
         .admissions
         .iter()
         .map(|it| {
-            // Topology, for which gates count, is not compared.
+            // The topology, which the gates affect, is not compared.
             let admission = encode::admission(&it.admission, &Gates::default());
             let pod_sets = admission["podSetAssignments"].as_array().expect("a list");
             json!({
@@ -206,7 +206,7 @@ fn of_cycle(decision: &Decision) -> Value {
             })
         })
         .collect();
-    // Heads are taken in any order, and several threads write events.
+    // Heads are taken in no fixed order, and several threads write events.
     let mut pending: Vec<_> = decision.pending.iter().collect();
     pending.sort_by_key(|it| &it.key);
     let pending: Vec<Value> = pending

@@ -1,4 +1,4 @@
-//! The engine does as the reference did, in every world that is recorded.
+//! The engine matches the reference in every recorded world.
 
 use kueuecore_worlds::check;
 

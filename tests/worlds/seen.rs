@@ -1,4 +1,4 @@
-//! What can be seen of an engine, and how two sights differ.
+//! The observable state of an engine, and the first difference between two.
 
 use kueuecore::base::ids::WorkloadId;
 use kueuecore::base::key::Key;
@@ -21,7 +21,7 @@ impl Seen {
         Self(json!({"statuses": {}, "quota": {}, "order": {}}))
     }
 
-    /// What can be seen of an engine.
+    /// The observable state of an engine.
     pub fn of(engine: &Engine) -> Self {
         let state = &engine.state;
         let statuses = state.workloads.iter().map(|(_, record)| {
@@ -49,7 +49,7 @@ impl Seen {
         }))
     }
 
-    /// Takes over what an answer says: what is new or other than before; null is gone.
+    /// Applies the changes in an answer: new or changed values; null removes one.
     pub fn change(&mut self, answer: &Value) {
         for name in PARTS {
             let part = self.0[name].as_object_mut().expect("a part is an object");
@@ -64,14 +64,14 @@ impl Seen {
     }
 }
 
-/// What an answer says of the move alone.
+/// The part of an answer that concerns only the move.
 pub fn told_in(answer: &Value) -> Value {
     let mut told = answer.as_object().expect("an object").clone();
     told.retain(|name, _| !PARTS.contains(&name.as_str()));
     Value::Object(told)
 }
 
-/// A status, its conditions by type: their order says nothing, nor does a field with nothing in it.
+/// A status with its conditions by type, since their order does not matter, and without empty fields.
 fn by_type(mut status: Value) -> Value {
     let fields = status.as_object_mut().expect("a status is an object");
     fields.retain(|_, value| *value != json!({}));
@@ -96,12 +96,12 @@ pub fn event(of: &Event) -> Value {
     json!([of.kind, of.reason, key(&of.key), of.text().as_str()])
 }
 
-/// An event of what is written between cycles.
+/// An event written between cycles.
 pub fn row(of: &Event) -> Value {
     json!([key(&of.key), of.reason, of.kind, of.text().as_str()])
 }
 
-/// Values in the order of their texts.
+/// Values sorted by their text.
 pub fn sorted(mut values: Vec<Value>) -> Value {
     values.sort_by_cached_key(Value::to_string);
     Value::Array(values)
@@ -118,7 +118,7 @@ pub fn is_evicted(engine: &Engine, id: WorkloadId) -> bool {
     conditions::find(conditions, conditions::EVICTED).is_some_and(|it| it.status == ConditionStatus::True)
 }
 
-/// Where two values differ first: the reference's, then the engine's.
+/// Where two values first differ: the reference's, then the engine's.
 pub fn first_difference(reference: &Value, engine: &Value, path: &str) -> Option<String> {
     match (reference, engine) {
         (Value::Object(one), Value::Object(other)) => {

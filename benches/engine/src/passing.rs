@@ -1,8 +1,8 @@
 //! A workload comes and goes without ever being looked at by a cycle.
 
 use kueuecore::base::ids::QueueId;
-use kueuecore::engine::{Engine, Kind};
-use kueuecore::objects::Workload;
+use kueuecore::engine::Engine;
+use kueuecore::objects::{Kind, Workload};
 
 use crate::objects::{BASE, object, pod_set, workload};
 use crate::rows::{Row, timed};

@@ -26,6 +26,9 @@ __all__ = [
     "explain",
 ]
 
+# Of a pod set whose requests are above its limits, or outside those of a LimitRange.
+_ABOUT_REQUESTS = ("resources validation failed: ", "resources didn't satisfy LimitRange constraints: ")
+
 
 class Fate(StrEnum):
     """What a search for victims did with a workload that uses what is contested (rules/04)."""
@@ -223,6 +226,16 @@ class Explanation:
     ahead: tuple[PendingWorkload, ...]
     pod_sets: tuple[PodSetTrials, ...]
     searches: tuple[Search, ...]
+
+    @property
+    def repeats_status(self) -> bool:
+        """Does the decision say what the status says already, maybe in other words?
+
+        Requests that a LimitRange forbids may be refused twice: a cycle looks at them with the LimitRange's defaults,
+        and the status is written again without these (rules/05 §6.1). The status is what Kueue shows.
+        """
+        ours, status = self.now.message, self.workload.message
+        return ours == status or (ours.startswith(_ABOUT_REQUESTS) and status.startswith(_ABOUT_REQUESTS))
 
 
 def explain(engine: Engine, name: str, *, namespace: str, now: TimeLike | None = None) -> Explanation:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kueuecore.answers.amounts import quantity_of, units_of
 from kueuecore.answers.explanation import Asked, Explanation, Fate, FlavorTrial, Holder, Level
 from kueuecore.states import Stage
 
-__all__ = ["Obstacle", "obstacles", "rule_link", "why_so"]
+__all__ = ["Obstacle", "obstacles", "rule_link", "why_it_borrows", "why_so"]
 
 _FILES = {
     "02": "02-quota.md",
@@ -73,7 +74,8 @@ def obstacles(explanation: Explanation) -> tuple[Obstacle, ...]:
 
 def _before_flavors(explanation: Explanation) -> Obstacle:
     """Why its flavors are not even looked at."""
-    rule, text = "05 §6.1", explanation.now.message or explanation.workload.message
+    status = explanation.workload.message
+    rule, text = "05 §6.1", status if explanation.repeats_status else explanation.now.message or status
     if explanation.queue is not None and not explanation.queue.is_active:
         rule, text = "02 §5", f"ClusterQueue {explanation.queue.name}: {explanation.queue.message}"
     return Obstacle(pod_set=None, flavor="", resource="", rule=rule, text=text)
@@ -116,6 +118,25 @@ def _bound(level: Level, resource: str) -> str:
     if level.binds == "BorrowingLimit":
         return f"{has}, may borrow {level.borrowing_limit} and uses {level.usage}: {level.missing} short"
     return f"{has}, of which {level.usage} are in use: {level.missing} short"
+
+
+def why_it_borrows(trial: FlavorTrial) -> str:
+    """What a request takes beyond the quota of its ClusterQueue, and where from (rules/02 §2.4); empty: it does not."""
+    return "; ".join(_borrowed(asked) for asked in trial.asked if trial.borrowing_level and _is_over(asked))
+
+
+def _is_over(asked: Asked) -> bool:
+    own, name = asked.levels[0], asked.resource
+    total = units_of(name, own.usage) + units_of(name, asked.amount)
+    return own.subtree_quota is not None and total > units_of(name, own.subtree_quota) and len(asked.levels) > 1
+
+
+def _borrowed(asked: Asked) -> str:
+    (own, lender, *_), name = asked.levels, asked.resource
+    total = units_of(name, own.usage) + units_of(name, asked.amount)
+    over = quantity_of(name, total - units_of(name, own.subtree_quota))
+    has = f"{own.kind} {own.name} has {own.subtree_quota} {name} and uses {own.usage}"
+    return f"{has}: with {asked.amount} more it borrows {over} in {lender.kind} {lender.name} (02 §2.4)"
 
 
 def why_so(holder: Holder, explanation: Explanation) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore._near_names import near_names
 from kueuecore._text import quoted
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, ObjectRef, Problem, UnknownObjectError
@@ -20,6 +21,7 @@ __all__ = ["Deletion", "change_state", "parse_deletion", "resubmit"]
 _FORM = "write KIND/NAME or KIND/NAMESPACE/NAME, such as Workload/team-a/notebook"
 _EDIT_FORM = "write KIND/NAME:PATH=VALUE, such as ClusterQueue/team-a:spec.cohortName=all"
 _WITH_NAMESPACE = ("LocalQueue", "Workload")
+_MOST_NAMES = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +127,7 @@ def _edited(engine: Engine, edit: Edit, before: dict[ObjectRef, JsonObject]) -> 
         raise ManifestError.of(what, remedy=f"{_EDIT_FORM}; the kind is one of {', '.join(HELD_KINDS)}")
     matching = [it for it in map(Manifest, _of_edit(engine, edit)) if edit.matches(it)]
     if not matching:
-        names = [text_at(it, "metadata", "name") for it in engine.objects(edit.kind)]
-        remedy = f"write one of {', '.join(names[:9])}" if names else f"the state has no {edit.kind}"
+        remedy = _near(engine, edit.kind, edit.name)
         raise ManifestError.of(f"no object matches {edit.kind}/{edit.name}", remedy=remedy)
     found: dict[ObjectRef, JsonObject] = {}
     problems: list[Problem] = []
@@ -177,4 +178,17 @@ def _delete(engine: Engine, deletion: Deletion, now: TimeLike) -> None:
     except ValueError as error:
         raise ManifestError.of(f"{deletion} cannot be deleted: {error}", remedy=_FORM) from None
     if not was_there:
-        raise ManifestError.of(f"there is no {deletion}", remedy="check the name")
+        remedy = _near(engine, deletion.kind, "/".join(filter(None, (deletion.namespace, deletion.name))))
+        raise ManifestError.of(f"there is no {deletion}", remedy=remedy)
+
+
+def _near(engine: Engine, kind: str, name: str) -> str:
+    """What to write in place of a name that no object of a kind has, with or without its namespace."""
+    keys = [_ref(it).key for it in engine.objects(kind)]
+    if not keys:
+        return f"the state has no {kind}"
+    written = {it: key for key in reversed(keys) for it in (key, key.rpartition("/")[2])}
+    near = dict.fromkeys(written[it] for it in near_names(name, written, n=3))
+    if near:
+        return f"write {' or '.join(f'{kind}/{it}' for it in near)}"
+    return f"write one of {', '.join(keys[:_MOST_NAMES])}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import traceback
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -201,8 +202,9 @@ def _parser() -> argparse.ArgumentParser:
     add_unblock(commands, exit_codes=_exit_codes())
     add_eta(commands, exit_codes=_exit_codes())
     add_plan(commands, exit_codes=_exit_codes())
-    add_anonymise(commands, exit_codes=_exit_codes(), add_inputs=_add_inputs, time=time_of, seed=_seed)
-    add_shrink(commands, exit_codes=_exit_codes(), add_inputs=_add_inputs)
+    add_manifests = partial(_add_inputs, takes_engines=False)
+    add_anonymise(commands, exit_codes=_exit_codes(), add_inputs=add_manifests, time=time_of, seed=_seed)
+    add_shrink(commands, exit_codes=_exit_codes(), add_inputs=add_manifests)
     add_serve(commands, exit_codes=_exit_codes())
     add_completion(commands, parser)
     add = commands.add_parser("gates", help="list the feature gates of Kueue, their defaults and what they do")
@@ -211,9 +213,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_inputs(add: argparse.ArgumentParser) -> None:
+def _add_inputs(add: argparse.ArgumentParser, *, takes_engines: bool = True) -> None:
     """What goes in: the options of all commands that decide on manifests."""
-    given = add_state(add, paths="PATH")
+    given = add_state(add, paths="PATH", takes_engines=takes_engines)
     given.add_argument(
         "--for",
         dest="span",

@@ -10,7 +10,8 @@ from typing import Any
 from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.finding_output import github_commands, json_findings, rules_table, sarif_log, text_lines
-from kueuecore.cli.state_file import manifests_of, read_configuration
+from kueuecore.cli.progress import rule_progress
+from kueuecore.cli.state_file import add_feature_gates, manifests_of, read_configuration
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Style
@@ -59,6 +60,7 @@ def add_check(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> 
     given.add_argument("-R", "--recursive", action="store_true", help="go into the directories of directories")
     help_text = "Kueue's Configuration; by default that of Kueue's release manifest"
     given.add_argument("--config", metavar="FILE", help=help_text)
+    add_feature_gates(given)
     help_text = "the objects are a dump of a cluster: take them as they are, without defaults, checks and additions"
     given.add_argument("--trusted", action="store_true", help=help_text)
     wanted = add.add_argument_group("what is looked for; each takes codes, beginnings of codes and names")
@@ -78,15 +80,17 @@ def add_check(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> 
 def check_command(options: argparse.Namespace) -> int:
     """Run `kueuecore check`; returns the exit code."""
     style = Style.of(output(), options.color)
-    configuration = read_configuration(options.config, [])
+    configuration = read_configuration(options.config, options.feature_gates)
     manifests = manifests_of(options.paths, recursive=options.recursive)
-    found = check(
-        manifests,
-        configuration=configuration,
-        trusted=options.trusted,
-        select=options.select,
-        ignore=options.ignore,
-    )
+    with rule_progress(quiet=options.quiet) as progress:
+        found = check(
+            manifests,
+            configuration=configuration,
+            trusted=options.trusted,
+            select=options.select,
+            ignore=options.ignore,
+            progress=progress,
+        )
     if options.write_worlds is not None:
         files = _write_worlds(options.write_worlds, found)
         if not options.quiet:

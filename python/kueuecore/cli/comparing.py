@@ -50,6 +50,8 @@ _RIGHT = (
     "CHANGE",
     "WAIT A",
     "WAIT B",
+    "FAILED A",
+    "FAILED B",
     "EVICTIONS A",
     "EVICTIONS B",
     "LOST A",
@@ -59,6 +61,7 @@ _NAMES = {
     "mean_wait_seconds": "mean wait",
     "p95_wait_seconds": "95 of 100 wait no more than",
     "never_admitted": "jobs never admitted",
+    "failed": "jobs failed",
     "evictions": "evictions",
     "evicted_jobs": "jobs evicted",
     "lost_seconds": "work lost",
@@ -112,8 +115,9 @@ def compare_command(options: argparse.Namespace) -> int:
     if not options.quiet:
         to_stderr(*(f"warning: {shown(it)}" for it in comparison.warnings))
     if options.report is not None:
-        title = f"{options.a} and {options.b or ', '.join(options.edits)}"
-        write_page(ComparisonReport(comparison, title=title), options.report, quiet=options.quiet)
+        # Edits are too long for a heading.
+        title, told = (f"{options.a} and {options.b}", ()) if options.b else (options.a, options.edits)
+        write_page(ComparisonReport(comparison, title=title, edits=told), options.report, quiet=options.quiet)
     if options.output == "json":
         write(_document(comparison))
     else:
@@ -139,17 +143,21 @@ def _report(comparison: Comparison, style: Style) -> str:
 
 def _groups(groups: Sequence[GroupChange], style: Style) -> str:
     header = ["WORK", "CLUSTER QUEUE", "JOBS", "LESS", "MORE", "WAIT A", "WAIT B", "CHANGE", "95% INTERVAL"]
+    # Most scenarios have no jobs that fail, and the table is wide.
+    fail = any(any((*it["failed"].a.values, *it["failed"].b.values)) for it in groups)
+    header += ["FAILED A", "FAILED B"] if fail else []
     header += ["EVICTIONS A", "EVICTIONS B", "LOST A", "LOST B"]
     rows = []
     for it in groups:
         before, after = (name or "-" for name in it.cluster_queues)
         home = before if before == after else f"{before} -> {after}"
         wait = it.measures.get("mean_wait_seconds", _NOTHING)
-        evictions, lost = it["evictions"], it["lost_seconds"]
+        failed, evictions, lost = it["failed"], it["evictions"], it["lost_seconds"]
         rows.append(
             [
                 *(it.work, home, str(it.n_jobs), str(it.n_less), str(it.n_more)),
                 *_cells("mean_wait_seconds", wait),
+                *((_number(failed.a.median), _number(failed.b.median)) if fail else ()),
                 *(_number(evictions.a.median), _number(evictions.b.median)),
                 *(seconds(lost.a.median), seconds(lost.b.median)),
             ]

@@ -11,7 +11,7 @@ from kueuecore._json import text_at
 from kueuecore._text import shown
 from kueuecore.answers import Explanation, Fate, explain, obstacles
 from kueuecore.answers.explanation import Asked, FlavorTrial, Holder, PodSetTrials
-from kueuecore.answers.obstacles import rule_link, why_so
+from kueuecore.answers.obstacles import rule_link, why_it_borrows, why_so
 from kueuecore.cli.documents import document_head, workload_head
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
@@ -128,7 +128,7 @@ def _summary(found: Explanation, row: Row, by: str, at: int) -> str:
         lines += _backoff(row, at)
         if now.outcome.value != "Waits":
             lines.append(f"as the head of a cycle it would have quota now: {now.outcome.value}")
-        elif now.message and now.message != row.message:
+        elif now.message and now.message != row.message and not found.repeats_status:
             lines.append(f"as the head of a cycle it would wait still: {now.message}")
     else:
         lines.append(f"{workload.key} is {workload.stage}{place}{message}")
@@ -161,7 +161,9 @@ def _flavors(found: Explanation, row: Row, style: Style) -> str:
     rows: list[list[Cell]] = []
     for pod_set in found.pod_sets:
         name = _name(row, pod_set.index)
-        rows += [[name, it.flavor, _result(it), "; ".join(it.reasons) or "-"] for it in pod_set.trials]
+        rows += [
+            [name, it.flavor, _result(it), "; ".join(it.reasons) or why_it_borrows(it) or "-"] for it in pod_set.trials
+        ]
         is_chosen = any(it.is_chosen for it in pod_set.trials)
         why = "an earlier flavor is good enough" if is_chosen else "it had failed before"
         rows += [[name, flavor, "not tried", why] for flavor in pod_set.not_tried]

@@ -15,7 +15,7 @@ from kueuecore.times import format_time
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-__all__ = ["ctrl_c_raises", "job_progress", "run_progress", "shrink_progress"]
+__all__ = ["ctrl_c_raises", "job_progress", "rule_progress", "run_progress", "shrink_progress"]
 
 
 @contextmanager
@@ -25,16 +25,14 @@ def run_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
     Args:
         quiet: Show nothing.
     """
-    bar = None if quiet else _bar("run")
-    if bar is None:
-        yield None
-        return
-    with bar:
+    with _counted("run", quiet=quiet) as report:
+        yield report
 
-        def report(n_over: int, n_all: int) -> None:
-            bar.total = n_all
-            bar.update(n_over - bar.n)
 
+@contextmanager
+def rule_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on standard error that counts rules; as `run_progress`."""
+    with _counted("rule", quiet=quiet) as report:
         yield report
 
 
@@ -93,6 +91,21 @@ def ctrl_c_raises() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@contextmanager
+def _counted(unit: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    bar = None if quiet else _bar(unit)
+    if bar is None:
+        yield None
+        return
+    with bar:
+
+        def report(n_over: int, n_all: int) -> None:
+            bar.total = n_all
+            bar.update(n_over - bar.n)
+
+        yield report
 
 
 def _bar(unit: str, total: int | None = None) -> tqdm[NoReturn] | None:

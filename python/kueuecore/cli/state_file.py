@@ -25,12 +25,22 @@ from kueuecore.steady_state import Settled, settle
 from kueuecore.times import END_NS, nanoseconds
 from kueuecore.world import AppliedWorld, World
 
-__all__ = ["SettledState", "add_state", "manifests_of", "read_configuration", "read_files", "read_state", "time_of"]
+__all__ = [
+    "SettledState",
+    "add_feature_gates",
+    "add_state",
+    "manifests_of",
+    "read_configuration",
+    "read_files",
+    "read_state",
+    "time_of",
+]
 
 _WITHOUT_FILE = f"""
 {{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration,
   integrations: {{frameworks: [{", ".join(INSTALLED_FRAMEWORKS)}]}}}}
 """
+_OF_ENGINE = "name manifests or a dump, such as `kueuecore run -o yaml` makes of it"
 # What Python's functions advise, in terms of the command.
 _REMEDIES = {
     "pass recursive=True to read its directories too": "add -R to read its directories too",
@@ -57,31 +67,28 @@ class SettledState:
     given: tuple[Manifest, ...] = ()
 
 
-def add_state(command: argparse.ArgumentParser, *, paths: str = "STATE") -> argparse._ArgumentGroup:
+def add_state(
+    command: argparse.ArgumentParser, *, paths: str = "STATE", takes_engines: bool = True
+) -> argparse._ArgumentGroup:
     """Add the state and how it is read: its paths, `-R`, `--config`, `--feature-gates`, `--now`, `--trusted`.
 
     Args:
         command: The command.
         paths: What the help calls the paths.
+        takes_engines: May it be a saved engine, which has no manifests?
 
     Returns:
         The group of these options, for more of what goes in.
     """
-    help_text = "a YAML or JSON file, a directory, - for stdin, or one file with a saved engine"
+    engines = ", - for stdin, or one file with a saved engine" if takes_engines else ", or - for stdin"
+    help_text = f"a YAML or JSON file, a directory{engines}"
     command.add_argument("paths", metavar=paths, nargs="+", help=help_text)
     given = command.add_argument_group("what goes in")
     given.add_argument("-R", "--recursive", action="store_true", help="go into the directories of directories")
     given.add_argument(
         "--config", metavar="FILE", help="Kueue's Configuration; by default that of Kueue's release manifest"
     )
-    given.add_argument(
-        "--feature-gates",
-        metavar="A=true,B=false",
-        type=_feature_gates,
-        action="extend",
-        default=[],
-        help="feature gates of Kueue; `kueuecore gates` lists them",
-    )
+    add_feature_gates(given)
     given.add_argument(
         "--now",
         metavar="TIME",
@@ -96,6 +103,18 @@ def add_state(command: argparse.ArgumentParser, *, paths: str = "STATE") -> argp
         help="the objects are a dump of a cluster: take them as they are, without defaults, checks and additions",
     )
     return given
+
+
+def add_feature_gates(given: argparse._ArgumentGroup) -> None:
+    """Add `--feature-gates`."""
+    given.add_argument(
+        "--feature-gates",
+        metavar="A=true,B=false",
+        type=_feature_gates,
+        action="extend",
+        default=[],
+        help="feature gates of Kueue; `kueuecore gates` lists them",
+    )
 
 
 def read_state(options: argparse.Namespace, *, span: int = 0) -> SettledState:
@@ -151,7 +170,7 @@ def manifests_of(paths: Sequence[str], *, recursive: bool) -> tuple[Manifest, ..
     files = read_files(paths, recursive=recursive)
     for name, data in files:
         if holds_engine(data) or holds_journal(data):
-            raise ManifestError.of("this is a saved engine", remedy="name manifests or a dump", file=name)
+            raise ManifestError.of("this is a saved engine", remedy=_OF_ENGINE, file=name)
     return _manifests(files)
 
 

@@ -1,4 +1,4 @@
-"""`kueuecore sweep`: one scenario under many configurations, as a table, CSV or JSON."""
+"""`kueuecore sweep`: one scenario under many configurations, as a table, CSV, JSON or a page."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import shown
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.pages import require_pages, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
 from kueuecore.cli.spans import seconds
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look, add_study, count
 from kueuecore.cli.table import Style, table
 from kueuecore.errors import ManifestError
+from kueuecore.report import SweepReport
 from kueuecore.scenarios import Edit, parse_edit, parse_target, read_scenario
 from kueuecore.scenarios.edits import parse_value, split_edit
 from kueuecore.studies import processes
+from kueuecore.studies.sweep_points import field_names, value_text
 from kueuecore.studies.sweeping import Axis, Journal, Sweep, drawn_points, grid_points, sweep
 
 __all__ = ["add_sweep"]
@@ -35,12 +38,21 @@ examples:
   kueuecore sweep scenario.yaml --grid \\
     'ClusterQueue/team-a:spec.resourceGroups[0].flavors[name=spot].resources[name=cpu].nominalQuota=[4, 8, 16]'
   kueuecore sweep scenario.yaml --random 50 --range 'work[0].count=10..200' --seeds 5 -o csv > points.csv
+  kueuecore sweep scenario.yaml --grid 'work[0].count=[30, 60]' --grid 'cluster.cycle=[1s, 10s]' --report out.html
   kueuecore sweep scenario.yaml --grid 'cluster.cycle=[100ms, 1s]' --checkpoint sweep.jsonl --resume
 
 exit codes:
 """
-_COLUMNS = ("mean_wait_seconds", "p95_wait_seconds", "never_admitted", "evictions", "lost_seconds", "makespan_seconds")
-_HEADERS = ("MEAN WAIT", "P95 WAIT", "NEVER ADMITTED", "EVICTIONS", "LOST", "MAKESPAN")
+_COLUMNS = {
+    "mean_wait_seconds": "MEAN WAIT",
+    "p95_wait_seconds": "P95 WAIT",
+    "never_admitted": "NEVER ADMITTED",
+    "failed": "FAILED",
+    "evictions": "EVICTIONS",
+    "lost_seconds": "LOST",
+    "makespan_seconds": "MAKESPAN",
+}
+_HEADERS = tuple(_COLUMNS.values())
 
 
 def add_sweep(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
@@ -70,11 +82,15 @@ def add_sweep(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> 
     help_text = "table (the default): medians over seeds; csv: a row for each run; json: everything"
     out.add_argument("-o", "--output", choices=["table", "csv", "json"], default="table", help=help_text)
     out.add_argument("--sort", metavar="FIGURE", help="points in the order of a figure, such as p95_wait_seconds")
+    help_text = "write a page of HTML with pictures into this file; takes the extra `report`"
+    out.add_argument("--report", type=Path, metavar="FILE", help=help_text)
     add_look(out)
 
 
 def sweep_command(options: argparse.Namespace) -> int:
     """Run `kueuecore sweep`; returns the exit code."""
+    if options.report is not None:
+        require_pages()
     axes = [_axis(it) for it in options.grid] + [_range(it) for it in options.ranges]
     if not axes:
         raise ManifestError.of("nothing varies", remedy="name a field and its values with --grid TARGET=[V, ...]")
@@ -109,6 +125,9 @@ def sweep_command(options: argparse.Namespace) -> int:
     if n_cut_off and not options.quiet:
         to_stderr(f"warning: {n_cut_off} of {len(found.figures)} runs did not come to an end (figure cut_off)")
     order = _order(found, options.sort)
+    if options.report is not None:
+        page = SweepReport(found, title=f"Sweep of {options.scenario}", by=options.sort)
+        write_page(page, options.report, quiet=options.quiet)
     if options.output == "csv":
         write(_csv(found))
     elif options.output == "json":
@@ -156,10 +175,10 @@ def _order(found: Sweep, name: str | None) -> list[int]:
 def _report(found: Sweep, order: list[int], style: Style) -> str:
     targets = [it.target for it in found.points[0]]
     # What all fields have in common says nothing.
-    names = targets if len(targets) == 1 else _short(targets)
+    names = targets if len(targets) == 1 else [it.upper() for it in field_names(targets)]
     rows = []
     for point in order:
-        values = [_written(it.value) for it in found.points[point]]
+        values = [value_text(it.value) for it in found.points[point]]
         medians = [found.estimate(point, name).median for name in _COLUMNS]
         rows.append([*values, *(_figure(name, it) for name, it in zip(_COLUMNS, medians, strict=True))])
     n, n_seeds = len(found.points), len(found.seeds)
@@ -168,15 +187,6 @@ def _report(found: Sweep, order: list[int], style: Style) -> str:
     if len(targets) == 1:
         names, legend = ["VALUE"], [f"VALUE: {targets[0]}"]
     return "\n".join([head, *legend, "", table([*names, *_HEADERS], rows, style, right=[*names, *_HEADERS])])
-
-
-def _short(targets: list[str]) -> list[str]:
-    last = [target.replace("]", "").replace("[", ".").split(".")[-1].upper() for target in targets]
-    return [name if last.count(name) == 1 else f"{name} {place + 1}" for place, name in enumerate(last)]
-
-
-def _written(value: JsonValue) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _figure(name: str, value: float | None) -> str:

@@ -22,6 +22,7 @@ from kueuecore.answers import (
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.flavors import flavors_of_pod_sets
+from kueuecore.cli.named_workload import jobs_with_workloads, named_workload
 from kueuecore.cli.state_file import SettledState, add_state, read_files, read_state
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look
@@ -29,6 +30,7 @@ from kueuecore.cli.table import Cell, Painted, Style, table
 from kueuecore.decisions import Outcome, PodSetAdmission, WhatIf
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError
+from kueuecore.held_objects import HELD_KINDS
 from kueuecore.jobs.topology_assignment import TopologyAssignment
 from kueuecore.manifests import Manifest, parse_manifests
 from kueuecore.scenarios import Edit, parse_edit
@@ -156,15 +158,17 @@ def _changed(state: SettledState, question: Question, edits: Sequence[Edit], del
 def _of_jobs(deletions: Sequence[Deletion], state: SettledState) -> list[Deletion]:
     """The same; in place of a job its Workload goes."""
     found = []
+    jobs = list(jobs_with_workloads(state)) if deletions else []
+    kinds = {kind for _, kind in state.world.integrations if kind not in HELD_KINDS}
     for deletion in deletions:
         made = [
-            Deletion("Workload", name, namespace)
-            for (namespace, name), job in state.world.jobs.items()
-            if text_at(job.object, "kind") == deletion.kind
-            and text_at(job.object, "metadata", "name") == deletion.name
-            and deletion.namespace in ("", namespace)
+            it.workload
+            for it in jobs
+            if (it.kind, it.name) == (deletion.kind, deletion.name) and deletion.namespace in ("", it.workload[0])
         ]
-        found += made or [deletion]
+        if not made and deletion.kind in kinds:
+            named_workload(state, str(deletion))  # says why there is none
+        found += [Deletion("Workload", name, namespace) for namespace, name in dict.fromkeys(made)] or [deletion]
     return found
 
 

@@ -43,7 +43,7 @@ class FamilyReview:
         creates: Variants to create. One that is there already is as good.
         deletes: Variants to delete.
         changed: The parent and the variants that change, as they are to be: `spec.active` and the status.
-        events: What to tell, once the change that it is about is written.
+        events: The events to record, once the change they are about is written.
         again_at: When to look again if nothing else happens, in nanoseconds since 1970.
     """
 

@@ -33,7 +33,7 @@ class CheckReviews:
         # The version of each AdmissionCheck whose status is being written.
         self._written: dict[str, JsonObject] = {}
         self._open: dict[WorkloadKey, None] = {}
-        # What to tell of writes that were refused.
+        # What to report about refused writes.
         self._held: dict[WorkloadKey, Review] = {}
         self._writes: list[ObjectWrite] = []
 

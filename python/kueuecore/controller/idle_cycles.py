@@ -1,4 +1,4 @@
-"""Whether another cycle may come to something, or so many came to nothing that none will."""
+"""Whether another cycle may decide something, or enough were idle that none will."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Controller:
         configuration: Kueue's Configuration.
         models_readiness: Is `note_readiness` called for all jobs? Otherwise `waitForPodsReady`, which Kueue has on by
             default, only counts if the Configuration names it.
-        considered: Is told of every head of a cycle and what became of it. Costs nothing if there is none.
+        considered: Called with every head of a cycle and its outcome. Costs nothing if there is none.
         metrics: Counts what is decided and written.
         checks: Who decides on AdmissionChecks; somebody else may write what other checks say. Watch `kinds`.
         schedules: Does it schedule? Otherwise a turn is what Kueue's controllers do without its scheduler.
@@ -284,7 +284,7 @@ class Controller:
         Args:
             write: The write.
             answer: The object as the API server answered with it. Without one it is taken for what the patch makes of
-                the stored object: right only for who stores it himself and gives no `resourceVersion`.
+                the stored object: right only if you store it yourself and give no `resourceVersion`.
             now: The time.
 
         Returns:
@@ -455,7 +455,7 @@ class Controller:
             models_readiness: As for a new one.
             considered: As for a new one.
             metrics: As for a new one.
-            checks: As for a new one; they are told of all that is in what was saved.
+            checks: As for a new one; they receive every saved object.
             schedules: As for a new one.
             status_delay_seconds: As for a new one.
             watches_nodes: As for a new one.
@@ -480,7 +480,7 @@ class Controller:
     def watched(self, kind: str) -> str:
         """The `resourceVersion` up to which a kind was watched, to watch on from; empty if there is none: list then.
 
-        It is right for who hands over the events of a watch in their order, and all of them.
+        Correct only if you hand over every event of a watch, in order.
         """
         return self._objects.versions.watched(_arguments.text("kind", kind))
 

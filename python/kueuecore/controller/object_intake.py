@@ -96,7 +96,7 @@ class ObjectIntake:
         seen = self.versions[key]
         is_other = known is not None and seen is not None and not version.is_same_object(seen)
         if known is not None and (is_other or known.write is not None):
-            # It is looked at later, or something else is done first.
+            # Handled later, or after something else.
             check(manifest, at)
         if is_other and seen is not None:
             # Its deletion was missed.

@@ -23,9 +23,9 @@ class WorkloadRecord:
         data: The newest version that is not put off.
         write: The write that is open.
         is_ahead: Is the open write none of the engine's, which hears of it once it is accepted?
-        telling: What of its job the open write tells.
+        telling: The part of the job's report that the open write carries.
         newer: What came while it was open.
-        told: What else is to be told of its job.
+        told: The part of the job's report that is not written yet.
         events: Events that go with its next write.
     """
 
@@ -83,7 +83,7 @@ class WorkloadRecords:
         return record is not None
 
     def tell_again(self, key: WorkloadKey) -> None:
-        """What the write of a Workload told is to be told with another one."""
+        """Put what a failed write reported back, to go out with the next one."""
         record = self._records[key]
         record.told, record.telling = record.telling.then(record.told), NOTHING
         self._unwritten[key] = None

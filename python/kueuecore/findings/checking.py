@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from kueuecore._arguments import each, flag
 from kueuecore.configuration import Configuration
@@ -24,6 +24,7 @@ def check(
     trusted: bool = False,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
+    progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Finding, ...]:
     """Find mistakes that an API server accepts, such as limits that never bind and queues that lead nowhere.
 
@@ -36,6 +37,7 @@ def check(
         trusted: The objects are those of a dump, which an API server has checked.
         select: Codes, beginnings of codes or names of the rules that are wanted; by default all.
         ignore: The same for those that are not.
+        progress: Is called with the number of rules that have looked, and of all, from 0 on.
 
     Returns:
         The findings in the order of files and lines.
@@ -65,19 +67,26 @@ def check(
         problem = finding.problem
         return files.get(problem.file, len(files)), problem.line or 0, finding.code
 
-    return tuple(sorted(findings_of(facts, rules), key=order))
+    return tuple(sorted(findings_of(facts, rules, progress=progress), key=order))
 
 
-def findings_of(facts: Facts, rules: Iterable[Rule]) -> Iterator[Finding]:
+def findings_of(
+    facts: Facts, rules: Sequence[Rule], *, progress: Callable[[int, int], None] | None = None
+) -> Iterator[Finding]:
     """What some rules find, rule by rule, without what annotations silence; each once.
 
     Args:
         facts: What is known of the objects.
         rules: The rules.
+        progress: As of `check`.
     """
-    for rule in rules:
+    for index, rule in enumerate(rules):
+        if progress is not None:
+            progress(index, len(rules))
         seen = set()
         for hit in rule.find(facts):
             if not is_silenced(rule, facts.written(hit.manifest).object) and str(hit.problem) not in seen:
                 seen.add(str(hit.problem))
                 yield Finding(rule, hit.problem, hit.world)
+    if progress is not None:
+        progress(len(rules), len(rules))

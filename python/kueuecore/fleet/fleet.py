@@ -111,7 +111,7 @@ class Fleet:
         self.manager = self._make()
         """The state machine of MultiKueue of the process that runs now."""
         self.problems: list[str] = []
-        """What the manager could not do at once, in the order in which it told it."""
+        """What the manager could not do at once, in the order reported."""
         self.n_steps = 0
         """How often something has happened by itself."""
         self._watch = watch

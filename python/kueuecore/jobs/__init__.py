@@ -1,4 +1,4 @@
-"""Jobs: how they become Workloads, start, stop, and tell how they fare (rules/10).
+"""Jobs: how they become Workloads, start, stop, and report their state (rules/10).
 
 All functions are pure. A kind of jobs is one `Integration`; `INTEGRATIONS` has all that Kueue knows, `with_kinds` adds
 yours.

@@ -75,7 +75,7 @@ class Each:
 
 @dataclass(frozen=True, slots=True)
 class Exactly:
-    """An object of which all fields are known: others are told by `unknown_fields`.
+    """An object whose fields are all known: `unknown_fields` reports any others.
 
     Args:
         fields: What they are.
@@ -169,7 +169,7 @@ def _pruned(value: JsonValue, shape: Shape) -> JsonValue:
 
 
 def _is_plain(value: object, depth: int) -> bool:
-    """Whether there is nothing that `_not_plain` would tell: nearly always, and quicker."""
+    """Whether `_not_plain` would report nothing: nearly always so, and quicker to check."""
     if isinstance(value, str):
         return value.isascii() or _is_unicode(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What kueuecore knows about a kind of jobs: how it becomes pod sets, starts, stops, and tells how it fares.
+"""What kueuecore knows about a kind of jobs: how it becomes pod sets, starts, stops, and reports its state.
 
 A kind is one `Integration`. Kinds whose pods come from pod templates somewhere in the job say little more than where
 these stand; the others bring functions of their own.
@@ -178,7 +178,7 @@ class NoWorkload(Exception):  # noqa: N818  # nothing is wrong with the job
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadIdentity:
-    """What tells the Workloads of a kind from those of other kinds.
+    """What distinguishes the Workloads of a kind from those of other kinds.
 
     Args:
         name: Name of the Workload.
@@ -219,7 +219,7 @@ class Integration:
     """A kind of jobs. All functions are pure and change no job that they are given.
 
     Only the first four have no default: such a kind keeps its pod templates in the job, starts by an update of
-    `spec.suspend`, and never tells that it runs, is ready or has finished.
+    `spec.suspend`, and never reports that it runs, is ready or has finished.
 
     Args:
         framework: The name in `integrations.frameworks`.

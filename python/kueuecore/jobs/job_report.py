@@ -68,4 +68,4 @@ class JobReport:
 
 
 NOTHING = JobReport()
-"""Nothing is to be told."""
+"""Nothing to report."""

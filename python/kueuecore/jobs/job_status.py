@@ -19,7 +19,7 @@ def has_condition(job: JsonObject, kind: str) -> bool:
 
 
 def finished_by(success: str, failure: str) -> Callable[[JsonObject], Finished | None]:
-    """A function that tells how a job ended by the first of two conditions that is True."""
+    """A function that returns how a job ended, from the first of two conditions that is True."""
 
     def finished(job: JsonObject) -> Finished | None:
         for condition in list_at(job, "status", "conditions"):

@@ -1,4 +1,4 @@
-"""Starting and stopping jobs, and what they tell of themselves: for whoever carries decisions out (rules/10 §4).
+"""Starting and stopping jobs, and the state they report: for whoever carries decisions out (rules/10 §4).
 
 All functions are pure: they take manifests, and give back the writes that a controller or a simulator makes.
 """

@@ -177,7 +177,7 @@ def _live_cluster(job: JsonObject, name: str, surroundings: Surroundings) -> Jso
 
 
 def _cluster_generation(job: JsonObject, name: str, surroundings: Surroundings) -> dict[str, str]:
-    """The generation of the live RayCluster, which tells the Workloads of its sizes apart (rules/10 §3.1)."""
+    """The generation of the live RayCluster, which distinguishes the Workloads of its sizes (rules/10 §3.1)."""
     cluster = _live_cluster(job, name, surroundings)
     return {RAY_CLUSTER_GENERATION: str(int_at(cluster, "metadata", "generation")) if cluster else ""}
 

@@ -28,7 +28,7 @@ _STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
 _INITIALIZERS = ("dataset-initializer", "model-initializer")
 _PATCH_MANAGER = "kueue.x-k8s.io/manager"
 _ALL_PODS = 2**31 - 1
-# Lists in pod templates that Kubernetes merges item by item, and what tells their items apart.
+# Lists in pod templates that Kubernetes merges item by item, and the key that identifies an item.
 _MERGED_LISTS = {
     "containers": "name",
     "initContainers": "name",

@@ -26,7 +26,7 @@ def workload_name(
         kind: Its kind.
         group: Its API group; empty for the core group.
         uid: Its UID.
-        extra: What tells the Workloads of one object apart, its generation say.
+        extra: What distinguishes the Workloads of one object, such as its generation.
         short: At most 63 bytes instead of 253 (gate ShortWorkloadNames).
 
     Example:

@@ -49,7 +49,7 @@ class Api:
     Args:
         client: A client of the `kubernetes` package, for its credentials and connections.
         kinds: By kind its apiVersion and the plural in the path.
-        qps: At most so many requests a second on average, as `clientConnection.qps`; None: as many as it takes.
+        qps: The most requests a second on average, as `clientConnection.qps`; None: no limit.
         burst: So many at once.
         answered: Is called after each request.
 
@@ -273,7 +273,7 @@ def _read(data: bytes) -> Any:
     """Read JSON as Kubernetes writes it.
 
     Raises:
-        ValueError: It is no JSON, or nothing that can be held as text or in so many levels.
+        ValueError: It is no JSON, or cannot be held as text, or nests too deep.
     """
 
     def refuse(constant: str) -> None:

@@ -33,7 +33,7 @@ _LOGGER = logging.getLogger("kueuecore.kubernetes")
 _EVERYWHERE = "::" if socket.has_dualstack_ipv6() else "0.0.0.0"
 
 Health = Callable[[], "dict[str, str]"]
-"""Gives what is wrong, by what it is about; nothing if all is well."""
+"""Returns problems by subject; empty if all is well."""
 
 
 class ListenError(KueuecoreError):

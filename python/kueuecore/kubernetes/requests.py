@@ -31,7 +31,7 @@ _MOST_EMISSIONS = 5
 
 
 def pause_after(n_failed: int, error: Exception) -> float:
-    """The seconds to wait after so many failures in a row: what the server asks for, or twice as long each time."""
+    """Seconds to wait after this many failures in a row: what the server asks for, or twice as long each time."""
     pause = min(_FIRST_PAUSE * (1 << min(n_failed - 1, 20)), _LONGEST_PAUSE)
     if not isinstance(error, RefusedError):
         return pause
@@ -57,7 +57,7 @@ class WorkloadTask:
         write: The write.
         confirmed: Is called with the write and the answer.
         refused: Is called with the write and the Workload as it is now; None: it has gone.
-        asks_after: Send nothing, as that was done; ask how things are after so many seconds.
+        asks_after: Send nothing, as that was done; read the state again after this many seconds.
     """
 
     api: Api

@@ -1,8 +1,8 @@
 """MultiKueue: a manager that dispatches workloads to worker clusters, without its I/O (rules/06).
 
-`Manager` is told what is watched on the manager cluster and on the workers, and says what is to be created, deleted and
-patched where. Who gets a copy is decided by a `Dispatcher`: Kueue's own are here, and any object with a method
-`nominate` is one, too.
+`Manager` takes watch events of the manager cluster and the workers, and returns what to create, delete and patch where.
+A `Dispatcher` decides which workers get a copy: Kueue's own are here, and any object with a method `nominate` is one,
+too.
 """
 
 from kueuecore.multikueue.adapters import Adapter, Status, SyncContext

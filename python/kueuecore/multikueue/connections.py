@@ -42,7 +42,7 @@ class ConnectionReason(StrEnum):
 
 
 def retry_delay_ns(n_failed: int) -> int:
-    """How long to wait after so many failed attempts: 5 s, 10 s … 320 s.
+    """How long to wait after this many failed attempts: 5 s, 10 s … 320 s.
 
     Example:
         >>> [retry_delay_ns(n) // 10**9 for n in (0, 1, 2, 7, 8)]

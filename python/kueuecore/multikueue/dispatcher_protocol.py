@@ -1,7 +1,7 @@
-"""What a dispatcher is: it is told what is known of a workload and of the workers, and says who gets a copy.
+"""The dispatcher protocol: given what is known of a workload and the workers, it says which get a copy.
 
 A dispatcher of your own is any object with a method `nominate`. It does no I/O and has no clock; whatever it remembers
-besides what it is told is lost when the manager restarts.
+besides its arguments is lost when the manager restarts.
 
 Example:
     >>> class FirstConnected:
@@ -104,7 +104,7 @@ class KnownCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispatch:
-    """What a dispatcher is told.
+    """What a dispatcher is given.
 
     Args:
         workload: The Workload on the manager, as it is stored. It has quota, and its check is Pending.
@@ -163,7 +163,7 @@ class Nomination:
             the Workload only if the set is another than before; whoever is not in it any more loses its copy.
         look_again: When to ask again if nothing happens before, in nanoseconds since 1970; None: then not.
         overrides: What is otherwise on a worker, by cluster. It counts for copies that are made from then on.
-        problem: What is wrong; the manager tells it, and tries again later.
+        problem: What is wrong; the manager reports it and retries later.
         withdrawn: A worker that has got no further with its copy and loses it: from then on it is among the attempts.
         rejection: Why no worker will ever do: the check is Rejected, which ends the workload. Empty: it is not.
     """
@@ -191,10 +191,10 @@ class Dispatcher(Protocol):
         """Is it asked only once all other checks are Ready? If not, it nominates before; copies are made after."""
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
-        """Which clusters are to have a copy, and when to ask again.
+        """Return which clusters get a copy, and when to ask again.
 
-        Called whenever the workload is looked at: when something has happened to it, its job or its copies, when the
-        quota of a worker has changed, when a worker comes or goes, and when it was to be asked again.
+        Called at every reconcile of the workload: after a change to it, its job, its copies or a worker's quota, when
+        a worker joins or leaves, and when the time to ask again has come.
         """
 
 
@@ -216,7 +216,7 @@ class RecallingDispatcher(Dispatcher, Protocol):
     """A dispatcher that takes workloads back from workers that do not get on with them (rules/00 H4)."""
 
     def recall(self, dispatch: Dispatch, cluster: str) -> Recall:
-        """Is the workload to be taken back? Asked whenever it is looked at while `cluster` runs it."""
+        """Is the workload to be taken back? Asked at every reconcile while `cluster` runs it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +237,7 @@ class OverflowPolicy(Protocol):
     """Which jobs that wait for quota of the manager itself go on to a queue that dispatches (rules/00 H3)."""
 
     def look(self, job: JsonObject, workload: JsonObject, *, now: TimeLike) -> Overflowing:
-        """What is to become of a job. Asked whenever its Workload is looked at.
+        """Decide what happens to a job. Asked at every reconcile of its Workload.
 
         Args:
             job: The job.

@@ -233,7 +233,7 @@ class Manager:
         self._links.failed(cluster, reason, why, nanoseconds(now), is_missing=is_absent)
 
     def connection_pending(self, cluster: str, message: str, *, now: TimeLike) -> None:
-        """An attempt before is still under way: it is looked at again soon, and does not count."""
+        """An earlier attempt is still under way: retried soon, without counting."""
         self._links.pending(text("cluster", cluster), text("message", message), nanoseconds(now))
 
     def connection_lost(self, cluster: str, *, now: TimeLike) -> None:
@@ -272,7 +272,7 @@ class Manager:
                 self._stores[command.cluster] = ObjectStore()
         commands += self._opened(self._garbage.commands(at), None, at)
         for key in self._workloads.take(at):
-            # One with commands that are not answered is looked at again once they are.
+            # A workload with unanswered commands is reconciled again once they are answered.
             if not self._ledger.is_busy(key):
                 result = self._looks.look(key, at)
                 problems += [ManagerProblem("/".join(key), result.problem)] if result.problem else []

@@ -55,7 +55,7 @@ class MultiKueueSettings:
         syncs_remote_spec: Is the gate `MultiKueueRemoteSpecSync` on?
         has_identifier_annotations: Is the gate `WorkloadIdentifierAnnotations` on?
         has_elastic_jobs: Is the gate `ElasticJobsViaWorkloadSlices` on?
-        batch_period_ns: How long what others do is gathered before a workload is looked at.
+        batch_period_ns: How long changes by others are batched before a workload is reconciled.
         deferred_sync_ns: When a status that could not be copied yet is tried again.
         round_ns: How long a round of the incremental dispatcher lasts.
         preemption_timeout_ns: How long one worker alone may preempt (rules/06 §8).

@@ -15,7 +15,7 @@ _LAST_RETRY_NS = 1_000_000_000_000
 
 
 def failure_delay_ns(n_failed: int) -> int:
-    """How long a controller's queue waits after so many failures in a row."""
+    """How long a controller's queue waits after this many failures in a row."""
     return backoff_ns(n_failed, first_ns=_FIRST_RETRY_NS, longest_ns=_LAST_RETRY_NS)
 
 

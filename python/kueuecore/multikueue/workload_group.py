@@ -52,7 +52,7 @@ class Group:
         unavailable: The others, in that order, with the time since when they are away.
         components: All Workloads of its job if that has several, itself among them.
         n_components: How many there are to be; None if its job has not several.
-        dispatch: What the dispatcher is told.
+        dispatch: What the dispatcher is given.
         dispatcher: The dispatcher.
         settings: The settings of the manager.
         now: The time.

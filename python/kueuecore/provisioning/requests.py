@@ -78,7 +78,7 @@ def template_name(request: str, pod_set: str) -> str:
 
 
 def attempt_of(request: str, workload: str, check: str) -> int | None:
-    """The number of the attempt that a name tells; `None`: it is not of this workload and check.
+    """The attempt number in a name; `None`: it is not of this workload and check.
 
     Kueue does not know requests again whose names had to be shortened, and makes them again and again.
 

@@ -140,7 +140,7 @@ class Watchers(State):
         return True
 
     def deliver(self) -> None:
-        """Tell those who watch of all changes of Workloads."""
+        """Report all Workload changes to the watchers."""
         changes, self.changes = self.changes, []
         for old, new in sorted(changes, key=lambda change: key(change[1] or change[0] or {})):
             if new is None:

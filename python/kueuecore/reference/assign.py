@@ -246,9 +246,9 @@ class Assigner:
                 found = (way, level)
             if found[0] != Way.NO_FIT:
                 choices[resource] = FlavorChoice(flavor, way.mode, level)
-        told = severest(no_fits if self.settings.on("UnadmittedWorkloadsObservability") else ())
+        reported = severest(no_fits if self.settings.on("UnadmittedWorkloadsObservability") else ())
         possible = found[0] if found[0].possibility else None
-        return choices, found, Attempt(found[0].mode, max(levels), possible, tuple(reasons), told)
+        return choices, found, Attempt(found[0].mode, max(levels), possible, tuple(reasons), reported)
 
     def _fits(self, fr: FlavorResource, used: int, asked: int) -> tuple[Way, int, str, NoFitReason]:
         """What one flavor can do for one resource (rules/03 §4.1)."""
@@ -309,7 +309,7 @@ def requests_of(assignment: Assignment, info: Info, replaced: Info | None) -> di
 
 
 def search_fewer_pods(pod_sets: list[Json], tried: Callable[[list[int]], _Found]) -> _Found | None:
-    """Try fewer pods, as many as possible (rules/03 §9.1). Returns what was found, if that works."""
+    """Find the most pods, below the full count, that fit (rules/03 §9.1). Returns their assignment, if any."""
     counts = [pod_set["count"] for pod_set in pod_sets]
     most = [n - (n if p.get("minCount") is None else p["minCount"]) for n, p in zip(counts, pod_sets, strict=True)]
     total, found = sum(most), None

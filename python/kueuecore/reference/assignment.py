@@ -36,7 +36,7 @@ class Way(IntEnum):
 
     @property
     def mode(self) -> Mode:
-        """The mode that it is told as."""
+        """The mode that is reported."""
         return {Way.NO_FIT: Mode.NO_FIT, Way.FIT: Mode.FIT}.get(self, Mode.PREEMPT)
 
     @property
@@ -167,18 +167,19 @@ class Assignment:
         """Why it does not simply fit (rules/03 §7)."""
         if failed := next((pod_set for pod_set in self.pod_sets if pod_set.error), None):
             return f"failed to assign flavors to pod set {failed.name}: {failed.error}"
-        told = [(pod_set.name, ", ".join(sorted(pod_set.reasons))) for pod_set in self.pod_sets if pod_set.reasons]
-        return "; ".join(f"couldn't assign flavors to pod set {name}: {reasons}" for name, reasons in told)
+        unfit = [(pod_set.name, ", ".join(sorted(pod_set.reasons))) for pod_set in self.pod_sets if pod_set.reasons]
+        return "; ".join(f"couldn't assign flavors to pod set {name}: {reasons}" for name, reasons in unfit)
 
     @property
     def considered(self) -> str:
         """The flavors that were tried on the way, for the event QuotaReserved (rules/03 §7)."""
-        told = []
+        texts = []
         for pod_set in self.pod_sets:
             attempts = [(flavor, a) for flavor, a in sorted(pod_set.attempts.items()) if a.mode != Mode.FIT or a.borrow]
             if attempts:
-                told.append(f"{pod_set.name}: {', '.join(f'{flavor}({attempt.text})' for flavor, attempt in attempts)}")
-        return " | ".join(told)
+                tried = ", ".join(f"{flavor}({attempt.text})" for flavor, attempt in attempts)
+                texts.append(f"{pod_set.name}: {tried}")
+        return " | ".join(texts)
 
     @property
     def need_preemption(self) -> frozenset[FlavorResource]:

@@ -335,11 +335,10 @@ class Cycle:
         so_far.replaced_slices = [it for it in so_far.replaced_slices if it.key != info.key]
         if event is not None and self.refused is None:
             self.decision.events.append(event)
-            told = decision.Eviction(*names_of(info.workload), reason, message, again)
-            self.decision.evictions.append(told)
+            self.decision.evictions.append(decision.Eviction(*names_of(info.workload), reason, message, again))
 
     def _evict(self, info: Info, reason: str, message: str, preemptor: Info, preempted: str = "") -> None:
-        """Tell a workload to stop (rules/04 §8 3)."""
+        """Ask a workload to stop (rules/04 §8 3)."""
         victim = self._owned(info) if info.key in self.evicted else self.world.owned(info.key)
         self.decision.evictions = [each for each in self.decision.evictions if each.key != info.key]
         if preempted:
@@ -348,11 +347,11 @@ class Cycle:
             self.decision.events.append(event)
         self._number(victim)
         self._write(victim)
-        told = decision.Preemption(*names_of(victim), info.cluster_queue, preemptor.key, preempted or reason, message)
-        self.decision.preemptions.append(told)
+        issued = decision.Preemption(*names_of(victim), info.cluster_queue, preemptor.key, preempted or reason, message)
+        self.decision.preemptions.append(issued)
 
     def issue(self, entry: Entry, targets: list[Target]) -> None:
-        """Tell the targets to stop (rules/04 §8)."""
+        """Ask the targets to stop (rules/04 §8)."""
         nodes, preemptor, expected = self.snapshot.nodes, entry.info, self.world.expected
         for target in targets:
             info = target.info
@@ -428,7 +427,7 @@ class Cycle:
         if may_start and not had_failed:
             text = f"Admitted by ClusterQueue {info.cluster_queue}, wait time since reservation was 0s"
             self._event(info, "Admitted", text)
-        told = tuple(
+        granted = tuple(
             decision.PodSetAdmission(
                 p["name"],
                 p["count"],
@@ -439,7 +438,7 @@ class Cycle:
             )
             for p in pod_sets
         )
-        admission = decision.Admission(*names_of(info.workload), info.cluster_queue, told, may_start, now)
+        admission = decision.Admission(*names_of(info.workload), info.cluster_queue, granted, may_start, now)
         if not held_quota:
             self.decision.admissions.append(admission)
         elif placements_of(before) != placements_of(admitted):
@@ -493,8 +492,8 @@ class Cycle:
         before, waiting = world.kind("Workload")[info.key], world.owned(info.key)
         conditions.unreserve(waiting, reason, entry.message, world.now, self.settings)
         asked = [(t.name, {n: quantity.text(n, v) for n, v in sorted(t.requests.items())}) for t in info.totals]
-        told = [{"name": name, "resources": resources} if resources else {"name": name} for name, resources in asked]
-        waiting["status"]["resourceRequests"] = told
+        shown = [{"name": name, "resources": resources} if resources else {"name": name} for name, resources in asked]
+        waiting["status"]["resourceRequests"] = shown
         if entry.status == "gated":
             conditions.put(waiting, "BlockedOnPreemptionGates", True, "PreemptionGated", entry.message, world.now)
         # An API server refuses a condition without a reason, and with it the whole status (rules/08 §11.5).

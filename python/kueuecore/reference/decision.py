@@ -70,7 +70,7 @@ class ReplacedSlice(_Named):
 
 @dataclass(frozen=True)
 class Eviction(_Named):
-    """A workload that has to stop because its nodes failed; `again`: it was told before (rules/08 §11.7)."""
+    """A workload that has to stop because its nodes failed; `again`: it was asked to stop before (rules/08 §11.7)."""
 
     reason: str
     message: str

@@ -11,8 +11,8 @@ from kueuecore.reference.settings import Json, Settings
 def evict(workload: Json, reason: str, message: str, now: int, *, cause: str = "") -> Event | None:
     """Write that a workload has to stop; its quota it keeps until it did (rules/07 §8). Returns the event."""
     status = workload["status"]
-    told = f"{reason}DueTo{cause}" if reason == "Deactivated" and cause else reason
-    conditions.put(workload, "Evicted", True, told, message, now)
+    named = f"{reason}DueTo{cause}" if reason == "Deactivated" and cause else reason
+    conditions.put(workload, "Evicted", True, named, message, now)
     for name in ("clusterName", "nominatedClusterNames", "unhealthyNodes"):
         status.pop(name, None)
     if "admissionChecks" in status:
@@ -29,7 +29,7 @@ def evict(workload: Json, reason: str, message: str, now: int, *, cause: str = "
     counters[0]["count"] += 1
     if not conditions.admission(workload):
         return None
-    return Event(*names_of(workload), "Normal", f"EvictedDueTo{told}", conditions.cut(message, conditions.EVENT_BYTES))
+    return Event(*names_of(workload), "Normal", f"EvictedDueTo{named}", conditions.cut(message, conditions.EVENT_BYTES))
 
 
 def _reset(check: Json, now: int) -> Json:
@@ -51,5 +51,5 @@ def release(workload: Json, now: int, settings: Settings) -> None:
     reason, message = evicted.get("reason", ""), evicted.get("message", "")
     is_stuck = is_owned_by_a_pod(workload) and settings.on("SkipReassignmentForPodOwnedWorkloads")
     conditions.put(workload, "Requeued", reason in ("Preempted", "NodeFailures") and not is_stuck, reason, message, now)
-    told = "PendingEvaluation" if settings.on("UnadmittedWorkloadsObservability") else "Pending"
-    conditions.unreserve(workload, told, message, now, settings)
+    pending = "PendingEvaluation" if settings.on("UnadmittedWorkloadsObservability") else "Pending"
+    conditions.unreserve(workload, pending, message, now, settings)

@@ -85,7 +85,7 @@ class Node:
 
 
 class Forest:
-    """All nodes, by name. Who keeps usage is told of each root whose tree was worked out again."""
+    """All nodes, by name. Reports each root whose tree was recomputed to whoever keeps usage."""
 
     def __init__(self, on_recompute: Callable[[Node], None]) -> None:
         self.cluster_queues: dict[str, Node] = {}

@@ -31,8 +31,8 @@ def preemption(preemptor: Json, reason: str, preemptor_path: str, preemptee_path
 
 def priorities(preemptor: Info, preemptee: Info) -> str:
     """End of the events about a preemption (rules/04 §8)."""
-    told = (f"{i.priority} (base: {i.priority - i.boost}, boost: {i.boost})" for i in (preemptor, preemptee))
-    return "; preemptor effective priority: {}; preemptee effective priority: {}".format(*told)
+    each = (f"{i.priority} (base: {i.priority - i.boost}, boost: {i.boost})" for i in (preemptor, preemptee))
+    return "; preemptor effective priority: {}; preemptee effective priority: {}".format(*each)
 
 
 def preempted_workload(preemptee: Info) -> str:

@@ -65,13 +65,15 @@ def candidates_of(snapshot: Snapshot, need: Need, queue: str) -> list[Info]:
 
 
 def order(snapshot: Snapshot, queue: str, info: Info) -> tuple[bool, bool, int, int, str]:
-    """By which a candidate is taken by a workload of `queue`, but for what LocalQueues used (rules/04 §3)."""
+    """Sort key of a candidate for a preemptor in `queue`, without LocalQueue usage (rules/04 §3)."""
+    # rules/04 §3 5: without QuotaReserved the reservation time is now, so such a workload counts as the newest.
     reserved_at = snapshot.now if info.reserved_at is None else info.reserved_at
     return not info.is_evicted, info.cluster_queue == queue, info.priority, -reserved_at, info.uid
 
 
 def in_order(snapshot: Snapshot, queue: str, candidates: Iterable[Info]) -> list[Info]:
-    """Candidates as they are taken: each ClusterQueue by what LocalQueues used, then merged (rules/04 §3)."""
+    """Sort candidates: each ClusterQueue by LocalQueue usage, then merge the ClusterQueues (rules/04 §3)."""
+    # LocalQueue usage is compared within a ClusterQueue only, which makes a single sort intransitive.
     by_queue: dict[str, list[Info]] = {}
     for info in candidates:
         by_queue.setdefault(info.cluster_queue, []).append(info)
@@ -82,6 +84,7 @@ def in_order(snapshot: Snapshot, queue: str, candidates: Iterable[Info]) -> list
 
 def fits(snapshot: Snapshot, need: Need, *, may_borrow: bool) -> bool:
     """Does all of R fit now? (rules/04 §4.4)."""
+    # rules/04 §4.4: all of R is tested, not only F.
     node, usage, requests = snapshot.nodes[need.info.cluster_queue], snapshot.usage, need.requests
     borrows = any(usage.is_borrowing_with(node, fr, requested) for fr, requested in requests.items())
     has_quota = (may_borrow or not borrows) and usage.fits(node, requests)
@@ -89,11 +92,12 @@ def fits(snapshot: Snapshot, need: Need, *, may_borrow: bool) -> bool:
 
 
 def minimise(tried: Snapshot, need: Need, targets: list[Target], *, may_borrow: bool) -> list[Target]:
-    """Let those stay that need not go, the last taken but one first (rules/04 §4.5)."""
+    """Spare the targets that need not go, starting from the last but one (rules/04 §4.5)."""
     targets = list(targets)
     for index in range(len(targets) - 2, -1, -1):
         tried.add(targets[index].info)
         if fits(tried, need, may_borrow=may_borrow):
+            # rules/04 §4.5: the last target moves into the free slot, so the order of the rest changes.
             targets[index] = targets[-1]
             targets.pop()
         else:
@@ -103,7 +107,7 @@ def minimise(tried: Snapshot, need: Need, targets: list[Target], *, may_borrow: 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """Of another ClusterQueue, it is one only as long as all borrow that are `below` the common ancestor with W."""
+    """One of another ClusterQueue counts only while all nodes `below` the common ancestor with W borrow."""
 
     info: Info
     reason: str
@@ -138,7 +142,7 @@ def _borrowing_queues(snapshot: Snapshot, need: Need, cohort: Node, visited: Nod
 
 
 def _other_queues_candidates(snapshot: Snapshot, need: Need) -> tuple[list[_Candidate], list[_Candidate]]:
-    """Those of other ClusterQueues, with hierarchical advantage and without (rules/04 §4.2)."""
+    """Candidates of other ClusterQueues, with and without hierarchical advantage (rules/04 §4.2)."""
     node = snapshot.nodes[need.info.cluster_queue]
     hierarchy: list[_Candidate] = []
     others: list[_Candidate] = []
@@ -178,12 +182,13 @@ def classical(snapshot: Snapshot, need: Need) -> list[Target]:
 
 
 def _attempt(tried: Snapshot, need: Need, sequence: Iterable[_Candidate], may_borrow: bool) -> list[Target]:
-    """Take candidates until W fits, and put them back (rules/04 §4.4)."""
+    """Take candidates until W fits, then put them back (rules/04 §4.4)."""
     targets: list[Target] = []
     does_fit = False
     for candidate in sequence:
         if may_borrow and candidate.only_without_borrowing:
             continue
+        # rules/04 §4.4: tested after the removals so far; the common ancestor itself is not tested.
         if any(tried.usage.is_within_nominal(node, need.frs) for node in candidate.below):
             continue
         tried.remove(candidate.info)
@@ -196,6 +201,6 @@ def _attempt(tried: Snapshot, need: Need, sequence: Iterable[_Candidate], may_bo
 
 
 def put_back(tried: Snapshot, targets: Iterable[Target]) -> None:
-    """End a search: who was taken is there again."""
+    """End a search: restore the targets taken."""
     for target in targets:
         tried.add(target.info)

@@ -1,4 +1,4 @@
-"""Preemption with fair sharing: from those with the greatest share, as long as that is fair (rules/04 §5)."""
+"""Preemption with fair sharing: victims come from the greatest share, as long as that is fair (rules/04 §5)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _candidates(snapshot: Snapshot, need: Need) -> list[Info]:
 
 
 class _Search:
-    """The search for targets on the snapshot, in which W meanwhile uses what it asks for (rules/04 §5.2)."""
+    """The search for targets on the snapshot, with W's requests counted as used (rules/04 §5.2)."""
 
     def __init__(self, snapshot: Snapshot, need: Need) -> None:
         self.need = need
@@ -34,13 +34,13 @@ class _Search:
         self.own = snapshot.nodes[need.info.cluster_queue]
         self.targets: list[Target] = []
         self.retry: list[Info] = []
-        # Of the tournament: candidates that are left by ClusterQueue, and nodes that are not asked again.
+        # State of the tournament: remaining candidates by ClusterQueue, and pruned nodes.
         self.left: dict[str, list[Info]] = {}
         self.pruned: set[Node] = set()
         self.tried.usage.add(self.own, need.requests)
 
     def tournament(self, candidates: list[Info]) -> Iterator[Node]:
-        """Who gives way next. Each time a ClusterQueue has to give a candidate or to be pruned (rules/04 §5.3)."""
+        """Yield the next ClusterQueue to take from; the caller pops a candidate or prunes it (rules/04 §5.3)."""
         self.left, self.pruned = {}, set()
         for candidate in candidates:
             self.left.setdefault(candidate.cluster_queue, []).append(candidate)
@@ -54,7 +54,8 @@ class _Search:
                 yield found
 
     def _greatest(self, cohort: Node) -> Node | None:
-        """The ClusterQueue with the greatest share, Cohort by Cohort; what has nothing to give is pruned."""
+        """Return the ClusterQueue with the greatest share, descending by Cohort; prune nodes without candidates."""
+        # rules/04 §5.3: W's own queue and its ancestors are never pruned for not borrowing.
         shares, path = {}, self.own.chain()
         for child in cohort.children:
             if child in self.pruned or not child.is_active:
@@ -69,12 +70,13 @@ class _Search:
             self.pruned.add(cohort)
             return None
         greatest = [child for child, order in shares.items() if order == max(shares.values())]
+        # rules/04 §5.3: on a tie a Cohort goes before a ClusterQueue.
         if cohorts := [child for child in greatest if not child.is_cluster_queue]:
             return self._greatest(cohorts[-1])
         return min(greatest, key=lambda queue: preempt.order(self.tried, self.own.name, self.left[queue.name][0]))
 
     def take(self, info: Info, reason: str) -> bool:
-        """Take a victim. Says whether W fits now."""
+        """Take a victim. Returns whether W fits now."""
         self.tried.remove(info)
         self.targets.append(Target(info, reason))
         self.tried.usage.remove(self.own, self.need.requests)
@@ -102,6 +104,7 @@ class _Search:
 
     def first_pass(self, candidates: list[Info], strategy: str) -> bool:
         """Queue by queue, by the first strategy (rules/04 §5.4)."""
+        # rules/04 §5.4: evaluated once, before any removal, with W counted.
         is_borrowing = any(self.tried.usage.is_borrowing_with(self.own, fr) for fr in self.need.frs)
         is_right = self.tried.settings.on("FairSharingPreemptWithinNominal") and not is_borrowing
         for queue in self.tournament(candidates):
@@ -111,6 +114,7 @@ class _Search:
                 continue
             new, old = self.shares(queue)
             if math.isinf(new.weighted) and not math.isinf(old.weighted):
+                # rules/04 §5.4 3: W's share is infinite and theirs is not, so no candidate can pass.
                 self.retry += self.left.pop(queue.name)
                 continue
             while self.left[queue.name]:
@@ -122,6 +126,7 @@ class _Search:
                 if passes:
                     if self.take(info, FAIR_SHARING):
                         return True
+                    # rules/04 §5.4 4: every removal changes the shares, so the order is worked out again.
                     break
                 self.retry.append(info)
         return False
@@ -147,6 +152,7 @@ def fair(snapshot: Snapshot, need: Need) -> list[Target]:
     targets = search.targets
     snapshot.usage.remove(search.own, need.requests)
     if does_fit:
+        # rules/04 §5.2 4: minimising does not check fairness again.
         targets = preempt.minimise(snapshot, need, targets, may_borrow=True)
     preempt.put_back(snapshot, targets)
     return targets if does_fit else []

@@ -7,13 +7,13 @@ from kueuecore.reference.settings import Json, Settings
 
 
 def note(workload: Json, are_ready: bool, now: int) -> bool:
-    """Write condition PodsReady as a job tells it (rules/07 §6). Says whether it is anything new."""
+    """Write condition PodsReady as the job reports it (rules/07 §6). Returns whether that changed it."""
     was, reason = conditions.said(workload, "PodsReady")
     is_admitted = conditions.is_true(workload, "Admitted")
     wanted = False, "WaitForStart", "Not all pods are ready or succeeded"
     if is_admitted and are_ready:
-        told = "Recovered" if reason in ("WaitForRecovery", "Recovered") else "Started"
-        wanted = True, told, "All pods reached readiness and the workload is running"
+        ready_reason = "Recovered" if reason in ("WaitForRecovery", "Recovered") else "Started"
+        wanted = True, ready_reason, "All pods reached readiness and the workload is running"
     elif is_admitted and (was == "True" or reason == "WaitForRecovery"):
         wanted = False, "WaitForRecovery", "At least one pod has failed, waiting for recovery"
     is_new = (was, reason) != (str(wanted[0]), wanted[1])

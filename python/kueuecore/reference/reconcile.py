@@ -259,11 +259,11 @@ class _Pass:
     def _checks_in(self, state: str) -> str:
         """Which checks said what (rules/07 §3)."""
         checks = [check for check in conditions.check_states(self.workload) if check["state"] == state]
-        told = [
+        listed = [
             f'"{check["name"]}"' + (f" ({check['message']})" if check.get("message") else "")
             for check in sorted(checks, key=lambda check: str(check["name"]))
         ]
-        return f"AdmissionCheck{'s' * (len(told) > 1)} in {state} state: {'; '.join(told)}" if told else ""
+        return f"AdmissionCheck{'s' * (len(listed) > 1)} in {state} state: {'; '.join(listed)}" if listed else ""
 
     def _unready(self) -> bool:
         """Pods that are not ready in time cost the quota, and too often the activity (rules/07 §6)."""
@@ -294,5 +294,5 @@ class _Pass:
             return False
         missing, stopped = ("Misconfigured", "terminating or missing"), ("Suspended", "stopped")
         reason, what = missing if stop_policy is None else stopped
-        told = reason if self.settings.on("UnadmittedWorkloadsObservability") else "Inadmissible"
-        return self._unreserve(told, f"{kind} {name} is {what}")
+        shown = reason if self.settings.on("UnadmittedWorkloadsObservability") else "Inadmissible"
+        return self._unreserve(shown, f"{kind} {name} is {what}")

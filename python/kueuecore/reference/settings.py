@@ -55,7 +55,7 @@ class Settings:
         self.ignores_undeclared = self.on("QuotaCheckStrategy") and strategy == "IgnoreUndeclared"
         sharing = config.get("admissionFairSharing") if self.on("AdmissionFairSharing") else None
         self.has_admission_fair_sharing = sharing is not None
-        # How fast what was used counts less, when it is looked at, how much a unit counts (rules/09 §1.1).
+        # How fast past usage decays, how often it is sampled, and the weight of a unit (rules/09 §1.1).
         self.half_life_s = times.duration((sharing or {}).get("usageHalfLifeTime")) / times.SECOND
         interval = times.duration((sharing or {}).get("usageSamplingInterval"))
         self.sampling_interval = interval or 300 * times.SECOND

@@ -269,7 +269,7 @@ class _Simulation:
             self.world.apply([manifest], trusted=self.trusted)
 
     def _note_node(self, name: str, node: Json | None) -> None:
-        """A node is about to change. Once it has become bad, it is looked at again when pods have left it."""
+        """A node is about to change. Once it has failed, it is checked again when pods have left it."""
         was_bad = name in self.pods.bad_since
         self.pods.note(name, node)
         if name not in self.pods.bad_since:

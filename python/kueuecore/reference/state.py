@@ -27,17 +27,17 @@ class State:
     Args:
         api: The objects, by kind and key, as an API server holds them.
         cache: What the scheduler knows.
-        queues: Who waits, by ClusterQueue.
+        queues: Pending workloads, by ClusterQueue.
         local_queues: The LocalQueues that are not stopped, with their ClusterQueues.
-        kept_progress: Where scans of flavors are, by LocalQueue without a ClusterQueue and Workload (rules/03 §6).
+        kept_progress: Where flavor scans resume, by LocalQueue without a ClusterQueue and Workload (rules/03 §6).
         assigned: The LocalQueue in which each workload was last queued.
         notified: ClusterQueues, and roots after a slash, that are to be tried again (rules/05 §3.1).
-        expected: Workloads that were told to stop, which nobody has seen yet (rules/04 §8).
-        changes: Changes of Workloads of which those who watch have not heard.
-        dirty: Workloads that the workload controller has to look at.
-        events: What the workload controller said.
-        second_passes: Who waits for another pass (rules/08 §11.10).
-        node_checks: When nodes are looked at again, by name (rules/08 §13.2).
+        expected: Workloads asked to stop whose eviction no watch event has shown yet (rules/04 §8).
+        changes: Workload changes not yet reported to the watchers.
+        dirty: Workloads that the workload controller has to reconcile.
+        events: Events that the workload controller recorded.
+        second_passes: Workloads waiting for a second pass (rules/08 §11.10).
+        node_checks: When to check nodes again, by name (rules/08 §13.2).
         has_unseen_pods: Do pods of which there are no objects run in a namespace, on a node?
     """
 

@@ -94,7 +94,7 @@ def priority(workload: Json, settings: Settings) -> int:
 
 
 def queue_time(workload: Json, settings: Settings, requeuing_timestamp: str = "") -> int:
-    """By which time it stands in its queue: when it was evicted for its pods or checks, else created (rules/05 §1)."""
+    """The time that orders it in its queue: when it was evicted for its pods or checks, else created (rules/05 §1)."""
     status, reason = conditions.said(workload, "Evicted")
     timestamp = requeuing_timestamp or settings.requeuing_strategy.get("timestamp") or "Eviction"
     reasons = ("AdmissionCheck", *(["PodsReadyTimeout"] if timestamp == "Eviction" else []))

@@ -77,7 +77,7 @@ class World(Watchers):
         return True
 
     def evict(self, name: str, *, namespace: str, now: str | int, reason: str = "Preempted") -> bool:
-        """Tell a workload to stop, and take it for stopped. Says whether it had not been told before."""
+        """Ask a workload to stop and treat it as stopped. Returns whether this is the first request."""
         self.advance(now)
         workload = self.owned(f"{namespace}/{name}")
         is_new = not conditions.is_true(workload, "Evicted")

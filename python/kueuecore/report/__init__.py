@@ -11,5 +11,6 @@ Example:
 from kueuecore.report.comparison_report import ComparisonReport
 from kueuecore.report.plan_report import PlanReport
 from kueuecore.report.report import Report
+from kueuecore.report.sweep_report import SweepReport
 
-__all__ = ["ComparisonReport", "PlanReport", "Report"]
+__all__ = ["ComparisonReport", "PlanReport", "Report", "SweepReport"]

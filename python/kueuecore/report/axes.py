@@ -11,8 +11,11 @@ from kueuecore.report.figure import COLORS, WIDTH
 
 __all__ = ["color_of", "count_axis", "inline", "time_axis"]
 
-# In the language of Vega: 30s, 5m, 1h, 1h20m, 3d, 3d12h.
-_MINUTES = "datum.value < 3600 ? datum.value / 60 + 'm'"
+# In the language of Vega: 30s, 5m, 1m15s, 1h, 1h20m, 3d, 3d12h.
+_MINUTES = (
+    "datum.value < 3600 ? floor(datum.value / 60) + 'm' + "
+    "(datum.value % 60 ? pad(datum.value % 60, 2, '0', 'left') + 's' : '')"
+)
 _HOURS = (
     "floor(datum.value / 3600) + 'h' + (datum.value % 3600 ? pad(datum.value % 3600 / 60, 2, '0', 'left') + 'm' : '')"
 )

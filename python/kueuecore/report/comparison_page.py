@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -21,12 +22,13 @@ _SPANS = (("mean_wait_seconds", "mean wait"), ("makespan_seconds", "makespan"), 
 _COLORS = ("#3b8f5f", "#8a94a1", "#c25b3b")
 
 
-def comparison_html(comparison: Comparison, *, title: str) -> str:
+def comparison_html(comparison: Comparison, *, title: str, edits: Sequence[str] = ()) -> str:
     """A comparison as one page.
 
     Args:
         comparison: The comparison.
         title: Its heading.
+        edits: What B has that A has not.
     """
     total = comparison.total
     n_same = total.n_jobs - total.n_less - total.n_more
@@ -36,12 +38,15 @@ def comparison_html(comparison: Comparison, *, title: str) -> str:
         change = total.measures.get(name)
         if change is not None and change.a.median is not None and change.b.median is not None:
             numbers.append((f"{what}, A and B", f"{clock(change.a.median)}, {clock(change.b.median)}"))
+    if _fail(total):
+        numbers.append(("failed, A and B", ", ".join(_medians(total["failed"]))))
     groups = sorted(comparison.groups, key=lambda it: (-(it.n_less + it.n_more), _name(it)))[:_MOST_GROUPS]
     n_left = len(comparison.groups) - len(groups)
     left_out = f"Not shown: {counted(n_left, 'group')} with fewer changes." if n_left else ""
     return render(
         title=title,
-        subtitle=f"A and B with the same work, {counted(len(comparison.seeds), 'seed')}.",
+        subtitle=f"A and B with the same work, {counted(len(comparison.seeds), 'seed')}."
+        + (f" B is A with {'; '.join(edits)}." if edits else ""),
         figures=[_who(groups, left_out), _by_how_much(groups, left_out)] if groups else [],
         numbers=numbers,
     )
@@ -87,9 +92,11 @@ def _by_how_much(groups: list[GroupChange], left_out: str) -> Figure:
     """The change of the mean wait of each group, with its interval."""
     data: list[dict[str, Any]] = []
     rows = []
+    fail = any(map(_fail, groups))
     for it in groups:
         change = it.measures.get("mean_wait_seconds")
-        rows.append([_name(it), *_cells(change), *_medians(it["evictions"]), *_spans(it["lost_seconds"])])
+        failed = _medians(it["failed"]) if fail else []
+        rows.append([_name(it), *_cells(change), *failed, *_medians(it["evictions"]), *_spans(it["lost_seconds"])])
         if change is None or change.difference.median is None:
             continue
         low, high = change.difference.interval or (change.difference.median,) * 2
@@ -114,9 +121,18 @@ def _by_how_much(groups: list[GroupChange], left_out: str) -> Figure:
         says=says,
         note=f"A dot is the median over seeds, a bar its 95 % interval, which takes six seeds. {left_out}",
         picture=svg(chart, name="change"),
-        header=("group", "wait A", "wait B", "change", "interval", "evictions A", "evictions B", "lost A", "lost B"),
+        header=(
+            *("group", "wait A", "wait B", "change", "interval"),
+            *(("failed A", "failed B") if fail else ()),
+            *("evictions A", "evictions B", "lost A", "lost B"),
+        ),
         rows=rows,
     )
+
+
+def _fail(group: GroupChange) -> bool:
+    """Do any of its jobs fail?"""
+    return any((*group["failed"].a.values, *group["failed"].b.values))
 
 
 def _cells(change: Change | None) -> list[str]:

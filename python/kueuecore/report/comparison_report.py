@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 from kueuecore.report.framed import Framed
@@ -18,6 +19,7 @@ class ComparisonReport(Framed):
     Args:
         comparison: What `kueuecore.studies.compare` returned.
         title: The heading of the page.
+        edits: What B has that A has not, if they are the same but for that.
 
     Example:
         >>> from kueuecore.scenarios import parse_edit, read_scenario
@@ -28,9 +30,10 @@ class ComparisonReport(Framed):
         2
     """
 
-    def __init__(self, comparison: Comparison, *, title: str = "Comparison") -> None:
+    def __init__(self, comparison: Comparison, *, title: str = "Comparison", edits: Sequence[str] = ()) -> None:
         super().__init__(title=title)
         self._comparison = comparison
+        self._edits = edits
 
     @cached_property
     def html(self) -> str:
@@ -41,4 +44,4 @@ class ComparisonReport(Framed):
         """
         from kueuecore.report.comparison_page import comparison_html
 
-        return comparison_html(self._comparison, title=self._title)
+        return comparison_html(self._comparison, title=self._title, edits=self._edits)

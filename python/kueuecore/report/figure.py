@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["BORROWED", "COLORS", "OTHERS", "WIDTH", "Figure", "svg"]
+__all__ = ["BORROWED", "COLORS", "FEW_AND_MANY", "OTHERS", "WIDTH", "Figure", "svg"]
 
 WIDTH = 900
 """How wide a picture is drawn, in pixels; the page scales it."""
 COLORS = ("#3b78c2", "#c25b3b", "#3b8f5f", "#8d5bb5", "#a3842b", "#2b8fa3", "#b5477d", "#6b7a3b", "#5b6bd6", "#94593b")
 """Each has a contrast of at least 3 : 1 with both backgrounds of the page."""
+FEW_AND_MANY = ("#6593d6", "#2c66b8")
+"""The ends of a scale, with such a contrast, too."""
 OTHERS = "all others"
 BORROWED = "borrowed"
 _SIZES = {"labelFontSize": 12, "titleFontSize": 12}
@@ -22,12 +24,12 @@ _ID = re.compile(r'(id="|url\(#|href="#)(?=[A-Za-z_])')
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One picture of the page.
+    """One picture of the page, or a table alone.
 
     Args:
         title: Its heading.
         says: What is to be seen, in a sentence or two.
-        picture: SVG.
+        picture: SVG; empty: the table stands in its place.
         header: The columns of its table.
         rows: The rows; more than the page can show are cut.
         note: What has to be known to read it.
@@ -35,7 +37,7 @@ class Figure:
 
     title: str
     says: str
-    picture: str
+    picture: str = ""
     header: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
     note: str = ""

@@ -61,7 +61,7 @@ def _bars(facts: Facts, starts: Any, ends: Any, workloads: Any, is_run: Any) -> 
     base = alt.Chart(inline(data), width=WIDTH, height=max(60, round(step * len(order))))
     x = time_axis("t", facts.seconds)
     bars = {"x": x, "x2": "u:Q", "y": y, "color": color_of(facts.job_names, "queue")}
-    waits = base.transform_filter("!datum.runs").mark_rule(strokeWidth=1, opacity=0.55).encode(**bars)
+    waits = base.transform_filter("!datum.runs").mark_rule(strokeWidth=1, opacity=0.85).encode(**bars)
     thick = max(1.5, step * 0.7)
     runs = base.transform_filter("datum.runs").mark_rule(strokeWidth=thick, strokeCap="butt").encode(**bars)
     chart: Any = waits + runs

@@ -94,7 +94,7 @@ def _chart(found: Plan, data: list[dict[str, Any]], highest: float) -> Any:
     target = alt.Chart(inline([{"wait": found.target.seconds}])).mark_rule(strokeDash=[6, 4], color="currentColor")
     # Between waits for ever there is no line.
     line = base.transform_filter("datum.shape === 'dot'").mark_line(strokeWidth=1.5, color="#8a94a1")
-    bars = base.mark_rule(strokeWidth=5, opacity=0.3)
+    bars = base.mark_rule(strokeWidth=5, opacity=0.5)
     dots = base.mark_point(filled=True, size=70, opacity=1)
     return (
         target.encode(y=y)

@@ -9,7 +9,7 @@ import numpy as np
 
 from kueuecore.report.axes import inline, time_axis
 from kueuecore.report.facts import Facts, clock, counted, steps_until_next
-from kueuecore.report.figure import WIDTH, Figure, svg
+from kueuecore.report.figure import FEW_AND_MANY, WIDTH, Figure, svg
 from kueuecore.simulation.run import StepKind
 
 __all__ = ["topology_figure"]
@@ -58,7 +58,7 @@ def topology_figure(facts: Facts) -> Figure | None:
                 data.append({"row": shown[name], "t": float(edges[at]), "u": float(until), "pods": n})
         table.append([" / ".join(name), str(int(pods.sum())), str(int(counts.max(initial=0)))])
     y = alt.Y("row:N", scale=alt.Scale(domain=labels), title=None, axis=alt.Axis(labelLimit=140, ticks=False))
-    colors = alt.Scale(range=["#9cc0ea", "#1c4f8f"], zero=True)
+    colors = alt.Scale(range=list(FEW_AND_MANY), zero=True)
     chart: Any = (
         alt.Chart(inline(data), width=WIDTH, height=max(60, 18 * len(names)))
         .mark_bar(height={"band": 0.85})

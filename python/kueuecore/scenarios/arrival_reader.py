@@ -1,4 +1,4 @@
-"""How jobs come and fail, as it stands in the file."""
+"""How jobs arrive and fail, as written in the file."""
 
 from __future__ import annotations
 

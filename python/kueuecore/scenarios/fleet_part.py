@@ -69,7 +69,7 @@ class FleetPart:
 def read_fleet(
     section: Fields, read_cluster: Callable[[Fields], ClusterPart], folder: Path, *, allow_code: bool
 ) -> FleetPart:
-    """A fleet as it stands in the file.
+    """A fleet as written in the file.
 
     Args:
         section: Its fields.

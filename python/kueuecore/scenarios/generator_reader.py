@@ -61,7 +61,7 @@ class GeneratedRun:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Workloads of one class: their Workload without what tells them apart, and when they come."""
+    """Workloads of one class: their Workload without the fields that differ, and when they arrive."""
 
     class_name: str
     run_seconds: float

@@ -232,7 +232,7 @@ class JobOutcomes(Sequence[JobOutcome]):
 
 
 def empty_numbers(n: int) -> npt.NDArray[np.void]:
-    """The numbers of so many jobs, all zero."""
+    """The figures of this many jobs, all zero."""
     return np.zeros(n, dtype=[(name, "<i8") for name in _NUMBERS])
 
 

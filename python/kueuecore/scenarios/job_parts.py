@@ -1,4 +1,4 @@
-"""Jobs of one origin as rows: templates, and who comes when."""
+"""Jobs of one origin as rows: templates and arrival times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The jobs of a scenario of one cluster as rows: what each kind of work is copied from, and who comes when."""
+"""The jobs of a scenario of one cluster as rows: the template of each kind of work, and when each job arrives."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kueuecore.world import World, is_workload
 
 __all__ = ["JOB_UID", "JobRows", "first_uid"]
 
-# What tells the Workloads of one job from those of another that is only called differently.
+# The fields that distinguish Workloads of two jobs that differ only in name.
 JOB_UID = "kueue.x-k8s.io/job-uid"
 _SHORT_NAMES = "ShortWorkloadNames"
 _JobKey: TypeAlias = tuple[str, str, str]
@@ -70,7 +70,7 @@ class JobRows:
         configuration: Configuration,
         seed: int,
     ) -> JobRows:
-        """Work out who comes.
+        """Work out which jobs arrive.
 
         Args:
             given: What is there from the beginning.
@@ -180,8 +180,8 @@ class _Drawn:
 
     @property
     def ends(self) -> Sequence[Arrival]:
-        """The first job and the last, whose name is the longest."""
-        return [self._arrival(row) for row in sorted({0, len(self.at) - 1}) if row >= 0]
+        """The first job and the last, whose name is the longest; nothing where none comes."""
+        return [self._arrival(row) for row in sorted({0, len(self.at) - 1}) if 0 <= row < len(self.at)]
 
     def _arrival(self, row: int) -> Arrival:
         runs, work = float(self.runs[row]), self.work

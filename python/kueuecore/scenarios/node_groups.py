@@ -101,7 +101,7 @@ class NodeGroup:
         labels: Labels that all have.
         taints: Taints that all have.
         failures: When some of them fail.
-        source: Where it stands in a file.
+        source: Where it is in a file.
 
     Example:
         >>> levels = (NodeLevel(name="rack", count=2, label="rack"), NodeLevel(name="host", count=2, label=HOSTNAME))

@@ -20,7 +20,7 @@ class ScenarioEnding(StrEnum):
     COMPLETE = "Complete"
     """It came to its end."""
     CYCLE_LIMIT = "CycleLimit"
-    """A cluster had so many cycles that it will not come to an end."""
+    """A cluster ran too many cycles ever to come to rest."""
     UNSETTLED = "Unsettled"
     """A fleet does not come to rest; a note says where and when."""
     INTERRUPTED = "Interrupted"
@@ -70,7 +70,7 @@ class ScenarioOutcome:
         run: The run of the one cluster; None: there were several.
         is_fleet: Were there several clusters?
         ending: Why it ended.
-        notes: What else is to be told, in sentences.
+        notes: Whatever else the user should know, in sentences.
         quotas: The quota of a fleet's manager beside that of its workers.
         warnings: What is odd about the objects, such as fields that nobody knows.
     """

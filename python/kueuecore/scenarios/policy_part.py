@@ -40,7 +40,7 @@ _CHOICES = ("all-at-once", "incremental", *_VALUED, "data", "free-quota")
 
 
 def read_overflow(section: Fields, local_queues: Collection[str]) -> Overflow:
-    """Which jobs go on to workers, as it stands in the file.
+    """Which jobs go on to workers, as written in the file.
 
     Args:
         section: Its fields.

@@ -243,7 +243,7 @@ class PartReader:
         return found
 
     def _standard_input(self, section: Fields, name: str) -> str | None:
-        """Standard input, which can be read once; None if it was, and that was told."""
+        """Standard input, which can be read once; None if it already was, which is reported."""
         if self._is_input_read:
             section.complain(name, "standard input was read before", "name a file, or save it as one")
             return None
@@ -251,14 +251,14 @@ class PartReader:
         return "-"
 
     def _path(self, section: Fields, name: str, entry: str) -> Path | None:
-        """The file or directory that is named; None if that is no name, and was told to be none."""
+        """The named file or directory; None, after reporting it, if the value is not a name."""
         if not entry or any(ord(it) < ord(" ") for it in entry):
             section.complain(name, f"Invalid value: {shown(entry)}", "name a file or a directory")
             return None
         return self._folder / entry
 
     def _inline(self, section: Fields, name: str, entry: JsonObject) -> Manifest:
-        """An object in the file: what is wrong with it is told of the line in which it starts."""
+        """An object in the file; its problems are reported at the line where it starts."""
         line = section.document.source.line_of(f"{section.path}.{name}")
         return Manifest(entry, replace(section.document.source.without_fields(), _start=line))
 

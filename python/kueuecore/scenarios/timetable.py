@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from kueuecore._json import JsonObject, JsonValue, list_at, text_at
+from kueuecore._kinds import KEPT, NAMESPACED
 from kueuecore._patches import patched
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, ObjectRef, Problem
@@ -25,7 +26,6 @@ from kueuecore.scenarios.timed_changes import (
     change_times,
 )
 from kueuecore.simulation.run import Happening, Operation
-from kueuecore.simulation.stored_objects import Stored
 from kueuecore.world import DEFAULT_NAMESPACE, World
 
 __all__ = ["timetable_happenings"]
@@ -187,7 +187,7 @@ class _Course:
         for key in sorted(going):
             kind, namespace, name = key
             self._forget(key, now)
-            if kind in Stored.KEPT_BY_ENGINE:
+            if kind in KEPT:
                 ref = f"{namespace}/{name}" if namespace else name
                 happenings.append(Happening(at=at, op=Operation.DELETE, kind=kind, key=ref))
         return happenings
@@ -224,7 +224,7 @@ class _Course:
         kind, namespace, name = key
         self._objects.pop(key, None)
         self._gone.add(key)
-        if kind in Stored.KEPT_BY_ENGINE:
+        if kind in KEPT:
             self._engine.delete(kind, name, namespace=namespace, now=now)
 
 
@@ -315,10 +315,10 @@ def _is_owned(workload: Manifest, target: Target) -> bool:
 
 
 def _is_read(manifest: Manifest) -> bool:
-    return text_at(manifest.object, "kind") in Stored.KEPT_BY_ENGINE
+    return text_at(manifest.object, "kind") in KEPT
 
 
 def _key(plain: JsonObject) -> _Key:
     ref = object_ref(plain)
-    is_named = ref.kind in ("LocalQueue", "Workload", "LimitRange", "ResourceClaimTemplate") or integration_of(plain)
+    is_named = ref.kind in NAMESPACED or integration_of(plain)
     return ref.kind, ref.namespace or (DEFAULT_NAMESPACE if is_named else ""), ref.name

@@ -1,4 +1,4 @@
-"""The timetable of a scenario as it stands in the file."""
+"""The timetable of a scenario as written in the file."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from kueuecore._fields import Fields, shown
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore._kinds import KINDS
 from kueuecore.jobs import INTEGRATIONS, integration_of
 from kueuecore.manifests import Manifest
 from kueuecore.scenarios.distributions import Span
@@ -26,20 +27,9 @@ __all__ = ["read_timetable"]
 
 _ACTIONS = ("apply", "delete", "patch", "scale")
 _AMOUNTS = ("nominalQuota", "borrowingLimit", "lendingLimit")
-_CLUSTER_SCOPED = (
-    "Namespace",
-    "ResourceFlavor",
-    "Topology",
-    "Cohort",
-    "ClusterQueue",
-    "AdmissionCheck",
-    "WorkloadPriorityClass",
-    "PriorityClass",
-    "RuntimeClass",
-    "DeviceClass",
-    "Node",
-)
-_NAMESPACED = ("LocalQueue", "Workload", "LimitRange", "ResourceClaimTemplate", "Pod")
+_OF_CHECKS = ("ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster")  # no timetable changes these
+_CLUSTER_SCOPED = tuple(kind.name for kind in KINDS if not kind.is_namespaced and kind.name not in _OF_CHECKS)
+_NAMESPACED = tuple(kind.name for kind in KINDS if kind.is_namespaced)
 _JOBS = tuple(sorted({kind for _, kind in INTEGRATIONS}))
 _KINDS = tuple(dict.fromkeys((*_CLUSTER_SCOPED, *_NAMESPACED, *_JOBS)))
 
@@ -51,7 +41,7 @@ def read_timetable(
 
     Args:
         top: The scenario.
-        objects: Reads a file with objects, or an object that stands in the scenario.
+        objects: Reads a file with objects, or an object written in the scenario.
     """
     return tuple(_changes(top, objects))
 

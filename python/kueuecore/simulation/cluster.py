@@ -312,7 +312,7 @@ class VirtualCluster:
         return self._stepper.events()
 
     def run(self) -> Run:
-        """All that has happened so far, as `kueuecore.simulate` tells it."""
+        """All that has happened so far, as `kueuecore.simulate` returns it."""
         return self._stepper.run()
 
     def workload(self, name: str, *, namespace: str) -> JsonObject:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from kueuecore import _core
 from kueuecore._arguments import cycles_of, each, flag
 from kueuecore._json import JsonObject
+from kueuecore._kinds import KEPT
 from kueuecore.check_controllers import CheckControllers, with_activity
 from kueuecore.checks import (
     CheckController,
@@ -147,7 +148,7 @@ class Stepper:
             return False
         if ref.kind == "Workload":
             self.clock.delete(self.core, ref.namespace, ref.name)
-        elif ref.kind in Stored.KEPT_BY_ENGINE:
+        elif ref.kind in KEPT:
             self.engine.delete(ref.kind, ref.name, namespace=ref.namespace, now=self.now)
         self._forget(ref)
         return True

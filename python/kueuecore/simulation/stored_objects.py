@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
+from kueuecore._kinds import NAMESPACED
 from kueuecore.engine import Engine
 from kueuecore.errors import ObjectRef
 from kueuecore.manifests import Manifest, object_ref, parse_manifests, plain_object
@@ -33,27 +34,6 @@ class Stored:
         engine: The engine that has the statuses.
         trusted: Are objects taken as they are?
     """
-
-    KEPT_BY_ENGINE = frozenset(
-        {
-            "Namespace",
-            "ResourceFlavor",
-            "Topology",
-            "Cohort",
-            "ClusterQueue",
-            "LocalQueue",
-            "AdmissionCheck",
-            "WorkloadPriorityClass",
-            "LimitRange",
-            "RuntimeClass",
-            "ResourceClaimTemplate",
-            "DeviceClass",
-            "Node",
-            "Pod",
-            "Workload",
-        }
-    )
-    """The kinds that an engine deletes."""
 
     def __init__(self, engine: Engine, *, trusted: bool) -> None:
         self._engine = engine
@@ -150,7 +130,7 @@ class Stored:
     def _named(self, plain: JsonObject) -> JsonObject:
         """With the namespace that the engine takes where there is none, so that both call the object the same."""
         metadata = object_at(plain, "metadata")
-        if self.trusted or text_at(plain, "kind") not in _NAMESPACED or text_at(metadata, "namespace"):
+        if self.trusted or text_at(plain, "kind") not in NAMESPACED or text_at(metadata, "namespace"):
             return plain
         return {**plain, "metadata": {**metadata, "namespace": "default"}}
 
@@ -165,9 +145,6 @@ class Stored:
             **{name: it for name, it in object_at(plain, "metadata").items() if it is not None},
         }
         return {**_with_defaults(plain), "metadata": metadata}
-
-
-_NAMESPACED = frozenset({"LocalQueue", "Workload", "LimitRange", "ResourceClaimTemplate", "Pod"})
 
 
 def _without_status(workload: JsonObject) -> JsonObject:

@@ -34,7 +34,7 @@ class FamilyChanges:
     Args:
         puts: Workloads that are created or changed.
         deletes: Variants that go.
-        events: What to tell.
+        events: The events to record.
     """
 
     puts: tuple[JsonObject, ...] = ()
@@ -127,7 +127,7 @@ class VirtualFamilies:
 
 
 def _with_uid(workload: JsonObject, uid: str) -> JsonObject:
-    """Give a variant a UID, which tells siblings apart; in virtual time nobody else does."""
+    """Give a variant the UID that distinguishes siblings; in virtual time no server does."""
     metadata = object_at(workload, "metadata")
     return {**workload, "metadata": {**metadata, "uid": text_at(metadata, "uid") or uid}}
 

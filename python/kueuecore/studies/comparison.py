@@ -54,7 +54,8 @@ class GroupChange:
             that never is.
         n_more: How many wait more.
         measures: `mean_wait_seconds` and `p95_wait_seconds` of the jobs that are admitted under both; `never_admitted`,
-            `evictions`, `evicted_jobs` and `lost_seconds` of all; for all jobs also those of `Trial.measures`.
+            `failed`, `evictions`, `evicted_jobs` and `lost_seconds` of all; for all jobs also those of
+            `Trial.measures`.
     """
 
     work: str

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import TypeAlias
 
 from kueuecore._json import JsonObject, int_at, list_at, text_at
+from kueuecore._near_names import near_names
 from kueuecore._text import shown
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest, object_ref
@@ -149,7 +149,7 @@ def found_workload(workloads: Sequence[PresentWorkload], name: str) -> PresentWo
             remedy = f"write one of {', '.join(it.key for it in found[:5])}"
             raise ManifestError.of(f"{len(found)} Workloads are called {shown(name)}", remedy=remedy)
     known = [it for workload in workloads for it in (*_names(workload), *_names_of_jobs(workload))]
-    near = get_close_matches(name, known, n=3)
+    near = near_names(name, known, n=3)
     pending = [it.key for it in workloads if it.status is Status.PENDING]
     remedy = f"write {' or '.join(near)}" if near else "name one of those that wait: " + ", ".join(pending[:5])
     if not near and not pending:

@@ -165,8 +165,15 @@ def quota_scales(
         ('default/cpu', Fraction(8, 1), (6, 5))
     """
     if scenario.fleet is not None:
-        remedy = "plan the quota of one cluster, or vary that of a fleet with `kueuecore sweep`"
-        raise ManifestError.of("a plan is of a scenario with one cluster", remedy=remedy)
+        remedy = (
+            "plan each cluster in a scenario of its own, with cluster in place of fleet; or vary quotas of the fleet, "
+            "as in `kueuecore sweep SCENARIO --grid 'ClusterQueue/NAME:PATH=[4, 8]'`"
+        )
+        raise ManifestError.of(
+            "this scenario is of a fleet: a plan varies the quota of one cluster, and here jobs wait in several",
+            field="fleet",
+            remedy=remedy,
+        )
     found = _quotas(scenario)
     _check(cluster_queues, {it.name for it in found if it.kind == "ClusterQueue"}, "ClusterQueue")
     _check(flavors, {it.flavor for it in found}, "flavor")

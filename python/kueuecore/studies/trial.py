@@ -28,6 +28,7 @@ class Trial:
         cluster_queues: Its ClusterQueue.
         created: When it came, in nanoseconds from the beginning.
         wait_seconds: How long it waited for its first admission; NaN: it was never admitted.
+        failed: Did it end as failed?
         evictions: How often it was evicted.
         lost_seconds: How much of its work was lost (docs/simulate.md).
         measures: The summary of the run by name (docs/simulate.md); utilisation and goodput as
@@ -41,6 +42,7 @@ class Trial:
     cluster_queues: Labels
     created: npt.NDArray[np.int64]
     wait_seconds: npt.NDArray[np.float64]
+    failed: npt.NDArray[np.bool_]
     evictions: npt.NDArray[np.int64]
     lost_seconds: npt.NDArray[np.float64]
     measures: dict[str, float]
@@ -52,7 +54,7 @@ class Trial:
     def figures(self, rows: npt.NDArray[np.int64], admitted: npt.NDArray[np.int64]) -> dict[str, float]:
         """Figures of some jobs.
 
-        They are `never_admitted`, `evictions`, `evicted_jobs`, `lost_seconds`, and if any were admitted
+        They are `never_admitted`, `failed`, `evictions`, `evicted_jobs`, `lost_seconds`, and if any were admitted
         `mean_wait_seconds` and `p95_wait_seconds`.
 
         Args:
@@ -68,6 +70,7 @@ class Trial:
         return {
             **figures,
             "never_admitted": float(np.isnan(self.wait_seconds[rows]).sum()),
+            "failed": float(self.failed[rows].sum()),
             "evictions": float(evictions.sum()),
             "evicted_jobs": float((evictions > 0).sum()),
             "lost_seconds": float(self.lost_seconds[rows].sum()),
@@ -121,6 +124,7 @@ def run_trial(scenario: Scenario, seed: int) -> Trial:
         cluster_queues=jobs.labels["cluster_queue"],
         created=numbers["created"] - outcome.start,
         wait_seconds=np.where(numbers["admitted"] >= 0, waits, np.nan),
+        failed=numbers["failed"] != 0,
         evictions=numbers["evictions"].copy(),
         lost_seconds=lost,
         measures=measures,

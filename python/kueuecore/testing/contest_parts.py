@@ -155,7 +155,7 @@ def holding(
     seconds: int,
     is_evicted: bool = False,
 ) -> JsonObject:
-    """The workload, of one pod set, as it holds quota since so many seconds before the beginning."""
+    """The workload, of one pod set, having held quota for this many seconds at the start."""
     since = format_time(START - seconds * _SECOND_NS)
     kinds = [("QuotaReserved", "QuotaReserved"), ("Admitted", "Admitted"), *[("Evicted", "Preempted")] * is_evicted]
     conditions: list[JsonValue] = [

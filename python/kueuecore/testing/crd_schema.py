@@ -5,7 +5,7 @@ their unknown fields and get their defaults, then types, formats, patterns, boun
 lists are checked, and then the rules in CEL, those for updates (`oldSelf`) included. In an update, what was wrong
 before and did not change may stay, as a server has it. `metadata` is checked as that of any object is.
 
-Needs the package `common-expression-language`: `pip install 'kueuecore[testing]'`. What it lacks is told in
+Needs the package `common-expression-language`: `pip install 'kueuecore[testing]'`. What it lacks is listed in
 [`kueuecore.testing.cel_rules`][], and what is left out of schemas in [`kueuecore.testing.structural_schema`][].
 Conversion between versions is not done: ask the schema of the version that an object is written in. Of values that are
 longer than any name, errors show the beginning.
@@ -40,7 +40,8 @@ from kueuecore.api_server import RefusedError
 from kueuecore.errors import ManifestError
 from kueuecore.testing.cel_rules import Rules, rules_of
 from kueuecore.testing.field_errors import WHOLE, ErrorKind, FieldError, refusal, rendered
-from kueuecore.testing.structural_schema import ABSENT, Node, compiled
+from kueuecore.testing.schema_compiler import compiled
+from kueuecore.testing.structural_schema import ABSENT, Node
 
 __all__ = ["CrdSchema"]
 

@@ -70,7 +70,7 @@ class Invariants:
             return
         after = Tree.of(seen, self._lost)
         self._check_admissions(told.decision)
-        # Victims count as gone for who comes after their preemptor in the cycle, though they hold their quota still;
+        # Victims count as gone for heads after their preemptor in the cycle, though they hold their quota still;
         # those of earlier cycles, too, which no decision names again.
         has_victims = any(holds_quota(it) and is_evicted(it) for it in self._states.values())
         if not told.decision.replaced_slices and not told.decision.preemptions and not has_victims:

@@ -103,7 +103,7 @@ class _Drawn:
         stock = self.stock
         objects = [namespaces(chance), *(resource_flavors(chance, flavor) for flavor in stock.flavors), *self.queues]
         objects += [local_queues(chance, stock, name) for name in (*stock.queues, *stock.others)]
-        # Kueue leaves open who comes first, which matters where sums saturate: here it is the order of names.
+        # Kueue leaves the order open, which matters where sums saturate: here it is the order of names.
         objects += [*sorted(self.holders, key=key_of), *self.heads]
         moves = [_a_cycle(chance) for _ in range(chance.integer(1, 2))]
         moves += [Move(kind=MoveKind.APPLY, object=head) for head in self.later]

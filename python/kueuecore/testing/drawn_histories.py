@@ -49,7 +49,7 @@ def random_history(seed: int, limits: Limits | None = None, *, max_moves: int = 
     Args:
         seed: The same seed gives the same history.
         limits: How large the world may become, and what may be in it.
-        max_moves: At most so many things happen, beside the first cycles.
+        max_moves: The most moves to draw, the first cycles not counted.
         forks: May the engine be forked?
 
     Example:

@@ -68,7 +68,7 @@ def random_topology(seed: int, *, max_moves: int = 10) -> History:
 
     Args:
         seed: The same seed gives the same history.
-        max_moves: At most so many things happen, beside cycles.
+        max_moves: The most moves to draw, cycles not counted.
 
     Example:
         >>> random_topology(1) == random_topology(1)

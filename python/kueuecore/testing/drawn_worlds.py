@@ -63,9 +63,9 @@ class Limits:
     """How large a world may become, and what may be in it.
 
     Args:
-        cluster_queues: At most so many ClusterQueues.
-        workloads: At most so many workloads at the beginning.
-        depth: At most so many cohorts above a ClusterQueue.
+        cluster_queues: The most ClusterQueues to draw.
+        workloads: The most workloads to start with.
+        depth: The most cohorts above a ClusterQueue.
         edges: May there be amounts near the largest that 64 bits hold?
         stops: May queues be stopped?
         missing: May objects be missing that others name?

@@ -131,7 +131,7 @@ def _json(value: JsonValue) -> str:
 
 
 def _number(number: float, *, exponents: range, width: int) -> str:
-    """The fewest digits that tell a float from all others, with an exponent only outside `exponents`."""
+    """The fewest digits that distinguish a float from all others, with an exponent only outside `exponents`."""
     if isinstance(number, int):
         if -(2**63) <= number < 2**63:
             return str(number)

@@ -110,7 +110,7 @@ class FleetInvariants:
         running = {name: frozenset(_job_of(node, it) for it in node.running()) for name, node in fleet.nodes.items()}
         for name, jobs in running.items():
             if not self._is_known(fleet, name, self._grace_ns):
-                # It may still run, and even start, what was given up while nobody could tell it.
+                # It may still run, and even start, what was given up while it could not be reached.
                 continue
             for key in jobs:
                 has_started = key not in self._running.get(name, frozenset())

@@ -175,7 +175,7 @@ class History:
         )
 
     def to_yaml(self) -> str:
-        """The world as manifests for `kueuecore run`; what happens in it stands in comments."""
+        """The world as manifests for `kueuecore run`; its moves are in comments."""
         parts = [f"# {self.why}\n"] if self.why else []
         documents = [{**_KUEUE_CONFIGURATION, **self.configuration}] if self.configuration is not None else []
         documents += self.objects

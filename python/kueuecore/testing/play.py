@@ -23,7 +23,7 @@ _SECOND_NS = 1_000_000_000
 
 
 def observe(engine: Engine) -> Observation:
-    """All that an engine tells of itself: workloads with their statuses, queue order, quota and usage, queues.
+    """All that an engine reports about itself: workloads with their statuses, queue order, quota and usage, queues.
 
     Example:
         >>> observe(Engine())
@@ -152,12 +152,12 @@ class Play:
         return START + self.seconds * _SECOND_NS
 
     def run(self, moves: Iterable[Move]) -> Iterator[MoveResult]:
-        """Play moves, and tell what came of each."""
+        """Play moves and return the result of each."""
         for move in moves:
             yield self.do(move)
 
     def do(self, move: Move) -> MoveResult:
-        """Play one move, and tell what came of it.
+        """Play one move and return its result.
 
         Raises:
             AssertionError: A fork has changed what it was forked from.
@@ -234,7 +234,7 @@ class Play:
         return [{**new[name], **at} if (name := text_at(it, "name")) in new else it for it in states]
 
     def _told(self, before: JsonObject, told: list[JsonValue]) -> list[JsonValue]:
-        """The conditions of a workload with those that are told; a time that is left open is now."""
+        """The workload's conditions with the given ones set; a missing transition time means now."""
         new = {text_at(it, "type"): {"lastTransitionTime": format_time(self.now), **object_at(it)} for it in told}
         return [it for it in list_at(before, "conditions") if text_at(it, "type") not in new] + list(new.values())
 

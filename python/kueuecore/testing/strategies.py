@@ -83,7 +83,7 @@ def histories(draw: st.DrawFn, limits: Limits | None = None, *, max_moves: int =
     Args:
         draw: Given by Hypothesis.
         limits: How large the worlds may become, and what may be in them.
-        max_moves: At most so many things happen, beside the first cycles.
+        max_moves: The most moves to draw, the first cycles not counted.
         forks: May the engine be forked?
 
     Example:

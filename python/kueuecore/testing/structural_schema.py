@@ -1,7 +1,7 @@
-"""Structural schemas of CustomResourceDefinitions, compiled: pruning, defaults, and validation of shapes and bounds.
+"""Structural schemas of CustomResourceDefinitions: pruning, defaults, and validation of shapes and bounds.
 
-What is left out of what an API server does: of several schemas of an `anyOf` or `oneOf` that all fail, the errors of
-the first are told, where a server tells those of the one that fits best; formats that
+Unlike an API server: when all schemas of an `anyOf` or `oneOf` fail, the errors of the first are reported, where a
+server reports those of the one that fits best; formats that
 [`formats`][kueuecore.testing.go_patterns.formats] does not have are ignored; and `metadata` of embedded resources
 (`x-kubernetes-embedded-resource`) is kept, but not checked.
 """
@@ -14,13 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import quoted
-from kueuecore.errors import ManifestError
 from kueuecore.testing.field_errors import ErrorKind, FieldError, rendered, supported
-from kueuecore.testing.go_patterns import formats, go_pattern
 
-__all__ = ["ABSENT", "Node", "Place", "compiled", "path_of"]
+__all__ = ["ABSENT", "INTEGERS", "PYTHON_TYPES", "Bounds", "Node", "Place", "path_of"]
 
 # What is looked into is JSON of any shape.
 _Json: TypeAlias = Any
@@ -30,7 +28,7 @@ Place: TypeAlias = "tuple[Place, str] | None"
 ABSENT = object()
 """Where there is nothing to compare with."""
 
-_PYTHON_TYPES = {
+PYTHON_TYPES = {
     "object": (dict,),
     "array": (list,),
     "string": (str,),
@@ -38,9 +36,8 @@ _PYTHON_TYPES = {
     "integer": (int,),
     "number": (int, float),
 }
-_FORMATS = formats()
-_INTEGERS = {"int32": range(-(2**31), 2**31), "int64": range(-(2**63), 2**63)}
-_INT64 = _INTEGERS["int64"]
+INTEGERS = {"int32": range(-(2**31), 2**31), "int64": range(-(2**63), 2**63)}
+_INT64 = INTEGERS["int64"]
 # Up to here, every whole number is a float of its own.
 _EXACT = 2**53
 _META = ("apiVersion", "kind", "metadata")
@@ -83,7 +80,7 @@ class Node:
     matches: Callable[[str], object] | None = None
     enum: tuple[JsonValue, ...] = ()
     lengths: tuple[float, float] | None = None
-    numbers: _Bounds | None = None
+    numbers: Bounds | None = None
     counts: tuple[float, float] | None = None
     sizes: tuple[float, float] | None = None
     is_unique: bool = False
@@ -117,7 +114,7 @@ class Node:
         found: JsonObject = {}
         for name, part in value.items():
             if self.is_resource and name in _META:
-                # What is known of these stands in no schema.
+                # No schema describes these.
                 found[name] = part if name != "metadata" else copy.deepcopy(part)
                 continue
             known = properties.get(name)
@@ -352,7 +349,7 @@ class Node:
         return self.properties.get(name, (self.extra, ""))
 
     def key_of(self, item: _Json) -> object:
-        """What tells an entry of this list from the others."""
+        """What identifies an entry of this list."""
         if self.list_type == "map":
             if type(item) is not dict:
                 return ()
@@ -376,7 +373,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bounds:
+class Bounds:
     """What holds for numbers."""
 
     type: str
@@ -391,7 +388,7 @@ class _Bounds:
         """Range of the format, then the bounds: whatever kind of number it is."""
         if self.type == "integer":
             whole = value if isinstance(value, int) else int(value) if value == value // 1 else None
-            if whole is None or whole not in _INTEGERS.get(self.format, _INT64):
+            if whole is None or whole not in INTEGERS.get(self.format, _INT64):
                 form = f"with format {self.format}" if self.format else "(default format)"
                 detail = f"Checked value must be of type integer {form} in {path_of(place)}"
                 errors.append(_of_whole(detail))
@@ -403,111 +400,6 @@ class _Bounds:
         if self.least is not None and (value < self.least or (self.is_least_excluded and value == self.least)):
             words = "greater than" if self.is_least_excluded else "greater than or equal to"
             errors.append(_invalid(place, rendered(value), f"should be {words} {rendered(self.least)}"))
-
-
-def compiled(schema: JsonObject, *, where: str, is_resource: bool = False) -> Node:
-    """Compile a structural schema.
-
-    Args:
-        schema: The schema, as `openAPIV3Schema` has it.
-        where: Its path in the definition, for errors.
-        is_resource: Is it the schema of a whole object? Then `apiVersion`, `kind` and `metadata` stay.
-
-    Raises:
-        ManifestError: A pattern cannot be checked.
-    """
-    is_mixed = schema.get("x-kubernetes-int-or-string") is True
-    type_name = text_at(schema, "type")
-    types = ("integer", "string") if is_mixed else (type_name,) if type_name else ()
-
-    def sub(part: JsonValue, step: str) -> Node:
-        return compiled(object_at(part), where=f"{where}.{step}")
-
-    names = object_at(schema, "properties")
-    properties = {name: (sub(part, f"properties[{name}]"), f".{name}") for name, part in names.items()}
-    more = schema.get("additionalProperties")
-    node = Node(
-        types=types,
-        python_types=tuple(kind for name in types or _PYTHON_TYPES for kind in _PYTHON_TYPES.get(name, ())),
-        nullable=schema.get("nullable") is True,
-        default=schema.get("default"),
-        preserves=schema.get("x-kubernetes-preserve-unknown-fields") is True,
-        is_resource=is_resource or schema.get("x-kubernetes-embedded-resource") is True,
-        properties=properties,
-        # Of entries that may be anything, nobody knows a field.
-        extra=sub(more, "additionalProperties") if isinstance(more, dict) else Node() if more is True else None,
-        is_extra_forbidden=more is False,
-        required=tuple(it for it in list_at(schema, "required") if isinstance(it, str)),
-        items=sub(schema["items"], "items") if isinstance(schema.get("items"), dict) else None,
-        list_type=text_at(schema, "x-kubernetes-list-type") or "atomic",
-        keys=tuple(it for it in list_at(schema, "x-kubernetes-list-map-keys") if isinstance(it, str)),
-        enum=tuple(list_at(schema, "enum")),
-        lengths=_range(schema, "minLength", "maxLength"),
-        counts=_range(schema, "minItems", "maxItems"),
-        sizes=_range(schema, "minProperties", "maxProperties"),
-        numbers=_bounds(schema, types),
-        is_unique=schema.get("uniqueItems") is True,
-        all_of=tuple(sub(it, f"allOf[{i}]") for i, it in enumerate(list_at(schema, "allOf"))),
-        any_of=tuple(sub(it, f"anyOf[{i}]") for i, it in enumerate(list_at(schema, "anyOf"))),
-        one_of=tuple(sub(it, f"oneOf[{i}]") for i, it in enumerate(list_at(schema, "oneOf"))),
-        none_of=sub(schema["not"], "not") if "not" in schema else None,
-        rules=tuple(object_at(it) for it in list_at(schema, "x-kubernetes-validations")),
-        defaulted=tuple((name, it.default) for name, (it, _) in properties.items() if it.default is not None),
-    )
-    _add_texts(node, schema, where)
-    others = node.all_of or node.one_of or node.none_of is not None
-    node.has_schemas = bool(node.any_of or others)
-    node.is_int_or_text = schema.get("anyOf") == [{"type": "integer"}, {"type": "string"}] and not others
-    node.has_lists = node.list_type != "atomic" or any(it.has_lists for it in node.parts())
-    node.has_unknown = node.preserves or (node.types == ("object",) and not (properties or node.extra))
-    node.has_unknown = node.has_unknown or any(it.has_unknown for it in node.parts())
-    node.is_plain = _is_plain(node)
-    return node
-
-
-def _add_texts(node: Node, schema: JsonObject, where: str) -> None:
-    node.pattern = text_at(schema, "pattern")
-    if node.pattern:
-        try:
-            node.matches = go_pattern(node.pattern).search
-        except ValueError as error:
-            raise ManifestError.of(str(error), field=f"{where}.pattern") from None
-    name = text_at(schema, "format")
-    if node.types in ((), ("string",)):
-        node.is_of_format = _FORMATS.get(name.replace("-", ""))
-        node.format = name if node.is_of_format is not None else ""
-    elif node.types in (("integer",), ("number",)):
-        node.format = name if name in ("int32", "int64", "float", "double") else ""
-
-
-def _is_plain(node: Node) -> bool:
-    checks = (
-        node.properties, node.extra, node.required, node.items, node.enum, node.lengths, node.counts, node.sizes,
-        node.numbers, node.is_unique, node.all_of, node.any_of, node.one_of, node.none_of, node.matches,
-        node.is_of_format, node.is_extra_forbidden,
-    )  # fmt: skip
-    return not any(it is not None and it is not False and it != () and it != {} for it in checks)
-
-
-def _range(schema: JsonObject, least: str, most: str) -> tuple[float, float] | None:
-    if least not in schema and most not in schema:
-        return None
-    return float(str(schema.get(least, 0))), float(str(schema.get(most, "inf")))
-
-
-def _bounds(schema: JsonObject, types: tuple[str, ...]) -> _Bounds | None:
-    def number(name: str) -> float | None:
-        found = schema.get(name)
-        return found if isinstance(found, int | float) and not isinstance(found, bool) else None
-
-    name = types[0] if len(types) == 1 and types[0] in ("integer", "number") else ""
-    form = text_at(schema, "format") if name else ""
-    bounds = [number(it) for it in ("minimum", "maximum", "multipleOf")]
-    if name != "integer" and all(it is None for it in bounds):
-        return None
-    least, most, factor = bounds
-    excluded = schema.get("exclusiveMinimum") is True, schema.get("exclusiveMaximum") is True
-    return _Bounds(name, form if form in _INTEGERS else "", least, most, *excluded, factor)
 
 
 def _type_of(value: _Json) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Jobs of all kinds that histories draw: so many pods with a cpu each."""
+"""Jobs of all kinds that histories draw: pods with one cpu each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kueuecore.jobs.pod import GROUP_NAME, TOTAL_COUNT
 __all__ = ["DRAWN", "drawn_job"]
 
 GROUP = "pod group"
-"""What stands in place of a kind for pods that run together."""
+"""The stand-in for a kind, for pods that run as a group."""
 
 
 def drawn_job(kind: str, name: str, cpu: int, *, namespace: str, labels: Mapping[str, str]) -> list[JsonObject]:

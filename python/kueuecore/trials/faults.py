@@ -55,7 +55,7 @@ class Replica:
         self.coming: list[dict[str, Any]] = []
         # Writes that were accepted, and of which it hears later.
         self.late: list[tuple[WorkloadWrite, dict[str, Any]]] = []
-        # UIDs of the workloads of which it was told that they have ended.
+        # UIDs of the workloads reported as ended.
         self.ended: set[str] = set()
         self._versions: dict[str, int] = {}
 
@@ -146,7 +146,7 @@ class FaultyHistory:
         requests = {"cpu": str(self.random.choice(_CPUS))}
         container = {"name": "c", "image": "i", "resources": {"requests": requests}}
         pods = {"name": "main", "count": 1, "template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}
-        # Names come again: it is the UID that tells objects apart.
+        # Names are reused: only the UID identifies an object.
         name = f"w{self.random.randint(0, 11)}"
         spec = {
             "queueName": self.random.choice(("a", "b")),

@@ -19,7 +19,7 @@ _RESOURCES = ("requests", "limits", "resourceUsage", "overhead")
 def scaled(scenario: History, factor: int) -> History:
     """The same with every quota, limit, request and usage times `factor`; what is not cpu counts in whole units.
 
-    Pods stay as many as they are.
+    The number of pods does not change.
 
     Example:
         >>> quota = {"name": "cpu", "nominalQuota": "1500m"}
@@ -88,7 +88,7 @@ def decided(told: MoveResult, names: Mapping[str, str] | None = None) -> Observa
     """What a move has decided, without words and amounts, in an order of its own.
 
     Args:
-        told: What came of the move.
+        told: The result of the move.
         names: Names to put in place of others, as in `renamed`.
     """
     names = names or {}

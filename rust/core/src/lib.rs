@@ -1,11 +1,10 @@
-//! The scheduling core of Kueue as a library: objects in, decisions out, nothing done.
+//! The scheduling core of Kueue as a library: objects in, decisions out, no side effects.
 //!
 //! The crate knows no Python, no JSON, no clock and no randomness. Every rule cites its text in `docs/rules`.
 //!
-//! The modules are rooms, each of which uses only those before it: [`base`], `snapshot`, [`objects`], [`status`],
+//! The modules are layers, each of which uses only those before it: [`base`], `snapshot`, [`objects`], [`status`],
 //! [`quota`], [`pods`], [`topology`], [`assign`], [`workloads`], [`queue`], [`state`], [`preempt`], [`schedule`],
-//! `reconcile`, [`engine`], [`simulate`].
-//! ARCHITECTURE.md says what is in them.
+//! `reconcile`, [`engine`], [`simulate`]. ARCHITECTURE.md describes them.
 #![forbid(unsafe_code)]
 
 pub mod assign;

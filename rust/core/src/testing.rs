@@ -1,15 +1,15 @@
-//! Small worlds for tests: a namespace, a flavor, a ClusterQueue and a LocalQueue, and workloads that ask for CPUs.
+//! Small worlds for tests: a namespace, a flavor, a ClusterQueue and a LocalQueue, and workloads that request CPUs.
 
 pub mod hosts;
 
 use crate::base::ids::WorkloadId;
 use crate::base::quantity::Quantity;
-use crate::engine::{Engine, Kind};
+use crate::engine::Engine;
 use crate::objects::condition_type::ConditionType;
 use crate::objects::config::{Config, RequeuingTimestamp, WaitForPodsReady};
 use crate::objects::{
     AdmissionCheck, AdmissionCheckRule, AdmissionCheckState, CheckState, ClusterQueue, Condition, ConditionStatus,
-    Container, FlavorQuotas, LabelSelector, LocalQueue, Meta, Object, PodSet, ResourceFlavor, ResourceGroup,
+    Container, FlavorQuotas, Kind, LabelSelector, LocalQueue, Meta, Object, PodSet, ResourceFlavor, ResourceGroup,
     ResourceQuota, Time, Workload,
 };
 use crate::schedule::decision::{Decision, Event};
@@ -32,7 +32,7 @@ pub fn namespaced(name: &str) -> Meta {
     Meta { namespace: "ns".to_owned(), ..meta(name) }
 }
 
-/// A quantity that is known to be one.
+/// Parses a quantity.
 pub fn quantity(text: &str) -> Quantity {
     text.parse().expect("a quantity")
 }
@@ -47,7 +47,7 @@ pub fn check(name: &str) -> Object {
     Object::AdmissionCheck(AdmissionCheck { meta: meta(name), controller_name: "c".to_owned(), active: true })
 }
 
-/// These resources in these flavors, with as much quota of each in a flavor.
+/// These resources in these flavors, each with the flavor's amount as quota.
 pub fn resource_group(resources: &[&str], flavors: &[(&str, &str)]) -> ResourceGroup {
     let quota = |name: &str, nominal: &str| ResourceQuota {
         name: name.to_owned(),
@@ -85,7 +85,7 @@ pub fn local_queue(name: &str, cluster_queue: &str) -> LocalQueue {
     LocalQueue { meta: namespaced(name), cluster_queue: cluster_queue.to_owned(), ..LocalQueue::default() }
 }
 
-/// Workload `ns/name` in LocalQueue `lq`: one pod with one container that asks for `cpu`.
+/// Workload `ns/name` in LocalQueue `lq`: one pod with one container that requests `cpu`.
 pub fn workload(name: &str, cpu: &str) -> Workload {
     let mut container = Container { name: "c".to_owned(), ..Container::default() };
     container.resources.requests.insert("cpu".to_owned(), quantity(cpu));
@@ -99,7 +99,7 @@ pub fn workload(name: &str, cpu: &str) -> Workload {
     }
 }
 
-/// Numbers that look random and are always the same: SplitMix64.
+/// Reproducible pseudo-random numbers: SplitMix64.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -112,7 +112,7 @@ impl Dice {
         usize::try_from((z ^ (z >> 31)) % n as u64).unwrap()
     }
 
-    /// Once in `n` times.
+    /// True once in `n` times.
     pub fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
@@ -123,11 +123,11 @@ impl Dice {
     }
 }
 
-/// An engine, and what one says to it in tests.
+/// An engine, and helpers to use it in tests.
 pub struct World {
     /// The engine.
     pub engine: Engine,
-    /// The time of what comes next.
+    /// The current time.
     pub now: Time,
 }
 
@@ -144,8 +144,8 @@ impl World {
         world
     }
 
-    /// ClusterQueues `a`, `b` and `c`, each with one workload of that name that fits. Admissions go one by one, each once
-    /// the pods of the one before are ready.
+    /// ClusterQueues `a`, `b` and `c`, each with one workload of that name that fits. Each is admitted once the pods of
+    /// the previous one are ready.
     pub fn where_pods_block() -> Self {
         let wait = WaitForPodsReady {
             timeout_ns: 60 * SECOND,
@@ -201,12 +201,13 @@ impl World {
         assert!(self.engine.delete(kind, "ns", name, self.now));
     }
 
-    /// One cycle.
+    /// Runs one cycle.
     pub fn cycle(&mut self) -> Decision {
         self.engine.cycle(self.now)
     }
 
-    /// Reconciles all workloads; in none of them may anything be left to do. The events as `kind reason: message`.
+    /// Reconciles all workloads, and asserts that no other pass would write anything. Returns the events as `kind
+    /// reason: message`.
     pub fn reconcile(&mut self) -> Vec<String> {
         let events = self.engine.state.reconcile_all(self.now);
         let all = |world: &Self| -> Vec<(WorkloadId, Workload)> {

@@ -81,7 +81,7 @@ pub(super) fn assign(case: &Case<'_>) -> Answer {
     Ok(Some(answer))
 }
 
-/// What the assignment takes of nodes.
+/// What the assignment takes from nodes.
 fn tas_usage(state: &State, of: (QueueId, WorkloadId), assignment: &Assignment) -> Value {
     let mut usage = Map::new();
     for stand in state.net_stands(of, assignment) {
@@ -103,7 +103,7 @@ fn tas_usage(state: &State, of: (QueueId, WorkloadId), assignment: &Assignment) 
     Value::Object(usage)
 }
 
-/// What the preemption of the case would find.
+/// What preemption finds in the case.
 struct Recorded {
     results: BTreeMap<FlavorResourceId, (Possibility, u32)>,
     default: (Possibility, u32),

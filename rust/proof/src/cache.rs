@@ -31,7 +31,8 @@ pub(super) fn cache_ops(case: &Case<'_>) -> Answer {
     Ok(Some(json!({"states": states})))
 }
 
-/// Runs an operation; what Kueue's cache finds wrong with it. `orphans` are workloads whose ClusterQueue is gone.
+/// Runs an operation and returns the error that Kueue's cache would report. `orphans` are workloads whose ClusterQueue
+/// is gone.
 fn run(state: &mut State, op: &Value, orphans: &mut BTreeSet<Key>) -> Result<Option<String>, String> {
     if op["object"].is_null() {
         return delete(state, text(op, "op")?, text(op, "name")?, orphans);

@@ -1,4 +1,5 @@
-//! Candidates for preemption: their order, and which of them a policy allows. Both are told by who gives way.
+//! Candidates for preemption: their order, and which of them a policy allows, both observed through the victims of a
+//! preemption.
 
 use kueuecore::objects::Object;
 use kueuecore::objects::config::AdmissionFairSharing;
@@ -10,8 +11,8 @@ use super::preempt::{assignment, key, targets};
 use super::values::{is_true, items, text};
 use super::{Answer, Case, KUEUE, object, read, workload};
 
-/// Kind `candidate_order`: everybody has to give way to one workload, which asks for the quota of all of them. Those of
-/// other ClusterQueues have borrowed theirs.
+/// Kind `candidate_order`: one workload requests the quota of all others, so all must be preempted. Those in other
+/// ClusterQueues have borrowed theirs.
 pub(super) fn candidate_order(case: &Case<'_>) -> Answer {
     let own = text(case.input, "preemptorClusterQueue")?;
     let candidates = items(&case.input["candidates"]);
@@ -49,7 +50,7 @@ pub(super) fn candidate_order(case: &Case<'_>) -> Answer {
     Ok(Some(json!({"order": victims(&mut state, own, asking_for(&preemptor, candidates.len()))?})))
 }
 
-/// Kind `preemption_policy`: does the candidate give way to the preemptor in their ClusterQueue?
+/// Kind `preemption_policy`: may the preemptor preempt the candidate in their ClusterQueue?
 pub(super) fn preemption_policy(case: &Case<'_>) -> Answer {
     let candidate = reserving(&case.input["candidate"], "cq", &format_time(case.now));
     let queue = cluster_queue("cq", 1, text(case.input, "policy")?)?;
@@ -58,7 +59,7 @@ pub(super) fn preemption_policy(case: &Case<'_>) -> Answer {
     Ok(Some(json!({"satisfied": !victims.is_empty()})))
 }
 
-/// The keys of those that give way to a workload in a ClusterQueue, in order.
+/// The keys of the victims of a workload in a ClusterQueue, in order.
 fn victims(state: &mut State, queue: &str, preemptor: Value) -> Result<Vec<String>, String> {
     let queue = state.find_queue(queue).ok_or("no such ClusterQueue")?;
     let preemptor = state.store_workload(workload(&preemptor)?);
@@ -103,7 +104,7 @@ fn asking_for(workload: &Value, n_cpus: usize) -> Value {
     workload
 }
 
-/// A workload with one CPU of a ClusterQueue.
+/// A workload that holds one CPU of a ClusterQueue.
 fn reserving(workload: &Value, cluster_queue: &str, now: &str) -> Value {
     let mut workload = asking_for(workload, 1);
     let assigned = json!({"name": "main", "count": 1, "flavors": {"cpu": "default"}, "resourceUsage": {"cpu": "1"}});

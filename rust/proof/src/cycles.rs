@@ -1,9 +1,8 @@
-//! Single cycles, and several with what happens in between.
+//! Single cycles, and series of cycles with events in between.
 
 use std::collections::BTreeSet;
 
-use kueuecore::engine::Kind;
-use kueuecore::objects::Object;
+use kueuecore::objects::{Kind, Object};
 use kueuecore_wire::{encode, report};
 use serde_json::{Map, Value, json};
 
@@ -23,7 +22,7 @@ pub(super) fn cycle(case: &Value) -> Answer {
     Ok(Some(Value::Object(answer)))
 }
 
-/// Somebody else writes labels while the scheduler writes the status: both are in the object afterwards.
+/// Someone else writes labels while the scheduler writes the status: the object ends up with both.
 fn write_labels(live: &mut Live, case: &Value, update: &Value, answer: &mut Map<String, Value>) -> Result<(), String> {
     let key = text(update, "key")?;
     let mut objects = items(&case["objects"]).iter();
@@ -50,7 +49,7 @@ pub(super) fn cycles(case: &Value) -> Answer {
             "delete" => {
                 let key = text(step, "key")?;
                 let (namespace, name) = key.split_once('/').unwrap_or((key, ""));
-                let kind = Kind::from_name(text(step, "kind")?).ok_or("no such kind")?;
+                let kind = Kind::kept(text(step, "kind")?).ok_or("no such kind")?;
                 live.engine.delete(kind, namespace, name, live.now);
             }
             "requeueInadmissible" => {
@@ -63,11 +62,11 @@ pub(super) fn cycles(case: &Value) -> Answer {
     Ok(Some(json!({"cycles": cycles})))
 }
 
-/// Takes over a newer ClusterQueue in what holds quota, without telling the queues.
+/// Updates a ClusterQueue in the cache, but not in the queues.
 fn update_in_cache(live: &mut Live, object: &Value) -> Result<(), String> {
     let state = &mut live.engine.state;
     if let Object::ClusterQueue(queue) = super::read(object)? {
-        // What Kueue's cache finds wrong with it is no part of the case.
+        // Errors of Kueue's cache are not part of the case.
         let _ = state.put_cluster_queue(queue);
     }
     state.forest.flush(&state.names);
@@ -85,7 +84,7 @@ fn begin(case: &Value) -> Result<Live, String> {
         items(&input["deletedFromAPI"]).iter().map(|it| (it["kind"].as_str(), it["key"].as_str())).collect();
     for object in objects {
         if deleted.contains(&(object["kind"].as_str(), Some(&*key_of(object)))) {
-            // The queues still know it, but nobody can look up its weight.
+            // The queues still know it, but its weight cannot be looked up.
             let mut weightless = object.clone();
             weightless["spec"] = without(&object["spec"], "fairSharing");
             live.apply([&weightless])?;
@@ -99,7 +98,7 @@ fn begin(case: &Value) -> Result<Live, String> {
     Ok(live)
 }
 
-/// A restarted Kueue learns what LocalQueues have used from their statuses.
+/// A restarted Kueue reads the usage of LocalQueues from their statuses.
 fn with_usage(object: &Value, used: &Value) -> Value {
     let mut object = object.clone();
     let used = &used[key_of(&object)];
@@ -132,7 +131,7 @@ fn run(live: &mut Live, admission_error: Option<&str>) -> Result<Map<String, Val
     }
     let mut answer = state(live);
     for slice in &decision.replaced {
-        // Kueue's cache learns that the slice is finished from the watch, after the cycle.
+        // Kueue's cache sees only through the watch, after the cycle, that the slice is finished.
         let id = live.find(slice.key.namespace(), slice.key.name())?;
         let state = &live.engine.state;
         let status = encode::workload_status(&state.workloads.get(id).workload.status, &state.config.gates);
@@ -145,7 +144,7 @@ fn run(live: &mut Live, admission_error: Option<&str>) -> Result<Map<String, Val
     Ok(answer)
 }
 
-/// How things stand after a cycle.
+/// The state after a cycle.
 fn state(live: &Live) -> Map<String, Value> {
     let workloads = live.workloads();
     let shown = workloads.iter().map(|it| json!({"key": it.key, "status": it.status()}));

@@ -1,4 +1,4 @@
-//! Admission fair sharing: the numbers, and who is charged.
+//! Admission fair sharing: the arithmetic, and which workloads are charged.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::values::{entries, integer, quantity};
 use super::{Answer, Case, object, read};
 
 const SECOND_NS: i64 = 1_000_000_000;
-/// What an error of the API server says if there is no such object.
+/// Part of the API server's error for a missing object.
 const NOT_FOUND: &str = "not found";
 
 fn list(value: &Value) -> Result<ResourceList, String> {
@@ -65,7 +65,7 @@ pub(super) fn afs_usage(case: &Case<'_>) -> Answer {
     Ok(Some(json!({"usage": number(usage)})))
 }
 
-/// Kind `afs_local_queue_weight`. There is no API server here: its errors stay what they are.
+/// Kind `afs_local_queue_weight`. There is no API server here: its errors are passed through.
 pub(super) fn afs_local_queue_weight(case: &Case<'_>) -> Answer {
     if let Some(error) = other_error(&case.input["error"]) {
         return Ok(Some(json!({"error": error, "weight": 0})));

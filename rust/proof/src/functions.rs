@@ -118,7 +118,7 @@ pub(super) fn pending_flavors(case: &Case<'_>) -> Answer {
     Ok(Some(json!({"pendingFlavors": resume.has_pending_flavors()})))
 }
 
-/// Kind `last_assignment_outdated`. Shapes are told apart by their position among the hashes of the case.
+/// Kind `last_assignment_outdated`. Shapes are numbered by their position among the hashes of the case.
 pub(super) fn last_assignment_outdated(case: &Case<'_>) -> Answer {
     let (input, last) = (case.input, &case.input["last"]);
     let hashes = [last, input].map(|of| of["schedulingHash"].as_str().unwrap_or_default());
@@ -138,7 +138,7 @@ pub(super) fn last_assignment_outdated(case: &Case<'_>) -> Answer {
     Ok(Some(json!({"outdated": resume.is_outdated(generation, cycle(input)?, shape(hashes[1]), preserve)})))
 }
 
-/// Kind `ancestors`: of a ClusterQueue between it and the root, of a Cohort from itself to the root.
+/// Kind `ancestors`: of a ClusterQueue those between it and the root, of a Cohort from itself to the root.
 pub(super) fn ancestors(case: &Case<'_>) -> Answer {
     let state = case.state();
     let (node, is_cohort) = match case.input["cohort"].as_str() {

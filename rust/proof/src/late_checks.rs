@@ -1,4 +1,4 @@
-//! Admission checks that take their time in recorded runs. They are asked as every controller of checks is.
+//! Admission checks that take time in recorded runs. They are asked like any controller of checks.
 
 use kueuecore::base::ids::WorkloadId;
 use kueuecore::engine::Engine;
@@ -12,10 +12,10 @@ use super::values::{entries, items};
 
 const SECOND_NS: f64 = 1e9;
 
-/// What a case says of checks, by name.
+/// What a case says about checks, by name.
 pub(super) struct LateChecks<'a> {
     plans: &'a Value,
-    /// When the next of them is ready.
+    /// When the next one is ready.
     wake: Option<Time>,
 }
 
@@ -30,8 +30,8 @@ impl<'a> LateChecks<'a> {
         Some(Self { plans, wake: None })
     }
 
-    /// All checks of a workload are ready once the longest of their times has passed since it got quota. What is due while
-    /// cycles follow one another waits for its turn, unless something happens to the workload.
+    /// All checks of a workload are ready once the longest of their times has passed since it got quota. A check due
+    /// while cycles follow one another waits, unless something happens to the workload.
     pub(super) fn answer(&mut self, engine: &mut Engine, simulation: &mut Simulation, asked: &[WorkloadId]) {
         let now = simulation.now();
         let rung = self.wake.take().filter(|_| simulation.next_wake().is_none());

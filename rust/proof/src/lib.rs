@@ -1,7 +1,7 @@
-//! One recorded case in, what the engine answers out, both as JSON.
+//! Answers one recorded case with the engine; both are JSON.
 //!
-//! The extension module `kueuecore._proof`, for comparing with Kueue: it reads the case, calls the functions that a
-//! cycle calls, and writes what they say. It holds no rule, and no part of the product knows of it.
+//! The extension module `kueuecore._proof`, for comparison with Kueue: it reads the case, calls the functions that a
+//! cycle calls, and writes the results. It implements no rule, and the product does not depend on it.
 #![forbid(unsafe_code)]
 
 mod assign;
@@ -36,7 +36,7 @@ use serde_json::Value;
 /// `apiVersion` of Kueue's objects.
 const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
 
-/// What one case says besides its kind.
+/// The content of one case besides its kind.
 struct Case<'a> {
     config: Config,
     now: Time,
@@ -44,10 +44,10 @@ struct Case<'a> {
     input: &'a Value,
 }
 
-/// An answer, or `None` where the case needs what is not built yet.
+/// An answer, or `None` if the case needs something that is not implemented.
 type Answer = Result<Option<Value>, String>;
 
-/// Many small pieces come and go in a cycle.
+/// A cycle allocates and frees many small pieces, which mimalloc does fast.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -58,7 +58,7 @@ mod _proof {
     use super::answer;
 }
 
-/// Answers a case, given without its `expect`; `None`: what it needs is not built yet. Ctrl-C ends a run.
+/// Answers a case, given without its `expect`; `None`: it needs something that is not implemented. Ctrl-C ends a run.
 #[pyfunction]
 fn answer(py: Python<'_>, case: &[u8]) -> PyResult<Option<Vec<u8>>> {
     let mut raised = None;

@@ -1,4 +1,4 @@
-//! Engines that live through cycles: how a case makes one, and what is seen of it.
+//! Engines that run through cycles: built from a case, then inspected.
 
 use kueuecore::base::ids::WorkloadId;
 use kueuecore::engine::Engine;
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::lines;
 use super::values::{entries, items, text};
 
-/// An engine as a case has it at the beginning, and the time of the case.
+/// An engine at the beginning of a case, and the time of the case.
 pub(super) struct Live {
     pub(super) engine: Engine,
     pub(super) now: Time,
@@ -38,7 +38,7 @@ impl Live {
         Ok(Self { engine: Engine::new(configuration.for_simulation()), now })
     }
 
-    /// Applies objects as a controller brings them.
+    /// Applies objects as a controller would.
     pub(super) fn apply<'a>(&mut self, objects: impl IntoIterator<Item = &'a Value>) -> Result<(), String> {
         let mut data = String::new();
         for object in objects {
@@ -63,7 +63,8 @@ impl Live {
         all.into_iter().map(|(key, id)| Seen { key: key.to_string(), row: report::workload_row(state, id) }).collect()
     }
 
-    /// Who holds quota of an active ClusterQueue, with the admissions. Inactive ones are in no snapshot.
+    /// Workloads that hold quota of an active ClusterQueue, with their admissions. Inactive ClusterQueues are in no
+    /// snapshot.
     pub(super) fn admissions(&self, workloads: &[Seen]) -> Vec<(String, Value)> {
         let holds = |it: &&Seen| {
             matches!(it.row["stage"].as_str(), Some("QuotaReserved" | "Admitted"))
@@ -73,7 +74,7 @@ impl Live {
         workloads.iter().filter(holds).filter_map(admission).collect()
     }
 
-    /// Who waits in which ClusterQueue, in order: in the heaps, and parked.
+    /// The workloads waiting in each ClusterQueue, in order: in the heaps, and parked.
     pub(super) fn places(&self) -> (Places, Places) {
         let state = &self.engine.state;
         let (mut active, mut inadmissible) = (Places::new(), Places::new());
@@ -96,7 +97,7 @@ impl Live {
     }
 }
 
-/// A workload as it stands.
+/// The current state of a workload.
 pub(super) struct Seen {
     pub(super) key: String,
     row: Value,

@@ -76,7 +76,7 @@ pub(super) fn limit_range_validation(case: &Case<'_>) -> Answer {
     Ok(Some(show_errors(&errors)))
 }
 
-/// A summary, read as the one LimitRange that has it.
+/// Reads a summary as if it were the namespace's only LimitRange.
 fn summary(value: &Value) -> Result<LimitRangeSummary, String> {
     let limits: Vec<Value> = entries(value)
         .map(|(kind, item)| {
@@ -92,7 +92,7 @@ fn summary(value: &Value) -> Result<LimitRangeSummary, String> {
     }
 }
 
-/// A pod spec, read as that of a workload.
+/// Reads a pod spec as part of a workload.
 fn pod_spec(value: &Value) -> Result<PodSpec, String> {
     let around = json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2",
@@ -150,7 +150,7 @@ pub(super) fn total_requests(case: &Case<'_>) -> Answer {
     })))
 }
 
-/// Where the pods of a pod set stand, and what each of them takes.
+/// The placement of the pods of a pod set, and the requests of each.
 fn topology_request(workload: &Workload, name: &str) -> Option<Value> {
     let mut assignments = workload.status.admission.as_ref()?.pod_set_assignments.iter();
     let place = assignments.find(|it| it.name == name)?.topology_assignment.as_ref()?;

@@ -1,4 +1,4 @@
-//! Who gives way to one workload, and what is written of it.
+//! The victims of one workload's preemption, and what is written to them.
 
 use kueuecore::assign::{
     Assignment, AttemptList, Candidate, Choices, FlavorChoice, Mode, PodSetAssignment, Requests, Usage,
@@ -33,7 +33,7 @@ pub(super) fn preempt(case: &Case<'_>) -> Answer {
     Ok(Some(dump(&state, &targets)))
 }
 
-/// Who gives way to a workload with this assignment.
+/// The victims of a workload with this assignment.
 pub(super) fn targets(state: &mut State, queue: QueueId, workload: WorkloadId, assignment: &Assignment) -> Vec<Target> {
     let preemptor = state.preemptor(queue, workload);
     let mut tree = state.forest.lend_tree(preemptor.tree);

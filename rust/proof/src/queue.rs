@@ -13,10 +13,10 @@ use super::preempt::key;
 use super::values::{entries, items, quantity, text};
 use super::{Answer, Case, read, workload};
 
-/// The operations of one ClusterQueue; those of Kueue's queue manager are not asked of it.
+/// The operations of one ClusterQueue's queue; those of Kueue's queue manager are not covered.
 const KNOWN: [&str; 8] =
     ["update", "push", "pop", "delete", "requeue", "flushInadmissible", "bulkMoveHash", "setConsumedResources"];
-/// Shapes that a case names are told apart from those that are worked out.
+/// Shapes that a case names get ids from here on, apart from computed ones.
 const FIRST_NAMED_SHAPE: usize = 1 << 20;
 
 /// Kind `queue`, unless it needs more than a ClusterQueue.
@@ -25,7 +25,7 @@ pub(super) fn queue(case: &Case<'_>) -> Answer {
     if !ops.iter().all(|op| op["op"].as_str().is_some_and(|name| KNOWN.contains(&name))) {
         return Ok(None);
     }
-    // Nobody tells a single queue of weights, and what is only in the API is not in a queue.
+    // A single queue knows no weights, and no objects that are only in the API.
     let objects = case.objects.iter().cloned().filter_map(|object| match object {
         Object::LocalQueue(queue) => Some(Object::LocalQueue(LocalQueue { fair_weight: None, ..queue })),
         Object::Workload(_) => None,
@@ -46,7 +46,7 @@ struct World {
     state: State,
     /// The names of the ClusterQueues so far.
     queues: Vec<String>,
-    /// The shapes that were named.
+    /// The named shapes.
     shapes: Vec<String>,
 }
 
@@ -181,7 +181,7 @@ impl World {
     }
 }
 
-/// What LocalQueues have used, as it is now.
+/// The current usage of LocalQueues.
 fn usages(state: &State) -> impl Fn(LocalQueueId) -> f64 + use<> {
     let config = state.admission_fair_sharing();
     let usage = |config| state.local_queues.iter().map(|queue| local_queue_usage(config, queue)).collect();

@@ -33,7 +33,7 @@ pub(super) fn quota(case: &Case<'_>) -> Answer {
     }
     let requests = flavor_amounts(&mut state, &input["requests"])?;
     state.forest.flush(&state.names);
-    // With a ClusterQueue the requests are asked about, without one they are added to every node.
+    // With a ClusterQueue, the requests are checked against it; without one, they are added to every node.
     let asked = input["clusterQueue"].as_str();
     let extra: &[_] = if asked.is_some() { &[] } else { &requests };
     let mut answer = dump(&state, extra);
@@ -86,7 +86,7 @@ fn dump(state: &State, extra: &[(FlavorResourceId, Amount)]) -> Value {
     json!({"clusterQueues": queues, "cohorts": cohorts, "lendable": lendable, "inactiveClusterQueues": inactive})
 }
 
-/// A node with its place in its tree.
+/// A node and its place in its tree.
 struct Node<'a> {
     state: &'a State,
     id: NodeId,

@@ -1,4 +1,4 @@
-//! Whole runs through virtual time, as Kueue's were recorded.
+//! Whole simulations, compared with recorded runs of Kueue.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use super::{Answer, lines};
 const SECOND_NS: i64 = 1_000_000_000;
 const MILLISECOND_NS: i64 = 1_000_000;
 
-/// A run that is over.
+/// A finished run.
 struct Played {
     live: Live,
     run: Run,
 }
 
-/// Kind `trace`: everything is compared, the messages too.
+/// Kind `trace`: everything is compared, including messages.
 pub(super) fn trace(case: &Value, interrupted: &mut dyn FnMut() -> bool) -> Answer {
     let Some(played) = play(case, true, interrupted)? else { return Ok(None) };
     let (mut cycles, mut quiet) = (Vec::new(), Vec::new());
@@ -77,7 +77,7 @@ pub(super) fn trace(case: &Value, interrupted: &mut dyn FnMut() -> bool) -> Answ
     Ok(Some(json!({"cycles": cycles, "quietMessages": quiet, "final": played.end()})))
 }
 
-/// Kind `scale`: who got quota when, of more workloads than are worth more words.
+/// Kind `scale`: which workload got quota when, for runs too large to compare in detail.
 pub(super) fn scale(case: &Value, interrupted: &mut dyn FnMut() -> bool) -> Answer {
     let Some(played) = play(case, false, interrupted)? else { return Ok(None) };
     let run = &played.run;
@@ -103,7 +103,7 @@ pub(super) fn scale(case: &Value, interrupted: &mut dyn FnMut() -> bool) -> Answ
     })))
 }
 
-/// Plays a case, unless workloads are to be tried again only once a second.
+/// Plays a case, unless workloads are retried only once a second.
 fn play(case: &Value, keeps_messages: bool, interrupted: &mut dyn FnMut() -> bool) -> Result<Option<Played>, String> {
     let config = &case["config"];
     if config["requeueBatchMs"].as_i64().is_some_and(|batch| batch != 0) {
@@ -118,7 +118,7 @@ fn play(case: &Value, keeps_messages: bool, interrupted: &mut dyn FnMut() -> boo
         keeps_messages,
         keeps_cycles: true,
         keeps_finished: true,
-        // The product has the other rule; cases that are drawn ask for it.
+        // The product uses the other rule; drawn cases ask for it.
         timers: if config["timers"] == "WhenDue" { Timers::WhenDue } else { Timers::AfterRound },
     };
     let text: String = items(&case["input"]["events"]).iter().map(|event| format!("{event}\n")).collect();
@@ -128,7 +128,7 @@ fn play(case: &Value, keeps_messages: bool, interrupted: &mut dyn FnMut() -> boo
     simulation.schedule(happenings);
     let mut checks = LateChecks::of(case, &mut simulation);
     simulation.happened(&mut live.engine);
-    // Runs with a topology were recorded by another loop: the last cycle ends the run, not the first beyond.
+    // Runs with a topology were recorded by another loop: the last cycle ends the run, not the first one beyond.
     let is_placed = items(&case["objects"]).iter().any(|it| it["kind"] == "Topology");
     let last_cycle = options.max_cycles.filter(|_| is_placed);
     let ending = loop {
@@ -150,7 +150,7 @@ fn play(case: &Value, keeps_messages: bool, interrupted: &mut dyn FnMut() -> boo
 }
 
 impl Played {
-    /// Seconds after the beginning: whole, if they are.
+    /// Seconds since the beginning, as an integer if whole.
     fn seconds(&self, time: Time) -> Value {
         let after_ns = time.0 - self.live.now.0;
         let (whole, rest) = (after_ns.div_euclid(SECOND_NS), after_ns.rem_euclid(SECOND_NS));
@@ -161,7 +161,7 @@ impl Played {
         time.as_str().and_then(parse_time).map_or(Value::Null, |time| self.seconds(time))
     }
 
-    /// What both kinds say of a cycle.
+    /// What both kinds compare of a cycle.
     fn shown(&self, cycle: &Cycle) -> Value {
         let preempting =
             cycle.decision.preemptions.iter().map(
@@ -170,7 +170,7 @@ impl Played {
         json!({"n": cycle.number, "t": self.seconds(cycle.time), "preempting": sorted(preempting)})
     }
 
-    /// How things stand at the end.
+    /// The final state.
     fn end(&self) -> Value {
         let workloads = self.live.workloads();
         let admitted = self.live.admissions(&workloads).into_iter().map(|(key, admission)| {
@@ -211,7 +211,7 @@ impl Played {
         end
     }
 
-    /// Usage of the nodes of a kind, as far as they stand in a snapshot: inactive ClusterQueues do not.
+    /// Usage of the nodes of a kind that are in a snapshot; inactive ClusterQueues are not.
     fn usage(&self, kind: &str) -> Value {
         let mut usage = json!({});
         for row in report::quota_rows(&self.live.engine.state) {
@@ -224,7 +224,7 @@ impl Played {
         usage
     }
 
-    /// What a recording keeps of a status.
+    /// The part of a status that a recording keeps.
     fn recorded_status(&self, status: &Value) -> Value {
         let fields = ["type", "status", "reason", "message"];
         let condition =
@@ -281,7 +281,7 @@ fn pod_sets(admission: &Value) -> Vec<Value> {
     pod_sets.map(shown).collect()
 }
 
-/// What workloads with a place take of the nodes of each flavor.
+/// What placed workloads take from the nodes of each flavor.
 fn topology_usage(state: &State) -> Value {
     let mut usage: BTreeMap<(FlavorId, Arc<str>, &str), i64> = BTreeMap::new();
     for (_, record) in state.workloads.iter() {

@@ -1,4 +1,4 @@
-//! ClusterQueues and LocalQueues as their status shows them; admission checks and conditions of a workload.
+//! Statuses of ClusterQueues and LocalQueues; admission checks and conditions of a workload.
 
 use kueuecore::objects::config::RequeuingTimestamp;
 use kueuecore::objects::{AdmissionCheck, Meta, Object, Time};

@@ -92,7 +92,7 @@ pub(super) fn topology(case: &Case<'_>) -> Answer {
     Ok(Some(Value::Object(answer)))
 }
 
-/// An assignment as cases write it, one entry a domain.
+/// An assignment as cases write it, one entry per domain.
 pub(super) fn shown(place: &TopologyAssignment) -> Value {
     let domains = place.domains.iter().map(|it| json!({"values": values_of(it), "count": it.count}));
     json!({"levels": place.levels, "domains": domains.collect::<Vec<_>>()})
@@ -103,7 +103,7 @@ pub(super) fn values_of(domain: &TopologyDomain) -> Vec<&str> {
     domain.values.iter().map(|value| &**value).collect()
 }
 
-/// An assignment as the API has it.
+/// An assignment as in the API.
 pub(super) fn encoded(name: &str, place: &TopologyAssignment, gates: &Gates) -> Value {
     let topology_assignment = Some(place.clone().into());
     let assigned = PodSetAssignment { name: name.to_owned(), topology_assignment, ..PodSetAssignment::default() };
@@ -111,7 +111,7 @@ pub(super) fn encoded(name: &str, place: &TopologyAssignment, gates: &Gates) -> 
     encode::admission(&admission, gates)["podSetAssignments"][0]["topologyAssignment"].clone()
 }
 
-/// What pods of others take.
+/// What other pods take.
 pub(super) fn stand(state: &mut State, flavor: &str, usage: &Value) -> Result<Vec<Stand>, String> {
     let flavor = state.flavor(flavor);
     let mut stands = Vec::new();
@@ -131,7 +131,7 @@ fn amounts(requests: &Value) -> Result<Amounts, String> {
     entries(requests).map(amount).collect::<Result<BTreeMap<_, _>, String>>()
 }
 
-/// A workload with the pod sets of the case, and where the pods of the slice stand that it replaces.
+/// A workload with the pod sets of the case, and the placement of the slice that it replaces.
 fn workload(input: &Value) -> Result<Workload, String> {
     let mut pod_sets = Vec::new();
     let mut assignments = Vec::new();

@@ -1,4 +1,4 @@
-//! Parts of a placement, each by itself: orders, balance, assignments and their compact form.
+//! Parts of a placement, each on its own: orders, balance, assignments and their compact form.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -118,7 +118,7 @@ pub(super) fn best_domains_balanced(case: &Case<'_>) -> Answer {
     Ok(Some(json!({"threshold": threshold, "domainsCount": n_domains})))
 }
 
-/// Kind `tas_balanced_placement`. The engine knows no reason why there is none, which Kueue only logs.
+/// Kind `tas_balanced_placement`. The engine does not keep why there is none, which Kueue only logs.
 pub(super) fn balanced_placement(case: &Case<'_>) -> Answer {
     let domains = Domains::read(case.input)?;
     let request = domains.request(case.input)?;
@@ -133,7 +133,7 @@ pub(super) fn balanced_placement(case: &Case<'_>) -> Answer {
     }))
 }
 
-/// Domains, and what fits into them.
+/// Domains, and how much fits into them.
 struct Domains<'a> {
     tree: Tree,
     levels: Levels,
@@ -243,7 +243,7 @@ fn node(object: &Object) -> Option<Arc<Node>> {
     }
 }
 
-/// An assignment as cases write it, one entry a domain.
+/// An assignment as cases write it, one entry per domain.
 fn assignment(value: &Value) -> Result<TopologyAssignment, String> {
     let domain = |it: &Value| {
         let count = i32::try_from(integer(it, "count")?).map_err(|e| e.to_string())?;

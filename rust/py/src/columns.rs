@@ -1,4 +1,4 @@
-//! Columns of workloads as the bytes of numpy arrays.
+//! Columns of workloads as bytes of numpy arrays.
 
 use kueuecore::engine::columns::{Columns, ColumnsError};
 use kueuecore::simulate::{Copies, CopiesError, Submissions};
@@ -10,15 +10,15 @@ use pyo3::pybacked::PyBackedBytes;
 pub type ColumnBytes =
     (Vec<String>, PyBackedBytes, PyBackedBytes, PyBackedBytes, PyBackedBytes, Vec<String>, PyBackedBytes);
 
-/// Namespace, prefix, first, columns, when they appear and how long they run, in nanoseconds (i64), and whether they fail
-/// then (u8).
+/// Namespace, name prefix, number of the first, columns, when they appear and how long they run (nanoseconds, i64), and
+/// whether they then fail (u8).
 pub type SubmissionBytes = (String, String, u64, ColumnBytes, PyBackedBytes, PyBackedBytes, PyBackedBytes);
 
-/// Of copies: template (u32), names one after the other, where each ends (u64), number in the UID of the first, and when
-/// they appear and how long they run, in nanoseconds (i64).
+/// Copies of workloads: template (u32), concatenated names, where each ends (u64), number in the UID of the first, and
+/// when they appear and how long they run (nanoseconds, i64).
 pub type CopyBytes = (PyBackedBytes, PyBackedBytes, PyBackedBytes, u64, PyBackedBytes, PyBackedBytes);
 
-/// The values of a column that came as bytes.
+/// Decodes the values of a column.
 pub fn decode_column<const N: usize, T>(bytes: &[u8], value: impl Fn([u8; N]) -> T) -> Vec<T> {
     bytes.chunks_exact(N).map(|chunk| value(chunk.try_into().expect("chunks have this length"))).collect()
 }
@@ -49,7 +49,7 @@ pub fn decode_submissions(rows: SubmissionBytes) -> Submissions {
     }
 }
 
-/// Copies whose templates are still to come.
+/// Decodes copies; their templates are added later.
 pub fn decode_copies((template, names, ends, first_uid, at, run_ns): CopyBytes) -> PyResult<Copies> {
     let names = String::from_utf8(names.to_vec()).map_err(|_| PyValueError::new_err("names: must be UTF-8"))?;
     Ok(Copies {
@@ -63,12 +63,12 @@ pub fn decode_copies((template, names, ends, first_uid, at, run_ns): CopyBytes) 
     })
 }
 
-/// `ValueError`.
+/// Converts to `ValueError`.
 pub fn copies_error(error: &CopiesError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// `ValueError`.
+/// Converts to `ValueError`.
 pub fn columns_error(error: &ColumnsError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

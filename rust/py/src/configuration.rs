@@ -17,7 +17,7 @@ pub struct Configuration {
 
 #[pymethods]
 impl Configuration {
-    /// What Kueue does without a file.
+    /// Kueue's settings without a file.
     #[new]
     fn new() -> Self {
         Self { inner: wire::Configuration::default() }
@@ -30,7 +30,7 @@ impl Configuration {
         Ok(Self { inner })
     }
 
-    /// Takes settings as they are.
+    /// Takes settings as they are, without validation.
     #[staticmethod]
     fn trusted(py: Python<'_>, data: &[u8], feature_gates: &[u8]) -> PyResult<Self> {
         let parse = |bytes: &[u8]| {

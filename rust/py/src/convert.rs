@@ -1,4 +1,4 @@
-//! JSON values as Python's own.
+//! JSON values as Python objects.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

@@ -1,9 +1,10 @@
-//! What came out of a cycle; nothing is converted before somebody looks.
+//! The decision of a cycle; values are converted only when read.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use kueuecore::base::gates::Gates;
+use kueuecore::engine::what_if::WhatIf;
 use kueuecore::schedule::decision as core;
 use kueuecore_wire::encode;
 use pyo3::prelude::*;
@@ -16,7 +17,7 @@ use crate::tables;
 #[pyclass(frozen, module = "kueuecore._core")]
 pub struct Decision {
     pub inner: core::Decision,
-    /// They say how admissions are written.
+    /// The gates that affect how admissions are written.
     pub gates: Gates,
 }
 
@@ -25,7 +26,7 @@ type Key = (String, String);
 /// Type, reason, key and message of an event.
 pub type EventRow = (&'static str, String, Key, String);
 
-/// An event as Python gets it.
+/// An event as a Python row.
 pub fn event_row(event: &core::Event) -> EventRow {
     (event.kind, event.reason.to_string(), key(&event.key), event.text().to_string())
 }
@@ -38,10 +39,28 @@ fn key(key: &kueuecore::base::key::Key) -> Key {
 type AdmissionRow<'py> = (Key, Bound<'py, PyAny>, bool, i64);
 
 /// Key, ClusterQueue, key of the preemptor, reason and message.
-pub type PreemptionRow = (Key, String, Key, &'static str, String);
+type PreemptionRow = (Key, String, Key, &'static str, String);
 
-pub fn preemption_row(it: &core::Preempted) -> PreemptionRow {
+fn preemption_row(it: &core::Preempted) -> PreemptionRow {
     (key(&it.key), it.queue.to_string(), key(&it.preemptor), it.reason, it.message.to_string())
+}
+
+/// Outcome, ClusterQueue, admission, preemptions; reason, message, how many stand before it, what is not decided.
+pub type WhatIfRow<'py> = (
+    &'static str,
+    String,
+    Option<Bound<'py, PyAny>>,
+    Vec<PreemptionRow>,
+    (String, String, usize, Option<(String, String)>),
+);
+
+/// An answer as Python gets it.
+pub fn what_if_row<'py>(py: Python<'py>, it: WhatIf, gates: &Gates) -> PyResult<WhatIfRow<'py>> {
+    let admission = it.admission.as_ref().map(|admission| to_python(py, &encode::admission(admission, gates)));
+    let preemptions = it.preemptions.iter().map(preemption_row).collect();
+    let undecided = it.undecided.map(|undecided| (undecided.field, undecided.message));
+    let told = (it.reason, it.message, it.n_ahead, undecided);
+    Ok((it.outcome.name(), it.queue, admission.transpose()?, preemptions, told))
 }
 
 #[pymethods]
@@ -58,12 +77,12 @@ impl Decision {
         self.inner.has_changed_something()
     }
 
-    /// Numbers of admissions, of preemptions, and of heads that stayed pending.
+    /// Numbers of admissions, preemptions, and heads that stayed pending.
     fn counts(&self) -> (usize, usize, usize) {
         (self.inner.admissions.len(), self.inner.preemptions.len(), self.inner.pending.len())
     }
 
-    /// The head for which the cycle waits until pods are ready.
+    /// The head for which the cycle waits until the pods of others are ready.
     fn waits_for_pods(&self) -> Option<Key> {
         self.inner.waits_for_pods.as_ref().map(key)
     }
@@ -77,7 +96,7 @@ impl Decision {
         .collect()
     }
 
-    /// The same of workloads that had quota and got a place.
+    /// The same for workloads that already had quota and now got a topology assignment.
     fn placed<'py>(&self, py: Python<'py>) -> PyResult<Vec<AdmissionRow<'py>>> {
         let rows = self.inner.placed.iter();
         rows.map(|a| {
@@ -98,12 +117,12 @@ impl Decision {
         self.inner.preemptions.iter().map(preemption_row).collect()
     }
 
-    /// Keys of the slices that ended, with those of their replacements, and messages.
+    /// Keys of the replaced slices and of their replacements, with messages.
     fn replaced(&self) -> Vec<(Key, Key, String)> {
         self.inner.replaced.iter().map(|r| (key(&r.key), key(&r.successor), r.message.to_string())).collect()
     }
 
-    /// Per ClusterQueue: what came of assigning entries again.
+    /// Per ClusterQueue: results of assigning entries again.
     fn target_recomputations(&self) -> BTreeMap<String, BTreeMap<&'static str, u32>> {
         self.inner.target_recomputations.clone()
     }
@@ -114,7 +133,7 @@ impl Decision {
         rows.map(|p| (key(&p.key), p.queue.to_string(), p.reason, p.message.to_string(), p.parked)).collect()
     }
 
-    /// Keys of the workloads that were parked with a head of their shape.
+    /// Keys of the workloads parked together with a head of their shape.
     fn parked(&self) -> Vec<Key> {
         self.inner.parked_keys().map(key).collect()
     }
@@ -129,7 +148,7 @@ impl Decision {
         self.inner.skipped_preemptions.clone()
     }
 
-    /// Key, field and message of workloads on which no decision could be made.
+    /// Key, field and message of workloads that need a decision the engine does not make.
     fn undecided(&self) -> Vec<(Key, String, String)> {
         self.inner.undecided.iter().map(|u| (key(&u.key), u.field.clone(), u.message.to_string())).collect()
     }
@@ -139,7 +158,7 @@ impl Decision {
         tables::admissions(py, &self.inner.admissions)
     }
 
-    /// What they got as rows: admission, pod set (u32), pods (i32), resource, flavor (u32), amount (i64).
+    /// Their flavors as rows: admission, pod set (u32), pods (i32), resource, flavor (u32), amount (i64).
     fn flavor_rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         tables::flavors(py, &self.inner.flavors)
     }

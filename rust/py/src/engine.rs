@@ -1,13 +1,10 @@
 //! The engine behind a lock.
 
-use std::convert::Infallible;
 use std::sync::Mutex;
 
-use kueuecore::base::gates::Gates;
-use kueuecore::base::ids::{Id, WorkloadId};
+use kueuecore::base::ids::Id;
 use kueuecore::engine as core;
-use kueuecore::engine::what_if::WhatIf;
-use kueuecore::objects::{Object, Time};
+use kueuecore::objects::{Kind, Object, Time};
 use kueuecore::status::reasons::OF_DECISIONS;
 use kueuecore_wire::decode::{Decoded, Door, decode_with};
 use kueuecore_wire::defaults::storing;
@@ -21,16 +18,16 @@ use pyo3::types::{PyBytes, PyTuple};
 use crate::columns::{columns_error, decode_columns};
 use crate::configuration::Configuration;
 use crate::convert::to_python;
-use crate::decision::{Decision, EventRow, PreemptionRow, event_row, preemption_row};
+use crate::decision::{Decision, EventRow, WhatIfRow, event_row, what_if_row};
 use crate::errors::{manifest_error, unknown_object};
-use crate::journal::{Call, CallRow, Journal};
+use crate::journal::{CallRow, Journal};
 use crate::run::{Kept, load, read_journal, run};
 
 /// A scheduler that decides and does nothing.
 #[pyclass(frozen, module = "kueuecore._core")]
 pub struct Engine {
-    inner: Mutex<Kept>,
-    keeps_calls: bool,
+    pub(crate) inner: Mutex<Kept>,
+    pub(crate) keeps_calls: bool,
 }
 
 /// Warnings as (index, kind, namespace, name, field, message), foreign objects as (index, apiVersion, kind, namespace,
@@ -56,114 +53,10 @@ pub fn door(trusted: bool) -> Door {
 /// Of ClusterQueues, flavors, resources and reasons.
 type Names = (Vec<String>, Vec<String>, Vec<String>, Vec<&'static str>);
 
-fn what_if_row<'py>(py: Python<'py>, it: WhatIf, gates: &Gates) -> PyResult<WhatIfRow<'py>> {
-    let admission = it.admission.as_ref().map(|admission| to_python(py, &encode::admission(admission, gates)));
-    let preemptions = it.preemptions.iter().map(preemption_row).collect();
-    let undecided = it.undecided.map(|undecided| (undecided.field, undecided.message));
-    let told = (it.reason, it.message, it.n_ahead, undecided);
-    Ok((it.outcome.name(), it.queue, admission.transpose()?, preemptions, told))
-}
-
 /// Why a question was not answered.
 enum Refused {
     Manifests(Vec<Rejection>),
     Value(String),
-}
-
-/// Outcome, ClusterQueue, admission, preemptions; reason, message, how many stand before it, what is not decided.
-type WhatIfRow<'py> = (
-    &'static str,
-    String,
-    Option<Bound<'py, PyAny>>,
-    Vec<PreemptionRow>,
-    (String, String, usize, Option<(String, String)>),
-);
-
-/// There is no such workload.
-struct Unknown;
-
-impl Engine {
-    /// A call as it is to be written down.
-    fn call<'py, A>(&self, py: Python<'py>, name: &'static str, arguments: A) -> PyResult<Call>
-    where
-        A: IntoPyObject<'py, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,
-    {
-        let arguments = self.keeps_calls.then(|| arguments.into_pyobject(py)).transpose().map_err(Into::into)?;
-        Ok(Call { name, arguments: arguments.map(Bound::unbind) })
-    }
-
-    /// Work on the engine that is not written down.
-    pub fn run<R: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut core::Engine, &mut Journal) -> R + Send,
-    ) -> PyResult<R> {
-        run(py, &self.inner, work)
-    }
-
-    fn read<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut core::Engine) -> R + Send) -> PyResult<R> {
-        run(py, &self.inner, |engine, _| work(engine))
-    }
-
-    /// Does what a call asks for, at `now` or at the time of the call before, and writes it down: no signal and no thread
-    /// comes in between. What is refused is not written down.
-    fn change<R: Send, E: Send>(
-        &self,
-        py: Python<'_>,
-        call: Call,
-        now: Option<i64>,
-        work: impl FnOnce(&mut core::Engine, Time) -> Result<R, E> + Send,
-    ) -> PyResult<Result<R, E>> {
-        run(py, &self.inner, |engine, journal| {
-            let at = now.unwrap_or(journal.now);
-            let result = work(engine, Time(at))?;
-            journal.note(call, at);
-            Ok(result)
-        })
-    }
-
-    /// Answers a question, and writes it down: it moves no time and decides nothing, but names and slots that are first
-    /// met in it are the engine's from then on.
-    fn ask<R: Send, E: Send>(
-        &self,
-        py: Python<'_>,
-        call: Call,
-        now: i64,
-        work: impl FnOnce(&mut core::Engine, Time) -> Result<R, E> + Send,
-    ) -> PyResult<Result<R, E>> {
-        run(py, &self.inner, |engine, journal| {
-            let answer = work(engine, Time(now))?;
-            journal.note_question(call, now);
-            Ok(answer)
-        })
-    }
-
-    /// A change that nothing refuses.
-    fn change_always<R: Send>(
-        &self,
-        py: Python<'_>,
-        call: Call,
-        now: Option<i64>,
-        work: impl FnOnce(&mut core::Engine, Time) -> R + Send,
-    ) -> PyResult<R> {
-        let Ok(result) = self.change(py, call, now, |engine, at| Ok::<R, Infallible>(work(engine, at)))?;
-        Ok(result)
-    }
-
-    fn change_workload<R: Send>(
-        &self,
-        py: Python<'_>,
-        call: Call,
-        (namespace, name): (&str, &str),
-        now: Option<i64>,
-        work: impl FnOnce(&mut core::Engine, WorkloadId, Time) -> R + Send,
-    ) -> PyResult<R> {
-        let changed = self.change(py, call, now, |engine, at| {
-            let id = engine.state.workloads.find(namespace, name).ok_or(Unknown)?;
-            Ok(work(engine, id, at))
-        })?;
-        changed.map_err(|Unknown| unknown_object(py, "Workload", namespace, name))
-    }
 }
 
 #[pymethods]
@@ -243,10 +136,10 @@ impl Engine {
     /// Deletes an object; `False` if there was none.
     fn delete(&self, py: Python<'_>, kind: &str, namespace: &str, name: &str, now: Option<i64>) -> PyResult<bool> {
         let call = self.call(py, "delete", (kind, namespace, name))?;
-        let Some(kind) = core::Kind::from_name(kind) else {
+        let Some(kind) = Kind::kept(kind) else {
             return Err(PyValueError::new_err(format!(
                 "objects of kind {kind:?} are not kept; supported: {}",
-                core::Kind::ALL.map(core::Kind::name).join(", ")
+                Kind::KEPT.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ")
             )));
         };
         self.change_always(py, call, now, |engine, at| engine.delete(kind, namespace, name, at))
@@ -369,6 +262,11 @@ impl Engine {
     fn reconcile(&self, py: Python<'_>, now: Option<i64>) -> PyResult<Vec<EventRow>> {
         let events = self.change_always(py, self.call(py, "reconcile", ())?, now, core::Engine::reconcile)?;
         Ok(events.iter().map(event_row).collect())
+    }
+
+    /// Where all workloads stand, as one number.
+    fn _standings(&self, py: Python<'_>) -> PyResult<u64> {
+        self.read(py, |engine| engine.state.standings())
     }
 
     /// How many changes of nodes and pods there were.

@@ -45,7 +45,7 @@ pub fn unknown_object(py: Python<'_>, kind: &str, namespace: &str, name: &str) -
     build().map_or_else(|error| error, PyErr::from_value)
 }
 
-/// `EngineBrokenError`; `panic` is what the bug said, if this call met it.
+/// `EngineBrokenError`; `panic` is the message of the bug, if this call hit it.
 pub fn engine_broken(py: Python<'_>, panic: Option<&str>) -> PyErr {
     let build = || -> PyResult<Bound<'_, PyAny>> {
         let class = errors_module(py)?.getattr("EngineBrokenError")?;
@@ -87,7 +87,8 @@ pub fn problem<'py>(
     module.getattr("Problem")?.call((error.message(),), Some(&kwargs))
 }
 
-/// A rendered value: strings are quoted, numbers and booleans plain as in JSON; other values stay text.
+/// A rendered value as a Python value: quoted strings unquoted, JSON numbers and booleans as such; anything else stays
+/// text.
 fn plain<'py>(py: Python<'py>, value: &str) -> PyResult<Bound<'py, PyAny>> {
     if let Some(text) = unquoted(value) {
         return Ok(text.into_pyobject(py)?.into_any());

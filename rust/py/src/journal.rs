@@ -5,15 +5,15 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-/// A call that is to be done.
+/// A call that is about to run.
 pub struct Call {
     /// Its name.
     pub name: &'static str,
-    /// Its arguments but the last, which is the time; `None`: they are not kept.
+    /// Its arguments without the last, the time; `None`: they are not kept.
     pub arguments: Option<Py<PyTuple>>,
 }
 
-/// A call that was done: its name, its arguments but the last, and the last, which is the time.
+/// A call that has run: name, arguments without the last, and the last, the time.
 pub type CallRow = (&'static str, Py<PyTuple>, i64);
 
 /// The time of an engine, and its calls if they are kept. It shares the engine's lock, so the two always match.
@@ -26,25 +26,25 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// One that has no calls yet, of an engine whose last call was at this time.
+    /// A journal without calls, for an engine whose last call was at this time.
     pub fn at(now: i64) -> Self {
         Self { now, ..Self::default() }
     }
 
-    /// A call was done at `now`.
+    /// Records a call that ran at `now`.
     pub fn note(&mut self, call: Call, now: i64) {
         self.now = now;
         self.note_question(call, now);
     }
 
-    /// A question about `now` was answered, which is no time that the engine has come to.
+    /// Records a question about `now`; the engine's clock does not move.
     pub fn note_question(&mut self, call: Call, now: i64) {
         if let Some(arguments) = call.arguments {
             self.calls.push(Arc::new((call.name, arguments, now)));
         }
     }
 
-    /// The calls in the order in which they were done.
+    /// The calls in the order in which they ran.
     pub fn calls(&self, py: Python<'_>) -> Vec<CallRow> {
         self.calls.iter().map(|call| (call.0, call.1.clone_ref(py), call.2)).collect()
     }

@@ -1,6 +1,7 @@
-//! The Python extension module `kueuecore._core`: conversions, and nothing else.
+//! The Python extension module `kueuecore._core`: only conversions.
 #![forbid(unsafe_code)]
 
+mod calls;
 mod columns;
 mod configuration;
 mod convert;
@@ -17,11 +18,11 @@ mod webhooks;
 
 use pyo3::prelude::*;
 
-/// Many small pieces come and go in a cycle.
+/// A cycle allocates and frees many small pieces, which mimalloc does fast.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Objects in, decisions out; `kueuecore.engine` is the front for people.
+/// Objects in, decisions out; `kueuecore.engine` is the public API.
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
@@ -34,6 +35,8 @@ mod _core {
     use super::gates;
     #[pymodule_export]
     use super::record::Record;
+    #[pymodule_export]
+    use super::schemas::kinds;
     #[pymodule_export]
     use super::schemas::metadata_problems;
     #[pymodule_export]

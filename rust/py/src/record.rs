@@ -1,4 +1,4 @@
-//! What came of a run through time; cycles are converted when somebody looks.
+//! The record of a simulation; cycles are converted only when read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::decision::Decision;
 /// A domain: the index of its list of levels, and its value at each of them.
 type DomainRow = (u32, Vec<String>);
 
-/// Time, index of the node, whether it has gone, and nominal quotas by pair.
+/// Time, index of the node, whether it is gone, and nominal quotas by pair.
 type NominalRow = (i64, u32, bool, Vec<(u32, i64)>);
 
-/// What came of a run so far.
+/// The record of a simulation so far.
 #[pyclass(frozen, module = "kueuecore._core")]
 pub struct Record {
     pub inner: Run,
@@ -47,18 +47,18 @@ impl Record {
         self.inner.end.0
     }
 
-    /// Number of cycles, told or not.
+    /// Number of cycles, recorded or not.
     #[getter]
     fn n_cycles(&self) -> u64 {
         self.inner.n_cycles
     }
 
-    /// Number of cycles that are told.
+    /// Number of recorded cycles.
     fn n_told(&self) -> usize {
         self.inner.log.cycles.len()
     }
 
-    /// One of the cycles that are told: number, time, decision, how many workloads it parked, and their keys.
+    /// One of the recorded cycles: number, time, decision, how many workloads it parked, and their keys.
     fn cycle(&self, index: usize) -> PyResult<(u64, i64, Decision, usize, Vec<String>)> {
         let cycle = self.inner.log.cycles.get(index);
         let cycle = cycle.ok_or_else(|| pyo3::exceptions::PyIndexError::new_err("no such cycle"))?;
@@ -66,7 +66,7 @@ impl Record {
         Ok((cycle.number, cycle.time.0, decision, cycle.n_parked, cycle.parked.iter().map(text).collect()))
     }
 
-    /// What became of the workloads, as columns: times, words, keys.
+    /// What happened to the workloads, as columns: times, words, keys.
     fn steps(&self) -> (Vec<i64>, Vec<&'static str>, Vec<String>) {
         let steps = &self.inner.log.steps;
         let times = steps.iter().map(|(time, ..)| time.0).collect();
@@ -83,8 +83,8 @@ impl Record {
         (PyBytes::new(py, &times), PyBytes::new(py, &codes), PyBytes::new(py, &numbers))
     }
 
-    /// The cycles that are told as an array of i64, row by row: number, time, how many workloads got quota, were
-    /// preempted, and were parked.
+    /// The recorded cycles as an array of i64, row by row: number, time, how many workloads got quota, were preempted,
+    /// and were parked.
     fn cycle_columns<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let row = |cycle: &Cycle| {
             let decision = &cycle.decision;
@@ -97,8 +97,8 @@ impl Record {
         PyBytes::new(py, &bytes)
     }
 
-    /// Who took and gave back quota, change by change: times (i64), numbers of the workloads (u32), ClusterQueues (u32),
-    /// whether it was taken (u8), where its amounts end (u32).
+    /// Changes of usage, one by one: times (i64), numbers of the workloads (u32), ClusterQueues (u32), whether quota
+    /// was taken or released (u8), where its amounts end (u32).
     fn usage_changes<'py>(&self, py: Python<'py>) -> [Bound<'py, PyBytes>; 5] {
         let usage = &self.inner.log.usage;
         let wide = |column: &[u32]| bytes(py, column.iter().flat_map(|it| it.to_le_bytes()));
@@ -124,9 +124,9 @@ impl Record {
         (usage.queue_names.clone(), usage.pair_names.clone())
     }
 
-    /// Usage and quota of ClusterQueues or Cohorts over time, with the changes of how many jobs wait: times (i64),
-    /// ClusterQueues (u32) and by how many (i8). The names of the nodes, and columns: times (i64), nodes (u32), pairs
-    /// (u32), then as i64 nominal, usage, borrowed, lent, pending, share.
+    /// Usage and quota of ClusterQueues or Cohorts over time, with the changes in the number of waiting jobs: times
+    /// (i64), ClusterQueues (u32) and by how many (i8). Returns the names of the nodes, and columns: times (i64), nodes
+    /// (u32), pairs (u32), then as i64 nominal, usage, borrowed, lent, pending, share.
     fn series<'py>(
         &self,
         py: Python<'py>,
@@ -147,7 +147,7 @@ impl Record {
             let waiting = Waiting { times: &times, queues: &queues, changes: &changes };
             Series::of(log, is_queue, start, end, every, waiting)
         });
-        // They are large: each is gone before the next is made.
+        // These columns are large: free each before building the next.
         let wide = |column: Vec<i64>| bytes(py, column.into_iter().flat_map(i64::to_le_bytes));
         let narrow = |column: Vec<u32>| bytes(py, column.into_iter().flat_map(u32::to_le_bytes));
         let mut columns = vec![wide(series.times), narrow(series.nodes), narrow(series.pairs)];
@@ -156,7 +156,7 @@ impl Record {
         (log.quotas.nodes.iter().map(|(_, name)| name.clone()).collect(), columns)
     }
 
-    /// Who declared how much and when: time, index of the node, whether it has gone, and nominal quotas by pair.
+    /// Changes of nominal quotas: time, index of the node, whether it is gone, and nominal quotas by pair.
     fn nominal_changes(&self) -> Vec<NominalRow> {
         let nominal = |it: &NodeQuota| it.quotas.iter().map(|(pair, quota)| (*pair, quota.nominal.get())).collect();
         self.inner.log.quotas.changes.iter().map(|it| (it.time, it.node, it.is_gone, nominal(it))).collect()
@@ -190,7 +190,8 @@ impl Record {
         bytes(py, self.inner.log.usage.homes.iter().flat_map(|it| it.to_le_bytes()))
     }
 
-    /// The preemptions: times (i64), numbers of who gives way and for whom (u32), and codes of the reasons (u8).
+    /// The preemptions: times (i64), numbers of the preempted workload and its preemptor (u32), and codes of the
+    /// reasons (u8).
     fn preemption_columns<'py>(&self, py: Python<'py>) -> [Bound<'py, PyBytes>; 4] {
         let log = &self.inner.log.preemptions;
         [
@@ -201,7 +202,8 @@ impl Record {
         ]
     }
 
-    /// Where pods were placed: times (i64), numbers of the workloads (u32), pod sets (u32), domains (u32), counts (i32).
+    /// Where pods were placed: times (i64), numbers of the workloads (u32), pod sets (u32), domains (u32), counts
+    /// (i32).
     fn placement_columns<'py>(&self, py: Python<'py>) -> [Bound<'py, PyBytes>; 5] {
         let rows = &self.inner.log.placements.rows;
         let wide = |column: &[u32]| bytes(py, column.iter().flat_map(|it| it.to_le_bytes()));
@@ -214,7 +216,7 @@ impl Record {
         ]
     }
 
-    /// The domains behind the numbers there: lists of levels, and of each domain the index of its list and its values.
+    /// The domains behind these numbers: lists of levels, and for each domain the index of its list and its values.
     fn domains(&self) -> (Vec<Vec<String>>, Vec<DomainRow>) {
         let log = &self.inner.log.placements;
         let values = |values: &[Arc<str>]| values.iter().map(|value| value.to_string()).collect();
@@ -232,8 +234,8 @@ impl Record {
         (columns, log.names.clone())
     }
 
-    /// What of the work of jobs was lost, and how long they did not work: times (i64), numbers of the workloads (u32), pods
-    /// (i64), both spans in nanoseconds (i64).
+    /// Lost work and downtime of jobs: times (i64), numbers of the workloads (u32), pods (i64), both spans in
+    /// nanoseconds (i64).
     fn work_columns<'py>(&self, py: Python<'py>) -> [Bound<'py, PyBytes>; 5] {
         let log = &self.inner.log.work;
         let long = |column: &[i64]| bytes(py, column.iter().flat_map(|it| it.to_le_bytes()));
@@ -246,7 +248,7 @@ impl Record {
         ]
     }
 
-    /// Whose jobs have ended otherwise than `Succeeded`: numbers (u32) and reasons (u32), and the words for these.
+    /// Jobs that ended otherwise than `Succeeded`: numbers (u32) and reasons (u32), and the words for these.
     fn endings<'py>(&self, py: Python<'py>) -> ([Bound<'py, PyBytes>; 2], Vec<String>) {
         let log = &self.inner.log.work;
         let columns = [
@@ -256,8 +258,8 @@ impl Record {
         (columns, log.reasons.iter().map(ToString::to_string).collect())
     }
 
-    /// Who was there when the run began: numbers (u32), when they were created (i64; 0: unknown) and last admitted (i64;
-    /// -1: not admitted), whether they had been evicted (u8).
+    /// Workloads present at the start of the run: numbers (u32), when they were created (i64; 0: unknown) and last
+    /// admitted (i64; -1: not admitted), whether they had been evicted (u8).
     fn present_columns<'py>(&self, py: Python<'py>) -> [Bound<'py, PyBytes>; 4] {
         let present = &self.inner.log.work.present;
         [
@@ -273,8 +275,8 @@ impl Record {
         self.inner.log.workloads.len()
     }
 
-    /// Namespaces (u32) of the workloads by number and the words for these, and names; of one that never appeared both
-    /// are empty.
+    /// Namespaces (u32) of the workloads by number and the words for these, and names; both are empty for one that
+    /// never appeared.
     fn names<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyBytes>, Vec<&str>, Bound<'py, PyList>)> {
         let workloads = &self.inner.log.workloads;
         let (mut words, mut known, mut codes) = (Vec::new(), BTreeMap::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! The one gate for work on an engine: detached from the interpreter, under its lock, bugs caught.
+//! Every call on an engine goes through here: detached from the interpreter, under the engine's lock, panics caught.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ pub struct Kept {
     pub journal: Journal,
 }
 
-/// Runs `work` on the engine without holding the GIL. Another thread waits for the lock. If the work panics, the engine
+/// Runs `work` on the engine without holding the GIL; other threads wait for the lock. If `work` panics, the engine
 /// refuses every further call.
 pub fn run<R: Send>(
     py: Python<'_>,
@@ -36,7 +36,7 @@ pub fn run<R: Send>(
     result.map_err(|panic| engine_broken(py, panic.as_deref()))
 }
 
-/// The engine that was saved, read without holding the GIL, and the note of who saved it.
+/// Loads a saved engine without holding the GIL; also returns the note that was saved with it.
 pub fn load(py: Python<'_>, saved: &[u8]) -> PyResult<(Kept, Vec<u8>)> {
     let loaded = py.detach(|| catch_unwind(|| Engine::load(saved)));
     let loaded = loaded.map_err(|_| engine_broken(py, Some("a save was read")))?;
@@ -48,7 +48,7 @@ pub fn load(py: Python<'_>, saved: &[u8]) -> PyResult<(Kept, Vec<u8>)> {
     Ok((Kept { engine: Some(engine), journal }, note.to_vec()))
 }
 
-/// Looks at what an engine was told; at what it was told before, if it broke.
+/// Reads an engine's journal; of a broken engine, the calls before the panic.
 pub fn read_journal<R: Send>(py: Python<'_>, kept: &Mutex<Kept>, work: impl FnOnce(&Journal) -> R + Send) -> R {
     py.detach(|| work(&kept.lock().unwrap_or_else(PoisonError::into_inner).journal))
 }

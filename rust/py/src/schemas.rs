@@ -1,4 +1,4 @@
-//! The tables of Kueue's kinds as schemas, and what an API server checks in objects of any kind.
+//! Kueue's kinds as OpenAPI schemas, and the API server's checks of `metadata` for any kind.
 
 use kueuecore_wire::kinds::{Kind, group_of};
 use kueuecore_wire::schema;
@@ -16,7 +16,7 @@ pub fn open_api<'py>(py: Python<'py>, api_version: &str, kind: &str) -> PyResult
     schema.map(|schema| to_python(py, &schema)).transpose()
 }
 
-/// What is wrong with `metadata` of an object, given as JSON: for each error the reason of its cause and a `Problem`.
+/// Errors in the `metadata` of an object, given as JSON: for each the reason of its cause and a `Problem`.
 #[pyfunction]
 pub fn metadata_problems<'py>(
     py: Python<'py>,
@@ -26,4 +26,13 @@ pub fn metadata_problems<'py>(
     let metadata = serde_json::from_slice(metadata).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let errors = validate::metadata(is_namespaced, &metadata);
     errors.iter().map(|it| Ok((it.kind.reason(), problem(py, it, None, None)?))).collect()
+}
+
+/// Every kind that is read: its name, the versions, the preferred one first, whether its objects live in namespaces, and
+/// whether an engine keeps them.
+#[pyfunction]
+pub fn kinds() -> Vec<(&'static str, Vec<&'static str>, bool, bool)> {
+    let row =
+        |kind: &Kind| (kind.name(), kind.api_versions().to_vec(), kind.is_namespaced(), Kind::KEPT.contains(kind));
+    Kind::ALL.iter().map(row).collect()
 }

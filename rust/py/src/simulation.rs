@@ -1,4 +1,4 @@
-//! A run through virtual time, as far as it is told to go.
+//! A simulation in virtual time that advances step by step.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -18,19 +18,20 @@ use crate::engine::{Engine, door};
 use crate::errors::{manifest_error, unknown_object};
 use crate::record::Record;
 
-/// What a job does, in nanoseconds: how long it runs, when its pods are ready after each admission, when one fails, when
-/// all are ready again, and how long they stay on a node that has failed; the word for what becomes of its run then; and
-/// how much work lies between two checkpoints; whether it fails in the end; and how much of its run was done before.
+/// What a job does, in nanoseconds: how long it runs, when its pods are ready after each admission, when one fails,
+/// when all are ready again, and how long they stay on a failed node; the word for what happens to its run then; how
+/// much work lies between two checkpoints; whether it fails in the end; and how much of its run was already done.
 type Plan =
     (Option<i64>, Option<Vec<Option<i64>>>, Option<i64>, Option<i64>, Option<i64>, String, Option<i64>, bool, i64);
 
-/// What a step was (`Cycle`, `Instant`, `Ask`, `Paused`, or why there was none), and the workloads about which to ask.
+/// What a step was (`Cycle`, `Instant`, `Ask`, `Paused`, or why there was none), and the workloads to ask the
+/// controllers about.
 type TurnRow = (&'static str, Vec<(String, String)>);
 
-/// Few enough to see it move, and so many that nobody waits for the reports.
+/// Few enough to show progress, enough that reporting costs nothing.
 const STEPS_BETWEEN_REPORTS: u64 = 64;
 
-/// The clock of a run. The engine is an argument of whatever looks at it.
+/// The clock of a run; calls that need the engine take it as an argument.
 #[pyclass(frozen, module = "kueuecore._core")]
 pub struct Simulation {
     inner: Mutex<simulate::Simulation>,
@@ -38,7 +39,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Nobody waits for the lock with the interpreter's: a run may hold the first and ask for the second.
+    /// Releases the GIL before waiting for the lock: a run that holds the lock may need the GIL.
     fn look<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut simulate::Simulation) -> R + Send) -> R {
         py.detach(|| work(&mut self.lock()))
     }
@@ -47,7 +48,7 @@ impl Simulation {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `work` on both, and brings the time of the engine up to that of the run.
+    /// Runs `work` on both, then moves the engine's time up to that of the run.
     fn run<R: Send>(
         &self,
         py: Python<'_>,
@@ -92,8 +93,8 @@ fn row(engine: &core::Engine, turn: Turn) -> TurnRow {
 #[pymethods]
 impl Simulation {
     /// A run from `now` (nanoseconds since 1970). `options`: nanoseconds of a cycle, most cycles, nanoseconds of an
-    /// eviction, and whether messages, cycles and
-    /// finished workloads are kept. `controllers`: who decides on AdmissionChecks and is asked; `None`: nobody.
+    /// eviction, and whether messages, cycles and finished workloads are kept. `controllers`: who decides on
+    /// AdmissionChecks and is asked; `None`: nobody.
     #[new]
     fn new(now: i64, options: (i64, Option<u64>, i64, [bool; 3]), controllers: Option<Vec<String>>) -> Self {
         let (cycle_step_ns, max_cycles, eviction_ns, [keeps_messages, keeps_cycles, keeps_finished]) = options;
@@ -114,8 +115,8 @@ impl Simulation {
         Self { inner: Mutex::new(inner), start: Time(now) }
     }
 
-    /// Things will happen. `events`: JSON, one a line; they come after the `submissions`. `watched`: the kinds beside
-    /// Kueue's that somebody looks at. All or nothing.
+    /// Schedules events. `events`: JSON, one per line; they come after the `submissions`. `watched`: the kinds besides
+    /// Kueue's that the caller uses. All or nothing.
     fn schedule(
         &self,
         py: Python<'_>,
@@ -138,7 +139,7 @@ impl Simulation {
         refused.map_err(|rejections: Vec<Rejection>| manifest_error(py, &rejections))
     }
 
-    /// Copies of workloads will appear. `templates`: JSON, one a line, as events that create them. All or nothing.
+    /// Schedules copies of workloads. `templates`: JSON, one per line, as events that create them. All or nothing.
     fn schedule_copies(
         &self,
         py: Python<'_>,
@@ -165,12 +166,12 @@ impl Simulation {
         Ok(())
     }
 
-    /// The engine was changed from outside: something may follow.
+    /// The engine was changed from outside: the next cycle may have something to do.
     fn happened(&self, py: Python<'_>, engine: &Engine) -> PyResult<()> {
         self.run(py, engine, simulate::Simulation::happened)
     }
 
-    /// What follows from what has happened, and nothing new: `Instant`, or `Ask`.
+    /// Handles the consequences of what has happened, without new events: `Instant`, or `Ask`.
     fn follow(&self, py: Python<'_>, engine: &Engine) -> PyResult<TurnRow> {
         self.run(py, engine, |simulation, engine| {
             let turn = simulation.follow(engine).map_or(Turn::Instant, Turn::Ask);
@@ -178,7 +179,7 @@ impl Simulation {
         })
     }
 
-    /// The next thing: a cycle, or all that happens at one instant.
+    /// The next step: a cycle, or all that happens at one instant.
     fn step(&self, py: Python<'_>, engine: &Engine) -> PyResult<TurnRow> {
         self.run(py, engine, |simulation, engine| {
             let turn = simulation.step(engine);
@@ -186,9 +187,10 @@ impl Simulation {
         })
     }
 
-    /// Step after step up to a time, or until somebody is to be asked. `progress` is called every few steps with the time,
-    /// and how many workloads have come and how many jobs have ended; it must not look at the run. Once it has returned
-    /// `True`, the run stands still (`Paused`) as soon as a checkpoint can be made; with `pauses`, from the first step on.
+    /// Runs step by step up to a time, or until a controller must be asked. `progress` is called every few steps with
+    /// the time, and how many workloads have come and how many jobs have ended; it must not use the run. Once it has
+    /// returned `True`, the run pauses (`Paused`) as soon as a checkpoint can be made; with `pauses`, from the first
+    /// step on.
     fn advance(
         &self,
         py: Python<'_>,
@@ -227,18 +229,18 @@ impl Simulation {
         raised.map_or(Ok(turn), Err)
     }
 
-    /// What has happened since the last checkpoint that was kept: bytes that follow those before.
+    /// What has happened since the last checkpoint that was kept, to be appended to the earlier parts.
     fn log_part<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.look(py, |simulation| simulation.log_part()))
     }
 
-    /// What is alive of the run, and of the engine, with a note; `None`: it can't be saved now, or never.
+    /// A checkpoint of the run and the engine, with a note; `None`: it can't be saved now, or never.
     fn checkpoint<'py>(&self, py: Python<'py>, engine: &Engine, note: &[u8]) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let saved = self.run(py, engine, |simulation, engine| simulation.checkpoint(engine, note))?;
         Ok(saved.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
-    /// The last checkpoint, and all parts of the log up to it, are where they will be found again.
+    /// The last checkpoint, and all parts of the log up to it, have been stored.
     fn kept(&self, py: Python<'_>) {
         self.look(py, simulate::Simulation::kept);
     }
@@ -250,13 +252,14 @@ impl Simulation {
         note.map(|note| PyBytes::new(py, &note)).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// Takes up a run, and its engine, where they were saved. All or nothing.
+    /// Resumes a run, and its engine, from a checkpoint. All or nothing.
     fn resume(&self, py: Python<'_>, engine: &Engine, checkpoint: &[u8], log: &[u8]) -> PyResult<()> {
         let resumed = self.run(py, engine, |simulation, engine| simulation.resume(engine, checkpoint, log))?;
         resumed.map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// Whoever was asked has answered; when time alone gives them something to say, and whether they have more to say.
+    /// The controllers have answered; `wake`: when time alone gives them something to say; `again`: whether they have
+    /// more to say.
     fn answered(&self, py: Python<'_>, wake: Option<i64>, again: bool) {
         self.look(py, |simulation| simulation.answered(wake.map(Time), again));
     }
@@ -267,17 +270,17 @@ impl Simulation {
         self.look(py, |simulation| simulation.now().0)
     }
 
-    /// Time has come to `now` outside; it never goes back.
+    /// Moves the time to `now`; it never goes back.
     fn go_to(&self, py: Python<'_>, now: i64) {
         self.look(py, |simulation| simulation.go_to(Time(now)));
     }
 
-    /// When a step does something; `None`: nothing is left to do.
+    /// When the next step is due; `None`: nothing is left to do.
     fn next_time(&self, py: Python<'_>, engine: &Engine) -> PyResult<Option<i64>> {
         self.run(py, engine, |simulation, engine| simulation.next_time(engine).map(|time| time.0))
     }
 
-    /// Has it come to its limit of cycles?
+    /// Has it reached its limit of cycles?
     fn is_cut(&self, py: Python<'_>, engine: &Engine) -> PyResult<bool> {
         self.run(py, engine, |simulation, engine| simulation.is_cut(engine))
     }
@@ -288,12 +291,13 @@ impl Simulation {
         self.look(py, |simulation| simulation.n_cycles())
     }
 
-    /// Which of the scheduled things have happened since the last call, by number in the order in which they were given.
+    /// Which of the scheduled events have happened since the last call, by number in the order in which they were
+    /// given.
     fn take_happened(&self, py: Python<'_>) -> Vec<u32> {
         self.look(py, simulate::Simulation::take_happened)
     }
 
-    /// A workload that has just appeared has a job that goes like this.
+    /// Sets the job of a workload that has just appeared.
     fn created(&self, py: Python<'_>, engine: &Engine, namespace: &str, name: &str, plan: Plan) -> PyResult<()> {
         let (run_ns, ready_ns, fails_ns, recovers_ns, lingers_ns, node_loss, saves_ns, ends_failed, done_ns) = plan;
         let Some(node_loss) = NodeLoss::from_name(&node_loss) else {
@@ -310,13 +314,13 @@ impl Simulation {
         found.ok_or_else(|| unknown_object(py, "Workload", namespace, name))
     }
 
-    /// A workload and its job go; `False` if there is none.
+    /// Deletes a workload and its job; `False` if there is none.
     fn delete(&self, py: Python<'_>, engine: &Engine, namespace: &str, name: &str) -> PyResult<bool> {
         let found = self.run_on_workload(py, engine, (namespace, name), simulate::Simulation::delete)?;
         Ok(found.is_some())
     }
 
-    /// The job of a workload ends; `False` if it had ended before, or there is none.
+    /// Ends the job of a workload; `False` if it had ended before, or there is none.
     fn finish(
         &self,
         py: Python<'_>,
@@ -362,7 +366,7 @@ impl Simulation {
         })
     }
 
-    /// What has come of it so far.
+    /// The record so far.
     fn record(&self, py: Python<'_>, engine: &Engine) -> PyResult<Record> {
         self.run(py, engine, |simulation, engine| Record {
             inner: simulation.record(engine),

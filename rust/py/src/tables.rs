@@ -1,4 +1,4 @@
-//! Decisions as rows of little-endian bytes, for arrays of numpy: ids and numbers, no text.
+//! Decisions as rows of little-endian bytes for numpy arrays: ids and numbers, no text.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use kueuecore::status::reasons;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// Stands for no ClusterQueue.
+/// Marks "no ClusterQueue".
 const NONE: u32 = u32::MAX;
 
 /// `SIZE` bytes for each item.
@@ -24,7 +24,7 @@ fn table<'py, const SIZE: usize, T>(
     })
 }
 
-/// Codes of reasons; most often it is the one before.
+/// Codes of reasons; caches the last one, since it mostly repeats.
 struct Codes(Cell<(&'static str, u8)>);
 
 impl Codes {

@@ -10,7 +10,7 @@ use crate::convert::to_python;
 use crate::errors::problem;
 
 /// The stored object, if any; whether a webhook refuses it; for each error the reason of its cause and a `Problem`; and
-/// ignored fields, with why.
+/// ignored fields, with the reasons.
 type Answer<'py> = (Option<Bound<'py, PyAny>>, bool, Vec<(&'static str, Bound<'py, PyAny>)>, Vec<(String, String)>);
 
 /// Admits or refuses an object of Kueue's own kinds that is created, or replaces an old one; `None` if Kueue does not

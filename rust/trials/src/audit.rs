@@ -1,5 +1,5 @@
-//! What holds in every state of an engine, by the numbers (docs/invariants.md): everything that is kept up to date
-//! step by step is worked out anew and compared.
+//! Invariants that hold in every state of an engine, by number (docs/invariants.md): everything that is kept up to date
+//! incrementally is recomputed and compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use kueuecore::state::queue_counts::LocalUsage;
 use kueuecore::status::stage::{Stage, has_active_quota_reservation, is_admitted};
 use kueuecore_wire::report;
 
-/// A quarter of what 64 bits hold leaves room for the sums of small worlds: beyond it amounts may saturate, and what is
-/// taken away from a saturated sum is lost (rules/02 §1).
+/// A quarter of the 64-bit range leaves room for the sums of small worlds. Beyond it amounts may saturate, and
+/// subtracting from a saturated sum does not restore it (rules/02 §1).
 const SAFE: i64 = 1 << 61;
 
-/// Panics where something does not hold.
+/// Panics if an invariant does not hold.
 pub fn audit(engine: &Engine) {
     let state = &engine.state;
     check_usage_of_cluster_queues(state);
@@ -27,13 +27,13 @@ pub fn audit(engine: &Engine) {
     check_belongings(state);
 }
 
-/// Works all trees out anew, and panics if that changes anything that was kept up to date step by step.
+/// Recomputes all trees, and panics if that changes anything that was kept up to date incrementally.
 pub fn audit_rebuilt(engine: &Engine) {
     let mut rebuilt = engine.clone();
     let State { queues, cohorts, forest, names, .. } = &mut rebuilt.state;
     let nodes: Vec<_> = queues.iter().filter_map(|q| q.node).chain(cohorts.iter().filter_map(|c| c.node)).collect();
     if nodes.iter().any(|node| forest.has_cycle(*node) || forest.tree(forest.locate(*node).0).has_saturated()) {
-        // A tree with a cycle keeps the numbers that it had (rules/02 §4 rule 5), a saturated one has lost some.
+        // A tree with a cycle keeps its old numbers (rules/02 §4 rule 5), a saturated one has lost some.
         return;
     }
     for node in nodes {
@@ -43,12 +43,12 @@ pub fn audit_rebuilt(engine: &Engine) {
     assert_eq!(
         report::quota_rows(&engine.state),
         report::quota_rows(&rebuilt.state),
-        "quota, kept and worked out anew"
+        "quota, incremental and recomputed"
     );
 }
 
-/// The usage of a ClusterQueue is the sum of what is reserved in it, without the pods that are done; a charge is what
-/// the totals of its workload come to.
+/// The usage of a ClusterQueue is the sum of its reservations without the pods that are done; a charge equals the
+/// totals of its workload.
 fn check_usage_of_cluster_queues(state: &State) {
     for (index, record) in state.queues.iter().enumerate() {
         let name = &state.names.queues[QueueId::from_index(index)];
@@ -92,7 +92,8 @@ fn check_usage_of_cluster_queues(state: &State) {
     }
 }
 
-/// Subtree quota is what is there and lent; usage of a cohort is what its children use beyond their own.
+/// Subtree quota is the node's own plus what children lend; usage of a cohort is what its children use beyond their
+/// own.
 fn check_cohorts(state: &State) {
     let mut seen = BTreeSet::new();
     let nodes = state.queues.iter().filter_map(|q| q.node).chain(state.cohorts.iter().filter_map(|c| c.node));
@@ -123,18 +124,19 @@ fn check_cohorts(state: &State) {
     }
 }
 
-/// A workload waits in one queue, once, and only while it holds no quota; who holds quota is where it says.
+/// A workload waits in one queue, once, and only while it holds no quota; a workload with quota is recorded in its
+/// ClusterQueue.
 fn check_places(state: &State) {
     for (id, record) in state.workloads.iter() {
         let key = record.key();
         assert!(record.row.queued_in.is_none() || record.charge.is_none(), "{key:?} waits, and holds quota");
         if let Some(queue) = record.row.queued_in {
             let pending = &state.queues[queue].pending;
-            // The heads of a cycle that waits for pods are in its hands.
+            // While a cycle waits for pods, it holds its heads.
             let is_head = pending.is_inflight(id) && state.has_waiting_cycle;
             let places = [pending.is_active(&state.places, id), pending.is_inadmissible(&state.places, id), is_head];
             let n_places = places.into_iter().filter(|stands| *stands).count();
-            assert_eq!(n_places, 1, "{key:?} stands in its queue once");
+            assert_eq!(n_places, 1, "{key:?} is in its queue once");
         }
         if let Some(charge) = &record.charge {
             let candidates = &state.queues[charge.queue].candidates;
@@ -142,7 +144,7 @@ fn check_places(state: &State) {
                 candidates.contains(&state.names, &charge.candidate),
                 "{key:?} is no candidate where it is charged"
             );
-            // One that says of itself that it has quota where no ClusterQueue is stays counted as it was (rules/02 §4.1).
+            // A workload whose status claims quota of a missing ClusterQueue stays counted as it was (rules/02 §4.1).
             let named = record.workload.status.admission.as_ref().map(|admission| &admission.cluster_queue);
             if named == Some(&state.names.queues[charge.queue]) {
                 assert_eq!(charge.admitted, is_admitted(&record.workload), "does {key:?} count as Admitted");
@@ -158,13 +160,13 @@ fn check_places(state: &State) {
         let is_over = !state.has_waiting_cycle;
         assert!(!is_over || pending.inflight().is_none(), "a head of ClusterQueue {name} is left in flight");
         for id in &waiting {
-            assert_eq!(state.workloads.row(*id).queued_in, Some(queue), "one who waits in ClusterQueue {name}");
+            assert_eq!(state.workloads.row(*id).queued_in, Some(queue), "waits in ClusterQueue {name}");
         }
         assert_eq!(pending.has_active(), pending.n_active() > 0, "has ClusterQueue {name} a head");
         let is_listed = state.waiting.contains(&(name.clone(), queue));
         assert_eq!((is_listed, record.is_waiting), (pending.has_active(), is_listed), "does ClusterQueue {name} wait");
         for id in record.reserving() {
-            assert_eq!(state.workloads.get(id).cached_in(), Some(queue), "one who holds quota of ClusterQueue {name}");
+            assert_eq!(state.workloads.get(id).cached_in(), Some(queue), "holds quota of ClusterQueue {name}");
         }
         assert!(record.candidates.sums_hold(&state.names), "sums of ClusterQueue {name}");
         assert_eq!(record.reserving().len(), record.n_reserving, "workloads that hold quota of ClusterQueue {name}");
@@ -175,7 +177,7 @@ fn check_places(state: &State) {
     }
 }
 
-/// What is counted for each LocalQueue is what its workloads come to.
+/// The counts of each LocalQueue match its workloads.
 fn check_usage_of(state: &State, queue: QueueId) {
     let mut counted: BTreeMap<LocalQueueId, LocalUsage> = BTreeMap::new();
     for id in state.queues[queue].reserving() {
@@ -192,7 +194,7 @@ fn check_usage_of(state: &State, queue: QueueId) {
     assert!(counted.is_empty(), "LocalQueues whose usage is not counted: {counted:?}");
 }
 
-/// How many wait in each LocalQueue is how many of its workloads do.
+/// The number waiting in each LocalQueue matches its workloads.
 fn check_queued(state: &State) {
     for record in state.local_queues.iter() {
         let n_queued = record.workloads.iter().filter(|id| state.workloads.row(*id).queued_in.is_some()).count();
@@ -200,8 +202,8 @@ fn check_queued(state: &State) {
     }
 }
 
-/// A queue is in the order that its workloads have now, but for one that has preempted and waits for the room, and for
-/// those that a server calls Admitted without a reservation: an update leaves them where they are, as in Kueue.
+/// A queue is sorted by the current state of its workloads, except for one that has preempted and waits for the room,
+/// and for those that a server calls Admitted without a reservation: an update does not move them, as in Kueue.
 fn check_order(state: &State) {
     for (index, record) in state.queues.iter().enumerate() {
         let name = &state.names.queues[QueueId::from_index(index)];
@@ -214,7 +216,7 @@ fn check_order(state: &State) {
     }
 }
 
-/// Who names a LocalQueue is known to it, and nobody else; whoever has quota is known to its ClusterQueue.
+/// A LocalQueue knows exactly the workloads that name it; a ClusterQueue knows all that hold its quota.
 fn check_belongings(state: &State) {
     let mut of_local_queue: BTreeMap<LocalQueueId, IdSet<WorkloadId>> = BTreeMap::new();
     for (id, record) in state.workloads.iter() {
@@ -242,7 +244,7 @@ fn is_safe(amount: Amount) -> bool {
     (-SAFE..=SAFE).contains(&amount.get())
 }
 
-/// Is no amount of the column so large that sums of it may saturate?
+/// Are all amounts of the column small enough that sums cannot saturate?
 fn is_exact(tree: &Tree, column: Column) -> bool {
     (0..tree.n_rows()).all(|row| {
         let quota = tree.quota(row, column);

@@ -1,7 +1,7 @@
-//! Quantities as exact whole numbers of 10^-9, the finest that Kubernetes keeps, in plain integers.
+//! Quantities as exact multiples of 10^-9, the finest unit that Kubernetes keeps, in plain integers.
 
-/// What a text comes to in units of 10^-9, rounded away from zero; `None` for what is no quantity to begin with, and
-/// for what 128 bits may not hold.
+/// The value of a text in units of 10^-9, rounded away from zero; `None` if it does not start with a quantity, or may
+/// not fit into 128 bits.
 #[must_use]
 pub fn nanos(text: &str) -> Option<i128> {
     let (negative, rest) = match text.strip_prefix('-') {
@@ -27,7 +27,7 @@ pub fn nanos(text: &str) -> Option<i128> {
     };
     let cap = i128::from(i64::MAX) * 1_000_000_000;
     let magnitude = if twos > 0 { magnitude.min(cap) } else { magnitude };
-    // Beyond this quantities themselves begin to round.
+    // Beyond this, quantities themselves begin to round.
     (magnitude < 10i128.pow(36)).then_some(if negative { -magnitude } else { magnitude })
 }
 
@@ -42,7 +42,7 @@ fn scale(suffix: &str) -> Option<(i32, u32)> {
     decimal.or_else(binary).or_else(exponent)
 }
 
-/// `nanos` in units of 10^-9 x `unit`, rounded away from zero, at most as far from zero as an `i64` goes.
+/// `nanos` in units of 10^-9 x `unit`, rounded away from zero and clamped to an `i64`.
 #[must_use]
 pub fn ceil(nanos: i128, unit: i128) -> i64 {
     let magnitude = nanos.abs() / unit + i128::from(nanos % unit != 0);
@@ -50,7 +50,7 @@ pub fn ceil(nanos: i128, unit: i128) -> i64 {
     clamp(signed)
 }
 
-/// The nearest that an `i64` holds.
+/// The nearest `i64`.
 #[must_use]
 pub fn clamp(value: i128) -> i64 {
     i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX })

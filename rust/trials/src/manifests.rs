@@ -1,4 +1,4 @@
-//! JSON manifests at both doors: taken as a whole, or refused with errors that help and nothing changed.
+//! JSON manifests at both doors: applied as a whole, or rejected with useful errors and nothing changed.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -16,7 +16,7 @@ use crate::observe::observe;
 
 const START: Time = Time(1_767_225_600_000_000_000);
 
-/// Where manifests arrive: a cluster in which Workloads find a queue.
+/// The cluster that receives the manifests, so that Workloads find a queue.
 const WORLD: &[u8] = br#"
 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}
 {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
@@ -31,7 +31,7 @@ const WORLD: &[u8] = br#"
     "spec": {"clusterQueue": "cq"}}
 "#;
 
-/// The cluster, and all that can be said of it.
+/// The cluster, and its debug text for comparison.
 static CLUSTER: LazyLock<(Engine, String)> = LazyLock::new(|| {
     let mut engine = Engine::default();
     let world = intake(&engine, WORLD, Door::People, START).expect("the world is valid");
@@ -40,7 +40,7 @@ static CLUSTER: LazyLock<(Engine, String)> = LazyLock::new(|| {
     (engine, told)
 });
 
-/// Panics where a manifest is half applied, or refused without saying why.
+/// Panics if a manifest is half applied, or rejected without a reason.
 pub fn manifests(data: &[u8]) {
     for door in [Door::People, Door::Trusted] {
         let mut engine = CLUSTER.0.clone();
@@ -63,7 +63,7 @@ fn objects(decoded: &Decoded) -> Vec<Object> {
     decoded.objects.iter().map(|(object, _)| object.clone()).collect()
 }
 
-/// What is decided on what was taken holds together; and what was taken may be given again.
+/// Decisions on the applied objects keep the invariants, and the objects may be applied again.
 fn play(engine: &mut Engine, decoded: &Decoded, data: &[u8], door: Door) {
     engine.apply(objects(decoded), START);
     audit(engine);
@@ -82,7 +82,7 @@ fn play(engine: &mut Engine, decoded: &Decoded, data: &[u8], door: Door) {
     }
 }
 
-/// What is written of an object reads the same again.
+/// An object that is encoded decodes to the same object.
 fn check_written_again(object: &Object) {
     let Object::Workload(workload) = object else { return };
     let written = encode::workload_status(&workload.status, &Gates::default());
@@ -97,9 +97,9 @@ fn check_written_again(object: &Object) {
     }
 }
 
-/// An error names object and field, and speaks the language of manifests.
+/// An error names object and field in terms of the manifest.
 fn check_rejection(rejection: &Rejection, data: &[u8]) {
-    // What the manifest itself says may be repeated; behind an escape it can hide.
+    // Words of the manifest itself may be repeated, and an escape may hide them.
     let is_said = |word: &str| data.contains(&b'\\') || data.windows(word.len()).any(|part| part == word.as_bytes());
     assert!(!rejection.errors.is_empty(), "refused without an error: {rejection}");
     for error in &rejection.errors {

@@ -1,11 +1,11 @@
-//! What can be seen of an engine, as JSON: two engines that look the same are the same to whoever asks.
+//! The observable state of an engine, as JSON: two engines with the same JSON are the same to every caller.
 
 use kueuecore::engine::Engine;
 use kueuecore::state::State;
 use kueuecore_wire::report;
 use serde_json::{Value, json};
 
-/// Everything that an engine tells when it is asked.
+/// Everything that an engine reports.
 #[must_use]
 pub fn observe(engine: &Engine) -> Value {
     let state = &engine.state;

@@ -1,4 +1,4 @@
-//! Two quantities, one a line: what is read is written and read again, and reckoned with exactly (rules/01 §7).
+//! Two quantities, one per line: written and read again, and compared with exact arithmetic (rules/01 §7).
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ use crate::exact::{ceil, clamp, nanos};
 
 const UNIT: i128 = 1_000_000_000;
 
-/// Panics where a quantity is not what it says.
+/// Panics if a quantity has the wrong value.
 pub fn quantities(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (first, second) = text.split_once('\n').unwrap_or((text, ""));
@@ -31,7 +31,7 @@ pub fn quantities(data: &[u8]) {
     }
 }
 
-/// Exponents are cut off far past anything that an object holds: what is close to there is written, not read again.
+/// Exponents are cut off far beyond any real object; near the cut, a quantity is written but not read again.
 const MAX_EXPONENT: i64 = 999_999_000;
 
 fn exponent(text: &str) -> Option<i64> {
@@ -45,7 +45,7 @@ fn check_one(quantity: &Quantity, exact: Option<i128>) {
     }
     let again = Quantity::parse(&written).unwrap_or_else(|error| panic!("{written} was written: {error}"));
     assert_eq!(again.cmp_value(quantity), Ordering::Equal, "{written} is read again");
-    // 62.5Ki is written 64000, which Kubernetes reads as decimal and writes 64k.
+    // 62.5Ki is written as 64000, which Kubernetes reads as decimal and writes as 64k.
     if !written.ends_with("000") {
         assert_eq!(again, *quantity, "{written} is read again");
         assert_eq!(again.to_string(), written);
@@ -53,17 +53,17 @@ fn check_one(quantity: &Quantity, exact: Option<i128>) {
     assert_eq!(quantity.is_zero(), quantity.signum() == 0, "{written}");
     assert!(quantity.minus(quantity).is_zero(), "{written} - {written}");
     assert!(!quantity.as_f64().is_nan(), "{written} as a float");
-    // Kueue has no number here, either, where it multiplies zero by a power beyond all floats.
+    // Kueue has no number either where it multiplies zero by a power beyond all floats.
     let _ = quantity.as_f64_approximate();
     for factor in [0.0, 0.5, -1.0 / 3.0, 1e300, f64::MIN_POSITIVE, f64::INFINITY, f64::NAN] {
         let _ = quantity.times_f64_toward_zero(factor).to_string();
     }
     for resource in ["cpu", "memory", "example.com/gpu"] {
         let value = amount_from_quantity(resource, quantity).get();
-        // What Kueue counts in can be written as a quantity again, and counts the same.
+        // Kueue's unit can be written as a quantity again, with the same value.
         let back = quantity_from_value(resource, value, false);
         if value == i64::MIN {
-            // -8Ei: Kubernetes reads no binary quantity as more than 2^63-1, nor as less than the negative of it.
+            // -8Ei: Kubernetes clamps binary quantities to ±(2^63-1).
             continue;
         }
         assert_eq!(amount_from_quantity(resource, &back).get(), value, "{written} of {resource}, as {back}");
@@ -105,7 +105,7 @@ fn check_exact(a: &Quantity, b: &Quantity, exact_a: i128, exact_b: i128) {
     }
 }
 
-/// Sums of quota saturate, and the greatest number is no number but `unlimited` (rules/02 §1).
+/// Sums of quota saturate, and the largest number means `unlimited` (rules/02 §1).
 fn check_amounts(a: i64, b: i64) {
     let (x, y) = (Amount::new(a), Amount::new(b));
     let (wide_a, wide_b) = (i128::from(a), i128::from(b));

@@ -1,16 +1,16 @@
-//! A save that somebody has changed, with a checksum that fits: it is refused, or it is an engine that answers.
+//! A modified save with a valid checksum: loading it fails, or gives an engine that works.
 
 use kueuecore::base::ids::WorkloadId;
-use kueuecore::engine::{Engine, Kind};
-use kueuecore::objects::{Object, Time};
+use kueuecore::engine::Engine;
+use kueuecore::objects::{Kind, Object, Time};
 
 use crate::histories::engine_of;
 use crate::observe::observe;
 
-/// So many bytes say what is changed, a change in four.
+/// This many bytes describe the changes, four bytes each.
 const N_CHANGED: usize = 16;
 
-/// Panics where a save that was changed does harm.
+/// Panics if a modified save does harm.
 pub fn snapshots(data: &[u8]) {
     let (changes, history) = data.split_at(data.len().min(N_CHANGED));
     let mut saved = engine_of(history).save(b"");
@@ -49,7 +49,7 @@ pub fn each_byte(history: &[u8], changes: &[u8]) {
     }
 }
 
-/// What follows the header of a save, whose last field but the checksum says how much that is.
+/// The length of the payload, from the last field of the header before the checksum.
 fn payload_length(saved: &[u8]) -> usize {
     let line = saved.iter().position(|byte| *byte == b'\n').expect("the line of the format");
     let version = usize::from(saved[line + 1]);
@@ -70,7 +70,7 @@ fn attempt(saved: &[u8]) {
     ask(&mut engine);
 }
 
-/// All that one can ask an engine for.
+/// Calls everything that an engine can be asked.
 fn ask(engine: &mut Engine) {
     let now = Time(1_767_300_000_000_000_000);
     let _ = observe(engine);

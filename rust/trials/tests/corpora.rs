@@ -1,5 +1,4 @@
-//! What the fuzzer has found before holds, without any fuzzer: `fuzz/corpus` leads everywhere, `fuzz/regressions` to
-//! what was wrong once.
+//! Replays what the fuzzer found, without a fuzzer: `fuzz/corpus` reaches all code, `fuzz/regressions` once failed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,16 +34,16 @@ fn manifests_are_taken_or_refused() {
 }
 
 #[test]
-fn quantities_are_what_they_say() {
+fn quantities_have_their_exact_value() {
     replay("quantities", quantities);
 }
 
 #[test]
-fn saves_that_were_changed_are_refused_or_answer() {
+fn modified_saves_are_rejected_or_load() {
     replay("snapshots", snapshots);
 }
 
-/// Of a small save, one with a cycle that waits among them.
+/// A small save, and one with a waiting cycle.
 #[test]
 fn each_byte_of_a_save_may_be_changed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/histories");

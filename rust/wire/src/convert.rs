@@ -25,7 +25,7 @@ fn fields<'a>(object: &'a mut Value, name: &str) -> Option<&'a mut Map<String, V
     object.get_mut(name)?.as_object_mut()
 }
 
-/// Moves a field to its new name, unless the new one is there too.
+/// Moves a field to its new name, unless the new name is already set.
 fn rename(fields: &mut Map<String, Value>, old: &str, new: &str) {
     if let Some(value) = fields.remove(old) {
         if !fields.contains_key(new) {
@@ -41,7 +41,7 @@ fn cluster_queue(object: &mut Value) {
             Some(Value::Array(names)) => names.into_iter().map(|name| json!({"name": name})).collect(),
             _ => Vec::new(),
         };
-        // A list of names that is not empty takes the place of a strategy.
+        // A non-empty list of names takes precedence over a strategy.
         if !names.is_empty() {
             spec.insert("admissionChecksStrategy".to_owned(), json!({"admissionChecks": names}));
         }
@@ -55,7 +55,7 @@ fn cluster_queue(object: &mut Value) {
     }
 }
 
-/// v1alpha1 named the parent `parent` at first.
+/// v1alpha1 first called the parent `parent`.
 fn cohort(object: &mut Value) {
     if let Some(spec) = fields(object, "spec") {
         rename(spec, "parent", "parentName");
@@ -86,7 +86,7 @@ fn workload(object: &mut Value) {
     }
 }
 
-/// The two ways to name a cluster moved into `clusterSource`; a kubeConfig without a location was none.
+/// The two ways to name a cluster moved into `clusterSource`; a kubeConfig without a location counts as absent.
 fn multikueue_cluster(object: &mut Value) {
     let Some(spec) = fields(object, "spec") else { return };
     let mut source = Map::new();
@@ -101,7 +101,7 @@ fn multikueue_cluster(object: &mut Value) {
     spec.insert("clusterSource".to_owned(), Value::Object(source));
 }
 
-/// Turns `domains`, one entry a domain, into `slices`, here always a single one with its values listed.
+/// Turns `domains`, one entry per domain, into `slices`: always a single slice here, with its values listed.
 fn slices(topology: &mut Map<String, Value>) {
     let Some(Value::Array(domains)) = topology.remove("domains") else { return };
     if domains.is_empty() {

@@ -1,7 +1,7 @@
 //! JSON bytes to objects of the core.
 //!
-//! Two doors: [`Door::Trusted`] takes what an API server has already checked, [`Door::People`] does the API
-//! server's work first: shapes, defaults, validation, and a warning for every field that nobody knows.
+//! Two doors: [`Door::Trusted`] takes what an API server has already checked; [`Door::People`] first does the API
+//! server's work: shapes, defaults, validation, and a warning for every unknown field.
 
 mod batch;
 mod devices;
@@ -18,16 +18,14 @@ mod workload;
 
 pub(crate) use batch::add_warnings;
 use kueuecore::base::gates::Gates;
-use kueuecore::objects::{
-    Admission, LimitRangeItem, Meta, Object, OtherKind, PodSet, PodSpec, ResourceList, WorkloadStatus,
-};
+use kueuecore::objects::{Admission, LimitRangeItem, Object, PodSet, PodSpec, ResourceList, WorkloadStatus};
 pub(crate) use manifest::Manifest;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 pub(crate) use topology::MAX_REPEATED;
 
 use crate::field_error::{ErrorKind, FieldError, ObjectRef, Rejection, Warning, quoted, rendered};
-use crate::kinds::{KUEUE_GROUP, Kind, group_of};
+use crate::kinds::{KUEUE_GROUP, Kind, group_of, is_read_as_it_is};
 use crate::shaped::Shaped;
 use crate::{convert, duplicates, read};
 
@@ -36,11 +34,11 @@ use crate::{convert, duplicates, read};
 pub enum Door {
     /// Manifests: strict shapes, defaults, validation for create, warnings for unknown fields.
     People,
-    /// What an API server stored: taken as it is, nothing defaulted, absent is empty.
+    /// Objects that an API server stored: taken as they are, nothing is defaulted, absent means empty.
     Trusted,
 }
 
-/// What came out of a batch.
+/// The result of decoding a batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decoded {
     /// The objects, each with its position in the batch (lists flattened).
@@ -51,7 +49,7 @@ pub struct Decoded {
     pub foreign: Vec<Foreign>,
 }
 
-/// An object of a kind that is not read, such as a Deployment: for the caller to convert or to warn about.
+/// An object of a kind that is not read, such as a Deployment: the caller converts it or warns about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Foreign {
     /// Position in the batch.
@@ -67,16 +65,15 @@ pub struct Foreign {
 }
 
 /// Decodes one object, a `List` (of any kind), a JSON array of objects, or several objects one after another
-/// (newline-delimited JSON).
-/// Feature gates are at their defaults; [`decode_with`] takes others.
+/// (newline-delimited JSON). Feature gates have their defaults; [`decode_with`] takes others.
 ///
 /// # Errors
-/// Every object that is refused, with all that is wrong with it; nothing is taken from a batch with a refused object.
+/// Every rejected object with all its errors; if one is rejected, nothing of the batch is taken.
 pub fn decode(data: &[u8], door: Door) -> Result<Decoded, Vec<Rejection>> {
     decode_with(data, door, &Gates::default())
 }
 
-/// [`decode`] with other feature gates; they only count at [`Door::People`].
+/// [`decode`] with other feature gates; they matter only at [`Door::People`].
 ///
 /// # Errors
 /// As [`decode`].
@@ -87,12 +84,12 @@ pub fn decode_with(data: &[u8], door: Door, gates: &Gates) -> Result<Decoded, Ve
 /// Decodes one object that is already a JSON value, as [`Door::Trusted`] does.
 ///
 /// # Errors
-/// What is wrong with its shape, or with its kind.
+/// A wrong shape or kind.
 pub fn decode_value(value: &Value) -> Result<Object, Box<Rejection>> {
     let text = |value: &Value, name| value.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
     let (api_version, kind) = (text(value, "apiVersion"), text(value, "kind"));
     let decoded = match find_kind(&api_version, &kind) {
-        Ok(Some(found)) if found.is_read_as_it_is(&api_version) => object(found, value),
+        Ok(Some(found)) if is_read_as_it_is(found, &api_version) => object(found, value),
         Ok(Some(found)) => converted(found, &api_version, value.clone()),
         Ok(None) => Err(FieldError::invalid("kind", quoted(&kind), "is not a kind that is read")),
         Err(error) => Err(error),
@@ -108,7 +105,7 @@ pub fn decode_value(value: &Value) -> Result<Object, Box<Rejection>> {
 /// Decodes a resource list.
 ///
 /// # Errors
-/// The first entry that is no quantity; its path is the resource.
+/// The first entry that is not a quantity; its path is the resource.
 pub fn resource_list(value: &Value) -> Result<ResourceList, FieldError> {
     typed_value::<read::Resources>(value).map(|resources| resources.0)
 }
@@ -153,40 +150,12 @@ pub fn admission(value: &Value) -> Result<Admission, FieldError> {
     typed_value::<status::AdmissionWire>(value).map(Into::into)
 }
 
-/// The kind of a decoded object.
-#[must_use]
-pub fn kind_of(object: &Object) -> Kind {
-    match object {
-        Object::Namespace(_) => Kind::Namespace,
-        Object::ResourceFlavor(_) => Kind::ResourceFlavor,
-        Object::Topology(_) => Kind::Topology,
-        Object::Cohort(_) => Kind::Cohort,
-        Object::ClusterQueue(_) => Kind::ClusterQueue,
-        Object::LocalQueue(_) => Kind::LocalQueue,
-        Object::AdmissionCheck(_) => Kind::AdmissionCheck,
-        Object::WorkloadPriorityClass(_) => Kind::WorkloadPriorityClass,
-        Object::PriorityClass(_) => Kind::PriorityClass,
-        Object::LimitRange(_) => Kind::LimitRange,
-        Object::RuntimeClass(_) => Kind::RuntimeClass,
-        Object::ResourceClaimTemplate(_) => Kind::ResourceClaimTemplate,
-        Object::DeviceClass(_) => Kind::DeviceClass,
-        Object::Node(_) => Kind::Node,
-        Object::Pod(_) => Kind::Pod,
-        Object::Workload(_) => Kind::Workload,
-        Object::Other { kind, .. } => match kind {
-            OtherKind::ProvisioningRequestConfig => Kind::ProvisioningRequestConfig,
-            OtherKind::MultiKueueConfig => Kind::MultiKueueConfig,
-            OtherKind::MultiKueueCluster => Kind::MultiKueueCluster,
-        },
-    }
-}
-
 /// Namespace and name of a decoded object.
 #[must_use]
 pub fn names_of(object: &Object) -> (&str, &str) {
     match object {
         Object::Workload(workload) => (workload.meta.key.namespace(), workload.meta.key.name()),
-        _ => meta_of(object).map_or(("", ""), |meta| (&meta.namespace, &meta.name)),
+        _ => object.meta().map_or(("", ""), |meta| (&meta.namespace, &meta.name)),
     }
 }
 
@@ -194,29 +163,8 @@ pub fn names_of(object: &Object) -> (&str, &str) {
 pub(crate) fn uid_of(object: &Object) -> &str {
     match object {
         Object::Workload(workload) => workload.meta.key.uid(),
-        _ => meta_of(object).map_or("", |meta| &meta.uid),
+        _ => object.meta().map_or("", |meta| &meta.uid),
     }
-}
-
-/// The metadata of a decoded object; a Workload keeps its own in another way.
-pub(crate) fn meta_of(object: &Object) -> Option<&Meta> {
-    Some(match object {
-        Object::Namespace(meta) | Object::Other { meta, .. } => meta,
-        Object::ResourceFlavor(o) => &o.meta,
-        Object::Topology(o) => &o.meta,
-        Object::Cohort(o) => &o.meta,
-        Object::ClusterQueue(o) => &o.meta,
-        Object::LocalQueue(o) => &o.meta,
-        Object::AdmissionCheck(o) => &o.meta,
-        Object::WorkloadPriorityClass(o) | Object::PriorityClass(o) => &o.meta,
-        Object::LimitRange(o) => &o.meta,
-        Object::RuntimeClass(o) => &o.meta,
-        Object::ResourceClaimTemplate(o) => &o.meta,
-        Object::DeviceClass(o) => &o.meta,
-        Object::Node(o) => &o.meta,
-        Object::Pod(o) => &o.meta,
-        Object::Workload(_) => return None,
-    })
 }
 
 /// The kind to read; `None` for one that is not ours.
@@ -232,14 +180,14 @@ fn find_kind(api_version: &str, kind: &str) -> Result<Option<Kind>, FieldError> 
         Some(found) if found.api_versions().contains(&api_version) => Ok(Some(found)),
         Some(found) => Err(FieldError::unsupported("apiVersion", quoted(api_version), found.api_versions())),
         None if group == KUEUE_GROUP => {
-            let ours: Vec<&str> = Kind::ALL.into_iter().filter(|k| k.is_kueue()).map(Kind::name).collect();
+            let ours: Vec<&str> = Kind::ALL.iter().filter(|kind| kind.is_kueue()).map(|kind| kind.name()).collect();
             Err(FieldError::unsupported("kind", quoted(kind), &ours))
         }
         None => Ok(None),
     }
 }
 
-/// Reads an object of another version than the preferred one.
+/// Reads an object of an older version.
 fn converted(kind: Kind, api_version: &str, mut value: Value) -> Result<Object, FieldError> {
     convert::to_preferred(kind, api_version, &mut value);
     object(kind, &value)
@@ -255,11 +203,11 @@ pub(crate) trait Source {
 impl Source for &str {
     type Error = FieldError;
 
-    /// Only when that fails it is read again with the path tracked and the offending value looked up.
+    /// Reads the value; only on failure it is read again to find the path and the offending value.
     fn read<W: DeserializeOwned>(self) -> Result<W, FieldError> {
         serde_json::from_str(self).map(|shaped: Shaped<W>| shaped.0).map_err(|error| {
             match serde_json::from_str::<Value>(self) {
-                // A duplicate key is an error of the text alone: a value keeps only the last one.
+                // A duplicate key is an error only in the text: a value keeps just the last one.
                 Ok(value) => typed_value::<W>(&value).err().unwrap_or_else(|| {
                     let twice = duplicates::read(self.as_bytes()).ok().and_then(|(_, paths)| paths.into_iter().next());
                     FieldError::unshown(twice.unwrap_or_default(), in_words(&error.to_string()))
@@ -280,7 +228,6 @@ impl Source for &Value {
 
 /// Reads an object of the preferred version.
 pub(crate) fn object<S: Source>(kind: Kind, source: S) -> Result<Object, S::Error> {
-    let other = |kind, source: S| Ok(Object::Other { kind, meta: source.read::<others::MetaOnly>()?.metadata });
     Ok(match kind {
         Kind::Workload => Object::Workload(Box::new(source.read::<workload::WorkloadWire>()?.into())),
         Kind::ClusterQueue => Object::ClusterQueue(source.read::<quotas::ClusterQueueWire>()?.into()),
@@ -302,9 +249,11 @@ pub(crate) fn object<S: Source>(kind: Kind, source: S) -> Result<Object, S::Erro
         Kind::DeviceClass => Object::DeviceClass(source.read::<devices::DeviceClassWire>()?.into()),
         Kind::Node => Object::Node(source.read::<topology::NodeWire>()?.into()),
         Kind::Pod => Object::Pod(Box::new(source.read::<topology::PodWire>()?.into())),
-        Kind::ProvisioningRequestConfig => return other(OtherKind::ProvisioningRequestConfig, source),
-        Kind::MultiKueueConfig => return other(OtherKind::MultiKueueConfig, source),
-        Kind::MultiKueueCluster => return other(OtherKind::MultiKueueCluster, source),
+        Kind::ProvisioningRequestConfig => {
+            Object::ProvisioningRequestConfig(source.read::<others::MetaOnly>()?.metadata)
+        }
+        Kind::MultiKueueConfig => Object::MultiKueueConfig(source.read::<others::MetaOnly>()?.metadata),
+        Kind::MultiKueueCluster => Object::MultiKueueCluster(source.read::<others::MetaOnly>()?.metadata),
     })
 }
 
@@ -327,16 +276,16 @@ fn at_path<'a>(value: &'a Value, path: &serde_path_to_error::Path) -> Option<&'a
     })
 }
 
-/// JSON that is well-formed at a glance and yet cannot be read: nested too deep, a number that no float64 holds, or text
-/// that is no Unicode. It is read once more for the path.
+/// JSON that looks well-formed but cannot be read: nested too deeply, a number beyond float64, or text that is not
+/// Unicode. It is read once more to find the path.
 fn not_json(text: &str, error: &serde_json::Error) -> FieldError {
     let again = serde_path_to_error::deserialize::<_, Value>(&mut serde_json::Deserializer::from_str(text));
     let path = again.err().map(|error| error.path().to_string()).filter(|path| path != ".").unwrap_or_default();
     FieldError::unshown(path, in_words(&error.to_string()))
 }
 
-/// What serde says, in the words of JSON: what would be right, not what stands there, which is shown anyway, and no line
-/// and column, which would count from the start of the object.
+/// serde's message in terms of JSON: what would be right. The value is shown anyway, and line and column are dropped
+/// because they would count from the start of the object.
 fn in_words(message: &str) -> String {
     let is_of_type = message.starts_with("invalid type: ") || message.starts_with("invalid value: ");
     let (told, expected) = message.rsplit_once(", expected ").filter(|_| is_of_type).unwrap_or(("", message));

@@ -1,19 +1,18 @@
-//! Defaults that no schema states: the namespace, what Kueue's webhooks change, and LimitRanges.
+//! Defaults outside the schemas: the namespace, what Kueue's webhooks change, and LimitRanges.
 //!
-//! Defaults of single fields stand in the schemas (rules/01 §1-6).
+//! Defaults of single fields are in the schemas (rules/01 §1-6).
 
 use kueuecore::base::gates::{Gate, Gates};
 use kueuecore::base::shared::Shared;
 use kueuecore::objects::{
-    LimitRangeItem, Meta, Node, Object, Pod, PodSpec, ResourceList, Time, Workload, WorkloadMeta, WorkloadStatus,
+    LimitRangeItem, Node, Object, Pod, PodSpec, ResourceList, Time, Workload, WorkloadMeta, WorkloadStatus,
 };
 use serde_json::{Map, Value};
 
-use crate::decode::meta_of;
 use crate::kinds::Kind;
 
-/// Puts an object of a namespaced kind into namespace `default` if it names none, as kubectl does, and takes the
-/// namespace off an object of another kind, as the API server does. Gives the namespace that was taken off.
+/// Puts an object of a namespaced kind into namespace `default` if it names none, as kubectl does, and removes the
+/// namespace of a cluster-scoped object, as the API server does. Returns the removed namespace.
 pub fn namespace(kind: Kind, object: &mut Value) -> Option<Value> {
     let metadata = object.as_object_mut()?.entry("metadata").or_insert(Value::Null);
     if metadata.is_null() {
@@ -27,7 +26,7 @@ pub fn namespace(kind: Kind, object: &mut Value) -> Option<Value> {
     if !kind.is_namespaced() && named { metadata.remove("namespace") } else { None }
 }
 
-/// What keeps a ClusterQueue or ResourceFlavor that is in use from being deleted.
+/// Finalizer that keeps a ClusterQueue or ResourceFlavor from being deleted while in use.
 const IN_USE: &str = "kueue.x-k8s.io/resource-in-use";
 
 /// What Kueue's mutating webhooks change in a new object (rules/01 §1, §4, §6).
@@ -52,7 +51,7 @@ fn add_finalizer(object: &mut Value) {
     }
 }
 
-/// What an API server fills in by itself: it completes LimitRanges, and what pods request.
+/// Fills in what an API server does: LimitRanges, and the requests of pods.
 pub fn complete(object: &mut Object) {
     match object {
         Object::LimitRange(range) => range.limits.iter_mut().for_each(limit_range_item),
@@ -61,7 +60,7 @@ pub fn complete(object: &mut Object) {
     }
 }
 
-/// A request that is missing is the limit; a pod's own only where no container says anything.
+/// A missing request defaults to the limit; the pod's own only if no container sets anything.
 fn pod_requests(spec: &mut PodSpec) {
     for container in spec.init_containers.iter_mut().chain(&mut spec.containers) {
         fill(&mut container.resources.requests, &container.resources.limits);
@@ -90,8 +89,8 @@ fn fill(resources: &mut ResourceList, from: &ResourceList) {
     }
 }
 
-/// What an API server fills in when it stores an object for people: the creation time of a new one; of an update,
-/// identity and status of the stored one, and a generation more if a Workload's spec changed.
+/// What an API server sets when it stores an object: the creation time of a new object; on update, identity and status
+/// of the stored one, and the next generation if a Workload's spec changed.
 pub fn storing(stored: Option<&Object>, object: &mut Object, now: Time) {
     if let Object::Workload(new) = object {
         let old = stored.and_then(|old| if let Object::Workload(old) = old { Some(&**old) } else { None });
@@ -102,8 +101,8 @@ pub fn storing(stored: Option<&Object>, object: &mut Object, now: Time) {
         (Some(Object::Pod(old)), Object::Pod(new)) => keep_pod_status(old, new),
         _ => {}
     }
-    let Some(meta) = meta_mut(object) else { return };
-    let old = stored.and_then(meta_of);
+    let Some(meta) = object.meta_mut() else { return };
+    let old = stored.and_then(Object::meta);
     if let Some(old) = old.filter(|_| meta.uid.is_empty()) {
         meta.uid.clone_from(&old.uid);
     }
@@ -127,7 +126,7 @@ fn storing_workload(stored: Option<&Workload>, new: &mut Workload, now: Time) {
     stamp(created, generation, stored.map(|old| (old.meta.created, old.meta.generation)), now);
 }
 
-/// A node that is given without a status keeps the one that it has.
+/// A node given without a status keeps its old one.
 fn keep_node_status(old: &Node, new: &mut Node) {
     if new.allocatable.is_empty() && new.condition_statuses.is_empty() {
         new.allocatable.clone_from(&old.allocatable);
@@ -136,7 +135,7 @@ fn keep_node_status(old: &Node, new: &mut Node) {
     }
 }
 
-/// So does a pod, and one that is bound stays where it is.
+/// A pod keeps its old status too, and once bound stays on its node.
 fn keep_pod_status(old: &Pod, new: &mut Pod) {
     for (new, old) in [(&mut new.phase, &old.phase), (&mut new.node_name, &old.node_name)] {
         if new.is_empty() {
@@ -145,7 +144,7 @@ fn keep_pod_status(old: &Pod, new: &mut Pod) {
     }
 }
 
-/// An object keeps the time of its creation, and its generation unless it says another; a new one gets both.
+/// An object keeps its creation time, and its generation unless it names another; a new object gets both.
 fn stamp(created: &mut Time, generation: &mut i64, stored: Option<(Time, i64)>, now: Time) {
     match stored {
         Some((time, before)) => {
@@ -162,24 +161,4 @@ fn stamp(created: &mut Time, generation: &mut i64, stored: Option<(Time, i64)>, 
             *generation = (*generation).max(1);
         }
     }
-}
-
-/// Of all but Workloads, and of kinds that nobody stores here.
-fn meta_mut(object: &mut Object) -> Option<&mut Meta> {
-    Some(match object {
-        Object::Namespace(_) | Object::Workload(_) | Object::Other { .. } => return None,
-        Object::ResourceFlavor(o) => &mut o.meta,
-        Object::Topology(o) => &mut o.meta,
-        Object::Cohort(o) => &mut o.meta,
-        Object::ClusterQueue(o) => &mut o.meta,
-        Object::LocalQueue(o) => &mut o.meta,
-        Object::AdmissionCheck(o) => &mut o.meta,
-        Object::WorkloadPriorityClass(o) | Object::PriorityClass(o) => &mut o.meta,
-        Object::LimitRange(o) => &mut o.meta,
-        Object::RuntimeClass(o) => &mut o.meta,
-        Object::ResourceClaimTemplate(o) => &mut o.meta,
-        Object::DeviceClass(o) => &mut o.meta,
-        Object::Node(o) => &mut o.meta,
-        Object::Pod(o) => &mut o.meta,
-    })
 }

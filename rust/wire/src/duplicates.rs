@@ -1,14 +1,14 @@
-//! JSON to a value, with the keys that stand twice in their object: the last one counts.
+//! Parses JSON to a value and reports keys that occur twice in an object; the last one counts.
 
 use std::collections::BTreeSet;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// Reads one JSON value, and gives the paths of the fields that stand more than once, each once.
+/// Reads one JSON value and returns the paths of duplicate fields, each once.
 ///
 /// # Errors
-/// What is no JSON.
+/// Invalid JSON.
 pub(crate) fn read(json: &[u8]) -> Result<(Value, Vec<String>), serde_json::Error> {
     let mut duplicates = Vec::new();
     let mut reader = serde_json::Deserializer::from_slice(json);
@@ -25,7 +25,7 @@ pub(crate) fn read(json: &[u8]) -> Result<(Value, Vec<String>), serde_json::Erro
 
 /// The seed and visitor that builds a value.
 struct Tree<'a> {
-    /// Each as the segments of its path, the last one first: they are only made for what stands twice.
+    /// Each as the segments of its path, last one first: they are built only for duplicates.
     duplicates: &'a mut Vec<Vec<String>>,
 }
 
@@ -34,7 +34,7 @@ impl Tree<'_> {
         Tree { duplicates: self.duplicates }
     }
 
-    /// What was found since there were `n` stands below this segment.
+    /// Prepends this segment to the paths found since there were `n`.
     fn lies_below(&mut self, n: usize, segment: impl Fn() -> String) {
         for path in &mut self.duplicates[n..] {
             path.push(segment());
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_key_twice_reads_as_ever() {
+    fn json_without_duplicate_keys_reads_as_serde_does() {
         for text in ["null", "[1, -2, 1.5, true, \"x\"]", r#"{"a": {"b": [18446744073709551615]}}"#] {
             let expected: Value = serde_json::from_str(text).expect("JSON");
             assert_eq!(read(text.as_bytes()).expect("JSON"), (expected, Vec::new()));

@@ -25,7 +25,7 @@ const UNITS: [(&str, u64); 8] = [
 const SECOND: u64 = 1_000_000_000;
 
 impl Duration {
-    /// That many seconds.
+    /// A duration of this many seconds.
     #[must_use]
     pub const fn seconds(seconds: i64) -> Self {
         Self { ns: seconds.saturating_mul(SECOND as i64) }
@@ -34,7 +34,7 @@ impl Duration {
     /// Reads a duration: an optional sign, then numbers with a unit each, or a plain `0`.
     ///
     /// # Errors
-    /// Go's sentence about the text, as in `time: missing unit in duration "5"`.
+    /// Go's message for the text, such as `time: missing unit in duration "5"`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let invalid = || format!("time: invalid duration {}", quoted(text));
         let (negative, mut rest) = match text.as_bytes().first() {
@@ -97,7 +97,7 @@ fn fraction_ns(digits: &str, unit_ns: u64) -> u64 {
 }
 
 impl std::fmt::Display for Duration {
-    /// As Go prints it: `1h30m0s`, `1.5s`, `100ms`, `0s`.
+    /// Formatted as by Go: `1h30m0s`, `1.5s`, `100ms`, `0s`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.ns < 0 {
             f.write_str("-")?;

@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 
 use crate::time::format_time;
 
-/// A Workload's `status` as the API server shows it: parts that are empty are left out.
+/// A Workload's `status` as the API server shows it, without empty parts.
 ///
-/// Decoding gives the same status again. A fraction of a second is printed, though an API server would have cut it
-/// off: who imitates one rounds the times down before they are stored. Gates decide how topology is written.
+/// Decoding gives the same status again. Fractions of a second are printed, although an API server would cut them off:
+/// to imitate one, round the times down before storing them. Gates decide how topology is written.
 #[must_use]
 pub fn workload_status(status: &WorkloadStatus, gates: &Gates) -> Value {
     let mut out = Map::new();
@@ -75,7 +75,7 @@ pub fn admission(admission: &Admission, gates: &Gates) -> Value {
     let assignments = admission.pod_set_assignments.iter().map(|it| assignment(it, by_prefix));
     let assignments: Vec<Value> = assignments.collect();
     let mut out = Map::new();
-    // One that names none is taken, and an empty name is not.
+    // Kueue accepts an admission that names no ClusterQueue, but not an empty name.
     put_text(&mut out, "clusterQueue", &admission.cluster_queue);
     out.insert("podSetAssignments".to_owned(), Value::from(assignments));
     Value::Object(out)
@@ -164,7 +164,7 @@ fn put_text(out: &mut Map<String, Value>, name: &str, text: &str) {
     }
 }
 
-/// A part that was kept as JSON text; text that is no JSON is not ours and is left out.
+/// A part kept as JSON text; invalid JSON did not come from us and is left out.
 fn put_json(out: &mut Map<String, Value>, name: &str, text: &str) {
     if let Ok(value) = serde_json::from_str::<Value>(text) {
         out.insert(name.to_owned(), value);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_comes_back_as_it_went_in() {
+    fn a_status_survives_a_round_trip() {
         let status = decode::workload_status(&full()).expect("the status is well formed");
         let encoded = workload_status(&status, &Gates::default());
         assert_eq!(encoded, full());

@@ -1,4 +1,4 @@
-//! Why a workload waits, as JSON: codes and amounts, of which others make sentences.
+//! Why a workload waits, as JSON: codes and amounts from which the caller builds sentences.
 
 use kueuecore::assign::Attempt;
 use kueuecore::base::amount::Amount;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::report::{quantity, used};
 
-/// What was tried for each pod set, and whom searches for victims took or spared.
+/// What was tried for each pod set, and which candidates the preemption searches took or spared.
 #[must_use]
 pub fn explanation(explained: &Explanation) -> Value {
     let state = &explained.engine.state;

@@ -11,7 +11,7 @@ use crate::go_json;
 /// What is wrong with a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorKind {
-    /// A value that cannot stand there.
+    /// A value that is not allowed here.
     Invalid,
     /// A value that another entry has too.
     Duplicate,
@@ -21,7 +21,7 @@ pub enum ErrorKind {
     Required,
     /// A field that may not be set.
     Forbidden,
-    /// A reference to something that is not there.
+    /// A reference to something that does not exist.
     NotFound,
     /// A list that is too long.
     TooMany,
@@ -66,10 +66,10 @@ impl ErrorKind {
     }
 }
 
-/// How the API server names the path of a whole object, and of what it has no path for.
+/// How the API server shows the path of a whole object, or of something without a path.
 pub const WHOLE: &str = "<nil>";
 
-/// One complaint about one field. `Display` gives the API server's text.
+/// One error about one field. `Display` gives the API server's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
     /// Path from the object's root, as in `spec.podSets[0].count`; empty for the object as a whole.
@@ -88,12 +88,12 @@ impl FieldError {
         Self { path: path.into(), kind: ErrorKind::Invalid, value: Some(value.into()), detail: detail.into() }
     }
 
-    /// An invalid part of which no value is shown.
+    /// An invalid part whose value is not shown.
     pub fn unshown(path: impl Into<String>, detail: impl Into<String>) -> Self {
         Self { path: path.into(), kind: ErrorKind::Invalid, value: None, detail: detail.into() }
     }
 
-    /// A value that stands there twice.
+    /// A value that occurs twice.
     pub fn duplicate(path: impl Into<String>, value: impl Into<String>) -> Self {
         Self { path: path.into(), kind: ErrorKind::Duplicate, value: Some(value.into()), detail: String::new() }
     }
@@ -110,12 +110,12 @@ impl FieldError {
         Self { path: path.into(), kind: ErrorKind::Required, value: None, detail: detail.into() }
     }
 
-    /// A field that may not be set (so).
+    /// A field that may not be set, or not to this value.
     pub fn forbidden(path: impl Into<String>, detail: impl Into<String>) -> Self {
         Self { path: path.into(), kind: ErrorKind::Forbidden, value: None, detail: detail.into() }
     }
 
-    /// A reference to something that is not there.
+    /// A reference to something that does not exist.
     pub fn not_found(path: impl Into<String>, value: impl Into<String>) -> Self {
         Self { path: path.into(), kind: ErrorKind::NotFound, value: Some(value.into()), detail: String::new() }
     }
@@ -182,7 +182,7 @@ pub struct ObjectRef {
     pub name: String,
 }
 
-/// An object that was refused, with everything that is wrong with it.
+/// A rejected object, with all its errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {
     /// Position of the object in the batch, lists flattened.
@@ -191,11 +191,11 @@ pub struct Rejection {
     pub object: ObjectRef,
     /// At least one error.
     pub errors: Vec<FieldError>,
-    /// What else is odd about the object: a field that nobody knows may be the one that is missed.
+    /// Other oddities of the object: an unknown field may be the misspelled one that is missing.
     pub warnings: Vec<Warning>,
 }
 
-/// So many fields of one object are warned of by name; of the rest, the number is given.
+/// At most this many fields of one object are listed in warnings; the rest are counted.
 pub(crate) const MAX_WARNINGS: usize = 100;
 
 /// A field that was ignored, in whole or in part.
@@ -207,7 +207,7 @@ pub struct Warning {
     pub index: usize,
     /// Path of the field.
     pub field: String,
-    /// What is odd about it, and what may have been meant.
+    /// What is odd about it, and a suggestion.
     pub message: String,
 }
 
@@ -226,7 +226,7 @@ impl fmt::Display for Rejection {
 
 impl std::error::Error for Rejection {}
 
-/// Several errors as one text: one plain, more as `[a, b]`.
+/// Several errors as one text: a single one plain, more as `[a, b]`.
 #[must_use]
 pub fn joined(errors: &[FieldError]) -> String {
     match errors {
@@ -253,7 +253,7 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// The text that was [`quoted`]; none if that is not how it is written.
+/// The original of a [`quoted`] text; `None` if it is not quoted that way.
 #[must_use]
 pub fn unquoted(quoted: &str) -> Option<String> {
     let mut rest = quoted.strip_prefix('"')?.strip_suffix('"')?;
@@ -274,7 +274,7 @@ pub fn unquoted(quoted: &str) -> Option<String> {
     Some(out)
 }
 
-/// A text on one line, with all that does not print (controls, line ends, text direction) escaped as Go's `%q` does.
+/// A text on one line, with everything unprintable (controls, line ends, text direction) escaped as Go's `%q` does.
 /// `kueuecore._text` does the same in Python.
 #[must_use]
 pub fn escaped(text: &str) -> String {
@@ -301,13 +301,13 @@ fn push_escaped(out: &mut String, c: char) {
     out.replace_range(start.., &escape);
 }
 
-/// Whether a character prints, as Go's `unicode.IsPrint` says.
+/// Whether a character is printable, as Go's `unicode.IsPrint` says.
 #[must_use]
 pub fn is_printable(c: char) -> bool {
     if c.is_ascii() {
         return c == ' ' || c.is_ascii_graphic();
     }
-    // `escape_debug` knows of the others, and leaves marks alone where they do not come first.
+    // `escape_debug` handles the others, but leaves marks alone unless they come first.
     let mut text = String::from("x");
     text.push(c);
     text.escape_debug().nth(1) == Some(c)
@@ -316,9 +316,8 @@ pub fn is_printable(c: char) -> bool {
 /// How many characters of a name or a value are shown; no name in Kubernetes is longer.
 const LONGEST: usize = 253;
 
-/// A name or a value as an error shows it: of one that is longer than any name, the beginning. Of two that a slash joins
-/// (a namespace and a name, the prefix and the name of a label), the beginning of each. An escape counts as one
-/// character.
+/// A name or value as errors show it: cut if longer than any Kubernetes name can be. If a slash joins two (namespace
+/// and name, prefix and name of a label), each is cut. An escape counts as one character.
 #[must_use]
 pub fn shortened(value: &str) -> Cow<'_, str> {
     if value.len() <= LONGEST {
@@ -366,7 +365,7 @@ pub fn rendered(value: &Value) -> String {
 /// The kind of a decoded object and what all objects carry.
 #[must_use]
 pub fn object_ref(object: &Object) -> ObjectRef {
-    let kind = crate::decode::kind_of(object);
+    let kind = object.kind();
     let (namespace, name) = crate::decode::names_of(object);
     ObjectRef {
         api_version: kind.preferred_version().to_owned(),
@@ -419,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_value_the_beginning_is_shown() {
+    fn long_values_are_shortened() {
         let error = FieldError::invalid("spec.a", quoted(&"ä".repeat(5000)), "must be short");
         let shown = format!("spec.a: Invalid value: \"{}...\": must be short", "ä".repeat(253));
         assert_eq!(error.to_string(), shown);
@@ -432,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_print_is_escaped_as_go_does() {
+    fn unprintable_characters_are_escaped_as_in_go() {
         let table = [
             ("a\u{7}\u{8}\t\n\u{b}\u{c}\r", r"a\a\b\t\n\v\f\r"),
             ("\0\u{1b}[2J\u{7f}", r"\x00\x1b[2J\x7f"),

@@ -1,5 +1,4 @@
-//! What the gauges of Kueue's metrics show of an engine, as JSON (rules/09 §10). Numbers are in whole units; null is
-//! infinite.
+//! What Kueue's gauge metrics show of an engine, as JSON (rules/09 §10). Numbers are in whole units; null is infinite.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,10 +16,10 @@ use kueuecore::status::reasons;
 use kueuecore::status::stage::Stage;
 use serde_json::{Map, Value, json};
 
-/// In the heap or in flight, and parked.
+/// Counts: in the heap or in flight, and parked.
 type Waiting = [usize; 2];
 
-/// What is counted in one pass over the workloads.
+/// Counts from one pass over the workloads.
 #[derive(Default)]
 struct Counts {
     waiting_in: BTreeMap<LocalQueueId, Waiting>,
@@ -33,7 +32,7 @@ struct Counts {
     places: Vec<Value>,
 }
 
-/// How queues and cohorts stand: `clusterQueues`, `localQueues`, `cohorts`, `unadmitted`. With `lists_workloads` also
+/// Gauges of queues and cohorts: `clusterQueues`, `localQueues`, `cohorts`, `unadmitted`. With `lists_workloads` also
 /// `workloads`: namespace, name, LocalQueue, ClusterQueue and place of those that are pending or admitted.
 #[must_use]
 pub fn gauges(state: &State, lists_workloads: bool) -> Value {
@@ -93,7 +92,7 @@ fn counts(state: &State, lists_workloads: bool) -> Counts {
     counts
 }
 
-/// The ClusterQueue in which a workload waits, and how; all that waits in an inactive one counts as parked.
+/// The ClusterQueue in which a workload waits, and how; in an inactive one all workloads count as parked.
 fn waiting_in(state: &State, id: WorkloadId) -> Option<(QueueId, usize)> {
     let queue = state.workloads.row(id).queued_in?;
     let record = &state.queues[queue];
@@ -101,7 +100,7 @@ fn waiting_in(state: &State, id: WorkloadId) -> Option<(QueueId, usize)> {
     Some((queue, usize::from(!is_active || record.status_name() != "active")))
 }
 
-/// Counts a workload among those that have finished, or are not admitted. A stopped LocalQueue has neither.
+/// Counts a workload as finished or as not admitted. A stopped LocalQueue has neither.
 fn count_stage(state: &State, local_queue: LocalQueueId, workload: &Workload, counts: &mut Counts) {
     let Some(object) = state.local_queues[local_queue].running() else { return };
     match Stage::of(workload) {
@@ -125,7 +124,7 @@ fn count_stage(state: &State, local_queue: LocalQueueId, workload: &Workload, co
     }
 }
 
-/// Adds what a ClusterQueue holds to the cohorts above it. What they would lend each other does not count.
+/// Adds what a ClusterQueue holds to the cohorts above it. Lending limits do not count here.
 fn add_reserved(state: &State, node: NodeId, reserved: &mut BTreeMap<NodeId, BTreeMap<FlavorResourceId, Amount>>) {
     if state.forest.has_cycle(node) {
         return;
@@ -180,7 +179,7 @@ fn put_share(state: &State, node: NodeId, row: &mut Value) {
     }
 }
 
-/// What is pending, by resource; the resources of the ClusterQueue are always there.
+/// Pending requests by resource; the resources of the ClusterQueue are always listed.
 fn pending_resources(
     state: &State,
     record: &QueueRecord,
@@ -190,14 +189,14 @@ fn pending_resources(
     let own = pairs.map(|&pair| state.names.resource_text(state.names.parts(pair).1));
     let mut all: Map<String, Value> = own.map(|name| (name.to_owned(), json!(0.0))).collect();
     for (name, &value) in requested.into_iter().flatten() {
-        // Kueue makes a Quantity of it, whose number is a product with a power of ten.
+        // Kueue makes a Quantity of it, whose value is a product with a power of ten.
         let units = if name == "cpu" { float(value) * 1e-3 } else { float(value) };
         all.insert(name.clone(), json!(units));
     }
     all
 }
 
-/// Flavor, resource, nominal quota, limits, what is reserved and what is admitted, by what the spec names.
+/// Flavor, resource, nominal quota, limits, reserved and admitted usage, for what the spec names.
 fn quotas(state: &State, record: &QueueRecord, node: NodeId) -> Vec<Value> {
     let (tree, row) = state.forest.locate(node);
     let tree = state.forest.tree(tree);
@@ -254,7 +253,7 @@ fn local_queue(state: &State, id: LocalQueueId, counts: &Counts) -> Option<Value
     Some(row)
 }
 
-/// A Cohort that exists or is named; one in a tree with a cycle has no numbers.
+/// A Cohort that exists or is referenced; in a tree with a cycle it has no numbers.
 fn cohort(
     state: &State,
     id: CohortId,
@@ -294,12 +293,12 @@ fn cohort_name(state: &State, node: Option<NodeId>) -> &str {
     }
 }
 
-/// The cohort above a node; empty if there is none, or a circle.
+/// The cohort above a node; empty if there is none, or in a cycle.
 fn parent(state: &State, node: NodeId) -> &str {
     cohort_name(state, state.forest.parent(node).filter(|_| !state.forest.has_cycle(node)))
 }
 
-/// The cohort on top of a node, itself if that is one; empty if there is none, or a circle.
+/// The root cohort above a node, or itself if it is one; empty if there is none, or in a cycle.
 fn root(state: &State, node: NodeId) -> &str {
     cohort_name(state, state.forest.root(node))
 }

@@ -1,4 +1,4 @@
-//! JSON values as Go prints them, which is how API servers show what they refuse (rules/01 §10 9).
+//! JSON values formatted as Go does, which is how API servers show rejected values (rules/01 §10 9).
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -10,7 +10,7 @@ pub(crate) fn plain_number(number: &Number) -> String {
     float_of(number).map_or_else(|| number.to_string(), |float| number_text(float, -4..6, 2))
 }
 
-/// A value as Go's `encoding/json` writes it: keys sorted, and what is special in HTML escaped.
+/// A value as Go's `encoding/json` writes it: keys sorted, HTML characters escaped.
 pub(crate) fn json(value: &Value) -> String {
     let mut out = String::new();
     push(value, &mut out);
@@ -65,12 +65,12 @@ fn push_text(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// What is no integer of 64 bits is a float to Go.
+/// Go treats every number that is not a 64-bit integer as a float.
 fn float_of(number: &Number) -> Option<f64> {
     number.as_f64().filter(|_| !number.is_i64())
 }
 
-/// The fewest digits that tell a float from all others, with an exponent only outside `plain`.
+/// The fewest digits that identify a float, with an exponent only outside `plain`.
 fn number_text(float: f64, plain: Range<i32>, least_width: usize) -> String {
     let text = format!("{float:e}");
     let (digits, exponent) = text.split_once('e').expect("written with an exponent");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_special_in_html_is_escaped() {
+    fn html_characters_are_escaped() {
         let value = json!({"b": ["<&>\u{2028}\"\\\n\u{1}ä", null], "a": true});
         assert_eq!(json(&value), r#"{"a":true,"b":["\u003c\u0026\u003e\u2028\"\\\n\u0001ä",null]}"#);
     }

@@ -8,12 +8,12 @@ use crate::encode::objects;
 use crate::encode::workload::workload;
 use crate::kinds::Kind;
 
-/// The objects of a kind by namespace and name, or the one of them that is asked for.
+/// The objects of a kind by namespace and name, or only the requested one.
 ///
-/// `None`: the kind is not known, or not enough is kept of its objects.
+/// `None`: the kind is unknown, or too little of its objects is kept.
 #[must_use]
 pub fn objects(state: &State, kind: &str, only: Option<(&str, &str)>) -> Option<Vec<Value>> {
-    let kind = Kind::ALL.into_iter().find(|known| known.name() == kind)?;
+    let kind = Kind::kept(kind)?;
     if let (Kind::Workload, Some((namespace, name))) = (kind, only) {
         let found = state.held_workload(namespace, name);
         return Some(found.map(|it| workload(&it, &state.config.gates)).into_iter().collect());

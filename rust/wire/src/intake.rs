@@ -1,4 +1,4 @@
-//! A batch on its way into an engine: read, and completed and checked against what the engine holds.
+//! A batch on its way into an engine: decoded, then defaulted and checked against the engine's objects.
 
 use std::collections::BTreeMap;
 
@@ -37,15 +37,15 @@ pub fn intake(engine: &Engine, data: &[u8], door: Door, now: Time) -> Result<Dec
     Ok(decoded)
 }
 
-/// Objects are known by their names, and nobody here makes one up.
+/// Objects are identified by name, and nothing generates names here.
 ///
 /// # Errors
 /// Every object without a name, of a kind that is kept.
 pub(crate) fn require_names(decoded: &Decoded) -> Result<(), Vec<Rejection>> {
-    // A pod that is not bound yet takes no room: it is the job of a Workload, or nothing to us.
+    // A pod that is not bound yet takes no room: it either belongs to a Workload or does not matter here.
     let may_be_unnamed = |object: &Object| match object {
-        Object::Other { .. } => true,
         Object::Pod(pod) => pod.node_name.is_empty(),
+        Object::ProvisioningRequestConfig(_) | Object::MultiKueueConfig(_) | Object::MultiKueueCluster(_) => true,
         _ => false,
     };
     let is_unnamed = |object: &Object| names_of(object).1.is_empty() && !may_be_unnamed(object);
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_makes_up_a_name() {
+    fn objects_need_a_name() {
         let workload = r#"{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload","metadata":{"generateName":"w-"},
             "spec":{"podSets":[{"count":1,"template":{"spec":{"containers":[{"name":"c"}]}}}]}}"#;
         for door in [Door::People, Door::Trusted] {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_pod_that_is_bound_needs_a_name() {
+    fn only_bound_pods_need_a_name() {
         let pod = |spec: &str| {
             let containers = r#""containers":[{"name":"c"}]"#;
             let metadata = r#"{"generateName":"p-","namespace":"n"}"#;

@@ -1,7 +1,6 @@
 //! Kubernetes JSON in and out of kueuecore.
 //!
-//! `decode` is the way in, `encode` the way out; `defaults` and `validate` are what an API server and Kueue's
-//! webhooks would do in between.
+//! `decode` reads, `encode` writes; `defaults` and `validate` do what an API server and Kueue's webhooks do in between.
 #![forbid(unsafe_code)]
 
 pub mod configuration;
@@ -28,3 +27,4 @@ mod suggest;
 pub mod time;
 pub mod validate;
 pub mod webhooks;
+mod words;

@@ -1,6 +1,6 @@
-//! Well-formedness of names and label keys, with the API server's complaints.
+//! Syntax of names and label keys, with the API server's error texts.
 //!
-//! Every function returns what is wrong as sentences without a subject; empty means well-formed. Lengths are in bytes.
+//! Every function returns the errors as sentences without a subject; empty means valid. Lengths are in bytes.
 
 const LABEL_KEY: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const LABEL_VALUE: &str = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
@@ -45,7 +45,7 @@ pub fn label_key_errors(key: &str) -> Vec<String> {
     errors
 }
 
-/// A label value: empty, or at most 63 bytes of the kind that label names have.
+/// A label value: empty, or like the name of a label key, at most 63 bytes.
 #[must_use]
 pub fn label_value_errors(value: &str) -> Vec<String> {
     let shape = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
@@ -89,7 +89,7 @@ pub fn dns1035_label_errors(value: &str) -> Vec<String> {
     complaints(value, 63, too_many_characters, well_formed, shape)
 }
 
-/// An identifier of C, of any length.
+/// A C identifier of any length.
 #[must_use]
 pub fn c_identifier_errors(value: &str) -> Vec<String> {
     let shape = "a valid C identifier must start with alphabetic character or '_', followed by a string of \
@@ -117,13 +117,13 @@ fn complaints(
     errors
 }
 
-/// What a text that does not match is told: the rule, examples, and the pattern.
+/// The message for a text that does not match: the rule, examples, and the pattern.
 fn pattern(shape: &str, regex: &str, examples: &[&str]) -> String {
     let examples: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();
     format!("{shape} (e.g. {}regex used for validation is '{regex}')", examples.join(" or "))
 }
 
-// Bytes are counted everywhere, whatever the API server calls them: it says one of keys and values, the other of names.
+// Lengths are always in bytes, though the API server says "bytes" only for keys and values and "characters" for names.
 fn too_many_bytes(max: usize) -> String {
     format!("must be no more than {max} bytes")
 }
@@ -133,11 +133,12 @@ fn too_many_characters(max: usize) -> String {
 }
 
 /// Empty, or letters, digits, `-`, `_` and `.` with a letter or digit at both ends.
-fn is_label_text(text: &str) -> bool {
+pub(crate) fn is_label_text(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) && ends_are_alphanumeric(text)
 }
 
-fn is_dns_label(text: &str) -> bool {
+/// Lower-case letters, digits and `-`, which stands at neither end; of any length.
+pub(crate) fn is_dns_label(text: &str) -> bool {
     !text.is_empty()
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         && ends_are_alphanumeric(text)
@@ -149,8 +150,42 @@ fn ends_are_alphanumeric(text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use regex_lite::Regex;
+
     use super::*;
+
+    /// All texts of up to four of these characters.
+    pub(crate) fn short_texts(alphabet: &str) -> Vec<String> {
+        let mut texts = vec![String::new()];
+        let mut from = 0;
+        for _ in 0..4 {
+            let to = texts.len();
+            let longer = texts[from..to].iter().flat_map(|text| alphabet.chars().map(move |c| format!("{text}{c}")));
+            let longer: Vec<String> = longer.collect();
+            texts.extend(longer);
+            from = to;
+        }
+        texts
+    }
+
+    #[test]
+    fn names_are_well_formed_if_they_match_the_pattern_that_is_named() {
+        type Errors = fn(&str) -> Vec<String>;
+        let table: [(Errors, &str); 5] = [
+            (label_value_errors, LABEL_VALUE),
+            (dns1123_label_errors, DNS1123_LABEL),
+            (dns1123_subdomain_errors, DNS1123_SUBDOMAIN),
+            (dns1035_label_errors, DNS1035_LABEL),
+            (c_identifier_errors, C_IDENTIFIER),
+        ];
+        for (errors, pattern) in table {
+            let expression = Regex::new(&format!("^{pattern}$")).unwrap();
+            for text in short_texts("aZ0-._/:é") {
+                assert_eq!(errors(&text).is_empty(), expression.is_match(&text), "{pattern} {text:?}");
+            }
+        }
+    }
 
     #[test]
     fn well_formed_names_pass() {
@@ -168,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_names_are_told_why() {
+    fn malformed_names_get_a_reason() {
         let long = "a".repeat(64);
         let label_key = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end \
                          with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for \

@@ -1,4 +1,4 @@
-//! Small helpers for typed reading: null is absent, lists and maps of our own types, quantities, times.
+//! Helpers for typed reading: null is absent, lists and maps of our own types, quantities, times.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +21,7 @@ where
     Ok(Option::<Shaped<T>>::deserialize(deserializer)?.map(|shaped| shaped.0).unwrap_or_default())
 }
 
-/// An optional part, turned into the type of the core.
+/// An optional part, converted to the core's type.
 pub(crate) fn maybe<'de, D, W, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -31,7 +31,7 @@ where
     Ok(Option::<Shaped<W>>::deserialize(deserializer)?.map(|shaped| T::from(shaped.0)))
 }
 
-/// A part whose absence is its default, turned into the type of the core.
+/// A part that defaults when absent, converted to the core's type.
 pub(crate) fn part<'de, D, W, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -41,7 +41,7 @@ where
     Ok(maybe::<D, W, T>(deserializer)?.unwrap_or_default())
 }
 
-/// A list, each entry turned into the type of the core.
+/// A list, each entry converted to the core's type.
 pub(crate) fn list<'de, D, W, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -120,7 +120,7 @@ pub(crate) fn resources<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Re
     Ok(maybe_resources(deserializer)?.unwrap_or_default())
 }
 
-/// A resource list by itself.
+/// A resource list on its own.
 pub(crate) struct Resources(pub(crate) ResourceList);
 
 impl<'de> Deserialize<'de> for Resources {
@@ -129,7 +129,7 @@ impl<'de> Deserialize<'de> for Resources {
     }
 }
 
-/// A resource list whose absence counts.
+/// A resource list that may be absent, which differs from empty.
 pub(crate) fn maybe_resources<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ResourceList>, D::Error> {
     struct Entries(ResourceList);
     impl<'de> Deserialize<'de> for Entries {

@@ -1,4 +1,4 @@
-//! What an engine holds, as JSON: statuses as the API server would show them, queues, quota and usage.
+//! The engine's state as JSON: statuses as the API server would show them, queues, quota and usage.
 
 use kueuecore::assign::Usage;
 use kueuecore::base::amount::Amount;
@@ -26,7 +26,7 @@ pub(crate) fn quantity(resource: &str, amount: Amount) -> Value {
     if amount.is_unlimited() { Value::Null } else { used(resource, amount) }
 }
 
-/// As [`quantity`], of what is used: a sum that saturated is still a number.
+/// As [`quantity`], but for usage: a saturated sum is still a number.
 pub(crate) fn used(resource: &str, amount: Amount) -> Value {
     Value::String(quantity_from_value(resource, amount.get(), false).to_string())
 }
@@ -119,7 +119,7 @@ fn local_activity(object: &LocalQueue, queue: Option<&QueueRecord>) -> Value {
     json!([{"type": "Active", "status": status, "reason": reason, "message": message}])
 }
 
-/// `status.fairSharing` of a LocalQueue, if it has an account: the account as it stands, entry penalties aside.
+/// `status.fairSharing` of a LocalQueue, if it has an account: the current account without entry penalties.
 fn local_fair_sharing(account: &Account) -> Value {
     json!({
         "weightedShare": 0,
@@ -131,7 +131,7 @@ fn local_fair_sharing(account: &Account) -> Value {
 }
 
 /// The accounts of admission fair sharing by `namespace/name` of their LocalQueues, with the entry penalties that are
-/// not in the history yet (rules/09 §1.3).
+/// not yet in the history (rules/09 §1.3).
 #[must_use]
 pub fn local_queue_accounts(state: &State) -> Map<String, Value> {
     let mut accounts = Map::new();
@@ -160,7 +160,7 @@ pub fn local_queue_status(state: &State, namespace: &str, name: &str) -> Option<
         "conditions": local_activity(object, queue),
         "pendingWorkloads": state.n_pending_in(id),
     });
-    // One that a reservation has opened knows nothing yet of what the status has kept.
+    // An account opened by a reservation has not yet read the history in the status.
     if let Some(account) = state.local_queues[id].account.as_ref().filter(|account| account.status_accounted) {
         status["fairSharing"] = local_fair_sharing(account);
     }
@@ -179,8 +179,8 @@ pub fn local_queue_status(state: &State, namespace: &str, name: &str) -> Option<
     Some(status)
 }
 
-/// Kind, namespace and name of what may have another status (see `Engine::take_changed_queues`): ClusterQueues,
-/// LocalQueues, Cohorts, each by name.
+/// Kind, namespace and name of objects whose status may have changed (see `Engine::take_changed_queues`):
+/// ClusterQueues, LocalQueues, Cohorts, each by name.
 #[must_use]
 pub fn changed_queues(state: &State, changed: &Changed) -> Vec<(&'static str, String, String)> {
     let queues = changed.queues.iter().map(|id| ("ClusterQueue", String::new(), state.names.queues[id].to_string()));
@@ -193,7 +193,7 @@ pub fn changed_queues(state: &State, changed: &Changed) -> Vec<(&'static str, St
 }
 
 /// Quota and usage of every node, as columns: one row per node and flavor-resource that the node or a descendant
-/// declares or uses. Amounts are quantities in text; null is unlimited, and where a limit is absent.
+/// declares or uses. Amounts are quantities in text; null means unlimited, or no limit set.
 #[must_use]
 pub fn quota_rows(state: &State) -> Vec<Map<String, Value>> {
     let mut rows = Vec::new();
@@ -269,8 +269,8 @@ fn node_rows(state: &State, kind: &str, name: &str, node: NodeId, rows: &mut Vec
     }
 }
 
-/// What every domain of every flavor has whose nodes are known, one row per resource (rules/08 §4): flavors by name, levels
-/// from the top, domains in the order of their paths, resources by name. Amounts are quantities in text.
+/// Capacity of every domain of every flavor with known nodes, one row per resource (rules/08 §4): flavors by name,
+/// levels from the top, domains in path order, resources by name. Amounts are quantities in text.
 #[must_use]
 pub fn capacity_rows(state: &mut State) -> Value {
     let rows = |domain: &DomainCapacity| -> Vec<Value> {
@@ -294,7 +294,7 @@ pub fn capacity_rows(state: &mut State) -> Value {
     state.domain_capacities().iter().flat_map(rows).collect()
 }
 
-/// Where the pods of the workloads stand that hold quota and have a topology assignment.
+/// Where the pods of admitted workloads with a topology assignment are placed.
 #[must_use]
 pub fn placement_rows(state: &mut State) -> Value {
     let domain = |it: &PlacedPods| json!({"values": it.values, "path": it.path, "count": it.count});
@@ -345,7 +345,7 @@ pub fn pending_workloads(state: &State, name: &str) -> Option<Vec<Value>> {
     Some(rows.collect())
 }
 
-/// The short word for where a workload stands, its ClusterQueue, and Kueue's message.
+/// A word for the state of a workload, its ClusterQueue, and Kueue's message.
 #[must_use]
 pub fn workload_row(state: &State, id: WorkloadId) -> Value {
     let record = state.workloads.get(id);

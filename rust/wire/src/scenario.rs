@@ -1,12 +1,11 @@
-//! What happens from outside in a run through time: one JSON object a line.
+//! External events of a simulation: one JSON object per line.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use kueuecore::base::gates::Gates;
 use kueuecore::base::key::Key;
-use kueuecore::engine::Kind;
-use kueuecore::objects::Time;
+use kueuecore::objects::{Kind, Time};
 use kueuecore::simulate::{Change, Happening, JobPlan, NodeLoss, PodsPlan};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -17,7 +16,7 @@ use crate::field_error::{FieldError, ObjectRef, Rejection};
 use crate::intake::require_names;
 
 const SECOND_NS: f64 = 1e9;
-/// Nothing happens at the end of time, where the engine's times saturate.
+/// Nothing can happen at the end of time, where the engine's times saturate.
 const END_NS: i64 = i64::MAX;
 const ONE_SPAN: &str = "must be 0 or more seconds and end before April 2262, where 64 bits of nanoseconds end";
 const ONE_LOSS: &str = "must be RunsOn, Waits or StartsOver";
@@ -34,7 +33,7 @@ struct Line<'a> {
     object: Option<&'a RawValue>,
     #[serde(borrow)]
     key: Option<Cow<'a, str>>,
-    /// Of what is deleted; absent: a Workload.
+    /// Kind of the deleted object; absent: a Workload.
     #[serde(borrow)]
     kind: Option<Cow<'a, str>>,
     run_seconds: Option<f64>,
@@ -51,7 +50,7 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// What the job does that appears at `at`; else the field with a wrong value, and what would be right.
+    /// What the job does that appears at `at`; or the field with a wrong value, and what would be right.
     fn job(&self, at: Time) -> Result<JobPlan, (String, &'static str)> {
         let span = |field: &str, seconds: Option<f64>| {
             seconds.map(|it| span_from(at, it).ok_or_else(|| (field.to_owned(), ONE_SPAN))).transpose()
@@ -82,13 +81,12 @@ impl Line<'_> {
 }
 
 /// Reads `{at, op, object | key, kind, runSeconds, readySeconds, failSeconds, recoverSeconds, lingerSeconds, nodeLoss,
-/// saveSeconds, endsFailed, doneSeconds}`, one a line:
-/// `create` and `update` with an object, `finish` and `delete` with the key `namespace/name` of a Workload, `delete` also
-/// with `kind` and key of another object. Times count from `start`. `watched`: the kinds beside Kueue's that somebody
-/// looks at.
+/// saveSeconds, endsFailed, doneSeconds}`, one per line: `create` and `update` with an object, `finish` and `delete`
+/// with the key `namespace/name` of a Workload, `delete` also with `kind` and key of another object. Times count from
+/// `start`. `watched`: the kinds besides Kueue's that the caller uses.
 ///
 /// # Errors
-/// Every object that is refused, by its position among the lines with an object; a line that is none of the above.
+/// Every rejected object, by its position among the lines with an object; a line that is none of the above.
 pub fn happenings(
     data: &[u8],
     door: Door,
@@ -123,9 +121,9 @@ pub fn happenings(
         let Some(at_ns) = span_from(start, line.at) else { return Err(odd(index, "at", ONE_SPAN)) };
         let at = Time(start.0 + at_ns);
         let job = line.job(at).map_err(|(field, detail)| odd(index, &field, detail))?;
-        // A key that names nothing stands beside no object either.
+        // An empty key is an error next to an object, too.
         if let ("delete", Some(kind), Some(named), None) = (&*line.op, &line.kind, &line.key, &object) {
-            let Some(kind) = Kind::from_name(kind) else {
+            let Some(kind) = Kind::kept(kind) else {
                 return Err(odd(index, "kind", "must be a kind that is read"));
             };
             let (namespace, name) = named.split_once('/').unwrap_or(("", named));
@@ -157,7 +155,7 @@ pub fn happenings(
 /// Seconds after `begin` as rounded nanoseconds; `None` if negative, NaN or past the end of time.
 #[allow(clippy::cast_possible_truncation)]
 fn span_from(begin: Time, seconds: f64) -> Option<i64> {
-    // What does not fit saturates, and then leads beyond.
+    // What does not fit saturates, and the addition then overflows.
     let span_ns = (seconds * SECOND_NS).round() as i64;
     let is_within = begin.0.checked_add(span_ns).is_some_and(|end| end < END_NS);
     (seconds >= 0.0 && is_within).then_some(span_ns)
@@ -213,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_that_are_none_or_lead_beyond_time_are_refused_by_field() {
+    fn invalid_or_overflowing_spans_are_rejected_by_field() {
         for (fields, path) in [
             (r#""at": -1, "op": "finish""#, "at"),
             (r#""at": 1e10, "op": "finish""#, "at"),

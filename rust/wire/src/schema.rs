@@ -1,7 +1,7 @@
-//! What an API server knows of a kind: fields, shapes, bounds, defaults and rules over several fields.
+//! What an API server knows about a kind: fields, shapes, bounds, defaults and rules across fields.
 //!
-//! [`Schema::prepare`] does what happens before validation (unknown fields and nulls go, defaults come),
-//! [`Schema::check`] is the validation itself, in the API server's words.
+//! [`Schema::prepare`] does what happens before validation (drops unknown fields and nulls, fills in defaults),
+//! [`Schema::check`] validates with the API server's messages.
 
 mod check;
 mod container;
@@ -35,7 +35,7 @@ use crate::kinds::Kind;
 /// The shape of a value, and what must hold for it.
 pub(crate) struct Schema {
     shape: Shape,
-    /// Takes the place of null, and of a field that is absent.
+    /// Replaces null, and a field that is absent.
     default: Option<Value>,
     rules: Vec<Rule>,
 }
@@ -73,38 +73,42 @@ enum Shape {
     Quantity,
     IntOrText,
     Time,
-    /// Not looked into.
+    /// Anything is accepted.
     Any,
-    /// Not looked into here; a CustomResourceDefinition does not know the field.
+    /// Anything is accepted; a CustomResourceDefinition does not know the field.
     Unknown,
-    /// What a CustomResourceDefinition knows, and how much of that is looked into here.
+    /// What a CustomResourceDefinition knows, and how deep this schema checks it.
     Partly {
         known: Box<Schema>,
         checked: Box<Schema>,
     },
 }
 
-/// What tells the entries of a list apart (`x-kubernetes-list-type`).
+/// What makes the entries of a list unique (`x-kubernetes-list-type`).
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ListKind {
     /// Nothing.
     Atomic,
-    /// No entry may stand there twice.
+    /// No entry may occur twice.
     Set,
     /// No two entries may have the same values of these fields.
     Map(&'static [&'static str]),
 }
 
-/// The schema of a kind. `old` asks for v1beta1 of Kueue's own kinds.
+/// The schema of a kind. `old`: v1beta1 of Kueue's own kinds.
 pub(crate) fn of(kind: Kind, old: bool) -> &'static Schema {
     static SCHEMAS: LazyLock<BTreeMap<(Kind, bool), Schema>> = LazyLock::new(|| {
         let versions = |kind: Kind| [false, true].into_iter().filter(move |old| !old || kind.is_kueue());
-        Kind::ALL.into_iter().flat_map(|kind| versions(kind).map(move |old| ((kind, old), make(kind, old)))).collect()
+        Kind::ALL
+            .iter()
+            .copied()
+            .flat_map(|kind| versions(kind).map(move |old| ((kind, old), make(kind, old))))
+            .collect()
     });
     &SCHEMAS[&(kind, old && kind.is_kueue())]
 }
 
-/// What is wrong with the shapes of `metadata` of an object.
+/// Errors in the shape of an object's `metadata`.
 pub(crate) fn metadata_errors(metadata: &Value) -> Vec<FieldError> {
     static SCHEMA: LazyLock<Schema> = LazyLock::new(|| object([field("metadata", kubernetes::metadata())]));
     let mut object = json!({"metadata": metadata});
@@ -131,13 +135,13 @@ fn make(kind: Kind, old: bool) -> Schema {
         Kind::ResourceClaimTemplate => devices::claim_template(),
         Kind::DeviceClass => devices::device_class(),
         Kind::Node => kubernetes::node(),
-        // What is read of a pod is checked when it is read; the Workload made of one says what nobody knows of the rest.
+        // What is read of a pod is checked on reading; unknown fields are reported for the Workload built from it.
         Kind::Namespace | Kind::Pod => kubernetes::with_spec(any()),
     }
 }
 
 impl Schema {
-    /// Are there rules over several fields, those for updates included?
+    /// Are there rules across fields, including those for updates?
     pub(crate) fn has_rules(&self) -> bool {
         let of_parts = || match &self.shape {
             Shape::Object(fields) => fields.iter().any(|field| field.schema.has_rules()),
@@ -175,7 +179,7 @@ impl Schema {
         self
     }
 
-    /// At least so many entries or characters.
+    /// At least `n` entries or characters.
     fn at_least(mut self, n: usize) -> Self {
         if let Shape::List { min, .. } | Shape::Text { min, .. } = &mut self.shape {
             *min = n;
@@ -183,7 +187,7 @@ impl Schema {
         self
     }
 
-    /// At most so many entries or characters.
+    /// At most `n` entries or characters.
     fn at_most(mut self, n: usize) -> Self {
         if let Shape::List { max, .. } | Shape::Text { max, .. } | Shape::Map { max, .. } = &mut self.shape {
             *max = n;
@@ -191,7 +195,7 @@ impl Schema {
         self
     }
 
-    /// No entry twice.
+    /// No duplicate entries.
     fn unique(mut self) -> Self {
         if let Shape::List { kind, .. } = &mut self.shape {
             *kind = ListKind::Set;
@@ -199,7 +203,7 @@ impl Schema {
         self
     }
 
-    /// No two entries with the same values of these fields.
+    /// No two entries with the same values in these fields.
     fn unique_by(mut self, keys: &'static [&'static str]) -> Self {
         if let Shape::List { kind, .. } = &mut self.shape {
             *kind = ListKind::Map(keys);
@@ -207,7 +211,7 @@ impl Schema {
         self
     }
 
-    /// Text of this pattern.
+    /// Text that matches this pattern.
     fn like(mut self, wanted: Pattern) -> Self {
         if let Shape::Text { pattern, .. } = &mut self.shape {
             *pattern = Some(wanted);
@@ -215,8 +219,7 @@ impl Schema {
         self
     }
 
-    /// Looks into lists alone, and at nothing but how long they are: those who ask for decisions leave much of a status
-    /// out.
+    /// Checks only lists, and of those only the length: callers leave out much of a status.
     fn lists_alone(self) -> Self {
         let checked = match &self.shape {
             Shape::Object(fields) => object(fields.iter().map(|it| field(it.name, it.schema.of_lists()))),
@@ -344,7 +347,7 @@ fn unknown() -> Schema {
     Schema::new(Shape::Unknown)
 }
 
-/// The fields of every object, then those of the kind.
+/// The fields of every object, followed by those of the kind.
 fn kind(fields: impl IntoIterator<Item = Field>) -> Schema {
     object([field("apiVersion", text()), field("kind", text()), field("metadata", kubernetes::metadata())]).with(fields)
 }
@@ -357,7 +360,7 @@ fn is_whole(number: &Number) -> bool {
     number.is_i64() || number.as_f64().is_some_and(whole)
 }
 
-/// Writes what passes as an integer as one, for those who read the value next.
+/// Writes `1.0` and the like as an integer, so that readers of the value accept it.
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) fn write_integers(value: &mut Value) {
     match value {
@@ -375,12 +378,12 @@ fn has(value: &Value, name: &str) -> bool {
     value.get(name).is_some()
 }
 
-/// The text of a field, empty when it is not there.
+/// The text of a field; empty if absent.
 fn text_of<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or("")
 }
 
-/// The entries of a list field, none when it is not there.
+/// The entries of a list field; none if absent.
 fn items<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

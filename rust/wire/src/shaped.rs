@@ -1,11 +1,11 @@
-//! Objects are objects: what is derived for reading also takes a list of the fields in order, which no API server does.
+//! Objects must be objects: derived readers would also take a list of the fields in order, which no API server does.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-/// Reads a part, and where that is an object takes nothing else; errors say so in the words of JSON.
+/// Reads a part that must be an object if it is a struct; errors speak of JSON.
 pub(crate) struct Shaped<T>(pub(crate) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Shaped<T> {

@@ -1,8 +1,8 @@
-//! What an API server with Kueue's webhooks refuses (rules/01 §1-6).
+//! What an API server with Kueue's webhooks rejects (rules/01 §1-6).
 //!
 //! [`manifest`] is the first half: the schema of the kind, on the JSON. [`create`] and [`update`] are the second half:
-//! rules of the webhooks, on objects, so that objects that were never JSON can be checked too. As in an API server,
-//! the second half runs only where the first found nothing.
+//! rules of the webhooks, on objects, so that objects that were never JSON can be checked too. As in an API server, the
+//! second half runs only if the first finds nothing.
 
 mod labels;
 mod metadata;
@@ -23,13 +23,13 @@ use crate::schema;
 pub use update::update;
 pub(crate) use update::{update_schema, update_webhook};
 
-/// What the schema of a kind says against a prepared manifest: metadata, shapes, bounds, then the rules over
-/// several fields, unless an error before keeps them from being evaluated. `old` asks for v1beta1 of Kueue's own kinds.
+/// Errors of a prepared manifest by the schema of its kind: metadata, shapes, bounds, then rules across fields, unless
+/// an earlier error prevents their evaluation. `old`: v1beta1 of Kueue's own kinds.
 pub(crate) fn manifest(kind: Kind, old: bool, object: &Value) -> Vec<FieldError> {
     let schema = schema::of(kind, old);
     let mut errors = metadata::errors(kind, object.get("metadata").unwrap_or(&Value::Null));
     errors.extend(schema.check(object));
-    // Most objects have nothing wrong with them: then the note that is left out here would not come.
+    // Without rules, skipping them needs no note.
     if !errors.is_empty() && !schema.has_rules() {
         return errors;
     }
@@ -51,14 +51,14 @@ pub(crate) fn manifest(kind: Kind, old: bool, object: &Value) -> Vec<FieldError>
     errors
 }
 
-/// What an API server says against `metadata` of an object of any kind that is named as Kueue's are.
+/// Errors in the `metadata` of an object of any kind whose names follow Kueue's rules.
 #[must_use]
 pub fn metadata(is_namespaced: bool, metadata: &Value) -> Vec<FieldError> {
     let shapes = schema::metadata_errors(metadata);
     if shapes.is_empty() { metadata::errors_of(dns1123_subdomain_errors, is_namespaced, metadata) } else { shapes }
 }
 
-/// What Kueue's webhooks say against a new object; empty when they accept it.
+/// Errors of Kueue's webhooks for a new object; empty if they accept it.
 #[must_use]
 pub fn create(object: &Object, gates: &Gates) -> Vec<FieldError> {
     let errors = match object {
@@ -71,7 +71,7 @@ pub fn create(object: &Object, gates: &Gates) -> Vec<FieldError> {
     without_repetition(errors)
 }
 
-/// The list without errors that read like an earlier one.
+/// The errors without those whose text repeats an earlier one.
 fn without_repetition(errors: Vec<FieldError>) -> Vec<FieldError> {
     let mut kept: Vec<FieldError> = Vec::with_capacity(errors.len());
     for error in errors {

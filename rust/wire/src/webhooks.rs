@@ -1,4 +1,4 @@
-//! One object on its way into an API server with Kueue's webhooks: as it is stored, or who refuses it, and why.
+//! One object on its way into an API server with Kueue's webhooks: stored, or refused by whom and why.
 
 use kueuecore::base::gates::Gates;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::validate;
 /// An object as it is stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
-    /// The object, in the preferred version; what the server itself adds (UID, times, versions) is left to it.
+    /// The object in the preferred version, without what the server itself sets (UID, times, versions).
     pub object: Value,
     /// Fields that were ignored, by their paths, and why.
     pub warnings: Vec<(String, String)>,
@@ -32,7 +32,7 @@ pub struct Refused {
 /// Admits or refuses an object that is created, or that replaces `old`.
 ///
 /// # Errors
-/// It is refused; `old` counts as stored, and is refused only if it cannot be read.
+/// The object is refused; `old` counts as stored, and is refused only if it cannot be read.
 pub fn admit(kind: Kind, new: (&str, &str), old: Option<(&str, &str)>, gates: &Gates) -> Result<Stored, Refused> {
     let refused = |by_webhook, errors| Refused { by_webhook, errors, warnings: Vec::new() };
     let by_schema = |error| refused(false, vec![error]);

@@ -72,7 +72,7 @@ def _engine() -> Engine:
 
 
 def engine_state(engine: Engine) -> Callable[[], object]:
-    """What tells an engine from another one."""
+    """What distinguishes one engine from another."""
     return lambda: (engine.save(), engine.journal(), snapshot(engine), engine.workload_keys(), engine.names())
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from kueuecore import Configuration, Engine
 from kueuecore.answers import Explanation, Fate, explain, obstacles
-from kueuecore.answers.obstacles import rule_link, why_so
+from kueuecore.answers.obstacles import rule_link, why_it_borrows, why_so
 from kueuecore.cli import ExitCode, main
 from kueuecore.errors import UnknownObjectError
 from kueuecore.steady_state import settle
@@ -111,6 +111,19 @@ def test_a_lending_limit_that_keeps_quota_is_named() -> None:
     assert (asked.verdict, asked.potential) == ("ExceedsMaximum", "12")
     assert [it.free for it in asked.kept] == ["8"]
     assert "more than ClusterQueue a could have" in obstacles(found)[0].text
+
+
+def test_what_a_workload_borrows_is_said(run: Callable[..., Ran]) -> None:
+    found = explained([*cohort(), workload("held", "a", 8), workload("w", "a", 6)], "w")
+    sentence = "ClusterQueue a has 10 cpu and uses 8: with 6 more it borrows 4 in Cohort x (02 §2.4)"
+    assert why_it_borrows(found.pod_sets[0].trials[0]) == sentence
+    alone = explained([*cohort(), workload("held", "a", 8)], "held")
+    assert why_it_borrows(alone.pod_sets[0].trials[0]) == ""
+    ran = run("-q", str(ROOT / "examples" / "two-teams"), "team-b/job-lint-ae481")
+    assert (
+        "ClusterQueue team-b has 200m cpu and uses 1200m: with 200m more it borrows 1200m in Cohort company (02 §2.4)"
+        in ran.out
+    )
 
 
 def test_pods_without_a_place_are_explained_by_level(run: Callable[..., Ran], tmp_path: Path) -> None:
@@ -227,3 +240,34 @@ def test_who_is_not_there_is_refused(run: Callable[..., Ran]) -> None:
     assert "there is no workload" in ran.err
     with pytest.raises(UnknownObjectError):
         explain(Engine(), "w", namespace="ns")
+
+
+def limit_range(**limits: Any) -> Json:
+    metadata = {"name": "limits", "namespace": "ns"}
+    spec = {"limits": [{"type": "Container", **limits}]}
+    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": spec}
+
+
+def test_what_a_limit_range_forbids_is_said_once_as_the_status_says_it(run: Callable[..., Ran], tmp_path: Path) -> None:
+    # The maximum is the default limit, too: a cycle finds the request above it, before it looks at the maximum.
+    objects = [*cohort(), limit_range(max={"cpu": "2"}), workload("w", "a", 3)]
+    found = explained(objects, "w")
+    assert found.now.message.startswith("resources validation failed: ")
+    text = (
+        "resources didn't satisfy LimitRange constraints: spec.podSets[0].template.spec.containers[0]: "
+        'Invalid value: ["cpu"]: requests must not be above the limitRange max'
+    )
+    assert found.workload.message == text
+    assert [(it.rule, it.text) for it in obstacles(found)] == [("05 §6.1", text)]
+    (tmp_path / "in.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}), "utf-8")
+    ran = run("-q", str(tmp_path / "in.json"), "w")
+    assert "validation failed" not in ran.out
+    assert ran.out.count(text) == 2
+    assert "as the head of a cycle" not in ran.out
+
+
+def test_what_the_cycle_alone_finds_is_said_beside_the_status() -> None:
+    found = explained([*cohort(), limit_range(default={"cpu": "2"}), workload("w", "a", 3)], "w")
+    assert found.workload.message == "Workload is pending evaluation in the scheduling queue"
+    assert not found.repeats_status
+    assert [it.text for it in obstacles(found)] == [found.now.message]

@@ -163,8 +163,17 @@ def test_what_would_wait_may_fail(ask: Command) -> None:
         ([EXAMPLE, "--settle", "--set", "spec.cohortName=x"], "is no field of a state"),
         ([EXAMPLE, "--settle", "--set", f"{QUOTA}=-1"], "Invalid value"),
         ([EXAMPLE, "--settle", "--set", "Cohort/research:spec.a[0]=1"], "there is no [0]"),
-        ([EXAMPLE, "--settle", "--delete", "Workload/lab/nobody"], "there is no Workload/lab/nobody; check the name"),
+        (
+            [EXAMPLE, "--settle", "--delete", "Workload/lab/nobody"],
+            "there is no Workload/lab/nobody; write one of lab/eval, lab/label",
+        ),
         ([EXAMPLE, "--settle", "--delete", "Workload"], '"Workload" names no object'),
+        ([EXAMPLE, "--settle", "--delete", "Workload/trian"], "no Workload/trian; write Workload/lab/train\n"),
+        ([EXAMPLE, "--settle", "--delete", "ClusterQueue/visoin"], "; write ClusterQueue/vision\n"),
+        ([EXAMPLE, "--settle", "--delete", "Job/lab/trian"], 'no workload "Job/lab/trian"; write lab/train\n'),
+        ([EXAMPLE, "--settle", "--set", "LocalQueue/viison:spec.x=1"], "; write LocalQueue/lab/vision\n"),
+        ([EXAMPLE, "--settle", "--delete", "Cohort/other"], "there is no Cohort/other; write one of research\n"),
+        ([EXAMPLE, "--settle", "--delete", "Topology/t"], "there is no Topology/t; the state has no Topology\n"),
         ([EXAMPLE, "--settle", "--delete", "Sofa/x"], "Sofa/x cannot be deleted"),
     ],
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kueuecore import World, read_manifests
+from kueuecore import Engine, World, read_manifests
 from kueuecore.cli import main
 from kueuecore.dumps import Anonymised, Deciding, anonymise
 from kueuecore.dumps.new_names import fnv1a, new_names, new_resources
@@ -199,3 +199,24 @@ def test_wrong_input_is_reported(capsys: pytest.CaptureFixture[str], tmp_path: P
     ran = run(capsys, "anonymise", EXAMPLES / "two-teams", "-o", tmp_path / "no/out.yaml")
     assert (ran.code, ran.out) == (2, "")
     assert "--output: No such file or directory; name another file" in ran.err
+
+
+@pytest.mark.parametrize("command", ["anonymise", "shrink", "check"])
+def test_what_reads_manifests_alone_says_so(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"]) == 0
+    assert "a directory, or - for stdin" in " ".join((said := capsys.readouterr().out).split())
+    assert "saved engine" not in said
+
+
+def test_the_manifests_of_a_saved_engine_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    engine = Engine()
+    World.of(read_manifests(EXAMPLES / "two-flavors")).apply_to(engine, now=START)
+    (tmp_path / "saved").write_bytes(engine.save())
+    assert main(["anonymise", str(tmp_path / "saved")]) == 2
+    assert "saved: this is a saved engine; name manifests or a dump, such as `kueuecore run -o yaml` makes" in (
+        capsys.readouterr().err
+    )
+    assert main(["run", "-q", "-o", "yaml", str(tmp_path / "saved")]) == 0
+    (tmp_path / "dump.yaml").write_text(capsys.readouterr().out, "utf-8")
+    assert main(["anonymise", "--trusted", str(tmp_path / "dump.yaml")]) == 0
+    assert "the decisions are the same" in capsys.readouterr().err

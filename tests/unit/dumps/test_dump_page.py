@@ -17,7 +17,9 @@ PAGE = (ROOT / "docs/share-a-dump.md").read_text(encoding="utf-8")
 def test_the_commands_print_what_the_page_says(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    ((commands, printed),) = re.findall(r"```sh\n(kueuecore shrink.*?)```\n\nsay\n\n```text\n(.*?)```", PAGE, re.DOTALL)
+    ((commands, printed),) = re.findall(
+        r"```sh\n(kueuecore shrink.*?)```\n\nprint\n\n```text\n(.*?)```", PAGE, re.DOTALL
+    )
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     said = ""

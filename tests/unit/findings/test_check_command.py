@@ -221,3 +221,42 @@ def test_findings_come_by_file_and_line(tmp_path: Path) -> None:
 
 def test_severities_have_an_order() -> None:
     assert sorted(Severity, key=lambda it: it.rank) == [Severity.NOTE, Severity.WARNING, Severity.ERROR]
+
+
+def test_gates_of_the_command_line_decide_what_runs(command: Callable[..., Ran]) -> None:
+    # Four pods and no less: with partial admission two of them fit.
+    pods = workload("w", "a", 4).replace("count: 4", "count: 4\n    minCount: 2")
+    text = flavor() + queue("a", "nominalQuota: 2") + local_queue("a") + pods
+    assert "minCount" in text
+    assert command(text, "--select", "KC6").out == "nothing found\n"
+    assert "KC6" in command(text, "--select", "KC6", "--feature-gates", "PartialAdmission=false").out
+
+
+def test_a_gate_that_nobody_knows_is_refused(command: Callable[..., Ran]) -> None:
+    ran = command(CLEAN, "--feature-gates", "PartialAdmision=true")
+    assert ran.code == ExitCode.BAD_INPUT
+    assert ran.err.startswith("--feature-gates: Invalid value:")
+    assert "; write PartialAdmission\n" in ran.err
+
+
+def test_whoever_waits_hears_how_many_rules_have_looked() -> None:
+    heard: list[tuple[int, int]] = []
+    check(parse_manifests(ODD), select=["KC1", "KC2"], progress=lambda *it: heard.append(it))
+    n_rules = sum(it.code.startswith(("KC1", "KC2")) for it in RULES)
+    assert heard == [(n, n_rules) for n in range(n_rules + 1)]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_a_bar_that_goes(command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tqdm")
+    stderr = Terminal()
+    monkeypatch.setattr(sys, "stderr", stderr)
+    assert command(CLEAN).out == "nothing found\n"
+    assert "rule" in stderr.getvalue()
+    monkeypatch.setattr(sys, "stderr", quiet := Terminal())
+    assert command(CLEAN, "-q").out == "nothing found\n"
+    assert quiet.getvalue() == ""

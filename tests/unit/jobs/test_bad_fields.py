@@ -177,7 +177,7 @@ def test_questions_about_a_job_of_another_shape_are_refused() -> None:
             ask()
 
 
-def test_a_kind_that_is_unknown_is_told_with_the_kinds_there_are() -> None:
+def test_the_error_for_an_unknown_kind_lists_the_known_kinds() -> None:
     film: Json = {"apiVersion": "example.com/v1", "kind": "Film", "metadata": {"name": "short"}}
     with pytest.raises(ManifestError) as error:
         start_job(film, WORKLOAD, flavors=FLAVORS)
@@ -195,7 +195,7 @@ def test_a_group_has_pods() -> None:
         pod_group("g", [job("Pod"), 5])  # type: ignore[list-item]
 
 
-def test_a_kind_of_ones_own_that_fails_is_told_with_the_job() -> None:
+def test_the_error_of_a_custom_kind_that_fails_names_the_job() -> None:
     def pod_sets(film: Any, _surroundings: object) -> list[JobPodSet]:
         return [JobPodSet.at(film, ("spec", "template"), name="frames", count=film["spec"]["frames"])]
 
@@ -211,7 +211,7 @@ def test_a_kind_of_ones_own_that_fails_is_told_with_the_job() -> None:
     assert "shape_problems" in problem.remedy
 
 
-def test_what_the_engine_refuses_of_a_made_workload_is_told_of_its_job() -> None:
+def test_an_error_in_a_generated_workload_is_reported_for_its_job() -> None:
     text = """
 apiVersion: batch/v1
 kind: Job

@@ -1,4 +1,4 @@
-"""Starting and stopping, shown by batch/v1 Jobs, and what these tell of themselves."""
+"""Starting and stopping batch/v1 Jobs, and the state they report."""
 
 from __future__ import annotations
 

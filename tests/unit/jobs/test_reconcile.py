@@ -179,7 +179,7 @@ def test_pods_that_run_on_a_worker_keep_their_gates() -> None:
     assert len(started.events) == 2
 
 
-def test_what_checks_say_is_told_while_a_reservation_waits_for_them() -> None:
+def test_check_messages_are_reported_while_a_reservation_waits_for_them() -> None:
     workload = holding(only_made(batch(1)), "QuotaReserved")
     checks = [{"name": "a", "state": "Pending", "message": "no capacity"}, {"name": "b", "state": "Ready"}]
     found = look(batch(1), with_status(workload, admissionChecks=checks))
@@ -343,7 +343,7 @@ def test_the_child_of_an_elastic_job_is_held_by_an_eviction_alone() -> None:
     assert len(look(child, evicted(workload), around=(parent,)).writes) == 1
 
 
-def test_too_many_owners_are_told() -> None:
+def test_too_many_owners_are_reported() -> None:
     jobs = []
     for number in range(13):
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": f"j{number + 1}", "uid": "u", "controller": True}

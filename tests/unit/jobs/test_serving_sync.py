@@ -137,7 +137,7 @@ def test_what_holds_no_quota_is_not_held(change: Json) -> None:
     assert sync(stateful(0), stored).steps == ()
 
 
-def test_checks_that_are_not_ready_are_told_of_without_observability() -> None:
+def test_checks_that_are_not_ready_are_reported_without_observability() -> None:
     (workload,) = made(stateful())
     for state, reason in (("Ready", "NoReservation"), ("Pending", "NoReservationUnsatisfiedChecks")):
         stored = admitted(workload, admissionChecks=[{"name": "c", "state": state}])
@@ -278,7 +278,7 @@ def test_every_group_gets_its_workload_and_surplus_ones_go() -> None:
     assert found.workload is None
     assert sync(leader_worker(), first, second) == Sync(workloads=(first, second))
     assert steps(sync(leader_worker(), first)) == [("Create", names(2)[1])]
-    # Its finalizer goes first; nobody is told.
+    # Its finalizer goes first, without an event.
     found = sync(leader_worker(1), first, second)
     assert (steps(found), messages(found)) == ([("Update", names(2)[1]), ("Delete", names(2)[1])], [])
     assert found.workloads == (first,)

@@ -97,7 +97,7 @@ def test_a_time_limit_changes_only_while_the_job_is_suspended_before_and_after()
         limited = changed(new, max_exec_time_seconds="60")
         assert said(old, limited) == [(field, f'Invalid value: "60": {IMMUTABLE}')]
     assert said(WAITING, changed(WAITING, max_exec_time_seconds="60")) == []
-    # What is wrong twice is told once.
+    # The same problem in two places is reported once.
     assert len(said(WAITING, changed(WAITING, max_exec_time_seconds="-1"))) == 1
 
 

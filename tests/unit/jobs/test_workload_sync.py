@@ -76,7 +76,7 @@ def test_a_suspended_job_that_changed_gets_its_workload_changed_and_what_runs_is
     assert told(found) == [("Update", stored["metadata"]["name"])]
     assert found.workload is not None
     assert found.workload["spec"]["active"] is False  # type: ignore[index,call-overload]
-    # What holds quota goes, and the job is looked at again.
+    # The Workload that holds quota is deleted, and the job reconciled again.
     reserved = holding(stored, "QuotaReserved")
     found = sync(batch(3, cpu="2"), reserved)
     assert (told(found), found.workload, found.writes) == (gone(stored["metadata"]["name"]), None, ())

@@ -132,7 +132,7 @@ class Day:
     def add(
         self, minute: int, name: str, *, pods: int, minutes: int, kind: str = "Job", priority: str = "normal"
     ) -> None:
-        """A job that comes at some minute; of kind Pod so many pods of one group, or one pod alone."""
+        """A job that arrives at some minute; of kind Pod, a group of pods or a single pod."""
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
         template: dict[str, Any] = {"metadata": {}, "spec": {"containers": [container], "restartPolicy": "Never"}}
         head, worker = {"template": template}, {"groupName": "w", "replicas": pods - 1, "template": template}

@@ -37,7 +37,7 @@ def run(
     more: str = "",
     **options: Any,
 ) -> ScenarioOutcome:
-    """Jobs of three cpus through a manager and workers with so many cpus of quota.
+    """Jobs of three cpus through a manager and workers with the given cpus of quota.
 
     Args:
         cpu: Quota of the manager.

@@ -50,7 +50,7 @@ def regions(nodes: dict[str, NodeSettings], *, check: str = "dws", manifests: st
 
 
 def ordered(taipei: float, tokyo: float) -> dict[str, NodeSettings]:
-    """Regions with four cpus each, in which nodes take so many seconds."""
+    """Regions with four cpus each, in which nodes take this many seconds to come up."""
     delays = {"taipei": taipei, "tokyo": tokyo}
     stocks = {name: {name: Stock(amounts={"cpu": 4}, delay_seconds=delay)} for name, delay in delays.items()}
     return {name: NodeSettings(capacity=QueuedCapacity(stock)) for name, stock in stocks.items()}

@@ -14,7 +14,8 @@ def mean_wait(outcome: ScenarioOutcome) -> float:
     return outcome.all.mean
 
 
-def test_g4_less_quota_than_the_workers_have_starves_them() -> None:
+def test_less_quota_than_the_workers_have_starves_them() -> None:
+    """Row G4 of rules/00."""
     below, equal = with_quota(6), with_quota(12)
     assert [it.verdict for it in below.quotas] == ["below: the workers have more than it lets through"]
     assert [it.verdict for it in equal.quotas] == ["equal"]
@@ -23,7 +24,8 @@ def test_g4_less_quota_than_the_workers_have_starves_them() -> None:
     assert below.end - below.start > 1.5 * (equal.end - equal.start)
 
 
-def test_g4_more_quota_than_the_workers_have_gains_nothing() -> None:
+def test_more_quota_than_the_workers_have_gains_nothing() -> None:
+    """Row G4 of rules/00."""
     equal, above = with_quota(12), with_quota(24)
     assert [it.verdict for it in above.quotas] == ["above: it lets through more than the workers have"]
     assert equal.end - above.end < 10**9

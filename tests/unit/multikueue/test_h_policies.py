@@ -33,7 +33,8 @@ BOTH = {"west": 12, "east": 12}
 # H1: choose among workers that could all admit.
 
 
-def test_h1_the_worker_with_the_highest_priority_goes_first() -> None:
+def test_the_worker_with_the_highest_priority_goes_first() -> None:
+    """Row H1 of rules/00."""
     default = run(24, BOTH)
     policy = run(24, BOTH, dispatcher=Scored(score=by_priority({"west": 1, "east": 2})))
     # By default whoever is quicker wins, and every job has a copy for nothing.
@@ -42,7 +43,8 @@ def test_h1_the_worker_with_the_highest_priority_goes_first() -> None:
     assert policy.all.n_finished == default.all.n_finished == 6
 
 
-def test_h1_the_next_worker_follows_if_the_first_has_no_room() -> None:
+def test_the_next_worker_follows_if_the_first_has_no_room() -> None:
+    """Row H1 of rules/00."""
     score = by_priority({"west": 1, "east": 2})
     small = {"west": 12, "east": 3}
     patient = run(15, small, dispatcher=Scored(score=score, round_ns=MINUTE_NS), every=0, runs=300)
@@ -55,7 +57,8 @@ def test_h1_the_next_worker_follows_if_the_first_has_no_room() -> None:
     assert told.all.mean < 30
 
 
-def test_h1_cost_decides_by_annotations_of_the_clusters() -> None:
+def test_cost_decides_by_annotations_of_the_clusters() -> None:
+    """Row H1 of rules/00."""
     prices = {"west": 0.9, "east": 0.3}
     clusters = {name: {"annotations": {COST: str(price)}} for name, price in prices.items()}
     default = run(24, BOTH, clusters=clusters)
@@ -70,7 +73,8 @@ def test_h1_cost_decides_by_annotations_of_the_clusters() -> None:
     assert (default.all.n_copies, policy.all.n_copies) == (12, 6)
 
 
-def test_h1_data_decides_by_annotations_of_job_and_clusters() -> None:
+def test_data_decides_by_annotations_of_job_and_clusters() -> None:
+    """Row H1 of rules/00."""
     clusters = {"west": {"annotations": {DATA: "photos"}}, "east": {"annotations": {DATA: "films, photos"}}}
     reads = {DATA: "photos,films"}
     default = run(24, BOTH, clusters=clusters, annotations=reads)
@@ -80,7 +84,8 @@ def test_h1_data_decides_by_annotations_of_job_and_clusters() -> None:
     assert policy.all.n_finished == default.all.n_finished == 6
 
 
-def test_h1_weights_share_the_work() -> None:
+def test_weights_share_the_work() -> None:
+    """Row H1 of rules/00."""
     clusters = tuple(KnownCluster(name=name, is_connected=True) for name in BOTH)
     shares = Counter(
         Scored(score=by_weight(weights))
@@ -93,7 +98,8 @@ def test_h1_weights_share_the_work() -> None:
     assert shares.total() == 1000
 
 
-def test_h1_a_job_allows_some_workers_only() -> None:
+def test_a_job_allows_some_workers_only() -> None:
+    """Row H1 of rules/00."""
     annotations = {"multikueue.kueuecore/clusters": "west"}
     default = run(24, BOTH, annotations=annotations)
     policy = run(24, BOTH, annotations=annotations, dispatcher=Filtered(AllAtOnce(), (not_allowed,)))
@@ -101,7 +107,8 @@ def test_h1_a_job_allows_some_workers_only() -> None:
     assert places(policy) == {"west": 6}
 
 
-def test_h1_a_job_asks_for_labels_that_a_worker_has_to_have() -> None:
+def test_a_job_asks_for_labels_that_a_worker_has_to_have() -> None:
+    """Row H1 of rules/00."""
     clusters = {"west": {"labels": {"region": "us"}}, "east": {"labels": {"region": "eu"}}}
     wish = {"multikueue.kueuecore/cluster-selector": "region=eu"}
     default = run(24, BOTH, clusters=clusters, annotations=wish)
@@ -113,7 +120,8 @@ def test_h1_a_job_asks_for_labels_that_a_worker_has_to_have() -> None:
 # H2: know the quota of each worker.
 
 
-def test_h2_work_goes_where_most_quota_is_free() -> None:
+def test_work_goes_where_most_quota_is_free() -> None:
+    """Row H2 of rules/00."""
     uneven = {"west": 3, "east": 12}
     policy = run(
         15, uneven, every=5, runs=600, jobs=5, dispatcher=Scored(score=by_free_quota("cpu"), prefers_room=True)
@@ -127,7 +135,8 @@ def test_h2_work_goes_where_most_quota_is_free() -> None:
     assert policy.all.most < 5
 
 
-def test_h2_what_no_single_worker_can_ever_hold_is_given_up_with_the_reason() -> None:
+def test_what_no_single_worker_can_ever_hold_is_given_up_with_the_reason() -> None:
+    """Row H2 of rules/00."""
     # Four cpus together, and no worker has three.
     small = {"west": 2, "east": 2}
     default = run(4, small, jobs=1, until=3600)
@@ -161,7 +170,8 @@ spec: {clusterQueue: here}
 """
 
 
-def test_h3_what_finds_no_quota_here_overflows_to_the_workers() -> None:
+def test_what_finds_no_quota_here_overflows_to_the_workers() -> None:
+    """Row H3 of rules/00."""
     work: dict[str, Any] = {"jobs": 6, "every": 10, "runs": 600, "more": LOCAL}
     here = run(24, BOTH, queue="here", **work)
     dispatched = run(24, BOTH, **work)
@@ -181,7 +191,8 @@ def test_h3_what_finds_no_quota_here_overflows_to_the_workers() -> None:
 # H4: take it back from a worker that does not get on with it.
 
 
-def test_h4_a_workload_is_taken_back_from_a_worker_on_which_it_does_not_start() -> None:
+def test_a_workload_is_taken_back_from_a_worker_on_which_it_does_not_start() -> None:
+    """Row H4 of rules/00."""
     # In the west there is quota, and no node: its priority is the highest nevertheless.
     inner = Scored(score=by_priority({"west": 2, "east": 1}))
     default = run(24, BOTH, jobs=2, until=3600, dead=("west",), dispatcher=inner)
@@ -192,7 +203,8 @@ def test_h4_a_workload_is_taken_back_from_a_worker_on_which_it_does_not_start() 
     assert (places(policy), policy.all.n_finished, policy.all.n_evictions) == ({"east": 2}, 2, 2)
 
 
-def test_h4_a_workload_does_not_bounce_and_is_given_up_in_the_end() -> None:
+def test_a_workload_does_not_bounce_and_is_given_up_in_the_end() -> None:
+    """Row H4 of rules/00."""
     work: dict[str, Any] = {"jobs": 1, "until": 7200, "dead": ("west", "east")}
     default = run(24, BOTH, **work)
     dispatcher = TakingBack(inner=AllAtOnce(), start_ns=2 * MINUTE_NS, exclude_ns=10 * MINUTE_NS, most_attempts=3)
@@ -210,7 +222,8 @@ def test_h4_a_workload_does_not_bounce_and_is_given_up_in_the_end() -> None:
 # H5: what is otherwise on one worker.
 
 
-def test_h5_a_worker_has_an_image_registry_of_its_own() -> None:
+def test_a_worker_has_an_image_registry_of_its_own() -> None:
+    """Row H5 of rules/00."""
     patch: dict[str, Any] = {
         "op": "replace",
         "path": "/spec/template/spec/containers/0/image",

@@ -42,7 +42,8 @@ def steps(stage: Stage) -> list[tuple[str, str]]:
     return [(type(it).__name__, it.kind) for it in stage.done if it.cluster == MANAGER and it.kind in kinds]
 
 
-def test_h3_a_job_is_written_down_deleted_and_made_anew_in_the_other_queue() -> None:
+def test_a_job_is_written_down_deleted_and_made_anew_in_the_other_queue() -> None:
+    """Row H3 of rules/00."""
     stage = stage_with_job()
     before = stage.get("Job", "job")
     stage.settle()
@@ -60,7 +61,8 @@ def test_h3_a_job_is_written_down_deleted_and_made_anew_in_the_other_queue() -> 
     }
 
 
-def test_h3_a_job_waits_as_long_as_the_policy_says() -> None:
+def test_a_job_waits_as_long_as_the_policy_says() -> None:
+    """Row H3 of rules/00."""
     stage = stage_with_job(patience=MINUTE)
     stage.wait(MINUTE - 2 * SECOND)
     assert queue_of(stage) == "here"
@@ -69,7 +71,8 @@ def test_h3_a_job_waits_as_long_as_the_policy_says() -> None:
 
 
 @pytest.mark.parametrize("n_steps", range(len(STEPS) + 1))
-def test_h3_a_manager_that_starts_anew_goes_on_with_a_move(n_steps: int) -> None:
+def test_a_manager_that_starts_anew_goes_on_with_a_move(n_steps: int) -> None:
+    """Row H3 of rules/00."""
     stage = stage_with_job()
     stage.do(n_steps)
     stage.restart()
@@ -78,7 +81,8 @@ def test_h3_a_manager_that_starts_anew_goes_on_with_a_move(n_steps: int) -> None
     assert queue_of(stage) == "lq"
 
 
-def test_h3_a_job_that_finds_quota_after_all_stays() -> None:
+def test_a_job_that_finds_quota_after_all_stays() -> None:
+    """Row H3 of rules/00."""
     stage = stage_with_job()
     stage.do(1)
     stage.condition(MANAGER, "job", "QuotaReserved")
@@ -87,7 +91,8 @@ def test_h3_a_job_that_finds_quota_after_all_stays() -> None:
     assert queue_of(stage) == "here"
 
 
-def test_h3_a_job_that_is_started_meanwhile_is_not_deleted() -> None:
+def test_a_job_that_is_started_meanwhile_is_not_deleted() -> None:
+    """Row H3 of rules/00."""
     stage = stage_with_job()
     stage.do(1)
     (deletion,) = stage.manager.turn(stage.now).commands
@@ -100,7 +105,8 @@ def test_h3_a_job_that_is_started_meanwhile_is_not_deleted() -> None:
     assert queue_of(stage) == "here"
 
 
-def test_h3_a_job_with_finalizers_is_made_anew_once_it_is_gone() -> None:
+def test_a_job_with_finalizers_is_made_anew_once_it_is_gone() -> None:
+    """Row H3 of rules/00."""
     stage = stage_with_job()
     stage.do(1)
     (deletion,) = stage.manager.turn(stage.now).commands
@@ -126,7 +132,8 @@ def test_h3_a_job_with_finalizers_is_made_anew_once_it_is_gone() -> None:
     ],
     ids=["perhaps one of a group", "several Workloads", "belongs to another", "Workload of somebody else"],
 )
-def test_h3_a_job_that_can_not_be_made_anew_stays(kind: str, metadata: dict[str, Any]) -> None:
+def test_a_job_that_can_not_be_made_anew_stays(kind: str, metadata: dict[str, Any]) -> None:
+    """Row H3 of rules/00."""
     stage = stage_with_job(kind=kind, **metadata)
     stage.settle()
     assert steps(stage) == []
@@ -142,7 +149,8 @@ def test_h3_a_job_that_can_not_be_made_anew_stays(kind: str, metadata: dict[str,
         '{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "kube-system"}}',
     ],
 )
-def test_h3_what_somebody_else_has_written_down_is_not_made(job: str) -> None:
+def test_what_somebody_else_has_written_down_is_not_made(job: str) -> None:
+    """Row H3 of rules/00."""
     stage = stage_with_job()
     stage.do(1)
     (record,) = stage.api[MANAGER].list("ConfigMap")[0]

@@ -229,7 +229,8 @@ def test_a_kind_of_an_external_framework_has_the_common_adapter() -> None:
 # G3: with and without MultiKueueBatchJobWithManagedBy.
 
 
-def test_g3_with_managed_by_the_manager_shows_what_runs_on_the_worker() -> None:
+def test_with_managed_by_the_manager_shows_what_runs_on_the_worker() -> None:
+    """Row G3 of rules/00."""
     stage = Stage("west")
     stage.job()
     stage.settle()
@@ -243,7 +244,8 @@ def test_g3_with_managed_by_the_manager_shows_what_runs_on_the_worker() -> None:
     assert (stage.check_of()[0], job["status"]["active"]) == ("Ready", 1)
 
 
-def test_g3_without_managed_by_the_check_stays_pending_and_the_end_alone_is_shown() -> None:
+def test_without_managed_by_the_check_stays_pending_and_the_end_alone_is_shown() -> None:
+    """Row G3 of rules/00."""
     stage = Stage("west", settings=MultiKueueSettings(batch_job_with_managed_by=False))
     stage.job(managedBy=None)
     stage.settle()
@@ -265,7 +267,8 @@ def test_g3_without_managed_by_the_check_stays_pending_and_the_end_alone_is_show
     assert stage.copies() == []
 
 
-def test_g3_a_job_without_managed_by_is_rejected_where_it_is_needed() -> None:
+def test_a_job_without_managed_by_is_rejected_where_it_is_needed() -> None:
+    """Row G3 of rules/00."""
     stage = Stage("west")
     stage.job(managedBy=None)
     stage.settle()
@@ -274,7 +277,8 @@ def test_g3_a_job_without_managed_by_is_rejected_where_it_is_needed() -> None:
     assert stage.check_of() == ("Rejected", message)
 
 
-def test_g3_a_kind_without_managed_by_keeps_an_old_status() -> None:
+def test_a_kind_without_managed_by_keeps_an_old_status() -> None:
+    """Row G3 of rules/00."""
     stage = Stage("west")
     job = stage.create("StatefulSet", "job", {"replicas": 1}, namespace="ns")
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "job", "uid": job["metadata"]["uid"]}

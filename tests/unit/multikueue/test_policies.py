@@ -49,7 +49,7 @@ def queue(*flavors: tuple[str, dict[str, Any]], cohort: str = "", used: int = 0)
 
 
 def asks(*cpus: int, **pod_set: Any) -> dict[str, Any]:
-    """A Workload that holds quota on the manager, with so many cpus for each of its pod sets."""
+    """A Workload that holds quota on the manager, with the given cpus for each of its pod sets."""
     names = [f"set-{index}" for index in range(len(cpus))]
     return {
         "spec": {"podSets": [{"name": name, "count": cpu, **pod_set} for name, cpu in zip(names, cpus, strict=True)]},
@@ -92,17 +92,20 @@ def asks(*cpus: int, **pod_set: Any) -> dict[str, Any]:
         ((1,), None, ""),
     ],
 )
-def test_h2_what_a_worker_can_never_hold(cpus: tuple[int, ...], cluster_queue: Any, reason: str) -> None:
+def test_what_a_worker_can_never_hold(cpus: tuple[int, ...], cluster_queue: Any, reason: str) -> None:
+    """Row H2 of rules/00."""
     assert cannot_hold(dispatch(workload=asks(*cpus)), cluster("west", cluster_queue=cluster_queue)) == reason
 
 
-def test_h2_partial_admission_asks_for_less() -> None:
+def test_partial_admission_asks_for_less() -> None:
+    """Row H2 of rules/00."""
     small = cluster("west", cluster_queue=queue(("a", {"nominalQuota": 4})))
     assert cannot_hold(dispatch(workload=asks(8)), small)
     assert cannot_hold(dispatch(workload=asks(8, minCount=4)), small) == ""
 
 
-def test_h2_room_is_what_is_free_now() -> None:
+def test_room_is_what_is_free_now() -> None:
+    """Row H2 of rules/00."""
     quota = queue(("a", {"nominalQuota": "4"}), used=2)
     assert has_room(dispatch(workload=asks(2)), cluster("west", cluster_queue=quota))
     assert not has_room(dispatch(workload=asks(3)), cluster("west", cluster_queue=quota))
@@ -111,7 +114,8 @@ def test_h2_room_is_what_is_free_now() -> None:
 # Rounds of the one that scores.
 
 
-def test_h1_a_round_adds_the_next_best_and_keeps_the_others() -> None:
+def test_a_round_adds_the_next_best_and_keeps_the_others() -> None:
+    """Row H1 of rules/00."""
     policy = Scored(score=by_priority({"a": 1, "b": 3, "c": 2}), round_ns=MINUTE)
     told = dispatch(cluster("a"), cluster("b"), cluster("c"))
     assert policy.nominate(told).clusters == ("b",)
@@ -120,7 +124,8 @@ def test_h1_a_round_adds_the_next_best_and_keeps_the_others() -> None:
     assert policy.nominate(replace(during, now=START + MINUTE)).clusters == ("b", "c")
 
 
-def test_h2_room_that_is_found_elsewhere_ends_a_round() -> None:
+def test_room_that_is_found_elsewhere_ends_a_round() -> None:
+    """Row H2 of rules/00."""
     policy = Scored(score=by_priority({"a": 2, "b": 1}), round_ns=MINUTE, prefers_room=True)
     full, free = (queue(("f", {"nominalQuota": "4"}), used=used) for used in (4, 0))
     told = dispatch(workload=asks(3), nominated=("a",), nominated_at=START, now=START + 1)
@@ -137,7 +142,8 @@ def test_h2_room_that_is_found_elsewhere_ends_a_round() -> None:
     assert nominated(full, free, workload=reserved) == ("a",)
 
 
-def test_h2_the_dispatcher_is_asked_again_when_the_quota_of_a_worker_changes() -> None:
+def test_the_dispatcher_is_asked_again_when_the_quota_of_a_worker_changes() -> None:
+    """Row H2 of rules/00."""
     stage = Stage("a", "b", dispatcher=Scored(score=by_priority({"a": 1}), prefers_room=True))
     for name in ("a", "b"):
         stage.create("LocalQueue", "lq", {"clusterQueue": "cq"}, cluster=name, namespace="ns")
@@ -154,7 +160,8 @@ def test_h2_the_dispatcher_is_asked_again_when_the_quota_of_a_worker_changes() -
     assert stage.copies() == ["a", "b"]
 
 
-def test_h1_the_next_worker_follows_at_once_if_the_first_is_lost() -> None:
+def test_the_next_worker_follows_at_once_if_the_first_is_lost() -> None:
+    """Row H1 of rules/00."""
     stage = Stage("a", "b", dispatcher=Scored(score=by_priority({"a": 1})))
     stage.job()
     stage.settle()
@@ -173,7 +180,8 @@ def stuck(name: str, since: int) -> KnownCluster:
     return cluster(name, workload={"status": {"conditions": [reserved]}})
 
 
-def test_h4_a_copy_that_holds_quota_and_is_not_admitted_is_withdrawn() -> None:
+def test_a_copy_that_holds_quota_and_is_not_admitted_is_withdrawn() -> None:
+    """Row H4 of rules/00."""
     policy = TakingBack(inner=AllAtOnce(), admit_ns=MINUTE)
     early = policy.nominate(dispatch(stuck("a", START), cluster("b"), now=START + MINUTE - 1))
     assert (early.clusters, early.withdrawn, early.look_again) == (("a", "b"), "", START + MINUTE)
@@ -183,7 +191,8 @@ def test_h4_a_copy_that_holds_quota_and_is_not_admitted_is_withdrawn() -> None:
     assert policy.nominate(dispatch(stuck("a", START), now=START + MINUTE)).clusters == ("a",)
 
 
-def test_h4_a_worker_is_left_out_twice_as_long_each_time() -> None:
+def test_a_worker_is_left_out_twice_as_long_each_time() -> None:
+    """Row H4 of rules/00."""
     policy = TakingBack(inner=AllAtOnce(), exclude_ns=MINUTE)
     attempts = (Attempt("a", AttemptOutcome.RECALLED, START), Attempt("a", AttemptOutcome.EVICTED, START + 2 * MINUTE))
     told = dispatch(cluster("a"), cluster("b"), attempts=attempts)
@@ -194,7 +203,8 @@ def test_h4_a_worker_is_left_out_twice_as_long_each_time() -> None:
     assert (alone.clusters, alone.look_again) == ((), until)
 
 
-def test_h4_the_manager_takes_the_copy_away_and_notes_the_attempt() -> None:
+def test_the_manager_takes_the_copy_away_and_notes_the_attempt() -> None:
+    """Row H4 of rules/00."""
     stage = Stage("a", "b", dispatcher=TakingBack(inner=AllAtOnce(), admit_ns=MINUTE, exclude_ns=10 * MINUTE))
     stage.job()
     stage.settle()
@@ -208,7 +218,8 @@ def test_h4_the_manager_takes_the_copy_away_and_notes_the_attempt() -> None:
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])
-def test_h4_a_manager_that_starts_anew_leaves_the_worker_out_as_long(is_restarted: bool) -> None:
+def test_a_manager_that_starts_anew_leaves_the_worker_out_as_long(is_restarted: bool) -> None:
+    """Row H4 of rules/00."""
     stage = Stage("a", "b", dispatcher=TakingBack(inner=AllAtOnce(), admit_ns=MINUTE, exclude_ns=10 * MINUTE))
     stage.job()
     stage.settle()
@@ -222,7 +233,8 @@ def test_h4_a_manager_that_starts_anew_leaves_the_worker_out_as_long(is_restarte
     assert stage.copies() == ["a", "b"]
 
 
-def test_h4_with_a_dispatcher_of_kueue_nothing_is_written_that_kueue_would_not_write() -> None:
+def test_with_a_dispatcher_of_kueue_nothing_is_written_that_kueue_would_not_write() -> None:
+    """Row H4 of rules/00."""
     stage = Stage("a", "b")
     stage.job()
     stage.settle()
@@ -237,7 +249,8 @@ def test_h4_with_a_dispatcher_of_kueue_nothing_is_written_that_kueue_would_not_w
     assert stage.manager.attempts("job", namespace="ns") == ()
 
 
-def test_h4_the_last_hundred_attempts_are_kept_and_what_is_none_is_left_out() -> None:
+def test_the_last_hundred_attempts_are_kept_and_what_is_none_is_left_out() -> None:
+    """Row H4 of rules/00."""
     workload: JsonObject = {"status": {}}
     tried = [Attempt(f"w{index}", AttemptOutcome.LOST, START + index) for index in range(103)]
     for attempt in tried:
@@ -254,7 +267,8 @@ def test_h4_the_last_hundred_attempts_are_kept_and_what_is_none_is_left_out() ->
 # Here first.
 
 
-def test_h3_a_job_goes_on_only_when_quota_is_short_for_long_enough() -> None:
+def test_a_job_goes_on_only_when_quota_is_short_for_long_enough() -> None:
+    """Row H3 of rules/00."""
     overflow = Overflow({"here": "workers"}, patience_ns=MINUTE)
     waiting = job(queue="here")
 
@@ -274,7 +288,8 @@ def test_h3_a_job_goes_on_only_when_quota_is_short_for_long_enough() -> None:
 # Overrides.
 
 
-def test_h5_an_override_is_for_the_job_and_for_the_template_of_its_workload() -> None:
+def test_an_override_is_for_the_job_and_for_the_template_of_its_workload() -> None:
+    """Row H5 of rules/00."""
     template: JsonObject = {"spec": {"containers": [{"image": "i", "own": 1}]}}
     workload: JsonObject = {"spec": {"podSets": [{**POD_SET, "template": template}]}}
     image: JsonObject = {"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "eu/i"}
@@ -287,7 +302,8 @@ def test_h5_an_override_is_for_the_job_and_for_the_template_of_its_workload() ->
     assert override_of(job(), workload, [label]).workload == {}
 
 
-def test_h5_a_worker_whose_override_does_not_fit_is_left_out() -> None:
+def test_a_worker_whose_override_does_not_fit_is_left_out() -> None:
+    """Row H5 of rules/00."""
     absent: dict[str, Any] = {"op": "remove", "path": "/spec/nothing"}
     nomination = Overridden(AllAtOnce(), {"a": [absent]}).nominate(dispatch(cluster("a"), cluster("b"), job=job()))
     assert nomination.clusters == ("b",)
@@ -307,7 +323,8 @@ def test_h5_a_worker_whose_override_does_not_fit_is_left_out() -> None:
         ({"op": "add", "path": "/args"}, None),
     ],
 )
-def test_h5_json_patches_are_those_of_the_standard(operation: dict[str, Any], after: JsonObject | None) -> None:
+def test_json_patches_are_those_of_the_standard(operation: dict[str, Any], after: JsonObject | None) -> None:
+    """Row H5 of rules/00."""
     before: JsonObject = {"args": [1]}
     if after is None:
         with pytest.raises(JsonPatchError):
@@ -317,12 +334,14 @@ def test_h5_json_patches_are_those_of_the_standard(operation: dict[str, Any], af
     assert before == {"args": [1]}
 
 
-def test_h5_what_is_no_patch_is_refused_before_any_job_comes() -> None:
+def test_what_is_no_patch_is_refused_before_any_job_comes() -> None:
+    """Row H5 of rules/00."""
     with pytest.raises(JsonPatchError, match="Unknown operation"):
         Overridden(AllAtOnce(), {"a": [{"op": "shout", "path": "/args"}]})
 
 
-def test_h5_without_the_library_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row H5 of rules/00."""
     monkeypatch.setitem(sys.modules, "jsonpatch", None)
     with pytest.raises(JsonPatchError, match=r"for overrides install 'kueuecore\[multikueue\]'"):
         Overridden(AllAtOnce(), {"a": []})

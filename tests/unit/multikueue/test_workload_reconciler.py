@@ -31,7 +31,7 @@ def admitted(on: str = "west", **options: Any) -> Stage:
     return stage
 
 
-# §4.1: what is looked at, and what is rejected.
+# §4.1: what is reconciled, and what is rejected.
 
 
 def test_a_workload_without_a_check_of_multikueue_is_left_alone() -> None:

@@ -55,7 +55,7 @@ spec: {{clusterSource: {{kubeConfig: {{location: {name}-secret, locationType: Se
 
 
 def fleet_of(cpu: int, workers: dict[str, int], **options: Any) -> Fleet:
-    """A fleet whose clusters have so many cpus of quota, connected; every message takes a tenth of a second."""
+    """A connected fleet whose clusters have the given cpus of quota; every message takes a tenth of a second."""
     links = options.pop("links", {name: LinkSettings(least_ms=100, most_ms=100) for name in workers})
     fleet = Fleet(list(workers), now=START, links=links, **options)
     fleet.apply(MULTIKUEUE.format(clusters=", ".join(workers)))
@@ -68,7 +68,7 @@ def fleet_of(cpu: int, workers: dict[str, int], **options: Any) -> Fleet:
 
 
 def job(name: str = "job", *, cpu: int = 3, queue: str = "lq", **spec: Any) -> dict[str, Any]:
-    """A Job of so many pods with a cpu each."""
+    """A Job of this many pods with one cpu each."""
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
     return {
         "apiVersion": "batch/v1",

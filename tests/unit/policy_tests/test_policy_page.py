@@ -32,7 +32,7 @@ def test_the_file_fails_as_it_says(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     text, printed = block(
-        r"```yaml\n(apiVersion.*?)```\n\n`kueuecore test` of this file exits with 1:\n\n```text\n(.*?)```"
+        r"```yaml\n(apiVersion.*?)```\n\n`kueuecore test` on this file exits with 1:\n\n```text\n(.*?)```"
     )
     (tmp_path / "four_test.yaml").write_text(text, encoding="utf-8")
     (tmp_path / "examples").symlink_to(EXAMPLES)
@@ -48,7 +48,7 @@ def test_the_program_passes_and_its_answer_is_as_it_says() -> None:
     kueue, test = Kueue(ROOT), found["test_who_waits_gets_the_quota_that_ends_first"]
     assert callable(test)
     test(kueue)
-    (printed,) = block(r"shows the answer in full:\n\n```text\n(.*?)\n```")
+    (printed,) = block(r"shows the whole answer:\n\n```text\n(.*?)\n```")
     kueue = Kueue(ROOT)
     kueue.load("examples/two-teams/queues.yaml")
     kueue.submit("examples/policy-tests/job.yaml", name="test", count=4, runs="10m")

@@ -80,7 +80,7 @@ def test_long_names_are_whole_in_legends() -> None:
     assert all(f">{queue}</text>" in picture for picture in pictures)
 
 
-def test_the_tree_tells_so_many_quotas_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tree_shows_a_limited_number_of_quotas_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_of({"cpu": "8"}, {"cpu": 2000}, flavors=5)
     assert Report(run).html.count('<span class="quota">') == 5
     monkeypatch.setattr("kueuecore.report.page._MOST_QUOTAS", 4)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,8 @@ import pytest
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
-PICTURES = Path(__file__).parents[3] / "docs/pictures"
+ROOT = Path(__file__).parents[3]
+PICTURES = ROOT / "docs/pictures"
 
 
 def test_the_pictures_of_the_docs_are_those_of_the_examples(tmp_path: Path) -> None:
@@ -18,3 +21,16 @@ def test_the_pictures_of_the_docs_are_those_of_the_examples(tmp_path: Path) -> N
     pictures.main(tmp_path)
     drawn = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert drawn == {path.name: path.read_bytes() for path in PICTURES.iterdir()}, "python -m scripts.pictures"
+
+
+def test_the_command_of_each_picture_stands_on_a_page_and_each_picture_is_shown() -> None:
+    from scripts import pictures
+
+    pages = [*ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/README.md"), ROOT / "README.md"]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages).replace("\\\n", " ")
+    written = re.findall(r"kueuecore ((?:simulate|compare|sweep|plan) [^`\n]+)", text)
+    shown = [set(shlex.split(it)) - {"--report", "out.html"} for it in written if it.count("'") % 2 == 0]
+    for file, command, _ in pictures.PICTURES:
+        assert set(shlex.split(command)) in shown, command
+        assert f"pictures/{file})" in text, file
+    assert {path.name for path in PICTURES.iterdir()} == {file for file, _, _ in pictures.PICTURES}

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from functools import cache
-from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,52 +14,15 @@ import pytest
 from kueuecore import simulate
 from kueuecore.cli import ExitCode, main
 from kueuecore.report import Report
-from kueuecore.report.figure import COLORS
+from kueuecore.report.figure import COLORS, FEW_AND_MANY
 from kueuecore.scenarios import ScenarioOutcome, parse_edit, read_scenario, run_scenario
+from tests.html_page import Page, contrast, rows_of
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
 EXAMPLE = "examples/scenario/scenario.yaml"
 CSS = Path(__file__).parents[3] / "python/kueuecore/report/page.css"
-# What has no end tag.
-_VOID = {"meta", "link", "br", "img", "hr"}
-
-
-class Page(HTMLParser):
-    """Checks that tags are closed in order, and collects what is in them."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.ids: list[str] = []
-        self.refers: list[str] = []
-        self.headings: list[str] = []
-        self.tags: set[str] = set()
-        self.feed(text)
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        given = dict(attrs)
-        self.ids += [it for it in [given.get("id")] if it]
-        self.refers += [it[1:] for name, it in attrs if name == "href" and it and it.startswith("#")]
-        self.refers += [it for name, it in attrs if name == "aria-labelledby" and it]
-        assert not any(name.startswith("on") for name in given), "no scripts in attributes"
-        if tag not in _VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        self.handle_endtag(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in _VOID:
-            assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] in ("h1", "h2"):
-            self.headings.append(data)
 
 
 @pytest.fixture(scope="module")
@@ -72,13 +34,6 @@ def outcome() -> ScenarioOutcome:
 def page_of(outcome: ScenarioOutcome, title: str = "A title") -> str:
     assert outcome.run is not None
     return Report(outcome.run, title=title).html
-
-
-def rows_of(page: str, summary: str) -> list[list[str]]:
-    (table,) = re.findall(
-        rf"<summary>{re.escape(summary)} as a table</summary>.*?<tbody>(.*?)</tbody>", page, re.DOTALL
-    )
-    return [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", table)]
 
 
 def test_the_page_is_whole_needs_no_network_and_runs_nothing(outcome: ScenarioOutcome) -> None:
@@ -176,17 +131,6 @@ def test_a_notebook_shows_it_in_a_frame(outcome: ScenarioOutcome) -> None:
     assert "<svg" not in shown, "the page is escaped"
 
 
-def luminance(color: str) -> float:
-    channels = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    linear = [it / 12.92 if it <= 0.04045 else ((it + 0.055) / 1.055) ** 2.4 for it in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one: str, other: str) -> float:
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
 @pytest.mark.parametrize("theme", [0, 1])
 def test_colours_have_the_contrast_of_wcag_aa(theme: int) -> None:
     css = CSS.read_text(encoding="utf-8")
@@ -195,7 +139,7 @@ def test_colours_have_the_contrast_of_wcag_aa(theme: int) -> None:
     for text in ("text", "soft", "focus"):
         for ground in ("back", "panel"):
             assert contrast(colors[text], colors[ground]) >= 4.5, (text, ground)
-    for color in COLORS:
+    for color in (*COLORS, *FEW_AND_MANY):
         assert contrast(color, colors["back"]) >= 3, color
 
 

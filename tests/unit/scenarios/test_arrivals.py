@@ -55,6 +55,11 @@ def test_nothing_comes_without_a_rate() -> None:
     assert list(HourlyArrivals(per_hour=0, until=DAY, start=START).times(Random(1), 0)) == []
 
 
+def test_a_scenario_whose_hours_bring_no_job_ends_at_once(read: Read) -> None:
+    scenario = read(CLUSTER + "work: [{job: job.yaml, arrivals: {perHour: 0.001, until: 1s}}]\n")
+    assert run_scenario(scenario).all.n_jobs == 0
+
+
 def test_hours_are_those_of_the_start(read: Read) -> None:
     morning = ", ".join(["1"] + ["0"] * 23)
     scenario = read(

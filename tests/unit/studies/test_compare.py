@@ -85,6 +85,28 @@ def test_a_job_that_is_never_admitted_waits_longest() -> None:
     assert "mean_wait_seconds" not in large.measures
 
 
+def test_jobs_that_fail_are_those_of_the_runs_in_all_and_by_group(run: Callable[..., Ran]) -> None:
+    edits = [parse_edit("work[0].fails={share: 0.3}")]
+    comparison = compare(read_scenario(EXAMPLE), read_scenario(EXAMPLE, edits=edits), seeds=[1, 2])
+    failed = [
+        sum(it.has_failed for it in run_scenario(read_scenario(EXAMPLE, seed=seed, edits=edits)).jobs)
+        for seed in (1, 2)
+    ]
+    assert min(failed) > 0
+    assert comparison.total["failed"].a.values == (0.0, 0.0)
+    assert [*comparison.total["failed"].b.values] == failed
+    by_work = {it.work: it["failed"].b.values for it in comparison.groups}
+    assert by_work == {"large": (0.0, 0.0), "small": tuple(map(float, failed))}
+    ran = run(EXAMPLE, "--set", "work[0].fails={share: 0.3}", "--seeds", "1")
+    assert re.search(rf"^jobs failed +0 +{failed[0]} +\+{failed[0]} ", ran.out, re.MULTILINE)
+    assert re.search(rf"^small .* - +0 +{failed[0]} +\d", ran.out, re.MULTILINE), "columns of their own by group"
+
+
+def test_groups_without_failures_have_no_column_of_them(run: Callable[..., Ran]) -> None:
+    ran = run(EXAMPLE, "--set", f"{QUOTA}=7", "--seeds", "1")
+    assert "FAILED" not in ran.out
+
+
 def test_results_do_not_depend_on_the_executor() -> None:
     a, b = read_scenario(EXAMPLE), with_quota(5)
     plain = compare(a, b, seeds=range(3))

@@ -7,7 +7,6 @@ import pytest
 from scripts.calibrate_eta import FAMILIES, coverage
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_80_of_100_intervals_hold_the_truth(family: str) -> None:
     found = coverage(family, n_waits=100, seed=1, n_draws=39)

@@ -183,7 +183,10 @@ def test_flavors_vary_each_by_itself_or_together(nodes: Scenario) -> None:
 
 
 def test_a_fleet_has_no_plan() -> None:
-    with pytest.raises(ManifestError, match=r"a plan is of a scenario with one cluster; .*kueuecore sweep"):
+    with pytest.raises(
+        ManifestError,
+        match=r"fleet: this scenario is of a fleet: a plan varies .*; plan each .*`kueuecore sweep SCENARIO",
+    ):
         quota_scales(read_scenario(FLEET))
 
 

@@ -14,7 +14,7 @@ from kueuecore.studies.run_times import FittedRunTimes, GivenRunTimes, LeftRunTi
 
 
 def draws(run_times: RunTimes, elapsed: float = 0.0, n: int = 1500) -> list[float]:
-    """One run time of each of so many futures."""
+    """One run time from each of this many futures."""
     return [run_times.sampler(Random(f"future {number}"))(elapsed)[0] for number in range(n)]
 
 

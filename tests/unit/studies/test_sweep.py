@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -158,6 +159,20 @@ def test_the_table_of_the_command(run: Callable[..., Ran]) -> None:
     lines = ran.out.splitlines()
     assert lines[:2] == ["2 points, 2 seeds each", f"VALUE: {QUOTA}"]
     assert [line.split()[0] for line in lines[3:]] == ["VALUE", "8", "4"]
+
+
+def test_jobs_that_fail_are_a_column_and_a_figure(run: Callable[..., Ran]) -> None:
+    axis = "work[0].fails.share=[0.0, 0.5]"
+    seeds = (1, 2)
+    edits = [parse_edit("work[0].fails.share=0.5")]
+    runs = [run_scenario(read_scenario(EXAMPLE, seed=seed, edits=edits)) for seed in seeds]
+    failed = [sum(it.has_failed for it in outcome.jobs) for outcome in runs]
+    assert min(failed) > 10
+    found = json.loads(run("--grid", axis, "--seeds", "2", "-o", "json").out)
+    assert [it["figures"]["failed"] for it in found["points"]] == [[0, 0], failed]
+    ran = run("--grid", axis, "--seeds", "1", "--sort", "failed")
+    header, *rows = (re.split(r" {2,}", line.strip()) for line in ran.out.splitlines()[3:])
+    assert [row[header.index("FAILED")] for row in rows] == ["0", str(failed[0])]
 
 
 def test_csv_has_a_row_for_each_run_and_json_everything(run: Callable[..., Ran]) -> None:

@@ -37,7 +37,7 @@ OPENB = (
 )
 TIME = "2020-06-09 18:41:01"
 
-# By file, what stands in it for a status.
+# The text that each file uses for a status.
 FORMATS: Mapping[str, Callable[[object], str]] = {
     "log.swf": lambda status: f"1 0 10 60 4 -1 -1 4 -1 -1 {status} 7 2 -1 1 1 -1 -1\n",
     "cluster_job_log": lambda status: json.dumps([PHILLY | {"status": status}]),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kueuecore._gone_gates import GONE_GATES
 from kueuecore.cli import main
 from kueuecore.configuration import feature_gates
 
@@ -46,6 +47,15 @@ def test_the_page_has_changes_of_five_versions() -> None:
 @pytest.mark.parametrize("name", sorted(NAMED))
 def test_a_gate_that_is_named_exists_or_is_gone(name: str) -> None:
     assert (name in GATES) != (name in GONE)
+
+
+def test_the_gates_that_are_gone_are_those_that_errors_know() -> None:
+    rows = table(section("Gates that are gone"))
+    assert {row[0]: row[1] for row in rows} == {name: version for name, (version, _) in GONE_GATES.items()}
+    assert not GONE_GATES.keys() & GATES.keys()
+    for row in rows:
+        named = set(re.findall(r"\b[A-Z]{2,}\w+|\b[A-Z]\w+[a-z][A-Z]\w+", row[2])) & GATES.keys()
+        assert all(name in GONE_GATES[row[0]][1] for name in named)
 
 
 @pytest.mark.parametrize("row", DEFAULTS, ids=lambda row: row[0])
@@ -112,7 +122,7 @@ def test_the_files_that_are_searched_are_of_kueue(capsys: pytest.CaptureFixture[
 def test_a_command_finds_what_it_is_for(command: str, tmp_path: Path) -> None:
     gate = re.search(r"FlavorFungibilityImplicit\w+|SchedulerLong", command)
     if gate:
-        # Kueue refuses the gate, and so does kueuecore: it stands in no file that is read here.
+        # Kueue refuses the gate, and so does kueuecore: no file read here sets it.
         assert any(name.startswith(gate[0]) for name in GONE)
         (tmp_path / "kueue.yaml").write_text(f"featureGates:\n  {gate[0]}: true\n", encoding="utf-8")
     found = subprocess.run(

@@ -24,7 +24,7 @@ _IDENTITY = ("", "/apiVersion", "/kind", "/metadata", "/metadata/name", "/metada
 
 @dataclass(frozen=True, slots=True)
 class Overridden:
-    """Jobs are otherwise on some workers. A worker whose patch can not be applied is left out, and that is told.
+    """Jobs are otherwise on some workers. A worker whose patch cannot be applied is left out and reported.
 
     Args:
         inner: Who chooses.
@@ -109,7 +109,7 @@ def override_of(job: JsonObject, workload: JsonObject, operations: Sequence[Json
 
 
 def _template_pointers(job: JsonObject) -> dict[str, str]:
-    """Where the pod template of each pod set stands in a job, as a JSON pointer."""
+    """Where the pod template of each pod set is in a job, as a JSON pointer."""
     integration = integration_of(job)
     if integration is None:
         return {}

@@ -66,7 +66,7 @@ class WorkerQuota:
     def of(cls, cluster: KnownCluster) -> WorkerQuota | None:
         """What is known of a worker; None if its ClusterQueue has not been seen.
 
-        What is reserved is what the worker has told last: it is as old as its message.
+        Reserved quota is what the worker reported last, so it is as old as that message.
         """
         queue = cluster.cluster_queue
         if queue is None:

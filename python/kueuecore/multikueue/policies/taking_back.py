@@ -41,7 +41,7 @@ class TakingBack:
             say; then it loses the copy if another worker may have one. None: as long as it likes.
         start_ns: How long the job may take to start once it is admitted there. None: as long as it likes.
         exclude_ns: How long a worker is left out after its first failure with a workload.
-        most_attempts: After so many failures, no more than 100, the workload is given up. None: never.
+        most_attempts: The number of failures, at most 100, after which the workload is given up. None: never.
 
     Raises:
         ValueError: A negative time, or more attempts than are remembered.

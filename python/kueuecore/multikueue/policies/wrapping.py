@@ -19,7 +19,7 @@ __all__ = ["among", "inner_recall"]
 
 
 def among(inner: Dispatcher, dispatch: Dispatch, is_kept: Callable[[KnownCluster], bool]) -> Nomination:
-    """What a dispatcher says if it is told of some workers only."""
+    """What a dispatcher answers when it sees only some workers."""
     clusters = tuple(it for it in dispatch.clusters if is_kept(it))
     names = {it.name for it in clusters}
     nominated = tuple(name for name in dispatch.nominated if name in names)

@@ -21,7 +21,7 @@ class Greedy:
 
 @dataclass(frozen=True)
 class Balance:
-    """Pruned copies of domains, each of which takes so many slices or none."""
+    """Pruned copies of domains, each of which takes a fixed number of slices or none."""
 
     threshold: int = 0
     n_domains: int = 0

@@ -107,8 +107,8 @@ class Exclusions:
         """End of the message; what the kube-scheduler refuses is no reason to say anything."""
         if not self.counts.keys() - {"schedulerLibraryNoFit"}:
             return ""
-        told = sorted(f"{why}: {number}" for why, number in self.counts.items())
-        return f". Total nodes: {self.n_leaves}; excluded: {', '.join(told)}"
+        excluded = sorted(f"{why}: {number}" for why, number in self.counts.items())
+        return f". Total nodes: {self.n_leaves}; excluded: {', '.join(excluded)}"
 
 
 def forest(paths: Iterable[Values]) -> list[Domain]:

@@ -180,11 +180,11 @@ class _Look:
     def _fail_pods(self, pods: Iterable[Json]) -> None:
         for pod in pods:
             ended = conditions.own(pod)
-            told: Json = {"type": "TerminatedByKueue", "status": "True", "reason": "UnschedulableOnAssignedNode"}
-            told["message"] = "Pod terminated by Kueue NodeController due to node taint"
-            told["lastTransitionTime"] = times.text(self.world.now)
+            condition: Json = {"type": "TerminatedByKueue", "status": "True", "reason": "UnschedulableOnAssignedNode"}
+            condition["message"] = "Pod terminated by Kueue NodeController due to node taint"
+            condition["lastTransitionTime"] = times.text(self.world.now)
             others = ended["status"].get("conditions") or []
-            ended["status"] |= {"phase": "Failed", "conditions": [*others, told]}
+            ended["status"] |= {"phase": "Failed", "conditions": [*others, condition]}
             self.world.kind("Pod")[key(pod)] = ended
 
 

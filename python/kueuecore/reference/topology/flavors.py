@@ -59,7 +59,7 @@ def place_all(
 
 
 def first_failure(given: Mapping[str, Placed]) -> tuple[str, Placed] | None:
-    """The pod set that is told to have found no place. Kueue takes any (rules/08 §10)."""
+    """The pod set reported as having no place. Kueue reports any of them (rules/08 §10)."""
     return next(((name, placed) for name, placed in given.items() if placed.reason), None)
 
 

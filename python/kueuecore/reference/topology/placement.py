@@ -14,7 +14,7 @@ from kueuecore.reference.topology.order import Order, leader_first, takes
 
 
 class NoPlaceError(Exception):
-    """There is no place; the reason is what the workload is told."""
+    """There is no place; the reason is reported on the workload."""
 
 
 def place(search: Search, worker: Ask, leader: Ask | None = None) -> dict[str, TopologyAssignment]:
@@ -227,7 +227,7 @@ class _Placement:
         shape, nodes = self.shape, self.search.nodes
         if len(self.worker.request.constraints) > 1:
             domains = level(self.roots, depth)
-            told = texts.no_layers(nodes, domains, depth, shape.count, self.worker.request.constraints)
+            text = texts.no_layers(nodes, domains, depth, shape.count, self.worker.request.constraints)
         else:
-            told = texts.no_fit(nodes.topology, shown, shape.n_slices, shape.slice_size)
-        return NoPlaceError(told + self.excluded.text)
+            text = texts.no_fit(nodes.topology, shown, shape.n_slices, shape.slice_size)
+        return NoPlaceError(text + self.excluded.text)

@@ -12,7 +12,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 @dataclass(frozen=True)
 class Constraint:
-    """Pods go together by so many into one domain of a level."""
+    """Groups of pods, each of which goes into one domain of a level."""
 
     level: str
     size: int

@@ -16,7 +16,7 @@ def conflict(pod_set: str, part: str, key: str, ours: str, theirs: str) -> str:
 
 
 def no_fit(topology: str, shown: int, needed: int, slice_size: int) -> str:
-    """So many fit, out of so many."""
+    """How many fit, out of how many."""
     unit = "pod" if slice_size == 1 else "slice"
     if shown == 0:
         return f'topology "{topology}" doesn\'t allow to fit any of {needed} {unit}(s)'
@@ -32,9 +32,9 @@ def no_layers(
         return domain.path[-1] if nodes.is_by_host and depth == len(nodes.levels) - 1 else ",".join(domain.path)
 
     best = min(domains, key=lambda domain: (-domain.slices, name(domain)))
-    told = f'topology "{nodes.topology}" doesn\'t allow to fit'
+    text = f'topology "{nodes.topology}" doesn\'t allow to fit'
     for constraint in constraints:
         target = nodes.levels.index(constraint.level) + 1
         fitting = sum(each.pods // constraint.size for each in best.tree() if len(each.path) == target)
-        told += f"; {fitting}/{count // constraint.size} slice(s) fit on level {constraint.level}"
-    return told
+        text += f"; {fitting}/{count // constraint.size} slice(s) fit on level {constraint.level}"
+    return text

@@ -21,7 +21,7 @@ class Closing(StrEnum):
     BEFORE = "before"
     """Nothing has happened."""
     AFTER = "after"
-    """The write has happened, and nobody is told."""
+    """The write happens, but its response is lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Fault:
         closing: Break the connection.
         delay_seconds: Wait before the request is carried out.
         answer_delay_seconds: Wait before the answer is sent, after the request was carried out.
-        watch_ends_after: A watch ends after so many events; 0 ends one that has nothing to say at once.
+        watch_ends_after: A watch ends after this many events; 0 ends a watch with nothing to send at once.
         watch_ends_when_idle: A watch ends as soon as everything is sent.
         watch_breaks: It does not end properly: the connection breaks.
         watch_is_gone: A watch begins with an error event of code 410.

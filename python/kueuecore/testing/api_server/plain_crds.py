@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kueuecore._kinds import KINDS
 from kueuecore.jobs import INTEGRATIONS
 from kueuecore.testing.api_server.requests import Object
 
@@ -19,13 +20,6 @@ _BESIDE_JOBS = (
 )
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 _WITH_STATUS = ("AdmissionCheck", "ClusterQueue", "Cohort", "LocalQueue", "MultiKueueCluster", "Workload")
-_WITHOUT_STATUS = (
-    "MultiKueueConfig",
-    "ProvisioningRequestConfig",
-    "ResourceFlavor",
-    "Topology",
-    "WorkloadPriorityClass",
-)
 
 
 def plain_crd(
@@ -92,10 +86,11 @@ def kueue_crds() -> list[Object]:
     return [
         plain_crd(
             _KUEUE,
-            kind,
-            namespaced=kind in ("LocalQueue", "Workload"),
-            has_status=kind in _WITH_STATUS,
-            short_names=short.get(kind, ()),
+            kind.name,
+            namespaced=kind.is_namespaced,
+            has_status=kind.name in _WITH_STATUS,
+            short_names=short.get(kind.name, ()),
         )
-        for kind in sorted((*_WITH_STATUS, *_WITHOUT_STATUS))
+        for kind in sorted(KINDS, key=lambda it: it.name)
+        if kind.api_version == _KUEUE
     ]

@@ -37,7 +37,7 @@ def check_micro_times(manifest: Object) -> None:
 
 
 def event_causes(event: Object) -> Iterator[Cause]:
-    """What is wrong with an Event: it stands in the namespace of its object, or in `default` if that has none."""
+    """What is wrong with an Event: it must be in the namespace of its object, or in `default` if that has none."""
     own, regarding = text_at(event, "metadata", "namespace"), text_at(event, "involvedObject", "namespace")
     if own != (regarding or "default"):
         yield Cause("involvedObject.namespace", f'Invalid value: "{regarding}": does not match event.namespace')

@@ -112,11 +112,11 @@ class Watches:
         return iter(changes[bisect_right(changes, version, key=lambda it: it.version) :])
 
     def add(self, watcher: Watcher) -> None:
-        """Begin to tell a watcher of changes."""
+        """Start sending changes to a watcher."""
         self._watchers.setdefault(watcher.kind, set()).add(watcher)
 
     def remove(self, watcher: Watcher) -> None:
-        """Tell it no more."""
+        """Stop sending changes to it."""
         self._watchers.get(watcher.kind, set()).discard(watcher)
 
     def wake_all(self) -> None:

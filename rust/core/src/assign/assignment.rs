@@ -1,4 +1,4 @@
-//! The result of an assignment, in short or at length (rules/03 §3).
+//! The result of an assignment, in compact or full form (rules/03 §3).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,27 +16,27 @@ use crate::objects::TopologyAssignment;
 pub struct Assignment {
     /// The highest borrowing level.
     pub borrowing: u32,
-    /// What it takes, per flavor-resource.
+    /// The usage per flavor-resource.
     pub usage: Usage,
-    /// Why nothing fits; only of mode NoFit.
+    /// Why nothing fits; only for mode NoFit.
     pub no_fit_reason: NoFitReason,
     mode: Mode,
-    /// Were all pod sets looked at?
+    /// Were all pod sets evaluated?
     is_whole: bool,
     found: Outcome,
 }
 
-/// What became of the pod sets.
+/// The results of the pod sets.
 #[derive(Clone, Debug)]
 enum Outcome {
-    /// All fit, and this is what a plan has found for them.
+    /// All fit, as found with a plan.
     Planned(Arc<Plan>, Found),
-    /// All that there is to say.
+    /// The full form.
     Full(Vec<PodSetAssignment>),
 }
 
 impl Assignment {
-    /// One of these pod sets.
+    /// An assignment of these pod sets.
     pub fn new(pod_sets: Vec<PodSetAssignment>, usage: Usage, borrowing: u32) -> Self {
         let mode = mode_of(&pod_sets);
         Self {
@@ -49,29 +49,29 @@ impl Assignment {
         }
     }
 
-    /// One that fits, by a plan.
+    /// An assignment that fits, found with a plan.
     pub(super) fn by_plan(plan: Arc<Plan>, found: Found, usage: Usage, borrowing: u32) -> Self {
         let found = Outcome::Planned(plan, found);
         Self { borrowing, usage, no_fit_reason: NoFitReason::None, mode: Mode::Fit, is_whole: true, found }
     }
 
-    /// The same with the reason why nothing fits, if reasons are recorded.
+    /// Adds the reason why nothing fits, if reasons are recorded.
     pub(super) fn with_reason(mut self, rules: &QueueRules, observes: bool) -> Self {
         self.settle_reason(rules, observes);
         self
     }
 
-    /// The same of which not all pod sets may have been looked at.
+    /// Sets whether all pod sets were evaluated.
     pub(super) fn of_whole(self, is_whole: bool) -> Self {
         Self { is_whole, ..self }
     }
 
-    /// The same of this mode, which need not be that of its pod sets.
+    /// Sets the mode, which may differ from that of its pod sets.
     pub(super) fn of_mode(self, mode: Mode) -> Self {
         Self { mode, ..self }
     }
 
-    /// Were all pod sets looked at?
+    /// Were all pod sets evaluated?
     pub(crate) fn is_whole(&self) -> bool {
         self.is_whole
     }
@@ -81,7 +81,7 @@ impl Assignment {
         self.mode
     }
 
-    /// What fits only once preemptions under way in this cycle are complete.
+    /// It fits only once preemptions in progress in this cycle are complete.
     pub(crate) fn defer_fit(&mut self) {
         if self.mode == Mode::Fit {
             self.mode = Mode::DeferredFit;
@@ -96,7 +96,7 @@ impl Assignment {
         }
     }
 
-    /// The pod sets, to change: then all that there is to say of them is kept.
+    /// The pod sets for changes, converted to the full form.
     pub(crate) fn pod_sets_mut(&mut self) -> &mut Vec<PodSetAssignment> {
         if let Outcome::Planned(plan, found) = &self.found {
             self.found = Outcome::Full(plan.unfold(found));
@@ -111,20 +111,20 @@ impl Assignment {
         self.pod_sets_mut().iter_mut().find(|pod_set| pod_set.index == index)
     }
 
-    /// A pod set, by its place in the list, can't be placed.
+    /// Marks a pod set, by index in the list, as impossible to place.
     pub(crate) fn fail(&mut self, at: usize, error: String) {
         self.pod_sets_mut()[at].error = Some(error);
         self.mode = mode_of(&self.pod_sets());
     }
 
-    /// There is no place for a pod set now.
+    /// Marks a pod set as having no place now.
     pub(crate) fn object(&mut self, index: usize, reason: &str) {
         if let Some(pod_set) = self.pod_set_mut(index) {
             pod_set.reasons.push(Reason::NoPlace(Box::new(reason.to_owned())));
         }
     }
 
-    /// All flavors of a pod set, and the whole, are of a lower mode.
+    /// Lowers the mode of all flavors of a pod set, and of the whole assignment.
     pub(crate) fn lower(&mut self, index: usize, mode: Mode) {
         if let Some(pod_set) = self.pod_set_mut(index) {
             pod_set.flavors.iter_mut().for_each(|choice| choice.mode = mode);
@@ -132,7 +132,7 @@ impl Assignment {
         }
     }
 
-    /// A flavor was tried in vain, for this reason.
+    /// Records that a flavor was tried without success, for this reason.
     pub(crate) fn mark_attempt(&mut self, index: usize, flavor: FlavorId, reason: NoFitReason) {
         let pod_set = self.pod_set_mut(index);
         let attempts = pod_set.into_iter().flat_map(|pod_set| &mut pod_set.attempts);
@@ -141,12 +141,12 @@ impl Assignment {
         }
     }
 
-    /// Has a pod set got a place?
+    /// Does any pod set have a place?
     pub(crate) fn has_places(&self) -> bool {
         matches!(&self.found, Outcome::Full(pod_sets) if pod_sets.iter().any(|pod_set| pod_set.place.is_some()))
     }
 
-    /// Pod sets get places, or lose them.
+    /// Gives pod sets places, or removes them.
     pub(crate) fn put_places(&mut self, places: Vec<(usize, Option<TopologyAssignment>)>) {
         for (index, place) in places {
             if let Some(pod_set) = self.pod_set_mut(index) {
@@ -156,13 +156,13 @@ impl Assignment {
         }
     }
 
-    /// Finds anew why nothing fits.
+    /// Recomputes why nothing fits.
     pub(crate) fn settle_reason(&mut self, rules: &QueueRules, observes: bool) {
         let is_wanted = self.mode == Mode::NoFit && observes;
         self.no_fit_reason = if is_wanted { no_fit_reason(&self.pod_sets(), rules) } else { NoFitReason::None };
     }
 
-    /// What the pod sets get.
+    /// The grants of the pod sets.
     pub(crate) fn grants(&self) -> SmallVec<[Grant; 1]> {
         match &self.found {
             Outcome::Planned(plan, found) => plan.grants(found),
@@ -170,7 +170,7 @@ impl Assignment {
         }
     }
 
-    /// The plan by which all fits, and the flavors chosen by it.
+    /// The plan by which everything fits, and the flavors chosen with it.
     pub(crate) fn by_which_plan(&self) -> Option<(PlanKey, Chosen)> {
         match &self.found {
             Outcome::Planned(plan, found) => Some((plan.key, found.chosen())),
@@ -178,24 +178,24 @@ impl Assignment {
         }
     }
 
-    /// Was every flavor taken that was looked at, and without borrowing, as far as one can see at a glance?
+    /// Was each evaluated flavor chosen, without borrowing? `false` if that takes a closer look.
     pub(crate) fn takes_the_first(&self) -> bool {
         matches!(&self.found, Outcome::Planned(plan, found) if plan.takes_the_first(found))
     }
 
-    /// Where the scans of flavors ended.
+    /// Where the flavor scans ended.
     pub fn progress(&self) -> ScanProgress {
         let ended = |choice: &FlavorChoice| (choice.resource, choice.tried_index);
         self.pod_sets().iter().map(|pod_set| pod_set.flavors.iter().map(ended).collect()).collect()
     }
 
-    /// Are there flavors that were not tried yet?
+    /// Are there untried flavors?
     pub fn has_pending_flavors(&self) -> bool {
         self.pod_sets().iter().flat_map(|pod_set| &pod_set.flavors).any(|choice| choice.tried_index != -1)
     }
 
-    /// The totals by flavor-resource that a preemption has to make room for: without `pods` and without zero
-    /// quantities (rules/03 §8).
+    /// The totals by flavor-resource that preemption must make room for: without `pods` and without zero quantities
+    /// (rules/03 §8).
     pub fn requests_to_preempt_for(&self, candidate: &Candidate<'_>) -> Usage {
         let (mut sum, pod_sets) = (Usage::default(), self.pod_sets());
         for (i, totals) in candidate.totals.iter().enumerate() {
@@ -223,7 +223,7 @@ impl PartialEq for Assignment {
     }
 }
 
-/// The worst mode of pod sets; NoFit if there is none.
+/// The worst mode of pod sets; NoFit without any.
 pub(super) fn mode_of(pod_sets: &[PodSetAssignment]) -> Mode {
     pod_sets.iter().map(PodSetAssignment::mode).min().unwrap_or(Mode::NoFit)
 }

@@ -1,4 +1,4 @@
-//! The record of which flavors were tried and what came of it (rules/03 §7).
+//! The record of tried flavors and the results (rules/03 §7).
 
 use smallvec::SmallVec;
 
@@ -18,17 +18,17 @@ pub struct Attempt {
     pub level: u32,
     /// What a simulated preemption found.
     pub possibility: Option<Possibility>,
-    /// Why; what is said twice is worded once.
+    /// The reasons; duplicates are shown once.
     pub reasons: SmallVec<[Reason; 2]>,
     /// The most severe reason for no fit.
     pub no_fit_reason: NoFitReason,
 }
 
-/// The attempts of one pod set (group), one a flavor.
+/// The attempts of one pod set (group), one per flavor.
 pub type AttemptList = SmallVec<[Attempt; 1]>;
 
 impl Attempt {
-    /// One that nothing is said against so far.
+    /// An attempt without objections so far.
     pub(super) fn of(flavor: FlavorId) -> Self {
         Attempt {
             flavor,
@@ -40,7 +40,7 @@ impl Attempt {
         }
     }
 
-    /// The flavor is out of the question. `observes`: reasons why nothing fits are recorded.
+    /// The flavor cannot be used. `observes`: the reasons why nothing fits are recorded.
     pub(super) fn refuse(&mut self, reason: Option<Reason>, observes: bool) {
         self.mode = Mode::NoFit;
         self.reasons.extend(reason);
@@ -49,7 +49,7 @@ impl Attempt {
         }
     }
 
-    /// The quota of one more resource was checked.
+    /// Adds the quota check of one more resource.
     pub(super) fn add(&mut self, trial: Trial, ask: Ask) {
         self.level = self.level.max(trial.level);
         if let Some(reason) = trial.reason(ask) {
@@ -57,7 +57,7 @@ impl Attempt {
         }
     }
 
-    /// That of all was, and this is the worst mode.
+    /// All resources were checked; this is the worst mode.
     pub(super) fn conclude(&mut self, worst: GranularMode, observes: bool) {
         self.mode = worst.preemption.mode();
         self.possibility = worst.preemption.possibility();
@@ -66,15 +66,15 @@ impl Attempt {
         }
     }
 
-    /// One more reason.
+    /// Adds a reason.
     pub(super) fn object(&mut self, reason: Reason, no_fit_reason: NoFitReason) {
         self.reasons.push(reason);
         self.no_fit_reason = self.no_fit_reason.max(no_fit_reason);
     }
 }
 
-/// Merges what the scan of one resource group tried, from `start` on, into what was tried before. Only where flavors are
-/// repeated there is something to merge.
+/// Merges the attempts of one resource group's scan, from `start` on, into the earlier ones. There is something to
+/// merge only if flavors are repeated.
 pub(super) fn merge(
     attempts: &mut AttemptList,
     start: usize,
@@ -131,7 +131,7 @@ mod tests {
         ResourceGroup { flavors: flavors.iter().map(|id| FlavorId(*id)).collect(), ..ResourceGroup::default() }
     }
 
-    /// Merges what the scan of one more group tried.
+    /// Merges the attempts of another group's scan.
     fn merge_scanned<const N: usize>(
         attempts: &mut AttemptList,
         scanned: [Attempt; N],
@@ -200,7 +200,7 @@ mod tests {
             let lacking = Reason::ResourceNotProvided(FlavorId(0), GPU);
             let lacking = Attempt { no_fit_reason: reason, ..attempt(0, Mode::NoFit, &[lacking]) };
             assert_eq!(attempts.to_vec(), [lacking, attempt(1, Mode::Fit, &[])]);
-            // Nothing was tried for these: nothing is said of them.
+            // Nothing was tried for these, so nothing is recorded.
             merge_scanned(&mut attempts, [], GPU, &group(&[0, 1]), observability);
             assert_eq!(attempts[1], attempt(1, Mode::Fit, &[]));
         }

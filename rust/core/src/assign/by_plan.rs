@@ -1,4 +1,4 @@
-//! Assignment by a plan.
+//! Assignment with a plan.
 
 use std::sync::Arc;
 
@@ -54,8 +54,8 @@ impl Plan {
         Assignment::new(self.unfold(&found), usage, borrowing).with_reason(&self.rules, self.observes)
     }
 
-    /// One scan over the flavors of a group (rules/03 §4). Returns what the chosen flavor gives; of a group that has none
-    /// left nothing is said, and nothing speaks against the pod set.
+    /// One scan over the flavors of a group (rules/03 §4). Returns the result of the chosen flavor; a group without
+    /// flavors left is not recorded, and does not count against the pod set.
     fn scan(
         &self,
         scan: &ScanPlan,
@@ -76,7 +76,7 @@ impl Plan {
             }
             let at = found.trials.len();
             if found.trials.capacity() - at < n_requests {
-                // One flavor is the rule; whoever tries a second one may try all.
+                // Usually one flavor is enough; after a second one, reserve room for all.
                 found.trials.reserve_exact(self.n_trials - at);
             }
             let mut worst = GranularMode::BEST;

@@ -1,4 +1,4 @@
-//! What an assignment says, as the codes of messages (rules/03 §7).
+//! Messages of assignments, as codes (rules/03 §7).
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::base::shared::Shared;
 use crate::objects::PodSet;
 use crate::objects::message::{Considered, ConsideredFlavor, Message, Misfit, NoFit, Why};
 
-/// The message of an assignment; empty where everything fits (rules/03 §7).
+/// The message of an assignment; empty if everything fits (rules/03 §7).
 pub fn assignment(names: &Names, assignment: &Assignment, pod_sets: &Shared<Vec<PodSet>>) -> Message {
     if matches!(assignment.mode(), Mode::Fit | Mode::DeferredFit) {
         return Message::default();
@@ -34,8 +34,8 @@ pub fn by_flavor_name<'a>(names: &Names, attempts: &'a [Attempt]) -> Vec<&'a Att
     attempts
 }
 
-/// The event of a reservation: how long the workload was queued, and which flavors were passed over or borrow
-/// (rules/03 §7).
+/// The event of a reservation: how long the workload was queued, and which flavors were skipped or borrow (rules/03
+/// §7).
 pub(crate) fn quota_reserved(
     names: &Names,
     assignment: &Assignment,
@@ -44,7 +44,7 @@ pub(crate) fn quota_reserved(
     wait_ns: i64,
 ) -> Message {
     let mut flavors = Vec::new();
-    // As nearly all do; the attempts are not at hand.
+    // Nearly all do, and this avoids reading the attempts.
     if assignment.takes_the_first() {
         return Message::QuotaReservedAfter { queue, wait_ns };
     }

@@ -51,18 +51,18 @@ use scan::{Found, Scan};
 /// A resource group by ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ResourceGroup {
-    /// What it covers.
+    /// The resources it covers.
     pub covered: Vec<ResourceId>,
     /// In order of preference.
     pub flavors: Vec<FlavorId>,
-    /// Each flavor with each covered resource, all of a flavor together.
+    /// Every flavor with every covered resource, grouped by flavor.
     pub pairs: Vec<FlavorResourceId>,
     /// Does it have a flavor twice, or one that another group has, too? Kueue's webhook allows neither.
     pub repeats: bool,
 }
 
 impl ResourceGroup {
-    /// The pair of a flavor and a covered resource, by their places in the group.
+    /// The pair of a flavor and a covered resource, by their indexes in the group.
     fn pair(&self, flavor: usize, covered: usize) -> FlavorResourceId {
         self.pairs[flavor * self.covered.len() + covered]
     }
@@ -101,7 +101,7 @@ impl QueueRules {
 /// The index of the last tried flavor of each resource, per pod set.
 pub type ScanProgress = SmallVec<[SmallVec<[(ResourceId, i32); 4]>; 1]>;
 
-/// Where the scan of flavors stopped, to go on from there in a later cycle (rules/03 §6).
+/// Where the flavor scan stopped, to continue from there in a later cycle (rules/03 §6).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resume {
     /// Per pod set: index of the last tried flavor of each resource; -1: all were tried.
@@ -115,7 +115,7 @@ pub struct Resume {
 }
 
 impl Resume {
-    /// Are there flavors that were not tried yet?
+    /// Are there untried flavors?
     pub fn has_pending_flavors(&self) -> bool {
         self.tried.iter().flatten().any(|(_, index)| *index != -1)
     }
@@ -141,7 +141,7 @@ impl Resume {
     }
 }
 
-/// Pod set name to the flavor of each resource, to which a recomputation keeps.
+/// Pod set name to the flavor of each resource, which a recomputation must keep.
 pub type Nomination = BTreeMap<String, BTreeMap<ResourceId, FlavorId>>;
 
 /// The workload to assign.
@@ -151,7 +151,7 @@ pub struct Candidate<'a> {
     pub pod_sets: &'a [PodSet],
     /// Totals of each pod set.
     pub totals: &'a [Totals],
-    /// Progress of an earlier scan that still holds.
+    /// Progress of an earlier scan, if still valid.
     pub resume: Option<&'a Resume>,
     /// Flavors that a variant may use; `None`: all (concurrent admission).
     pub allowed_flavors: Option<&'a [String]>,
@@ -159,7 +159,7 @@ pub struct Candidate<'a> {
     pub replaced_slice: Option<&'a [ReplacedPodSet]>,
     /// Restricts a recomputation to the flavors of the nomination.
     pub nomination: Option<&'a Nomination>,
-    /// By pod set, where one with quota stands already, or that it waits for a place; empty: it has no quota.
+    /// By pod set, its current placement if the workload has quota, or whether it waits for one; empty: no quota.
     pub places: &'a [(Option<Shared<TopologyAssignment>>, Option<Delay>)],
 }
 
@@ -172,12 +172,12 @@ pub struct ReplacedPodSet {
     pub totals: Totals,
 }
 
-/// What assignment reads besides the workload.
+/// The inputs of assignment besides the workload.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// Names.
     pub names: &'a Names,
-    /// ResourceFlavors; `None`: there is no such object.
+    /// ResourceFlavors; `None`: the flavor does not exist.
     pub flavors: &'a IdVec<FlavorId, Option<Arc<ResourceFlavor>>>,
     /// Configuration and feature gates.
     pub config: &'a Config,
@@ -199,16 +199,16 @@ impl Context<'_> {
     }
 }
 
-/// What a preemption for one flavor-resource could do (rules/04 §6). It may use the tree for its simulation, and leaves
-/// it as it was.
+/// The possible result of a preemption for one flavor-resource (rules/04 §6). It may use the tree for a simulation, and
+/// restores it.
 pub trait Oracle {
-    /// For `amount` in a column: the possibility, and the borrowing level after the preemption; `level` is that without
-    /// any.
+    /// For `amount` in a column: the possibility, and the borrowing level after the preemption; `level` is the one
+    /// without preemption.
     fn simulate(&mut self, tree: &mut Tree, row: Row, column: Column, amount: Amount, level: u32)
     -> (Possibility, u32);
 }
 
-/// Assigns flavors to a workload, at full or at reduced counts (rules/03 §3).
+/// Assigns flavors to a workload, at full or reduced counts (rules/03 §3).
 pub fn assign(
     context: &Context<'_>,
     tree: &mut Tree,
@@ -230,7 +230,7 @@ pub fn assign(
         .with_reason(context.queue, context.gate(Gate::UnadmittedWorkloadsObservability))
 }
 
-/// An assignment that is being made.
+/// An assignment in progress.
 struct Draft {
     pod_sets: Vec<PodSetAssignment>,
     borrowing: u32,
@@ -245,6 +245,8 @@ fn group_name(pod_set: &PodSet) -> Option<&String> {
 fn grouped(pod_sets: &[PodSet]) -> Vec<Vec<usize>> {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
     for (index, pod_set) in pod_sets.iter().enumerate() {
+        // A pod set without a group is known by its index, so a group named "1" takes in the second one (rules/03 §3
+        // rule 3).
         let key = group_name(pod_set).map_or_else(|| index.to_string(), String::clone);
         match groups.iter_mut().find(|g| g.0 == key) {
             Some(group) => group.1.push(index),
@@ -254,7 +256,7 @@ fn grouped(pod_sets: &[PodSet]) -> Vec<Vec<usize>> {
     groups.into_iter().map(|g| g.1).collect()
 }
 
-/// A pod set of which nothing is assigned yet but what an earlier admission carries over.
+/// A pod set with nothing assigned except what an earlier admission carries over.
 fn unassigned(
     context: &Context<'_>,
     candidate: &Candidate<'_>,
@@ -284,7 +286,7 @@ fn unassigned(
     pod_set
 }
 
-/// Counts pods among what is asked for, where there is quota for pods.
+/// Adds the number of pods to the requests, if there is quota for pods.
 fn count_pods(context: &Context<'_>, requests: &mut Requests, count: i32) {
     if let Some(pods) = context.names.pods().filter(|&pods| context.queue.group_of(pods).is_some()) {
         set_request(context.names, requests, pods, i64::from(count));
@@ -299,7 +301,7 @@ fn set_request(names: &Names, requests: &mut Requests, resource: ResourceId, val
     }
 }
 
-/// What the pod sets of a group ask for together, in canonical order.
+/// The total requests of the pod sets of a group, in canonical order.
 fn summed(names: &Names, pod_sets: &[PodSetAssignment], last: &PodSetAssignment) -> Requests {
     let mut sum = Requests::new();
     for pod_set in pod_sets.iter().chain([last]) {
@@ -311,7 +313,7 @@ fn summed(names: &Names, pod_sets: &[PodSetAssignment], last: &PodSetAssignment)
     sum
 }
 
-/// Assigns one group, given by the indexes of its pod sets, and says whether the next one is to be looked at.
+/// Assigns one group, given by the indexes of its pod sets, and returns whether to continue with the next one.
 fn assign_group(
     context: &Context<'_>,
     tree: &mut Tree,
@@ -326,7 +328,7 @@ fn assign_group(
         draft.pod_sets.push(unassigned(context, candidate, counts, index));
     }
     let replaced = replaced_slice(context, candidate);
-    // What is found is written to the last one, and shared with the others in the end.
+    // The results are written to the last one, and shared with the others at the end.
     let (last, others) = draft.pod_sets[n_before..].split_last_mut().expect("no group is empty");
     let sum;
     let mut requests = &last.requests;
@@ -348,12 +350,16 @@ fn assign_group(
     let scan = Scan { context, candidate, members, requests, assumed: &draft.usage, replaced };
     for &(resource, quantity) in requests {
         let Some(group) = context.queue.group_of(resource) else {
+            // To ask for none of a resource without quota is no reason to fail, but brings no flavor (rules/03 §3 rule
+            // 4a).
             if quantity == 0 || context.ignores_undeclared() {
                 continue;
             }
             found.fail(vec![Reason::ResourceUnavailable(resource)]);
             break;
         };
+        // Its resource group has been scanned for an earlier resource, or a second pass carried the flavor over
+        // (rules/03 §3 rule 4b).
         if found.flavors.iter().any(|choice| choice.resource == resource) {
             continue;
         }
@@ -363,6 +369,8 @@ fn assign_group(
             let observability = context.gate(Gate::UnadmittedWorkloadsObservability);
             attempts::merge(found.attempts, n_attempts, resource, group, observability);
         }
+        // One group without a flavor takes those of the other groups along: nothing is assigned in part (rules/03 §3
+        // rule 4c).
         if !has_flavor {
             break;
         }
@@ -377,18 +385,19 @@ fn assign_group(
     for at in n_before..draft.pod_sets.len() {
         let PodSetAssignment { index, requests, flavors, error, .. } = &mut draft.pod_sets[at];
         if requests.is_empty() && group_name(&candidate.pod_sets[*index]).is_some() {
-            // One that asks for nothing stands on the nodes of its group all the same.
+            // A pod set without requests is still placed on the nodes of its group.
             flavors.retain(|choice| context.sites.has(choice.flavor));
         } else {
             flavors.retain(|choice| requests.iter().any(|request| request.0 == choice.resource));
         }
+        // Later pod sets are not looked at then, and are missing from messages too (rules/03 §3 rule 7).
         goes_on &= error.is_none() && (requests.is_empty() || !flavors.is_empty());
         count(candidate, replaced, draft, at);
     }
     goes_on
 }
 
-/// Chooses a flavor for a resource, instead of an earlier choice.
+/// Sets the flavor of a resource, replacing an earlier choice.
 fn put(flavors: &mut Choices, choice: FlavorChoice) {
     match flavors.iter_mut().find(|known| known.resource == choice.resource) {
         Some(known) => *known = choice,
@@ -396,19 +405,19 @@ fn put(flavors: &mut Choices, choice: FlavorChoice) {
     }
 }
 
-/// The totals of the slice that a workload replaces, if the gate lets slices count.
+/// The totals of the slice that a workload replaces, if the gate for slices is on.
 fn replaced_slice<'a>(context: &Context<'_>, candidate: &Candidate<'a>) -> Option<&'a [ReplacedPodSet]> {
     candidate.replaced_slice.filter(|_| context.gate(Gate::ElasticJobsViaWorkloadSlices))
 }
 
-/// Counts what a pod set takes.
+/// Adds the usage of a pod set.
 fn count(candidate: &Candidate<'_>, replaced: Option<&[ReplacedPodSet]>, draft: &mut Draft, index: usize) {
     let pod_set = &draft.pod_sets[index];
     for choice in &pod_set.flavors {
         draft.borrowing = draft.borrowing.max(choice.level);
         let mut value = pod_set.requests.iter().find(|r| r.0 == choice.resource).map_or(0, |r| r.1);
         if let Some(replaced) = replaced {
-            // Only what the new slice takes beyond the old one is counted.
+            // Only what the new slice takes beyond the old one counts.
             let name = &candidate.pod_sets[pod_set.index].name;
             value = value.saturating_sub(
                 replaced.iter().find(|r| r.name == *name).map_or(0, |r| r.totals.request(choice.resource)),

@@ -1,15 +1,15 @@
-//! Assignment modes and which of two is preferred (rules/03 §2).
+//! Assignment modes and their order of preference (rules/03 §2).
 
 use crate::objects::{FlavorFungibility, FungibilityPolicy, FungibilityPreference};
 
 /// How a flavor, pod set or workload can be assigned, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
-    /// Not with the quota that there is.
+    /// Not with the existing quota.
     NoFit,
-    /// Only if others give way.
+    /// Only with preemptions.
     Preempt,
-    /// Once preemptions under way in this cycle are complete.
+    /// Once preemptions in progress in this cycle are complete.
     DeferredFit,
     /// Now.
     Fit,
@@ -30,11 +30,11 @@ impl Mode {
 /// What a simulated preemption found for one flavor-resource (rules/04 §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Possibility {
-    /// Nobody could be preempted.
+    /// No workload could be preempted.
     NoCandidates,
-    /// Workloads of the own ClusterQueue, among others.
+    /// Workloads of the own ClusterQueue, and possibly others.
     Preempt,
-    /// Workloads of other ClusterQueues only.
+    /// Only workloads of other ClusterQueues.
     Reclaim,
 }
 
@@ -54,7 +54,7 @@ impl Possibility {
 pub enum PreemptionMode {
     /// No quota, no preemption.
     NoFit,
-    /// Preemption was tried, and nobody may be preempted.
+    /// Preemption was tried, but no workload may be preempted.
     NoCandidates,
     /// Preemption is possible.
     Preempt,
@@ -137,8 +137,8 @@ impl GranularMode {
         if self.preferred_to(other, fungibility) { other } else { self }
     }
 
-    /// Is a flavor of this mode better than the best before it, and does the scan end with it (rules/03 §4)? `fungible` is
-    /// the feature gate.
+    /// Is a flavor with this mode better than the best one so far, and does the scan end with it (rules/03 §4)?
+    /// `fungible` is the feature gate.
     pub(super) fn compare(self, best: GranularMode, fungibility: &FlavorFungibility, fungible: bool) -> (bool, bool) {
         if fungible {
             let is_last = !self.try_next(fungibility);
@@ -148,7 +148,7 @@ impl GranularMode {
         (is_better, is_better && self.preemption == PreemptionMode::Fit)
     }
 
-    /// Does the scan go on to the next flavor after this one (rules/03 §2.2)?
+    /// Does the scan continue with the next flavor after this one (rules/03 §2.2)?
     pub(crate) fn try_next(self, fungibility: &FlavorFungibility) -> bool {
         use FungibilityPolicy::TryNextFlavor;
         match self.preemption {

@@ -2,8 +2,8 @@
 
 use crate::objects::PodSet;
 
-/// Finds the largest counts that work: fewest pods taken away, spread over the pod sets in proportion to what each can
-/// spare. `works` answers for given counts; the answer of the last success is returned.
+/// Finds the largest counts that work: fewest pods removed, spread over the pod sets in proportion to what each can
+/// spare. `works` evaluates given counts; returns the result of the last success.
 pub fn search_counts<R>(pod_sets: &[PodSet], mut works: impl FnMut(&[i32]) -> Option<R>) -> Option<R> {
     let deltas: Vec<i32> =
         pod_sets.iter().map(|ps| ps.count.saturating_sub(ps.min_count.unwrap_or(ps.count))).collect();

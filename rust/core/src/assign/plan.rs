@@ -1,7 +1,7 @@
-//! What pod sets ask for and which flavors suit them, worked out once for all workloads that have these pod sets and
-//! ClusterQueues that have these rules. What remains is to look at quota.
+//! The requests of pod sets and their suitable flavors, computed once for all workloads with these pod sets and
+//! ClusterQueues with these rules. Only the quota remains to be checked.
 //!
-//! [`super::assign`] says the same of every workload that has a plan, and is for all others.
+//! [`super::assign`] gives the same results for workloads that have a plan, and handles all others.
 
 use std::sync::Arc;
 
@@ -17,28 +17,28 @@ use super::{
     group_name,
 };
 
-/// For whom a plan is.
+/// What a plan applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PlanKey {
-    /// Number of the pod sets.
+    /// Number of the spec.
     pub spec: u64,
     /// The rules of the ClusterQueue.
     pub rules: RulesId,
 }
 
-/// What does not depend on quota and usage.
+/// Everything that does not depend on quota and usage.
 #[derive(Debug)]
 pub struct Plan {
     pub(super) key: PlanKey,
     pub(super) rules: Arc<QueueRules>,
     pub(super) pod_sets: SmallVec<[PodSetPlan; 1]>,
-    /// So many resources are asked for, of all pod sets.
+    /// Number of requested resources, over all pod sets.
     pub(super) n_requests: usize,
-    /// And so often, where every flavor is tried.
+    /// Number of trials if every flavor is tried.
     pub(super) n_trials: usize,
     /// The feature gate FlavorFungibility.
     pub(super) fungible: bool,
-    /// Are reasons recorded why nothing fits?
+    /// Are the reasons recorded why nothing fits?
     pub(super) observes: bool,
     pub(super) preempts_while_borrowing: bool,
 }
@@ -47,9 +47,9 @@ pub struct Plan {
 pub(super) struct PodSetPlan {
     count: i32,
     pub requests: Requests,
-    /// In the order in which they are made.
+    /// In order of execution.
     pub scans: SmallVec<[ScanPlan; 1]>,
-    /// What ends it after these: nobody has quota for the resource.
+    /// What ends the evaluation after these: no flavor has quota for the resource.
     pub unavailable: Option<ResourceId>,
 }
 
@@ -58,33 +58,33 @@ pub(super) struct PodSetPlan {
 pub(super) struct ScanPlan {
     group: usize,
     pub requests: SmallVec<[Request; 4]>,
-    /// By flavor, why it does not suit; empty: all do.
+    /// By flavor, why it is unsuitable; empty: all are suitable.
     refusals: Box<[Option<Reason>]>,
 }
 
-/// What the scans by a plan have found.
+/// The results of a plan's scans.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
     pub scans: SmallVec<[Scanned; 2]>,
-    /// Of all scans, the flavors that suit one by one, each with all requests.
+    /// For all scans, the suitable flavors one by one, each with all requests.
     pub trials: SmallVec<[Trial; 4]>,
 }
 
-/// One scan.
+/// The result of one scan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scanned {
-    /// The flavors that were looked at.
+    /// The evaluated flavors: `start..end`.
     pub start: u32,
     pub end: u32,
-    /// The chosen one, and the first of its trials.
+    /// The chosen flavor, and the first of its trials.
     pub chosen: Option<(u32, u32)>,
 }
 
-/// The flavors that were chosen, by scan: with the plan that is all that a fitting assignment comes to.
+/// The chosen flavors, by scan: together with the plan they determine a fitting assignment.
 pub(crate) type Chosen = SmallVec<[Option<u32>; 4]>;
 
 impl Plan {
-    /// The plan for pod sets with these totals; `None`: they are looked at one by one. `context` has these rules, and no
+    /// The plan for pod sets with these totals; `None`: evaluate them one by one. `context` has these rules, and no
     /// tree.
     pub(crate) fn new(
         key: PlanKey,
@@ -119,7 +119,7 @@ impl Plan {
         })
     }
 
-    /// What was found, as [`super::assign`] says it.
+    /// Converts the results to the form of [`super::assign`].
     pub(super) fn unfold(&self, found: &Found) -> Vec<PodSetAssignment> {
         let mut pod_sets: Vec<PodSetAssignment> = Vec::with_capacity(self.pod_sets.len());
         let (mut scans, mut trials) = (found.scans.iter(), found.trials.as_slice());
@@ -152,7 +152,7 @@ impl Plan {
         pod_sets
     }
 
-    /// Takes the trials of a scan, and says whether it has chosen a flavor.
+    /// Takes the trials of a scan, and returns whether it has chosen a flavor.
     fn unfold_scan(
         &self,
         scan: &ScanPlan,
@@ -209,7 +209,7 @@ impl Plan {
         true
     }
 
-    /// What the pod sets get by an assignment that fits, in short.
+    /// The grants of an assignment that fits.
     pub(super) fn grants(&self, found: &Found) -> SmallVec<[Grant; 1]> {
         let mut scans = found.scans.iter();
         let mut grants = SmallVec::with_capacity(self.pod_sets.len());
@@ -232,7 +232,7 @@ impl Plan {
         grants
     }
 
-    /// Was every flavor taken that was looked at, and without borrowing?
+    /// Was each evaluated flavor chosen, without borrowing?
     pub(super) fn takes_the_first(&self, found: &Found) -> bool {
         found.scans.iter().all(|scanned| scanned.end - scanned.start <= 1)
             && found.trials.iter().all(|trial| trial.mode() == GranularMode::BEST)
@@ -265,7 +265,7 @@ impl PodSetPlan {
             }
             let covered = &groups[group].covered;
             let suits = |&flavor| unsuitable(context, [pod_set], flavor, covered);
-            // Where one cannot be evaluated, it depends on usage whether it comes to that.
+            // If one cannot be evaluated, it depends on usage whether that happens.
             let mut refusals: Vec<_> = groups[group].flavors.iter().map(suits).collect::<Result<_, _>>().ok()?;
             if refusals.iter().all(Option::is_none) {
                 refusals = Vec::new();
@@ -282,7 +282,7 @@ impl ScanPlan {
         &plan.rules.groups[self.group]
     }
 
-    /// The resource whose place in the order it has.
+    /// The resource that gives the scan its place in the order.
     pub fn lead(&self) -> ResourceId {
         self.requests[0].resource
     }

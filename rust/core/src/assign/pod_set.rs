@@ -1,4 +1,4 @@
-//! What an assignment says of a pod set: the flavor of each resource, or why there is none (rules/03 §3).
+//! The assignment of a pod set: the flavor of each resource, or why there is none (rules/03 §3).
 
 use smallvec::SmallVec;
 
@@ -7,7 +7,7 @@ use crate::base::ids::{FlavorId, FlavorResourceId, ResourceId};
 use crate::base::shared::Shared;
 use crate::objects::TopologyAssignment;
 
-/// What is asked for of each resource.
+/// The requested amount of each resource.
 pub type Requests = SmallVec<[(ResourceId, i64); 4]>;
 
 /// The flavors of resources.
@@ -20,9 +20,9 @@ pub struct FlavorChoice {
     pub resource: ResourceId,
     /// Its flavor.
     pub flavor: FlavorId,
-    /// Both; `None`: no quota was ever declared for the pair.
+    /// Both together; `None`: no quota was ever declared for the pair.
     pub pair: Option<FlavorResourceId>,
-    /// How it can be had.
+    /// The mode in which it is available.
     pub mode: Mode,
     /// Borrowing level.
     pub level: u32,
@@ -30,14 +30,14 @@ pub struct FlavorChoice {
     pub tried_index: i32,
 }
 
-/// What became of one pod set.
+/// The result for one pod set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PodSetAssignment {
     /// Index of the pod set.
     pub index: usize,
     /// Effective or reduced count.
     pub count: i32,
-    /// Totals for that count, with `pods` where the ClusterQueue covers it.
+    /// Totals for that count, with `pods` if the ClusterQueue covers it.
     pub requests: Requests,
     /// The chosen flavors; empty: none.
     pub flavors: Choices,
@@ -45,20 +45,20 @@ pub struct PodSetAssignment {
     pub reasons: Vec<Reason>,
     /// Why it could not be evaluated.
     pub error: Option<String>,
-    /// The flavors tried, in the order in which they were.
+    /// The tried flavors, in order.
     pub attempts: AttemptList,
-    /// Where its pods go, if they are placed and there is a place.
+    /// The placement of its pods, if they are placed and there is a place.
     pub place: Option<Shared<TopologyAssignment>>,
-    /// Does it get its place later, and has it got it?
+    /// Is it placed later, and has that happened?
     pub delayed: Option<Delay>,
 }
 
-/// A place that is given later (rules/08 §11.2).
+/// A delayed placement (rules/08 §11.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delay {
-    /// It is not there yet.
+    /// Not placed yet.
     Pending,
-    /// It is.
+    /// Placed.
     Ready,
 }
 
@@ -72,7 +72,7 @@ impl Delay {
     }
 }
 
-/// What a pod set gets, without the way there.
+/// What a pod set gets, without the attempts.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Grant {
     /// Index of the pod set.
@@ -88,7 +88,7 @@ pub(crate) struct Grant {
 }
 
 impl PodSetAssignment {
-    /// What it gets.
+    /// What the pod set gets.
     pub(super) fn grant(&self) -> Grant {
         let units = |resource| self.requests.iter().find(|request| request.0 == resource).map_or(0, |it| it.1);
         let choices = self.flavors.iter().map(|it| (it.resource, it.flavor, units(it.resource))).collect();
@@ -106,7 +106,7 @@ impl PodSetAssignment {
         }
     }
 
-    /// Nothing to say against it?
+    /// Does it fit without objections?
     pub(crate) fn is_fit(&self) -> bool {
         self.error.is_none() && self.reasons.is_empty()
     }

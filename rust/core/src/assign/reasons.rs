@@ -1,18 +1,18 @@
 //! Why nothing fits, in one word.
 
-/// Why nothing fits, as the condition's reason says it, least severe first (rules/03 §7.1).
+/// Why nothing fits, as in the reason of the condition, least severe first (rules/03 §7.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoFitReason {
     /// No attempt gave a reason.
     #[default]
     None,
-    /// Quota would do, no place in the topology does.
+    /// There is enough quota, but no place in the topology.
     TopologyPlacementFailed,
     /// Others use the quota.
     WaitingForQuota,
-    /// Never, with this quota.
+    /// Exceeds the maximum quota.
     ExceedsMaxQuota,
-    /// No flavor suits.
+    /// No flavor is suitable.
     NoMatchingFlavor,
 }
 

@@ -1,4 +1,4 @@
-//! Rules of ClusterQueues: equal ones are kept once.
+//! Rules of ClusterQueues; equal ones are stored once.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use rustc_hash::FxHashMap;
 
 use super::QueueRules;
 
-/// Which rules these are; no other rules ever had the number.
+/// The id of rules, never reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RulesId(u64);
 
-/// All rules that are in use.
+/// All rules in use.
 #[derive(Clone, Debug, Default)]
 pub struct RulesTable {
     known: FxHashMap<Arc<QueueRules>, RulesId>,
@@ -18,12 +18,12 @@ pub struct RulesTable {
 }
 
 impl RulesTable {
-    /// The rules that are equal to these.
+    /// The stored rules equal to these.
     pub(crate) fn share(&mut self, rules: QueueRules) -> (Arc<QueueRules>, RulesId) {
         if let Some((rules, id)) = self.known.get_key_value(&rules) {
             return (Arc::clone(rules), *id);
         }
-        // Whoever brings new rules clears up after the old ones.
+        // Adding rules also drops unused ones.
         self.known.retain(|rules, _| Arc::strong_count(rules) > 1);
         self.n_ids += 1;
         let (rules, id) = (Arc::new(rules), RulesId(self.n_ids));

@@ -12,7 +12,7 @@ use crate::objects::{PodSet, ResourceFlavor, selectors};
 use crate::pods::pod_requests;
 use crate::topology::request::Wish;
 
-/// What the scans for one group of pod sets have found so far.
+/// The results so far of the scans for one group of pod sets.
 pub(super) struct Found<'a> {
     /// The chosen flavor for each resource; empty: none.
     pub flavors: &'a mut Choices,
@@ -22,13 +22,13 @@ pub(super) struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// There are no flavors for the group, and no other reasons than these (rules/03 §3 rule 4c).
+    /// The group gets no flavors, for these reasons only (rules/03 §3 rule 4c).
     pub(crate) fn fail(&mut self, reasons: Vec<Reason>) {
         self.flavors.clear();
         *self.reasons = reasons;
     }
 
-    /// Begins the record of one more flavor that is tried. One attempt is the rule; whoever tries a second flavor may try
+    /// Starts the record of another tried flavor. Usually there is one attempt; after a second one, reserves room for
     /// all.
     fn try_one(&mut self, flavor: FlavorId, group: &ResourceGroup) -> &mut Attempt {
         if self.attempts.len() == self.attempts.capacity() {
@@ -45,7 +45,7 @@ pub(super) struct Scan<'a> {
     pub candidate: &'a Candidate<'a>,
     /// Its pod sets.
     pub members: &'a [usize],
-    /// What they ask for together, in canonical order.
+    /// Their total requests, in canonical order.
     pub requests: &'a [(ResourceId, i64)],
     /// What earlier groups take.
     pub assumed: &'a Usage,
@@ -53,7 +53,7 @@ pub(super) struct Scan<'a> {
     pub replaced: Option<&'a [ReplacedPodSet]>,
 }
 
-/// What is asked for of a resource, and its place in the resource group.
+/// The request for a resource, and its index in the resource group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub resource: ResourceId,
@@ -67,11 +67,11 @@ impl Request {
     }
 }
 
-/// What a flavor gives for each request.
+/// The result of a flavor for each request.
 type Modes = SmallVec<[GranularMode; 4]>;
 
 impl Scan<'_> {
-    /// Finds the flavor for a resource group that covers `lead`, and says whether there is one (rules/03 §4).
+    /// Finds the flavor for a resource group that covers `lead`, and returns whether there is one (rules/03 §4).
     pub(crate) fn find_flavor(
         &self,
         tree: &mut Tree,
@@ -84,13 +84,14 @@ impl Scan<'_> {
         let fungibility = &self.context.queue.fungibility;
         let fungible = self.context.gate(Gate::FlavorFungibility);
         let start = match self.candidate.resume {
+            // Only the first pod set of a group has a say, whatever the others have tried (rules/03 §6).
             Some(resume) if fungible => resume.next_index(self.members[0], lead),
             _ => 0,
         };
         let observes = self.context.gate(Gate::UnadmittedWorkloadsObservability);
         let n_before = found.attempts.len();
         let (mut chosen, mut best) = (None, GranularMode::WORST);
-        // What the best flavor gives, and what the one that is tried does.
+        // The results of the best flavor, and of the one being tried.
         let (mut best_modes, mut modes) = (Modes::new(), Modes::new());
         // Reasons to skip a flavor, each with the number of attempts before it.
         let mut skips: Vec<(usize, Reason)> = Vec::new();
@@ -108,6 +109,7 @@ impl Scan<'_> {
                     found.try_one(flavor, group).refuse(Some(reason), observes);
                     continue;
                 }
+                // A malformed affinity ends the scan: no later flavor can make up for it (rules/03 §4 rule 3c).
                 Err(error) => {
                     found.fail(in_order(&found.attempts[n_before..], skips));
                     *found.error = Some(error);
@@ -134,7 +136,7 @@ impl Scan<'_> {
             }
         }
         let Some(index) = chosen else { return false };
-        // What is kept is where the scan ended, not which flavor was chosen (rules/03 §4 rule 4).
+        // The record is where the scan ended, not which flavor was chosen (rules/03 §4 rule 4).
         let ended = last_index.filter(|i| i + 1 < group.flavors.len());
         let ended = ended.map_or(-1, |i| i32::try_from(i).expect("at most 64 flavors in a group"));
         for (request, mode) in requests.iter().zip(&best_modes) {
@@ -153,7 +155,7 @@ impl Scan<'_> {
         true
     }
 
-    /// Flavors that the scan passes over without an attempt.
+    /// Why the scan skips a flavor without an attempt.
     fn skipped(&self, flavor: FlavorId, lead: ResourceId) -> Option<Reason> {
         let Self { context, candidate, .. } = self;
         if let Some(nomination) = candidate.nomination.filter(|n| !n.is_empty()) {
@@ -171,8 +173,8 @@ impl Scan<'_> {
         (!allowed.contains(&context.names.flavors[flavor])).then_some(Reason::NotAllowed(flavor))
     }
 
-    /// Tries one flavor: its mode is that of the worst request. `modes` are those of all requests then, and `attempt` says
-    /// what came of it.
+    /// Tries one flavor: its mode is that of the worst request. Fills `modes` with those of all requests, and `attempt`
+    /// with the result.
     #[allow(clippy::too_many_arguments)]
     fn try_flavor(
         &self,
@@ -203,6 +205,8 @@ impl Scan<'_> {
             let ask = Ask { fr, assumed: self.assumed.get(fr), requested };
             let trial = Trial::new(ask, (tree, self.context.row), preempts_while_borrowing, oracle);
             attempt.add(trial, ask);
+            // No early end where nothing fits: the other resources still say why, and ask the oracle (rules/03 §4
+            // rule 3d).
             worst = worst.or_worse(trial.mode(), &queue.fungibility);
             modes.push(trial.mode());
         }
@@ -211,7 +215,7 @@ impl Scan<'_> {
     }
 }
 
-/// What is asked for of the resources of a group.
+/// The requests for the resources of a group.
 pub(super) fn requests_of(group: &ResourceGroup, requests: &[(ResourceId, i64)]) -> SmallVec<[Request; 4]> {
     let place = |resource| group.covered.iter().position(|it| *it == resource);
     let of = |&(resource, units)| Some(Request { resource, units, covered: place(resource)? as u32 });
@@ -235,6 +239,7 @@ pub(super) fn unsuitable<'a>(
             }
         }
         let spec = &pod_set.template.spec;
+        // PreferNoSchedule is a wish of the node that quota does not heed (rules/03 §5 rule 3).
         let forbidding = |effect: &str| effect == "NoSchedule" || effect == "NoExecute";
         let untolerated = object
             .node_taints
@@ -244,6 +249,8 @@ pub(super) fn unsuitable<'a>(
         if let Some(taint) = untolerated {
             return Ok(Some(Reason::UntoleratedTaint(flavor, Box::new(taint.clone()))));
         }
+        // Against the labels of this flavor alone: a key that only other flavors have is not asked for here (rules/03
+        // §5 rule 4).
         if !selectors::affinity_matches(spec, &object.node_labels).map_err(|e| e.0)? {
             return Ok(Some(Reason::AffinityMismatch(flavor)));
         }
@@ -251,7 +258,7 @@ pub(super) fn unsuitable<'a>(
     Ok(None)
 }
 
-/// Why a flavor and a pod set do not go together where pods are placed on nodes (rules/08 §3).
+/// Why a flavor and a pod set are incompatible in placement on nodes (rules/08 §3).
 fn unplaceable(
     context: &Context<'_>,
     pod_set: &PodSet,
@@ -284,7 +291,7 @@ fn in_order(attempts: &[Attempt], skips: Vec<(usize, Reason)>) -> Vec<Reason> {
     reasons
 }
 
-/// Does a pod set ask for topology-aware placement itself?
+/// Does a pod set itself request topology-aware placement?
 pub(crate) fn requests_topology(pod_set: &PodSet) -> bool {
     pod_set.topology_request.as_ref().is_some_and(|request| request.is_explicit())
 }

@@ -28,7 +28,7 @@ impl Stored for Usage {
     }
 }
 
-/// At length: what a plan has found is unfolded, as the plan is made anew.
+/// In full form: the result of a plan is unfolded, since plans are rebuilt.
 impl Stored for Assignment {
     fn write_to(&self, out: &mut Writer<'_>) {
         out.list(self.pod_sets().iter());

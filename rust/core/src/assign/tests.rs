@@ -40,12 +40,12 @@ fn pod_set(requests_cpu: bool, topology: bool) -> PodSet {
     pod_set
 }
 
-/// The message with which a workload of one pod set is kept pending; empty if it is admitted.
+/// The message of a pending workload with one pod set; empty if it is admitted.
 fn message(groups: Vec<ResourceGroup>, pod_set: PodSet) -> String {
     message_of(groups, vec![pod_set])
 }
 
-/// The same of several pod sets.
+/// The same for several pod sets.
 fn message_of(groups: Vec<ResourceGroup>, pod_sets: Vec<PodSet>) -> String {
     let mut engine = Engine::new(Config::default());
     let queue = ClusterQueue {
@@ -157,7 +157,7 @@ fn in_zone(name: &str) -> Object {
     Object::ResourceFlavor(ResourceFlavor { meta: meta("", name), node_labels, ..ResourceFlavor::default() })
 }
 
-/// Has pods ask for a zone in a way that nobody can evaluate.
+/// Gives a pod set an affinity on zones that cannot be evaluated.
 fn asks_for_a_strange_zone(pod_set: &mut PodSet) {
     let expression = Requirement { key: "zone".to_owned(), operator: "Like".to_owned(), values: Vec::new() };
     let term = NodeSelectorTerm { match_expressions: vec![expression], ..NodeSelectorTerm::default() };
@@ -165,7 +165,7 @@ fn asks_for_a_strange_zone(pod_set: &mut PodSet) {
 }
 
 #[test]
-fn of_pod_sets_that_cannot_be_evaluated_nothing_else_is_said() {
+fn pod_sets_that_cannot_be_evaluated_report_only_the_error() {
     let mut world = World::new(Config::default());
     world.apply([in_zone("default")]);
     world.submit(workload("first", "6"));

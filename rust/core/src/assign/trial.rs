@@ -4,20 +4,20 @@ use super::modes::{GranularMode, PreemptionMode};
 use super::reasons::NoFitReason;
 use super::{Amount, FlavorResourceId, Oracle, Reason, Row, Tree};
 
-/// What is asked of a flavor-resource.
+/// The request for a flavor-resource.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ask {
     pub fr: FlavorResourceId,
     /// What earlier pod sets take.
     pub assumed: Amount,
-    /// What this pod set (group) asks for.
+    /// The request of this pod set (group).
     pub requested: i64,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trial {
-    /// How much is missing; or the most that there can be, if it is more than that.
+    /// The missing amount; or the maximum, if the request exceeds that.
     amount: Amount,
     /// Borrowing level.
     pub level: u32,
@@ -29,7 +29,7 @@ impl Trial {
     const FIT: Trial =
         Trial { amount: Amount::ZERO, level: 0, preemption: PreemptionMode::Fit, exceeds_maximum: false };
 
-    /// Checks what a ClusterQueue can have.
+    /// Checks what a ClusterQueue can use.
     pub fn new(
         ask: Ask,
         (tree, row): (&mut Tree, Row),
@@ -42,7 +42,7 @@ impl Trial {
         if amount > maximum {
             return Trial { amount: maximum, preemption: PreemptionMode::NoFit, exceeds_maximum: true, ..Trial::FIT };
         }
-        // Without a column there is no quota anywhere, and nothing is asked for.
+        // Without a column there is no quota anywhere, and nothing is requested.
         let Some(column) = column else { return Trial::FIT };
         let room = tree.room(row, column, amount);
         let available = room.available.max(Amount::ZERO);
@@ -64,7 +64,7 @@ impl Trial {
         GranularMode { preemption: self.preemption, level: self.level }
     }
 
-    /// What speaks against it.
+    /// The reason against it.
     pub fn reason(self, Ask { fr, assumed, requested }: Ask) -> Option<Reason> {
         if self.exceeds_maximum {
             return Some(Reason::ExceedsMaximum { fr, assumed, requested, maximum: self.amount });
@@ -73,7 +73,7 @@ impl Trial {
         (!fits).then_some(Reason::Insufficient { fr, missing: self.amount })
     }
 
-    /// Why it does not fit at all, if it does not.
+    /// Why it does not fit at all, if so.
     pub fn no_fit_reason(self) -> NoFitReason {
         match self.preemption {
             _ if self.exceeds_maximum => NoFitReason::ExceedsMaxQuota,

@@ -1,4 +1,4 @@
-//! What an assignment takes, per flavor-resource (rules/03 §8).
+//! The usage of an assignment, per flavor-resource (rules/03 §8).
 
 use std::ops::Deref;
 
@@ -12,7 +12,7 @@ use crate::base::ids::FlavorResourceId;
 pub struct Usage(SmallVec<[(FlavorResourceId, Amount); 4]>);
 
 impl Usage {
-    /// The amount of one pair; nothing if there is none.
+    /// The amount of one pair; zero if absent.
     pub fn get(&self, pair: FlavorResourceId) -> Amount {
         self.0.iter().find(|(known, _)| *known == pair).map_or(Amount::ZERO, |(_, amount)| *amount)
     }

@@ -4,8 +4,8 @@ use std::fmt;
 
 /// A quota amount: milli-units for `cpu`, whole units for every other resource.
 ///
-/// `i64::MAX` stands for *unlimited*. There is no `+` and no `-`: arithmetic goes through the named methods, so
-/// that no sum can wrap or forget the sentinel.
+/// `i64::MAX` means *unlimited*. There is no `+` and no `-`: arithmetic uses the named methods, so that no sum can wrap
+/// or forget the sentinel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Amount(i64);
 
@@ -33,13 +33,13 @@ impl Amount {
         self.0 == i64::MAX
     }
 
-    /// Is this the greatest or the least of all, which every sum beyond it becomes?
+    /// Is this the largest or smallest amount, where sums saturate?
     #[must_use]
     pub(crate) const fn is_at_an_end(self) -> bool {
         self.0 == i64::MAX || self.0 == i64::MIN
     }
 
-    /// Is this so far from nothing that a sum of two such may be at an end?
+    /// Is this so large that the sum of two such amounts may saturate?
     #[must_use]
     pub(crate) const fn is_huge(self) -> bool {
         self.0.unsigned_abs() >= 1 << 61

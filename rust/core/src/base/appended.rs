@@ -1,23 +1,23 @@
-//! A list that only grows: others may hold it and read what they know of while its owner adds to it.
+//! An append-only list: others may hold it and read the items they know while its owner appends.
 
 use std::fmt;
 use std::ops::Index;
 use std::sync::OnceLock;
 
-/// Items of the first piece; each piece has twice as many as the one before.
+/// Items of the first piece; each piece is twice as large as the one before.
 const FIRST: usize = 8;
 /// Together they hold more than 2^32 items.
 const N_PIECES: usize = 30;
 
 type Piece<T> = Box<[OnceLock<T>]>;
 
-/// Items that never move and never change once they are there.
+/// Items that never move or change once added.
 pub struct Appended<T> {
     pieces: [OnceLock<Piece<T>>; N_PIECES],
 }
 
 impl<T> Appended<T> {
-    /// Sets the item behind the last one; `index` is how many there are.
+    /// Appends an item; `index` is the current length.
     pub(super) fn set(&self, index: usize, item: T) {
         let (piece, at) = place(index);
         let piece = self.pieces[piece].get_or_init(|| (0..FIRST << piece).map(|_| OnceLock::new()).collect());
@@ -36,7 +36,7 @@ impl<T> Appended<T> {
     }
 }
 
-/// The piece of an item, and its place there.
+/// The piece of an item, and its index there.
 fn place(index: usize) -> (usize, usize) {
     let piece = (index / FIRST + 1).ilog2() as usize;
     (piece, index + FIRST - (FIRST << piece))
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_added_is_found_in_whatever_piece_it_is() {
+    fn items_are_found_in_every_piece() {
         let list = Appended::default();
         for n in 0..1000 {
             assert_eq!(list.get(n), None);

@@ -1,4 +1,4 @@
-//! Feature gates as a plain value: a set of 80 bits that is passed in and never global (rules/11 §4).
+//! Feature gates as a plain value: a set of 80 bits, passed as an argument and never global (rules/11 §4).
 
 mod table;
 
@@ -33,19 +33,19 @@ impl Gate {
         self.row().name
     }
 
-    /// The gate of this name; `None` for every other text, also for `AllAlpha` and `AllBeta`.
+    /// The gate of this name; `None` for any other text, including `AllAlpha` and `AllBeta`.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Gate> {
         TABLE.binary_search_by_key(&name, |row| row.name).ok().map(|i| TABLE[i].gate)
     }
 
-    /// Is it on in a Configuration that says nothing?
+    /// Is it on by default?
     #[must_use]
     pub fn default_on(self) -> bool {
         self.row().default
     }
 
-    /// Its stage of maturity.
+    /// Its maturity.
     #[must_use]
     pub fn stage(self) -> Stage {
         self.row().stage
@@ -91,7 +91,7 @@ impl Default for Gates {
 }
 
 impl std::fmt::Debug for Gates {
-    /// Only what differs from the defaults.
+    /// Only the differences from the defaults.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Gates ")?;
         f.debug_map().entries(self.differences().map(|(gate, on)| (gate.name(), on))).finish()
@@ -105,13 +105,13 @@ impl Gates {
         self.0 & gate.bit() != 0
     }
 
-    /// A copy with one gate set; locks and dependencies are not looked at.
+    /// A copy with one gate set; locks and dependencies are not checked.
     #[must_use]
     pub const fn with(self, gate: Gate, on: bool) -> Self {
         if on { Gates(self.0 | gate.bit()) } else { Gates(self.0 & !gate.bit()) }
     }
 
-    /// The gates that are not at their default, by name, and what they are.
+    /// The gates that are not at their default, by name, with their values.
     pub(crate) fn differences(self) -> impl Iterator<Item = (Gate, bool)> {
         TABLE
             .iter()
@@ -121,12 +121,12 @@ impl Gates {
 
     /// Applies the `featureGates` of a Configuration to these gates (rules/11 §1.3).
     ///
-    /// `AllAlpha` and `AllBeta` set the gates of their stage that are not named themselves. Of a name given twice
+    /// `AllAlpha` and `AllBeta` set the gates of their stage that are not named themselves. If a name is given twice,
     /// the last value counts.
     ///
     /// # Errors
-    /// Every unknown name and every locked gate that would change, by name; if there is none, every gate left on
-    /// whose dependency is off.
+    /// Every unknown name and every locked gate that would change, by name; if there is none, every gate left on whose
+    /// dependency is off.
     pub fn set_from_names<'a>(
         self,
         settings: impl IntoIterator<Item = (&'a str, bool)>,
@@ -171,7 +171,7 @@ impl Gates {
 /// The names that set a whole stage.
 const SPECIAL: [(&str, Stage); 2] = [("AllAlpha", Stage::Alpha), ("AllBeta", Stage::Beta)];
 
-/// Why a setting of feature gates is refused; the texts are Kueue's.
+/// Why a feature gate setting is rejected, in Kueue's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GateError {
     /// There is no such gate.
@@ -193,7 +193,7 @@ pub enum GateError {
     DependsOnDisabled {
         /// The gate that is on.
         gate: Gate,
-        /// What it needs and does not have, in the order of the table.
+        /// The disabled gates that it needs, in the order of the table.
         disabled: Vec<Gate>,
     },
 }
@@ -202,7 +202,7 @@ fn names(gates: &[Gate]) -> String {
     gates.iter().map(|gate| gate.name()).collect::<Vec<_>>().join(" ")
 }
 
-/// The table of all gates as a Markdown page, as `docs/feature-gates.md` has it.
+/// The table of all gates as Markdown, as in `docs/feature-gates.md`.
 #[cfg(test)]
 fn markdown() -> String {
     let mut page = String::from(
@@ -279,7 +279,7 @@ mod tests {
                 &["TASReplaceNodeDueToNotReadyOverFixedTime is enabled, but depends on features that are disabled: \
                    [TopologyAwareScheduling TASFailedNodeReplacement]"],
             ),
-            // A dependency is looked at only when every setting is valid by itself.
+            // Dependencies are checked only if every setting is valid on its own.
             (&[("FlavorFungibility", false), ("Nope", true)], &["unrecognized feature gate: Nope"]),
         ];
         for (settings, errors) in cases {

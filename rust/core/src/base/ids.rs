@@ -1,4 +1,4 @@
-//! Dense ids and the interners that give them out. No order that matters ever depends on an id.
+//! Dense ids and the interners that assign them. No visible order ever depends on an id.
 
 use std::hash::Hash;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::base::appended::Appended;
 
-/// A dense index of one kind of thing.
+/// A dense index for one kind of thing.
 pub trait Id: Copy + Eq {
     /// The id with this index.
     fn from_index(index: usize) -> Self;
@@ -35,7 +35,7 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A ClusterQueue, by name; it may not exist (any more).
+    /// A ClusterQueue, by name; it need not exist.
     QueueId,
     /// A Cohort, by name.
     CohortId,
@@ -45,13 +45,13 @@ ids! {
     FlavorId,
     /// A resource, by name.
     ResourceId,
-    /// A (flavor, resource) pair: what quota is counted in.
+    /// A (flavor, resource) pair: the unit of quota.
     FlavorResourceId,
     /// A Namespace, by name.
     NamespaceId,
     /// A slot of the workload table.
     WorkloadId,
-    /// Workloads that scheduling cannot tell apart (rules/05 §4).
+    /// Workloads that are equivalent for scheduling (rules/05 §4).
     ShapeId,
 }
 
@@ -69,13 +69,13 @@ impl<I, T> Default for IdVec<I, T> {
 }
 
 impl<I: Id, T> IdVec<I, T> {
-    /// Appends an item and gives its id.
+    /// Appends an item and returns its id.
     pub fn push(&mut self, item: T) -> I {
         self.items.push(item);
         I::from_index(self.items.len() - 1)
     }
 
-    /// The item, if the id was given out.
+    /// The item, if the id was assigned.
     pub fn get(&self, id: I) -> Option<&T> {
         self.items.get(id.index())
     }
@@ -125,18 +125,18 @@ impl<I: Id, T> IndexMut<I> for IdVec<I, T> {
     }
 }
 
-/// A table indexed by an id, in pieces: as it grows nothing in it moves, and little is held in reserve. What was
-/// [shared](IdTable::share) before is copied piece by piece, as somebody writes there.
+/// A table indexed by an id, in pieces: growing moves nothing and reserves little. What was [shared](IdTable::share)
+/// before is copied piece by piece on write.
 #[derive(Clone, Debug)]
 pub struct IdTable<I, T> {
     pieces: Vec<Piece<T>>,
     id: PhantomData<I>,
 }
 
-/// So many items make a piece.
+/// Items per piece.
 const PIECE: usize = 256;
 
-/// Items that copies share until one of them writes. Who never shares pays for no count of references.
+/// Items that copies share until one of them writes. Without sharing there is no reference counting.
 #[derive(Clone, Debug)]
 enum Piece<T> {
     Own(Vec<T>),
@@ -158,7 +158,7 @@ impl<T: Clone> Piece<T> {
     }
 }
 
-/// The items, to change: copied first if others still share them.
+/// The items for writing: copied first if still shared.
 #[cold]
 #[inline(never)]
 fn unshared<T: Clone>(items: &mut Arc<Vec<T>>) -> &mut Vec<T> {
@@ -182,23 +182,23 @@ impl<I, T> Default for IdTable<I, T> {
 }
 
 impl<I: Id, T: Clone> IdTable<I, T> {
-    /// Has the next copies share all that is there.
+    /// Lets the next copies share all current items.
     pub(crate) fn share(&mut self) {
         self.pieces.iter_mut().for_each(Piece::share);
     }
 
-    /// Appends an item and gives its id.
+    /// Appends an item and returns its id.
     pub fn push(&mut self, item: T) -> I {
         let index = self.len();
         if index % PIECE == 0 {
-            // A small table is not to take the room of a large one.
+            // Keep small tables small.
             self.pieces.push(Piece::Own(Vec::with_capacity(if index == 0 { 0 } else { PIECE })));
         }
         self.pieces[index / PIECE].items_mut().push(item);
         I::from_index(index)
     }
 
-    /// The item, if the id was given out.
+    /// The item, if the id was assigned.
     pub fn get(&self, id: I) -> Option<&T> {
         self.pieces.get(id.index() / PIECE)?.get(id.index() % PIECE)
     }
@@ -208,7 +208,7 @@ impl<I: Id, T: Clone> IdTable<I, T> {
         self.pieces.last().map_or(0, |last| (self.pieces.len() - 1) * PIECE + last.len())
     }
 
-    /// All items with their ids, in the order of these.
+    /// All items with their ids, in id order.
     pub fn iter(&self) -> impl Iterator<Item = (I, &T)> {
         self.pieces.iter().flat_map(|piece| piece.iter()).enumerate().map(|(index, item)| (I::from_index(index), item))
     }
@@ -252,12 +252,12 @@ impl<I> Default for IdSet<I> {
 }
 
 impl<I: Id> IdSet<I> {
-    /// Adds an id; was it not there before?
+    /// Adds an id; returns whether it was new.
     pub fn insert(&mut self, id: I) -> bool {
         self.indexes.insert(bit(id))
     }
 
-    /// Takes an id out; was it there?
+    /// Removes an id; returns whether it was there.
     pub fn remove(&mut self, id: I) -> bool {
         self.indexes.remove(bit(id))
     }
@@ -282,14 +282,15 @@ fn bit(id: impl Id) -> u32 {
     u32::try_from(id.index()).expect("ids are of 32 bits")
 }
 
-/// Gives each distinct value one id, in order of first sight. Copies share what they know until one meets another.
+/// Assigns each distinct value an id, in order of first appearance. Copies share the values until one of them adds
+/// another.
 #[derive(Clone, Debug)]
 pub struct Interner<I, T: Hash + Eq>(Arc<Known<I, T>>);
 
 #[derive(Debug)]
 struct Known<I, T: Hash + Eq> {
     ids: FxHashMap<T, I>,
-    /// Others may hold them, too, and read what was added.
+    /// Others may hold the list, too, and read what is added.
     values: Arc<Appended<T>>,
 }
 
@@ -299,7 +300,7 @@ impl<I, T: Hash + Eq> Default for Interner<I, T> {
     }
 }
 
-/// A copy goes on with ids of its own.
+/// A copy continues with ids of its own.
 impl<I: Id, T: Hash + Eq + Clone> Clone for Known<I, T> {
     fn clone(&self) -> Self {
         let values = Appended::default();
@@ -309,7 +310,7 @@ impl<I: Id, T: Hash + Eq + Clone> Clone for Known<I, T> {
 }
 
 impl<I: Id, T: Hash + Eq + Clone> Interner<I, T> {
-    /// The id of a value, new if it was never seen.
+    /// The id of a value, assigned if it is new.
     pub(crate) fn intern<Q>(&mut self, value: &Q) -> I
     where
         Q: Hash + Eq + ToOwned<Owned = T> + ?Sized,
@@ -318,7 +319,7 @@ impl<I: Id, T: Hash + Eq + Clone> Interner<I, T> {
         self.intern_as(value, Q::to_owned)
     }
 
-    /// The same where what is kept is made of the value in another way.
+    /// The same if the stored value is built from the given one.
     pub(crate) fn intern_as<Q>(&mut self, value: &Q, keep: impl FnOnce(&Q) -> T) -> I
     where
         Q: Hash + Eq + ?Sized,
@@ -334,7 +335,7 @@ impl<I: Id, T: Hash + Eq + Clone> Interner<I, T> {
         id
     }
 
-    /// The id of a value that was seen before.
+    /// The id of a known value.
     pub fn find<Q>(&self, value: &Q) -> Option<I>
     where
         Q: Hash + Eq + ?Sized,
@@ -343,22 +344,22 @@ impl<I: Id, T: Hash + Eq + Clone> Interner<I, T> {
         self.0.ids.get(value).copied()
     }
 
-    /// All values, in the order in which they were first seen.
+    /// All values, in order of first appearance.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.0.values.iter()
     }
 
-    /// All values by index, also those that are still to come unless copies share them by then.
+    /// All values by index, including later ones unless copies share them by then.
     pub(super) fn values(&self) -> &Arc<Appended<T>> {
         &self.0.values
     }
 
-    /// Number of values seen.
+    /// Number of values.
     pub fn len(&self) -> usize {
         self.0.ids.len()
     }
 
-    /// Was nothing seen yet?
+    /// Is it empty?
     pub fn is_empty(&self) -> bool {
         self.0.ids.is_empty()
     }
@@ -371,8 +372,8 @@ impl<I: Id, T: Hash + Eq> Index<I> for Interner<I, T> {
     }
 }
 
-/// Gives each distinct value that is in use one id; those of values that are not used any more are given out again.
-/// Copies share the values until one of them changes.
+/// Assigns each distinct value in use an id, and reuses the ids of values no longer in use. Copies share the values
+/// until one of them changes.
 #[derive(Clone, Debug)]
 pub struct Pool<I, T: Hash + Eq> {
     ids: Arc<FxHashMap<T, I>>,
@@ -387,7 +388,7 @@ impl<I, T: Hash + Eq> Default for Pool<I, T> {
 }
 
 impl<I: Id + Ord, T: Hash + Eq + Clone> Pool<I, T> {
-    /// The id of a value, new if it is not there.
+    /// The id of a value, assigned if it is new.
     pub(crate) fn id_of(&mut self, value: T) -> I {
         if let Some(&id) = self.ids.get(&value) {
             return id;
@@ -400,7 +401,7 @@ impl<I: Id + Ord, T: Hash + Eq + Clone> Pool<I, T> {
         id
     }
 
-    /// Forgets the values that are not in use.
+    /// Drops the values that are not in use.
     pub fn retain(&mut self, is_used: impl Fn(&T, I) -> bool) {
         let free = &mut self.free;
         Arc::make_mut(&mut self.ids).retain(|value, id| {
@@ -410,7 +411,7 @@ impl<I: Id + Ord, T: Hash + Eq + Clone> Pool<I, T> {
             }
             keeps
         });
-        // Which id is given out next does not depend on the order of a hash map.
+        // The next id must not depend on the order of a hash map.
         free.sort_unstable();
     }
 
@@ -419,7 +420,7 @@ impl<I: Id + Ord, T: Hash + Eq + Clone> Pool<I, T> {
         self.ids.len()
     }
 
-    /// Is there none?
+    /// Is it empty?
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Who a workload is: namespace, name and UID, once for all who speak of it.
+//! The identity of a workload: namespace, name and UID, stored once and shared.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -8,10 +8,9 @@ use std::sync::Arc;
 
 use crate::base::pair::Pair;
 
-/// A workload by its namespace and name, and the UID that goes with them. Copies share one text.
+/// A workload by namespace and name, with its UID. Copies share one text.
 ///
-/// Two are equal, and ordered, by namespace and name, as nobody else is called so at the same time; [`Key::is_same`]
-/// looks at the UID, too.
+/// Equality and order use namespace and name, which are unique at any time; [`Key::is_same`] compares the UID, too.
 ///
 /// ```
 /// use kueuecore::base::key::Key;
@@ -25,7 +24,7 @@ use crate::base::pair::Pair;
 pub struct Key(Arc<Identity>);
 
 struct Identity {
-    /// Namespace, name and UID one after the other; the UID does not stand there again where it is the name.
+    /// Namespace, name and UID, concatenated; a UID equal to the name is not repeated.
     text: Box<str>,
     name_at: u32,
     name_end: u32,
@@ -33,7 +32,7 @@ struct Identity {
 }
 
 impl Key {
-    /// The workload of this namespace and name, with this UID. An empty UID is that of an object that has none.
+    /// The workload of this namespace and name, with this UID, which is empty if the object has none.
     pub fn new(namespace: &str, name: &str, uid: &str) -> Self {
         let at = |index: usize| u32::try_from(index).expect("names of less than 4 GiB");
         let (name_at, name_end) = (namespace.len(), namespace.len() + name.len());
@@ -59,7 +58,7 @@ impl Key {
         &self.0.text[self.0.uid_at as usize..]
     }
 
-    /// In the order of UIDs, and of namespace and name where they are the same, as those of objects without one.
+    /// Orders by UID, then by namespace and name, for objects without a UID.
     pub(crate) fn cmp_by_uid(&self, other: &Self) -> Ordering {
         if self.is_copy(other) {
             return Ordering::Equal;
@@ -67,19 +66,19 @@ impl Key {
         self.uid().cmp(other.uid()).then_with(|| self.cmp(other))
     }
 
-    /// The first bytes of the UID as a number. Of two UIDs that differ there, the smaller one has the smaller number.
+    /// The first bytes of the UID as a number. If two UIDs differ there, the smaller one has the smaller number.
     pub(crate) fn uid_prefix(&self) -> u64 {
         let mut prefix = [0; 8];
         prefix.iter_mut().zip(self.uid().bytes()).for_each(|(to, from)| *to = from);
         u64::from_be_bytes(prefix)
     }
 
-    /// Have both the same UID, too?
+    /// Is the UID the same, too?
     pub fn is_same(&self, other: &Self) -> bool {
         self.is_copy(other) || (self == other && self.uid() == other.uid())
     }
 
-    /// Do both share one text, because one was copied from the other?
+    /// Do both share one text because one is a copy of the other?
     pub(crate) fn is_copy(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -123,7 +122,7 @@ impl PartialOrd for Key {
     }
 }
 
-// As the hash of two texts, by which it is found.
+// Hashes like two texts, by which it is looked up.
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.pair().hash(state);

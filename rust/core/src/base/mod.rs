@@ -1,4 +1,4 @@
-//! What everything else is made of: amounts, quantities, names and their ids, lists in order, feature gates.
+//! Basic types: amounts, quantities, names and their ids, sorted lists, feature gates.
 
 pub mod amount;
 pub(crate) mod appended;

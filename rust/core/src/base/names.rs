@@ -1,4 +1,4 @@
-//! Every name that the engine has met, and its id.
+//! Every name that the engine has seen, and its id.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,7 +9,7 @@ use crate::base::ids::{
 use crate::base::pair::Pair;
 use crate::base::text::Text;
 
-/// The names of ids, for those who keep ids and may be read at any time. What becomes known later is in it, too.
+/// The names of ids, readable at any time by holders of ids. Includes names added later.
 #[derive(Clone, Debug)]
 pub struct Lexicon {
     queues: Arc<Appended<Text>>,
@@ -30,7 +30,7 @@ impl Lexicon {
         }
     }
 
-    /// Does it know what is added to these names?
+    /// Does it include what is added to these names?
     pub(crate) fn is_of(&self, names: &Names) -> bool {
         Arc::ptr_eq(&self.queues, names.queues.values())
             && Arc::ptr_eq(&self.cohorts, names.cohorts.values())
@@ -86,13 +86,13 @@ pub struct Names {
 }
 
 impl Names {
-    /// The names of ids, to be kept.
+    /// The names of ids, for keeping.
     pub fn lexicon(&self) -> Arc<Lexicon> {
         let kept = self.lexicon.get_or_init(|| Arc::new(Lexicon::of(self)));
         if kept.is_of(self) { Arc::clone(kept) } else { Arc::new(Lexicon::of(self)) }
     }
 
-    /// After a copy was made both go on with lists of their own, once they meet another name.
+    /// After a copy, both continue with lists of their own once they add a name.
     pub(crate) fn renew_lexicon(&mut self) {
         if self.lexicon.get().is_some_and(|kept| !kept.is_of(self)) {
             self.lexicon = OnceLock::new();
@@ -110,7 +110,7 @@ impl Names {
         known.unwrap_or_else(|| self.local_queues.intern(&(namespace.to_owned(), Text::copied(name))))
     }
 
-    /// The id of a LocalQueue that was met before.
+    /// The id of a known LocalQueue.
     pub fn find_local_queue(&self, namespace: &str, name: &str) -> Option<LocalQueueId> {
         self.local_queues.find::<dyn Pair>(&(namespace, name))
     }
@@ -127,12 +127,12 @@ impl Names {
         id
     }
 
-    /// The resource `pods`, which counts pods, once it was met.
+    /// The resource `pods`, which counts pods, if known.
     pub fn pods(&self) -> Option<ResourceId> {
         self.pods
     }
 
-    /// The id of a resource that was met before.
+    /// The id of a known resource.
     pub fn find_resource(&self, name: &str) -> Option<ResourceId> {
         self.resources.find(name)
     }
@@ -147,7 +147,7 @@ impl Names {
         self.flavor_resources.intern(&(flavor, resource))
     }
 
-    /// The id of a pair that was met before.
+    /// The id of a known pair.
     pub fn find_flavor_resource(&self, flavor: FlavorId, resource: ResourceId) -> Option<FlavorResourceId> {
         self.flavor_resources.find(&(flavor, resource))
     }
@@ -172,7 +172,7 @@ impl Names {
         self.flavor_resources.len()
     }
 
-    /// The sort key of Kueue's own order of requests: the 64-bit FNV-1a hash of the name, then the name (rules/03 §1).
+    /// The sort key of Kueue's order of requests: the 64-bit FNV-1a hash of the name, then the name (rules/03 §1).
     pub(crate) fn canonical_key(&self, resource: ResourceId) -> (u64, &str) {
         (self.canonical[resource], &self.resources[resource])
     }
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_keeps_ids_reads_the_names_of_then_whatever_copies_learn() {
+    fn a_lexicon_keeps_its_names_whatever_copies_add() {
         let mut names = Names::default();
         let a = names.queue("a");
         let kept = names.lexicon();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_reads_what_it_has_learned_of_any_kind() {
+    fn a_copy_knows_the_names_it_has_added_of_every_kind() {
         let kinds: [fn(&mut Names, &str) -> bool; 5] = [
             |names, name| {
                 let id = names.queue(name);

@@ -1,11 +1,11 @@
-//! To find by two borrowed texts what is kept under two of its own, as namespace and name.
+//! Looks up `(String, Text)` keys, such as namespace and name, by `(&str, &str)` without allocating.
 
 use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
 
 use crate::base::text::Text;
 
-/// Two texts, whoever owns them. A look-up by `&("ns", "name") as &dyn Pair` allocates nothing.
+/// Two texts, owned or borrowed. A lookup by `&("ns", "name") as &dyn Pair` allocates nothing.
 pub(crate) trait Pair {
     fn pair(&self) -> (&str, &str);
 }
@@ -22,7 +22,7 @@ impl Pair for (String, Text) {
     }
 }
 
-// As the hash of two texts of its own.
+// Hashes like a pair of owned texts.
 impl Hash for dyn Pair + '_ {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.pair().hash(state);
@@ -51,7 +51,7 @@ mod tests {
     use crate::base::key::Key;
 
     #[test]
-    fn what_is_owned_is_found_by_what_is_borrowed() {
+    fn owned_pairs_are_found_by_borrowed_ones() {
         let owned = ("ns".to_owned(), Text::from("name"));
         let pairs = FxHashMap::from_iter([(owned, 1)]);
         let keys = FxHashMap::from_iter([(Key::new("ns", "name", "uid"), 2)]);

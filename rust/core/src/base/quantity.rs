@@ -1,7 +1,7 @@
 //! Kubernetes quantities: `500m`, `1Gi`, `12e6` (rules/01 §7).
 //!
-//! Values are exact decimals of up to 36 significant digits; what a product or a sum has beyond them is rounded
-//! away from zero. No quantity of an API object comes near that.
+//! Values are exact decimals of up to 36 significant digits; products and sums are rounded away from zero beyond that.
+//! No quantity of an API object comes close.
 
 mod decimal;
 mod parse;
@@ -14,15 +14,15 @@ use std::str::FromStr;
 
 use decimal::Decimal;
 
-/// A quantity: a number, and the family of suffixes that it was written with.
+/// A quantity: a number, and the family of suffixes in which it was written.
 ///
-/// Two quantities are `==` when Kubernetes writes them alike: `3000m` equals `3` and `1024Mi` equals `1Gi`, but
+/// Two quantities are `==` when Kubernetes writes them the same way: `3000m` equals `3` and `1024Mi` equals `1Gi`, but
 /// `1Gi` does not equal `1073741824`. [`Quantity::cmp_value`] compares numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Quantity {
     value: Decimal,
     family: Family,
-    /// The text as written, where Kubernetes keeps one that is not the canonical form (`1.500`, `+5`).
+    /// The text as written, if Kubernetes keeps it although it is not canonical (`1.500`, `+5`).
     text: Option<Box<str>>,
 }
 
@@ -38,7 +38,7 @@ pub enum Family {
     DecimalExponent,
 }
 
-/// Why a text is no quantity; the texts are those of Kubernetes.
+/// Why a text is not a quantity, in Kubernetes' words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseQuantityError {
     /// Not of the form number, suffix.
@@ -74,7 +74,7 @@ impl Quantity {
         Self { value: Decimal::new(i128::from(milli), -3), family: Family::DecimalSi, text: None }
     }
 
-    /// What it consists of: digits, the power of ten of the last one, the family, and the text that is kept.
+    /// Its parts: digits, the power of ten of the last digit, the family, and the kept text.
     pub(crate) fn parts(&self) -> (i128, i32, Family, Option<&str>) {
         (self.value.digits(), self.value.exponent(), self.family, self.text.as_deref())
     }
@@ -100,7 +100,7 @@ impl Quantity {
         }
     }
 
-    /// Compares the numbers, exactly, whatever they are written as.
+    /// Compares the numbers exactly, whatever their notation.
     #[must_use]
     pub fn cmp_value(&self, other: &Self) -> Ordering {
         self.value.compare(other.value)
@@ -126,8 +126,8 @@ impl Quantity {
         Self { value: self.value.times(other.value), family: self.family, text: None }
     }
 
-    /// The product with a float (its shortest decimal form), cut to nine decimals toward zero, in the decimal family:
-    /// what decays usage (rules/09). An infinite or NaN factor gives zero.
+    /// The product with a float (its shortest decimal form), truncated to nine decimals, in the decimal family: used to
+    /// decay usage (rules/09). An infinite or NaN factor gives zero.
     #[must_use]
     pub fn times_f64_toward_zero(&self, factor: f64) -> Self {
         if !factor.is_finite() {
@@ -148,35 +148,35 @@ impl Quantity {
         self.clamped(0)
     }
 
-    // Kubernetes itself misrounds negative numbers that it reads the long way; no object may hold one of those.
+    // Kubernetes misrounds some negative big decimals; no object may contain one.
     fn clamped(&self, exponent: i32) -> i64 {
         let end = if self.signum() < 0 { i64::MIN } else { i64::MAX };
         self.value.in_units_of(exponent).and_then(|units| i64::try_from(units).ok()).unwrap_or(end)
     }
 
-    /// The nearest float, but for one in 10000 that Kubernetes misses by a bit too: fair-sharing weights (rules/02).
+    /// The nearest float, except for one in 10000 where Kubernetes is a bit off, too: fair-sharing weights (rules/02).
     #[must_use]
     pub fn as_f64(&self) -> f64 {
         self.value.as_f64()
     }
 
-    /// Digits times a power of ten, each rounded to a float: the weight and the usage of admission fair sharing
-    /// (rules/09), which Kueue computes this way, so that `0.3` is 0.30000000000000004.
+    /// Digits times a power of ten, each rounded to a float: Kueue computes the weight and usage of admission fair
+    /// sharing this way (rules/09), so that `0.3` is 0.30000000000000004.
     #[must_use]
     pub fn as_f64_approximate(&self) -> f64 {
         let base = float(&self.value.digits().to_string());
         if self.value.exponent() == 0 { base } else { base * float(&format!("1e{}", self.value.exponent())) }
     }
 
-    /// As text: what it was read from where that is kept, or else the canonical form, with the largest suffix of the family
-    /// that leaves a whole number.
+    /// As text: the original text if it is kept, else the canonical form, with the largest suffix of the family that
+    /// leaves a whole number.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         if let Some(text) = &self.text {
             return Cow::Borrowed(text);
         }
         let Canonical { number, suffix } = self.canonical();
-        // 64 bits are written much faster, and nearly every number has no more.
+        // 64-bit integers are formatted much faster, and nearly every number is that small.
         let mut text = i64::try_from(number).map_or_else(|_| number.to_string(), |number| number.to_string());
         match suffix {
             Suffix::None => {}
@@ -186,7 +186,7 @@ impl Quantity {
         Cow::Owned(text)
     }
 
-    /// What the canonical form consists of.
+    /// The parts of the canonical form.
     fn canonical(&self) -> Canonical {
         if self.is_zero() {
             return Canonical { number: 0, suffix: Suffix::None };
@@ -260,7 +260,8 @@ fn decimal_form(value: Decimal, family: Family) -> Canonical {
         (_, 12) => Suffix::Text("T"),
         (_, 15) => Suffix::Text("P"),
         (_, 18) => Suffix::Text("E"),
-        // Past the suffixes Kubernetes writes the bare number, which is another quantity: an exponent is true.
+        // Past the last suffix, Kubernetes writes the bare number, which is another quantity; an exponent keeps the
+        // value.
         _ => Suffix::Exponent(exponent),
     };
     Canonical { number, suffix }

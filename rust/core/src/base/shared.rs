@@ -1,10 +1,10 @@
-//! A value that its copies share until one of them is changed.
+//! A value that copies share until one of them changes.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// Cheap to copy and to compare with its copies. Changing one through `DerefMut` copies what is shared first, so reach
-/// for that only to change something.
+/// Cheap to copy and to compare with its copies. `DerefMut` copies a shared value first, so use it only to change
+/// something.
 #[derive(Debug)]
 pub struct Shared<T>(Arc<T>);
 
@@ -15,7 +15,7 @@ impl<T> Clone for Shared<T> {
 }
 
 impl<T> Shared<T> {
-    /// Are both the same value, not only equal?
+    /// Is it the same shared value, not just an equal one?
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -25,7 +25,7 @@ impl<T: Default + Eq> Shared<T>
 where
     Self: Default,
 {
-    /// The value, or the default that all share if it is the same.
+    /// The value, or the shared default if it is equal.
     pub fn of(value: T) -> Self {
         if value == T::default() { Self::default() } else { value.into() }
     }

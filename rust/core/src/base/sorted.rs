@@ -1,14 +1,14 @@
-//! Entries in order, in few large pieces of memory: what is looked at first stands together, and nothing is allocated for
-//! one entry that comes and goes.
+//! Sorted entries in a few large blocks: neighbours are close in memory, and adding or removing one entry rarely
+//! allocates.
 
 use std::cmp::Ordering;
 use std::collections::{VecDeque, vec_deque};
 use std::sync::Arc;
 
-/// So many entries stand in a block at most.
+/// Most entries per block.
 const BLOCK: usize = 128;
 
-/// Entries in order, each once. Copies of many share the blocks that neither has changed since.
+/// Sorted unique entries. Copies of long lists share the blocks that neither has changed.
 #[derive(Clone, Debug)]
 pub struct Sorted<T>(Layout<T>);
 
@@ -18,7 +18,7 @@ enum Layout<T> {
     Many(Box<Many<T>>),
 }
 
-/// One block at least, none of which is empty.
+/// At least one block, none of them empty.
 #[derive(Clone, Debug)]
 struct Many<T> {
     blocks: Vec<Arc<VecDeque<T>>>,
@@ -40,7 +40,7 @@ impl<T> Sorted<T> {
         }
     }
 
-    /// Is there none?
+    /// Is it empty?
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -61,7 +61,7 @@ impl<T> Sorted<T> {
         }
     }
 
-    /// All entries that do not stand before a place: `is_before` holds for the first ones, and for no other.
+    /// All entries from a position on: `is_before` holds for the entries before it, and for no others.
     pub fn iter_from(&self, is_before: impl Fn(&T) -> bool) -> Iter<'_, T> {
         match &self.0 {
             Layout::One(block) => Iter { block: block.range(block.partition_point(is_before)..), rest: [].iter() },
@@ -73,7 +73,7 @@ impl<T> Sorted<T> {
         }
     }
 
-    /// How many stand before a place.
+    /// Number of entries before a position.
     pub fn count_before(&self, is_before: impl Fn(&T) -> bool) -> usize {
         match &self.0 {
             Layout::One(block) => block.partition_point(is_before),
@@ -85,7 +85,7 @@ impl<T> Sorted<T> {
         }
     }
 
-    /// The entry of which `order` says that it is the one: where an entry stands, seen from the one that is looked for.
+    /// Finds an entry by binary search: `order` compares an entry with the one to find.
     pub fn find(&self, order: impl Fn(&T) -> Ordering) -> Option<&T> {
         let block = match &self.0 {
             Layout::One(block) => block,
@@ -96,7 +96,7 @@ impl<T> Sorted<T> {
 }
 
 impl<T: Clone> Sorted<T> {
-    /// The same to change, but for what its place depends on.
+    /// The same for changes that do not affect the order.
     pub fn find_mut(&mut self, order: impl Fn(&T) -> Ordering) -> Option<&mut T> {
         match &mut self.0 {
             Layout::One(block) => {
@@ -112,7 +112,7 @@ impl<T: Clone> Sorted<T> {
         }
     }
 
-    /// Takes an entry out; see [`Sorted::find`].
+    /// Removes and returns an entry; see [`Sorted::find`].
     pub fn take(&mut self, order: impl Fn(&T) -> Ordering) -> Option<T> {
         let many = match &mut self.0 {
             Layout::One(block) => {
@@ -129,7 +129,7 @@ impl<T: Clone> Sorted<T> {
         taken
     }
 
-    /// Keeps those entries only for which this holds.
+    /// Keeps only the entries for which this holds.
     pub fn retain(&mut self, holds: impl FnMut(&T) -> bool) {
         match &mut self.0 {
             Layout::One(block) => block.retain(holds),
@@ -140,7 +140,7 @@ impl<T: Clone> Sorted<T> {
         }
     }
 
-    /// Makes a list of entries that are in order, each once.
+    /// A list of entries that are already sorted and unique.
     pub fn from_sorted(entries: Vec<T>) -> Self {
         if entries.len() <= BLOCK {
             return Self(Layout::One(entries.into()));
@@ -153,14 +153,14 @@ impl<T: Clone> Sorted<T> {
 }
 
 impl<T: Clone> Sorted<T> {
-    /// Adds an entry in an order of its own, which has to be the same each time; was it not there before?
+    /// Adds an entry in a custom order, which must always be the same; returns whether it was new.
     pub fn insert_by(&mut self, entry: T, order: impl Fn(&T, &T) -> Ordering) -> bool {
         match &mut self.0 {
             Layout::One(block) => {
                 let Err(at) = seek(block, |it| order(it, &entry)) else { return false };
                 if block.len() < BLOCK {
                     if block.len() == block.capacity() {
-                        // There are many short lists: they do not double, but grow by a quarter.
+                        // There are many short lists: grow by a quarter instead of doubling.
                         block.reserve_exact(block.len() / 4 + 1);
                     }
                     block.insert(at, entry);
@@ -177,7 +177,7 @@ impl<T: Clone> Sorted<T> {
 }
 
 impl<T: Ord + Clone> Sorted<T> {
-    /// Takes the first entry out.
+    /// Removes and returns the first entry.
     pub fn pop_first(&mut self) -> Option<T> {
         match &mut self.0 {
             Layout::One(block) => block.pop_front(),
@@ -188,24 +188,24 @@ impl<T: Ord + Clone> Sorted<T> {
         }
     }
 
-    /// Adds an entry; was it not there before?
+    /// Adds an entry; returns whether it was new.
     pub fn insert(&mut self, entry: T) -> bool {
         self.insert_by(entry, T::cmp)
     }
 
-    /// Takes an entry out; was it there?
+    /// Removes an entry; returns whether it was there.
     pub fn remove(&mut self, entry: &T) -> bool {
         self.take(|it| it.cmp(entry)).is_some()
     }
 
-    /// Is this entry there?
+    /// Is the entry in the list?
     pub fn contains(&self, entry: &T) -> bool {
         self.find(|it| it.cmp(entry)).is_some()
     }
 
-    /// Adds many, in any order.
+    /// Adds many entries, in any order.
     pub fn extend(&mut self, mut entries: Vec<T>) {
-        // Few among many are put in one by one.
+        // A few entries are inserted one by one.
         if entries.len() < self.len() / 8 {
             entries.into_iter().for_each(|entry| _ = self.insert(entry));
             return;
@@ -216,7 +216,7 @@ impl<T: Ord + Clone> Sorted<T> {
         *self = Self::from_sorted(entries);
     }
 
-    /// Moves all of another list here: the fewer to the more.
+    /// Moves all entries of another list here: the smaller list into the larger.
     pub fn append(&mut self, other: &mut Self) {
         if self.len() < other.len() {
             std::mem::swap(self, other);
@@ -228,12 +228,12 @@ impl<T: Ord + Clone> Sorted<T> {
 }
 
 impl<T> Many<T> {
-    /// The block in which the first entry stands that is not before a place, or behind which it would stand.
+    /// The block of the first entry that is not before a position, or the one after which it would be.
     fn block_at(&self, is_before: impl Fn(&T) -> bool) -> usize {
         self.blocks.partition_point(|block| block.front().is_some_and(&is_before)).saturating_sub(1)
     }
 
-    /// The block in which an entry stands, or would.
+    /// The block in which an entry is, or would be.
     fn block_of(&self, order: impl Fn(&T) -> Ordering) -> usize {
         self.block_at(|it| order(it).is_le())
     }
@@ -267,7 +267,7 @@ impl<T: Clone> Many<T> {
         if block.len() < BLOCK {
             block.insert(place, entry);
         } else if is_last && place == BLOCK {
-            // Those that come in their order leave full blocks behind.
+            // Entries added in order leave full blocks behind.
             self.blocks.push(Arc::new([entry].into()));
         } else {
             let mut upper = block.split_off(BLOCK / 2);
@@ -281,7 +281,7 @@ impl<T: Clone> Many<T> {
     }
 }
 
-/// Where in a block an entry stands, or would. Most come at the end and leave at the front.
+/// Position of an entry in a block, or where it would be. Most are added at the end and removed at the front.
 fn seek<T>(block: &VecDeque<T>, order: impl Fn(&T) -> Ordering) -> Result<usize, usize> {
     match block.back().map(&order) {
         None => return Err(0),
@@ -347,13 +347,13 @@ mod tests {
         }
         if let Layout::Many(many) = &list.0 {
             assert!(many.blocks.iter().all(|block| !block.is_empty() && block.len() <= BLOCK));
-            assert!(many.len > BLOCK / 2, "few stand in one block");
+            assert!(many.len > BLOCK / 2, "few entries fit in one block");
         }
     }
 
-    /// Goes up and down in size, so that blocks are split, joined and given up.
+    /// Grows and shrinks, so that blocks are split, joined and dropped.
     #[test]
-    fn a_list_has_what_a_set_has() {
+    fn a_list_behaves_like_a_set() {
         for seed in 0..24 {
             let mut dice = Dice(seed as u64);
             let range = [40, 300, 3_000, 100_000][seed % 4];
@@ -417,10 +417,10 @@ mod tests {
     }
 
     #[test]
-    fn those_that_come_in_their_order_fill_their_blocks() {
+    fn entries_added_in_order_fill_their_blocks() {
         let mut list = Sorted::default();
         (0..10 * BLOCK).for_each(|n| assert!(list.insert(n)));
-        let Layout::Many(many) = &list.0 else { panic!("so many stand in several blocks") };
+        let Layout::Many(many) = &list.0 else { panic!("many entries need several blocks") };
         assert_eq!(many.blocks.len(), 10);
     }
 }

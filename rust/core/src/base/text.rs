@@ -1,4 +1,4 @@
-//! Text that is copied often and never changed: names, and types, reasons and messages of conditions.
+//! Text that is often copied and never changed: names, and types, reasons and messages of conditions.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -7,22 +7,22 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A word of the program itself, or text that all copies share.
+/// A string constant of the program, or text that all copies share.
 #[derive(Clone)]
 pub enum Text {
-    /// Stands in the program.
+    /// A constant.
     Static(&'static str),
-    /// Came from outside, or was put together.
+    /// Text from outside, or built at run time.
     Shared(Arc<str>),
 }
 
 impl Text {
-    /// Text that does not stand in the program, copied for all that will share it.
+    /// A shared copy of a text.
     pub fn copied(text: &str) -> Self {
         Text::Shared(text.into())
     }
 
-    /// The text, to be kept.
+    /// The text as a shared string.
     pub fn shared(&self) -> Arc<str> {
         match self {
             Text::Static(text) => (*text).into(),
@@ -85,7 +85,7 @@ impl PartialOrd for Text {
     }
 }
 
-// As the hash of a `str`, so that it is found by one.
+// Hashes like a `str`, so that it can be looked up by one.
 impl Hash for Text {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.as_str().hash(state);
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_it_came_from_makes_no_difference() {
+    fn constant_and_shared_texts_are_equal() {
         let (own, shared) = (Text::from("a"), Text::from("a".to_owned()));
         assert_eq!(own, shared);
         assert_eq!((shared.len(), format!("{own} {shared:?}").as_str()), (1, "a \"a\""));

@@ -1,4 +1,4 @@
-//! Workloads as columns: how simulators bring in many at once, one pod set each.
+//! Workloads as columns: how simulators add many at once, with one pod set each.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::workloads::Spec;
 pub struct Columns {
     /// Namespace of all of them.
     pub namespace: String,
-    /// Names are this and a number from `first` on; UIDs are the names.
+    /// Names are the prefix and a number from `first` on; UIDs equal the names.
     pub prefix: String,
     /// Number of the first workload.
     pub first: u64,
-    /// The LocalQueues that `queue` counts.
+    /// The LocalQueues that `queue` refers to.
     pub local_queues: Vec<Text>,
     /// Index of the LocalQueue.
     pub queue: Vec<u32>,
@@ -33,13 +33,13 @@ pub struct Columns {
     pub created: Vec<i64>,
     /// Pods.
     pub count: Vec<i32>,
-    /// The resources that the columns of `requests` count.
+    /// The resources of the columns of `requests`.
     pub resources: Vec<String>,
-    /// Row by row: what one pod requests, in milli-units of `cpu` and whole units of the rest. Zero: not requested.
+    /// Row by row: the requests of one pod, in milli-units of `cpu` and whole units of the rest. Zero: not requested.
     pub requests: Vec<i64>,
 }
 
-/// Columns that are no workloads.
+/// Errors in columns.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ColumnsError {
     /// A column has another length than the rest.
@@ -49,7 +49,7 @@ pub enum ColumnsError {
         column: &'static str,
         /// Its length.
         actual: usize,
-        /// What the others ask for.
+        /// The expected length.
         expected: usize,
     },
     /// A value that no workload can have.
@@ -64,7 +64,7 @@ pub enum ColumnsError {
         /// What it must be.
         what: &'static str,
     },
-    /// Numbers of workloads that 64 bits do not hold.
+    /// Numbers of workloads that do not fit into 64 bits.
     #[error("first: {first}: must leave room for {n_rows} numbers of 64 bits")]
     Numbers {
         /// The first number.
@@ -72,7 +72,7 @@ pub enum ColumnsError {
         /// How many there would be.
         n_rows: usize,
     },
-    /// There is a workload of this name.
+    /// A workload of this name exists.
     #[error("prefix: Workload {namespace}/{name} already exists; change prefix or first")]
     Exists {
         /// Its namespace.
@@ -83,7 +83,7 @@ pub enum ColumnsError {
 }
 
 impl Columns {
-    /// Are they of one length, and is each row a workload?
+    /// Checks that columns have one length, and that each row is a valid workload.
     pub(crate) fn check(&self) -> Result<(), ColumnsError> {
         let n = self.queue.len();
         let lengths = [
@@ -120,7 +120,7 @@ impl Columns {
         Workload { pod_sets, ..self.without_pod_sets(row, &mut String::new()) }
     }
 
-    /// What one pod of a row requests, resource by resource.
+    /// The requests of one pod of a row, resource by resource.
     fn requests_of(&self, row: usize) -> &[i64] {
         let n = self.resources.len();
         &self.requests[row * n..(row + 1) * n]
@@ -143,7 +143,7 @@ impl Columns {
         }
     }
 
-    /// Puts the name of a row together, in the same place for each in turn.
+    /// Writes the name of a row into `name`.
     fn put_name(&self, row: usize, name: &mut String) {
         name.clear();
         name.push_str(&self.prefix);
@@ -167,19 +167,19 @@ impl Columns {
 }
 
 impl Engine {
-    /// Applies new workloads that are given as columns. All or nothing.
+    /// Applies new workloads given as columns. All or nothing.
     ///
     /// # Errors
-    /// The first column of another length, the first value that no workload can have, or the first name that is taken.
+    /// The first column of another length, the first invalid value, or the first name already in use.
     pub fn submit(&mut self, columns: &Columns, now: Time) -> Result<(), ColumnsError> {
         columns.check()?;
         self.check_new(columns)?;
         self.state.now = now;
         self.state.workloads.reserve(columns.queue.len());
-        // Many rows ask for the same.
+        // Many rows have the same requests.
         let mut specs: FxHashMap<(i32, &[i64]), Arc<Spec>> = FxHashMap::default();
         let mut local_queues = vec![None; columns.local_queues.len()];
-        // They are queued LocalQueue by LocalQueue, so that what a queue consists of is at hand.
+        // Queued LocalQueue by LocalQueue, so that each queue's data stays in the cache.
         let mut arrivals = vec![Vec::new(); columns.local_queues.len()];
         let mut name = String::new();
         for row in 0..columns.queue.len() {
@@ -199,7 +199,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Rows have numbers of their own, so no two of them share a name.
+    /// Rows have different numbers, so no two of them share a name.
     fn check_new(&self, columns: &Columns) -> Result<(), ColumnsError> {
         let workloads = &self.state.workloads;
         if workloads.is_empty() {

@@ -1,80 +1,80 @@
-//! Why a workload waits, or where it would go: the decision on it, tried on a fork with everything recorded.
+//! Why a workload waits, or where it would go: evaluates it on a fork and records everything.
 
 use crate::assign::{Assignment, Attempt, Reason};
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorId, FlavorResourceId, ResourceId, WorkloadId};
+use crate::engine::Engine;
 use crate::engine::what_if::WhatIf;
-use crate::engine::{Engine, Kind};
-use crate::objects::{Object, Time, WorkloadStatus};
+use crate::objects::{Kind, Object, Time, WorkloadStatus};
 use crate::preempt::search_not_made;
 use crate::quota::levels::Level;
 use crate::state::State;
 use crate::state::records::Owner;
 use crate::state::searches::{Recorder, Search};
 
-/// Everything about a decision on one workload.
+/// The details of a decision on one workload.
 #[derive(Debug)]
 pub struct Explanation {
-    /// What it would come to now.
+    /// The outcome now.
     pub what_if: WhatIf,
-    /// What each pod set found, in the order in which they were looked at.
+    /// The trials for each pod set, in order of evaluation.
     pub pod_sets: Vec<PodSetTrials>,
-    /// The searches for victims, in the order in which they were made.
+    /// The preemption searches, in order.
     pub searches: Vec<Search>,
-    /// The engine on which it was tried, whose ids these are.
+    /// The fork on which it was evaluated; the ids refer to it.
     pub engine: Engine,
 }
 
-/// What a pod set found.
+/// The trials for a pod set.
 #[derive(Debug)]
 pub struct PodSetTrials {
     /// Its index.
     pub index: usize,
     /// The flavors that were tried, in order.
     pub trials: Vec<FlavorTrial>,
-    /// The flavors that were not, because an earlier one was good enough.
+    /// The flavors that were not tried, because an earlier one was good enough.
     pub not_tried: Vec<FlavorId>,
-    /// What nobody has quota for.
+    /// Resources for which no flavor has quota.
     pub unavailable: Vec<ResourceId>,
-    /// What speaks against all of it, such as that there is no place on nodes.
+    /// Reasons against all of it, such as that there is no place on nodes.
     pub reasons: Vec<Reason>,
     /// Why it could not be evaluated.
     pub error: Option<String>,
 }
 
-/// What a flavor had for a pod set.
+/// The trial of a flavor for a pod set.
 #[derive(Debug)]
 pub struct FlavorTrial {
-    /// What came of it.
+    /// The result.
     pub attempt: Attempt,
     /// Was it chosen?
     pub is_chosen: bool,
-    /// What is asked of it, resource by resource.
+    /// The requests, resource by resource.
     pub asked: Vec<Asked>,
 }
 
-/// What is asked of a flavor-resource.
+/// The request for a flavor-resource.
 #[derive(Debug)]
 pub struct Asked {
     /// The pair.
     pub fr: FlavorResourceId,
-    /// How much, with what earlier pod sets take.
+    /// The amount, including what earlier pod sets take.
     pub amount: Amount,
-    /// What the ClusterQueue could have if everything were idle.
+    /// What the ClusterQueue could use if everything were idle.
     pub potential: Amount,
-    /// What each node says that the amount comes to, from the ClusterQueue up.
+    /// Each node that the amount reaches, from the ClusterQueue up.
     pub levels: Vec<(Owner, Level)>,
-    /// Free quota that others do not lend.
+    /// Unused quota that others do not lend.
     pub kept: Vec<(Owner, Amount)>,
 }
 
 impl Asked {
-    /// Is it more than there could ever be?
+    /// Does it exceed the maximum that could ever be available?
     pub fn exceeds_maximum(&self) -> bool {
         self.amount > self.potential
     }
 
-    /// Do others use what is missing?
+    /// Do others use the missing quota?
     pub fn is_contested(&self) -> bool {
         let available = self.levels.first().map_or(Amount::ZERO, |(_, level)| level.available);
         self.amount > available && !self.exceeds_maximum()
@@ -82,8 +82,8 @@ impl Asked {
 }
 
 impl Engine {
-    /// Why a workload waits or where it would go: as the only head of a cycle now, with the scan of flavors from the
-    /// first. One that has quota is asked about without it. Nothing changes. `None`: there is no such workload.
+    /// Why a workload waits or where it would go: as the only head of a cycle now, with its flavor scan starting at the
+    /// first. A workload with quota is evaluated without it. Changes nothing. `None`: there is no such workload.
     pub fn explain(&mut self, namespace: &str, name: &str, now: Time) -> Option<Explanation> {
         let id = self.state.workloads.find(namespace, name)?;
         let mut engine = self.fork();

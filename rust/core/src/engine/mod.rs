@@ -1,4 +1,4 @@
-//! The front: objects in, a cycle, decisions out.
+//! The public API: objects in, a cycle, decisions out.
 
 pub mod columns;
 pub mod explain;
@@ -8,7 +8,7 @@ pub mod what_if;
 use crate::base::ids::WorkloadId;
 use crate::base::text::Text;
 use crate::objects::config::Config;
-use crate::objects::{Condition, Object, Time};
+use crate::objects::{Condition, Kind, Object, Time};
 use crate::reconcile::nodes::terminated_by_kueue;
 use crate::schedule::decision::{Decision, Event};
 use crate::schedule::waiting::Waiting;
@@ -19,81 +19,13 @@ use crate::status::readiness::note_readiness;
 use crate::status::stage::Stage;
 use crate::topology::hosts::used_hosts;
 
-/// A scheduler that decides and does nothing.
+/// A scheduler that only decides; carrying out its decisions is up to the caller.
 #[derive(Clone, Debug, Default)]
 pub struct Engine {
-    /// What it knows; the modules of this crate work on it.
+    /// Its state, on which the modules of this crate work.
     pub state: State,
-    /// The cycle that waits until pods are ready.
+    /// A cycle that waits until pods are ready.
     waiting: Option<Box<Waiting>>,
-}
-
-/// The kinds that can be deleted by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Kind {
-    Namespace,
-    ResourceFlavor,
-    Topology,
-    Cohort,
-    ClusterQueue,
-    LocalQueue,
-    AdmissionCheck,
-    WorkloadPriorityClass,
-    LimitRange,
-    RuntimeClass,
-    ResourceClaimTemplate,
-    DeviceClass,
-    Node,
-    Pod,
-    Workload,
-}
-
-impl Kind {
-    /// All kinds.
-    pub const ALL: [Kind; 15] = [
-        Kind::Namespace,
-        Kind::ResourceFlavor,
-        Kind::Topology,
-        Kind::Cohort,
-        Kind::ClusterQueue,
-        Kind::LocalQueue,
-        Kind::AdmissionCheck,
-        Kind::WorkloadPriorityClass,
-        Kind::LimitRange,
-        Kind::RuntimeClass,
-        Kind::ResourceClaimTemplate,
-        Kind::DeviceClass,
-        Kind::Node,
-        Kind::Pod,
-        Kind::Workload,
-    ];
-
-    /// The kind in Kubernetes' spelling.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Namespace => "Namespace",
-            Kind::ResourceFlavor => "ResourceFlavor",
-            Kind::Topology => "Topology",
-            Kind::Cohort => "Cohort",
-            Kind::ClusterQueue => "ClusterQueue",
-            Kind::LocalQueue => "LocalQueue",
-            Kind::AdmissionCheck => "AdmissionCheck",
-            Kind::WorkloadPriorityClass => "WorkloadPriorityClass",
-            Kind::LimitRange => "LimitRange",
-            Kind::RuntimeClass => "RuntimeClass",
-            Kind::ResourceClaimTemplate => "ResourceClaimTemplate",
-            Kind::DeviceClass => "DeviceClass",
-            Kind::Node => "Node",
-            Kind::Pod => "Pod",
-            Kind::Workload => "Workload",
-        }
-    }
-
-    /// The kind with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
 }
 
 impl Engine {
@@ -102,21 +34,21 @@ impl Engine {
         Self { state: State::new(config), waiting: None }
     }
 
-    /// An engine that knows the same and goes its own way. What neither of the two changes is shared.
+    /// An independent copy that shares unchanged parts.
     pub fn fork(&mut self) -> Self {
         let waiting = self.waiting.as_mut().map(|waiting| Box::new(waiting.fork()));
         Self { state: self.state.fork(), waiting }
     }
 
-    /// Applies objects, whatever their order: what others depend on goes first. `now` is the time of the change.
+    /// Applies objects in any order: objects that others depend on go first. `now` is the time of the change.
     pub fn apply(&mut self, mut objects: Vec<Object>, now: Time) {
         self.state.now = now;
-        objects.sort_by_key(rank);
+        objects.sort_by_key(|object| object.kind().rank());
         self.state.apply_all(objects);
         self.settle();
     }
 
-    /// Works out what changed in the quota trees, so that whoever reads sees the numbers of now.
+    /// Recomputes changed quota trees, so that readers see current numbers.
     pub(crate) fn settle(&mut self) {
         let state = &mut self.state;
         state.forest.flush(&state.names);
@@ -127,27 +59,10 @@ impl Engine {
         self.state.stored(object)
     }
 
-    /// Deletes an object; returns whether it was there.
+    /// Deletes an object; returns whether it existed.
     pub fn delete(&mut self, kind: Kind, namespace: &str, name: &str, now: Time) -> bool {
-        let state = &mut self.state;
-        state.now = now;
-        let found = match kind {
-            Kind::Workload => state.delete_workload(namespace, name),
-            Kind::ClusterQueue => state.delete_cluster_queue(name),
-            Kind::LocalQueue => state.delete_local_queue(namespace, name),
-            Kind::Cohort => state.delete_cohort(name),
-            Kind::ResourceFlavor => state.remove_flavor(name),
-            Kind::Topology => state.remove_topology(name),
-            Kind::AdmissionCheck => state.remove_check(name),
-            Kind::WorkloadPriorityClass => state.remove_priority_class(name),
-            Kind::Namespace => state.remove_namespace(name),
-            Kind::LimitRange => state.remove_limit_range(namespace, name),
-            Kind::RuntimeClass => state.remove_runtime_class(name),
-            Kind::ResourceClaimTemplate => state.remove_claim_template(namespace, name),
-            Kind::DeviceClass => state.remove_device_class(name),
-            Kind::Node => state.remove_node(name).is_some(),
-            Kind::Pod => state.remove_pod(namespace, name).is_some(),
-        };
+        self.state.now = now;
+        let found = self.state.remove(kind, namespace, name);
         self.settle();
         found
     }
@@ -158,7 +73,7 @@ impl Engine {
         self.decide(now)
     }
 
-    /// The same for those who ready second passes themselves.
+    /// The same for callers that ripen second passes themselves.
     pub(crate) fn decide(&mut self, now: Time) -> Decision {
         let state = &mut self.state;
         if !state.agenda.is_followed() {
@@ -176,9 +91,8 @@ impl Engine {
         decision
     }
 
-    /// The workloads to which something may have been written since the last call, in the order of namespace and name.
-    /// The first call finds none; from then on reservations stay unconfirmed until [`Engine::confirm`] or
-    /// [`Engine::forget`].
+    /// The workloads that may have been written to since the last call, in the order of namespace and name. The first
+    /// call returns none; from then on reservations stay unconfirmed until [`Engine::confirm`] or [`Engine::forget`].
     pub fn take_written(&mut self) -> Vec<WorkloadId> {
         let state = &mut self.state;
         let mut written: Vec<_> = state.agenda.take_followed().iter().collect();
@@ -186,27 +100,27 @@ impl Engine {
         written
     }
 
-    /// The queues and cohorts that may have another status than at the last call. The first call finds none.
+    /// The queues and cohorts whose status may have changed since the last call. The first call returns none.
     pub fn take_changed_queues(&mut self) -> Changed {
         self.settle();
         self.state.take_changed_queues()
     }
 
-    /// The pods that waited in vain for a node and were failed since the last call, by namespace and name: their phase is
-    /// `Failed`, and this condition is added (rules/08 §13.4).
+    /// The pods that were failed since the last call because they waited in vain for a node, by namespace and name:
+    /// their phase is `Failed`, and this condition is added (rules/08 §13.4).
     pub fn take_failed_pods(&mut self) -> Vec<(String, String, Condition)> {
         let failed = self.state.node_watch.take_failed_pods().into_iter();
         failed.map(|((namespace, name), at)| (namespace, name, terminated_by_kueue(at))).collect()
     }
 
-    /// A reservation was written: it can no longer be forgotten. `false` if none was open.
+    /// Confirms that a reservation was written: it can no longer be forgotten. `false` if none was unconfirmed.
     pub fn confirm(&mut self, id: WorkloadId) -> bool {
         self.state.replaced_slices.remove(&id);
         self.state.unconfirmed.remove(&id).is_some()
     }
 
-    /// Writes what Kueue's workload controller writes outside of cycles, and what follows from that (rules/07). Samples
-    /// what LocalQueues use, where that is due (rules/09 §1.4).
+    /// Writes what Kueue's workload controller writes outside of cycles, with the consequences (rules/07). Samples the
+    /// usage of LocalQueues when due (rules/09 §1.4).
     pub fn reconcile(&mut self, now: Time) -> Vec<Event> {
         self.state.now = now;
         let events = self.state.reconcile_all(now);
@@ -215,7 +129,7 @@ impl Engine {
         events
     }
 
-    /// Marks a workload Finished and frees what it held; `false` if it had finished before.
+    /// Marks a workload Finished and releases its quota; `false` if it had finished before.
     pub fn finish(&mut self, id: WorkloadId, reason: &str, message: &str, now: Time) -> bool {
         self.change(id, now, |workload| eviction::finish(workload, reason.to_owned(), Text::copied(message), now))
     }
@@ -225,28 +139,28 @@ impl Engine {
         self.change(id, now, |workload| eviction::evict(workload, reason.to_owned(), "", Text::copied(message), now))
     }
 
-    /// The job of an evicted workload has stopped: its quota is free and it is pending again (rules/04 §9).
+    /// The job of an evicted workload has stopped: its quota is released and it is pending again (rules/04 §9).
     pub fn release(&mut self, id: WorkloadId, now: Time) -> bool {
         let gates = self.state.config.gates;
         self.change(id, now, |workload| eviction::release_after_eviction(workload, now, gates))
     }
 
-    /// Writes condition PodsReady as the job of a workload tells it; `false` if it says nothing new (rules/07 §6).
+    /// Writes condition PodsReady as reported by the job of a workload; `false` if it does not change (rules/07 §6).
     pub fn note_readiness(&mut self, id: WorkloadId, are_ready: bool, now: Time) -> bool {
         self.change(id, now, |workload| note_readiness(workload, are_ready, now))
     }
 
-    /// The API server refused to write a reservation or an eviction of the last cycle, or of an earlier one whose writes
-    /// are followed. `gone`: the workload no longer exists. The workload is as it was before the cycle, and tried again
-    /// unless it is gone (rules/05 §6.4 step 12, rules/08 §11.7).
+    /// The API server rejected a reservation or an eviction of the last cycle, or of an earlier one whose writes are
+    /// followed. `gone`: the workload no longer exists. Restores the workload's state from before the cycle, and
+    /// retries it unless it is gone (rules/05 §6.4 step 12, rules/08 §11.7).
     pub fn forget(&mut self, id: WorkloadId, gone: bool, now: Time) -> bool {
         let Some(before) = self.state.unconfirmed.remove(&id) else { return false };
         self.state.forget_reservation(id, before, gone, now);
         true
     }
 
-    /// What was to be written to a workload was refused, and what the controller of failed nodes had said of it may have
-    /// been part of that: it looks again at the nodes on which the workload stands (rules/08 §13.1). `false`: at none.
+    /// A write to a workload was rejected, which may have included what the controller of failed nodes wrote: that
+    /// checks the nodes of the workload again (rules/08 §13.1). `false`: it has no nodes.
     pub fn look_at_nodes_again(&mut self, id: WorkloadId) -> bool {
         let hosts: Vec<_> = used_hosts(&self.state.workloads.get(id).workload).map(ToString::to_string).collect();
         hosts.iter().for_each(|host| self.state.node_watch.touch(host));
@@ -263,40 +177,22 @@ impl Engine {
         self.state.change(id, write)
     }
 
-    /// May a cycle have something to do: is anything in the heap of a ClusterQueue that may admit, or asked to be tried
-    /// again?
+    /// May a cycle have something to do: is there a workload in the heap of an active ClusterQueue, or a requested
+    /// retry?
     pub fn has_heads(&self) -> bool {
         self.has_ready_heads() || self.state.next_second_pass().is_some_and(|due| due <= self.state.now)
     }
 
-    /// The same for those who ready second passes themselves.
+    /// The same for callers that ripen second passes themselves.
     pub(crate) fn has_ready_heads(&self) -> bool {
         let state = &self.state;
         let waits = state.waiting.iter().any(|&(_, queue)| state.queues[queue].is_active());
         waits || !state.flush_requests.is_empty() || state.has_second_pass()
     }
 
-    /// Where a workload stands.
+    /// The stage of a workload.
     pub fn stage(&self, id: WorkloadId) -> Stage {
         Stage::of(&self.state.workloads.get(id).workload)
-    }
-}
-
-fn rank(object: &Object) -> u8 {
-    match object {
-        Object::Namespace(_) => 0,
-        Object::LimitRange(_) | Object::RuntimeClass(_) | Object::ResourceClaimTemplate(_) | Object::DeviceClass(_) => {
-            1
-        }
-        Object::WorkloadPriorityClass(_) | Object::PriorityClass(_) => 2,
-        Object::Topology(_) | Object::Node(_) => 3,
-        Object::ResourceFlavor(_) => 4,
-        Object::AdmissionCheck(_) => 5,
-        Object::Cohort(_) => 6,
-        Object::ClusterQueue(_) => 7,
-        Object::LocalQueue(_) => 8,
-        Object::Workload(_) | Object::Pod(_) => 9,
-        Object::Other { .. } => 10,
     }
 }
 

@@ -1,6 +1,6 @@
-//! An engine as bytes and back: a snapshot, as large as what it holds now, whatever has happened before.
+//! Saves and loads an engine: a snapshot as large as its current state, whatever its history.
 //!
-//! Its parts: a note, the state, and the cycle that waits.
+//! Its parts: a note, the state, and a waiting cycle.
 
 use crate::assign::{Mode, Possibility};
 use crate::engine::Engine;
@@ -16,7 +16,7 @@ static FORMAT: Format = Format {
     what: "a saved engine: give load() the bytes that save() returned",
 };
 
-/// The words of the program that may stand in a save.
+/// The fixed words of the program that may occur in a save.
 const WORDS: [&[&str]; 3] = [
     &reasons::OF_DECISIONS,
     &activeness::REASONS,
@@ -31,12 +31,12 @@ const WORDS: [&[&str]; 3] = [
 ];
 
 impl Engine {
-    /// All that it knows as bytes, with a note of the caller's. Equal states are equal bytes.
+    /// The whole state as bytes, with a note of the caller. Equal states give equal bytes.
     pub fn save(&mut self, note: &[u8]) -> Vec<u8> {
         self.save_with(&FORMAT, note, |_| ())
     }
 
-    /// The same with what else goes with it.
+    /// The same with additional parts.
     pub(crate) fn save_with(&mut self, format: &Format, note: &[u8], more: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
         self.settle();
         let mut out = Writer::new(&self.state.names);
@@ -67,7 +67,7 @@ impl Engine {
         Ok((engine, note))
     }
 
-    /// The same with what else was saved with it.
+    /// The same, with the additional parts.
     pub(crate) fn load_with<T>(
         format: &Format,
         bytes: &[u8],

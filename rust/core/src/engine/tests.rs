@@ -268,10 +268,11 @@ fn what_a_search_loses_of_a_saturated_sum_is_lost_until_the_cycle_ends() {
         (0..tree.n_rows()).map(|row| tree.usage(row, 0)).max().expect("it has rows")
     };
     assert!(usage(&world).is_unlimited());
-    // Alone, `small` finds everything in use.
+    // Alone, `small` finds all quota in use.
     world.submit(of("b", "small", "5"));
     assert_eq!(admitted(&mut world), Vec::<String>::new());
-    // While shares are looked at as if `big` were in, its usage swallows that of all others, and leaves with it.
+    // While shares are computed as if `big` were in, its usage saturates the sums of all others, and takes them with it
+    // when removed.
     world.submit(Workload { priority: Some(9), ..of("a", "big", "10P") });
     world.submit(of("b", "other", "4"));
     assert_eq!(admitted(&mut world), ["other"]);
@@ -291,7 +292,7 @@ fn workloads_that_pass_through_leave_nothing_of_their_shapes() {
         world.delete(Kind::Workload, &name);
     }
     assert!(world.engine.state.workloads.n_kept() < 2000, "{}", world.engine.state.workloads.n_kept());
-    // What was marked is known yet: the first had this shape and did not fit.
+    // The marked verdict is still known: the first workload had this shape and did not fit.
     world.submit(workload("second", "11"));
     let queue = world.engine.state.find_queue("cq").expect("it exists");
     let State { queues, places, .. } = &world.engine.state;
@@ -315,7 +316,7 @@ fn pod_sets_are_adjusted_to_the_limit_ranges_of_now() {
     }
 }
 
-/// Kueue looks at what is reclaimed of admitted workloads only (rules/05 §3.1).
+/// Kueue considers reclaimed pods only of admitted workloads (rules/05 §3.1).
 #[test]
 fn pods_that_are_given_back_bring_back_who_is_parked_once_their_workload_is_admitted() {
     let mut world = world();

@@ -1,4 +1,4 @@
-//! What would become of a workload if it were decided on next: tried on the quota under its journal, and taken back.
+//! What would happen to a workload in the next cycle: evaluated on the journalled quota, then rolled back.
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ use crate::schedule::round::Round;
 use crate::state::State;
 use crate::status::admissible::is_admissible;
 
-/// What a workload would come to.
+/// The outcome for a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It would get quota.
     Fits,
-    /// It would get quota once others have given way.
+    /// It would get quota after preemptions.
     Preempts,
     /// It would stay pending.
     Waits,
 }
 
 impl Outcome {
-    /// The word for it.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Outcome::Fits => "Fits",
@@ -40,34 +40,35 @@ impl Outcome {
 /// The answer.
 #[derive(Clone, Debug)]
 pub struct WhatIf {
-    /// What it would come to.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The ClusterQueue that it would wait in; empty if there is none.
+    /// The ClusterQueue in which it would wait; empty if there is none.
     pub queue: String,
     /// The quota that it would get, at once or after its preemptions.
     pub admission: Option<Shared<Admission>>,
-    /// Who would have to give way.
+    /// The preemptions it would need.
     pub preemptions: Vec<Preempted>,
     /// The granular reason of its condition QuotaReserved; empty if there is none to write.
     pub reason: String,
     /// Kueue's message.
     pub message: String,
-    /// How many workloads of the ClusterQueue stand before it.
+    /// How many workloads of the ClusterQueue are ahead of it.
     pub n_ahead: usize,
     /// What is missing, if no decision can be made.
     pub undecided: Option<Undecided>,
 }
 
-/// A question that has no answer.
+/// Errors of a what-if.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WhatIfError {
-    /// A workload of this name is there already.
+    /// A workload of this name exists.
     #[error("Workload {0}/{1} exists: ask about one that is not there yet")]
     Exists(String, String),
 }
 
 impl Engine {
-    /// What would become of a workload if it were applied now and were the only head of the next cycle. Nothing changes.
+    /// What would happen to a workload if it were applied now and were the only head of the next cycle. Changes
+    /// nothing.
     ///
     /// # Errors
     /// A workload of this name exists.
@@ -90,7 +91,7 @@ impl Engine {
 }
 
 impl State {
-    /// What it would come to, and the assignment behind it.
+    /// The outcome, and the assignment behind it.
     pub(super) fn consider(&mut self, id: WorkloadId) -> (WhatIf, Option<Arc<Assignment>>) {
         let may_queue = is_admissible(&self.workloads.get(id).workload, self.config.gates);
         let queue = self.queue_of(id);
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_that_nobody_would_queue_is_told_why() {
+    fn a_workload_that_cannot_be_queued_gets_a_reason() {
         let mut world = world();
         let lost = ask(&mut world, Workload { queue_name: "nowhere".into(), ..workload("b", "1") });
         assert_eq!((lost.outcome, lost.message.as_str()), (Outcome::Waits, "LocalQueue nowhere doesn't exist"));
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_comes_with_an_admission_leaves_no_trace() {
+    fn a_what_if_on_an_admitted_workload_leaves_no_trace() {
         let mut world = world();
         let mut asked = workload("b", "1");
         asked.status.admission = Some(Admission { cluster_queue: "later".into(), ..Admission::default() }.into());
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn those_before_it_are_counted() {
+    fn workloads_ahead_are_counted() {
         let mut world = world();
         world.submit(workload("w", "9"));
         world.cycle();

@@ -1,4 +1,4 @@
-//! `podSetAssignments` of an admission: put into words when somebody reads them.
+//! `podSetAssignments` of an admission, built when read.
 
 use std::fmt;
 use std::ops::Deref;
@@ -19,15 +19,15 @@ pub struct PodSetAssignment {
     pub flavors: StringMap,
     /// Resource to the total of the pod set.
     pub resource_usage: ResourceList,
-    /// Absent: the count of the spec.
+    /// If absent: the count of the spec.
     pub count: Option<i32>,
-    /// Where its pods go.
+    /// The placement of its pods.
     pub topology_assignment: Option<Shared<TopologyAssignment>>,
     /// `delayedTopologyRequest`: `Pending` or `Ready`; empty when absent.
     pub delayed_topology_request: String,
 }
 
-/// What pod sets were assigned. Copies share it.
+/// The assignments of all pod sets. Copies share them.
 #[derive(Clone)]
 pub struct PodSetAssignments(Arc<Assignments>);
 
@@ -38,28 +38,28 @@ struct Assignments {
 }
 
 impl PodSetAssignments {
-    /// Assignments that `make` words, none of which is placed or waits for it.
+    /// Assignments that `make` builds on demand; none is placed or waits for a placement.
     pub(crate) fn when_read(make: impl FnOnce() -> Vec<PodSetAssignment> + Send + Sync + 'static) -> Self {
         let list = LazyLock::new(Box::new(make) as Make);
         Self(Arc::new(Assignments { waits_for_topology: false, is_placed: false, list }))
     }
 
-    /// Does one of them wait for its delayed topology assignment?
+    /// Does any of them wait for its delayed topology assignment?
     pub(crate) fn wait_for_topology(&self) -> bool {
         self.0.waits_for_topology
     }
 
-    /// Has one of them a topology assignment?
+    /// Does any of them have a topology assignment?
     pub(crate) fn are_placed(&self) -> bool {
         self.0.is_placed
     }
 
-    /// Is there another copy?
+    /// Do other copies share it?
     pub(crate) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
 
-    /// Are both the same, not only equal?
+    /// Are both copies of the same assignments, not just equal?
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

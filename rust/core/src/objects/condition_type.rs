@@ -1,5 +1,4 @@
-//! Types of conditions: those that the engine reads and writes, which are looked for far more often than any other, and all
-//! others.
+//! Types of conditions: those that the engine reads and writes, which are looked up far more often, and all others.
 
 use std::fmt;
 
@@ -15,11 +14,11 @@ macro_rules! known_types {
 
         $($(#[$doc])* pub const $name: Known = Known::$variant;)*
 
-        /// All of them.
+        /// All known types.
         const ALL: &[Known] = &[$($name),*];
 
         impl Known {
-            /// As it stands in `type`.
+            /// The text in `type`.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Known::$variant => stringify!($variant),)*
@@ -34,9 +33,9 @@ known_types! {
     QUOTA_RESERVED = QuotaReserved;
     /// Phase two: the job may start.
     ADMITTED = Admitted;
-    /// Evicted, and not reserved again since.
+    /// Evicted, and no quota reserved since.
     EVICTED = Evicted;
-    /// Preempted, and not reserved again since.
+    /// Preempted, and no quota reserved since.
     PREEMPTED = Preempted;
     /// True: back in the queue after an eviction. False: not yet.
     REQUEUED = Requeued;
@@ -59,12 +58,12 @@ pub struct ConditionType(Type);
 #[derive(Clone, PartialEq, Eq)]
 enum Type {
     Known(Known),
-    /// None of those.
+    /// Any other type.
     Other(Text),
 }
 
 impl ConditionType {
-    /// Which of the known types it is.
+    /// The known type, if it is one.
     pub(crate) fn known(&self) -> Option<Known> {
         match self.0 {
             Type::Known(known) => Some(known),
@@ -72,7 +71,7 @@ impl ConditionType {
         }
     }
 
-    /// As text.
+    /// The type as text.
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Type::Known(known) => known.as_str(),

@@ -1,4 +1,4 @@
-//! Status conditions: how they are found, and what changes when one is set (rules/05 §6.5, rules/07 §1).
+//! Status conditions: how to find and set them (rules/05 §6.5, rules/07 §1).
 
 use std::ops::Deref;
 
@@ -38,17 +38,17 @@ pub enum ConditionStatus {
     Unknown,
 }
 
-/// Conditions in the order in which they came up, and what those of the known types say: stages are read off that.
+/// Conditions in order of appearance, with the states of known types as bits: stages are read from those.
 ///
-/// Of several of one type, which only bad input has, the first counts.
+/// Only bad input has several of one type; the first one counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
     list: Vec<Condition>,
-    /// Two bits a known type, as [`bits`] has them; 0: there is none.
+    /// Two bits per known type, see [`bits`]; 0: absent.
     states: u32,
 }
 
-/// What the bits of a status are.
+/// The two bits for a status.
 const fn bits(status: ConditionStatus) -> u32 {
     match status {
         ConditionStatus::True => 1,
@@ -68,14 +68,14 @@ impl Conditions {
         self.states = (self.states & !(3 << at)) | (state << at);
     }
 
-    /// The condition of this type, if it says this.
+    /// The condition of this type, if it has this status.
     fn find_with(&self, kind: Known, status: ConditionStatus) -> Option<&Condition> {
         if self.state(kind) == bits(status) { self.list.iter().find(|c| c.kind == kind) } else { None }
     }
 
-    /// Adds the condition, or updates the one of its type where it stands; says whether anything changed.
+    /// Adds the condition, or updates the one of its type in place; returns whether anything changed.
     ///
-    /// `new.last_transition` is taken over only with a new status; reason, message and observedGeneration always are.
+    /// `new.last_transition` applies only with a new status; reason, message and observedGeneration always do.
     pub fn set(&mut self, new: Condition) -> bool {
         let changed = !self.list.iter().any(|old| old.kind == new.kind && says_the_same(old, &new));
         if changed {
@@ -84,7 +84,7 @@ impl Conditions {
         changed
     }
 
-    /// The same of a condition that is known to say something new.
+    /// The same for a condition known to differ.
     pub(crate) fn put(&mut self, new: Condition) {
         if let Some(kind) = new.kind.known() {
             self.note(kind, bits(new.status));
@@ -98,7 +98,7 @@ impl Conditions {
         }
     }
 
-    /// Removes the condition of this type; says whether there was one.
+    /// Removes the condition of this type; returns whether there was one.
     pub fn remove(&mut self, kind: Known) -> bool {
         let was_there = self.state(kind) != 0;
         self.list.retain(|c| c.kind != kind);
@@ -106,7 +106,7 @@ impl Conditions {
         was_there
     }
 
-    /// Makes room for those that nearly every workload with quota has.
+    /// Reserves room for the conditions that nearly every workload with quota has.
     pub(crate) fn reserve_usual(&mut self) {
         if self.list.is_empty() {
             self.list.reserve_exact(2);
@@ -151,20 +151,20 @@ pub(crate) fn find_false(conditions: &Conditions, kind: Known) -> Option<&Condit
     conditions.find_with(kind, ConditionStatus::False)
 }
 
-/// Is the condition of this type there and True?
+/// Is the condition of this type present and True?
 #[must_use]
 pub fn is_true(conditions: &Conditions, kind: Known) -> bool {
     conditions.state(kind) == bits(ConditionStatus::True)
 }
 
-/// Do two conditions of one type say the same, whenever they began to?
+/// Are two conditions of one type equal, except for their transition times?
 pub(crate) fn says_the_same(old: &Condition, new: &Condition) -> bool {
     (old.status, old.observed_generation) == (new.status, new.observed_generation)
         && old.reason == new.reason
         && old.message == new.message
 }
 
-/// A condition. Its message is cut to [`MAX_CONDITION_MESSAGE`], that of a code where it becomes text.
+/// Builds a condition. Its message is cut to [`MAX_CONDITION_MESSAGE`], a coded one when it becomes text.
 #[must_use]
 pub fn condition(
     kind: Known,
@@ -187,9 +187,9 @@ pub fn condition(
     }
 }
 
-/// `message` in at most `limit` bytes, the cut marked with ` ...`.
+/// `message` in at most `limit` bytes, with the cut marked by ` ...`.
 ///
-/// A character that would be cut in two is left out, so that the result is text.
+/// A character that would be split is dropped, so that the result is valid text.
 #[must_use]
 pub(crate) fn truncate(message: impl Into<Text>, limit: usize) -> Text {
     const MARK: &str = " ...";
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_type_says_is_at_hand_whatever_became_of_it() {
+    fn states_of_known_types_follow_every_change() {
         let mut all = Conditions::from(vec![Condition { kind: "Other".into(), ..Condition::default() }]);
         for (status, n) in [(ConditionStatus::False, 2), (ConditionStatus::True, 2), (ConditionStatus::Unknown, 2)] {
             all.set(quota(status, "", 1));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_of_one_type_the_first_counts() {
+    fn the_first_condition_of_a_type_counts() {
         let both = [ConditionStatus::False, ConditionStatus::True].map(|status| quota(status, "", 1));
         let all = Conditions::from(both.to_vec());
         assert_eq!((find_false(&all, QUOTA_RESERVED), find_true(&all, QUOTA_RESERVED)), (Some(&both[0]), None));
@@ -268,7 +268,7 @@ mod tests {
     fn long_messages_are_cut_and_marked() {
         assert_eq!(truncate("12345678", 8), "12345678");
         assert_eq!(truncate("123456789", 8), "1234 ...");
-        // The two bytes of `é` would be the fourth and the fifth.
+        // The two bytes of `é` would be the fourth and fifth.
         assert_eq!(truncate("123é56789", 8), "123 ...");
     }
 }

@@ -8,7 +8,7 @@ use crate::base::gates::Gates;
 use crate::base::quantity::Quantity;
 use crate::objects::StringMap;
 
-/// Everything that a cycle is told besides the objects and `now`.
+/// The settings of a cycle: its input besides the objects and `now`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
     /// Feature gates.
@@ -19,8 +19,8 @@ pub struct Config {
     pub admission_fair_sharing: Option<AdmissionFairSharing>,
     /// `waitForPodsReady`; `None` where pod readiness is not modelled.
     pub wait_for_pods_ready: Option<WaitForPodsReady>,
-    /// Since when a Workload waits that was evicted because its pods were not ready. The requeuing strategy says so
-    /// where there is one; this is what counts, also while `wait_for_pods_ready` is `None`.
+    /// The queue time of a Workload that was evicted because its pods were not ready. It normally comes from the
+    /// requeuing strategy; this is what counts, even while `wait_for_pods_ready` is `None`.
     pub requeuing_timestamp: RequeuingTimestamp,
     /// `resources`.
     pub resources: Resources,

@@ -1,4 +1,4 @@
-//! The objects other than workloads, and what all of them are made of.
+//! The objects other than workloads, and their parts.
 
 #![allow(missing_docs)] // a field is documented where its name is not the Kubernetes name and meaning
 
@@ -11,10 +11,10 @@ use crate::base::quantity::Quantity;
 pub struct Time(pub i64);
 
 impl Time {
-    /// The time of an object that has none: older than every other, as Go's zero time is.
+    /// The time of an object without one: older than all others, like Go's zero time.
     pub const ABSENT: Time = Time(i64::MIN);
 
-    /// The saturated distance from `earlier` to here, in nanoseconds.
+    /// The saturating distance from `earlier`, in nanoseconds.
     #[must_use]
     pub fn since(self, earlier: Time) -> i64 {
         self.0.saturating_sub(earlier.0)
@@ -226,8 +226,7 @@ impl Default for FlavorFungibility {
     }
 }
 
-/// `spec.preemption` when it is present. The stored strings matter (rules/03 §4.1), so an empty policy is kept
-/// apart from `Never`.
+/// `spec.preemption` if present. The stored strings matter (rules/03 §4.1), so an empty policy differs from `Never`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Preemption {
     pub reclaim_within_cohort: PreemptionPolicy,
@@ -238,7 +237,7 @@ pub struct Preemption {
 /// A preemption policy as stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PreemptionPolicy {
-    /// Empty or unknown: allows nothing, yet is not `Never`.
+    /// Empty or unknown: allows nothing, but is not `Never`.
     #[default]
     Unset,
     Never,
@@ -270,7 +269,7 @@ pub struct LocalQueue {
     pub stop_policy: StopPolicy,
     /// `spec.fairSharing.weight`; absent acts as 1.
     pub fair_weight: Option<Quantity>,
-    /// `status.fairSharing.admissionFairSharingStatus.consumedResources`: what an account starts with.
+    /// `status.fairSharing.admissionFairSharingStatus.consumedResources`: the initial history of an account.
     pub consumed_resources: Option<ResourceList>,
 }
 
@@ -279,7 +278,7 @@ pub struct LocalQueue {
 pub struct AdmissionCheck {
     pub meta: Meta,
     pub controller_name: String,
-    /// Condition Active of its status.
+    /// Is condition Active of its status True?
     pub active: bool,
 }
 
@@ -288,7 +287,7 @@ pub struct AdmissionCheck {
 pub struct PriorityClass {
     pub meta: Meta,
     pub value: i32,
-    /// Of a `PriorityClass` only.
+    /// For a `PriorityClass` only.
     pub global_default: bool,
 }
 
@@ -341,7 +340,7 @@ pub struct ExactDeviceRequest {
     pub device_class_name: String,
     /// Is one of the `selectors` a CEL expression?
     pub has_expressions: bool,
-    /// `ExactCount`, `All`, or what a newer Kubernetes may bring.
+    /// `ExactCount`, `All`, or a mode of a newer Kubernetes.
     pub allocation_mode: String,
     /// Number of devices.
     pub count: i64,
@@ -352,7 +351,7 @@ pub struct ExactDeviceRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceClass {
     pub meta: Meta,
-    /// The extended resource that its devices serve; empty: none.
+    /// The extended resource that its devices provide; empty: none.
     pub extended_resource_name: String,
 }
 
@@ -376,7 +375,7 @@ pub struct Requirement {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NodeSelectorTerm {
     pub match_expressions: Vec<Requirement>,
-    /// Never evaluated against flavors (rules/03 §5), against nodes they are (rules/08 §4.7).
+    /// Never evaluated against flavors (rules/03 §5), but against nodes (rules/08 §4.7).
     pub match_fields: Vec<Requirement>,
 }
 

@@ -1,6 +1,6 @@
-//! What conditions and events say: a code with ids and amounts, which becomes words when somebody reads it.
+//! Messages of conditions and events as codes with ids and amounts, turned into text when read.
 //!
-//! [`crate::status::messages`] has the words.
+//! [`crate::status::messages`] has the texts.
 
 use std::sync::Arc;
 
@@ -16,23 +16,23 @@ use crate::base::names::Lexicon;
 use crate::base::shared::Shared;
 use crate::base::text::Text;
 
-/// A message. Two are equal if they read the same; whether the codes are the same is looked at first.
+/// A message. Two are equal if their texts are; equal codes are the fast path.
 #[derive(Clone)]
 pub enum Message {
-    /// Words of the program that stand for themselves, or text from outside.
+    /// A fixed text of the program, or text from outside.
     Text(Text),
     /// Quota is reserved in this ClusterQueue.
     QuotaReserved(Arc<str>),
-    /// The event of that: so long after it was queued.
+    /// The event of that, with the time in the queue.
     QuotaReservedAfter {
         /// The ClusterQueue.
         queue: Arc<str>,
         /// In nanoseconds.
         wait_ns: i64,
     },
-    /// The same with the flavors that were passed over.
+    /// The same, with the flavors that were considered.
     QuotaReservedAmong(Arc<Considered>),
-    /// The event of an admission: so long after the reservation.
+    /// The event of an admission, with the time since the reservation.
     AdmittedBy {
         /// The ClusterQueue.
         queue: Arc<str>,
@@ -41,30 +41,30 @@ pub enum Message {
     },
     /// Flavors can't be assigned (now).
     NoFit(Arc<NoFit>),
-    /// What is said, and that this many preemptions are pending.
+    /// A message, plus the number of pending preemptions.
     PendingPreemptions(Arc<Message>, usize),
-    /// What is said, and that it takes the place of another variant once that has stopped.
+    /// A message, plus the note that it replaces another variant once that has stopped.
     PendingMigration(Arc<Message>),
-    /// A queue is not there, or does not admit.
+    /// A queue is missing, or does not admit.
     Blocked(Queue, Blocker),
-    /// Somebody gates the admission.
+    /// Admission is gated by this value.
     GatedBy(Arc<str>),
-    /// The namespace is not there.
+    /// The namespace does not exist.
     NamespaceMissing(Arc<str>),
     /// Preempted for another workload.
     Preempted(Arc<Preemption>),
     /// The same, with the priorities of both.
     PreemptedWithPriorities(Arc<Preemption>),
-    /// What the preemptor's event says of it.
+    /// The text of the preemptor's event.
     PreemptedFor(Arc<Preemption>),
-    /// What a condition said while it was True.
+    /// The message of a condition from when it was True.
     Previously(Arc<Message>),
-    /// Deactivated, for what was announced.
+    /// Deactivated for the announced reason.
     DeactivatedDueTo(Arc<Message>),
 }
 
 impl Message {
-    /// Do two codes say the same? `None`: that takes their words, as one of them is text or knows other ids.
+    /// Do two codes have the same text? `None`: only the texts can tell, as one is text or has other ids.
     pub(crate) fn says_the_same(&self, other: &Self) -> Option<bool> {
         use Message::*;
         Some(match (self, other) {
@@ -76,7 +76,7 @@ impl Message {
             (Blocked(a, x), Blocked(b, y)) => (a, x) == (b, y),
             (QuotaReservedAfter { queue: a, wait_ns: x }, QuotaReservedAfter { queue: b, wait_ns: y })
             | (AdmittedBy { queue: a, wait_ns: x }, AdmittedBy { queue: b, wait_ns: y }) => {
-                // Waits are said in whole seconds.
+                // Waits are shown in whole seconds.
                 return if a == b && x != y { None } else { Some(a == b) };
             }
             (QuotaReservedAmong(a), QuotaReservedAmong(b)) if !Arc::ptr_eq(a, b) => return None,
@@ -91,7 +91,13 @@ impl Message {
             {
                 return None;
             }
-            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+            // One and the same part.
+            (QuotaReservedAmong(_), QuotaReservedAmong(_))
+            | (PreemptedWithPriorities(_), PreemptedWithPriorities(_))
+            | (PreemptedFor(_), PreemptedFor(_)) => true,
+            // What is not listed here is compared by its words.
+            _ if std::mem::discriminant(self) == std::mem::discriminant(other) => return None,
+            _ => false,
         })
     }
 }
@@ -99,20 +105,20 @@ impl Message {
 /// A queue that a workload needs, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Queue {
-    /// Its LocalQueue.
+    /// The workload's LocalQueue.
     Local(Arc<str>),
-    /// The ClusterQueue of that.
+    /// The ClusterQueue of the LocalQueue.
     Cluster(Arc<str>),
 }
 
-/// What is the matter with a queue.
+/// What is wrong with a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocker {
-    /// There is none of that name.
+    /// There is no queue of that name.
     Missing,
     /// It does not admit.
     Inactive,
-    /// It is being deleted or was, and a reservation waits for checks.
+    /// It is being or was deleted, and a reservation waits for checks.
     Gone,
     /// It is stopped, and a reservation waits for checks.
     Stopped,
@@ -123,7 +129,7 @@ pub enum Blocker {
 pub struct NoFit {
     /// The pod sets of the workload.
     pub pod_sets: Shared<Vec<PodSet>>,
-    /// Those of them that do not fit (now).
+    /// Those that do not fit (now).
     pub misfits: SmallVec<[Misfit; 1]>,
     /// The names of ids.
     pub lexicon: Arc<Lexicon>,
@@ -132,7 +138,7 @@ pub struct NoFit {
 impl NoFit {
     fn says_the_same(&self, other: &Self) -> Option<bool> {
         let is_alike = Arc::ptr_eq(&self.lexicon, &other.lexicon) && self.pod_sets.is_same(&other.pod_sets);
-        // Reasons in another order may read the same: they are sorted by their words.
+        // The reasons may be the same in another order: their texts are sorted.
         let is_same = is_alike && self.misfits == other.misfits;
         is_same.then_some(true)
     }
@@ -143,16 +149,16 @@ impl NoFit {
 pub struct Misfit {
     /// Its index.
     pub pod_set: usize,
-    /// What speaks against flavors; one alone if it could not be evaluated.
+    /// The reasons against each flavor, or the error that prevented the evaluation.
     pub why: Why,
 }
 
-/// What speaks against a pod set.
+/// Why a pod set does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
     /// It could not be evaluated.
     Error(String),
-    /// These.
+    /// Reasons against its flavors.
     Reasons(Vec<Reason>),
 }
 
@@ -163,7 +169,7 @@ pub enum Reason {
     ResourceUnavailable(ResourceId),
     /// The ResourceFlavor does not exist.
     FlavorNotFound(FlavorId),
-    /// A recomputation keeps to the flavors of the nomination.
+    /// A recomputation may only use the flavors of the nomination.
     NotNominated(FlavorId, ResourceId),
     /// A variant is limited to other flavors (concurrent admission).
     NotAllowed(FlavorId),
@@ -175,37 +181,37 @@ pub enum Reason {
     LevelUnknown(FlavorId),
     /// There is no place on the nodes of the chosen flavor.
     NoPlace(Box<String>),
-    /// The flavor places with topology only, the pod set does not ask for it.
+    /// The flavor only places pods with topology, and the pod set does not ask for it.
     TopologyOnly(FlavorId),
     /// A taint of the flavor is not tolerated.
     UntoleratedTaint(FlavorId, Box<Taint>),
     /// Node selector or affinity do not match the flavor's labels.
     AffinityMismatch(FlavorId),
-    /// More than there could ever be.
+    /// More than the maximum capacity.
     ExceedsMaximum {
         /// Flavor and resource.
         fr: FlavorResourceId,
         /// What earlier pod sets take.
         assumed: Amount,
-        /// What this pod set (group) asks for.
+        /// The request of this pod set (group).
         requested: i64,
-        /// The most that there can be.
+        /// The maximum capacity.
         maximum: Amount,
     },
-    /// More than is free now.
+    /// More than is currently free.
     Insufficient {
         /// Flavor and resource.
         fr: FlavorResourceId,
         /// How much is missing.
         missing: Amount,
     },
-    /// The slice that is replaced uses another flavor.
+    /// The replaced slice uses another flavor.
     ReplacedSliceFlavor(FlavorId, Option<FlavorId>),
-    /// The flavor was tried for other resources of its group, but has none of this one.
+    /// The flavor was tried for other resources of its group, but has no quota for this one.
     ResourceNotProvided(FlavorId, ResourceId),
 }
 
-/// The flavors that a workload with quota was tried with before (rules/03 §7).
+/// The flavors that were tried before a workload got quota (rules/03 §7).
 #[derive(Debug)]
 pub struct Considered {
     /// The ClusterQueue.
@@ -214,45 +220,45 @@ pub struct Considered {
     pub wait_ns: i64,
     /// The pod sets of the workload.
     pub pod_sets: Shared<Vec<PodSet>>,
-    /// Their indexes, and the flavors that were passed over or that borrow, in the order of these.
+    /// Indexes of pod sets, in order, with the flavors that were skipped or that borrow.
     pub flavors: Vec<(usize, ConsideredFlavor)>,
     /// The names of ids.
     pub lexicon: Arc<Lexicon>,
 }
 
-/// A flavor that was passed over, or that borrows.
+/// A flavor that was skipped, or that borrows.
 #[derive(Clone, Debug)]
 pub struct ConsideredFlavor {
     /// The flavor.
     pub flavor: FlavorId,
-    /// How it could be had.
+    /// The mode in which it could be assigned.
     pub mode: &'static str,
     /// What a simulated preemption found.
     pub possibility: Option<&'static str>,
     /// The borrowing level.
     pub level: u32,
-    /// What speaks against it.
+    /// The reasons against it.
     pub reasons: SmallVec<[Reason; 2]>,
 }
 
-/// Who gives way to whom, and why (rules/04 §8).
+/// A preemption: who, for whom, and why (rules/04 §8).
 #[derive(Debug)]
 pub struct Preemption {
-    /// For whom.
+    /// The preemptor.
     pub preemptor: Key,
-    /// What its metadata says besides.
+    /// Details of its metadata.
     pub preemptor_details: Shared<MetaDetails>,
-    /// Who.
+    /// The preempted workload.
     pub preemptee: Key,
     /// Reason of its condition Preempted.
     pub reason: &'static str,
-    /// Where the preemptor wants quota.
+    /// Where the preemptor needs quota.
     pub preemptor_path: Path,
-    /// Where the other one has it.
+    /// Where the preempted workload holds quota.
     pub preemptee_path: Path,
     /// The effective priority of the preemptor and the one of its spec.
     pub preemptor_priorities: (i64, i32),
-    /// The same of the other one.
+    /// The same for the preempted workload.
     pub preemptee_priorities: (i64, i32),
     /// The names of ids.
     pub lexicon: Arc<Lexicon>,
@@ -274,6 +280,6 @@ impl Preemption {
 pub struct Path {
     /// The ClusterQueue.
     pub queue: QueueId,
-    /// None if it is not there any more.
+    /// `None` if the ClusterQueue is gone.
     pub cohorts: Option<SmallVec<[CohortId; 4]>>,
 }

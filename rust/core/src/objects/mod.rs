@@ -1,13 +1,14 @@
 //! The Kubernetes objects that Kueue's scheduler reads, as plain data.
 //!
-//! What stands here has been decoded (and, at the door for people, defaulted and validated) by
-//! `kueuecore-wire`. Names are still strings: they meet the engine once, in its interners. An absent field is
-//! `None` or empty exactly where Kueue tells absent and empty apart (rules/01).
+//! `kueuecore-wire` has decoded them (and, for manifests of users, defaulted and validated). Names are still strings;
+//! the engine interns them. An absent field is `None` or empty exactly where Kueue distinguishes absent from empty
+//! (rules/01).
 
 mod assignments;
 pub mod condition_type;
 pub mod conditions;
 pub mod config;
+mod kind;
 mod kinds;
 pub mod message;
 mod nodes;
@@ -24,45 +25,10 @@ mod workload_meta;
 
 pub use assignments::{PodSetAssignment, PodSetAssignments};
 pub use conditions::{Condition, ConditionStatus, Conditions};
+pub use kind::{KUEUE_GROUP, Kind, Object, group_of};
 pub use kinds::*;
 pub use nodes::*;
 pub use pod_set::*;
 pub use topology::*;
 pub use workload::*;
 pub use workload_meta::*;
-
-/// Any object that can be applied.
-#[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)]
-pub enum Object {
-    Namespace(Meta),
-    ResourceFlavor(ResourceFlavor),
-    Topology(Topology),
-    Cohort(Cohort),
-    ClusterQueue(ClusterQueue),
-    LocalQueue(LocalQueue),
-    AdmissionCheck(AdmissionCheck),
-    WorkloadPriorityClass(PriorityClass),
-    PriorityClass(PriorityClass),
-    LimitRange(LimitRange),
-    RuntimeClass(RuntimeClass),
-    ResourceClaimTemplate(ResourceClaimTemplate),
-    DeviceClass(DeviceClass),
-    Node(Node),
-    Pod(Box<Pod>),
-    Workload(Box<Workload>),
-    /// Kinds that are read and validated, and that the scheduler itself does not look at.
-    Other {
-        kind: OtherKind,
-        meta: Meta,
-    },
-}
-
-/// The kinds of [`Object::Other`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs)]
-pub enum OtherKind {
-    ProvisioningRequestConfig,
-    MultiKueueConfig,
-    MultiKueueCluster,
-}

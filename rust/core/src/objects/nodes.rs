@@ -1,4 +1,4 @@
-//! Nodes and pods: where there is room, and what takes it (rules/08 §4, §12, §13).
+//! Nodes and pods: capacity and usage (rules/08 §4, §12, §13).
 
 #![allow(missing_docs)]
 
@@ -8,16 +8,16 @@ use super::conditions::ConditionStatus;
 use super::kinds::{Meta, ResourceList, Taint, Time};
 use super::pod_set::PodSpec;
 
-/// `Node` (v1): what of it decides where pods fit (rules/08 §4) and whether they can stay (rules/08 §13).
+/// `Node` (v1): the fields that decide where pods fit (rules/08 §4) and whether they can stay (rules/08 §13).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
     pub meta: Meta,
     pub unschedulable: bool,
     pub taints: Vec<Taint>,
-    /// Condition Ready; `None`: it has none.
+    /// Condition Ready; `None` if absent.
     pub ready: Option<NodeReady>,
     pub allocatable: ResourceList,
-    /// The statuses of all conditions by type: what brings back workloads that fit nowhere (rules/08 §11.11).
+    /// The statuses of all conditions by type: a change retries workloads that fit nowhere (rules/08 §11.11).
     pub condition_statuses: BTreeMap<String, ConditionStatus>,
 }
 
@@ -39,7 +39,7 @@ pub struct Pod {
     pub phase: String,
     /// Names of `spec.schedulingGates`.
     pub scheduling_gates: Vec<String>,
-    /// Of its containers only `resources` and whether they are sidecars, of the rest `nodeSelector`, `overhead` and
+    /// Containers only with `resources` and whether they are sidecars; otherwise only `nodeSelector`, `overhead` and
     /// `resources`.
     pub spec: PodSpec,
 }

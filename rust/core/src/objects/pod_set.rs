@@ -1,4 +1,4 @@
-//! Pod sets of workloads: what of a pod template scheduling reads (rules/01 §6).
+//! Pod sets of workloads: the parts of a pod template that scheduling reads (rules/01 §6).
 
 #![allow(missing_docs)]
 
@@ -12,7 +12,7 @@ pub struct PodSet {
     pub count: i32,
     pub min_count: Option<i32>,
     pub template: PodTemplate,
-    /// Boxed, as few have one.
+    /// Boxed, since few pod sets have one.
     pub topology_request: Option<Box<TopologyRequest>>,
 }
 
@@ -44,13 +44,13 @@ pub struct PodSpec {
     pub resources: Option<Resources>,
     /// `resourceClaims`, in order.
     pub resource_claims: Vec<PodResourceClaim>,
-    /// What only equality looks at, as compact JSON with sorted keys: affinity, topologySpreadConstraints,
+    /// Fields that matter only for equality, as compact JSON with sorted keys: affinity, topologySpreadConstraints,
     /// resourceClaims. Empty when all are absent.
     pub opaque: String,
 }
 
 impl PodSpec {
-    /// Does it name a claim, or a template of one?
+    /// Does it name a claim or a claim template?
     #[must_use]
     pub(crate) fn claims_devices(&self) -> bool {
         self.resource_claims.iter().any(|claim| claim.claim_name.is_some() || claim.template_name.is_some())

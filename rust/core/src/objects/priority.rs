@@ -3,7 +3,7 @@
 use crate::base::gates::{Gate, Gates};
 use crate::objects::Workload;
 
-/// The annotation with an i32 that is added to the priority.
+/// Annotation whose i32 value is added to the priority.
 pub const PRIORITY_BOOST: &str = "kueue.x-k8s.io/priority-boost";
 
 /// The priority of the spec, 0 when absent.
@@ -12,7 +12,7 @@ pub(crate) fn base_priority(workload: &Workload) -> i32 {
     workload.priority.unwrap_or(0)
 }
 
-/// The boost of the annotation; 0 without the gate, without the annotation, and for a value that is no i32.
+/// The boost of the annotation; 0 without the gate or the annotation, or if its value is not an i32.
 #[must_use]
 pub fn priority_boost(workload: &Workload, gates: Gates) -> i32 {
     if !gates.enabled(Gate::PriorityBoost) {

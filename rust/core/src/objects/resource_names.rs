@@ -1,4 +1,4 @@
-//! What a resource's name says about its numbers (rules/01 §7.1, §7.2; rules/02 §1).
+//! How a resource's name affects its numbers (rules/01 §7.1, §7.2; rules/02 §1).
 
 use std::cmp::Ordering;
 
@@ -11,18 +11,17 @@ pub const CPU: &str = "cpu";
 pub(crate) const MEMORY: &str = "memory";
 /// Local disk, in bytes.
 pub(crate) const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
-/// What every huge-page resource starts with; in bytes.
+/// Prefix of huge-page resources, in bytes.
 pub(crate) const HUGE_PAGES_PREFIX: &str = "hugepages-";
 
-/// The integer that a request counts as: milli-units of `cpu`, whole units of everything else, rounded away from zero
-/// and clamped to `i64` (rules/01 §7.1).
+/// The integer for a request: milli-units of `cpu`, whole units of everything else, rounded away from zero and clamped
+/// to `i64` (rules/01 §7.1).
 #[must_use]
 pub fn resource_value(resource: &str, quantity: &Quantity) -> i64 {
     if resource == CPU { quantity.ceil_milli() } else { quantity.ceil_units() }
 }
 
-/// The amount that a quota counts as. From 9223372036854775 cores, or 2^63-1 of anything else, on it is unlimited
-/// (rules/02 §1).
+/// The amount for a quota. From 9223372036854775 cores, or 2^63-1 of anything else, it is unlimited (rules/02 §1).
 #[must_use]
 pub fn amount_from_quantity(resource: &str, quantity: &Quantity) -> Amount {
     let first_unlimited = if resource == CPU { i64::MAX / 1000 } else { i64::MAX };
@@ -36,14 +35,14 @@ pub fn amount_from_quantity(resource: &str, quantity: &Quantity) -> Amount {
 
 /// The quantity that Kueue writes for an integer value, in a status or in a message (rules/01 §7.2).
 ///
-/// `byte_valued` says that the resource was declared as one to be written like memory; `memory`, `ephemeral-storage`
-/// and huge pages are so anyway.
+/// `byte_valued`: the resource is declared to be written like memory; `memory`, `ephemeral-storage` and huge pages
+/// always are.
 #[must_use]
 pub fn quantity_from_value(resource: &str, value: i64, byte_valued: bool) -> Quantity {
     if resource == CPU || !(byte_valued || is_byte_valued(resource)) {
         return exact_quantity(resource, value);
     }
-    // It is what is read back: written without a binary suffix, it is a decimal quantity from then on.
+    // A value written without a binary suffix is read back as a decimal quantity.
     if value.unsigned_abs() >= 1 << 40 || value.unsigned_abs() == 1000 {
         let written = Quantity::from_units(value, Family::BinarySi);
         return Quantity::parse(&written.to_string()).unwrap_or(written);
@@ -52,13 +51,13 @@ pub fn quantity_from_value(resource: &str, value: i64, byte_valued: bool) -> Qua
     Quantity::from_units(value, if has_suffix { Family::BinarySi } else { Family::DecimalSi })
 }
 
-/// The same number, in a form that only matters where it is written.
+/// The same number; its form matters only when written.
 #[must_use]
 pub(crate) fn exact_quantity(resource: &str, value: i64) -> Quantity {
     if resource == CPU { Quantity::from_milli(value) } else { Quantity::from_units(value, Family::DecimalSi) }
 }
 
-/// Is the resource counted in bytes by its very name?
+/// Is the resource in bytes by name?
 #[must_use]
 pub(crate) fn is_byte_valued(resource: &str) -> bool {
     resource == MEMORY || resource == EPHEMERAL_STORAGE || resource.starts_with(HUGE_PAGES_PREFIX)

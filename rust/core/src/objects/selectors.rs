@@ -28,7 +28,7 @@ fn requirement_matches(requirement: &Requirement, labels: &StringMap) -> Option<
     }
 }
 
-/// Does a term of a node affinity match a node? One that says nothing matches nothing.
+/// Does a term of a node affinity match a node? An empty term matches nothing.
 pub fn term_matches(term: &NodeSelectorTerm, labels: &StringMap, name: &str) -> bool {
     let says_something = !(term.match_expressions.is_empty() && term.match_fields.is_empty());
     let field_matches = |it: &Requirement| match (it.key.as_str(), it.operator.as_str(), &it.values[..]) {
@@ -63,8 +63,8 @@ pub fn tolerated<'a>(taint: &Taint, tolerations: impl IntoIterator<Item = &'a To
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MalformedAffinity(pub String);
 
-/// Do a pod's node selector and required affinity match a flavor's node labels? Only the keys that the flavor itself
-/// labels count (rules/03 §5 rule 4).
+/// Do a pod's node selector and required affinity match a flavor's node labels? Only keys that the flavor itself labels
+/// count (rules/03 §5 rule 4).
 pub fn affinity_matches(spec: &PodSpec, node_labels: &StringMap) -> Result<bool, MalformedAffinity> {
     let relevant_selector = spec.node_selector.iter().filter(|(key, _)| node_labels.contains_key(*key));
     for (key, value) in relevant_selector {
@@ -74,7 +74,7 @@ pub fn affinity_matches(spec: &PodSpec, node_labels: &StringMap) -> Result<bool,
     }
     let Some(terms) = &spec.required_node_affinity else { return Ok(true) };
     let relevant: Vec<Vec<&Requirement>> = terms.iter().map(|term| relevant_expressions(term, node_labels)).collect();
-    // A term that says nothing about this flavor's labels lets the whole affinity match, as the terms are ORed.
+    // Terms are ORed, so a term with none of this flavor's label keys makes the affinity match.
     if relevant.iter().any(Vec::is_empty) {
         return Ok(true);
     }

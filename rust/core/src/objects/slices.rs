@@ -1,4 +1,4 @@
-//! Slices of an elastic workload, as annotations and pod sets say (rules/09 §2.3).
+//! Slices of an elastic workload, from annotations and pod sets (rules/09 §2.3).
 
 use crate::objects::{PodSet, Workload};
 
@@ -13,7 +13,7 @@ pub(crate) fn is_elastic(workload: &Workload) -> bool {
     workload.meta.details.annotations.get(ELASTIC_JOB).is_some_and(|value| value == "true")
 }
 
-/// Did a slice shrink: does some pod set have fewer pods than before, and none more?
+/// Has a slice shrunk: some pod set has fewer pods than before, and none has more?
 pub(crate) fn scaled_down(before: &[PodSet], now: &[PodSet]) -> bool {
     let fewer = |a: &[PodSet], b: &[PodSet]| a.iter().any(|a| b.iter().any(|b| a.name == b.name && a.count < b.count));
     fewer(now, before) && !fewer(before, now)

@@ -14,7 +14,7 @@ use crate::snapshot::{Damage, Pool, Pooled, Reader, Stored, Writer, pooled, stor
 
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// In seconds where it is a whole number of them, as the times of Kubernetes are.
+/// In seconds if possible, as Kubernetes' times are.
 impl Stored for Time {
     fn write_to(&self, out: &mut Writer<'_>) {
         let is_whole = self.0 % SECOND_NS == 0;
@@ -157,7 +157,7 @@ stored!(enum CheckState { 0 = Pending, 1 = Ready, 2 = Retry, 3 = Rejected });
 stored!(struct EvictionCount { reason, underlying_cause, count });
 stored!(struct PreemptionGateState { name, position, last_transition });
 
-// What messages consist of.
+// Parts of messages.
 stored!(enum Queue { 0 = Local(name), 1 = Cluster(name) });
 stored!(enum Blocker { 0 = Missing, 1 = Inactive, 2 = Gone, 3 = Stopped });
 stored!(struct Misfit { pod_set, why });

@@ -1,4 +1,4 @@
-//! What pod sets ask of topology, and what they are assigned (rules/08 §2, §15).
+//! Topology requests of pod sets, and their assignments (rules/08 §2, §15).
 
 #![allow(missing_docs)]
 
@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 pub struct TopologyRequest {
     pub required: Option<String>,
     pub preferred: Option<String>,
-    /// `false` asks for topology, too, without naming a level.
+    /// `false` also requests topology, without naming a level.
     pub unconstrained: Option<bool>,
     pub pod_index_label: Option<String>,
     pub sub_group_index_label: Option<String>,
@@ -23,7 +23,7 @@ pub struct TopologyRequest {
     pub constraints: Vec<SliceConstraint>,
 }
 
-/// One layer of slices: each slice of so many pods stays in one domain of a level.
+/// One layer of slices: each slice of `size` pods stays in one domain of a level.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SliceConstraint {
     pub topology: String,
@@ -31,7 +31,7 @@ pub struct SliceConstraint {
 }
 
 impl TopologyRequest {
-    /// Does it ask for topology, and not only say how pods are numbered or grouped (rules/08 §2.2)?
+    /// Does it request topology, rather than only numbering or grouping pods (rules/08 §2.2)?
     #[must_use]
     pub fn is_explicit(&self) -> bool {
         self.required.is_some()
@@ -42,7 +42,7 @@ impl TopologyRequest {
             || !self.constraints.is_empty()
     }
 
-    /// The layers of slices, the widest first: level and pods of each (rules/08 §2.1). A size that is absent is 0.
+    /// The layers of slices, the widest first: level and pods of each (rules/08 §2.1). An absent size is 0.
     #[must_use]
     pub fn layers(&self) -> SmallVec<[(&str, i32); 3]> {
         if self.constraints.is_empty() {
@@ -53,7 +53,7 @@ impl TopologyRequest {
     }
 }
 
-/// `topologyAssignment` of a pod set, one entry a domain (rules/08 §15.1).
+/// `topologyAssignment` of a pod set, one entry per domain (rules/08 §15.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TopologyAssignment {
     /// Node labels, the widest level first.
@@ -61,16 +61,16 @@ pub struct TopologyAssignment {
     pub domains: Vec<TopologyDomain>,
 }
 
-/// So many pods in one domain.
+/// A number of pods in one domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TopologyDomain {
-    /// A value for each of the levels: mostly that of the hostname alone. Copies share them.
+    /// A value for each level: mostly just the hostname. Copies share them.
     pub values: SmallVec<[Arc<str>; 1]>,
     pub count: i32,
 }
 
 impl TopologyDomain {
-    /// So many pods in the domain of these values.
+    /// A number of pods in the domain of these values.
     pub fn new<T: Into<Arc<str>>>(values: impl IntoIterator<Item = T>, count: i32) -> Self {
         Self { values: values.into_iter().map(Into::into).collect(), count }
     }

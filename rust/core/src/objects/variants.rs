@@ -1,11 +1,11 @@
-//! Variants of a workload, one for each flavor, as labels and annotations say (rules/09 §4.4).
+//! Variants of a workload, one per flavor, from labels and annotations (rules/09 §4.4).
 
 use crate::base::gates::{Gate, Gates};
 use crate::objects::{OwnerReference, Workload};
 
 /// Annotation that limits a variant to some flavors (concurrent admission).
 pub(crate) const ALLOWED_FLAVORS: &str = "kueue.x-k8s.io/workload-allowed-resource-flavors";
-/// Label of a workload for whose flavors there are variants.
+/// Label of a workload that has variants for its flavors.
 pub(crate) const PARENT: &str = "kueue.x-k8s.io/concurrent-admission-parent";
 
 /// Does it leave scheduling to its variants? Such a workload is never queued.

@@ -1,6 +1,6 @@
-//! Workloads: what they ask for, and their statuses (rules/01 §6).
+//! Workloads: spec and status (rules/01 §6).
 //!
-//! Fields are named as in Kueue's API; what an absent one means is said where it matters.
+//! Fields are named as in Kueue's API; the meaning of an absent one is documented where it matters.
 
 #![allow(missing_docs)]
 
@@ -14,7 +14,8 @@ use crate::base::shared::Shared;
 use crate::base::text::Text;
 use crate::objects::conditions::Conditions;
 
-/// `Workload` (rules/01 §6). Its parts are shared, as workloads are copied and tried far more often than they change.
+/// `Workload` (rules/01 §6). Its parts are shared, since workloads are copied and tried far more often than they
+/// change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workload {
     pub meta: WorkloadMeta,
@@ -46,11 +47,11 @@ pub struct WorkloadStatus {
     pub admission: Option<Shared<Admission>>,
     /// Totals of a pending workload, written when a head stays pending.
     pub resource_requests: Option<Shared<Vec<PodSetRequest>>>,
-    /// What few workloads have.
+    /// Parts that few workloads have.
     pub rare: Shared<RareStatus>,
 }
 
-/// What the statuses of few workloads have: checks, evictions, gates, MultiKueue.
+/// Parts that few statuses have: checks, evictions, gates, MultiKueue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RareStatus {
     pub requeue_state: Option<RequeueState>,
@@ -81,7 +82,7 @@ macro_rules! share_defaults {
     )*};
 }
 
-// What most of a million that wait have: one of each is kept.
+// Most of a million pending workloads have the defaults: one of each is kept.
 share_defaults! {
     NO_STATUS: WorkloadStatus;
     NOTHING_RARE: RareStatus;
@@ -122,11 +123,11 @@ pub struct AdmissionCheckState {
     pub retry_count: Option<i32>,
     /// `podSetUpdates` as compact JSON, passed through; empty when absent.
     pub pod_set_updates: String,
-    /// What they say of nodes.
+    /// The parts that concern nodes.
     pub updates: Vec<PodSetUpdate>,
 }
 
-/// What an admission check that is Ready adds to the pods of a pod set.
+/// What a Ready admission check adds to the pods of a pod set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodSetUpdate {
     /// Name of the pod set.

@@ -16,7 +16,7 @@ pub struct WorkloadMeta {
     pub details: Shared<MetaDetails>,
 }
 
-/// What scheduling reads of a Workload's metadata, and many have none of.
+/// Parts of a Workload's metadata that scheduling reads and many workloads lack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetaDetails {
     pub labels: StringMap,

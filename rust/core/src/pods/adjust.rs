@@ -1,4 +1,4 @@
-//! Filling in what a pod spec leaves open, before its requests are counted (rules/01 §7.3 step 1, rules/10 §4.6).
+//! Fills in the defaults of a pod spec, before its requests are counted (rules/01 §7.3 step 1, rules/10 §4.6).
 
 use crate::objects::{LimitRangeItem, PodSpec, ResourceList, Resources};
 

@@ -1,7 +1,7 @@
-//! What the devices that a waiting workload claims charge to its quota (rules/09 §8).
+//! How the device claims of a waiting workload are charged to its quota (rules/09 §8).
 //!
 //! Claims are counted and mapped to resources. What depends on the devices that drivers publish, such as a CEL
-//! expression or a counter, is not known here: such a workload stays undecided, with the field that says so.
+//! expression or a counter, is unknown here: such a workload stays undecided, with the responsible field.
 
 mod extended;
 #[cfg(test)]
@@ -18,30 +18,30 @@ use crate::objects::{DeviceClass, PodSet, ResourceClaimTemplate, ResourceList};
 use crate::pods::lists;
 use crate::pods::totals::DeviceRequests;
 
-/// Without the gate nothing is charged, so the workload is not let in either.
+/// Without the gate nothing is charged, so the workload is not admitted either.
 const GATE_OFF: &str = "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled";
-/// A claim by name may be shared by many pods, which quota cannot tell.
+/// A claim by name may be shared by many pods, which quota cannot see.
 const CLAIM_BY_NAME: &str = "KueueDRAIntegration feature does not support use of resource claims";
 /// The same in condition Requeued.
 const CLAIM_BY_NAME_REQUEUED: &str = "DRA resource claims not supported";
 
-/// What the devices of a pending workload come to.
+/// The device charges of a pending workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Devices {
     /// They change its requests.
     Charged(DeviceRequests),
     /// It is not queued.
     Refused(Refusal),
-    /// Only the devices that drivers publish could tell.
+    /// It depends on the devices that drivers publish.
     Undecided {
-        /// Path of the field that asks for it.
+        /// Path of the field that requests them.
         field: String,
         /// Why it is not decided.
         message: String,
     },
 }
 
-/// Why a workload is not queued, as Kueue writes it.
+/// Why a workload is not queued, with Kueue's messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// For condition QuotaReserved.
@@ -51,7 +51,7 @@ pub struct Refusal {
 }
 
 impl Devices {
-    /// What is added to its requests and left out of them.
+    /// The changes to its requests.
     #[must_use]
     pub fn charged(&self) -> Option<&DeviceRequests> {
         match self {
@@ -65,20 +65,21 @@ impl Devices {
     }
 }
 
-/// What decides what the devices of a workload charge.
+/// The inputs for device charges.
 pub struct DeviceRules<'a> {
     /// The templates of its namespace by name; `None`: it has none.
     pub templates: Option<&'a BTreeMap<String, ResourceClaimTemplate>>,
     /// DeviceClasses by name.
     pub classes: &'a BTreeMap<String, DeviceClass>,
-    /// Which resources devices are charged as.
+    /// The resources to which devices are charged.
     pub resources: &'a Resources,
     /// Feature gates.
     pub gates: Gates,
 }
 
 impl DeviceRules<'_> {
-    /// What the devices of a workload with these pod sets come to, as applied and as adjusted; `None` if it asks for none.
+    /// The device charges of a workload with these pod sets, as applied and as adjusted; `None` if it requests no
+    /// devices.
     #[must_use]
     pub(crate) fn resolve(&self, original: &[PodSet], adjusted: &[PodSet]) -> Option<Devices> {
         let claims = original.iter().any(|pod_set| pod_set.template.spec.claims_devices());
@@ -115,7 +116,7 @@ impl DeviceRules<'_> {
 type Counted = Result<BTreeMap<String, i64>, Uncounted>;
 
 enum Uncounted {
-    /// Path and text of a field error, detail left out of the text.
+    /// Path and text of a field error, without its detail.
     Refused {
         field: String,
         what: &'static str,
@@ -128,7 +129,7 @@ enum Uncounted {
 }
 
 impl DeviceRules<'_> {
-    /// What all claims of a workload charge, and whether published devices have a say in it. The first claim that
+    /// The charges of all claims of a workload, and whether they depend on published devices. The first claim that
     /// cannot be charged decides.
     fn charge_claims(&self, pod_sets: &[PodSet]) -> Result<(DeviceRequests, Option<Devices>), Devices> {
         let mut requests = DeviceRequests::default();
@@ -194,7 +195,7 @@ impl DeviceRules<'_> {
     }
 }
 
-/// Devices of a template by class. Those that an administrator only looks at are free.
+/// Devices of a template by class. Devices with admin access are free.
 fn count_devices(template: &ResourceClaimTemplate) -> Counted {
     let mut counts: BTreeMap<String, i64> = BTreeMap::new();
     for (i, request) in template.requests.iter().enumerate() {
@@ -235,7 +236,7 @@ fn count_devices(template: &ResourceClaimTemplate) -> Counted {
     Ok(counts)
 }
 
-/// Is a device class charged by what drivers publish, and by what?
+/// Is a device class charged by what drivers publish, and how?
 fn sources(resources: &Resources, gates: Gates, class: &str) -> Option<&'static str> {
     let has = |kind: DeviceSourceKind| {
         let of_class = |mapping: &&crate::objects::config::DeviceClassMapping| {
@@ -252,7 +253,7 @@ fn sources(resources: &Resources, gates: Gates, class: &str) -> Option<&'static 
     }
 }
 
-/// Several errors as one text: one stands alone, several in a list, none twice.
+/// Several errors as one text: a single one plain, several as a list without duplicates.
 fn aggregate(errors: Vec<String>) -> String {
     let mut distinct: Vec<String> = Vec::new();
     for error in errors {

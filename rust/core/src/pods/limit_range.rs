@@ -14,13 +14,13 @@ pub struct LimitRangeSummary {
 }
 
 impl LimitRangeSummary {
-    /// What holds for each container.
+    /// The limits for each container.
     #[must_use]
     pub fn container(&self) -> Option<&LimitRangeItem> {
         self.by_type.get("Container")
     }
 
-    /// What holds for a pod as a whole.
+    /// The limits for a pod as a whole.
     #[must_use]
     pub fn pod(&self) -> Option<&LimitRangeItem> {
         self.by_type.get("Pod")

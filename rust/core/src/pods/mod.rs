@@ -1,5 +1,4 @@
-//! What one pod asks for: its requests, the defaults that fill them in, and whether they are allowed (rules/01 §7.3,
-//! §7.6; rules/10 §4.6).
+//! The requests of a pod: their defaults, totals, and validation (rules/01 §7.3, §7.6; rules/10 §4.6).
 
 mod adjust;
 pub(crate) mod devices;

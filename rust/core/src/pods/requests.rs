@@ -5,8 +5,8 @@ use crate::objects::{Container, PodSpec, ResourceList};
 
 use super::lists::{add, keep_max};
 
-/// What one pod needs: containers and sidecars together, or more while an init container runs; pod-level requests in
-/// place of that; and the overhead of its runtime on top. Zero entries stay.
+/// What one pod needs: containers and sidecars together, or more while an init container runs; pod-level requests
+/// replace that; plus the overhead of its runtime. Zero entries stay.
 #[must_use]
 pub(crate) fn pod_requests(pod: &PodSpec) -> ResourceList {
     let mut total = container_requests(pod);
@@ -40,14 +40,14 @@ fn container_requests(pod: &PodSpec) -> ResourceList {
     total
 }
 
-/// What an init container needs together with the sidecars that run already.
+/// What an init container needs together with the sidecars already running.
 fn beside(container: &Container, sidecars: &ResourceList) -> ResourceList {
     let mut together = container.resources.requests.clone();
     add(&mut together, sidecars);
     together
 }
 
-/// The resources that can be asked for at pod level.
+/// Resources that can be requested at pod level.
 fn is_pod_level(resource: &str) -> bool {
     resource == CPU || resource == MEMORY || resource.starts_with(HUGE_PAGES_PREFIX)
 }

@@ -1,4 +1,4 @@
-//! What a workload asks for in all: per pod set, in integers (rules/01 §7.3 to §7.5, rules/11 §3.1).
+//! The total requests of a workload: per pod set, as integers (rules/01 §7.3 to §7.5, rules/11 §3.1).
 
 mod transform;
 
@@ -18,7 +18,7 @@ use crate::pods::{pod_requests, values};
 pub struct PodSetTotals {
     /// Name of the pod set.
     pub name: String,
-    /// Pods that are counted: those of the pod set without the reclaimable ones.
+    /// Pods that count: those of the pod set without the reclaimable ones.
     pub count: i32,
     /// Resource to the value for all these pods: milli-units of `cpu`, whole units of the rest.
     pub requests: BTreeMap<String, i64>,
@@ -26,12 +26,12 @@ pub struct PodSetTotals {
     pub flavors: Option<StringMap>,
 }
 
-/// What device claims change in the requests of a workload, per pod set.
+/// What device claims change in a workload's requests, per pod set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceRequests {
     /// Resources to add, for one pod.
     pub added: BTreeMap<String, ResourceList>,
-    /// Extended resources that a device class stands for, to leave out.
+    /// Extended resources backed by a device class, to leave out.
     pub replaced: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -40,14 +40,14 @@ pub struct DeviceRequests {
 pub struct Usage {
     /// By flavor and resource.
     pub assigned: BTreeMap<(String, String), Amount>,
-    /// By resource, where no flavor is assigned: not charged to anything.
+    /// By resource, without a flavor: not charged.
     pub unassigned: BTreeMap<String, i64>,
 }
 
-/// The totals of a workload: from its admission where it has one, else from its pod templates.
+/// The totals of a workload: from its admission if it has one, else from its pod templates.
 ///
-/// `pod_sets` are already adjusted (`pods::adjust`). `reclaimable_pods` is the feature gate of that name,
-/// `devices` is given where the gate KueueDRAIntegration is on and claims were resolved.
+/// `pod_sets` are already adjusted (`pods::adjust`). `reclaimable_pods` is the feature gate of that name; `devices` is
+/// given if gate KueueDRAIntegration is on and claims were resolved.
 #[must_use]
 pub fn totals(
     pod_sets: &[PodSet],
@@ -114,7 +114,7 @@ fn exchange_devices(list: &mut ResourceList, devices: &DeviceRequests, pod_set: 
     }
 }
 
-/// The totals of a workload that has an admission, from that; requests are in canonical order (rules/01 §7.4).
+/// The totals of a workload from its admission; requests are in canonical order (rules/01 §7.4).
 pub fn reserved_totals(
     names: &mut Names,
     pod_sets: &[PodSet],
@@ -133,7 +133,7 @@ pub fn reserved_totals(
             flavors.map(|(resource, flavor)| (names.resource(resource), names.flavors.intern(flavor))).collect();
         let count = assignment.count.unwrap_or_else(|| spec_count(pod_sets, name));
         let assigned = Totals { count, requests, flavors };
-        // More pods than were assigned is what partial admission leaves: it changes nothing.
+        // Fewer assigned pods mean partial admission, which changes nothing here.
         let now = effective_count(pod_sets, status, name, reclaimable_pods);
         if now < count { assigned.scaled_to(now) } else { assigned }
     };
@@ -153,7 +153,7 @@ pub(crate) fn effective_count(
         return count;
     }
     let entry = status.rare.reclaimable_pods.iter().rev().find(|entry| entry.name == pod_set);
-    // More can be reclaimable than there are, right after an elastic job shrank.
+    // More may be reclaimable than there are, just after an elastic job shrank.
     entry.map_or(count, |entry| count.saturating_sub(entry.count.min(count)))
 }
 
@@ -162,9 +162,9 @@ fn spec_count(pod_sets: &[PodSet], pod_set: &str) -> i32 {
 }
 
 impl PodSetTotals {
-    /// Brings the totals to another count, for partial admission (rules/01 §7.5): each value is divided by the old
-    /// count, rounded toward zero, and multiplied. Totals of no pods stay as they are. Not for a pod set that has a
-    /// topology assignment.
+    /// Scales the totals to another count, for partial admission (rules/01 §7.5): each value is divided by the old
+    /// count, rounded toward zero, and multiplied. Totals of zero pods stay. Not for a pod set with a topology
+    /// assignment.
     pub fn scale(&mut self, new_count: i32) {
         if self.count != 0 && self.count != new_count {
             let per_pod = self.per_pod();
@@ -174,7 +174,7 @@ impl PodSetTotals {
         }
     }
 
-    /// The share of one pod, rounded toward zero; 0 of no pods.
+    /// The share of one pod, rounded toward zero; 0 for zero pods.
     #[must_use]
     pub(crate) fn per_pod(&self) -> BTreeMap<String, i64> {
         let share = |value: i64| value.checked_div(i64::from(self.count)).unwrap_or(0);
@@ -182,7 +182,7 @@ impl PodSetTotals {
     }
 }
 
-/// What these totals charge, and what has no flavor (rules/01 §7.4).
+/// The charges of these totals, and what has no flavor (rules/01 §7.4).
 #[must_use]
 pub fn usage(totals: &[PodSetTotals]) -> Usage {
     let mut usage = Usage::default();

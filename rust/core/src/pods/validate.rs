@@ -12,13 +12,12 @@ const ABOVE_LIMITS: &str = "requests must not exceed its limits";
 const ABOVE_MAX: &str = "requests must not be above the limitRange max";
 const BELOW_MIN: &str = "requests must not be below the limitRange min";
 
-/// Resources of one container or pod that are not allowed, as the API server would say it. Its kind is always
-/// `Invalid value`.
+/// Invalid resources of one container or pod, as the API server would report them. The kind is always `Invalid value`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    /// Where, as `spec.podSets[0].template.spec.containers[0]`.
+    /// The path, such as `spec.podSets[0].template.spec.containers[0]`.
     pub field: String,
-    /// The resources in question, by name.
+    /// The resources, by name.
     pub resources: Vec<String>,
     /// What is wrong with them.
     pub detail: &'static str,
@@ -31,10 +30,10 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// Why a workload cannot be admitted as it is; displays as the message that Kueue writes.
+/// Why a workload's resources are invalid; displays as Kueue's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InvalidResources {
-    /// Requests above the limits beside them.
+    /// Requests above their limits.
     AboveLimits(Vec<FieldError>),
     /// Requests or limits outside the LimitRanges of the namespace.
     OutsideLimitRange(Vec<FieldError>),
@@ -47,7 +46,7 @@ impl fmt::Display for InvalidResources {
             Self::OutsideLimitRange(errors) => ("resources didn't satisfy LimitRange constraints", errors),
         };
         let texts: Vec<String> = errors.iter().map(FieldError::to_string).collect();
-        // One error stands alone, several in a list.
+        // A single error plain, several as a list.
         match texts.as_slice() {
             [text] => write!(f, "{what}: {text}"),
             texts => write!(f, "{what}: [{}]", texts.join(", ")),
@@ -92,7 +91,7 @@ pub fn resource_errors(pod_sets: &[PodSet]) -> Vec<FieldError> {
     errors
 }
 
-/// What lies outside the LimitRanges, in all pod sets.
+/// Resources outside the LimitRanges, in all pod sets.
 #[must_use]
 pub fn limit_range_errors(pod_sets: &[PodSet], limits: &LimitRangeSummary) -> Vec<FieldError> {
     let mut errors = Vec::new();
@@ -102,7 +101,7 @@ pub fn limit_range_errors(pod_sets: &[PodSet], limits: &LimitRangeSummary) -> Ve
     errors
 }
 
-/// What lies outside the LimitRanges in one pod spec, which is found at `path`. Ratios are not checked.
+/// Resources outside the LimitRanges in one pod spec, located at `path`. Ratios are not checked.
 #[must_use]
 pub fn pod_limit_range_errors(pod: &PodSpec, path: &str, limits: &LimitRangeSummary) -> Vec<FieldError> {
     let mut errors = Vec::new();
@@ -118,7 +117,7 @@ pub fn pod_limit_range_errors(pod: &PodSpec, path: &str, limits: &LimitRangeSumm
     errors
 }
 
-/// The larger of request and limit must not be above the maximum, the smaller not below the minimum.
+/// The larger of request and limit may not exceed the maximum, the smaller not be below the minimum.
 fn check_containers(containers: &[Container], path: &str, item: &LimitRangeItem, errors: &mut Vec<FieldError>) {
     for (i, container) in containers.iter().enumerate() {
         let Resources { requests, limits } = &container.resources;

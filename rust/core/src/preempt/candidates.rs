@@ -1,4 +1,4 @@
-//! Candidates in the order in which they are looked at (rules/04 §2, §3).
+//! Candidates in the order in which a search considers them (rules/04 §2, §3).
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -22,7 +22,7 @@ use crate::workloads::charge::CandidateKey;
 pub(super) struct Candidate<'a> {
     pub key: &'a CandidateKey,
     pub queue: QueueId,
-    /// Which of the given sources it comes from.
+    /// The index of its source.
     pub source: usize,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn allowed<'a>(
     }
 }
 
-/// Whom a search may take.
+/// Which candidates a search may take.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted<'a> {
     /// Effective priority of the preemptor.
@@ -69,7 +69,7 @@ impl<'a> Wanted<'a> {
         Self { priority: preemptor.priority, time: preemptor.time, contested, flavors }
     }
 
-    /// Is a priority beyond what the policy allows?
+    /// Does the policy exclude this priority?
     fn is_beyond(&self, priority: i64, policy: PreemptionPolicy) -> bool {
         match policy {
             PreemptionPolicy::Any => false,
@@ -79,7 +79,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// What all candidates of a ClusterQueue use of a contested flavor-resource; those count that are too old, too.
+    /// The usage of a contested flavor-resource by all candidates of a ClusterQueue, including those that are too old.
     pub fn most(&self, world: &World<'_>, queue: QueueId, policy: PreemptionPolicy, fr: FlavorResourceId) -> Amount {
         world.queues[queue].candidates.sum(world.names, fr, |priority| !self.is_beyond(priority, policy))
     }
@@ -88,7 +88,7 @@ impl<'a> Wanted<'a> {
         self.spares(key, policy).is_none() && self.is_about(key)
     }
 
-    /// Why a policy does not allow to take it.
+    /// Why a policy spares it.
     fn spares(&self, key: &CandidateKey, policy: PreemptionPolicy) -> Option<Spared> {
         if self.is_beyond(key.priority, policy) {
             let takes_none = matches!(policy, PreemptionPolicy::Never | PreemptionPolicy::Unset);
@@ -105,7 +105,8 @@ impl<'a> Wanted<'a> {
         key.uses.iter().any(|(fr, _)| self.contested.contains(fr))
     }
 
-    /// Those of a ClusterQueue that use something contested, and why each is no candidate; `shield`: for all of them.
+    /// Users of contested resources in a ClusterQueue, and why each is not a candidate; `shield` applies to all of
+    /// them.
     pub fn holders(
         &self,
         world: &World<'_>,
@@ -137,9 +138,9 @@ pub(super) struct Allowed<'a> {
 }
 
 enum Keys<'a> {
-    /// As kept by the ClusterQueue for the one flavor that is contested.
+    /// From the ClusterQueue's list for the only contested flavor.
     Kept(sorted::Iter<'a, CandidateKey>),
-    /// As kept for each flavor; who uses several of them comes up in each.
+    /// From its lists for each flavor; users of several flavors are in each list.
     OfSeveral(Vec<Peekable<sorted::Iter<'a, CandidateKey>>>),
     /// Sorted for this search.
     Sorted(std::vec::IntoIter<&'a CandidateKey>),
@@ -155,7 +156,7 @@ impl<'a> Iterator for Allowed<'a> {
                 Keys::OfSeveral(keys) => next_of_several(keys)?,
                 Keys::Sorted(keys) => return keys.next(),
             };
-            // Behind the first that is not evicted and beyond the policy, all have at least its priority.
+            // After the first one that is not evicted and excluded by its priority, none has a lower priority.
             if key.not_evicted && self.wanted.is_beyond(key.priority, self.policy) {
                 return None;
             }
@@ -166,7 +167,7 @@ impl<'a> Iterator for Allowed<'a> {
     }
 }
 
-/// Takes the next of several flavors out of all of them. Kept apart, as it is seldom needed.
+/// Takes the next candidate of several flavors out of all lists. A separate function, as it is seldom needed.
 #[inline(never)]
 fn next_of_several<'a>(several: &mut [Peekable<sorted::Iter<'a, CandidateKey>>]) -> Option<&'a CandidateKey> {
     let first = several.iter_mut().filter_map(Peekable::peek).min().copied()?;
@@ -176,13 +177,13 @@ fn next_of_several<'a>(several: &mut [Peekable<sorted::Iter<'a, CandidateKey>>])
     Some(first)
 }
 
-/// What LocalQueues have used counts more than priority: who has used most is preempted first (rules/04 §3 rule 3).
+/// Usage of LocalQueues comes before priority: the one with the most usage is preempted first (rules/04 §3 rule 3).
 fn by_usage<'a>(
     world: &World<'a>,
     config: &AdmissionFairSharing,
     mut keys: Vec<&'a CandidateKey>,
 ) -> Vec<&'a CandidateKey> {
-    // Kueue compares the names of LocalQueues alone: those of one name in several namespaces count as one.
+    // Kueue compares only the names of LocalQueues: equal names in different namespaces count as one.
     let names: BTreeSet<&str> =
         keys.iter().map(|key| world.workloads.get(key.id).workload.queue_name.as_str()).collect();
     if names.len() < 2 {
@@ -194,12 +195,12 @@ fn by_usage<'a>(
         usages.entry(id).or_insert_with(|| local_queue_usage(config, &world.local_queues[id]));
     }
     let usage = |key: &CandidateKey| usages[&world.workloads.row(key.id).local_queue];
-    // A stable sort: among equals the order of the keys stays.
+    // A stable sort keeps the order of the keys among equals.
     keys.sort_by(|a, b| a.not_evicted.cmp(&b.not_evicted).then_with(|| usage(b).total_cmp(&usage(a))));
     keys
 }
 
-/// The candidates of several ClusterQueues in one order; only as many are looked at as are asked for.
+/// The candidates of several ClusterQueues merged into one order, evaluated lazily.
 pub(super) struct Merged<'a> {
     sources: Vec<(QueueId, Allowed<'a>)>,
     heads: BinaryHeap<Reverse<(&'a CandidateKey, usize)>>,
@@ -212,7 +213,7 @@ impl<'a> Merged<'a> {
         Self { sources, heads }
     }
 
-    /// Takes the next candidate, if it is evicted or others are asked for, too. A source that is exhausted when its turn
+    /// Takes the next candidate; with `only_evicted`, only an evicted one. A source that is exhausted when its turn
     /// comes gives no more.
     pub fn next(&mut self, only_evicted: bool, is_exhausted: impl Fn(usize) -> bool) -> Option<Candidate<'a>> {
         let Self { sources, heads } = self;

@@ -1,4 +1,4 @@
-//! Classical preemption, hierarchical cohorts included (rules/04 §4).
+//! Classical preemption, including hierarchical cohorts (rules/04 §4).
 
 use smallvec::SmallVec;
 
@@ -20,7 +20,7 @@ use crate::workloads::charge::Target;
 enum Kind {
     /// In the preemptor's own ClusterQueue.
     WithinQueue,
-    /// The preemptor is closer to the quota.
+    /// The preemptor has a hierarchical advantage.
     Hierarchical,
     /// Only if the preemptor will not borrow.
     NoBorrow,
@@ -62,6 +62,7 @@ pub(super) fn find_targets(
     if !search.has_candidates() {
         return Vec::new();
     }
+    // All or nothing: an attempt whose candidates are not enough leaves no victims (rules/04 §4.4).
     for &allow_borrowing in search.attempts(tree) {
         let mark = tree.mark();
         let mut removed = Removals::new(world);
@@ -106,11 +107,11 @@ fn collect(
     sources
 }
 
-/// What decides whether another ClusterQueue has to give anything (rules/04 §4.2).
+/// What decides whether another ClusterQueue must give up quota (rules/04 §4.2).
 struct Grounds {
-    /// Each ancestor of the preemptor, and whether there is an advantage over those who meet it there.
+    /// Each ancestor of the preemptor, and whether it has an advantage over ClusterQueues that meet it there.
     ancestors: SmallVec<[(Row, bool); 4]>,
-    /// Or is nobody asked for an advantage?
+    /// Or is an advantage not needed?
     takes_all: bool,
 }
 
@@ -120,14 +121,17 @@ impl Grounds {
         let mut advantage = fits_in_quota(tree, preemptor.row, &mut remaining);
         let mut ancestors = SmallVec::new();
         for row in std::iter::successors(tree.parent(preemptor.row), |&row| tree.parent(row)) {
+            // Over those who meet it here it has what advantage it had below: this cohort's own quota counts for the next
+            // one up (rules/04 §4.2).
             ancestors.push((row, advantage));
+            // Once won, an advantage holds for all cohorts further up (rules/04 §4.2).
             advantage |= fits_in_quota(tree, row, &mut remaining);
         }
         let takes_all = borrow_within_cohort(preemption).is_some() || demand.is_under_nominal(tree, preemptor.row);
         Self { ancestors, takes_all }
     }
 
-    /// Where a node meets the preemptor, and whether that has an advantage there.
+    /// Where a node meets the preemptor, and whether the preemptor has an advantage there.
     fn meet(
         &self,
         world: &World<'_>,
@@ -147,7 +151,7 @@ impl Grounds {
             if let Some(&(_, advantage)) = self.ancestors.iter().find(|ancestor| ancestor.0 == cohort) {
                 return if advantage || self.takes_all { Ok((cohort, advantage)) } else { Err(Spared::WouldBorrow) };
             }
-            // A cohort within its nominal quota shields all below it.
+            // A cohort within its nominal quota protects everything below it.
             if demand.is_within_nominal(tree, cohort) {
                 return Err(Spared::CohortWithinNominal);
             }
@@ -157,7 +161,7 @@ impl Grounds {
     }
 }
 
-/// All in the tree that use what is contested, and why each is no candidate.
+/// Users of contested resources in the tree, and why each is not a candidate.
 pub(super) fn holders(
     world: &World<'_>,
     tree: &Tree,
@@ -185,7 +189,7 @@ pub(super) fn holders(
     world.forest.nodes_of(preemptor.tree).iter().enumerate().filter_map(of_node).flatten().collect()
 }
 
-/// Does all of it fit into the node's subtree quota? What exceeds its free local quota remains (rules/02 §2.4).
+/// Does everything fit into the node's subtree quota? What exceeds its unused local quota remains (rules/02 §2.4).
 fn fits_in_quota(tree: &Tree, row: Row, remaining: &mut [(Option<usize>, Amount)]) -> bool {
     let mut fits = true;
     for (column, amount) in remaining {
@@ -218,12 +222,12 @@ impl<'a> Search<'a> {
         self.others.iter().filter(move |source| source.advantage == advantage)
     }
 
-    /// Candidates with advantage, candidates by priority, candidates of the own ClusterQueue.
+    /// Candidates with advantage, candidates by priority, and candidates of the own ClusterQueue.
     fn streams(&self, allow_borrowing: bool) -> [(Merged<'a>, Vec<Source>); 3] {
         let of = |sources: Vec<Source>, policy: PreemptionPolicy| {
             (Merged::new(sources.iter().map(|source| self.candidates(source, policy)).collect()), sources)
         };
-        // While borrowing nobody without advantage is preempted, unless the ClusterQueue says so.
+        // While borrowing, only candidates with advantage are preempted, unless the ClusterQueue allows others.
         let by_priority = !allow_borrowing || borrow_within_cohort(self.preemption).is_some();
         [
             of(self.others(true).copied().collect(), self.preemption.reclaim_within_cohort),
@@ -247,7 +251,7 @@ impl<'a> Search<'a> {
             || self.has_others(false)
     }
 
-    /// Which attempts are made: is borrowing allowed in each (rules/04 §4.3)?
+    /// The attempts to make: is borrowing allowed in each (rules/04 §4.3)?
     fn attempts(&self, tree: &Tree) -> &'static [bool] {
         let forbidden = borrow_within_cohort(self.preemption).is_none();
         let under = || self.demand.is_under_nominal(tree, self.preemptor.row);
@@ -271,14 +275,16 @@ impl<'a> Search<'a> {
         let Some(threshold) = borrow_within_cohort(self.preemption) else { return Kind::NoBorrow };
         let priority = candidate.key.priority;
         let above = threshold.is_some_and(|threshold| priority > i64::from(threshold));
+        // A priority that equals the threshold may still be preempted (rules/04 §4.1).
         if priority >= self.preemptor.priority || above { Kind::NoBorrow } else { Kind::WhileBorrowing }
     }
 
-    /// Removes candidates until the preemptor fits, if it ever does (rules/04 §4.4).
+    /// Removes candidates until the preemptor fits, if it does (rules/04 §4.4).
     fn attempt(&self, tree: &mut Tree, allow_borrowing: bool, removed: &mut Removals<'a>) -> bool {
         let mut streams = self.streams(allow_borrowing);
         let mut shortage = self.demand.shortage(tree, self.preemptor.row, allow_borrowing);
         let patience = patience(self.world, 1 + self.others.len());
+        // Who is on the way out already costs nothing, so all of these come before anybody else (rules/04 §4.2).
         for only_evicted in [true, false] {
             for (stream, sources) in &mut streams {
                 while let Some(candidate) =
@@ -318,8 +324,9 @@ impl<'a> Search<'a> {
         is_hopeless(self.world, tree, self.preemptor, self.demand, self.wanted, queues)
     }
 
-    /// Is nothing to be gained any more by preempting there? As victims are only taken out, that stays so.
+    /// Does preempting there no longer help? Since victims are only removed, that stays so.
     fn is_exhausted(&self, tree: &Tree, source: &Source) -> bool {
+        // Those of the own ClusterQueue are never passed over, however little it uses (rules/04 §4.4).
         let Some(ancestor) = source.ancestor else { return false };
         // The ClusterQueue itself and every cohort strictly between it and the common ancestor.
         let path = std::iter::successors(Some(source.row), |&row| tree.parent(row));

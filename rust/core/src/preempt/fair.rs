@@ -1,4 +1,4 @@
-//! Preemption by fair shares (rules/04 §5).
+//! Preemption by fair sharing (rules/04 §5).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -30,7 +30,7 @@ pub(super) fn find_targets(
         return Vec::new();
     }
     let mark = tree.mark();
-    // All shares include the workload that wants to come in.
+    // All shares include the preemptor's workload.
     put_in(tree, preemptor, demand);
     let own_path = world.forest.path(preemptor.node).collect();
     let patience = patience(world, queues.len());
@@ -39,6 +39,7 @@ pub(super) fn find_targets(
     let is_hopeless = cfg!(debug_assertions) && search.is_hopeless(tree);
     let mut retry = Vec::new();
     let mut outcome = search.first_pass(tree, queues, strategies[0], &mut retry);
+    // The second strategy only sees whom the first one passed over (rules/04 §5.2).
     if outcome.is_continue() && strategies.len() > 1 {
         outcome = search.second_pass(tree, retry);
     }
@@ -47,6 +48,7 @@ pub(super) fn find_targets(
     let mut removed = search.removed;
     take_out(tree, preemptor, demand);
     if fits {
+        // Asks only whether the workload still fits: fairness is not checked again for who remains (rules/04 §5.2).
         minimise(tree, preemptor, demand, true, &mut removed);
     }
     let targets = removed.targets();
@@ -54,7 +56,7 @@ pub(super) fn find_targets(
     if fits { targets } else { Vec::new() }
 }
 
-/// Does a ClusterQueue use more than its nominal quota of anything contested?
+/// Does a ClusterQueue exceed its nominal quota of anything contested?
 fn borrows(demand: &Demand, tree: &Tree, row: Row) -> bool {
     demand.contested.iter().any(|&c| tree.nominal(row, c) < tree.usage(row, c))
 }
@@ -75,7 +77,7 @@ fn take_out(tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) {
     }
 }
 
-/// Candidates of the own ClusterQueue and of every other one of the tree that borrows something contested (§5.1).
+/// Candidates of the own ClusterQueue, and of all others in the tree that borrow something contested (§5.1).
 fn collect<'a>(
     world: &World<'a>,
     tree: &Tree,
@@ -97,6 +99,8 @@ fn collect<'a>(
         let root = world.forest.root(parent).expect("a preemptor is not below a cycle");
         for queue in world.forest.queues_below(root) {
             let row = world.row(queue);
+            // Only the ClusterQueue itself is asked; cohorts between do not shield as in the classical search
+            // (rules/04 §5.1).
             if queue != own && world.forest.is_active(queue) && borrows(demand, tree, row) {
                 add(queue, preemption.reclaim_within_cohort);
             }
@@ -105,7 +109,7 @@ fn collect<'a>(
     found
 }
 
-/// All in the tree that use what is contested, and why each is no candidate.
+/// Users of contested resources in the tree, and why each is not a candidate.
 pub(super) fn holders(
     world: &World<'_>,
     tree: &Tree,
@@ -130,7 +134,7 @@ pub(super) fn holders(
     world.forest.nodes_of(preemptor.tree).iter().enumerate().filter_map(of_node).flatten().collect()
 }
 
-/// The same of victims that were passed over, in the order in which they were.
+/// Groups skipped victims by ClusterQueue, in their order.
 fn grouped(victims: Vec<Victim<'_>>) -> Vec<Victims<'_>> {
     let mut by_queue: BTreeMap<NodeId, Vec<&CandidateKey>> = BTreeMap::new();
     for victim in victims {
@@ -146,12 +150,12 @@ struct Search<'a> {
     wanted: &'a Wanted<'a>,
     /// The ClusterQueue of the preemptor and the cohorts above it.
     own_path: Vec<NodeId>,
-    /// After this many victims the search asks whether more could be enough.
+    /// After this many victims the search checks whether more could ever be enough.
     patience: usize,
     removed: Removals<'a>,
 }
 
-/// The victims so far are enough, or none will be.
+/// Ends the search: `true` if the victims so far are enough, `false` if none will be.
 type Outcome = ControlFlow<bool>;
 const FITS: Outcome = Outcome::Break(true);
 const HOPELESS: Outcome = Outcome::Break(false);
@@ -161,7 +165,7 @@ impl<'a> Search<'a> {
         self.world.share(self.preemptor, tree, node)
     }
 
-    /// Would the preemptor fit now? Its own usage, which stands in the tree for the shares, does not count.
+    /// Would the preemptor fit now? Its own usage, which is in the tree for the shares, does not count.
     fn fits(&self, tree: &mut Tree) -> bool {
         let mark = tree.mark();
         take_out(tree, self.preemptor, self.demand);
@@ -175,7 +179,7 @@ impl<'a> Search<'a> {
         fits
     }
 
-    /// Preempts one.
+    /// Preempts one workload.
     fn preempt(&mut self, tree: &mut Tree, victim: &Victim<'a>, reason: &'static str) -> Outcome {
         let removed = victim.take_out(self.world, tree, reason);
         self.removed.push(removed);
@@ -188,7 +192,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Its ClusterQueue would have too small a share.
+    /// Skips a victim, because its ClusterQueue's share would become too small.
     fn pass(&self, victim: &Victim<'_>) {
         if let Some(recorder) = self.world.recorder {
             recorder.pass(victim.key.id, Spared::Share);
@@ -236,6 +240,7 @@ impl<'a> Search<'a> {
         retry: &mut Vec<Victim<'a>>,
     ) -> Outcome {
         let row = self.preemptor.row;
+        // Asked once, with the preemptor counted in and nobody taken out yet (rules/04 §5.4).
         let has_nominal_right = within_nominal_gate(self.world)
             && self.demand.contested.iter().all(|&c| tree.usage(row, c) <= tree.nominal(row, c));
         let mut order = Order::new(self.world, self.preemptor, queues);
@@ -250,6 +255,7 @@ impl<'a> Search<'a> {
             let (ours, theirs) = self.contenders(queue);
             let new = self.share(tree, ours);
             let old = self.share(tree, theirs);
+            // Against an infinite share of its own no candidate passes, whatever the strategy (rules/04 §5.4 rule 3).
             if new.weighted().is_infinite() && !old.weighted().is_infinite() {
                 while let Some(victim) = order.pop(queue) {
                     self.pass(&victim);
@@ -274,18 +280,19 @@ impl<'a> Search<'a> {
                     continue;
                 }
                 self.preempt(tree, &victim, reasons::IN_COHORT_FAIR_SHARING)?;
-                // The shares have changed: another ClusterQueue may be the one to take from now.
+                // The shares have changed: another ClusterQueue may be next now.
                 break;
             }
         }
         Outcome::Continue(())
     }
 
-    /// The second strategy, on what failed the first: at most one victim per ClusterQueue (rules/04 §5.5).
+    /// The second strategy, on candidates that failed the first: at most one victim per ClusterQueue (rules/04 §5.5).
     fn second_pass(&mut self, tree: &mut Tree, retry: Vec<Victim<'a>>) -> Outcome {
         let mut order = Order::new(self.world, self.preemptor, grouped(retry));
         while let Some(queue) = order.next(tree) {
             let victim = order.pop(queue).expect("a yielded ClusterQueue has candidates");
+            // Also if the victim is spared: a ClusterQueue gives one at most in this pass (rules/04 §5.5).
             order.leave_out(queue);
             let (ours, theirs) = self.contenders(queue);
             if self.share(tree, ours).compare(&self.share(tree, theirs)).is_lt() {

@@ -1,4 +1,4 @@
-//! Whether a search can still succeed: asked once, when many candidates have been taken out in vain.
+//! Whether a search can still succeed: checked once, after removing many candidates without success.
 
 use super::candidates::Wanted;
 use super::{Demand, Preemptor, World};
@@ -7,13 +7,13 @@ use crate::base::ids::QueueId;
 use crate::objects::PreemptionPolicy;
 use crate::quota::tree::{Row, Tree};
 
-/// How many candidates a search in this many ClusterQueues takes out before it asks: the answer costs less than a tenth
-/// of what they did. Who asks why hears of all of them.
+/// How many candidates a search over this many ClusterQueues removes before the check, which then costs less than a
+/// tenth of that. With a recorder the check is off, so that all candidates are recorded.
 pub(super) fn patience(world: &World<'_>, n_queues: usize) -> usize {
     if world.recorder.is_some() { usize::MAX } else { (16 * n_queues).max(512) }
 }
 
-/// Would the preemptor not fit even with all candidates of these ClusterQueues gone? Its own usage is not in the tree.
+/// Would the preemptor not fit even without any candidates of these ClusterQueues? Its own usage is not in the tree.
 pub(super) fn is_hopeless(
     world: &World<'_>,
     tree: &mut Tree,
@@ -22,7 +22,7 @@ pub(super) fn is_hopeless(
     wanted: &Wanted<'_>,
     queues: impl Iterator<Item = (QueueId, Row, PreemptionPolicy)>,
 ) -> bool {
-    // Where a sum may lose something, taking out more may leave less room.
+    // If a sum may lose something, removing more may leave less room.
     if tree.may_saturate() {
         return false;
     }

@@ -1,7 +1,7 @@
-//! Preemption: who gives way to a pending workload (rules/04).
+//! Preemption: which workloads give way to a pending one (rules/04).
 //!
 //! A search removes candidates from the quota tree until the workload fits, puts back those that were not needed, and
-//! leaves the tree as it was.
+//! restores the tree.
 
 mod candidates;
 mod classical;
@@ -31,16 +31,16 @@ use crate::state::searches::{Holder, Recorder, Search, Spared};
 use crate::workloads::Workloads;
 use crate::workloads::charge::Target;
 
-/// What a search reads; the quota tree itself is apart, because the search tries things out on it.
+/// The inputs of a search; the quota tree is separate, because the search modifies it for trials.
 #[derive(Clone, Copy)]
 pub struct World<'a> {
-    /// Who belongs to whom.
+    /// The cohort trees.
     pub forest: &'a Forest,
-    /// Whose node it is.
+    /// The owners of nodes.
     pub owners: &'a IdVec<NodeId, Option<Owner>>,
     /// ClusterQueues with their candidates.
     pub queues: &'a IdVec<QueueId, QueueRecord>,
-    /// LocalQueues with what they have used.
+    /// LocalQueues with their usage.
     pub local_queues: &'a IdVec<LocalQueueId, LocalQueueRecord>,
     /// Workloads.
     pub workloads: &'a Workloads,
@@ -48,18 +48,18 @@ pub struct World<'a> {
     pub names: &'a Names,
     /// Configuration.
     pub config: &'a Config,
-    /// Has the preemptor to be placed, too?
+    /// The placement check, if the preemptor must be placed, too.
     pub placing: Option<&'a dyn Placing>,
-    /// Does somebody ask why?
+    /// The recorder, if an explanation is wanted.
     pub recorder: Option<&'a Recorder>,
 }
 
 /// Whether the preemptor has a place on nodes once others are gone (rules/08 §11.6).
 pub trait Placing {
-    /// A workload counts as gone, or does so no more.
+    /// Records that a workload counts as gone, or no longer does.
     fn note(&self, target: &Target, is_gone: bool);
 
-    /// Is there a place for all of its pods now? `gone` lists who counts as gone.
+    /// Is there a place for all of its pods now? `gone` lists the workloads that count as gone.
     fn has_place(&self, gone: &dyn Fn() -> Vec<Target>) -> bool;
 }
 
@@ -75,7 +75,7 @@ impl World<'_> {
         self.forest.locate(node).1
     }
 
-    /// The share of a node of the preemptor's tree as it is now.
+    /// The current share of a node of the preemptor's tree.
     fn share(&self, preemptor: &Preemptor, tree: &Tree, node: NodeId) -> Share {
         let resources = self.forest.resources_of(preemptor.tree);
         tree.share(self.row(node), self.forest.weight(node), resources, &[])
@@ -99,14 +99,14 @@ pub struct Preemptor {
     pub time: Time,
 }
 
-/// What room is needed for.
+/// What needs room.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
     /// `F`: the flavor-resources on which preemption is needed, by column.
     contested: Vec<Column>,
     /// `F`.
     flavor_resources: Vec<FlavorResourceId>,
-    /// `R`: all that the workload asks for; a column that the tree does not have offers nothing.
+    /// `R`: all requests of the workload; a column missing in the tree offers nothing.
     requests: Vec<(Option<Column>, Amount)>,
 }
 
@@ -129,7 +129,7 @@ impl Demand {
         Self { contested, flavor_resources, requests }
     }
 
-    /// Is less used than the nominal quota, of all that is contested?
+    /// Is usage below nominal quota for everything contested?
     fn is_under_nominal(&self, tree: &Tree, row: Row) -> bool {
         self.contested.iter().all(|&c| tree.nominal(row, c) > tree.usage(row, c))
     }
@@ -138,12 +138,12 @@ impl Demand {
         self.contested.iter().all(|&c| tree.subtree_quota(row, c) >= tree.usage(row, c))
     }
 
-    /// Does all of it fit, with or without borrowing (rules/04 §4.4)?
+    /// Does everything fit, with or without borrowing (rules/04 §4.4)?
     fn fits(&self, tree: &Tree, row: Row, allow_borrowing: bool) -> bool {
         self.shortage(tree, row, allow_borrowing).is_none()
     }
 
-    /// The first request that does not fit; `None`: all of it fits.
+    /// The first request that does not fit; `None`: everything fits.
     fn shortage(&self, tree: &Tree, row: Row, allow_borrowing: bool) -> Option<Shortage> {
         self.requests.iter().find_map(|&(column, amount)| {
             let Some(column) = column else {
@@ -155,24 +155,23 @@ impl Demand {
             if !allow_borrowing {
                 missing = missing.max(tree.usage(row, column).plus(amount).minus(tree.subtree_quota(row, column)));
             }
-            // A sum with so much in it may have lost something, and says nothing of what is missing.
+            // A saturated sum may have lost something, so nothing is known about the missing amount.
             let least = if amount.is_huge() { Amount::ZERO } else { missing };
             (missing > Amount::ZERO).then_some(Shortage { of: Some(tree.columns()[column]), amount: least })
         })
     }
 }
 
-/// How much of a flavor-resource is missing. To give back so much anywhere in the tree may not be enough, but to give back
-/// less is not.
+/// How much of a flavor-resource is missing. A lower bound: freeing less, anywhere in the tree, cannot help.
 #[derive(Clone, Copy, Debug)]
 struct Shortage {
-    /// `None`: of one that the tree does not have.
+    /// `None`: the tree does not have it.
     of: Option<FlavorResourceId>,
     amount: Amount,
 }
 
 impl Shortage {
-    /// Is something missing for sure after so much more was given back?
+    /// Is something certainly missing after this much more was freed?
     fn lasts(&mut self, tree: &Tree, usage: &[(FlavorResourceId, Amount)]) -> bool {
         if let Some((_, amount)) = usage.iter().find(|(fr, _)| Some(*fr) == self.of) {
             self.amount = self.amount.minus(*amount);
@@ -181,7 +180,7 @@ impl Shortage {
     }
 }
 
-/// The workloads to preempt, in the order in which Kueue gives them; none if no set of candidates makes enough room.
+/// The workloads to preempt, in Kueue's order; none if no set of candidates makes enough room.
 pub fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Target> {
     let wanted = Wanted::new(world, preemptor, &demand.flavor_resources);
     let Some(recorder) = world.recorder else { return search(world, tree, preemptor, demand, &wanted) };
@@ -192,8 +191,8 @@ pub fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, d
     targets
 }
 
-/// A search that is not made, because the preemptor would use more than its nominal quota and may not preempt for that
-/// (rules/03 §4.1): who uses a flavor-resource in its tree.
+/// A search that is not made, because the preemptor would exceed its nominal quota and may not preempt for that
+/// (rules/03 §4.1): users of a flavor-resource in its tree.
 pub(crate) fn search_not_made(
     world: &World<'_>,
     tree: &Tree,
@@ -208,7 +207,7 @@ pub(crate) fn search_not_made(
     Search::new(vec![fr], holders)
 }
 
-/// Who uses what is contested in the tree, and why each is no candidate.
+/// Users of contested resources in the tree, and why each is not a candidate.
 fn holders(world: &World<'_>, tree: &Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Holder> {
     let wanted = Wanted::new(world, preemptor, &demand.flavor_resources);
     match &world.config.fair_sharing {
@@ -245,8 +244,8 @@ fn may_preempt(world: &World<'_>, preemptor: &Preemptor) -> bool {
     preemption.as_ref().is_some_and(|p| allows(p.within_cluster_queue) || allows(p.reclaim_within_cohort))
 }
 
-/// Ends a what-if in which `targets` are removed. Sums that had saturated end up where adding the targets back one by one
-/// leads, as in Kueue, until the cycle ends (rules/02 §1); all others are where they were.
+/// Ends a what-if in which `targets` were removed. Saturated sums end up where adding the targets back one by one
+/// leads, as in Kueue, until the cycle ends (rules/02 §1); all others are restored.
 pub(crate) fn restore(world: &World<'_>, tree: &mut Tree, mark: Mark, targets: &[Target]) {
     if !tree.has_saturated() {
         return tree.rollback(mark);
@@ -257,7 +256,7 @@ pub(crate) fn restore(world: &World<'_>, tree: &mut Tree, mark: Mark, targets: &
     }
 }
 
-/// Takes out those of the workloads that charge anything to this tree, and says which.
+/// Removes the workloads that charge anything to this tree, and returns them.
 pub(crate) fn remove_from_tree(
     world: &World<'_>,
     tree: &mut Tree,
@@ -274,7 +273,7 @@ pub(crate) fn remove_from_tree(
     };
     let mut targets: Vec<Target> = workloads.iter().filter_map(target_of).collect();
     if tree.has_saturated() {
-        // Only then does the order matter, which Kueue leaves open.
+        // Only then the order matters, which Kueue does not define.
         targets.sort_by_cached_key(|target| world.workloads.get(target.workload).key().clone());
     }
     for target in &targets {
@@ -283,7 +282,7 @@ pub(crate) fn remove_from_tree(
     targets
 }
 
-/// Takes what a workload charges out of the tree.
+/// Removes a workload's charge from the tree.
 pub(crate) fn remove_workload(world: &World<'_>, tree: &mut Tree, queue: QueueId, workload: WorkloadId) {
     change_usage(world, tree, queue, workload, Tree::remove_all);
 }
@@ -303,7 +302,7 @@ fn change_usage(
     change(tree, row, usage);
 }
 
-/// Where a workload charges what; nothing if it does not.
+/// The tree position and amounts of a workload's charge, if any.
 fn charge<'a>(world: &World<'a>, queue: QueueId, workload: WorkloadId) -> (Row, &'a [(FlavorResourceId, Amount)]) {
     let charge = world.workloads.get(workload).charge.as_deref();
     match (charge, world.queues[queue].node) {
@@ -312,8 +311,8 @@ fn charge<'a>(world: &World<'a>, queue: QueueId, workload: WorkloadId) -> (Row, 
     }
 }
 
-/// Drops the targets that are not needed, last added first; a dropped one leaves its place to the last of the list
-/// (rules/04 §4.5). The tree has all targets removed before and those that stay after.
+/// Drops targets that are not needed, last added first; the last of the list moves to the place of a dropped one
+/// (rules/04 §4.5). At the start all targets are out of the tree; at the end only those that stay targets.
 fn minimise(
     tree: &mut Tree,
     preemptor: &Preemptor,
@@ -321,7 +320,7 @@ fn minimise(
     allow_borrowing: bool,
     removed: &mut Removals<'_>,
 ) {
-    // Where so much is needed, more is needed, too: what others leave only becomes less.
+    // If this much is needed, so is more: what others leave only becomes less.
     let mut needed: FxHashMap<Row, &[(FlavorResourceId, Amount)]> = FxHashMap::default();
     for i in (0..removed.len().saturating_sub(1)).rev() {
         let last = removed[i];
@@ -343,7 +342,7 @@ fn minimise(
     }
 }
 
-/// Is it as much or more of the very same?
+/// Is it at least as much of the same flavor-resources?
 fn is_at_least(usage: &[(FlavorResourceId, Amount)], least: &[(FlavorResourceId, Amount)]) -> bool {
     usage.len() == least.len() && usage.iter().zip(least).all(|(a, b)| a.0 == b.0 && a.1 >= b.1)
 }
@@ -358,18 +357,18 @@ fn borrow_within_cohort(preemption: &Preemption) -> Option<Option<i32>> {
 pub struct Simulation<'a> {
     world: World<'a>,
     preemptor: Preemptor,
-    /// The last search and what it found.
+    /// The last search and its result.
     last: Option<(Demand, Vec<Target>)>,
 }
 
 impl<'a> Simulation<'a> {
-    /// Searches for a preemptor, in what `world` says for as long as this is used.
+    /// Searches for a preemptor, valid while `world` does not change.
     pub fn new(world: World<'a>, preemptor: Preemptor) -> Self {
         Self { world, preemptor, last: None }
     }
 
-    /// [`find_targets`] on the tree with which assignment works. A search leaves that as it was, so the same search finds
-    /// the same: whoever asks for one resource alone has been looked for already when its flavor is settled.
+    /// [`find_targets`] on the tree of the assignment. A search restores the tree, so the same search has the same
+    /// result: a request for one resource was already searched when its flavor was chosen.
     pub fn targets(&mut self, tree: &mut Tree, demand: Demand) -> Vec<Target> {
         match &self.last {
             Some((last, found)) if *last == demand && !tree.has_saturated() => found.clone(),
@@ -381,7 +380,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The same where the preemptor has to be placed, too.
+    /// The same if the preemptor must be placed, too.
     pub fn targets_with_place(&self, tree: &mut Tree, demand: &Demand, placing: &dyn Placing) -> Vec<Target> {
         let world = World { placing: Some(placing), ..self.world };
         find_targets(&world, tree, &self.preemptor, demand)
@@ -403,7 +402,7 @@ impl Oracle for Simulation<'_> {
         let demand = Demand::new(tree, vec![column], vec![(Some(column), amount)]);
         let targets = self.targets(tree, demand);
         if targets.is_empty() {
-            // A search takes back what it tried, but for sums that have saturated meanwhile.
+            // A search undoes its trials, except for sums that saturated meanwhile.
             let level = if tree.has_saturated() { tree.room(row, column, amount).level } else { level };
             return (Possibility::NoCandidates, level);
         }

@@ -1,7 +1,7 @@
-//! Which ClusterQueue a search by fair shares takes from next (rules/04 §5.3).
+//! Which ClusterQueue a search with fair sharing takes from next (rules/04 §5.3).
 //!
-//! A victim changes the shares of its ClusterQueue and of the cohorts above it, each of which stands in front of its
-//! siblings then: of the many children of a cohort only who stands in front is looked at again.
+//! A victim changes the shares of its ClusterQueue and of the cohorts above it, each of which was first among its
+//! siblings: so only the first child of a cohort must be updated.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::binary_heap::PeekMut;
@@ -27,14 +27,14 @@ pub(super) struct Victim<'a> {
 }
 
 impl<'a> Victim<'a> {
-    /// Takes it out of the tree.
+    /// Removes it from the tree.
     pub(crate) fn take_out(&self, world: &World<'_>, tree: &mut Tree, reason: &'static str) -> Removed<'a> {
         let queue = world.queue_at(self.node).expect("victims are in ClusterQueues");
         Removed::take_out(tree, self.key, queue, world.row(self.node), reason)
     }
 }
 
-/// The victims of one ClusterQueue in order; only as many are looked at as are asked for.
+/// The victims of one ClusterQueue in order, evaluated lazily.
 pub(super) struct Victims<'a> {
     node: NodeId,
     first: &'a CandidateKey,
@@ -42,19 +42,19 @@ pub(super) struct Victims<'a> {
 }
 
 enum Rest<'a> {
-    /// As kept by the ClusterQueue.
+    /// From the ClusterQueue's lists.
     Kept(Allowed<'a>),
-    /// Those that were passed over.
+    /// Skipped before.
     PassedOver(std::vec::IntoIter<&'a CandidateKey>),
 }
 
 impl<'a> Victims<'a> {
-    /// `None`: there are none.
+    /// `None` if there are none.
     pub fn kept(node: NodeId, mut all: Allowed<'a>) -> Option<Self> {
         Some(Self { node, first: all.next()?, rest: Rest::Kept(all) })
     }
 
-    /// `None`: there are none.
+    /// `None` if there are none.
     pub(crate) fn passed_over(node: NodeId, all: Vec<&'a CandidateKey>) -> Option<Self> {
         let mut all = all.into_iter();
         Some(Self { node, first: all.next()?, rest: Rest::PassedOver(all) })
@@ -68,8 +68,7 @@ impl<'a> Victims<'a> {
     }
 }
 
-/// A child of a cohort from which something may be taken. The greatest goes first: that with the greatest share, and
-/// among equals that of the greatest place.
+/// A child of a cohort with possible victims. The greatest goes first: by share, then by place.
 struct Entry<Place> {
     share: Share,
     place: Place,
@@ -96,24 +95,24 @@ impl<Place: Ord> PartialEq for Entry<Place> {
 
 impl<Place: Ord> Eq for Entry<Place> {}
 
-/// The children of a cohort that are not left out.
+/// The children of a cohort, without excluded ones.
 struct Children<'a> {
-    /// Of equal ones that with the earlier victim first.
+    /// Among equals, the one with the earlier victim first.
     queues: BinaryHeap<Entry<Reverse<Rank<'a>>>>,
-    /// Kueue takes the last of equals in no fixed order; here it is the order of names.
+    /// Kueue takes the last of equals in undefined order; here it is the order of names.
     cohorts: BinaryHeap<Entry<usize>>,
 }
 
-/// The ClusterQueues to take from. What belongs to a node stands at its row.
+/// The ClusterQueues with possible victims. Data of a node is at the index of its row.
 pub(super) struct Order<'a> {
     world: &'a World<'a>,
     preemptor: &'a Preemptor,
     ancestors: BTreeSet<NodeId>,
     victims: Vec<Option<Victims<'a>>>,
     is_left_out: Vec<bool>,
-    /// Is what stands of it among the children of its cohort out of date?
+    /// Is its entry among the children of its cohort out of date?
     is_stale: Vec<bool>,
-    /// Of the cohorts that were looked at.
+    /// Only for visited cohorts.
     children: Vec<Option<Children<'a>>>,
 }
 
@@ -148,7 +147,7 @@ impl<'a> Order<'a> {
         self.victims[self.world.row(queue)].as_ref().map(|victims| victims.first)
     }
 
-    /// Takes out the next victim of a ClusterQueue; the shares above it are about to change.
+    /// Takes the next victim of a ClusterQueue; the shares above it are about to change.
     pub fn pop(&mut self, queue: NodeId) -> Option<Victim<'a>> {
         let mut node = Some(queue);
         while let Some(above) = node {
@@ -165,7 +164,7 @@ impl<'a> Order<'a> {
         Some(Victim { node: queue, key })
     }
 
-    /// Nothing more is taken from a node.
+    /// Excludes a node.
     pub(crate) fn leave_out(&mut self, node: NodeId) {
         let row = self.world.row(node);
         self.is_left_out[row] = true;
@@ -176,13 +175,13 @@ impl<'a> Order<'a> {
         self.is_left_out[self.world.row(node)]
     }
 
-    /// The ClusterQueue to take from; whoever asks again has taken a victim from it or left it out.
+    /// The ClusterQueue to take from; between two calls the caller has taken a victim from it or excluded it.
     pub fn next(&mut self, tree: &Tree) -> Option<NodeId> {
         let own = self.preemptor.node;
         let Some(parent) = self.world.forest.parent(own) else {
             return (!self.is_left_out(own) && self.first(own).is_some()).then_some(own);
         };
-        // Where sums saturate, looking at others may have changed any share.
+        // If sums saturate, evaluating others may have changed any share.
         if tree.may_saturate() {
             self.forget_shares();
         }
@@ -195,7 +194,7 @@ impl<'a> Order<'a> {
         None
     }
 
-    /// The child with the greatest share, down to a ClusterQueue; `None` if this only left something out.
+    /// Descends to the child with the greatest share, down to a ClusterQueue; `None` if it only excluded something.
     fn descend(&mut self, tree: &Tree, cohort: NodeId) -> Option<NodeId> {
         let row = self.world.row(cohort);
         let mut children = self.children[row].take().unwrap_or_else(|| self.children_of(tree, cohort));
@@ -231,7 +230,7 @@ impl<'a> Order<'a> {
         Children { queues, cohorts }
     }
 
-    /// Sees to it that what stands in front is up to date.
+    /// Updates the first entry.
     fn settle_front<Place: Ord>(
         &mut self,
         heap: &mut BinaryHeap<Entry<Place>>,
@@ -249,7 +248,7 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// `None`: it is left out, or not part of scheduling.
+    /// `None`: it is excluded, or not part of scheduling.
     fn queue_entry(&mut self, tree: &Tree, queue: NodeId) -> Option<Entry<Reverse<Rank<'a>>>> {
         if self.is_left_out(queue) || !self.world.forest.is_active(queue) {
             return None;
@@ -265,7 +264,7 @@ impl<'a> Order<'a> {
         None
     }
 
-    /// `None`: it is left out.
+    /// `None`: it is excluded.
     fn cohort_entry(&mut self, tree: &Tree, cohort: NodeId, place: usize) -> Option<Entry<usize>> {
         if self.is_left_out(cohort) {
             return None;

@@ -1,4 +1,4 @@
-//! The workloads that a search for targets has taken out so far.
+//! The workloads that a search has removed so far.
 
 use std::ops::Deref;
 
@@ -9,7 +9,7 @@ use crate::quota::tree::{Row, Tree};
 use crate::state::searches::Recorder;
 use crate::workloads::charge::{CandidateKey, Target};
 
-/// A target, and what was taken out of the tree for it.
+/// A target, and what was removed from the tree for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Removed<'a> {
     pub target: Target,
@@ -18,14 +18,14 @@ pub(super) struct Removed<'a> {
 }
 
 impl<'a> Removed<'a> {
-    /// Takes a candidate out of the tree.
+    /// Removes a candidate from the tree.
     pub fn take_out(tree: &mut Tree, key: &'a CandidateKey, queue: QueueId, row: Row, reason: &'static str) -> Self {
         tree.remove_all(row, &key.uses);
         Self { target: Target { workload: key.id, queue, reason }, row, usage: &key.uses }
     }
 }
 
-/// The list of them. Who has to find a place without them hears of each change, as lists may be long.
+/// The list of removals. Placement is notified of each change, since lists may be long.
 pub(super) struct Removals<'a> {
     list: Vec<Removed<'a>>,
     placing: Option<&'a dyn Placing>,
@@ -51,13 +51,13 @@ impl<'a> Removals<'a> {
         self.list.push(removed);
     }
 
-    /// Takes one off the list; the last comes to its place.
+    /// Removes one from the list; the last one moves to its place.
     pub fn swap_remove(&mut self, at: usize) {
         let removed = self.list.swap_remove(at);
         self.note(&removed.target, false);
     }
 
-    /// Takes that back.
+    /// Undoes that.
     pub fn undo_swap_remove(&mut self, at: usize, removed: Removed<'a>) {
         self.push(removed);
         let last = self.list.len() - 1;
@@ -82,7 +82,7 @@ impl<'a> Deref for Removals<'a> {
     }
 }
 
-/// The next search begins with all of them there.
+/// The next search starts with all of them back.
 impl Drop for Removals<'_> {
     fn drop(&mut self) {
         self.list.iter().for_each(|removed| self.note(&removed.target, false));

@@ -22,7 +22,7 @@ fn world() -> World {
     world
 }
 
-/// Who is preempted in the next cycle.
+/// The workloads preempted in the next cycle.
 fn preempted(world: &mut World) -> Vec<String> {
     world.cycle().preemptions.iter().map(|preempted| preempted.key.name().to_owned()).collect()
 }
@@ -42,7 +42,7 @@ fn a_stopped_queue_gives_nothing_back() {
 }
 
 #[test]
-fn those_on_their_way_out_are_the_first_candidates_wherever_they_are() {
+fn evicted_workloads_are_the_first_candidates_in_any_queue() {
     let mut world = world();
     let (kind, now) = (conditions::EVICTED, world.now);
     world.change("own", |own| {
@@ -89,26 +89,26 @@ fn victims(world: &mut World, preemptor: Workload) -> Vec<String> {
 }
 
 #[test]
-fn who_was_not_needed_is_dropped_though_a_larger_one_of_the_same_queue_is() {
+fn an_unneeded_victim_is_dropped_even_if_a_larger_one_of_its_queue_is() {
     let mut world = running(Config::default(), &[("a", 1, "1"), ("b", 2, "6"), ("c", 3, "3")]);
     assert_eq!(victims(&mut world, workload("x", "8")), ["c", "b"], "the last comes to the place of the first");
 }
 
 #[test]
-fn of_equal_ones_as_many_go_as_are_needed() {
+fn among_equals_only_the_needed_ones_are_preempted() {
     let mut world =
         running(Config::default(), &[("a", 1, "2"), ("b", 2, "2"), ("c", 3, "2"), ("d", 4, "2"), ("e", 5, "2")]);
     assert_eq!(victims(&mut world, workload("x", "5")), ["a", "b", "c"]);
 }
 
 #[test]
-fn who_asks_for_more_than_there_is_preempts_nobody() {
+fn a_request_beyond_all_quota_preempts_nothing() {
     let mut world = running(Config::default(), &[("a", 1, "1"), ("b", 2, "9")]);
     assert_eq!(victims(&mut world, workload("x", "10")), ["a", "b"]);
     assert_eq!(victims(&mut world, workload("x", "11")), Vec::<String>::new());
 }
 
-/// ClusterQueues of a cohort of 3 CPUs each, with so many workloads of one CPU; `cq` has 10 and runs nothing.
+/// ClusterQueues in a cohort, with 3 CPUs each and this many workloads of one CPU; `cq` has 10 and runs nothing.
 fn borrowers(config: Config, queues: &[(&str, usize)]) -> World {
     let mut world = World::new(config);
     let any = PreemptionPolicy::Any;
@@ -139,7 +139,7 @@ fn nobody_gives_more_than_it_has_borrowed() {
 }
 
 #[test]
-fn with_fair_sharing_who_has_the_greatest_share_gives_first() {
+fn with_fair_sharing_the_greatest_share_is_preempted_first() {
     let fair = Config { fair_sharing: Some(FairSharing::default()), ..Config::default() };
     let mut world = borrowers(fair, &[("p", 5), ("q", 8), ("r", 3)]);
     assert_eq!(victims(&mut world, workload("x", "7")), ["q0", "q1", "q2", "p0"]);
@@ -172,7 +172,7 @@ fn the_second_strategy_takes_one_of_a_queue_alone() {
 }
 
 #[test]
-fn a_search_goes_on_past_the_point_where_it_asks_whether_that_makes_sense() {
+fn a_search_continues_past_its_check_for_hopelessness() {
     let n_workloads = 600;
     for fair_sharing in [None, Some(FairSharing::default())] {
         let mut world = running(Config { fair_sharing, ..Config::default() }, &[]);

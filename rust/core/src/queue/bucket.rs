@@ -1,11 +1,12 @@
-//! Workloads that a failure of one parks together and that come back together, in one step (rules/05 §3.1, §4).
+//! Workloads that are parked together when one of them fails, and that return together, in one step (rules/05 §3.1,
+//! §4).
 
 use super::OrderKey;
 use crate::base::ids::{LocalQueueId, ShapeId, WorkloadId};
 use crate::base::key::Key;
 use crate::base::sorted::Sorted;
 
-/// Whose bucket it is: of one LocalQueue, so of one namespace, and of one shape, if that is known.
+/// The workloads of a bucket have one LocalQueue, so one namespace, and one shape, if known.
 pub(super) type BucketId = (Option<ShapeId>, LocalQueueId);
 
 /// Workloads in queue order.
@@ -15,7 +16,7 @@ pub(super) struct Group {
     marks: u64,
 }
 
-/// What stands in the heap and what is parked.
+/// The workloads in the heap, and those parked.
 #[derive(Clone, Debug)]
 pub(super) struct Bucket {
     pub id: BucketId,
@@ -29,8 +30,8 @@ impl Bucket {
     }
 }
 
-/// The first of a bucket in the heap. Usage changes for all workloads of a LocalQueue at once, so those of a usage-based
-/// queue stand by LocalQueue; otherwise all are under one.
+/// The first workload of each bucket in the heap. Usage changes for all workloads of a LocalQueue at once, so in a
+/// usage-based queue they are grouped by LocalQueue; otherwise all are in one group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct First {
     pub lane: LocalQueueId,
@@ -38,17 +39,17 @@ pub(super) struct First {
     pub bucket: BucketId,
 }
 
-/// Workloads that were moved in one step, as they were then.
+/// Workloads moved in one step, as they were then.
 #[derive(Clone, Debug, Default)]
 pub struct Parked(Sorted<OrderKey>);
 
 impl Parked {
-    /// How many.
+    /// Their number.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Nobody?
+    /// Are there none?
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -59,7 +60,7 @@ impl Parked {
     }
 }
 
-/// A number of its own for each workload (the finalizer of SplitMix64, a bijection).
+/// A unique number for each workload (the finalizer of SplitMix64, a bijection).
 pub(super) fn mark_of(id: WorkloadId) -> u64 {
     let mut mark = u64::from(id.0).wrapping_add(0x9e37_79b9_7f4a_7c15);
     mark = (mark ^ (mark >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -87,19 +88,19 @@ impl Group {
         self.keys.remove(key);
     }
 
-    /// Takes out the first.
+    /// Removes the first.
     pub fn pop(&mut self) {
         if let Some(key) = self.keys.pop_first() {
             self.marks = self.marks.wrapping_sub(mark_of(key.id));
         }
     }
 
-    /// All of the group, to be reported.
+    /// All of the group, for reports.
     pub fn all(&self) -> Parked {
         Parked(self.keys.clone())
     }
 
-    /// Moves all of another group here. Returns how many moved, and the sum of their marks.
+    /// Moves all workloads of another group here. Returns how many moved, and the sum of their marks.
     pub fn take_all(&mut self, other: &mut Group) -> (usize, u64) {
         let (n_moved, marks) = (other.keys.len(), std::mem::take(&mut other.marks));
         self.marks = self.marks.wrapping_add(marks);
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_stays_when_the_group_changes() {
+    fn reported_workloads_stay_when_the_group_changes() {
         let (mut to, mut from) = (group(3..4), group(0..3));
         let told = from.all();
         to.take_all(&mut from);

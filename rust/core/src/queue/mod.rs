@@ -5,6 +5,7 @@ mod order;
 mod places;
 mod requeue;
 mod stored;
+mod views;
 
 pub use bucket::Parked;
 pub use order::OrderKey;
@@ -212,92 +213,10 @@ impl Pending {
         result
     }
 
-    /// Is the workload in the heap?
-    pub fn is_active(&self, places: &Places, id: WorkloadId) -> bool {
-        self.find(places, id).is_some_and(|(.., stands)| stands == Stands::InHeap)
-    }
-
-    /// Is the workload parked?
-    pub fn is_inadmissible(&self, places: &Places, id: WorkloadId) -> bool {
-        self.find(places, id).is_some_and(|(.., stands)| stands != Stands::InHeap)
-    }
-
-    /// Is the workload the head that is being decided on?
-    pub fn is_inflight(&self, id: WorkloadId) -> bool {
-        self.inflight == Some(id)
-    }
-
-    /// Is anything in the heap?
-    pub fn has_active(&self) -> bool {
-        !self.firsts.is_empty()
-    }
-
-    /// The heap in queue order, what LocalQueues have used aside.
-    pub fn active(&self) -> impl Iterator<Item = WorkloadId> + '_ {
-        let mut keys: Vec<&OrderKey> = self.buckets.iter().flat_map(|bucket| bucket.active.keys()).collect();
-        keys.sort_unstable();
-        keys.into_iter().map(|key| key.id)
-    }
-
-    /// What is parked, in queue order.
-    pub fn inadmissible(&self) -> impl Iterator<Item = WorkloadId> + '_ {
-        let parked = self.buckets.iter().flat_map(|bucket| bucket.parked.keys());
-        let mut keys: Vec<&OrderKey> = parked.chain(&self.held).collect();
-        keys.sort_unstable();
-        keys.into_iter().map(|key| key.id)
-    }
-
-    fn of_shape(&self, shape: ShapeId) -> impl Iterator<Item = &Bucket> {
-        let from = self.buckets.iter_from(move |bucket| bucket.id.0 < Some(shape));
-        from.take_while(move |bucket| bucket.id.0 == Some(shape))
-    }
-
-    /// The parked workloads of a shape.
-    pub(crate) fn parked_of_shape(&self, shape: ShapeId) -> impl Iterator<Item = WorkloadId> + '_ {
-        self.of_shape(shape).flat_map(|bucket| bucket.parked.keys().iter().map(|key| key.id))
-    }
-
-    /// Number of workloads, parked ones included, that stand before a place.
-    pub(crate) fn n_before(&self, key: &OrderKey) -> usize {
-        let before = |keys: &Sorted<OrderKey>| keys.count_before(|it| it < key);
-        let in_bucket = |bucket: &Bucket| before(bucket.active.keys()) + before(bucket.parked.keys());
-        self.buckets.iter().map(in_bucket).sum::<usize>() + before(&self.held)
-    }
-
-    /// Number of workloads in the heap.
-    pub fn n_active(&self) -> usize {
-        self.n_waiting - self.n_parked
-    }
-
-    /// Number of parked workloads.
-    pub fn n_inadmissible(&self) -> usize {
-        self.n_parked
-    }
-
-    /// The head that is being decided on.
-    pub fn inflight(&self) -> Option<WorkloadId> {
-        self.inflight
-    }
-
-    /// The reason that was marked for a shape (rules/05 §4).
-    pub(crate) fn parked_reason(&self, shape: Option<ShapeId>) -> Option<&'static str> {
-        shape.and_then(|s| self.parked_shapes.get(&s).copied())
-    }
-
-    /// The shapes that were marked, and those of the workloads.
-    pub fn shapes(&self) -> impl Iterator<Item = ShapeId> + '_ {
-        let of_workloads = self.buckets.iter().filter(|bucket| !bucket.is_empty()).filter_map(|bucket| bucket.id.0);
-        self.parked_shapes.keys().copied().chain(of_workloads)
-    }
-
-    /// Is this workload, as last evaluated, the one that waits for its victims?
-    pub fn is_preemptor(&self, id: WorkloadId, generation: i64) -> bool {
-        self.preemptor.is_some_and(|p| p.id == id && p.generation == generation)
-    }
-
     /// A new or changed workload (rules/05 §2.1). `relevant` says whether a parked one changed in a way that may make
     /// it admissible.
     pub fn push_or_update(&mut self, places: &mut Places, item: &Item, relevant: bool) {
+        // The cycle gives it back itself, and reads the newest object then (rules/05 §2.1 rule 1).
         if self.is_inflight(item.id) {
             return;
         }
@@ -306,6 +225,8 @@ impl Pending {
             self.push_active(places, item);
             return;
         }
+        // A write of its own status must not bring a parked workload back, or it would be tried in every cycle
+        // (rules/05 §2.1 rule 2).
         if (stood.is_some() && !relevant) || self.is_held_back(item) {
             self.park(places, item);
         } else {
@@ -315,6 +236,7 @@ impl Pending {
 
     /// Has it to wait for a moment, or for a change that others of its shape wait for?
     fn is_held_back(&self, item: &Item) -> bool {
+        // In StrictFIFO nobody overtakes the head, so there is nobody to keep from trying (rules/05 §4).
         let marked = self.strategy == QueueingStrategy::BestEffortFIFO && self.parked_reason(item.shape).is_some();
         !item.backoff_expired || marked
     }
@@ -348,6 +270,7 @@ impl Pending {
         if self.inflight == Some(id) {
             self.inflight = None;
         }
+        // Only here: one that fits nowhere any more stays the preemptor (rules/05 §5).
         if self.preemptor.is_some_and(|p| p.id == id) {
             self.preemptor = None;
         }
@@ -356,6 +279,7 @@ impl Pending {
 
     /// Takes the head out, to be decided on. `usage` says what a LocalQueue has used; it is only asked if that counts.
     pub fn pop(&mut self, places: &mut Places, usage: impl Fn(LocalQueueId) -> f64) -> Option<WorkloadId> {
+        // Also where there is no head: a flush counts as recent by this number (rules/05 §2.2).
         self.pop_cycle += 1;
         self.inflight = None;
         let &First { ref key, bucket, .. } = self.head(usage)?;
@@ -383,6 +307,7 @@ impl Pending {
     pub fn requeue(&mut self, places: &mut Places, item: &Item, returned: &Returned) -> Option<Vec<Parked>> {
         let &Returned { reason, told, pending_flavors, generation, hashing } = returned;
         if reason.makes_preemptor() {
+            // In StrictFIFO the head comes back to the front without that (rules/05 §5).
             let sticky = self.strategy == QueueingStrategy::BestEffortFIFO;
             let old = self.preemptor.replace(Preemptor { id: item.id, generation, sticky });
             self.lose_stickiness(places, old.filter(|old| old.id != item.id));
@@ -390,6 +315,7 @@ impl Pending {
         if self.inflight == Some(item.id) {
             self.inflight = None;
         }
+        // What freed quota while the head was decided on is not in the snapshot that it failed on (rules/05 §3).
         let flushed_meanwhile = self.flush_cycle >= self.pop_cycle;
         if item.backoff_expired && (reason.is_immediate(self.strategy) || flushed_meanwhile || pending_flavors) {
             if !self.is_active(places, item.id) {

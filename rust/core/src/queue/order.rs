@@ -6,27 +6,27 @@ use crate::base::ids::WorkloadId;
 use crate::base::key::Key;
 use crate::objects::Time;
 
-/// The place of a workload in its queue: smaller goes first (rules/05 §2).
+/// The sort key of a workload in its queue: smaller goes first (rules/05 §2).
 #[derive(Clone, Debug)]
 pub struct OrderKey {
     /// The workload that waits for its preemptions in a BestEffortFIFO queue sorts first: false < true.
     pub not_sticky: bool,
-    /// The higher priority first.
+    /// Higher priority first.
     pub negated_priority: i64,
-    /// Queue-order time.
+    /// Queue timestamp.
     pub time: Time,
-    /// By UID, of which the first bytes mostly decide.
+    /// By UID, mostly decided by its first bytes.
     pub uid_prefix: u64,
-    /// And by namespace and name for objects without one.
+    /// Then by namespace and name, for objects without a UID.
     pub key: Key,
-    /// The workload; the fields before are unique.
+    /// The workload; the fields above are unique.
     pub id: WorkloadId,
 }
 
 impl Ord for OrderKey {
     fn cmp(&self, other: &Self) -> Ordering {
         let first = |key: &Self| (key.not_sticky, key.negated_priority, key.time, key.uid_prefix);
-        // The texts stand elsewhere, and are seldom needed.
+        // The texts are in other cache lines, and seldom needed.
         let by_uid = || self.key.cmp_by_uid(&other.key).then(self.id.cmp(&other.id));
         first(self).cmp(&first(other)).then_with(by_uid)
     }

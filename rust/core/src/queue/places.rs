@@ -6,7 +6,7 @@ use crate::base::ids::{IdTable, WorkloadId};
 use crate::base::key::Key;
 use crate::objects::Time;
 
-/// The place of each workload that waits, of all ClusterQueues in one table, as a workload waits in one of them.
+/// The place of each waiting workload; one table for all ClusterQueues, since a workload waits in only one.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     table: IdTable<WorkloadId, Option<Place>>,
@@ -14,7 +14,7 @@ pub struct Places {
     content: u64,
 }
 
-/// The bucket of a workload, which says whether that is heap or parked, unless it is held; and its place there.
+/// The bucket of a workload, which says whether it is in the heap or parked, unless it is held; and its sort key.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub bucket: BucketId,
@@ -30,7 +30,7 @@ impl Place {
         Self { bucket, not_sticky, negated_priority, time, key: key.clone() }
     }
 
-    /// The place of this workload in its order.
+    /// The sort key of this workload.
     pub fn key(&self, id: WorkloadId) -> OrderKey {
         let &Self { not_sticky, negated_priority, time, ref key, .. } = self;
         OrderKey { not_sticky, negated_priority, time, uid_prefix: key.uid_prefix(), key: key.clone(), id }
@@ -38,7 +38,7 @@ impl Place {
 }
 
 impl Places {
-    /// Has the next copies share the table.
+    /// Lets the next copies share the table.
     pub(crate) fn share_pieces(&mut self) {
         self.table.share();
     }
@@ -47,13 +47,13 @@ impl Places {
         self.table.get(id).and_then(Option::as_ref)
     }
 
-    /// Changes whenever a workload comes, goes or moves between heap and parked ones, and is back at its old value
-    /// when all of them are back in their places (but for a chance of 1 in 2^64).
+    /// Changes whenever a workload enters, leaves or moves between heap and parked, and has its old value again when
+    /// all of them are back in their places (except with a chance of 1 in 2^64).
     pub(crate) fn content(&self) -> u64 {
         self.content
     }
 
-    /// Workloads with these marks have come to a place.
+    /// Workloads with these marks have entered a place.
     pub(super) fn count(&mut self, marks: u64) {
         self.content = self.content.wrapping_add(marks);
     }
@@ -67,7 +67,7 @@ impl Places {
         *self.table.ensure(id) = Some(place);
     }
 
-    /// The workload waits nowhere any more.
+    /// The workload no longer waits anywhere.
     pub(crate) fn clear(&mut self, id: WorkloadId) {
         if self.get(id).is_some() {
             *self.table.ensure(id) = None;

@@ -1,8 +1,8 @@
-//! Why and how heads come back to their queues.
+//! Why and how heads return to their queues.
 
 use crate::objects::QueueingStrategy;
 
-/// Why a workload goes back to its queue (rules/05 §3).
+/// Why a workload returns to its queue (rules/05 §3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RequeueReason {
     /// Not nominated for another reason.
@@ -12,7 +12,7 @@ pub enum RequeueReason {
     NamespaceMismatch,
     /// The assignment is NoFit.
     NoFit,
-    /// Needs preemption, and nobody may be preempted.
+    /// Needs preemption, but no workload may be preempted.
     PreemptionNoCandidates,
     /// Needs preemption, which is gated.
     PreemptionGated,
@@ -22,7 +22,7 @@ pub enum RequeueReason {
     PendingMigration,
     /// All evictions failed.
     PreemptionFailed,
-    /// Was nominated and did not make it.
+    /// Was nominated, but not admitted.
     FailedAfterNomination,
 }
 
@@ -30,6 +30,8 @@ impl RequeueReason {
     /// Does the workload go straight back to the heap?
     pub(super) fn is_immediate(self, strategy: QueueingStrategy) -> bool {
         match strategy {
+            // A head that does not fit blocks its ClusterQueue, one from a namespace that is not selected does not (rules/05
+            // §3).
             QueueingStrategy::StrictFIFO => self != RequeueReason::NamespaceMismatch,
             QueueingStrategy::BestEffortFIFO => matches!(
                 self,
@@ -41,7 +43,7 @@ impl RequeueReason {
         }
     }
 
-    /// Does such a failure hold for every workload of the same shape (rules/05 §4)?
+    /// Does such a failure apply to every workload of the same shape (rules/05 §4)?
     pub(super) fn holds_for_shape(self) -> bool {
         matches!(self, RequeueReason::NoFit | RequeueReason::PreemptionNoCandidates)
     }
@@ -52,14 +54,14 @@ impl RequeueReason {
     }
 }
 
-/// How a head comes back to its queue.
+/// How a head returns to its queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Returned {
     /// Why.
     pub reason: RequeueReason,
-    /// The reason that its status tells, and those of its shape that are parked with it.
+    /// The reason in its status, and in those of its shape that are parked with it.
     pub told: &'static str,
-    /// Has its scan of flavors not come to an end?
+    /// Has its flavor scan not ended?
     pub pending_flavors: bool,
     /// The generation of the object when it was popped.
     pub generation: i64,

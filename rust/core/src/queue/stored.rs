@@ -9,11 +9,11 @@ stored!(enum RequeueReason {
     5 = PendingPreemption, 6 = PendingMigration, 7 = PreemptionFailed, 8 = FailedAfterNomination,
 });
 
-/// More cycles than there will ever be.
+/// More cycles than will ever run.
 const MAX_CYCLES: i64 = 1 << 62;
 
 impl Pending {
-    /// Writes it. `item` says what a queue has to know of a workload now: most stand where that leads.
+    /// Writes the queue. `item` is a workload's current queue item: most are stored only as that.
     pub(crate) fn store(&self, places: &Places, item: impl Fn(WorkloadId) -> Item, out: &mut Writer<'_>) {
         self.is_usage_based.write_to(out);
         self.pop_cycle.write_to(out);
@@ -61,7 +61,7 @@ impl Pending {
         }
     }
 
-    /// Reads it, and puts its workloads to their places. `waits`: does a workload wait in this queue?
+    /// Reads the queue, and puts its workloads in their places. `waits`: does a workload wait in this queue?
     pub(crate) fn restore(
         strategy: QueueingStrategy,
         places: &mut Places,
@@ -74,7 +74,7 @@ impl Pending {
         let cycles = 0..=MAX_CYCLES;
         let are_cycles =
             cycles.contains(&pending.pop_cycle) && cycles.contains(&(pending.flush_cycle.saturating_add(1)));
-        from.check(are_cycles, "a number that no cycle has")?;
+        from.check(are_cycles, "an impossible cycle number")?;
         pending.inflight = Stored::read_from(from)?;
         from.check(pending.inflight.is_none_or(&waits), "a head that waits elsewhere")?;
         if bool::read_from(from)? {

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::status::reasons;
 
-/// The queue as a list that is searched from its beginning: the same rules, nothing kept ready.
+/// The queue as a plain list that is searched from the start: the same rules, nothing cached.
 #[derive(Default)]
 struct Model {
     strategy: QueueingStrategy,
@@ -106,7 +106,7 @@ impl Model {
     }
 }
 
-/// Numbers that look random and are always the same.
+/// Reproducible pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -117,7 +117,7 @@ impl Dice {
 }
 
 fn item(dice: &mut Dice, id: u32) -> Item {
-    // What a workload asks for does not change here; its priority, its time and its backoff do.
+    // The requests of a workload do not change here; its priority, time and backoff do.
     Item {
         id: WorkloadId(id),
         local_queue: LocalQueueId(id % 2),
@@ -167,7 +167,7 @@ fn agrees(pending: &Pending, places: &Places, model: &Model, known: &[Item]) {
 
 /// rules/05 §2 to §5, in many random histories of one queue.
 #[test]
-fn a_queue_does_what_a_plain_list_does() {
+fn a_queue_behaves_like_a_plain_list() {
     use RequeueReason::{
         FailedAfterNomination, Generic, NamespaceMismatch, NoFit, PendingMigration, PendingPreemption,
         PreemptionFailed, PreemptionGated, PreemptionNoCandidates,
@@ -247,19 +247,19 @@ fn a_queue_does_what_a_plain_list_does() {
 }
 
 #[test]
-fn marks_tell_workloads_apart() {
+fn marks_are_distinct() {
     let marks: BTreeSet<u64> = (0..10_000).map(|id| mark_of(WorkloadId(id))).collect();
     assert_eq!(marks.len(), 10_000);
-    // Sums of few are different, too, so that who changed places with whom is noticed.
+    // Sums of a few marks differ, too, so that exchanged workloads are noticed.
     let few: Vec<u64> = marks.iter().copied().take(200).collect();
     let sums: BTreeSet<u64> =
         few.iter().enumerate().flat_map(|(i, a)| few[i..].iter().map(|b| a.wrapping_add(*b))).collect();
     assert_eq!(sums.len(), 200 * 201 / 2);
 }
 
-/// A LocalQueue that points elsewhere now has a bucket in either queue.
+/// A LocalQueue that was repointed has a bucket in both queues.
 #[test]
-fn who_waits_in_another_queue_stands_nowhere_in_this_one() {
+fn workloads_of_another_queue_are_not_in_this_one() {
     let (mut dice, mut places) = (Dice(0), Places::default());
     let [here, there] = [1, 7].map(|id| Item { shape: None, backoff_expired: true, ..item(&mut dice, id) });
     assert_eq!(here.local_queue, there.local_queue);

@@ -1,4 +1,4 @@
-//! Quota mathematics on one tree (rules/02 §2): what is available, what adding and removing usage does.
+//! Quota arithmetic on one tree (rules/02 §2): available quota, adding and removing usage.
 
 use crate::base::amount::Amount;
 use crate::base::ids::FlavorResourceId;
@@ -30,19 +30,19 @@ impl Tree {
         self.declared(row, column).here_or_below
     }
 
-    /// `LA(n)`: local quota that is still free.
+    /// `LA(n)`: unused local quota.
     pub(crate) fn local_available(&self, row: Row, column: Column) -> Amount {
         let (cell, usage) = self.cell_and_usage(row, column);
         local_available(cell, usage)
     }
 
-    /// What of an addition at a node goes up to its parent, if any does (rules/02 §2.1).
+    /// The part of an addition at a node that goes up to its parent (rules/02 §2.1).
     pub(crate) fn past_local(&self, row: Row, column: Column, amount: Amount) -> Option<Amount> {
         let local_available = self.local_available(row, column);
         (amount > local_available).then(|| amount.minus(local_available))
     }
 
-    /// Adds usage at a node and lets what exceeds its free local quota bubble up (rules/02 §2.1).
+    /// Adds usage at a node; what exceeds its unused local quota goes up to its parent (rules/02 §2.1).
     pub(crate) fn add_usage(&mut self, row: Row, column: Column, amount: Amount) {
         self.note_less_than_nothing(amount);
         let (mut row, mut amount) = (row, amount);
@@ -62,8 +62,12 @@ impl Tree {
         let (mut row, mut amount) = (row, amount);
         loop {
             let stored_in_parent = self.usage(row, column).minus(self.local_quota(row, column));
+            // No clamp at zero: whoever removes more than is there leaves a negative usage, as Kueue does (rules/02
+            // §2.1).
             self.set_usage(row, column, self.usage(row, column).minus(amount));
             match self.parent(row) {
+                // Asked of what was stored before, not of what is removed: a node within its local quota had sent
+                // nothing up (rules/02 §2.1).
                 Some(parent) if stored_in_parent > Amount::ZERO => {
                     amount = amount.min(stored_in_parent);
                     row = parent;
@@ -73,7 +77,7 @@ impl Tree {
         }
     }
 
-    /// Adds amounts at a node, and skips flavor-resources that the tree does not have.
+    /// Adds amounts at a node, skipping flavor-resources that the tree does not have.
     pub(crate) fn add_all(&mut self, row: Row, usage: &[(FlavorResourceId, Amount)]) {
         for &(fr, amount) in usage {
             if let Some(column) = self.column(fr) {
@@ -82,7 +86,7 @@ impl Tree {
         }
     }
 
-    /// Removes amounts at a node, and skips flavor-resources that the tree does not have.
+    /// Removes amounts at a node, skipping flavor-resources that the tree does not have.
     pub(crate) fn remove_all(&mut self, row: Row, usage: &[(FlavorResourceId, Amount)]) {
         for &(fr, amount) in usage {
             if let Some(column) = self.column(fr) {
@@ -91,9 +95,9 @@ impl Tree {
         }
     }
 
-    /// `avail(n)`, not clamped: negative where more is used than there is (rules/02 §2.2).
+    /// `avail(n)`, not clamped: negative if usage exceeds the quota (rules/02 §2.2).
     pub fn available_unclamped(&self, row: Row, column: Column) -> Amount {
-        // From the root down would need the path; the recursion depth is the depth of cohorts.
+        // Going from the root down would need the path; recursion is as deep as the cohorts.
         let (cell, usage) = self.cell_and_usage(row, column);
         let Some(parent) = self.parent(row) else { return cell.subtree.minus(usage) };
         available(cell, usage, local_available(cell, usage), self.available_unclamped(parent, column))
@@ -101,6 +105,8 @@ impl Tree {
 
     /// What a ClusterQueue can still use: `max(0, avail)` (rules/02 §2.2).
     pub fn available(&self, row: Row, column: Column) -> Amount {
+        // Clamped here alone: on the way down, over-use in one branch has to reach its siblings as less than nothing
+        // (rules/02 §2.2).
         self.available_unclamped(row, column).max(Amount::ZERO)
     }
 
@@ -109,21 +115,23 @@ impl Tree {
         self.cell(row, column).potential
     }
 
-    /// What a node may take of its parent, however much that has: unlimited without a borrowing limit.
+    /// What a node may borrow from its parent at most, whatever that has: unlimited without a borrowing limit.
     pub(crate) fn most_from_parent(&self, row: Row, column: Column) -> Amount {
         let (cell, usage) = self.cell_and_usage(row, column);
         if cell.borrowing_limit.is_unlimited() { Amount::UNLIMITED } else { most_from_parent(cell, usage) }
     }
 
-    /// Would `amount` more make the node borrow? For a ClusterQueue `S` is its nominal quota (rules/02 §2.4).
+    /// Would adding `amount` make the node borrow? For a ClusterQueue, `S` is its nominal quota (rules/02 §2.4).
     pub(crate) fn borrowing_with(&self, row: Row, column: Column, amount: Amount) -> bool {
         let (cell, usage) = self.cell_and_usage(row, column);
+        // Strict: usage equal to the quota borrows nothing (rules/02 §2.4).
         cell.subtree < usage.plus(amount)
     }
 
-    /// What is available to a node, and how far up it would borrow with `amount` more (rules/02 §2.2, §2.5).
+    /// What is available to a node, and how far up it would borrow for `amount` (rules/02 §2.2, §2.5).
     pub fn room(&self, row: Row, column: Column, amount: Amount) -> Room {
         let (cell, usage) = self.cell_and_usage(row, column);
+        // A fit at the root looks like no fit at all: Kueue answers `false` to both (rules/02 §2.5).
         let Some(parent) = self.parent(row) else {
             return Room { available: cell.subtree.minus(usage), level: self.height(row), is_inside: false };
         };
@@ -138,14 +146,14 @@ impl Tree {
     }
 }
 
-/// What a node finds in its tree for some amount.
+/// What the tree offers a node for an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// `avail(n)`, not clamped.
     pub available: Amount,
-    /// Height of the lowest subtree that holds the amount, or else of the whole tree; 0: no borrowing.
+    /// Height of the lowest subtree that holds the amount, else of the whole tree; 0: no borrowing.
     pub level: u32,
-    /// Is there a subtree that holds it and is smaller than the whole tree?
+    /// Is there a subtree smaller than the whole tree that holds it?
     pub is_inside: bool,
 }
 
@@ -153,7 +161,7 @@ fn local_available(cell: &Cell, usage: Amount) -> Amount {
     cell.local.minus(usage).max(Amount::ZERO)
 }
 
-/// `avail(n)` of a node with this `LA(n)` whose parent has so much.
+/// `avail(n)` of a node with this `LA(n)` and this much available from its parent.
 fn available(cell: &Cell, usage: Amount, local: Amount, mut from_parent: Amount) -> Amount {
     if !cell.borrowing_limit.is_unlimited() {
         from_parent = from_parent.min(most_from_parent(cell, usage));
@@ -161,7 +169,7 @@ fn available(cell: &Cell, usage: Amount, local: Amount, mut from_parent: Amount)
     local.plus(from_parent)
 }
 
-/// What a node with this borrowing limit may take of its parent, however much that has.
+/// What a node with this borrowing limit may borrow from its parent at most.
 fn most_from_parent(cell: &Cell, usage: Amount) -> Amount {
     let stored = cell.subtree.minus(cell.local);
     let used = usage.minus(cell.local).max(Amount::ZERO);
@@ -267,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_of_a_what_if_is_undone_with_the_one_around_it() {
+    fn kept_writes_are_undone_with_the_enclosing_what_if() {
         let mut tree = example();
         let usage = |t: &Tree| column_of(t, |t, r| t.usage(r, 0));
         let outer = tree.mark();

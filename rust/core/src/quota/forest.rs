@@ -1,7 +1,7 @@
-//! All trees of cohorts: who belongs to whom, and when a tree's numbers are worked out anew (rules/02 §4).
+//! All trees of cohorts: membership, and when a tree's numbers are recomputed (rules/02 §4).
 //!
-//! Structure changes mark what they touch; [`Forest::flush`] then rebuilds each touched tree once, however many
-//! changes there were. A tree with a cycle is not rebuilt: its nodes keep the numbers that they had.
+//! Structural changes mark what they touch; [`Forest::flush`] then rebuilds each touched tree once, however many
+//! changes there were. A tree with a cycle is not rebuilt: its nodes keep their numbers.
 
 mod components;
 mod rebuild;
@@ -35,13 +35,13 @@ impl Id for NodeId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TreeId(pub u32);
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NodeKind {
     /// A ClusterQueue: a leaf.
     #[default]
     Queue,
-    /// A Cohort, declared or only named.
+    /// A Cohort, declared or only referenced.
     Cohort,
 }
 
@@ -53,7 +53,7 @@ struct Node {
     child_queues: BTreeSet<NodeId>,
     quotas: BTreeMap<FlavorResourceId, Quota>,
     weight: f64,
-    /// Only of ClusterQueues: is it a node of the scheduling snapshot?
+    /// Only for ClusterQueues: is it in the scheduling snapshot?
     active: bool,
     /// `AllocatableResourceGeneration` (rules/02 §4.1).
     generation: i64,
@@ -65,7 +65,7 @@ struct Slot {
     /// `None` while it is lent.
     tree: Option<Box<Tree>>,
     nodes: Vec<NodeId>,
-    /// How many of `nodes` are still here.
+    /// How many of `nodes` are still in it.
     n_members: usize,
     resources: ResourceColumns,
     version: u64,
@@ -86,14 +86,14 @@ pub struct Forest {
     free_slots: Vec<u32>,
     dirty: BTreeSet<NodeId>,
     heights_dirty: BTreeSet<TreeId>,
-    /// How many versions of trees there were.
+    /// Number of versions of all trees so far.
     n_versions: u64,
-    /// Whose place, quota or weight has changed since somebody looked; `None`: nobody looks.
+    /// Nodes whose place, quota or weight has changed since the last call; `None`: not recorded.
     touched: Option<BTreeSet<NodeId>>,
 }
 
 impl Forest {
-    /// A new node without parent and quota, which has a tree of its own.
+    /// A new node without parent and quota, in a tree of its own.
     pub(crate) fn add_node(&mut self, kind: NodeKind) -> NodeId {
         let id = self.nodes.push(Node { kind, ..Node::default() });
         self.components.add(id, kind);
@@ -102,12 +102,12 @@ impl Forest {
         id
     }
 
-    /// From now on [`Forest::take_touched`] says which nodes have come, gone, moved or declare something else.
+    /// Starts recording, for [`Forest::take_touched`], which nodes are created, removed, moved or redeclared.
     pub(crate) fn follow(&mut self) {
         self.touched.get_or_insert_default();
     }
 
-    /// These nodes since the last call, if somebody follows them.
+    /// The nodes touched since the last call, if recording.
     pub(crate) fn take_touched(&mut self) -> BTreeSet<NodeId> {
         self.touched.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -118,7 +118,7 @@ impl Forest {
         }
     }
 
-    /// Takes a node out of its tree; it must have no children. The id is not used again.
+    /// Removes a node without children from its tree. The id is not reused.
     pub(crate) fn remove_node(&mut self, id: NodeId) {
         assert!(!self.has_children(id), "only a node without children is removed");
         self.link(id, None);
@@ -148,19 +148,19 @@ impl Forest {
         self.nodes[id].child_queues.iter().copied()
     }
 
-    /// Moves a node below another parent, and says whether the new ancestry has a cycle. No number changes before
-    /// the trees concerned are recomputed.
+    /// Moves a node below another parent, and returns whether the new ancestry has a cycle. Numbers change only when
+    /// the trees are recomputed.
     pub(crate) fn set_parent(&mut self, id: NodeId, parent: Option<NodeId>, names: &Names) -> bool {
         let closes_cycle = parent.is_some_and(|p| self.has_cycle(p) || self.is_below(p, id));
         if closes_cycle && self.nodes[id].parent != parent {
-            // What is below a cycle keeps its last numbers, so they have to be worked out before.
+            // Nodes below a cycle keep their last numbers, so these must be up to date.
             self.flush(names);
         }
         self.link(id, parent);
         closes_cycle
     }
 
-    /// Is a node the other one, or below it? There is no cycle above it.
+    /// Is a node the other one, or below it? There must be no cycle above it.
     fn is_below(&self, id: NodeId, above: NodeId) -> bool {
         self.root(id) == self.root(above) && self.path(id).any(|node| node == above)
     }
@@ -224,7 +224,7 @@ impl Forest {
         self.nodes[id].weight
     }
 
-    /// Says whether a ClusterQueue takes part in scheduling; inactive ones keep counting in quota and usage.
+    /// Sets whether a ClusterQueue takes part in scheduling; inactive ones still count in quota and usage.
     pub(crate) fn set_active(&mut self, id: NodeId, active: bool) {
         if self.nodes[id].active != active {
             self.nodes[id].active = active;
@@ -249,7 +249,7 @@ impl Forest {
         self.nodes[id].generation += 1;
     }
 
-    /// From a node to its root; ends after one round where there is a cycle.
+    /// From a node to its root; stops after one round in a cycle.
     pub fn path(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         let mut seen = self.has_cycle(id).then(FxHashSet::default);
         let is_new = move |node: &NodeId| seen.as_mut().is_none_or(|seen| seen.insert(*node));
@@ -261,7 +261,7 @@ impl Forest {
         self.root(id).is_none()
     }
 
-    /// The root above a node; `None` where there is a cycle.
+    /// The root above a node; `None` in a cycle.
     pub fn root(&self, id: NodeId) -> Option<NodeId> {
         self.components.root(id)
     }
@@ -272,7 +272,7 @@ impl Forest {
         let mut next = 0;
         while next < found.len() {
             let node = &self.nodes[found[next]];
-            // As every node has one parent, only the start itself could come round again.
+            // Every node has one parent, so only the start itself could occur again.
             found.extend(node.child_cohorts.iter().filter(|&&child| child != root));
             found.extend(&node.child_queues);
             next += 1;
@@ -285,8 +285,8 @@ impl Forest {
         self.subtree(id).into_iter().filter(|&n| self.nodes[n].kind == NodeKind::Queue).collect()
     }
 
-    /// Works the tree of a node out anew: counts a generation for each of its ClusterQueues now, the numbers follow at
-    /// the next flush. Nothing happens where there is a cycle (rules/02 §4 rule 5).
+    /// Recomputes the tree of a node: counts a generation for each of its ClusterQueues now, while the numbers follow
+    /// at the next flush. Does nothing in a cycle (rules/02 §4 rule 5).
     pub fn recompute(&mut self, id: NodeId) {
         self.dirty.insert(id);
         if !self.has_cycle(id) {
@@ -306,28 +306,28 @@ impl Forest {
         self.slot(id).tree()
     }
 
-    /// A tree, to change usage.
+    /// A tree, for changes of usage.
     pub fn tree_mut(&mut self, id: TreeId) -> &mut Tree {
         self.slot_mut(id).tree.as_deref_mut().expect("a tree is not changed where it was while it is lent")
     }
 
-    /// Takes a tree out, to try things on it while the forest is read; [`Forest::return_tree`] puts it back.
+    /// Takes a tree out for trials while the forest is read; [`Forest::return_tree`] puts it back.
     pub fn lend_tree(&mut self, id: TreeId) -> Box<Tree> {
         self.slot_mut(id).tree.take().expect("a tree is lent once at a time")
     }
 
-    /// Puts a tree back that was taken out.
+    /// Puts a tree back.
     pub fn return_tree(&mut self, id: TreeId, tree: Box<Tree>) {
         self.slot_mut(id).tree = Some(tree);
     }
 
-    /// Which version of a tree this is: what a search for flavors and victims reads of it is the same as long as this is,
-    /// trial usage aside. No two versions of any trees have the same number.
+    /// The version of a tree: while it stays the same, so does everything that a search for flavors and victims reads
+    /// of it, trial usage aside. Versions of all trees are distinct.
     pub fn version(&self, id: TreeId) -> u64 {
         self.slot(id).version
     }
 
-    /// Something has changed about a node that those look at who are in its tree.
+    /// Invalidates what was derived from this node's tree.
     pub(crate) fn note_change(&mut self, id: NodeId) {
         if let Some((tree, _)) = self.nodes[id].tree {
             self.renew(tree);
@@ -362,7 +362,7 @@ impl Forest {
         self.flush(names);
         let (tree, _) = self.locate(id);
         if usage.iter().any(|(fr, _)| self.tree(tree).column(*fr).is_none()) {
-            // All of them: a column of which nothing is used does not outlive a rebuild by itself.
+            // All of them: a column without usage may disappear in a rebuild.
             let columns: Vec<_> = usage.iter().map(|u| u.0).collect();
             self.rebuild(&[id], &columns, names);
         }

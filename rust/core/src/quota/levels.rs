@@ -1,9 +1,9 @@
-//! Where an amount runs out of quota on its way up the cohort tree (rules/02 §2.2).
+//! Which limit on the way up the cohort tree an amount hits (rules/02 §2.2).
 
 use crate::base::amount::Amount;
 use crate::quota::tree::{Column, Quota, Row, Tree};
 
-/// What a node says to an amount that a ClusterQueue below it, or it itself, wants to use.
+/// A node's view of an amount that it, or a ClusterQueue below it, wants to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
     /// Its row.
@@ -12,29 +12,29 @@ pub struct Level {
     pub quota: Quota,
     /// Own quota, and what the children lend.
     pub subtree: Amount,
-    /// What is used of that.
+    /// Usage of that.
     pub usage: Amount,
-    /// What of the amount comes to this node.
+    /// The part of the amount that reaches this node.
     pub needed: Amount,
-    /// What it can give, with all above it.
+    /// What it can provide, including everything above.
     pub available: Amount,
-    /// By how much that comes to it is more than this node allows, whatever is above it.
+    /// By how much the part that reaches it exceeds what this node allows, whatever is above.
     pub missing: Amount,
-    /// Does the amount run out here?
+    /// Is this a limit that the amount hits?
     pub binds: Option<Bound>,
 }
 
-/// What an amount runs into.
+/// The limit that an amount hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// All quota of the tree is in use.
     Quota,
-    /// The node borrows as much as it may.
+    /// The node has reached its borrowing limit.
     BorrowingLimit,
 }
 
 impl Bound {
-    /// The word for it.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Bound::Quota => "Quota",
@@ -44,7 +44,7 @@ impl Bound {
 }
 
 impl Tree {
-    /// The nodes that an amount comes to: the ClusterQueue, and each above it that has to lend some.
+    /// The nodes that an amount reaches: the ClusterQueue, and each one above it that must lend some.
     pub fn levels(&self, row: Row, column: Column, amount: Amount) -> Vec<Level> {
         let mut levels = Vec::new();
         let mut next = Some((row, amount));
@@ -71,7 +71,7 @@ impl Tree {
         levels
     }
 
-    /// Free quota that nodes below the ancestors keep to themselves, as they lend only up to a limit.
+    /// Unused quota that nodes keep from these ancestors because of lending limits.
     pub fn kept(&self, row: Row, column: Column) -> Vec<(Row, Amount)> {
         let path: Vec<Row> = std::iter::successors(Some(row), |&row| self.parent(row)).collect();
         let root = path.last().copied();
@@ -94,7 +94,7 @@ mod tests {
         }
     }
 
-    /// A root, a cohort that may borrow 3, two ClusterQueues in it, and one beside it that lends 4 of 10.
+    /// A root, a cohort with borrowing limit 3, two ClusterQueues in it, and one outside that lends 4 of 10.
     fn tree() -> Tree {
         let rows = [
             (None, quota(2, None, None), false),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_lent_is_listed() {
+    fn quota_that_is_not_lent_is_listed() {
         let mut tree = tree();
         assert_eq!(tree.kept(2, 0), [(4, Amount::new(6))]);
         tree.add_usage(4, 0, Amount::new(2));

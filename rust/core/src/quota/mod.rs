@@ -1,4 +1,4 @@
-//! Quota and usage: who belongs to whom, the numbers of one tree, its arithmetic, fair shares (rules/02).
+//! Quota and usage: cohort trees, their numbers and arithmetic, fair shares (rules/02).
 
 pub(crate) mod arithmetic;
 pub mod forest;

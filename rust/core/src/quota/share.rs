@@ -1,4 +1,4 @@
-//! The dominant resource share of a node, and its one comparison (rules/02 §6).
+//! The dominant resource share of a node, and how shares compare (rules/02 §6).
 
 use std::cmp::Ordering;
 
@@ -6,32 +6,33 @@ use crate::base::amount::Amount;
 use crate::base::ids::ResourceId;
 use crate::quota::tree::{Column, Row, Tree};
 
-/// How much of what its parent could lend a node borrows, for the resource where that is most.
+/// How much of its parent's lendable quota a node borrows, for the resource with the highest ratio.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Share {
     /// `fairSharing.weight` of the node.
     pub weight: f64,
-    /// Borrowed per mille of what can be lent; 0 also where nothing can be lent.
+    /// Borrowed per mille of the lendable quota; also 0 if nothing is lendable.
     pub ratio: f64,
     /// The resource that gives `ratio`.
     pub dominant: Option<ResourceId>,
-    /// The columns on which the node is above its subtree quota.
+    /// The columns in which the node is above its subtree quota.
     pub borrowed: Vec<Column>,
 }
 
 impl Share {
-    /// Is the node above its subtree quota anywhere?
+    /// Is the node above its subtree quota in any column?
     pub fn is_borrowing(&self) -> bool {
         !self.borrowed.is_empty()
     }
 
-    /// Is the node above its subtree quota on any of these columns?
+    /// Is the node above its subtree quota in any of these columns?
     pub fn borrows_any_of(&self, columns: &[Column]) -> bool {
         self.borrowed.iter().any(|column| columns.contains(column))
     }
 
     /// `ratio / weight`; infinite for a borrower of weight 0.
     pub fn weighted(&self) -> f64 {
+        // Comes first: a node of weight 0 that is over on nothing lendable has share 0, not infinity (rules/04 §5.6).
         if self.ratio == 0.0 {
             0.0
         } else if self.weight == 0.0 {
@@ -47,10 +48,11 @@ impl Share {
         self.weighted().ceil() as i64
     }
 
-    /// The order of shares: less is scheduled first, more is preempted first.
+    /// The order of shares: smaller is scheduled first, larger is preempted first.
     pub fn compare(&self, other: &Share) -> Ordering {
         let infinite = |s: &Share| s.weight == 0.0 && s.ratio != 0.0;
         match (infinite(self), infinite(other)) {
+            // Both shares are infinite, and only the ratio before weighting can tell them apart (rules/02 §6).
             (true, true) => self.ratio.total_cmp(&other.ratio),
             (true, false) => Ordering::Greater,
             (false, true) => Ordering::Less,
@@ -69,11 +71,14 @@ impl Tree {
         for (resource, columns) in &resources.0 {
             let mut borrowed = Amount::ZERO;
             for &column in columns {
+                // What is used but declared nowhere at or below the node does not count, zero quotas do (rules/02 §6
+                // rule 2).
                 if !self.is_declared(row, column) {
                     continue;
                 }
                 let requested = extra.iter().find(|(c, _)| *c == column).map_or(Amount::ZERO, |(_, v)| *v);
                 let over = requested.plus(self.usage(row, column)).minus(self.subtree_quota(row, column));
+                // A flavor with room to spare does not make up for another that is over (rules/02 §6 rule 2).
                 if over > Amount::ZERO {
                     borrowed = borrowed.plus(over);
                     share.borrowed.push(column);
@@ -81,7 +86,10 @@ impl Tree {
             }
             if borrowed > Amount::ZERO {
                 let lendable = self.lendable(parent, columns);
+                // With nothing to lend the ratio stays 0, yet the node counts as borrowing (rules/02 §6 rule 6).
                 if lendable > Amount::ZERO {
+                    // In this order of operations, as the last bit of the quotient can decide a tie (rules/02 §6 rule
+                    // 5).
                     let ratio = borrowed.get() as f64 * 1000.0 / lendable.get() as f64;
                     if ratio > share.ratio {
                         share.ratio = ratio;
@@ -93,7 +101,7 @@ impl Tree {
         share
     }
 
-    /// What a cohort could lend of one resource: the sum over its flavors of what it potentially has.
+    /// What a cohort could lend of one resource: the sum of potentially available quota over its flavors.
     pub fn lendable(&self, row: Row, columns_of_resource: &[Column]) -> Amount {
         columns_of_resource
             .iter()
@@ -102,7 +110,7 @@ impl Tree {
     }
 }
 
-/// The resources of a tree in the alphabetical order of their names, each with its columns.
+/// The resources of a tree sorted by name, each with its columns.
 #[derive(Clone, Debug, Default)]
 pub struct ResourceColumns(pub Vec<(ResourceId, Vec<Column>)>);
 
@@ -112,7 +120,7 @@ mod tests {
     use crate::base::ids::FlavorResourceId;
     use crate::quota::tree::Quota;
 
-    /// A cohort with a ClusterQueue that uses 5 more than its quota, which is all that there is.
+    /// A cohort with a ClusterQueue that uses 5 more than its quota, which is all there is.
     fn share(quota: i64) -> Share {
         let mut tree = Tree::new(&[None, Some(0)], vec![FlavorResourceId(0)]);
         let quota = Quota { nominal: Amount::new(quota), ..Quota::default() };

@@ -1,8 +1,8 @@
 //! The quota of one tree of cohorts, in dense columns (rules/02 §2).
 //!
-//! Rows are nodes, parents before their children; columns are the flavor-resources that any node of the tree
-//! declares or uses. Nothing here follows a name or a pointer: `parent` is a row number. Every write to usage is
-//! journalled, so that a cycle can try admissions and take them back exactly.
+//! Rows are nodes, parents before their children; columns are the flavor-resources that any node of the tree declares
+//! or uses. There are no names or pointers here: `parent` is a row number. Every write to usage is journalled, so that
+//! a cycle can try admissions and undo them exactly.
 
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorResourceId, Id};
@@ -31,7 +31,7 @@ pub(crate) struct Declared {
 pub(crate) struct Cell {
     /// `nominalQuota`.
     pub nominal: Amount,
-    /// `borrowingLimit`; unlimited if there is none, which comes to the same in every sum (rules/02 §1).
+    /// `borrowingLimit`; unlimited if absent, which gives the same sums (rules/02 §1).
     pub borrowing_limit: Amount,
     /// `S(n)`: own quota and what the children lend.
     pub subtree: Amount,
@@ -86,22 +86,22 @@ pub struct Tree {
 pub(crate) struct Ledger {
     usage: Vec<Amount>,
     journal: Vec<(u32, Amount)>,
-    /// How many marks are open; writes are recorded while there is one.
+    /// Number of open marks; writes are recorded while there are any.
     depth: u32,
-    /// Was any usage at the end of the integers since the last rebuild?
+    /// Has any usage saturated since the last rebuild?
     has_saturated: bool,
-    /// Was any usage so large that two of them may be?
+    /// Was any usage so large that adding two may saturate?
     may_saturate: bool,
 }
 
 impl Ledger {
-    /// May a sum of what was tried out alone so far lose something? While `false`, adding to what is there now what was
-    /// once added to less leaves no trace once it is taken back.
+    /// May a sum have lost something if each trial was evaluated on its own? While `false`, an amount that was added to
+    /// less usage can also be added to the current usage and removed again without a trace.
     pub fn may_saturate(&self) -> bool {
         self.may_saturate || self.has_saturated
     }
 
-    /// Usage, whether any was at the end of the integers, and whether any was huge.
+    /// Usage, whether any has saturated, and whether any was huge.
     pub(crate) fn parts(&self) -> (&[Amount], bool, bool) {
         (&self.usage, self.has_saturated, self.may_saturate)
     }
@@ -111,7 +111,7 @@ impl Ledger {
         Self { usage, has_saturated, may_saturate, ..Self::default() }
     }
 
-    /// Has it as many amounts as a tree?
+    /// Does its size match a tree?
     pub(crate) fn is_of(&self, tree: &Tree) -> bool {
         self.usage.len() == tree.cells.len()
     }
@@ -144,12 +144,12 @@ impl Tree {
         &self.cells[self.at(row, column)]
     }
 
-    /// What is declared in a cell.
+    /// The declaration of a cell.
     pub(crate) fn declared(&self, row: Row, column: Column) -> &Declared {
         &self.declared[self.at(row, column)]
     }
 
-    /// A node declares a quota. The numbers that follow are worked out in [`Tree::aggregate`].
+    /// Declares a quota of a node. [`Tree::aggregate`] computes the numbers that follow.
     pub(crate) fn declare(&mut self, row: Row, column: Column, quota: Quota) {
         let Quota { nominal, borrowing_limit, .. } = quota;
         let borrowing_limit = borrowing_limit.unwrap_or(Amount::UNLIMITED);
@@ -161,7 +161,7 @@ impl Tree {
         );
     }
 
-    /// Puts a cell as it was in another tree.
+    /// Copies a cell of another tree.
     pub(crate) fn put_cell(&mut self, row: Row, column: Column, declared: Declared, cell: Cell) {
         let at = self.at(row, column);
         (self.declared[at], self.cells[at]) = (declared, cell);
@@ -174,7 +174,7 @@ impl Tree {
 
     /// The column of a flavor-resource, if the tree knows it.
     pub fn column(&self, fr: FlavorResourceId) -> Option<Column> {
-        // This is its place if no id is left out before it, as is the rule; else it comes earlier.
+        // No later than this, and exactly here if no id in between is missing, as is usual.
         let latest = fr.index().checked_sub(self.columns.first()?.index())?;
         if self.columns.get(latest) == Some(&fr) {
             return Some(latest);
@@ -214,7 +214,7 @@ impl Tree {
         (&self.cells[at], self.ledger.usage[at])
     }
 
-    /// The one place where usage is written.
+    /// The only place that writes usage.
     pub(crate) fn set_usage(&mut self, row: Row, column: Column, value: Amount) {
         let at = self.at(row, column);
         if self.ledger.depth > 0 {
@@ -225,8 +225,8 @@ impl Tree {
         self.ledger.usage[at] = value;
     }
 
-    /// May sums have lost something, so that adding does not undo a removal, nor a removal an addition? While `false`,
-    /// one who adds back all that was removed is where `Tree::rollback` leads.
+    /// May a sum have lost something, so that adding does not undo a removal, or the other way round? While `false`,
+    /// adding everything back equals `Tree::rollback`.
     pub fn has_saturated(&self) -> bool {
         self.ledger.has_saturated
     }
@@ -248,7 +248,7 @@ impl Tree {
         Ledger { usage, has_saturated: *has_saturated, may_saturate: *may_saturate, ..Ledger::default() }
     }
 
-    /// Is the usage that of another ledger of this tree?
+    /// Does the usage equal that of another ledger of this tree?
     pub(crate) fn uses_as_much_as(&self, other: &Ledger) -> bool {
         self.ledger.usage == other.usage
     }
@@ -258,13 +258,13 @@ impl Tree {
         std::mem::swap(&mut self.ledger, other);
     }
 
-    /// Less than nothing is about to be added or removed, such as what a slice asks for that is smaller than the one that
-    /// it replaces: the opposite does not lead back, as ancestors hear of the one and not of the other.
+    /// A negative amount is about to be added or removed, such as the difference to a larger slice that is replaced:
+    /// the opposite operation does not undo it, since ancestors see only one of the two.
     pub(crate) fn note_less_than_nothing(&mut self, amount: Amount) {
         self.ledger.has_saturated |= amount < Amount::ZERO;
     }
 
-    /// Starts (or goes on with) recording writes; what follows can be undone with [`Tree::rollback`].
+    /// Starts (or continues) recording writes; [`Tree::rollback`] undoes what follows.
     pub(crate) fn mark(&mut self) -> Mark {
         let mark = Mark { length: self.ledger.journal.len(), depth: self.ledger.depth };
         self.ledger.depth += 1;
@@ -280,7 +280,7 @@ impl Tree {
         self.ledger.depth = mark.depth;
     }
 
-    /// Leaves what was written since `mark`; a rollback to an earlier mark still undoes it.
+    /// Keeps what was written since `mark`; a rollback to an earlier mark still undoes it.
     pub fn keep(&mut self, mark: Mark) {
         self.ledger.depth = mark.depth;
         if self.ledger.depth == 0 {
@@ -288,8 +288,8 @@ impl Tree {
         }
     }
 
-    /// Sums up quota and usage from the leaves to the root: `S`, `L` and the usage of cohorts, from the declared
-    /// quotas and the usage of the rows in `leaves` (rules/02 §2).
+    /// Sums up quota and usage from the leaves to the root: `S`, `L` and the usage of cohorts, from the declared quotas
+    /// and the usage of the rows in `leaves` (rules/02 §2).
     pub(crate) fn aggregate(&mut self, is_leaf: &[bool]) {
         debug_assert!(self.ledger.depth == 0, "no rebuild inside a what-if");
         let n_columns = self.columns.len();
@@ -325,7 +325,7 @@ impl Tree {
         self.ledger.may_saturate = self.ledger.usage.iter().any(|usage| usage.is_huge());
     }
 
-    /// Works out from the root to the leaves what each node could use if everything were idle (rules/02 §2.3).
+    /// Computes from the root to the leaves what each node could use if everything were idle (rules/02 §2.3).
     pub(crate) fn set_potentials(&mut self) {
         for row in 0..self.n_rows() {
             let parent = self.parent(row);

@@ -27,8 +27,8 @@ pub struct ResourceUsage {
 
 /// The usage per flavor, in the order of the resource groups.
 ///
-/// `used` and `nominal` answer for (flavor, resource). `borrows` tells whether the ClusterQueue has a cohort; it is
-/// false for a LocalQueue.
+/// `used` and `nominal` look up (flavor, resource). `borrows`: whether the ClusterQueue has a cohort; false for a
+/// LocalQueue.
 #[must_use]
 pub fn flavor_usages(
     groups: &[ResourceGroup],

@@ -1,4 +1,4 @@
-//! Whether a workload may take part at all: backoffs, deactivation, devices (rules/07 §3, §8, §9).
+//! Whether a workload may run at all: backoffs, deactivation, devices (rules/07 §3, §8, §9).
 
 use crate::base::gates::Gate;
 use crate::base::text::Text;
@@ -16,10 +16,10 @@ use crate::status::stage::{is_active, is_on_hold};
 use super::{Pass, is_deactivation_target};
 
 impl Pass<'_> {
-    /// A check that asks for a retry later sets the time before the eviction, which the next pass does.
+    /// A check that asks for a retry sets the time first; the next pass evicts.
     pub(super) fn note_retry_time(&mut self, workload: &mut Workload) -> bool {
         let Some(at) = retry_time(workload).filter(|at| *at > self.now) else { return false };
-        // An inactive workload has no backoff: Kueue would set it and remove it in turn until that time.
+        // An inactive workload has no backoff: Kueue would set and remove it in turn until that time.
         if !is_active(workload) || requeue_at(workload).is_some_and(|already| already >= at) {
             return false;
         }
@@ -27,11 +27,11 @@ impl Pass<'_> {
         true
     }
 
-    /// A workload whose devices cannot be charged is not queued, and told why; it is freed of that once they can be
-    /// (rules/09 §8).
+    /// A workload whose devices cannot be charged is not queued, and its status says why; once they can be charged,
+    /// that is removed (rules/09 §8).
     pub(super) fn refuse_devices(&mut self, workload: &mut Workload) -> bool {
         let Some(devices) = self.record.devices.as_deref().filter(|_| self.is_pending(workload)) else { return false };
-        // Without the gate even a workload on hold is told so.
+        // Without the gate, even a workload on hold gets the message.
         if is_on_hold(workload) && self.gate(Gate::KueueDRAIntegration) {
             return false;
         }
@@ -52,7 +52,7 @@ impl Pass<'_> {
         true
     }
 
-    /// What follows from `spec.active` and from a backoff.
+    /// The effects of `spec.active` and of a backoff.
     pub(super) fn follow_activity(&mut self, workload: &mut Workload) -> bool {
         if !is_active(workload) {
             return self.deactivate(workload);

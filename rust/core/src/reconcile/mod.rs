@@ -1,7 +1,7 @@
-//! What Kueue's controllers write into the status of workloads outside of cycles (rules/07 §12); `nodes` is that of failed
-//! nodes.
+//! What Kueue's controllers write into the status of workloads outside of cycles (rules/07 §12); `nodes` is the
+//! controller of failed nodes.
 //!
-//! One pass looks at one workload and ends with the first step that writes, as an update of the object would bring the
+//! One pass handles one workload and ends with the first step that writes, since the update of the object triggers the
 //! next pass. Pod readiness, provisioning and the retention of finished workloads are not written here.
 
 mod active;
@@ -31,12 +31,12 @@ use crate::status::stage::{Stage, has_quota_reservation, is_active, is_admitted,
 use crate::workloads::Record;
 use crate::workloads::before::Before;
 
-/// More passes than any workload needs: Kueue's own steps lead to rest in five or six.
+/// More passes than any workload needs: Kueue's own steps settle after five or six.
 const MAX_PASSES: usize = 32;
 
 impl State {
     /// Writes what follows for a workload from its queues, checks, activity and the time, and moves it between queue
-    /// and cache accordingly. Returns the events; without a change since the last call nothing is written.
+    /// and cache accordingly. Returns the events; if nothing has changed since the last call, nothing is written.
     pub fn reconcile(&mut self, id: WorkloadId, now: Time) -> Vec<Event> {
         let mut events = Vec::new();
         for _ in 0..MAX_PASSES {
@@ -48,7 +48,7 @@ impl State {
         events
     }
 
-    /// One pass; whether it has written anything, so that another one is due.
+    /// One pass; returns whether it has written anything, so that another one is due.
     pub(crate) fn pass_over(&mut self, id: WorkloadId, now: Time, events: &mut Vec<Event>) -> bool {
         self.now = now;
         self.settle_penalty_of_admitted(id);
@@ -68,7 +68,7 @@ impl State {
         true
     }
 
-    /// Why a workload has no quota, as far as that is known outside of cycles: reason and message.
+    /// Why a workload has no quota, as known outside of cycles: reason and message.
     pub(crate) fn explain_unreserved(&self, id: WorkloadId) -> Option<(String, String)> {
         let mut workload = self.workloads.get(id).workload.clone();
         let mut pass = Pass::new(self, id, self.now);
@@ -79,8 +79,8 @@ impl State {
         Some((told.reason.to_string(), told.text().to_string()))
     }
 
-    /// [`State::reconcile`] for every workload for which something may have changed since, in the order of namespace
-    /// and name. For all others it would write nothing.
+    /// [`State::reconcile`] for every workload that something may have changed for, in the order of namespace and name.
+    /// For all others it would write nothing.
     pub(crate) fn reconcile_all(&mut self, now: Time) -> Vec<Event> {
         self.deliver_writes();
         let mut events = self.look_at_nodes(now);
@@ -97,13 +97,13 @@ impl State {
         events
     }
 
-    /// When a workload is to be looked at again, if nothing else happens.
+    /// When a workload needs another pass, if nothing else happens.
     fn wake(&self, id: WorkloadId, now: Time) -> Option<Time> {
         Pass::new(self, id, now).wake(&self.workloads.get(id).workload)
     }
 
-    /// The next time after `now` at which time alone changes something: a backoff, a maximum execution time or the wait for
-    /// pods ends, a failed node is looked at again, or a workload comes to a cycle once more.
+    /// The next time after `now` at which time alone changes something: a backoff, a maximum execution time or the wait
+    /// for pods ends, a failed node must be checked again, or a workload is due for a second pass.
     pub fn next_wake(&self, now: Time) -> Option<Time> {
         let touched = self.agenda.touched().filter_map(|id| self.wake(id, now));
         let second_pass = self.second_passes.next_timer().filter(|at| *at > now);
@@ -111,7 +111,7 @@ impl State {
     }
 }
 
-/// One pass over one workload: what it stands in, and the events so far.
+/// One pass over one workload: its environment, and the events so far.
 struct Pass<'a> {
     state: &'a State,
     record: &'a Record,
@@ -119,7 +119,7 @@ struct Pass<'a> {
     now: Time,
     /// Its LocalQueue, if there is one.
     local_queue: Option<&'a LocalQueue>,
-    /// What its LocalQueue points to; empty if that is missing or stopped (rules/05 §2).
+    /// The ClusterQueue that its LocalQueue points to; empty if the LocalQueue is missing or stopped (rules/05 §2).
     cluster_queue_name: &'a str,
     /// The ClusterQueue of that name, if there is one.
     cluster_queue: Option<(QueueId, &'a ClusterQueue)>,
@@ -143,7 +143,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The steps in Kueue's order; the first that says so ends the pass.
+    /// The steps in Kueue's order; the first one that returns `true` ends the pass.
     fn run(&mut self, workload: &mut Workload) {
         let _ended = self.finish_orphan(workload)
             || self.end_finished(workload)
@@ -158,12 +158,12 @@ impl<'a> Pass<'a> {
             || self.end_reservation(workload);
     }
 
-    /// When this workload is to be looked at again, if nothing else happens.
+    /// When this workload needs another pass, if nothing else happens.
     fn wake(&self, workload: &Workload) -> Option<Time> {
         if is_finished(workload) {
             return None;
         }
-        // During a backoff nothing else is looked at. An inactive workload has none, yet its job may still run.
+        // A backoff hides all other alarms. An inactive workload has no backoff, yet its job may still run.
         if let Some(backoff) = requeue_at(workload).filter(|at| is_active(workload) && *at > self.now) {
             return Some(backoff);
         }
@@ -227,8 +227,8 @@ impl<'a> Pass<'a> {
         is_parent(workload, self.state.config.gates)
     }
 
-    /// Why it has no quota, and condition Admitted; an Admitted workload is left alone, for only the loss of its quota
-    /// ends that. Never ends the pass.
+    /// Updates why it has no quota, and condition Admitted. An Admitted workload is skipped: only losing its quota ends
+    /// the admission. Never ends the pass.
     fn sync_conditions(&mut self, workload: &mut Workload) -> bool {
         if is_admitted(workload) {
             return false;
@@ -250,7 +250,7 @@ impl<'a> Pass<'a> {
         Stage::of(workload) == Stage::Pending
     }
 
-    /// Evicts, and tells so if there was an admission to lose.
+    /// Evicts, and emits the event if there was an admission to lose.
     fn evict(&mut self, workload: &mut Workload, reason: &'static str, cause: &str, message: impl Into<Message>) {
         let message = message.into();
         let had_admission = workload.status.admission.is_some();
@@ -261,7 +261,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Every preemption gate of the spec has a state, closed at first; others have none.
+/// Every preemption gate of the spec has a state, initially closed; other states are removed.
 fn sync_preemption_gates(workload: &mut Workload, now: Time) {
     if workload.preemption_gates.is_empty() && workload.status.rare.preemption_gates.is_empty() {
         return;

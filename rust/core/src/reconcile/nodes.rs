@@ -1,4 +1,4 @@
-//! What a node that fails, or is well again, means to the workloads on it (rules/08 §13.1 to §13.4).
+//! The effect of failed and recovered nodes on their workloads (rules/08 §13.1 to §13.4).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const PATIENCE_NS: i64 = 30_000_000_000;
 const WORKLOAD: &str = "kueue.x-k8s.io/workload";
 const TOPOLOGY_GATE: &str = "kueue.x-k8s.io/topology";
 
-/// What is written into a pod that is failed besides its phase (rules/08 §13.4).
+/// The condition of a failed pod, besides its phase (rules/08 §13.4).
 pub(crate) fn terminated_by_kueue(at: Time) -> Condition {
     Condition {
         kind: "TerminatedByKueue".into(),
@@ -34,16 +34,17 @@ pub(crate) fn terminated_by_kueue(at: Time) -> Condition {
     }
 }
 
-/// Do pods run there of workloads of a namespace, of which there are no objects? Node and namespace are given.
+/// Are there pods of the namespace's workloads on the node that were never applied as objects? Takes node and
+/// namespace.
 pub(crate) type HasUnseenPods<'a> = &'a dyn Fn(&State, &str, &str) -> bool;
 
-/// Do any pods of a workload stand on a node, by its assignment (rules/08 §13.1)?
+/// Does a workload's assignment place pods on a node (rules/08 §13.1)?
 pub(crate) fn stands_on(workload: &Workload, node: &str) -> bool {
     assigned_hosts(workload).any(|host| **host == *node)
 }
 
 impl State {
-    /// Looks at the nodes to which something has happened, by name.
+    /// Checks the nodes that changed, by name.
     pub(super) fn look_at_nodes(&mut self, now: Time) -> Vec<Event> {
         self.now = now;
         self.node_watch.ring(now);
@@ -54,7 +55,7 @@ impl State {
         events
     }
 
-    /// Marks or unmarks a node for the workloads on it, and notes when to look again.
+    /// Marks or unmarks a node for its workloads, and sets when to check it again.
     pub(crate) fn look_at_node(&mut self, name: &str, has_unseen_pods: HasUnseenPods<'_>) -> Vec<Event> {
         let node = self.cluster.node(name).cloned();
         let pinned = self.cluster.pods_pinned_to(name).iter();
@@ -80,19 +81,19 @@ impl State {
     }
 }
 
-/// One look at one node.
+/// One check of one node.
 struct Look<'a> {
     state: &'a mut State,
     name: &'a str,
     node: Option<Arc<Node>>,
-    /// Pods that have to go to the node, and may have come too late (rules/08 §13.4).
+    /// Pods whose node selector names the node, which may have come too late (rules/08 §13.4).
     pinned: Vec<Arc<Pod>>,
     has_unseen_pods: HasUnseenPods<'a>,
     events: Vec<Event>,
 }
 
 impl Look<'_> {
-    /// Says when to look again, if at all.
+    /// Returns when to check again, if at all.
     fn run(&mut self, mut on_node: Vec<WorkloadId>) -> Option<Time> {
         let Some((node, ready)) = self.node.clone().and_then(|node| node.ready.map(|ready| (node, ready))) else {
             self.mark(&on_node);
@@ -100,6 +101,8 @@ impl Look<'_> {
         };
         if !is_ready(&node) {
             let lost_at = Time(ready.since.0.saturating_add(PATIENCE_NS));
+            // With that gate the end of the last pod says that the node is lost, and nobody has to wait (rules/08
+            // §13.2).
             if lost_at > self.state.now && !self.gate(Gate::TASReplaceNodeOnPodTermination) {
                 return Some(lost_at);
             }
@@ -129,13 +132,13 @@ impl Look<'_> {
         &self.state.workloads.get(id).workload
     }
 
-    /// In the order of namespace and name; Kueue takes them in any order.
+    /// In the order of namespace and name; Kueue has no fixed order.
     fn by_key(&self, mut ids: Vec<WorkloadId>) -> Vec<WorkloadId> {
         ids.sort_by(|a, b| self.state.workloads.get(*a).key().cmp(self.state.workloads.get(*b).key()));
         ids
     }
 
-    /// The workloads whose pods have to go there, though they do not stand there any more.
+    /// The workloads whose pods select the node, though they are not assigned to it any more.
     fn late(&self, known: &[WorkloadId]) -> Vec<WorkloadId> {
         let owners =
             self.pinned.iter().filter_map(|pod| self.state.workloads.find(&pod.meta.namespace, owner_of(pod)?));
@@ -144,7 +147,7 @@ impl Look<'_> {
         self.by_key(late.into_iter().collect())
     }
 
-    /// Does it matter what pods there are (rules/08 §13.2)?
+    /// Do the pods matter (rules/08 §13.2)?
     fn asks_for_pods(&self, node: &Node, id: WorkloadId) -> bool {
         if !stands_on(self.workload(id), self.name) {
             return true;
@@ -157,7 +160,7 @@ impl Look<'_> {
         if hostile { on_termination } else { temporary }
     }
 
-    /// Is the node lost to a workload (rules/08 §13.2)?
+    /// Has the node failed for a workload (rules/08 §13.2)?
     fn has_failed(&self, node: &Node, id: WorkloadId) -> bool {
         if !stands_on(self.workload(id), self.name) {
             return false;
@@ -168,7 +171,7 @@ impl Look<'_> {
         !is_ready(node) || self.taints(node, id).0
     }
 
-    /// Does any pod of its namespace run there? Kueue means the workload's own, but asks so (rules/08 §13.2).
+    /// Does any pod of its namespace run there? Kueue means the workload's own pods, but checks this (rules/08 §13.2).
     fn has_progressing_pods(&self, id: WorkloadId) -> bool {
         let namespace = self.state.workloads.get(id).key().namespace();
         let runs = |pod: &Arc<Pod>| {
@@ -180,6 +183,7 @@ impl Look<'_> {
 
     /// Is there a taint that pods there do not tolerate, or only for a while (rules/08 §13.2)?
     fn taints(&self, node: &Node, id: WorkloadId) -> (bool, bool) {
+        // Taints then are none of its business, and a Ready node is unmarked whatever it repels (rules/08 §13.2).
         if !self.gate(Gate::TASReplaceNodeOnNodeTaints) {
             return (false, false);
         }
@@ -193,7 +197,7 @@ impl Look<'_> {
         (hostile, temporary)
     }
 
-    /// What each pod set on the node tolerates: by its template, its flavors and all checks (rules/08 §13.2).
+    /// The tolerations of each pod set on the node: from its template, its flavors and all checks (rules/08 §13.2).
     fn tolerations(&self, id: WorkloadId) -> Vec<Vec<&Toleration>> {
         let record = self.state.workloads.get(id);
         let status = &record.workload.status;
@@ -220,7 +224,8 @@ impl Look<'_> {
         found
     }
 
-    /// Notes that the node failed; at a second one, a workload is evicted (rules/08 §13.3). Returns the others.
+    /// Records that the node failed; at a second failed node, the workload is evicted (rules/08 §13.3). Returns the
+    /// others.
     fn mark(&mut self, ids: &[WorkloadId]) -> Vec<WorkloadId> {
         let (name, now) = (self.name, self.state.now);
         let mut kept = Vec::new();

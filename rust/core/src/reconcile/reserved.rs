@@ -16,7 +16,7 @@ use super::{Pass, is_deactivation_target};
 const SECOND_NS: i64 = 1_000_000_000;
 
 impl Pass<'_> {
-    /// Looks at a workload that holds quota; always the last step.
+    /// Handles a workload that holds quota; always the last step.
     pub(super) fn end_reservation(&mut self, workload: &mut Workload) -> bool {
         has_quota_reservation(workload)
             && (self.follow_checks(workload)
@@ -61,7 +61,7 @@ impl Pass<'_> {
         self.cancel_reservation(workload, gone, policy, Queue::Cluster(self.cluster_queue_name.into()))
     }
 
-    /// An admitted workload runs on, unless its queue is drained.
+    /// An admitted workload keeps running, unless its queue is drained.
     fn drain(
         &mut self,
         workload: &mut Workload,
@@ -76,7 +76,7 @@ impl Pass<'_> {
         true
     }
 
-    /// A workload that waits for checks loses its quota with its queue, without an eviction.
+    /// A workload that waits for checks loses its quota when its queue stops, without an eviction.
     fn cancel_reservation(&mut self, workload: &mut Workload, gone: bool, policy: StopPolicy, queue: Queue) -> bool {
         let (reason, blocker) = if gone {
             (reasons::MISCONFIGURED, Blocker::Gone)
@@ -91,7 +91,8 @@ impl Pass<'_> {
         true
     }
 
-    /// Pods that are not ready in time cost the quota, and too often also the activity (rules/07 §6).
+    /// If pods are not ready in time, the workload loses its quota; after too many times it is deactivated (rules/07
+    /// §6).
     fn end_unready(&mut self, workload: &mut Workload) -> bool {
         let Some(config) = &self.state.config.wait_for_pods_ready else { return false };
         let Some((cause, _)) = self.unready_until(workload).filter(|(_, at)| *at <= self.now) else { return false };
@@ -107,10 +108,10 @@ impl Pass<'_> {
         true
     }
 
-    /// Until when its pods have to be ready, if anybody waits for them.
+    /// The deadline for its pods to be ready, if that matters.
     pub(super) fn unready_until(&self, workload: &Workload) -> Option<(&'static str, Time)> {
         let config = self.state.config.wait_for_pods_ready.as_ref()?;
-        // The parent of variants answers for them.
+        // Readiness of variants is handled at their parent.
         let is_variant = self.gate(Gate::ConcurrentAdmission) && is_variant(workload);
         let counts = !is_variant && is_active(workload) && !is_evicted(workload);
         readiness::deadline(workload, config).filter(|_| counts)
@@ -130,7 +131,7 @@ impl Pass<'_> {
     }
 }
 
-/// When an admitted workload will have used up its maximum execution time; earlier admissions count (rules/07 §7).
+/// When an admitted workload exceeds its maximum execution time; earlier admissions count (rules/07 §7).
 pub(super) fn execution_end(workload: &Workload) -> Option<Time> {
     let admitted = find_true(&workload.status.conditions, conditions::ADMITTED)?;
     let past = workload.status.rare.accumulated_past_execution_time_seconds.unwrap_or(0);

@@ -3,12 +3,11 @@ mod unadmitted;
 use proptest::prelude::*;
 
 use crate::base::gates::{Gate, Gates};
-use crate::engine::Kind;
 use crate::objects::conditions::{ADMITTED, DEACTIVATION_TARGET, EVICTED, QUOTA_RESERVED, REQUEUED};
 use crate::objects::config::Config;
 use crate::objects::{
-    CheckState, ClusterQueue, LimitRange, LimitRangeItem, Meta, Object, PodResourceClaim, RequeueState, StopPolicy,
-    Time, Workload,
+    CheckState, ClusterQueue, Kind, LimitRange, LimitRangeItem, Meta, Object, PodResourceClaim, RequeueState,
+    StopPolicy, Time, Workload,
 };
 use crate::status::admissible::ADMISSION_GATED_BY;
 use crate::testing::{SECOND, World, at, check, cluster_queue, flavor, local_queue, meta, rules, workload};
@@ -133,7 +132,7 @@ fn without_granular_reasons_a_cancelled_reservation_names_the_stop() {
     world.reconcile();
     world.change_cluster_queue(|cq| cq.meta.deleting = true);
     world.reconcile();
-    // The ClusterQueue admits nothing any more, which the next pass tells.
+    // The ClusterQueue is inactive now, which the next pass reports.
     assert_eq!(world.condition("w", QUOTA_RESERVED), "False Inadmissible: ClusterQueue cq is inactive");
     assert_eq!(world.get("w").status.admission, None);
 }
@@ -400,7 +399,7 @@ fn preemption_gates_of_the_spec_get_a_state() {
     assert_eq!(states(&world), []);
 }
 
-/// Does one of many things to a world.
+/// Applies one of many changes to a world.
 fn happen(world: &mut World, what: u8, which: u8) {
     let name = ["u", "v", "w"][usize::from(which % 3)];
     let policy = [StopPolicy::None, StopPolicy::Hold, StopPolicy::HoldAndDrain][usize::from(which % 3)];
@@ -450,9 +449,9 @@ fn happen(world: &mut World, what: u8, which: u8) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// [`World::reconcile`] looks at every workload after those that are due, and nothing may be left to do.
+    /// [`World::reconcile`] also runs a pass over every workload that is not due, and asserts that it writes nothing.
     #[test]
-    fn whatever_happens_only_what_is_due_needs_a_look(
+    fn only_due_workloads_need_a_pass(
         history in proptest::collection::vec((0..24_u8, 0..18_u8), 1..60),
         granular: bool,
         explicit: bool,

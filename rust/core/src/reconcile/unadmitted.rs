@@ -1,4 +1,4 @@
-//! Why a workload has no quota, outside of what a cycle finds out (rules/07 §11).
+//! Why a workload has no quota, beyond what a cycle finds (rules/07 §11).
 
 use crate::base::gates::Gate;
 use crate::base::text::Text;
@@ -17,7 +17,7 @@ use super::Pass;
 type Because = (Text, Message);
 
 impl Pass<'_> {
-    /// Sets condition QuotaReserved to why there is no quota, if there is something to say.
+    /// Sets condition QuotaReserved to the reason why there is no quota, if one is known.
     pub(super) fn explain_unreserved(&mut self, workload: &mut Workload) {
         let because = if self.gate(Gate::UnadmittedWorkloadsObservability) {
             self.because(workload)
@@ -30,7 +30,7 @@ impl Pass<'_> {
         }
     }
 
-    /// The first row that holds (rules/07 §11).
+    /// The first matching row of rules/07 §11.
     fn because(&self, workload: &Workload) -> Option<Because> {
         let told = find(&workload.status.conditions, conditions::QUOTA_RESERVED);
         let as_told = |told: &Condition| (told.reason.clone(), told.message.clone());
@@ -50,7 +50,7 @@ impl Pass<'_> {
             return Some((reason.into(), messages::BYPASSED.into()));
         }
         match told {
-            // What a cycle said stands until the next one.
+            // The result of a cycle stays until the next one.
             Some(told) if is_of_cycle(&told.reason) => Some(as_told(told)),
             None if !self.gate(Gate::UnadmittedWorkloadsExplicitStatus) => None,
             _ => Some((reasons::PENDING_EVALUATION.into(), messages::PENDING_EVALUATION.into())),
@@ -76,8 +76,8 @@ impl Pass<'_> {
         }
     }
 
-    /// What of the workload itself does not suit: its namespace, its requests. Unlike in a cycle the pod sets are
-    /// taken as applied, without the defaults of LimitRanges.
+    /// Problems of the workload itself: its namespace, its requests. Unlike in a cycle, the pod sets are taken as
+    /// applied, without the defaults of LimitRanges.
     fn misfit(&self, workload: &Workload) -> Option<(&'static str, Message)> {
         let (_, queue) = self.cluster_queue?;
         let namespace = workload.meta.key.namespace();
@@ -89,8 +89,8 @@ impl Pass<'_> {
         Some((reasons::MISCONFIGURED, message))
     }
 
-    /// Why an equivalent workload failed with which this one was parked (rules/05 §4); asked only while nothing more
-    /// telling is known.
+    /// Why an equivalent workload failed with which this one was parked (rules/05 §4); used only while nothing more
+    /// specific is known.
     fn parked_reason(&self, told: Option<&Condition>) -> Option<&'static str> {
         let open = match told.map(|told| told.reason.as_str()) {
             None => self.gate(Gate::UnadmittedWorkloadsExplicitStatus),
@@ -109,7 +109,7 @@ impl Pass<'_> {
             .flatten()
     }
 
-    /// Takes note of the annotation that gates admission, and of its end. Ends the pass if it wrote.
+    /// Records the annotation that gates admission, and its removal. Ends the pass if it wrote.
     pub(super) fn follow_admission_gate(&mut self, workload: &mut Workload) -> bool {
         let gates = self.state.config.gates;
         if !gates.enabled(Gate::AdmissionGatedBy) {
@@ -135,8 +135,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Would the condition be set to something else right away? Kueue then writes both in turn for ever; here what
-    /// comes first in rules/07 §11 stays.
+    /// Would the condition be overwritten right away? Kueue then alternates between both forever; here the first in
+    /// rules/07 §11 wins.
     fn outranks_gate(&self, workload: &Workload) -> bool {
         if has_quota_reservation(workload) {
             return false;
@@ -149,7 +149,7 @@ impl Pass<'_> {
     }
 }
 
-/// Is it a reason that a cycle writes, or an eviction, and that stands until the next cycle?
+/// Is it a reason of a cycle or an eviction, which stays until the next cycle?
 fn is_of_cycle(reason: &str) -> bool {
     matches!(
         reason,

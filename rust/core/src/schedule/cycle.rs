@@ -3,10 +3,10 @@
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::sorted::Sorted;
 use crate::objects::Time;
+use crate::schedule::back::Back;
 use crate::schedule::decision::Decision;
 use crate::schedule::entry::{Entry, EntryStatus};
 use crate::schedule::order::sort_classical;
-use crate::schedule::outcome::Back;
 use crate::schedule::round::{Cycle, Fitting, Progress, Round};
 use crate::schedule::waiting::Waiting;
 use crate::state::State;
@@ -16,7 +16,7 @@ use crate::status::messages;
 impl State {
     /// Runs one cycle at `now`. Without any head nothing happens, and the cycle does not count.
     ///
-    /// A cycle that waits for pods is not over: it is left in `waiting`, and the next call goes on with it
+    /// A cycle that waits for pods is not over: it is stored in `waiting`, and the next call continues it
     /// ([`Decision::waits_for_pods`]).
     pub(crate) fn run_cycle(&mut self, waiting: &mut Option<Box<Waiting>>, now: Time) -> Decision {
         self.now = now;
@@ -49,7 +49,7 @@ impl State {
         self.requeue_entries(round, now)
     }
 
-    /// Catches up with what has happened since the last cycle. Returns how many parked workloads went back to their heaps.
+    /// Handles what has happened since the last cycle. Returns how many parked workloads went back to their heaps.
     fn settle_before_cycle(&mut self) -> usize {
         self.names.renew_lexicon();
         self.unconfirmed.clear();
@@ -61,7 +61,7 @@ impl State {
         unparked
     }
 
-    /// Who comes for a second pass, and the head of every active ClusterQueue in the order of their names (rules/05 §3).
+    /// Workloads due for a second pass, and the head of every active ClusterQueue by name (rules/05 §3).
     fn heads(&mut self, decision: &mut Decision) -> Vec<(QueueId, WorkloadId, Option<u32>)> {
         let waiting: Vec<QueueId> = self.waiting.iter().map(|(_, queue)| *queue).collect();
         let mut heads = Vec::with_capacity(waiting.len());
@@ -91,15 +91,15 @@ impl State {
         heads
     }
 
-    /// Brings the entries into the order in which they are decided on. With fair sharing each decision changes it, so
-    /// [`Tournament`](crate::schedule::tournament::Tournament) finds out who is next.
+    /// Sorts the entries into the order of decisions. With fair sharing each decision changes the order, so
+    /// [`Tournament`](crate::schedule::tournament::Tournament) finds the next one.
     fn order(&self, round: &mut Round) {
         if self.config.fair_sharing.is_none() {
             sort_classical(&mut round.entries, self.config.gates);
         }
         let mut left: Vec<usize> = (0..round.entries.len()).collect();
         if self.config.fair_sharing.is_some() {
-            // Of several heads of one ClusterQueue the last one stands for it; the others have come in vain.
+            // Of several heads of one ClusterQueue the last one counts; the others came in vain.
             let queue_of = |at: &usize| round.entries[*at].queue;
             let is_last = |at: &usize| !round.entries[at + 1..].iter().any(|later| later.queue == queue_of(at));
             if round.entries.iter().any(|entry| entry.second_pass.is_some()) {
@@ -109,7 +109,7 @@ impl State {
         round.left = Sorted::from_sorted(left);
     }
 
-    /// Decides on the entries that are left, one by one, in the order of the configured algorithm.
+    /// Decides on the remaining entries one by one, in the order of the configured algorithm.
     pub(crate) fn process_entries(&mut self, round: &mut Round) -> Progress {
         let gates = self.config.gates;
         while !round.left.is_empty() {
@@ -127,7 +127,7 @@ impl State {
         Progress::Done
     }
 
-    /// Takes back the usage that the entries were tried out with.
+    /// Rolls back the trial usage of the entries.
     pub(crate) fn take_back(&mut self, cycle: &mut Cycle) {
         for (tree, mark) in std::mem::take(&mut cycle.marks) {
             self.forest.tree_mut(tree).rollback(mark);
@@ -136,18 +136,18 @@ impl State {
         self.show_victims(&cycle.victims);
     }
 
-    /// Writes what was decided, with all trial usage taken back.
+    /// Writes the decisions, with all trial usage rolled back.
     pub(crate) fn write(&mut self, cycle: &mut Cycle, now: Time) {
         let assumed = std::mem::take(&mut cycle.assumed);
         self.unconfirmed.reserve(assumed.len());
         cycle.decision.admissions.reserve(assumed.len());
         cycle.decision.events.reserve(assumed.len());
-        // What is written last of a workload holds.
+        // The last write to a workload wins.
         let (placed_later, assumed): (Vec<_>, Vec<_>) = assumed.into_iter().partition(|it| it.is_victim);
         self.assume(assumed, now, &mut cycle.decision);
         for (old, new) in std::mem::take(&mut cycle.replaced) {
             self.take_over_cluster(old, new);
-            // Kueue's write is refused then: the eviction has made another version.
+            // Kueue's write is rejected then: the eviction has made a newer version.
             if !cycle.evictions.iter().any(|it| it.workload == old) {
                 self.replace_slice(old, new, now, &mut cycle.decision);
             }
@@ -169,7 +169,7 @@ impl State {
         }
     }
 
-    /// Gives the heads that stay pending back to their queues, then writes why: table by table.
+    /// Returns the pending heads to their queues, then writes why: table by table.
     pub(crate) fn requeue_entries(&mut self, round: Round, now: Time) -> Decision {
         let Round { mut entries, mut not_nominated, mut cycle, .. } = round;
         let stays =

@@ -1,4 +1,4 @@
-//! What came out of a cycle, as plain data.
+//! The result of a cycle, as plain data.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,38 +17,38 @@ use crate::queue::Parked;
 pub struct Decision {
     /// Number of the cycle, from 1; 0 if there was no head and so no cycle.
     pub cycle: u64,
-    /// Workloads that got quota, in the order in which they were decided on.
+    /// Workloads that got quota, in the order of the decisions.
     pub admissions: Vec<Admitted>,
-    /// Workloads with quota that got a place on nodes: one that was put off, or one instead of a failed host.
+    /// Workloads with quota that were placed on nodes: after a delay, or in place of a failed host.
     pub placed: Vec<Admitted>,
-    /// Workloads that lose their quota, as there is no place instead of a failed host.
+    /// Workloads that lose their quota because there is no replacement for a failed host.
     pub evictions: Vec<Evicted>,
-    /// What they got, by ids: pod set by pod set, resource by resource.
+    /// Their flavors, by ids: pod set by pod set, resource by resource.
     pub flavors: Vec<AssignedFlavor>,
-    /// Workloads that are preempted: marked, with their quota until they have stopped.
+    /// Preempted workloads: marked, but they keep their quota until they have stopped.
     pub preemptions: Vec<Preempted>,
     /// Slices of elastic workloads that ended because their replacements got quota.
     pub replaced: Vec<Replaced>,
-    /// Heads that stayed pending, in the order in which they were decided on.
+    /// Heads that stayed pending, in the order of the decisions.
     pub pending: Vec<Kept>,
-    /// Workloads that were parked with a head of the same shape, without being looked at (rules/05 §4).
+    /// Workloads that were parked with a head of the same shape, without an evaluation (rules/05 §4).
     pub parked: Vec<Parked>,
-    /// Kubernetes events, in the order in which they came up.
+    /// Kubernetes events, in order.
     pub events: Vec<Event>,
     /// Per ClusterQueue: preemptions that were skipped because of other entries of the cycle (rules/05 §6.4).
     pub skipped_preemptions: BTreeMap<String, u32>,
-    /// Per ClusterQueue: what came of assigning an entry again because its targets were victims already (rules/05 §6.4).
+    /// Per ClusterQueue: results of assigning an entry again because its targets were already victims (rules/05 §6.4).
     pub target_recomputations: BTreeMap<String, BTreeMap<&'static str, u32>>,
-    /// Workloads on which no decision could be made.
+    /// Workloads that need a decision the engine does not make.
     pub undecided: Vec<Undecided>,
-    /// The head that fits but waits until the pods of all workloads with quota are ready: the cycle is not over, and the
-    /// next call goes on with it (rules/07 §6).
+    /// The head that fits but waits until the pods of all workloads with quota are ready: the cycle is not over, and
+    /// the next call continues it (rules/07 §6).
     pub waits_for_pods: Option<Key>,
     /// How many parked workloads went back to their heaps before the heads were taken.
     pub unparked: usize,
 }
 
-/// A place in a decision, which holds as many workloads as there are ids at most.
+/// An index in a decision, which has at most as many workloads as there are ids.
 pub(crate) fn index(place: usize) -> u32 {
     u32::try_from(place).expect("fewer than 2^32 of a kind")
 }
@@ -86,13 +86,14 @@ impl Decision {
         self.waits_for_pods = rest.waits_for_pods;
     }
 
-    /// Did a workload get quota or a place, or is it to lose them?
+    /// Did a workload get quota or a place, or lose them?
     pub fn has_decided(&self) -> bool {
         let Self { admissions, placed, preemptions, evictions, .. } = self;
         !(admissions.is_empty() && placed.is_empty() && preemptions.is_empty() && evictions.is_empty())
     }
 
-    /// Did the cycle change anything but messages: a reservation, a preemption, or the contents of a heap or of what is parked?
+    /// Did the cycle change anything but messages: a reservation, a preemption, or the contents of a heap or of the
+    /// parked workloads?
     pub fn has_changed_something(&self) -> bool {
         self.unparked > 0
             || self.has_decided()
@@ -129,13 +130,13 @@ pub struct Evicted {
     pub reason: &'static str,
     /// Kueue's message.
     pub message: Message,
-    /// Was it Evicted before, and has its condition been written anew?
+    /// Was it Evicted before, so that its condition was rewritten?
     pub again: bool,
-    /// What its event SecondPassFailed says if this can't be written.
+    /// The message of its event SecondPassFailed if this can't be written.
     pub unwritten: Message,
 }
 
-/// What a pod set got of one resource.
+/// The flavor of one resource of a pod set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AssignedFlavor {
     /// Index in [`Decision::admissions`].
@@ -161,24 +162,24 @@ pub struct Preempted {
     pub workload: WorkloadId,
     /// The ClusterQueue whose quota it holds.
     pub queue: Text,
-    /// Its id; `None` if it holds none any more.
+    /// Its id; `None` if it no longer holds any.
     pub queue_id: Option<QueueId>,
-    /// For whom.
+    /// The preemptor.
     pub preemptor: Key,
     /// The slot of that workload.
     pub preemptor_id: WorkloadId,
-    /// Reason of its condition Preempted; `FlavorMigration`, of Evicted, for a variant that another takes the place of.
+    /// Reason of its condition Preempted; `FlavorMigration`, of Evicted, for a variant that another one replaces.
     pub reason: &'static str,
     /// Kueue's message.
     pub message: Message,
 }
 
-/// A slice that is finished, because a newer one takes its place.
+/// A slice that is finished because a newer one replaces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replaced {
     /// The slice.
     pub key: Key,
-    /// The slice that got quota instead.
+    /// The slice that got quota in its place.
     pub successor: Key,
     /// Kueue's message.
     pub message: Message,
@@ -201,7 +202,7 @@ pub struct Kept {
     pub message: Message,
     /// Where it went: parked, or back into the heap.
     pub parked: bool,
-    /// Is any of this new in its status?
+    /// Has its status changed?
     pub written: bool,
 }
 
@@ -214,13 +215,13 @@ pub struct Event {
     pub reason: Cow<'static, str>,
     /// The workload.
     pub key: Key,
-    /// Its message; [`Event::text`] is what is shown of it.
+    /// Its message; [`Event::text`] is the part that is shown.
     pub message: Message,
 }
 
 impl Event {
-    /// Its message in at most 1024 bytes, but for the two events that name the priorities of a preemption: Kueue does not
-    /// cut those.
+    /// Its message in at most 1024 bytes, except for the two events that name the priorities of a preemption: Kueue
+    /// does not cut those.
     pub fn text(&self) -> Text {
         let limit = match self.message {
             Message::PreemptedWithPriorities(_) | Message::PreemptedFor(_) => usize::MAX,
@@ -230,12 +231,12 @@ impl Event {
     }
 }
 
-/// A workload whose decision needs what is not built yet.
+/// A workload that needs a decision the engine does not make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undecided {
     /// The workload.
     pub key: Key,
-    /// The field that asks for it.
+    /// The responsible field.
     pub field: String,
     /// What is missing.
     pub message: String,
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_decided_after_a_wait_stands_behind_what_was_before() {
+    fn decisions_after_a_wait_follow_the_earlier_ones() {
         let mut world = World::new(Config::default());
         world.submit(workload("a", "6"));
         let mut decision = world.cycle();

@@ -1,4 +1,4 @@
-//! The entries of a cycle, and what becomes of them (rules/05 §6.4).
+//! The entries of a cycle, and their outcomes (rules/05 §6.4).
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::status::{messages, reasons};
 use crate::topology::sites::Stand;
 use crate::workloads::charge::Target;
 
-/// What became of an entry so far.
+/// The outcome of an entry so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EntryStatus {
     /// Nothing.
@@ -24,13 +24,13 @@ pub enum EntryStatus {
     NotNominated,
     /// About to be admitted.
     Nominated,
-    /// Other entries were in the way.
+    /// Blocked by other entries.
     Skipped,
     /// Preemption is gated.
     PreemptionGated,
     /// Quota is reserved.
     Assumed,
-    /// It loses its quota: there is no place instead of one that has failed.
+    /// It loses its quota: there is no replacement for a failed host.
     Evicted,
 }
 
@@ -43,7 +43,7 @@ pub struct Entry {
     pub queue: QueueId,
     /// The node of the ClusterQueue.
     pub node: NodeId,
-    /// Where its quota stands.
+    /// The tree with its quota.
     pub tree: TreeId,
     /// Row of the ClusterQueue.
     pub row: Row,
@@ -51,13 +51,13 @@ pub struct Entry {
     pub assignment: Option<Arc<Assignment>>,
     /// The workloads that it would preempt.
     pub targets: Vec<Target>,
-    /// What its assignment takes of nodes beyond what it has.
+    /// What its assignment takes from nodes beyond what it already has.
     pub stands: Vec<Stand>,
     /// Its shape when it was nominated.
     pub shape: Option<ShapeId>,
     /// `AllocatableResourceGeneration` of its ClusterQueue when it was nominated.
     pub generation: i64,
-    /// Does the next scan of flavors begin at the first again?
+    /// Does its next flavor scan start at the first flavor?
     pub starts_over: bool,
     /// Status.
     pub status: EntryStatus,
@@ -69,24 +69,24 @@ pub struct Entry {
     pub requeue: RequeueReason,
     /// Is its status left alone?
     pub silent: bool,
-    /// Has it gone while the cycle waited?
+    /// Was it deleted while the cycle waited?
     pub is_gone: bool,
-    /// Has its ClusterQueue?
+    /// Was its ClusterQueue deleted?
     pub is_homeless: bool,
     /// Does it hold quota already (second pass)?
     pub has_reservation: bool,
-    /// How often it came for a second pass; `None`: it is the head of its queue.
+    /// How many second passes it has had; `None`: it is the head of its queue.
     pub second_pass: Option<u32>,
     /// Does it wait for its own preemptions?
     pub is_preemptor: bool,
     /// Effective priority.
     pub priority: i64,
-    /// Queue-order time.
+    /// Queue timestamp.
     pub time: Time,
 }
 
 impl Entry {
-    /// What it would take: nothing if it holds quota already.
+    /// What it would take: nothing if it already holds quota.
     pub fn usage(&self) -> &[(FlavorResourceId, Amount)] {
         match &self.assignment {
             Some(assignment) if !self.has_reservation => &assignment.usage,
@@ -94,7 +94,7 @@ impl Entry {
         }
     }
 
-    /// The entry as the one that needs room.
+    /// The entry as a preemptor.
     pub fn preemptor(&self) -> Preemptor {
         let Self { queue, node, tree, row, priority, time, .. } = *self;
         Preemptor { queue, node, tree, row, priority, time }
@@ -106,7 +106,7 @@ impl Entry {
     }
 }
 
-/// What keeps a head from being nominated.
+/// Why a head is not nominated.
 #[derive(Clone, Debug)]
 pub(crate) struct Obstacle {
     /// The granular reason of its condition.
@@ -117,21 +117,21 @@ pub(crate) struct Obstacle {
     pub requeue: RequeueReason,
 }
 
-/// What becomes of an entry, and why. The steps are those of rules/05 §6.4.
+/// The outcomes of an entry. Steps refer to rules/05 §6.4.
 impl Entry {
-    /// Something keeps it from being nominated (rules/05 §6.1).
+    /// It is not nominated (rules/05 §6.1).
     pub(crate) fn refuse(&mut self, obstacle: Obstacle) {
         self.reason = obstacle.reason;
         self.message = obstacle.message;
         self.requeue = obstacle.requeue;
     }
 
-    /// Its answer depends on what is not known here, so nothing is written about it.
+    /// The decision depends on something unknown here, so nothing is written.
     pub(crate) fn leave_undecided(&mut self) {
         self.silent = true;
     }
 
-    /// It takes part, with these flavors and targets, and this much of nodes.
+    /// It takes part, with these flavors, targets and node usage.
     pub(crate) fn nominate(&mut self, verdict: Verdict, stands: Vec<Stand>) {
         let Verdict { assignment, targets, message } = verdict;
         self.stands = stands;
@@ -147,19 +147,19 @@ impl Entry {
         self.message = messages::PREFERRED_VARIANT_ADMITTED.into();
     }
 
-    /// Step 3: it fits nowhere, whoever gives way.
+    /// Step 3: it fits nowhere, even with preemptions.
     pub(crate) fn fail_to_fit(&mut self, reason: NoFitReason) {
         self.requeue = RequeueReason::NoFit;
         self.reason = reason.as_str();
     }
 
-    /// Step 4: nobody may be preempted for it.
+    /// Step 4: no workload may be preempted for it.
     pub(crate) fn find_no_targets(&mut self) {
         self.requeue = RequeueReason::PreemptionNoCandidates;
         self.reason = reasons::WAITING_FOR_QUOTA;
     }
 
-    /// Step 5: it would preempt, and a gate is closed.
+    /// Step 5: it would preempt, but a gate is closed.
     pub(crate) fn stop_at_gate(&mut self) {
         self.status = EntryStatus::PreemptionGated;
         self.message = messages::PREEMPTION_GATED.into();
@@ -174,7 +174,7 @@ impl Entry {
         self.wait_for_preemptions(RequeueReason::PendingPreemption);
     }
 
-    /// Steps 7 and 8: other entries are in the way.
+    /// Steps 7 and 8: other entries block it.
     pub(crate) fn skip(&mut self, message: &'static str) {
         self.status = EntryStatus::Skipped;
         self.message = message.into();
@@ -198,23 +198,23 @@ impl Entry {
         self.status = EntryStatus::Assumed;
     }
 
-    /// There is no place instead of one that has failed (rules/08 §11.7).
+    /// There is no replacement for a failed host (rules/08 §11.7).
     pub(crate) fn evict(&mut self) {
         self.status = EntryStatus::Evicted;
     }
 
-    /// It would have quota, and it or its ClusterQueue went while the cycle waited.
+    /// It would get quota, but it or its ClusterQueue was deleted while the cycle waited.
     pub(crate) fn come_too_late(&mut self) {
         self.status = EntryStatus::Nominated;
     }
 
-    /// It fits, and a variant for a flavor less preferred runs where the ClusterQueue wants it to stay.
+    /// It fits, but a variant for a less preferred flavor runs, and the ClusterQueue lets that stay.
     pub(crate) fn leave_sibling_running(&mut self) {
         self.reason = reasons::PENDING_EVALUATION;
         self.message = messages::BELOW_LAST_ACCEPTABLE_FLAVOR.into();
     }
 
-    /// It fits, and takes the place of a variant for a flavor less preferred once that has stopped.
+    /// It fits, and replaces a variant for a less preferred flavor once that has stopped.
     pub(crate) fn wait_for_migration(&mut self) {
         self.message = Message::PendingMigration(Arc::new(std::mem::take(&mut self.message)));
         self.wait_for_preemptions(RequeueReason::PendingMigration);

@@ -1,5 +1,6 @@
-//! One scheduling cycle: its heads, their flavors and victims, their order, and what becomes of them (rules/05 §6).
+//! One scheduling cycle: its heads, their flavors and victims, their order, and their outcomes (rules/05 §6).
 
+pub(crate) mod back;
 pub(crate) mod cycle;
 pub mod decision;
 pub(crate) mod entry;

@@ -1,4 +1,4 @@
-//! Heads become entries: what is in their way, and which flavors they would use (rules/05 §6.1).
+//! Heads become entries: what blocks them, and which flavors they would use (rules/05 §6.1).
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -94,12 +94,12 @@ impl State {
         }
     }
 
-    /// A workload as the one that needs room in a ClusterQueue that exists.
+    /// A workload as the preemptor in an existing ClusterQueue.
     pub fn preemptor(&self, queue: QueueId, workload: WorkloadId) -> Preemptor {
         self.entry(queue, workload).preemptor()
     }
 
-    /// What a search for workloads to preempt reads.
+    /// The inputs of a search for victims.
     pub fn world(&self) -> World<'_> {
         let Self { forest, owners, queues, local_queues, workloads, names, config, recorder, .. } = self;
         World {
@@ -123,6 +123,7 @@ impl State {
         if has_retry_or_rejected_checks(workload) {
             return obstacle(reasons::PENDING_EVALUATION, messages::FAILED_CHECKS.into());
         }
+        // Others were not popped from a ClusterQueue that is inactive (rules/05 §3).
         let is_inactive = entry.second_pass.is_some() && !self.queues[entry.queue].is_active();
         if is_inactive || self.forest.has_cycle(entry.node) {
             return obstacle(
@@ -142,14 +143,14 @@ impl State {
         obstacle(reasons::MISCONFIGURED, record.spec.misfit.clone()?.into())
     }
 
-    /// Published devices are not known here: a workload whose answer depends on one gets none.
+    /// Published devices are unknown here: a workload that depends on one gets no decision.
     pub fn undecided(&self, workload: WorkloadId) -> Option<Undecided> {
         let record = self.workloads.get(workload);
         let Some(Devices::Undecided { field, message }) = record.devices.as_deref() else { return None };
         Some(Undecided { key: record.key().clone(), field: field.clone(), message: message.clone() })
     }
 
-    /// Where the scan of flavors is not to go on, it starts over (rules/03 §6).
+    /// Drops outdated progress, so that the flavor scan starts over (rules/03 §6).
     pub(crate) fn drop_outdated_progress(&mut self, entry: &Entry) {
         let preserve = self.gate(Gate::FlavorFungibilityPreserveScanProgress);
         let number = self.cycle;
@@ -158,9 +159,9 @@ impl State {
         record.resume.take_if(|resume| resume.is_outdated(entry.generation, number, shape, preserve));
     }
 
-    /// The assignment of a head with the workloads that it would preempt: at full counts, or else at the largest reduced
-    /// counts that work (rules/03 §9). `plan` is its own, if it has one. `nomination` is given when an earlier assignment is
-    /// worked out anew, with the victims of earlier entries gone.
+    /// The assignment of a head with the workloads that it would preempt: at full counts, or else at the largest
+    /// reduced counts that work (rules/03 §9). `plan` is its own, if it has one. `nomination` is given when an earlier
+    /// assignment is recomputed without the victims of earlier entries.
     pub(crate) fn find_assignment(
         &mut self,
         entry: &Entry,
@@ -177,8 +178,8 @@ impl State {
         found
     }
 
-    /// The plan by which a workload gets its flavors in a ClusterQueue; `None`: it has quota already, may use some only,
-    /// replaces a slice, asks for less than its pod sets say, or what they are is looked at each time.
+    /// The plan for a workload's flavors in a ClusterQueue; `None`: it already has quota, may use only some flavors,
+    /// replaces a slice, requests less than its pod sets say, or must be evaluated each time.
     pub fn plan(&mut self, queue: QueueId, workload: WorkloadId) -> Option<Arc<Plan>> {
         let Workload { meta, status, .. } = &self.workloads.get(workload).workload;
         let annotations = &meta.details.annotations;
@@ -205,7 +206,7 @@ impl State {
         (plan, seen): (Option<&Arc<Plan>>, &RefCell<SeenByFlavor>),
         tree: &mut Tree,
     ) -> (Arc<Assignment>, Vec<Target>) {
-        // Who has a plan is not placed.
+        // A workload with a plan is not placed.
         let of_entry = || Placer::new(self, (entry.queue, entry.workload), slice, seen);
         let placer = if plan.is_none() { of_entry() } else { None };
         let placed = |mut assignment: Assignment| {
@@ -260,7 +261,7 @@ impl State {
             Mode::NoFit | Mode::DeferredFit => None,
         };
         let reducible = candidate.pod_sets.iter().any(|ps| ps.min_count.is_some_and(|min| ps.count > min));
-        // The old slice leaves with the victims: what counts is only what the new one takes beyond it (rules/09 §2.3).
+        // The old slice leaves with the victims: only what the new one takes beyond it counts (rules/09 §2.3).
         let with_slice = |targets: Vec<Target>| slice.into_iter().chain(targets).collect::<Vec<_>>();
         let (mut assignment, targets) = match works(tree, &full, &mut oracle) {
             Some(targets) => (full, with_slice(targets)),

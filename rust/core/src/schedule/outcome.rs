@@ -1,45 +1,32 @@
-//! What becomes of an entry: a reservation, preemptions, or back to the queue with a reason (rules/05 §6.4, §6.5).
+//! What becomes of an entry: a reservation, an eviction or preemptions (rules/05 §6.4).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::assign::{self, Resume};
-use crate::base::gates::Gate;
+use crate::assign;
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::key::Key;
 use crate::base::shared::Shared;
 use crate::objects::conditions::{EVICTED, is_true};
 use crate::objects::message::{Message, Path, Preemption};
 use crate::objects::priority::{base_priority, effective_priority};
-use crate::objects::resource_names::{exact_quantity, quantity_from_value};
-use crate::objects::{Admission, PodSet, PodSetAssignment, PodSetRequest, Time, Workload};
+use crate::objects::{Admission, PodSetAssignment, Time, Workload};
 use crate::pods::totals::Totals;
 use crate::queue::{RequeueReason, Returned};
-use crate::schedule::decision::{Admitted, AssignedFlavor, Decision, Event, Evicted, Kept, Preempted, index};
-use crate::schedule::entry::{Entry, EntryStatus};
+use crate::schedule::decision::{Admitted, AssignedFlavor, Decision, Event, Evicted, Preempted, index};
+use crate::schedule::entry::Entry;
 use crate::schedule::round::{Assumed, Cycle, Eviction};
 use crate::state::State;
 use crate::state::records::Owner;
-use crate::status::admissible::{is_admissible, queued_wait};
+use crate::status::admissible::queued_wait;
 use crate::status::checks::checks_for_admission;
-use crate::status::reservation::{block_on_preemption_gates, keep_pending, reserve_quota};
+use crate::status::reservation::reserve_quota;
 use crate::status::stage::Stage;
 use crate::status::{eviction, messages, reasons};
 use crate::workloads::Record;
 use crate::workloads::assigned::Assigned;
 use crate::workloads::before::Unconfirmed;
 use crate::workloads::charge::Target;
-
-/// Where a head went that got no quota.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Back {
-    /// It holds quota, and comes for a second pass again.
-    ForSecondPass,
-    /// Into its heap.
-    InHeap,
-    /// It waits for a change.
-    Parked,
-}
 
 impl State {
     /// What an entry gets, and as its status tells it (rules/05 §6.4 step 12).
@@ -174,7 +161,7 @@ impl State {
     }
 
     /// Does a workload need another second pass? Then it is listed for it.
-    fn comes_again(&mut self, id: WorkloadId, iteration: u32) -> bool {
+    pub(crate) fn comes_again(&mut self, id: WorkloadId, iteration: u32) -> bool {
         let comes_again = self.list_for_second_pass(id, iteration);
         // Its end in this cycle reaches the queue only now.
         if comes_again && self.workloads.row(id).stage == Stage::Finished {
@@ -183,7 +170,7 @@ impl State {
         comes_again
     }
 
-    fn note_failed_pass(&self, id: WorkloadId, message: Message, decision: &mut Decision) {
+    pub(crate) fn note_failed_pass(&self, id: WorkloadId, message: Message, decision: &mut Decision) {
         let key = self.workloads.get(id).key().clone();
         decision.events.push(Event { kind: "Warning", reason: "SecondPassFailed".into(), key, message });
     }
@@ -318,145 +305,6 @@ impl State {
         let above = |node| self.forest.path(node).filter_map(cohort).collect();
         Path { queue, cohorts: self.queues[queue].node.map(above) }
     }
-
-    /// Gives a head back to its queue (rules/05 §6.5).
-    pub(crate) fn give_back(&mut self, entry: &Entry, decision: &mut Decision) -> Back {
-        if let Some(iteration) = entry.second_pass
-            && self.comes_again(entry.workload, iteration)
-        {
-            return Back::ForSecondPass;
-        }
-        let mut reason = entry.requeue;
-        if entry.status != EntryStatus::NotNominated && reason == RequeueReason::Generic {
-            reason = RequeueReason::FailedAfterNomination;
-        }
-        let keeps_progress = !entry.starts_over
-            && (entry.status != EntryStatus::Skipped || self.gate(Gate::FlavorFungibilityPreserveScanProgress));
-        if let Some(assignment) = &entry.assignment {
-            // One that has come to the last flavor starts with the first, as one without progress does.
-            let (generation, cycle, shape) = (entry.generation, self.cycle, entry.shape);
-            let resume = || Box::new(Resume { tried: assignment.progress(), generation, cycle, shape });
-            let resume = (keeps_progress && assignment.has_pending_flavors()).then(resume);
-            self.workloads.get_mut(entry.workload).resume = resume;
-        }
-        let is_parked = self.put_back(entry.workload, reason, entry.reason, decision);
-        if is_parked { Back::Parked } else { Back::InHeap }
-    }
-
-    /// Writes why a head stays pending (rules/05 §6.5).
-    pub(crate) fn write_pending(&mut self, entry: &mut Entry, back: Back, now: Time, decision: &mut Decision) {
-        if back == Back::ForSecondPass {
-            return self.note_failed_pass(entry.workload, entry.message.clone(), decision);
-        }
-        let parked = back == Back::Parked;
-        let written =
-            matches!(entry.status, EntryStatus::NotNominated | EntryStatus::Skipped | EntryStatus::PreemptionGated);
-        if !written || entry.silent {
-            return;
-        }
-        let gates = self.config.gates;
-        let reason = reasons::unadmitted(entry.reason, reasons::PENDING, gates);
-        let requests = (!self.tells_requests(entry.workload)).then(|| self.resource_requests(entry.workload));
-        let queue = self.names.queues[entry.queue].clone();
-        self.agenda.touch(entry.workload);
-        let written = self.workloads.transition(entry.workload, |it| {
-            // An API server refuses a condition without a reason, and with it all that is written (rules/08 §11.5).
-            let mut written =
-                !reason.is_empty() && keep_pending(it, entry.reason, entry.message.clone(), requests, now, gates);
-            if entry.status == EntryStatus::PreemptionGated {
-                written |= block_on_preemption_gates(it, entry.message.clone(), now);
-            }
-            written
-        });
-        let record = self.workloads.get(entry.workload);
-        decision.events.push(Event {
-            kind: "Warning",
-            reason: reason.into(),
-            key: record.key().clone(),
-            message: entry.message.clone(),
-        });
-        let key = record.key().clone();
-        let (workload, queue_id, message) = (entry.workload, entry.queue, std::mem::take(&mut entry.message));
-        decision.pending.push(Kept { key, workload, queue, queue_id, reason, message, parked, written });
-    }
-
-    /// The queue's part of a requeue. Returns whether the workload is parked now.
-    pub(crate) fn put_back(
-        &mut self,
-        workload: WorkloadId,
-        reason: RequeueReason,
-        quota_reserved_reason: &'static str,
-        decision: &mut Decision,
-    ) -> bool {
-        let record = self.workloads.get(workload);
-        let admissible = is_admissible(&record.workload, self.config.gates);
-        let Some(queue) = self.queue_of(workload).filter(|_| admissible) else {
-            self.unqueue(workload);
-            return false;
-        };
-        let record = self.workloads.get(workload);
-        let pending_flavors = record.resume.as_ref().is_some_and(|r| r.has_pending_flavors());
-        let generation = record.evaluated_generation;
-        let item = self.item(workload);
-        let hashing = self.gate(Gate::SchedulingEquivalenceHashing);
-        let pending = &mut self.queues[queue].pending;
-        let returned = Returned { reason, told: quota_reserved_reason, pending_flavors, generation, hashing };
-        let parked = pending.requeue(&mut self.places, &item, &returned);
-        if let Some((shape, parked)) = item.shape.zip(parked) {
-            self.agenda.touch_parked(queue, shape);
-            decision.parked.extend(parked);
-        }
-        self.set_queued_in(workload, Some(queue));
-        self.note_waiting(queue);
-        self.queues[queue].pending.is_inadmissible(&self.places, workload)
-    }
-
-    /// Does `status.resourceRequests` tell the totals already, in whatever spelling?
-    fn tells_requests(&self, workload: WorkloadId) -> bool {
-        let record = self.workloads.get(workload);
-        let told = record.workload.status.resource_requests.as_ref();
-        let shared = record.spec.told.get().filter(|_| record.has_totals_of_its_spec());
-        if told.zip(shared).is_some_and(|(told, shared)| told.is_same(shared)) {
-            return true;
-        }
-        let told = told.map_or(&[][..], |told| told);
-        let same = |((told, pod_set), totals): ((&PodSetRequest, &PodSet), &Totals)| {
-            told.name == pod_set.name
-                && told.resources.len() == totals.requests.len()
-                && totals.requests.iter().all(|&(resource, value)| {
-                    let name = self.names.resource_text(resource);
-                    told.resources.get(name).is_some_and(|told| told.cmp_value(&exact_quantity(name, value)).is_eq())
-                })
-        };
-        told.len() == record.totals.len() && told.iter().zip(&record.spec.adjusted).zip(record.totals.iter()).all(same)
-    }
-
-    /// `status.resourceRequests`: the totals per pod set.
-    fn resource_requests(&self, workload: WorkloadId) -> Shared<Vec<PodSetRequest>> {
-        let record = self.workloads.get(workload);
-        if record.has_totals_of_its_spec() {
-            record.spec.told.get_or_init(|| self.requests_of(record).into()).clone()
-        } else {
-            self.requests_of(record).into()
-        }
-    }
-
-    fn requests_of(&self, record: &Record) -> Vec<PodSetRequest> {
-        let totals = record.spec.adjusted.iter().zip(record.totals.iter());
-        totals
-            .map(|(pod_set, totals)| PodSetRequest {
-                name: pod_set.name.clone(),
-                resources: totals
-                    .requests
-                    .iter()
-                    .map(|&(resource, value)| {
-                        let name = self.names.resource_text(resource);
-                        (name.to_owned(), quantity_from_value(name, value, false))
-                    })
-                    .collect(),
-            })
-            .collect()
-    }
 }
 
 /// What a pod set of an admission got, by ids.
@@ -477,30 +325,4 @@ fn has_same_places(before: Option<&Admission>, now: &Admission) -> bool {
         before.eq(now.pod_set_assignments.iter().map(place))
     };
     before.is_some_and(is_same)
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::objects::config::Config;
-    use crate::objects::{PodSet, ReclaimablePod};
-    use crate::testing::{World, workload};
-
-    #[test]
-    fn the_status_tells_what_is_asked_for_now() {
-        let mut world = World::new(Config::default());
-        let mut large = workload("large", "6");
-        large.pod_sets = vec![PodSet { count: 3, ..large.pod_sets[0].clone() }].into();
-        world.submit(large);
-        let told = |world: &World| {
-            let requests = world.get("large").status.resource_requests.clone().expect("it was told why it waits");
-            requests[0].resources["cpu"].text().into_owned()
-        };
-        assert!(world.cycle().pending[0].written);
-        assert_eq!(told(&world), "18");
-        world.change("large", |it| {
-            it.status.rare.reclaimable_pods = vec![ReclaimablePod { name: "main".into(), count: 1 }]
-        });
-        assert!(world.cycle().pending[0].written);
-        assert_eq!(told(&world), "12");
-    }
 }

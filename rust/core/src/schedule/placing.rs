@@ -1,4 +1,4 @@
-//! What quota allows is placed on nodes (rules/08 §11).
+//! Placement on nodes after the quota check (rules/08 §11).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ use crate::topology::sites::Stand;
 use crate::workloads::Record;
 use crate::workloads::charge::Target;
 
-/// What placements have seen of the nodes of each flavor.
+/// What placements cache about the nodes of each flavor.
 pub(crate) type SeenByFlavor = BTreeMap<FlavorId, Seen>;
 
 /// Places the pods of one workload.
@@ -38,11 +38,11 @@ pub(crate) struct Placer<'a> {
     /// The slice that it replaces.
     slice: Option<WorkloadId>,
     seen: &'a RefCell<SeenByFlavor>,
-    /// What a pod of each pod set asks for.
+    /// The requests of a pod of each pod set.
     requests: Vec<Amounts>,
 }
 
-/// A pod set that needs a place, and the flavor on whose nodes.
+/// A pod set that needs a place, and the flavor for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Wanted {
     pod_set: usize,
@@ -50,16 +50,16 @@ struct Wanted {
     flavor: FlavorId,
 }
 
-/// What a pod set needs.
+/// The need of a pod set.
 enum Need {
     Place(Wanted),
-    /// A place, and that later.
+    /// A place, but later.
     Later,
-    /// What there is not.
+    /// Something that does not exist.
     Error(String),
 }
 
-/// What was found.
+/// The result.
 #[derive(Debug, Default)]
 struct Found {
     places: Vec<(usize, Option<TopologyAssignment>)>,
@@ -75,7 +75,7 @@ struct Failure {
 }
 
 impl<'a> Placer<'a> {
-    /// For a workload that has to be placed; `None`: it has not.
+    /// A placer for a workload that must be placed; `None`: it need not.
     pub fn new(
         state: &'a State,
         (queue, workload): (QueueId, WorkloadId),
@@ -98,7 +98,7 @@ impl<'a> Placer<'a> {
         self.workload().status.rare.unhealthy_nodes.first().map(String::as_str)
     }
 
-    /// Finds places for what has quota. Without one it may preempt, if empty nodes would do (rules/08 §11.4, §11.5).
+    /// Finds places after the quota check. Without one it may preempt, if empty nodes would do (rules/08 §11.4, §11.5).
     pub fn place(&self, assignment: &mut Assignment) {
         if !assignment.is_whole() || assignment.mode() == Mode::NoFit {
             return;
@@ -130,8 +130,8 @@ impl<'a> Placer<'a> {
         assignment.settle_reason(&self.state.queues[self.queue].rules, observes);
     }
 
-    /// After the search for targets: the places that it will have, or would have on empty nodes, are kept free for it
-    /// (rules/08 §11.6).
+    /// After the search for targets: reserves the places that it will have, or would have on empty nodes (rules/08
+    /// §11.6).
     pub fn place_after_search(&self, assignment: &mut Assignment, targets: &[Target]) {
         if assignment.mode() != Mode::Preempt || self.stands_on_unhealthy_node() {
             return;
@@ -146,7 +146,7 @@ impl<'a> Placer<'a> {
         stands_on_unhealthy_node(self.workload())
     }
 
-    /// What pod sets need, by their places in the list.
+    /// The needs of pod sets, by their indexes in the list.
     fn needs(&self, pod_sets: &[PodSetAssignment]) -> Vec<(usize, Need)> {
         let mut needs = Vec::new();
         for (at, it) in pod_sets.iter().enumerate() {
@@ -165,7 +165,7 @@ impl<'a> Placer<'a> {
         needs
     }
 
-    /// The pod sets that need a place now. What cannot be asked for is an error of the pod set.
+    /// The pod sets that need a place now. An impossible request becomes an error of the pod set.
     fn wanted(&self, assignment: &mut Assignment) -> Vec<Wanted> {
         let mut wanted = Vec::new();
         let needs = self.needs(&assignment.pod_sets());
@@ -213,7 +213,7 @@ impl<'a> Placer<'a> {
         self.state.gate(Gate::ElasticJobsViaWorkloadSlices) && is_elastic(self.workload())
     }
 
-    /// Is it placed only later: by a worker of MultiKueue, or once what it needs is provisioned?
+    /// Is it placed later: by a MultiKueue worker, or after provisioning?
     fn is_delayed(&self, flavor: FlavorId) -> bool {
         let Some(object) = &self.state.queues[self.queue].settled else { return false };
         let name = self.state.names.flavors[flavor].as_str();
@@ -229,7 +229,7 @@ impl<'a> Placer<'a> {
         })
     }
 
-    /// Looks for places, flavor by flavor, without what some workloads take.
+    /// Searches places flavor by flavor, without the usage of some workloads.
     fn find(&self, wanted: &[Wanted], simulates_empty: bool, gone: &[Target]) -> Found {
         let State { sites, names, config, .. } = self.state;
         let gates = config.gates;
@@ -285,7 +285,7 @@ impl<'a> Placer<'a> {
         }
     }
 
-    /// What the template says of nodes, with what checks that are Ready add to it.
+    /// A pod template's node constraints, with the additions of Ready checks.
     fn facts(&self, pod_set: &'a PodSet, tolerations: &'a [Toleration]) -> Result<PodFacts<'a>, String> {
         let checks = self.workload().status.rare.admission_checks.iter();
         let ready = checks.filter(|check| check.state == CheckState::Ready);
@@ -309,8 +309,8 @@ impl<'a> Placer<'a> {
         given_back
     }
 
-    /// Where a workload stands on the leaves of a flavor, and how many of its pods; nowhere if its ClusterQueue has lost the
-    /// flavor since (rules/08 §4.5).
+    /// The leaves of a flavor on which a workload is placed, and its number of pods there; none if its ClusterQueue has
+    /// lost the flavor since (rules/08 §4.5).
     fn domains_of(&self, flavor: FlavorId, of: &Target) -> impl Iterator<Item = (&'a Stand, Arc<str>, i64)> + use<'a> {
         let charge = self.state.workloads.get(of.workload).charge.as_deref();
         let charge = charge.filter(|_| self.state.queues[of.queue].rules.has_flavor(flavor));
@@ -334,7 +334,7 @@ impl<'a> Placer<'a> {
 pub(crate) struct AsksForPlace<'b, 'a> {
     placer: &'b Placer<'a>,
     wanted: Vec<Wanted>,
-    /// Of a single pod set that stands nowhere yet, what fits where without who is gone.
+    /// For a single pod set without a placement: what fits without the workloads that are gone.
     rooms: RefCell<Option<Rooms<'b>>>,
 }
 
@@ -374,7 +374,7 @@ impl Placing for AsksForPlace<'_, '_> {
 }
 
 impl State {
-    /// Places what has been assigned to a workload in a ClusterQueue, as a cycle does before it looks for targets.
+    /// Places an assignment of a workload in a ClusterQueue, as a cycle does before it searches targets.
     pub fn place(&mut self, queue: QueueId, workload: WorkloadId, assignment: &mut Assignment) {
         let seen = RefCell::new(std::mem::take(&mut self.sites.seen));
         if let Some(placer) = Placer::new(self, (queue, workload), None, &seen) {
@@ -383,7 +383,7 @@ impl State {
         self.sites.seen = seen.into_inner();
     }
 
-    /// What an assignment takes of nodes beyond what the workload has there already (rules/08 §11.6).
+    /// What an assignment takes from nodes beyond what the workload already has there (rules/08 §11.6).
     pub fn net_stands(&self, (queue, workload): (QueueId, WorkloadId), assignment: &Assignment) -> Vec<Stand> {
         if !assignment.has_places() {
             return Vec::new();
@@ -408,8 +408,8 @@ impl State {
         stands
     }
 
-    /// Where the pod sets of one that has quota stand already, or that they wait for a place; whether or not its ClusterQueue
-    /// would place them today.
+    /// The current placement of a workload's pod sets if it has quota, or that they wait for one; whether or not its
+    /// ClusterQueue would place them today.
     pub(crate) fn places_now(&self, workload: WorkloadId) -> Vec<(Option<Shared<TopologyAssignment>>, Option<Delay>)> {
         if !self.gate(Gate::TopologyAwareScheduling) {
             return Vec::new();
@@ -424,13 +424,13 @@ impl State {
         assignments.into_iter().flatten().map(|it| (it.topology_assignment.clone(), delayed(it))).collect()
     }
 
-    /// Does a workload have to be placed on nodes?
+    /// Must a workload be placed on nodes?
     pub(crate) fn needs_place(&self, queue: QueueId, workload: WorkloadId) -> bool {
         self.gate(Gate::TopologyAwareScheduling)
             && (self.places_all(queue) || self.workloads.get(workload).spec.adjusted.iter().any(requests_topology))
     }
 
-    /// The flavors of a ClusterQueue whose nodes are known.
+    /// The flavors of a ClusterQueue with known nodes.
     fn known_flavors(&self, queue: QueueId) -> SmallVec<[FlavorId; 4]> {
         let flavors = self.queues[queue].rules.groups.iter().flat_map(|group| &group.flavors);
         flavors.copied().filter(|flavor| self.sites.has(*flavor)).collect()
@@ -447,7 +447,7 @@ impl State {
     }
 }
 
-/// The pods that stand where none did before, or more than did.
+/// The pods on domains that had none before, or fewer.
 fn without(place: &TopologyAssignment, before: &TopologyAssignment) -> TopologyAssignment {
     let before: BTreeMap<_, _> = before.domains.iter().map(|domain| (&domain.values, domain.count)).collect();
     let more = place.domains.iter().filter_map(|domain| {

@@ -1,4 +1,4 @@
-//! One entry is decided on, with what the entries before it have taken (rules/05 §6.4).
+//! Decides on one entry, given what earlier entries have taken (rules/05 §6.4).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl State {
             return Fitting::Decided;
         }
         if self.forest.tree(entry.tree).has_saturated() {
-            // Kueue asks this of every entry, and where sums have saturated asking has an effect of its own.
+            // Kueue checks this for every entry, which has a side effect if sums have saturated.
             self.fits(entry, cycle);
         }
         if cycle.victims.overlap_with(entry) && self.gate(Gate::RecomputeAssignmentUponPreemptionTargetsOverlap) {
@@ -58,6 +58,8 @@ impl State {
             }
             Mode::Preempt if entry.targets.is_empty() => {
                 entry.find_no_targets();
+                // Without that, others would take the quota cycle by cycle, and the entry would starve (rules/05 §6.4
+                // step 4).
                 if !self.can_always_reclaim(entry) {
                     let reserved = self.resources_to_reserve(entry);
                     self.try_usage(entry, &reserved, cycle);
@@ -83,6 +85,8 @@ impl State {
             self.skip(entry, messages::NO_LONGER_FITS, mode == Mode::Preempt, cycle);
             return Fitting::Decided;
         }
+        // Their usage stays in the tree: it is looked past when later entries are asked to fit (rules/05 §6.4 step
+        // 9).
         cycle.victims.add(entry.tree, &entry.targets);
         self.try_usage(entry, entry.usage(), cycle);
         let slice = self.split_off_slice(entry.workload, &mut entry.targets);
@@ -99,7 +103,7 @@ impl State {
         Fitting::Decided
     }
 
-    /// The entry that waited for pods gets its quota.
+    /// Reserves quota for the entry that waited for pods.
     pub(crate) fn admit(&mut self, entry: usize, slice: Option<WorkloadId>, round: &mut Round) {
         self.admit_entry(&mut round.entries[entry], slice, &mut round.cycle);
     }
@@ -125,7 +129,7 @@ impl State {
         }
     }
 
-    /// An entry is assigned again, among the flavors that it was nominated with.
+    /// Assigns an entry again, with only the flavors of its nomination.
     fn assign_again(&mut self, entry: &mut Entry, victims: &mut Victims) -> (Arc<Assignment>, Vec<Target>) {
         let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
         let record = self.workloads.get(entry.workload);
@@ -134,6 +138,7 @@ impl State {
             let flavors = pod_set.flavors.iter().map(|choice| (choice.resource, choice.flavor)).collect();
             nomination.insert(record.spec.adjusted[pod_set.index].name.clone(), flavors);
         }
+        // A recomputation starts from the first flavor, and so does the next cycle (rules/05 §6.4 step 2).
         self.workloads.get_mut(entry.workload).resume = None;
         self.find_assignment(entry, None, Some(&nomination), victims)
     }
@@ -145,13 +150,13 @@ impl State {
         entry.nominate(Verdict { assignment, targets, message }, stands);
     }
 
-    /// One that found its place taken by an entry before it looks for another; the victims are still there.
+    /// An earlier entry has taken its place, so it searches another one; the victims are still there.
     fn place_again(&mut self, entry: &mut Entry) {
         let (assignment, targets) = self.assign_again(entry, &mut Victims::default());
         self.nominate_again(entry, assignment, targets);
     }
 
-    /// An entry whose targets are victims already is assigned again as if those were gone (rules/04 §7).
+    /// Assigns an entry whose targets are already victims again, as if those were gone (rules/04 §7).
     fn assign_without_victims(&mut self, entry: &mut Entry, cycle: &mut Cycle) {
         self.hide_victims(&mut cycle.victims, entry.tree);
         let mark = self.sites.mark();
@@ -174,7 +179,7 @@ impl State {
         *of_queue.entry(result).or_default() += 1;
     }
 
-    /// Takes workloads off their nodes, until that is taken back.
+    /// Removes workloads from their nodes, until that is rolled back.
     fn leave_nodes(&mut self, workloads: impl Iterator<Item = WorkloadId>) {
         if self.sites.is_empty() {
             return;
@@ -187,7 +192,7 @@ impl State {
         }
     }
 
-    /// Is there room on its nodes with the victims of the cycle and the own targets gone?
+    /// Is there room on its nodes without the victims of the cycle and its own targets?
     fn has_room(&mut self, entry: &Entry, cycle: &Cycle) -> bool {
         if entry.stands.is_empty() {
             return true;
@@ -201,24 +206,26 @@ impl State {
         has_room
     }
 
-    /// Is preemption gated and a gate closed (rules/05 §6.4 step 5)?
+    /// Is preemption gated, and a gate closed (rules/05 §6.4 step 5)?
     fn is_preemption_gated(&self, entry: &Entry) -> bool {
         let enabled = self.gate(Gate::ConcurrentAdmission) || self.gate(Gate::MultiKueueOrchestratedPreemption);
         let workload = &self.workloads.get(entry.workload).workload;
         enabled && has_closed_preemption_gate(&workload.preemption_gates, &workload.status)
     }
 
-    /// Can the ClusterQueue always get its nominal quota back, so that nothing needs to be held for it?
+    /// Can the ClusterQueue always reclaim its nominal quota, so that nothing needs to be reserved for it?
     fn can_always_reclaim(&self, entry: &Entry) -> bool {
         let any = self.queues[entry.queue]
             .rules
             .preemption
             .as_ref()
             .is_some_and(|p| p.reclaim_within_cohort == PreemptionPolicy::Any);
+        // A preemptor that goes first holds its quota even then, or it would have gone first for nothing (rules/05
+        // §6.4 step 4).
         any && !(self.gate(Gate::PrioritizePreemptorWorkloads) && entry.is_preemptor)
     }
 
-    /// What is held for an entry that cannot preempt anybody, so that others do not take it (rules/05 §6.4 step 4).
+    /// What is reserved for an entry that cannot preempt, so that others do not take it (rules/05 §6.4 step 4).
     fn resources_to_reserve(&self, entry: &Entry) -> Vec<(FlavorResourceId, Amount)> {
         let tree = self.forest.tree(entry.tree);
         let borrows = entry.assignment.as_ref().is_some_and(|a| a.borrowing > 0);
@@ -227,6 +234,7 @@ impl State {
             let Some(column) = tree.column(*fr) else { continue };
             let (&Cell { nominal, borrowing_limit, .. }, used) = tree.cell_and_usage(entry.row, column);
             *amount = if borrows {
+                // May be less than nothing, and is added all the same (rules/05 §6.4 step 4).
                 (*amount).min(nominal.plus(borrowing_limit).minus(used))
             } else {
                 (*amount).min(nominal.minus(used)).max(Amount::ZERO)
@@ -235,7 +243,7 @@ impl State {
         usage
     }
 
-    /// Would all fit with the victims of the cycle and the own targets gone (rules/05 §6.4 step 2)?
+    /// Would everything fit without the victims of the cycle and its own targets (rules/05 §6.4 step 2)?
     fn fits(&mut self, entry: &Entry, cycle: &mut Cycle) -> bool {
         self.fits_quota(entry, cycle) && self.has_room(entry, cycle)
     }

@@ -1,4 +1,4 @@
-//! What a cycle has in hand: its entries, and what these share until the cycle writes.
+//! The data of a cycle: its entries, and what they share until the cycle writes.
 
 use std::collections::BTreeMap;
 
@@ -16,30 +16,30 @@ use crate::schedule::victims::Victims;
 use crate::workloads::assigned::Assigned;
 use crate::workloads::charge::Target;
 
-/// The entries of a cycle, decided on and not.
+/// The entries of a cycle, decided or not.
 #[derive(Clone, Debug)]
 pub(crate) struct Round {
     /// Nominated heads.
     pub entries: Vec<Entry>,
-    /// Heads with something in their way.
+    /// Heads that are blocked.
     pub not_nominated: Vec<Entry>,
-    /// The entries that are not decided on yet, once they are in order.
+    /// The undecided entries, in order.
     pub left: Sorted<usize>,
-    /// Who of them goes first with fair sharing.
+    /// Finds the next one with fair sharing.
     pub tournament: Tournament,
-    /// What they share.
+    /// Data shared by entries.
     pub cycle: Cycle,
 }
 
 /// How far a round has come.
 pub(crate) enum Progress {
-    /// To its end.
+    /// It is finished.
     Done,
     /// To an entry that fits but has to wait until pods are ready, with the slice that it replaces.
     Waits { entry: usize, slice: Option<WorkloadId> },
 }
 
-/// What became of an entry.
+/// The outcome of an entry.
 pub(crate) enum Fitting {
     /// It is decided.
     Decided,
@@ -60,43 +60,43 @@ pub(crate) struct Assumed {
     pub assigned: Assigned,
 }
 
-/// What the entries of a cycle share.
+/// Data shared by the entries of a cycle.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cycle {
-    /// Trees whose usage was tried out, with the state to go back to.
+    /// Trees with trial usage, and the state to roll back to.
     pub marks: BTreeMap<TreeId, Mark>,
     pub decision: Decision,
     /// Quota reservations, to charge once the trial usage is rolled back.
     pub assumed: Vec<Assumed>,
-    /// Slices that their replacements end: old and new.
+    /// Slices that end with their replacement: old and new.
     pub replaced: Vec<(WorkloadId, WorkloadId)>,
     /// Preemptions, to write at the end: target and preemptor.
     pub preemptions: Vec<(Target, WorkloadId, QueueId)>,
-    /// Workloads to evict at the end, as their hosts have failed.
+    /// Workloads to evict at the end because their hosts have failed.
     pub evictions: Vec<Eviction>,
-    /// Variants to evict at the end: the one that runs, and the one for a preferred flavor.
+    /// Variants to evict at the end: the running one, and the one for a preferred flavor.
     pub migrations: Vec<(WorkloadId, WorkloadId)>,
-    /// The victims of the entries so far.
+    /// The victims so far.
     pub victims: Victims,
 }
 
-/// A workload that is evicted, as its hosts have failed.
+/// A workload evicted because its hosts have failed.
 #[derive(Clone, Debug)]
 pub(crate) struct Eviction {
     pub workload: WorkloadId,
-    /// Why nothing else will do.
+    /// Why there is no alternative.
     pub unwritten: Message,
     /// Was it preempted earlier in the cycle?
     pub is_victim: bool,
 }
 
 impl Cycle {
-    /// Is a workload a victim of an entry so far?
+    /// Is a workload a victim so far?
     pub(crate) fn preempts(&self, workload: WorkloadId) -> bool {
         self.preemptions.iter().any(|(target, ..)| target.workload == workload)
     }
 
-    /// What happens to a tree from now on is undone at the end of the cycle.
+    /// Changes of a tree from now on are undone at the end of the cycle.
     pub(crate) fn mark(&mut self, forest: &mut Forest, tree: TreeId) {
         self.marks.entry(tree).or_insert_with(|| forest.tree_mut(tree).mark());
     }

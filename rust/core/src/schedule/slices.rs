@@ -1,4 +1,4 @@
-//! Elastic workloads: a slice that takes the place of an older, smaller one (rules/09 §2.3).
+//! Elastic workloads: a slice that replaces an older, smaller one (rules/09 §2.3).
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::status::{eviction, messages, reasons};
 use crate::workloads::charge::Target;
 
 impl State {
-    /// The slice that a workload replaces: it holds quota of the same ClusterQueue, is of the same namespace, and does
+    /// The slice that a workload replaces: it holds quota of the same ClusterQueue, is in the same namespace, and does
     /// not count as `gone`.
     pub(crate) fn replaced_slice(
         &self,
@@ -33,14 +33,14 @@ impl State {
         (self.workloads.get(slice).cached_in() == Some(queue) && !gone.contains(&slice)).then_some(slice)
     }
 
-    /// What a slice has: its totals by pod set.
+    /// The totals of a slice, by pod set.
     pub(crate) fn pod_sets_of_slice(&self, slice: WorkloadId) -> Vec<ReplacedPodSet> {
         let record = self.workloads.get(slice);
         let sets = record.spec.adjusted.iter().zip(record.totals.iter());
         sets.map(|(pod_set, totals)| ReplacedPodSet { name: pod_set.name.clone(), totals: totals.clone() }).collect()
     }
 
-    /// Takes the slice that a workload replaces out of its targets: it ends instead of being preempted.
+    /// Removes the slice that a workload replaces from its targets: it ends instead of being preempted.
     pub(crate) fn split_off_slice(&self, workload: WorkloadId, targets: &mut Vec<Target>) -> Option<WorkloadId> {
         if !self.gate(Gate::ElasticJobsViaWorkloadSlices) {
             return None;
@@ -51,14 +51,14 @@ impl State {
         Some(targets.remove(at).workload)
     }
 
-    /// A slice runs on the cluster of the one that it replaces.
+    /// A slice runs on the cluster of its predecessor.
     pub(crate) fn take_over_cluster(&mut self, old: WorkloadId, new: WorkloadId) {
         self.show_newest(old);
         let cluster_name = self.workloads.get(old).workload.status.rare.cluster_name.clone();
         self.workloads.transition(new, |it| it.status.rare.cluster_name = cluster_name);
     }
 
-    /// The replacement has its quota: the old slice is finished.
+    /// The replacement has quota: the old slice is finished.
     pub(crate) fn replace_slice(&mut self, old: WorkloadId, new: WorkloadId, now: Time, decision: &mut Decision) {
         let before = self.workloads.get(old).before_status();
         let successor = self.workloads.get(new);

@@ -1,8 +1,8 @@
 //! The order of entries with fair sharing: a tournament for each decision (rules/05 §6.3).
 //!
-//! A cohort knows who contends in it: the entries of its ClusterQueues, and the winner of each child cohort. What a
-//! contender's share there reads lies below the cohort, on the contender's own branch. So a decision changes nothing
-//! but the path of its entry.
+//! A cohort knows its contenders: the entries of its ClusterQueues, and the winner of each child cohort. A contender's
+//! share there depends only on the contender's own branch below the cohort. So a decision changes only the path of its
+//! entry.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -25,25 +25,25 @@ pub struct Tournament {
     contests: BTreeMap<TreeId, Contest>,
 }
 
-/// The entries of one tree that are left.
+/// The remaining entries of one tree.
 #[derive(Clone, Debug, Default)]
 struct Contest {
     /// By node.
     left: BTreeMap<NodeId, usize>,
-    /// Who contends in a cohort, by its row; empty before anybody was looked at.
+    /// The contenders in a cohort, by row; empty before the first evaluation.
     contenders: BTreeMap<Row, BinaryHeap<Contender>>,
-    /// The cohort of the entry that was taken last, which still stands first on its path.
+    /// The cohort of the last entry taken, which is still first on its path.
     taken_from: Option<Row>,
 }
 
-/// What decides between entries at one cohort: the share of its child on their path, with their usage.
+/// What decides between entries at one cohort: the share of the child on their path, with their usage.
 #[derive(Clone, Debug)]
 struct Standing {
     share: Share,
     borrows_what_it_asks_for: bool,
 }
 
-/// An entry at one cohort, with what the gates let count of it.
+/// An entry at one cohort, with the criteria that the gates enable.
 #[derive(Clone, Debug)]
 struct Contender {
     entry: usize,
@@ -58,16 +58,16 @@ struct Contender {
 #[derive(Debug)]
 struct Ascent {
     entry: usize,
-    /// The node where it is.
+    /// Its current node.
     row: Row,
-    /// What its usage adds to that of the node.
+    /// What its usage adds at this node.
     added: SmallVec<[(Column, Amount); 4]>,
     requested: SmallVec<[Column; 4]>,
 }
 
 impl Tournament {
-    /// Index of the entry to decide on next, of those that are `left`, one per ClusterQueue. It takes part no longer.
-    /// `forest` is changed for a moment while shares are worked out; it has to have what the entries before have taken.
+    /// Takes the index of the next entry to decide on, from those that are `left`, one per ClusterQueue. Shares are
+    /// computed with temporary changes of `forest`, which must include what earlier entries have taken.
     pub fn next(&mut self, forest: &mut Forest, gates: Gates, entries: &[Entry], left: &Sorted<usize>) -> usize {
         let first = *left.first().expect("somebody is left");
         let tree = entries[first].tree;
@@ -87,10 +87,10 @@ impl Tournament {
 }
 
 impl Contest {
-    /// Works out what is not known.
+    /// Computes what is missing.
     fn settle(&mut self, forest: &mut Forest, gates: Gates, entries: &[Entry], tree: TreeId) {
         let taken_from = self.taken_from.take();
-        // Where sums saturate, each look leaves something, and changes what the next one sees.
+        // If sums saturate, each evaluation changes something, and thereby the next one.
         if self.contenders.is_empty() || forest.tree(tree).may_saturate() {
             self.line_up(forest, gates, entries, tree);
         } else if let Some(cohort) = taken_from {
@@ -98,8 +98,8 @@ impl Contest {
         }
     }
 
-    /// Looks at all that are left, one after the other, and has them contend from the lowest cohorts upwards. Each look
-    /// takes in all cohorts above, as later ones may leave traces there.
+    /// Evaluates all remaining entries one by one, and lets them contend from the lowest cohorts upwards. Each
+    /// evaluation covers all cohorts above, since later ones may leave traces there.
     fn line_up(&mut self, forest: &mut Forest, gates: Gates, entries: &[Entry], tree: TreeId) {
         self.contenders.clear();
         let mut further_up = FxHashMap::default();
@@ -128,8 +128,8 @@ impl Contest {
         }
     }
 
-    /// Finds new winners for the cohorts from one up, where an entry was the winner that has been decided on.
-    /// Reading is enough: what could be added once without a loss can be added again (see [`Tree::may_saturate`]).
+    /// Finds new winners for the cohorts from this one up, in which the decided entry was the winner. No changes of
+    /// usage are needed: what could be added once without a loss can be added again (see [`Tree::may_saturate`]).
     fn follow(&mut self, from: Row, forest: &Forest, gates: Gates, entries: &[Entry], tree: TreeId) {
         let parent = |cohort| forest.tree(tree).parent(cohort);
         let mut cohort = Some(from);
@@ -137,7 +137,7 @@ impl Contest {
             self.contenders.get_mut(&row).expect("it won here").pop();
             cohort = parent(row);
         }
-        // Who goes on to win goes on from where it is.
+        // A winner continues from its current node.
         let mut last: Option<Ascent> = None;
         let mut cohort = from;
         while let Some(above) = parent(cohort) {
@@ -167,7 +167,7 @@ impl Contest {
     }
 }
 
-/// Adds the usage of an entry and takes it away again. Where sums saturate, that leaves something.
+/// Adds the usage of an entry and removes it again. If sums saturate, that leaves a trace.
 fn leave_trace(forest: &mut Forest, entry: &Entry) {
     let tree = forest.tree_mut(entry.tree);
     let mark = tree.mark();
@@ -189,7 +189,7 @@ impl Ascent {
         Self { entry: index, row: entry.row, added, requested }
     }
 
-    /// As far up as a node on the path, as [`Tree::add_usage`] goes.
+    /// Goes up to a node on the path, as [`Tree::add_usage`] does.
     fn rise_to(&mut self, row: Row, tree: &Tree) {
         while self.row != row {
             for (column, amount) in &mut self.added {
@@ -199,7 +199,7 @@ impl Ascent {
         }
     }
 
-    /// How the entry stands at the parent of the node where it is.
+    /// The entry's standing at the parent of its current node.
     fn standing(&self, forest: &Forest, tree: TreeId) -> Standing {
         let weight = forest.weight(forest.nodes_of(tree)[self.row]);
         let share = forest.tree(tree).share(self.row, weight, forest.resources_of(tree), &self.added);
@@ -207,7 +207,7 @@ impl Ascent {
         Standing { share, borrows_what_it_asks_for }
     }
 
-    /// How it stands at each cohort above, from below.
+    /// Its standing at each cohort above, from below.
     fn standings(mut self, forest: &Forest, tree_id: TreeId) -> Vec<Standing> {
         let tree = forest.tree(tree_id);
         let mut standings = Vec::new();
@@ -225,6 +225,8 @@ impl Contender {
         Self {
             entry: index,
             is_preemptor: entry.is_preemptor && gates.enabled(Gate::PrioritizePreemptorWorkloads),
+            // Borrowing of what the entry does not ask for is not its doing, and does not count (rules/05 §6.3 step
+            // 3b).
             borrows: borrows_what_it_asks_for && gates.enabled(Gate::FairSharingPrioritizeNonBorrowing),
             share,
             priority: if gates.enabled(Gate::PrioritySortingWithinCohort) { entry.priority } else { 0 },
@@ -234,12 +236,12 @@ impl Contender {
 }
 
 impl Ord for Contender {
-    /// Who goes first is the greatest; no two are equal.
+    /// The greatest goes first; no two are equal.
     fn cmp(&self, other: &Self) -> Ordering {
         let by_borrowing = || other.borrows.cmp(&self.borrows);
         let by_share = || other.share.compare(&self.share);
         let by_priority = || self.priority.cmp(&other.priority);
-        // Kueue leaves a full tie open; entries stand in the order in which they came.
+        // Kueue does not define the order of a full tie; here it is the order of the entries.
         let by_time = || (other.time, other.entry).cmp(&(self.time, self.entry));
         let by_preemption = self.is_preemptor.cmp(&other.is_preemptor);
         by_preemption.then_with(by_borrowing).then_with(by_share).then_with(by_priority).then_with(by_time)

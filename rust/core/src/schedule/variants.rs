@@ -1,6 +1,6 @@
 //! Concurrent admission: variants of one workload compete, one for each flavor (rules/09 §4.4).
 //!
-//! Who makes the variants of a parent, and keeps both in step, is a controller's business.
+//! A controller creates the variants of a parent, and keeps both in step.
 
 use crate::base::gates::Gate;
 use crate::base::ids::WorkloadId;
@@ -15,7 +15,7 @@ use crate::status::stage::is_admitted;
 use crate::status::{eviction, messages, reasons};
 
 impl State {
-    /// The place of a variant's flavor in its ClusterQueue, the preferred flavor first.
+    /// The index of a variant's flavor in its ClusterQueue, the preferred flavor first.
     fn flavor_index(&self, entry: &Entry, workload: &Workload) -> Option<usize> {
         let flavors = &self.queues[entry.queue].rules.groups.first()?.flavors;
         let text = workload.meta.details.annotations.get(ALLOWED_FLAVORS)?;
@@ -23,8 +23,8 @@ impl State {
         flavors.iter().position(|&flavor| self.names.flavors[flavor] == first)
     }
 
-    /// The Admitted variants of the same parent in the same ClusterQueue, with the indexes of the flavors, in the order
-    /// of their names (Kueue takes any).
+    /// The Admitted variants of the same parent in the same ClusterQueue, with the indexes of their flavors, by name
+    /// (Kueue's order is undefined).
     fn admitted_siblings(&self, entry: &Entry) -> Vec<(WorkloadId, usize)> {
         let own = &self.workloads.get(entry.workload).workload;
         let Some(uid) = parent(own).map(|owner| &owner.uid).filter(|uid| !uid.is_empty()) else { return Vec::new() };
@@ -46,7 +46,7 @@ impl State {
         if enabled { self.flavor_index(entry, workload) } else { None }
     }
 
-    /// Does a variant stand back, because one for a preferred flavor is admitted?
+    /// Does a variant stand back because one for a preferred flavor is admitted?
     pub(crate) fn stands_back(&self, entry: &mut Entry) -> bool {
         let Some(own) = self.variant_index(entry) else { return false };
         if !self.admitted_siblings(entry).iter().any(|&(_, index)| index < own) {
@@ -56,8 +56,8 @@ impl State {
         true
     }
 
-    /// A variant that fits while one for a less preferred flavor is admitted does not get quota now: that one is evicted
-    /// first, if the ClusterQueue wants its workloads to move to this flavor. Says whether there is such a one.
+    /// A variant that fits while one for a less preferred flavor is admitted gets no quota yet: that one is evicted
+    /// first, if the ClusterQueue allows moving to this flavor. Returns whether there is such a variant.
     pub(crate) fn migrates(&self, entry: &mut Entry, cycle: &mut Cycle) -> bool {
         let Some(own) = self.variant_index(entry) else { return false };
         let Some(&(sibling, _)) = self.admitted_siblings(entry).iter().find(|&&(_, index)| index > own) else {
@@ -76,7 +76,7 @@ impl State {
         true
     }
 
-    /// Evicts a variant in favor of one for a preferred flavor; Kueue tells it again in each cycle until it has stopped.
+    /// Evicts a variant in favor of one for a preferred flavor; Kueue repeats this in each cycle until it has stopped.
     pub(crate) fn write_migration(&mut self, from: WorkloadId, to: WorkloadId, now: Time, decision: &mut Decision) {
         let successor = self.workloads.get(to);
         let message = Message::from(messages::migrated(successor.workload.meta.key.uid()));

@@ -1,10 +1,10 @@
 //! Verdicts that still hold: a head is evaluated again only once something has changed on which its verdict depended.
 //!
-//! A verdict follows from the quota tree with its usage and its candidates for preemption
-//! ([`crate::quota::forest::Forest::version`]), from the ClusterQueue's own rules and ResourceFlavors, which its plan has, and
-//! from the head. Heads without a plan are few, and are evaluated each time.
+//! A verdict depends on the quota tree with its usage and candidates for preemption
+//! ([`crate::quota::forest::Forest::version`]), on the ClusterQueue's rules and ResourceFlavors, which are in its plan,
+//! and on the head. Heads without a plan are few, and are evaluated each time.
 //!
-//! Those come again that stay in their heaps: the heads of StrictFIFO queues, and whoever waits for its victims.
+//! Heads return if they stay in their heaps: those of StrictFIFO queues, and those that wait for their victims.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::state::State;
 use crate::state::verdicts::{Known, Question, Verdict};
 
 impl State {
-    /// The verdict on a head, on the usage at the start of a cycle: the one before, where that still holds.
+    /// The verdict on a head, on the usage at the start of a cycle: the previous one, if it still holds.
     pub(crate) fn verdict(&mut self, entry: &Entry, cycle: &mut Cycle) -> Verdict {
         self.drop_outdated_progress(entry);
         cycle.mark(&mut self.forest, entry.tree);
@@ -29,7 +29,7 @@ impl State {
             return known.clone();
         }
         let verdict = self.evaluate(entry, plan.as_ref(), cycle);
-        // One that fits is admitted, or the tree changes by others that are.
+        // A head that fits is admitted, or others are and change the tree.
         if let Some(plan) = comes_again
             && verdict.assignment.mode() != Mode::Fit
         {
@@ -46,14 +46,14 @@ impl State {
         Verdict { assignment, targets, message }
     }
 
-    /// Does the verdict depend on more than is asked about a head?
+    /// Does the verdict depend on more than the question?
     fn depends_on_more(&self, entry: &Entry) -> bool {
         self.evaluates_always
             || self.config.admission_fair_sharing.is_some()
             || self.forest.tree(entry.tree).has_saturated()
     }
 
-    /// What is asked about a head.
+    /// The question about a head.
     fn question<'a>(&'a self, entry: &Entry, plan: &'a Arc<Plan>) -> Question<'a> {
         let tried = self.workloads.get(entry.workload).resume.as_ref().map(|resume| &resume.tried);
         Question { plan, priority: entry.priority, time: entry.time, tried }
@@ -62,9 +62,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::Kind;
     use crate::objects::config::{AdmissionFairSharing, Config};
-    use crate::objects::{ClusterQueue, Object, Preemption, PreemptionPolicy, QueueingStrategy, Workload};
+    use crate::objects::{ClusterQueue, Kind, Object, Preemption, PreemptionPolicy, QueueingStrategy, Workload};
     use crate::testing::{World, cluster_queue, flavor, local_queue, workload};
 
     const MARK: &str = "remembered";
@@ -73,7 +72,7 @@ mod tests {
         world_with(Config::default())
     }
 
-    /// A StrictFIFO queue with quota for `a`, and behind it `b`, which does not fit and has been told so.
+    /// A StrictFIFO queue with quota for `a`, and after it `b`, which does not fit and has a condition that says so.
     fn world_with(config: Config) -> World {
         let mut world = World::new(config);
         world.change_cluster_queue(|queue| queue.queueing_strategy = QueueingStrategy::StrictFIFO);
@@ -84,7 +83,7 @@ mod tests {
         world
     }
 
-    /// Marks what is remembered, and says whether the next cycle has made use of it.
+    /// Marks the remembered verdict, and returns whether the next cycle uses it.
     fn is_remembered(world: &mut World) -> bool {
         let state = &mut world.engine.state;
         for queue in state.queues.ids() {
@@ -104,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_in_another_tree_is_no_reason_to_evaluate_again() {
+    fn changes_in_another_tree_cause_no_evaluation() {
         let mut world = world();
         let (queue, local_queue) = (cluster_queue("other", "4"), local_queue("other", "other"));
         world.apply([Object::ClusterQueue(queue), Object::LocalQueue(local_queue)]);
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_on_which_the_verdict_depends_is_a_reason() {
+    fn changes_that_the_verdict_depends_on_cause_an_evaluation() {
         type Change = fn(&mut World);
         let changes: [(&str, Change); 5] = [
             ("usage", |world| world.delete(Kind::Workload, "a")),
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_its_victims_is_evaluated_again_once_one_of_them_has_changed() {
+    fn a_preemptor_is_evaluated_again_once_a_victim_has_changed() {
         let mut world = World::new(Config::default());
         world.change_cluster_queue(|queue| {
             let within_cluster_queue = PreemptionPolicy::LowerPriority;

@@ -1,4 +1,4 @@
-//! The victims of a cycle so far, which count as gone for whoever is decided on after them (rules/04 §7, rules/05 §6.4).
+//! The victims of a cycle so far, which count as gone for later entries (rules/04 §7, rules/05 §6.4).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
 use crate::state::State;
 use crate::workloads::charge::Target;
 
-/// The victims of a cycle, by the tree in which they are.
+/// The victims of a cycle, by tree.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Victims {
     of_trees: BTreeMap<TreeId, VictimsOfTree>,
@@ -23,11 +23,11 @@ pub(crate) struct Victims {
 #[derive(Clone, Debug, Default)]
 struct VictimsOfTree {
     workloads: BTreeSet<WorkloadId>,
-    /// The usage of the tree without them, once somebody has asked for it.
+    /// The usage of the tree without them, computed on demand.
     rest: Option<Ledger>,
-    /// Those that `rest` still counts.
+    /// Those that `rest` still includes.
     in_rest: Vec<Target>,
-    /// Those that searches still find.
+    /// Those that searches can still find.
     in_sight: Vec<Target>,
     /// The ClusterQueues of the others.
     hidden_in: BTreeSet<QueueId>,
@@ -57,7 +57,7 @@ impl Victims {
         }
     }
 
-    /// Usage that was added to a tree is added to what is left without the victims, too.
+    /// Usage added to a tree is also added to its usage without the victims.
     pub fn note_usage(&mut self, id: TreeId, tree: &mut Tree, row: Row, usage: &[(FlavorResourceId, Amount)]) {
         if let Some(rest) = self.of_trees.get_mut(&id).and_then(|victims| victims.rest.as_mut()) {
             tree.exchange_ledger(rest);
@@ -66,7 +66,7 @@ impl Victims {
         }
     }
 
-    /// Are any of the targets of an entry among them?
+    /// Are any targets of an entry among them?
     pub fn overlap_with(&self, entry: &Entry) -> bool {
         let victims = self.in_tree(entry.tree);
         entry.targets.iter().any(|target| victims.contains(&target.workload))
@@ -74,7 +74,7 @@ impl Victims {
 }
 
 impl VictimsOfTree {
-    /// Looks at a tree with their usage and that of other targets taken out. `None`: a sum may have lost something.
+    /// Evaluates a tree without their usage and that of other targets. `None`: a sum may have lost something.
     fn look_without<T>(
         &mut self,
         state: &State,
@@ -118,7 +118,7 @@ impl VictimsOfTree {
 }
 
 impl State {
-    /// Looks at a tree without the victims so far and these targets, and leaves it as it was. May look twice.
+    /// Evaluates a tree without the victims so far and these targets, and restores it. May evaluate twice.
     pub(crate) fn look_without<T>(
         &mut self,
         victims: &mut Victims,
@@ -133,7 +133,7 @@ impl State {
             self.forest.return_tree(id, tree);
             return seen;
         }
-        // Where a sum may lose something, the victims are taken out one by one each time, as Kueue does.
+        // If a sum may lose something, remove the victims one by one each time, as Kueue does.
         let victims = victims.in_tree(id);
         let gone = match targets {
             [] => Cow::Borrowed(victims),
@@ -148,7 +148,7 @@ impl State {
         seen
     }
 
-    /// Searches do not find the victims so far any more.
+    /// Hides the victims so far from searches.
     pub(crate) fn hide_victims(&mut self, victims: &mut Victims, id: TreeId) {
         let Some(victims) = victims.of_trees.get_mut(&id) else { return };
         for target in victims.in_sight.drain(..) {
@@ -159,7 +159,7 @@ impl State {
         }
     }
 
-    /// Searches find all victims again.
+    /// Shows all victims to searches again.
     pub(crate) fn show_victims(&mut self, victims: &Victims) {
         for &queue in victims.of_trees.values().flat_map(|victims| &victims.hidden_in) {
             self.queues[queue].candidates.show_hidden(&self.names);
@@ -170,7 +170,7 @@ impl State {
 stored!(struct VictimsOfTree { workloads, rest, in_rest, in_sight, hidden_in });
 
 impl Victims {
-    /// Writes them as bytes, by the numbers under which trees were written.
+    /// Writes them, with trees by their numbers in the save.
     pub fn store(&self, out: &mut Writer<'_>) {
         let mut of_trees: Vec<_> = self.of_trees.iter().map(|(tree, victims)| (out.trees[&tree.0], victims)).collect();
         of_trees.sort_unstable_by_key(|(number, _)| *number);

@@ -1,7 +1,7 @@
-//! A cycle that stops in its middle until the pods of all workloads with quota are ready (`blockAdmission`, rules/07 §6).
+//! A cycle that pauses until the pods of all workloads with quota are ready (`blockAdmission`, rules/07 §6).
 //!
-//! Kueue's scheduler sleeps there while its controllers go on; what it decides afterwards, it decides on what it saw
-//! before. Here the cycle is put aside with a copy of that state, and the next call goes on with it.
+//! Kueue's scheduler sleeps there while its controllers continue; afterwards it decides on what it saw before. Here the
+//! cycle is stored with a copy of that state, and the next call continues it.
 
 mod stored;
 
@@ -28,7 +28,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// A copy that goes its own way.
+    /// An independent copy.
     pub(crate) fn fork(&mut self) -> Self {
         let Self { seen, round, entry, slice } = self;
         Self { seen: seen.fork(), round: round.clone(), entry: *entry, slice: *slice }
@@ -41,14 +41,14 @@ impl Waiting {
 }
 
 impl State {
-    /// Is there anybody, with quota or about to get it in this cycle, for whose pods admissions wait?
+    /// Are there workloads, with quota or about to get it in this cycle, whose pods block admissions?
     pub(crate) fn is_blocked(&self, cycle: &Cycle) -> bool {
         let is_on = self.config.wait_for_pods_ready.as_ref().is_some_and(|config| config.block_admission);
         is_on
             && (!self.unready.is_empty() || cycle.assumed.iter().any(|assumed| self.blocks_admission(assumed.workload)))
     }
 
-    /// Puts a cycle aside whose entry waits, with a copy of the state as the cycle sees it.
+    /// Stores a cycle whose entry waits, with a copy of the state as the cycle sees it.
     pub(crate) fn wait(
         &mut self,
         mut round: Round,
@@ -62,7 +62,7 @@ impl State {
         self.put_aside(Box::new(Waiting { seen, round, entry, slice }), waiting, now)
     }
 
-    /// Goes on with a cycle that was put aside, once all pods are ready.
+    /// Continues a stored cycle once all pods are ready.
     pub(crate) fn go_on(&mut self, mut cycle: Box<Waiting>, waiting: &mut Option<Box<Waiting>>, now: Time) -> Decision {
         if !self.unready.is_empty() {
             let waits_for_pods = Some(cycle.head());
@@ -90,7 +90,7 @@ impl State {
         }
     }
 
-    /// Writes what was decided so far, and on the entry that waits for what.
+    /// Writes the decisions so far, and what the waiting entry waits for.
     fn put_aside(&mut self, mut cycle: Box<Waiting>, waiting: &mut Option<Box<Waiting>>, now: Time) -> Decision {
         self.write(&mut cycle.round.cycle, now);
         let head = cycle.head();
@@ -120,7 +120,7 @@ impl State {
             .is_some_and(|record| record.key().is_copy(seen.workloads.get(id).key()) && !is_finished(&record.workload))
     }
 
-    /// Entries that have gone in the meantime are not admitted.
+    /// Entries deleted in the meantime are not admitted.
     fn note_gone(&self, waiting: &mut Waiting) {
         let Waiting { seen, round, .. } = waiting;
         for entry in round.entries.iter_mut().chain(&mut round.not_nominated) {
@@ -129,7 +129,7 @@ impl State {
         }
     }
 
-    /// What was decided about others that have gone comes to nothing.
+    /// Drops decisions about workloads deleted in the meantime.
     fn spare_gone(&self, waiting: &mut Waiting) {
         let Waiting { seen, round, .. } = waiting;
         let is_same = |id: WorkloadId| self.is_same(seen, id);
@@ -143,9 +143,8 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Kind;
     use crate::objects::conditions::{QUOTA_RESERVED, condition};
-    use crate::objects::{Admission, ConditionStatus, Object, Workload};
+    use crate::objects::{Admission, ConditionStatus, Kind, Object, Workload};
     use crate::status::readiness::note_readiness;
     use crate::testing::{World, at, cluster_queue, workload};
 
@@ -175,7 +174,7 @@ mod tests {
         assert_eq!(world.cycle().cycle, 0, "there was no other head");
     }
 
-    /// Somebody else's reservation of `b` was seen while the cycle waited; that of the cycle is refused.
+    /// Someone else's reservation of `b` is seen while the cycle waits; the cycle's own is rejected.
     #[test]
     fn a_reservation_that_comes_back_counts_once_its_cluster_queue_does() {
         let mut world = World::where_pods_block();
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_loses_its_quota_is_waited_for_no_longer() {
+    fn a_cycle_stops_waiting_for_workloads_that_lose_their_quota() {
         let mut world = World::where_pods_block();
         world.cycle();
         world.delete(Kind::Workload, "a");
@@ -211,7 +210,7 @@ mod tests {
         let mut world = World::where_pods_block();
         world.cycle();
         world.delete(Kind::Workload, "b");
-        // Its slot is another's now.
+        // Its slot belongs to another workload now.
         world.submit(Workload { queue_name: "b".into(), ..workload("d", "4") });
         become_ready(&mut world, "a");
         assert_eq!(told(&world.cycle()), (vec!["c"], None));
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_another_uid_is_not_admitted_for_the_head_and_not_lost() {
+    fn a_workload_with_another_uid_is_not_admitted_as_the_head_and_not_lost() {
         let mut world = World::where_pods_block();
         world.cycle();
         world.change("b", |workload| {
@@ -250,7 +249,7 @@ mod tests {
     fn what_happens_meanwhile_is_not_seen_by_the_cycle() {
         let mut world = World::where_pods_block();
         world.cycle();
-        // It would not fit any more; the cycle decides on what it saw.
+        // It would no longer fit; the cycle decides on what it saw.
         world.apply([Object::ClusterQueue(cluster_queue("b", "1"))]);
         become_ready(&mut world, "a");
         assert_eq!(told(&world.cycle()), (vec!["b"], Some("c")));

@@ -1,4 +1,4 @@
-//! Workloads that appear in the course of a run and are alike but for name, time and run.
+//! Workloads that appear during a run and differ only in name, time and run time.
 
 use std::ops::Range;
 
@@ -11,15 +11,15 @@ const SECOND_NS: i64 = 1_000_000_000;
 /// Rows, each a copy of a template.
 #[derive(Clone, Debug, Default)]
 pub struct Copies {
-    /// The workloads that are copied, and what their jobs do; those run as long as the row says.
+    /// The templates, and what their jobs do; run times come from the rows.
     pub templates: Vec<(Workload, JobPlan)>,
     /// The template of each row.
     pub template: Vec<u32>,
-    /// The names one after the other.
+    /// The names, concatenated.
     pub names: String,
-    /// Where in `names` that of each row ends.
+    /// Where the name of each row ends in `names`.
     pub ends: Vec<u64>,
-    /// The number in the UID of the first row; they count up.
+    /// The number in the UID of the first row; the others count up.
     pub first_uid: u64,
     /// When each appears, in nanoseconds since 1970.
     pub at: Vec<i64>,
@@ -27,7 +27,7 @@ pub struct Copies {
     pub run_ns: Vec<i64>,
 }
 
-/// Why they are none.
+/// Errors in the columns.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CopiesError {
     /// A column of another length.
@@ -40,7 +40,7 @@ pub enum CopiesError {
         /// How many rows there are.
         expected: usize,
     },
-    /// A template that is not there.
+    /// A template that does not exist.
     #[error("template[{row}]: {value}: must be an index of templates")]
     Template {
         /// The row.
@@ -48,7 +48,7 @@ pub enum CopiesError {
         /// The index.
         value: u32,
     },
-    /// Ends that do not cut the names into pieces.
+    /// Ends that do not split the names.
     #[error("ends[{row}]: {value}: must not be before the one above it, nor past the end of the names")]
     Name {
         /// The row.
@@ -59,7 +59,7 @@ pub enum CopiesError {
 }
 
 impl Copies {
-    /// Do the columns fit?
+    /// Checks the columns.
     pub(super) fn check(&self) -> Result<(), CopiesError> {
         let expected = self.template.len();
         let lengths = [("ends", self.ends.len()), ("at", self.at.len()), ("run_seconds", self.run_ns.len())];
@@ -78,7 +78,7 @@ impl Copies {
         }
     }
 
-    /// Where the name of a row stands.
+    /// Where the name of a row is.
     fn name_at(&self, row: usize) -> Option<Range<usize>> {
         let begin = if row == 0 { 0 } else { usize::try_from(self.ends[row - 1]).ok()? };
         Some(begin..usize::try_from(self.ends[row]).ok()?)

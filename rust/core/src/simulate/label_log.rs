@@ -1,16 +1,16 @@
-//! What metrics are labelled with: the priority classes of workloads, and why they were evicted.
+//! Labels of metrics: the priority classes of workloads, and the causes of evictions.
 
 use super::usage::NONE;
 use crate::snapshot::{Damage, Reader, stored};
 
-/// Labels in columns; words that come again and again are there once.
+/// Labels in columns; repeated words are stored once.
 #[derive(Clone, Debug, Default)]
 pub struct LabelLog {
     /// The priority class of each workload that has appeared, in the order of [`super::Log::named`]; an index.
     pub classes: Vec<u32>,
     /// Names of priority classes; empty: none.
     pub class_names: Vec<String>,
-    /// Who was evicted, in order of time.
+    /// Evictions, in order of time.
     pub evictions: Vec<Eviction>,
     /// Reasons of evictions with their underlying causes.
     pub causes: Vec<(String, String)>,
@@ -29,7 +29,7 @@ pub struct Eviction {
 
 stored!(struct Eviction { workload, cause, queue });
 
-/// How much of a log there was.
+/// A position in a log.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LabelMark {
     n_classes: usize,
@@ -55,7 +55,7 @@ impl LabelLog {
         self.evictions.push(Eviction { workload, cause, queue });
     }
 
-    /// How much there is.
+    /// The current position.
     pub(super) fn mark(&self) -> LabelMark {
         LabelMark {
             n_classes: self.classes.len(),
@@ -65,7 +65,7 @@ impl LabelLog {
         }
     }
 
-    /// What has been added since a mark.
+    /// What was added since a mark.
     pub(super) fn part(&self, since: LabelMark) -> Self {
         Self {
             classes: self.classes[since.n_classes..].to_vec(),
@@ -75,10 +75,10 @@ impl LabelLog {
         }
     }
 
-    /// Adds what follows.
+    /// Appends a part.
     ///
     /// # Errors
-    /// [`Damage`]: it can't be of a run with so many workloads and ClusterQueues.
+    /// [`Damage`]: it does not match the number of workloads and ClusterQueues of the run.
     pub(super) fn add(
         &mut self,
         part: Self,
@@ -98,14 +98,14 @@ impl LabelLog {
         let is_known = self.classes.len() + classes.len() == n_named
             && classes.iter().all(|class| (*class as usize) < self.class_names.len())
             && evictions.iter().all(is_eviction);
-        from.check(is_known, "labels of what is not there")?;
+        from.check(is_known, "labels of something unknown")?;
         self.classes.extend(classes);
         self.evictions.extend(evictions);
         Ok(())
     }
 }
 
-/// The place of a word among a few, new if it was not there.
+/// The index of an entry in a short list, appended if it is new.
 fn index_of<T>(words: &mut Vec<T>, is_it: impl Fn(&T) -> bool, word: impl FnOnce() -> T) -> u32 {
     let place = words.iter().position(is_it).unwrap_or_else(|| {
         words.push(word());

@@ -21,7 +21,7 @@ use crate::snapshot::{Damage, Pool, Reader, Stored, Writer, stored};
 
 stored!(enum Step { 0 = Created, 1 = Admitted, 2 = Stopped, 3 = Finished, 4 = Deleted, 5 = Replaced });
 
-/// How much of a log is in the parts so far.
+/// A position in a log, up to which it is in the parts so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mark {
     n_steps: usize,
@@ -39,14 +39,14 @@ pub(super) struct Mark {
     labels: LabelMark,
 }
 
-/// What has been added to a log. Not in it are cycles and events, which no run keeps that is saved.
+/// What was added to a log. Cycles and events are left out: runs that keep them are never saved.
 struct Part {
     times: Vec<Time>,
     steps: Vec<Step>,
     numbers: Vec<u32>,
-    /// How many workloads have a number in all.
+    /// Number of workloads so far.
     n_workloads: u32,
-    /// Which of them have a name now, and where they belong.
+    /// Which of them have a name now, and their ClusterQueue.
     named: Vec<(u32, (Key, u32))>,
     changes: Changes,
     quotas: Vec<NodeQuota>,
@@ -63,7 +63,7 @@ stored!(struct Part {
     labels,
 });
 
-/// What has been added to a [`UsageLog`].
+/// What was added to a [`UsageLog`].
 struct Changes {
     times: Vec<i64>,
     workloads: Vec<u32>,
@@ -79,7 +79,7 @@ struct Changes {
 stored!(struct Changes { times, workloads, queues, adds, ends, pairs, amounts, queue_names, pair_names });
 
 impl Log {
-    /// How much there is.
+    /// The current position.
     pub(super) fn mark(&self) -> Mark {
         Mark {
             n_steps: self.steps.len(),
@@ -98,7 +98,7 @@ impl Log {
         }
     }
 
-    /// What has been added since a mark.
+    /// What was added since a mark.
     pub(super) fn part(&self, since: Mark) -> Vec<u8> {
         let steps = &self.steps[since.n_steps..];
         let home = |number: u32| self.usage.homes.get(number as usize).copied().unwrap_or(NONE);
@@ -129,10 +129,10 @@ impl Log {
         bytes
     }
 
-    /// The log whose parts these are, one after the other, of a run that began with `n_workloads`.
+    /// Joins the parts, in order, to the log of a run that began with `n_workloads`.
     ///
     /// # Errors
-    /// [`Damage`]: these are not the parts of one.
+    /// [`Damage`]: these are not the parts of a log.
     pub(super) fn of_parts(bytes: &[u8], n_workloads: usize) -> Result<Log, Damage> {
         let mut log = Log { workloads: vec![None; n_workloads], ..Log::default() };
         let mut rest = bytes;
@@ -143,7 +143,7 @@ impl Log {
             let (checksum, after) = after.split_first_chunk().ok_or_else(|| damage("a checksum is missing"))?;
             let length = usize::try_from(u64::from_le_bytes(*length)).ok();
             let (payload, after) =
-                length.and_then(|it| after.split_at_checked(it)).ok_or_else(|| damage("a part is not whole"))?;
+                length.and_then(|it| after.split_at_checked(it)).ok_or_else(|| damage("an incomplete part"))?;
             if crc32fast::hash(payload) != u32::from_le_bytes(*checksum) {
                 return Err(damage("the checksum of a part does not match"));
             }
@@ -158,17 +158,17 @@ impl Log {
         from.fill::<Arc<str>>()?;
         for _ in 1..Pool::COUNT {
             let n = from.count()?;
-            from.check(n == 0, "what no log refers to")?;
+            from.check(n == 0, "unused names of a log")?;
         }
         let part = Part::read_from(&mut from)?;
         let Part { times, steps, numbers, n_workloads, named, changes, quotas, quota_nodes, .. } = part;
         let Part { preemptions, placements, nodes, work, labels, .. } = part;
         from.end()?;
         let n_workloads = n_workloads as usize;
-        // One that is new has a name, or came and went with its quota between two steps.
+        // A new workload has a name, or came and went with its quota between two steps.
         let n_new = n_workloads.checked_sub(self.workloads.len());
         let is_possible = n_new.is_some_and(|n_new| n_new <= named.len() + changes.times.len());
-        from.check(is_possible, "another number of workloads than there can be")?;
+        from.check(is_possible, "an impossible number of workloads")?;
         self.workloads.resize(n_workloads, None);
         let last_home = named.iter().map(|(_, (_, home))| *home).filter(|home| *home != NONE).max();
         for (number, (key, home)) in named {
@@ -180,9 +180,9 @@ impl Log {
                 self.usage.put_home(number, home);
             }
         }
-        from.check(times.len() == steps.len() && times.len() == numbers.len(), "steps that are not whole")?;
+        from.check(times.len() == steps.len() && times.len() == numbers.len(), "incomplete steps")?;
         let is_named = |number: &u32| self.workloads.get(*number as usize).is_some_and(Option::is_some);
-        from.check(numbers.iter().all(is_named), "a step of nobody")?;
+        from.check(numbers.iter().all(is_named), "a step of an unknown workload")?;
         let rows = times.into_iter().zip(steps).zip(numbers);
         self.steps.extend(rows.map(|((time, step), number)| (time, step, number)));
         self.usage.add(changes, n_workloads, &from)?;
@@ -213,7 +213,7 @@ impl UsageLog {
         }
     }
 
-    /// How many amounts the first changes have.
+    /// The number of amounts of the first changes.
     fn n_amounts(&self, n_changes: usize) -> usize {
         n_changes.checked_sub(1).map_or(0, |last| self.ends[last] as usize)
     }
@@ -233,7 +233,7 @@ impl UsageLog {
             && known(&queues, self.queue_names.len())
             && known(&pairs, self.pair_names.len())
             && adds.iter().all(|it| *it < 2);
-        from.check(is_known, "a change of what is not there")?;
+        from.check(is_known, "a change of something unknown")?;
         for (&number, &queue) in workloads.iter().zip(&queues) {
             self.put_home(number, queue);
         }
@@ -263,7 +263,7 @@ impl QuotaLog {
                 && it.parent.is_none_or(|parent| is_node(parent) && !self.nodes[parent as usize].0)
                 && it.quotas.iter().all(|(pair, _)| (*pair as usize) < n_pairs)
         };
-        from.check(changes.iter().all(is_known), "a quota of what is not there")?;
+        from.check(changes.iter().all(is_known), "a quota of something unknown")?;
         self.changes.extend(changes);
         Ok(())
     }

@@ -1,13 +1,12 @@
-//! A run through time: objects come, change and go, jobs run and end, cycles follow one another until nothing is left
-//! to happen.
+//! A simulation in virtual time: objects are created, updated and deleted, jobs run and end, and cycles follow one
+//! another until nothing is left to happen.
 //!
-//! The engine decides; here stands only what a cluster has around a scheduler, in virtual time: the order of events, the
-//! controllers between two cycles, jobs that stop when they are evicted and end when their time is over, admission
-//! checks that are ready at once or on which somebody else decides. Nothing is left to chance, so equal input gives
-//! equal output.
+//! The engine decides; this module adds only the cluster around a scheduler, in virtual time: the order of events, the
+//! controllers between two cycles, jobs that stop when evicted and end after their run time, and admission checks that
+//! are ready at once or decided by the caller. Nothing is random, so equal input gives equal output.
 //!
-//! One rule for time: **whatever is due acts when it is due.** A cycle takes its time; what is due until then happens
-//! first, each at its own moment, and only then does the next cycle begin. [`Timers::AfterRound`] is the rule by which
+//! One rule for time: **whatever is due acts when it is due.** A cycle takes time; what becomes due meanwhile happens
+//! first, each at its own moment, and only then the next cycle begins. [`Timers::AfterRound`] is the rule with which
 //! Kueue's runs were recorded.
 
 mod copies;
@@ -46,8 +45,8 @@ pub use work_log::{Present, WorkLog};
 use crate::engine::Engine;
 use crate::objects::Time;
 
-/// Runs on from what the engine holds at `now` until nothing is left to happen. `happenings` are taken in the order of
-/// their times, and among equal times as given. `interrupted` is asked between cycles; it ends the run with `true`.
+/// Runs from the engine's state at `now` until nothing is left to happen. `happenings` are ordered by time, and among
+/// equal times as given. `interrupted` is called between cycles; it ends the run by returning `true`.
 pub fn simulate(
     engine: &mut Engine,
     happenings: Vec<Happening>,

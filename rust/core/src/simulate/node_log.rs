@@ -1,4 +1,4 @@
-//! Which nodes were lost and came back, and when, in columns.
+//! A log of nodes that were lost or came back, in columns.
 
 use rustc_hash::FxHashMap;
 
@@ -16,11 +16,11 @@ pub struct NodeLog {
     pub losses: Vec<u8>,
     /// The names of the nodes, each once.
     pub names: Vec<String>,
-    /// Where in `names` each stands.
+    /// The index of each in `names`.
     places: FxHashMap<String, u32>,
 }
 
-/// What has been added to it.
+/// What was added to it.
 pub(super) struct NodePart {
     times: Vec<i64>,
     nodes: Vec<u32>,
@@ -58,10 +58,10 @@ impl NodeLog {
         }
     }
 
-    /// Adds what follows.
+    /// Appends a part.
     ///
     /// # Errors
-    /// [`Damage`]: its rows are not whole, or name nodes that are not there.
+    /// [`Damage`]: incomplete rows, or unknown nodes.
     pub(super) fn add(&mut self, part: NodePart, from: &Reader<'_>) -> Result<(), Damage> {
         let NodePart { times, nodes, losses, names } = part;
         for name in names {
@@ -70,7 +70,7 @@ impl NodeLog {
         }
         let is_known = nodes.iter().all(|node| (*node as usize) < self.names.len()) && losses.iter().all(|it| *it < 2);
         let is_whole = [nodes.len(), losses.len()] == [times.len(); 2];
-        from.check(is_known && is_whole, "losses of nodes that are not whole")?;
+        from.check(is_known && is_whole, "incomplete losses of nodes")?;
         self.times.extend(times);
         self.nodes.extend(nodes);
         self.losses.extend(losses);

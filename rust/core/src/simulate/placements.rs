@@ -1,4 +1,4 @@
-//! In which domains of a topology pods were placed, and when, in columns.
+//! A log of where and when pods were placed, in columns.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::objects::{PodSetAssignment, Time};
 use crate::snapshot::{Damage, Reader, stored};
 
-/// The index of the levels of a domain, and its value at each of them.
+/// The index of a domain's levels, and its value at each of them.
 pub type Domain = (u32, SmallVec<[Arc<str>; 1]>);
 
 /// The placements of a run, in order of time. The rows of one workload at one time are one placement, which holds until
@@ -21,11 +21,11 @@ pub struct PlacementLog {
     pub levels: Vec<Vec<String>>,
     /// Each domain once.
     pub domains: Vec<Domain>,
-    /// Where in `domains` each stands.
+    /// The index of each in `domains`.
     places: FxHashMap<Domain, u32>,
 }
 
-/// A row a domain.
+/// One row per domain.
 #[derive(Clone, Debug, Default)]
 pub struct PlacementRows {
     /// When, in nanoseconds since 1970.
@@ -34,13 +34,13 @@ pub struct PlacementRows {
     pub workloads: Vec<u32>,
     /// The index of the pod set in the admission.
     pub pod_sets: Vec<u32>,
-    /// Where, as an index into the domains.
+    /// The domain, as an index into `domains`.
     pub domains: Vec<u32>,
     /// How many pods.
     pub counts: Vec<i32>,
 }
 
-/// How much of a log there was.
+/// A position in a log.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PlacementMark {
     n_rows: usize,
@@ -48,7 +48,7 @@ pub(super) struct PlacementMark {
     n_domains: usize,
 }
 
-/// What has been added to it.
+/// What was added to it.
 pub(super) struct PlacementPart {
     rows: PlacementRows,
     levels: Vec<Vec<String>>,
@@ -59,7 +59,7 @@ stored!(struct PlacementRows { times, workloads, pod_sets, domains, counts });
 stored!(struct PlacementPart { rows, levels, domains });
 
 impl PlacementLog {
-    /// The pods of a workload are where its admission says.
+    /// Records where the pods of a workload are, from its admission.
     pub(super) fn push(&mut self, time: Time, workload: u32, assignments: &[PodSetAssignment]) {
         for (pod_set, assigned) in assignments.iter().enumerate() {
             let Some(assignment) = &assigned.topology_assignment else { continue };
@@ -76,7 +76,7 @@ impl PlacementLog {
     }
 
     fn find_levels(&mut self, levels: &[String]) -> u32 {
-        // As few as there are topologies.
+        // There are only as many as topologies.
         let known = self.levels.iter().position(|known| known == levels);
         index(known.unwrap_or_else(|| {
             self.levels.push(levels.to_vec());
@@ -94,12 +94,12 @@ impl PlacementLog {
         place
     }
 
-    /// How much there is.
+    /// The current position.
     pub(super) fn mark(&self) -> PlacementMark {
         PlacementMark { n_rows: self.rows.times.len(), n_levels: self.levels.len(), n_domains: self.domains.len() }
     }
 
-    /// What has been added since a mark.
+    /// What was added since a mark.
     pub(super) fn part(&self, since: PlacementMark) -> PlacementPart {
         let n = since.n_rows;
         let rows = PlacementRows {
@@ -113,10 +113,10 @@ impl PlacementLog {
         PlacementPart { rows, levels, domains }
     }
 
-    /// Adds what follows.
+    /// Appends a part.
     ///
     /// # Errors
-    /// [`Damage`]: it can't be of a run with so many workloads.
+    /// [`Damage`]: it does not match the number of workloads of the run.
     pub(super) fn add(&mut self, part: PlacementPart, n_workloads: usize, from: &Reader<'_>) -> Result<(), Damage> {
         let PlacementPart { rows, levels, domains } = part;
         self.levels.extend(levels);

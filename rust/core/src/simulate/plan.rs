@@ -1,24 +1,23 @@
-//! What is to happen in a run, and how time goes by.
+//! The plan of a run: its events, and how time passes.
 
 use std::sync::Arc;
 
 use super::copies::Copies;
 use super::job_plan::JobPlan;
 use crate::base::key::Key;
-use crate::engine::Kind;
 use crate::engine::columns::Columns;
-use crate::objects::{Object, Time};
+use crate::objects::{Kind, Object, Time};
 
-/// Something that happens from outside.
+/// An external event.
 #[derive(Clone, Debug)]
 pub struct Happening {
-    /// When; what is scheduled too late happens at once.
+    /// When; an event in the past happens at once.
     pub at: Time,
     /// What.
     pub change: Change,
 }
 
-/// What can happen from outside. What names an object that is gone, or a workload that has finished, is ignored.
+/// External events. Those that name an object that is gone, or a workload that has finished, are ignored.
 #[derive(Clone, Debug)]
 pub enum Change {
     /// An object appears.
@@ -28,30 +27,30 @@ pub enum Change {
         /// What the job of a Workload does.
         job: JobPlan,
     },
-    /// A workload appears that is a row of columns.
+    /// A workload appears from a row of columns.
     Submit {
         /// The columns.
         columns: Arc<Columns>,
         /// The row.
         row: usize,
-        /// Run time in nanoseconds; `None`: for ever.
+        /// Run time in nanoseconds; `None`: forever.
         run_ns: Option<i64>,
-        /// Does its job fail once it has run its time?
+        /// Does its job fail at the end of its run time?
         ends_failed: bool,
     },
-    /// A workload appears that is a copy of another.
+    /// A workload appears as a copy of a template.
     Copy {
-        /// All of them.
+        /// All copies.
         copies: Arc<Copies>,
-        /// Which.
+        /// Which row.
         row: usize,
     },
-    /// An object is replaced: its spec, of a Workload also its labels and annotations, and `status.reclaimablePods` if
+    /// An object is replaced: its spec, for a Workload also its labels and annotations, and `status.reclaimablePods` if
     /// there are any.
     Update(Box<Object>),
-    /// An object appears or changes that only those look at who are asked ([`super::Turn::Ask`]).
+    /// An object that only external controllers watch appears or changes ([`super::Turn::Ask`]).
     Watch,
-    /// The job of a workload ends, whether it runs or not.
+    /// The job of a workload ends, whether it is running or not.
     Finish(Key),
     /// A workload is deleted.
     Delete(Key),
@@ -76,35 +75,36 @@ impl Change {
     }
 }
 
-/// How time goes by.
+/// How time passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How long a cycle takes.
     pub cycle_step_ns: i64,
-    /// So many cycles in a row without a visible change end a round; `None`: one more than the most flavors in any
+    /// How many cycles in a row without a visible change end a round; `None`: one more than the most flavors in any
     /// resource group, so that a head can try them all.
     pub quiet_cycles: Option<usize>,
-    /// The run stops after this many cycles; `None`: it may go on for ever.
+    /// The run stops after this many cycles; `None`: no limit.
     pub max_cycles: Option<u64>,
     /// How long the job of an evicted workload takes to stop.
     pub eviction_ns: i64,
-    /// Keep all events, messages and who was parked of every cycle?
+    /// Keep all events, messages and parked workloads of every cycle?
     pub keeps_messages: bool,
-    /// Keep what the cycles decided? A run of millions has steps enough.
+    /// Keep the decisions of cycles? The steps are enough for a run with millions of them.
     pub keeps_cycles: bool,
-    /// Keep workloads in the engine once their jobs have ended? Without, a run needs memory for those that are alive.
+    /// Keep workloads in the engine once their jobs have ended? Otherwise a run needs memory only for those that have
+    /// not.
     pub keeps_finished: bool,
-    /// What is due while cycles follow one another.
+    /// When timers that expire between the cycles of a round act.
     pub timers: Timers,
 }
 
-/// When something acts that is due while cycles follow one another.
+/// When timers that expire between the cycles of a round act.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Timers {
-    /// When it is due, before the next cycle.
+    /// When due, before the next cycle.
     #[default]
     WhenDue,
-    /// Once the round of cycles is over, as Kueue's runs were recorded. For comparisons with them.
+    /// After the round of cycles, as in Kueue's recorded runs. For comparisons with them.
     AfterRound,
 }
 
@@ -118,15 +118,15 @@ pub enum Ending {
     CycleLimit,
     /// The caller asked for it.
     Interrupted,
-    /// What comes next would happen, or end, at the end of time or later.
+    /// The next event would happen, or end, at the end of time or later.
     OutOfTime,
 }
 
-/// The end of time: whatever would happen later saturates here, so nothing may happen at it.
+/// The end of time: later times saturate here, so nothing may happen at it.
 pub(super) const END: Time = Time(i64::MAX);
 
 impl Ending {
-    /// The word for it.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Ending::Complete => "Complete",

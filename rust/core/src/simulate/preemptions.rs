@@ -1,4 +1,4 @@
-//! Who was preempted for whom, and when, in columns.
+//! A log of preemptions, in columns.
 
 use crate::objects::Time;
 use crate::snapshot::{Damage, Reader, stored};
@@ -8,11 +8,11 @@ use crate::snapshot::{Damage, Reader, stored};
 pub struct PreemptionLog {
     /// When they were decided on, in nanoseconds since 1970.
     pub times: Vec<i64>,
-    /// Who has to give way, by its number in the run.
+    /// The preempted workload, by its number in the run.
     pub workloads: Vec<u32>,
-    /// For whom.
+    /// The preemptor.
     pub preemptors: Vec<u32>,
-    /// Why, as a place among [`crate::status::reasons::OF_DECISIONS`].
+    /// Why, as an index into [`crate::status::reasons::OF_DECISIONS`].
     pub reasons: Vec<u8>,
 }
 
@@ -26,7 +26,7 @@ impl PreemptionLog {
         self.reasons.push(reason);
     }
 
-    /// The rows from one on.
+    /// The rows from this one on.
     pub(super) fn part(&self, n: usize) -> Self {
         Self {
             times: self.times[n..].to_vec(),
@@ -36,10 +36,10 @@ impl PreemptionLog {
         }
     }
 
-    /// Adds what follows.
+    /// Appends a part.
     ///
     /// # Errors
-    /// [`Damage`]: it can't be of a run with so many workloads.
+    /// [`Damage`]: it does not match the number of workloads of the run.
     pub(super) fn add(&mut self, part: Self, n_workloads: usize, from: &Reader<'_>) -> Result<(), Damage> {
         let Self { times, workloads, preemptors, reasons } = part;
         let lengths = [workloads.len(), preemptors.len(), reasons.len()];

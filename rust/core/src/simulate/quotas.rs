@@ -1,4 +1,4 @@
-//! What quota there was in a run, and who belonged to which cohort.
+//! A log of quotas and cohort membership.
 
 use crate::quota::tree::Quota;
 use crate::snapshot::stored;
@@ -10,7 +10,7 @@ pub struct NodeQuota {
     pub time: i64,
     /// Which, as an index into [`QuotaLog::nodes`].
     pub node: u32,
-    /// Has it gone? Then nothing else counts.
+    /// Was it deleted? Then the other fields do not matter.
     pub is_gone: bool,
     /// The cohort above it.
     pub parent: Option<u32>,
@@ -22,7 +22,7 @@ pub struct NodeQuota {
 
 stored!(struct NodeQuota { time, node, is_gone, parent, weight, quotas });
 
-/// All changes of quota in a run, in order of time; first what there was in the beginning.
+/// All changes of quota in a run, in order of time; the initial quotas come first.
 #[derive(Clone, Debug, Default)]
 pub struct QuotaLog {
     /// The changes.

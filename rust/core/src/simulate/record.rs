@@ -1,4 +1,4 @@
-//! What came of a run.
+//! The record of a run.
 
 use std::sync::Arc;
 
@@ -21,20 +21,20 @@ pub struct Cycle {
     pub number: u64,
     /// When it began.
     pub time: Time,
-    /// What it decided, with or without events and pending heads as [`super::Options::keeps_messages`] says.
+    /// Its decision, with or without events and pending heads, see [`super::Options::keeps_messages`].
     pub decision: Decision,
     /// How many workloads it parked.
     pub n_parked: usize,
-    /// These workloads in the order of their keys, if [`super::Options::keeps_messages`] says so.
+    /// The parked workloads, sorted by key, if [`super::Options::keeps_messages`].
     pub parked: Vec<Key>,
 }
 
-/// What became of a workload.
+/// A step in the life of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// It appeared.
     Created,
-    /// It may start.
+    /// It was admitted.
     Admitted,
     /// It was evicted, and its job has stopped.
     Stopped,
@@ -42,12 +42,12 @@ pub enum Step {
     Finished,
     /// It is gone.
     Deleted,
-    /// Its pods got other nodes in place of one that had failed, while it ran.
+    /// Its pods moved from a failed node to others while it ran.
     Replaced,
 }
 
 impl Step {
-    /// The word for it.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Step::Created => "Created",
@@ -60,46 +60,46 @@ impl Step {
     }
 }
 
-/// What came of a run so far; the engine holds the state that goes with it.
+/// The record of a run so far; the engine has the matching state.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    /// Why it ended, or stands still.
+    /// Why it ended, or paused.
     pub ending: Ending,
     /// The time at its end.
     pub end: Time,
     /// Number of cycles.
     pub n_cycles: u64,
-    /// What happened; shared with the run as long as nothing else happens.
+    /// What happened; shared with the run until something else happens.
     pub log: Arc<Log>,
 }
 
-/// What happened in a run.
+/// The log of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
-    /// The cycles in which anything happened, or, with messages, was said.
+    /// The cycles in which anything happened or, with messages, was reported.
     pub cycles: Vec<Cycle>,
-    /// What became of the workloads, in order of time; these by number.
+    /// The steps of all workloads, in order of time, with workloads by number.
     pub steps: Vec<(Time, Step, u32)>,
-    /// Namespace and name by number: first those that the happenings create, in the order in which they were given,
-    /// then others. `None`: it never appeared.
+    /// Namespace and name by number: first the workloads that scheduled events create, in the order given, then others.
+    /// `None`: it never appeared.
     pub workloads: Vec<Option<Key>>,
-    /// The numbers of those that have appeared, in the order in which they did.
+    /// The numbers of workloads in order of appearance.
     pub named: Vec<u32>,
     /// With messages: the events of cycles and of controllers, with their times.
     pub events: Vec<(Time, Event)>,
-    /// Who took and gave back quota.
+    /// Charges and releases of quota.
     pub usage: UsageLog,
-    /// What quota there was.
+    /// Quotas over time.
     pub quotas: QuotaLog,
-    /// Who was preempted for whom.
+    /// Preemptions.
     pub preemptions: PreemptionLog,
     /// Where pods were placed.
     pub placements: PlacementLog,
-    /// Which nodes were lost and came back.
+    /// Nodes lost and back.
     pub nodes: NodeLog,
-    /// What was lost of the work of jobs, and how they ended.
+    /// Lost work of jobs, and how they ended.
     pub work: WorkLog,
-    /// What metrics are labelled with.
+    /// Labels of metrics.
     pub labels: LabelLog,
 }
 

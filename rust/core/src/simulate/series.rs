@@ -1,4 +1,4 @@
-//! Usage and quota of ClusterQueues or Cohorts over time: the logs of a run, played again through a forest of quotas.
+//! Usage and quota of ClusterQueues or Cohorts over time: replays the logs of a run in a forest of quotas.
 
 mod lending;
 mod player;
@@ -11,7 +11,7 @@ use crate::base::amount::Amount;
 use crate::base::ids::Id;
 use crate::quota::forest::NodeId;
 
-/// How the number of jobs that wait has changed, in order of time.
+/// Changes in the number of waiting jobs, in order of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Waiting<'a> {
     /// When.
@@ -22,7 +22,7 @@ pub struct Waiting<'a> {
     pub changes: &'a [i8],
 }
 
-/// A row per time, node, flavor and resource, in this order; of several changes at one time only the last counts.
+/// One row per time, node, flavor and resource, in this order; of several changes at one time only the last counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
     /// When, in nanoseconds since 1970.
@@ -31,15 +31,15 @@ pub struct Series {
     pub nodes: Vec<u32>,
     /// Which flavor and resource, as an index into [`super::UsageLog::pair_names`].
     pub pairs: Vec<u32>,
-    /// Nominal quota; of a cohort also that of all below it.
+    /// Nominal quota; for a cohort including everything below it.
     pub nominal: Vec<i64>,
-    /// What is used; of a cohort what all below it use.
+    /// Usage; for a cohort including everything below it.
     pub usage: Vec<i64>,
-    /// What is used beyond its quota, below a cohort.
+    /// Usage beyond its quota, below a cohort.
     pub borrowed: Vec<i64>,
-    /// What others have of what it does not use itself.
+    /// How much of its unused quota others use.
     pub lent: Vec<i64>,
-    /// How many jobs wait; of a cohort in all ClusterQueues below it.
+    /// Number of waiting jobs; for a cohort in all ClusterQueues below it.
     pub pending: Vec<i64>,
     /// The weighted share (rules/02 §6).
     pub share: Vec<i64>,
@@ -48,7 +48,7 @@ pub struct Series {
 impl Series {
     /// The rows of all ClusterQueues (or Cohorts) of a run.
     ///
-    /// `every`: a row of each at these distances from `start` to `end`; `None`: where something of it has changed.
+    /// `every`: one row of each at these intervals from `start` to `end`; `None`: one row whenever one changes.
     pub fn of(log: &Log, is_queue: bool, start: i64, end: i64, every: Option<i64>, waiting: Waiting<'_>) -> Self {
         let mut player = Player::new(log);
         let mut series = Series::default();
@@ -77,7 +77,7 @@ impl Series {
         series
     }
 
-    /// The rows at one time: of all nodes, or of those of which something has changed.
+    /// Writes the rows at one time: of all nodes, or of those that changed.
     fn take_down(&mut self, player: &mut Player, log: &Log, is_queue: bool, time: i64, all: bool) {
         player.forest.flush(&player.names);
         let changed = std::mem::take(&mut player.changed);
@@ -87,7 +87,7 @@ impl Series {
             if log.quotas.nodes[code as usize].0 != is_queue {
                 continue;
             }
-            // One that has gone has no rows.
+            // A deleted node has no rows.
             if let Some(&node) = player.here.get(&code) {
                 self.add_node(player, &mut lending, time, code, node);
             }
@@ -106,7 +106,7 @@ impl Series {
             }
             let usage = used.unwrap_or(Amount::ZERO);
             let nominal = sums.nominal.get(pair).copied().unwrap_or(Amount::ZERO);
-            // As the cohort above sees it: quota below a cohort that is not lent to it counts for nobody else.
+            // As its parent cohort sees it: quota that is not lent upwards counts for nobody else.
             let over = tree.usage(row, column).minus(tree.subtree_quota(row, column)).max(Amount::ZERO);
             let borrowed = if tree.parent(row).is_some() { over } else { Amount::ZERO };
             self.times.push(time);
@@ -122,7 +122,7 @@ impl Series {
     }
 }
 
-/// What is still to be played.
+/// What remains to be replayed.
 struct Events<'a> {
     log: &'a Log,
     waiting: Waiting<'a>,
@@ -139,7 +139,7 @@ impl Events<'_> {
         [quota, charge, waits].into_iter().flatten().min()
     }
 
-    /// Everything up to a time, that included.
+    /// Replays everything up to and including a time.
     fn play_until(&mut self, player: &mut Player, until: i64) {
         while let Some(time) = self.next_time().filter(|time| *time <= until) {
             let quotas = &self.log.quotas.changes[self.n_quotas..];

@@ -1,4 +1,4 @@
-//! A run step by step: what comes next, and all that happens at one instant.
+//! A simulation step by step: what comes next, and everything at one instant.
 
 mod changes;
 mod checkpoint;
@@ -32,108 +32,109 @@ use crate::quota::forest::NodeId;
 use crate::state::records::Owner;
 use crate::status::reasons::{FAILED, NODE_FAILURES, SUCCEEDED};
 
-/// A run that goes on as far as it is told. Whoever holds it changes the engine only between two steps, at the time of
-/// the run, and says so ([`Simulation::happened`]).
+/// A simulation that the caller advances. The caller changes the engine only between two steps, at the time of the run,
+/// and then calls [`Simulation::happened`].
 #[derive(Debug)]
 pub struct Simulation {
     options: Options,
     start: Time,
     clock: Time,
-    /// When the scheduler is free for the next cycle: one takes its time.
+    /// When the scheduler is free for the next cycle, since a cycle takes time.
     free_at: Time,
     jobs: Jobs,
     samples: Samples,
-    /// When pods have gone from nodes that have failed.
+    /// When pods will be gone from failed nodes.
     leaving: BTreeSet<(Time, String)>,
-    /// What is to come, in the order of time.
+    /// Scheduled events, in order of time.
     happenings: VecDeque<Scheduled>,
     n_scheduled: u32,
-    /// Which of them have happened since somebody asked, by number.
+    /// Which of them have happened since the last call of `take_happened`, by number.
     happened: Vec<u32>,
-    /// What is to be done once nothing follows any more from what has just happened; `None`: nothing is under way.
+    /// What comes once all consequences of the last event are handled; `None`: nothing is in progress.
     then: Option<Then>,
     asking: Option<Asking>,
-    /// The cycle that has begun and is not over.
+    /// The cycle in progress.
     underway: Option<Box<Underway>>,
-    /// So many cycles in a row have changed nothing that can be seen.
+    /// Number of successive cycles without a visible change.
     n_quiet: usize,
-    /// So many of them end a round.
+    /// How many of them end a round.
     patience: usize,
     n_cycles: u64,
     n_created: u64,
     n_finished: u64,
     log: Arc<Log>,
-    /// How much of the log is kept with a checkpoint.
+    /// How much of the log is stored with a checkpoint.
     kept: Mark,
     /// The numbers of workloads.
     numbers: FxHashMap<WorkloadId, u32>,
-    /// Whose jobs have ended, and whom nobody has to keep.
+    /// Finished workloads that need not be kept.
     over: Vec<WorkloadId>,
-    /// Workloads that go, and whose last charges are still to be taken down.
+    /// Deleted workloads whose last charges are still to be recorded.
     departing: Vec<(WorkloadId, u32)>,
-    /// Are changes of usage taken down yet?
+    /// Is usage recorded yet?
     follows_usage: bool,
     /// The nodes of the forest of quotas, with their codes in the log.
     quota_nodes: FxHashMap<NodeId, (u32, Owner)>,
     /// The codes of ClusterQueues (`true`) and Cohorts in the log, by name.
     quota_codes: FxHashMap<(bool, String), u32>,
-    /// How often each workload had been evicted for which cause, by id, as far as that is noted.
+    /// How often each workload had been evicted for each cause, by id, as far as recorded.
     evictions: BTreeMap<u32, Vec<i32>>,
 }
 
-/// Something that will happen.
+/// A scheduled event.
 #[derive(Debug)]
 struct Scheduled {
     happening: Happening,
-    /// Its place in the order in which things were scheduled.
+    /// Its index in scheduling order.
     number: u32,
     /// The number of the workload that it creates, if it does.
     workload: u32,
 }
 
-/// What a step was.
+/// The result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// A cycle, or the part of one up to where it waits for pods.
     Cycle,
     /// All that happens at one instant.
     Instant,
-    /// The middle of either: whoever decides on checks is asked what follows for these workloads, and then steps on.
+    /// In the middle of either: the controllers that decide on checks are asked about these workloads, then the step
+    /// continues.
     Ask(Vec<WorkloadId>),
     /// Nothing is left to do.
     Done(Ending),
 }
 
-/// What is done once nothing follows any more.
+/// What comes once all consequences are handled.
 #[derive(Clone, Copy, Debug)]
 enum Then {
-    /// Something happened from outside between two steps.
+    /// Something changed from outside between two steps.
     Outside,
-    /// The instant goes on with this.
+    /// The instant continues with this stage.
     Instant(Time, Stage),
-    /// The cycle that has decided is over, or waits.
+    /// The cycle that has decided ends, or waits.
     Cycle,
 }
 
-/// What happens at one instant, in this order.
+/// The stages of one instant, in this order.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// What comes from outside, then what jobs do of themselves.
+    /// External events, then what jobs do by themselves.
     Happenings,
-    /// Backoffs, execution times and waits have ended; samples are left.
+    /// Backoffs, execution times and waits have ended; samples remain.
     Rung,
 }
 
 enum Next {
     Cycle(Time),
-    /// The cycle goes on that waits for pods.
+    /// The cycle that waits for pods continues.
     GoOn,
     Instant(Time),
     End(Ending),
 }
 
 impl Simulation {
-    /// A run that begins at `now`.
+    /// A simulation that begins at `now`.
     pub fn new(options: Options, now: Time) -> Self {
         Self {
             options,
@@ -166,11 +167,11 @@ impl Simulation {
         }
     }
 
-    /// Things will happen, in the order of their times, and among equal times as given.
+    /// Schedules events, ordered by time, and among equal times as given.
     pub fn schedule(&mut self, happenings: Vec<Happening>) {
         let log = Arc::make_mut(&mut self.log);
         for happening in happenings {
-            // Workloads are numbered as they are given, not as they come.
+            // Workloads are numbered as given, not by time.
             let workload = u32::try_from(log.workloads.len()).expect("fewer than 2^32 workloads");
             if happening.change.creates_workload() {
                 log.workloads.push(None);
@@ -181,24 +182,25 @@ impl Simulation {
         self.happenings.make_contiguous().sort_by_key(|it| it.happening.at);
     }
 
-    /// The engine was changed from outside, between two steps, or is there from the start: something may follow.
+    /// The engine was changed from outside between two steps, or initialized: there may be consequences.
     pub fn happened(&mut self, engine: &mut Engine) {
         engine.state.now = self.clock;
         self.ask_anyway();
         self.then.get_or_insert(Then::Outside);
     }
 
-    /// The time. A cycle that has begun takes it further only once nothing is due before its end.
+    /// The current time. A cycle in progress advances it only once nothing is due before its end.
     pub fn now(&self) -> Time {
         self.clock
     }
 
-    /// Time has come to `now` outside; it never goes back.
+    /// Moves the time to `now`; it never goes back.
     pub fn go_to(&mut self, now: Time) {
         self.clock = self.clock.max(now);
     }
 
-    /// Which of the scheduled things have happened since the last call, by number in the order in which they were given.
+    /// Which of the scheduled events have happened since the last call, by number in the order in which they were
+    /// given.
     pub fn take_happened(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.happened)
     }
@@ -213,12 +215,12 @@ impl Simulation {
         (self.n_created, self.n_finished)
     }
 
-    /// What happened so far; a cycle that waits for pods is not in it.
+    /// The log so far, without a cycle that waits for pods.
     pub fn log(&self) -> &Log {
         &self.log
     }
 
-    /// When a step does something; `None`: nothing is left to do.
+    /// When the next step is due; `None`: nothing is left to do.
     pub fn next_time(&self, engine: &Engine) -> Option<Time> {
         if self.then.is_some() {
             return Some(self.clock);
@@ -226,18 +228,18 @@ impl Simulation {
         match self.next(engine) {
             Next::Cycle(time) | Next::Instant(time) => Some(time),
             Next::GoOn => Some(self.clock),
-            // What would lead beyond time is refused by the step itself.
+            // The step itself refuses what goes beyond the end of time.
             Next::End(ending) => (ending == Ending::OutOfTime).then_some(END),
         }
     }
 
-    /// Has it come to its limit of cycles?
+    /// Has it reached its limit of cycles?
     pub fn is_cut(&self, engine: &Engine) -> bool {
         self.then.is_none() && matches!(self.next(engine), Next::End(Ending::CycleLimit))
     }
 
-    /// Step after step up to `until`, or until somebody is to be asked. `interrupted` is asked before each; it ends the
-    /// run with `true`. `Done` with an ending that is `Complete`: there is nothing left to do up to `until`.
+    /// Runs step by step up to `until`, or until a controller must be asked. `interrupted` is called before each step;
+    /// it ends the run by returning `true`. `Done(Complete)`: nothing is left to do up to `until`.
     pub fn advance(
         &mut self,
         engine: &mut Engine,
@@ -259,7 +261,7 @@ impl Simulation {
         }
     }
 
-    /// The next thing: a cycle, or all that happens at one instant; first what is left of the one before.
+    /// The next step: a cycle, or everything at one instant; first what is left of the previous one.
     pub fn step(&mut self, engine: &mut Engine) -> Turn {
         if self.then.is_none() {
             self.then = match self.next(engine) {
@@ -284,7 +286,8 @@ impl Simulation {
         self.follow(engine).map_or(turn, Turn::Ask)
     }
 
-    /// What follows from what has happened, and nothing new; the workloads about which somebody is to be asked first.
+    /// Handles the consequences of what has happened, without new events; returns the workloads to ask the controllers
+    /// about first.
     pub fn follow(&mut self, engine: &mut Engine) -> Option<Vec<WorkloadId>> {
         while let Some(then) = self.then {
             if let Some(asked) = self.settle(engine) {
@@ -306,7 +309,7 @@ impl Simulation {
     fn next(&self, engine: &Engine) -> Next {
         let is_blocked = !engine.state.unready.is_empty();
         if let Some(underway) = &self.underway {
-            // A sleeping scheduler is not woken by what it did itself before.
+            // A sleeping scheduler is not woken by its own earlier changes.
             return match self.next_instant(engine, false) {
                 _ if underway.is_woken && !is_blocked => Next::GoOn,
                 None if is_blocked => Next::End(Ending::Complete),
@@ -347,7 +350,7 @@ impl Simulation {
         [next, sample].into_iter().flatten().min()
     }
 
-    /// The next thing that happens at `time`: from outside, then by timers, then what was waited for.
+    /// Continues the instant `time`: external events, then timers, then waiting cycles.
     fn go_on_with(&mut self, engine: &mut Engine, time: Time, stage: Stage) -> Option<Then> {
         match stage {
             Stage::Happenings if self.happenings.front().is_some_and(|it| it.happening.at == time) => {
@@ -391,11 +394,11 @@ impl Simulation {
         }
     }
 
-    /// Nothing follows any more from jobs that have ended.
+    /// Drops finished workloads, which have no further effect.
     fn forget_finished(&mut self, engine: &mut Engine) {
         for id in std::mem::take(&mut self.over) {
             let workload = &engine.state.workloads.get(id).workload;
-            // What it was evicted for is read once the run is over.
+            // The causes of its evictions are read at the end of the run.
             let lost_nodes = workload.status.rare.evictions.iter().any(|it| it.reason == NODE_FAILURES);
             if !lost_nodes && self.jobs.forget(id) {
                 let number = self.number(engine, id);
@@ -428,7 +431,7 @@ impl Simulation {
         Arc::make_mut(&mut self.log).steps.push((self.clock, step, number));
     }
 
-    /// Where pods are, if Kueue has placed them.
+    /// Records where pods are, if Kueue has placed them.
     fn note_placement(&mut self, engine: &Engine, id: WorkloadId, number: u32) {
         let admission = &engine.state.workloads.get(id).workload.status.admission;
         let assignments = admission.as_ref().map(|admission| &admission.pod_set_assignments);
@@ -437,7 +440,7 @@ impl Simulation {
         }
     }
 
-    /// What has come of it so far.
+    /// The record so far.
     pub fn record(&self, engine: &Engine) -> Run {
         let mut log = Arc::clone(&self.log);
         if let Some(waiting) = &self.underway {
@@ -450,7 +453,7 @@ impl Simulation {
         Run { ending, end: self.end(), n_cycles: self.n_cycles, log }
     }
 
-    /// The time once the cycle that has begun last is over.
+    /// The end of the last cycle.
     fn end(&self) -> Time {
         let waits_until = self.underway.is_some().then(|| self.after(self.options.cycle_step_ns));
         self.clock.max(self.free_at).max(waits_until.unwrap_or_default())

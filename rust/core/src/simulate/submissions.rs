@@ -1,4 +1,4 @@
-//! Workloads as columns that appear in the course of a run.
+//! Workloads, as columns, that appear during a run.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::plan::{Change, Happening};
 use crate::engine::columns::{Columns, ColumnsError};
 use crate::objects::Time;
 
-/// Workloads as columns that appear in the course of a run.
+/// Workloads, as columns, that appear during a run.
 #[derive(Clone, Debug, Default)]
 pub struct Submissions {
     /// The workloads.
@@ -16,12 +16,12 @@ pub struct Submissions {
     pub at: Vec<i64>,
     /// How long its job runs once it is admitted, in nanoseconds; negative: for ever.
     pub run_ns: Vec<i64>,
-    /// Does it fail once it has run its time?
+    /// Does it fail at the end of its run time?
     pub ends_failed: Vec<bool>,
 }
 
 impl Submissions {
-    /// One happening a row.
+    /// One event per row.
     ///
     /// # Errors
     /// As [`Engine::submit`](crate::engine::Engine::submit).
@@ -47,7 +47,7 @@ impl Submissions {
 }
 
 impl Copies {
-    /// One happening a row.
+    /// One event per row.
     ///
     /// # Errors
     /// The first column of another length, or the first value that makes no workload.

@@ -40,7 +40,7 @@ fn run(world: &mut World, happenings: Vec<Happening>, options: Options) -> Run {
     simulate(&mut world.engine, happenings, options, at(10), || false)
 }
 
-/// Seconds, what, and name.
+/// Seconds, step, and name.
 fn told(run: &Run) -> Vec<(i64, Step, &str)> {
     run.log.steps.iter().map(|(time, step, key)| (time.0 / SECOND, *step, run.log.key(*key).name())).collect()
 }
@@ -199,8 +199,8 @@ fn the_limit_of_cycles_and_the_caller_end_a_run() {
 }
 
 #[test]
-fn a_run_that_leads_beyond_time_says_so_and_clamps_nothing() {
-    // One after the other: the second would end later than 64 bits can say.
+fn a_run_past_the_end_of_time_says_so_and_clamps_nothing() {
+    // One after the other: the second would end beyond 64 bits.
     let most = i64::MAX / SECOND - 100;
     let happenings = || vec![create(11, workload("a", "6"), most), create(12, workload("b", "6"), most)];
     let late = run(&mut World::new(Config::default()), happenings(), OPTIONS);
@@ -221,7 +221,7 @@ fn checks_are_ready_once_quota_is_reserved() {
 }
 
 #[test]
-fn what_happens_from_outside_is_ignored_once_it_has_no_object() {
+fn events_without_an_object_are_ignored() {
     let mut world = World::new(Config::default());
     let gone = |seconds, change| Happening { at: at(seconds), change };
     let happenings = vec![
@@ -259,7 +259,7 @@ fn an_update_that_changes_nothing_wakes_nobody() {
 }
 
 #[test]
-fn time_that_alone_changes_something_is_not_passed_over() {
+fn timers_are_not_skipped() {
     let mut world = World::new(Config::default());
     let brief = Workload { maximum_execution_time_seconds: Some(30), ..workload("a", "1") };
     let run = run(&mut world, vec![create(11, brief, 100)], OPTIONS);
@@ -314,7 +314,7 @@ fn only_the_priority_of_a_workload_priority_class_wakes_others() {
 }
 
 #[test]
-fn a_workload_that_is_parked_with_another_keeps_what_it_was_told() {
+fn a_workload_parked_with_another_keeps_its_message() {
     let mut world = World::new(Config::default());
     world.change_cluster_queue(|queue| {
         queue.preemption =
@@ -327,7 +327,7 @@ fn a_workload_that_is_parked_with_another_keeps_what_it_was_told() {
     };
     let happenings = vec![create(10, workload("b", "6"), 0), create(30, urgent, 0), create(30, workload("a", "6"), 0)];
     run(&mut world, happenings.into_iter().map(forever).collect(), OPTIONS);
-    // Evicted and back in the heap, it is parked with its like, which is in front.
+    // Evicted and back in the heap, it is parked together with the equivalent workload at the front.
     let told = ["a", "b"].map(|name| world.condition(name, conditions::QUOTA_RESERVED));
     assert!(told[1].starts_with("False PendingEvaluation: Preempted to accommodate"), "{told:?}");
 }
@@ -357,7 +357,7 @@ fn usage_based() -> World {
     world
 }
 
-/// What the LocalQueue of the first workload has used: CPUs, and the seconds of the last update.
+/// The usage of the first workload's LocalQueue: CPUs, and the seconds of the last update.
 fn used(world: &World, name: &str) -> Option<(String, i64)> {
     let id = world.engine.state.names.find_local_queue("ns", name)?;
     let account = world.engine.state.local_queues[id].account.as_ref()?;
@@ -391,7 +391,7 @@ fn a_local_queue_is_sampled_from_when_it_has_an_active_cluster_queue() {
     assert_eq!(used(&world, "late").map(|(_, seconds)| seconds), Some(31));
 }
 
-/// Five jobs, of which each may run for a second, and which are admitted one a cycle.
+/// Five jobs, each with a run time of a second, admitted one per cycle.
 fn five_short(timers: Timers) -> Vec<(i64, Step, String)> {
     let mut world = World::new(Config::default());
     let short = |name| Workload { maximum_execution_time_seconds: Some(1), ..workload(name, "2") };
@@ -402,7 +402,7 @@ fn five_short(timers: Timers) -> Vec<(i64, Step, String)> {
 }
 
 #[test]
-fn what_is_due_between_two_cycles_acts_when_it_is_due() {
+fn timers_between_two_cycles_act_when_due() {
     let times = |timers| five_short(timers).iter().map(|(time, ..)| *time).collect::<Vec<_>>();
     assert_eq!(times(Timers::WhenDue), [11, 12, 13, 14, 15]);
     assert_eq!(times(Timers::AfterRound), [15, 15, 15, 15, 15], "as Kueue's runs were recorded");

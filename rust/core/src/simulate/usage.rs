@@ -1,4 +1,4 @@
-//! Who took and gave back quota, and when, in columns.
+//! A log of quota taken and released, in columns.
 
 use crate::base::ids::Id;
 use crate::objects::Time;
@@ -17,7 +17,7 @@ pub struct UsageLog {
     pub workloads: Vec<u32>,
     /// Which ClusterQueue, as an index into `queue_names`.
     pub queues: Vec<u32>,
-    /// 1: it took quota; 0: it gave it back.
+    /// 1: quota was taken; 0: it was released.
     pub adds: Vec<u8>,
     /// Where the amounts of each change end.
     pub ends: Vec<u32>,
@@ -29,7 +29,7 @@ pub struct UsageLog {
     pub queue_names: Vec<String>,
     /// Names of flavors and resources.
     pub pair_names: Vec<(String, String)>,
-    /// The ClusterQueue of each workload by number, the last that it was seen in; `u32::MAX`: none.
+    /// The ClusterQueue of each workload by number, the last one it was in; `u32::MAX`: none.
     pub homes: Vec<u32>,
 }
 
@@ -49,7 +49,7 @@ impl UsageLog {
         self.ends.push(index(self.pairs.len()));
     }
 
-    /// The workload with this number belongs to the ClusterQueue of its LocalQueue.
+    /// Records that the workload with this number belongs to its LocalQueue's ClusterQueue.
     pub(super) fn found_home(&mut self, state: &State, number: u32, queue: Option<impl Id>) {
         let queue = queue.map_or(NONE, |queue| self.queue(state, queue.index()));
         self.put_home(number, queue);

@@ -1,33 +1,33 @@
-//! What became of the work of jobs, in columns: what was lost, and how long they held quota without working.
+//! Lost and idle work of jobs, in columns.
 
 use crate::base::text::Text;
 use crate::objects::Time;
 use crate::snapshot::{Damage, Reader, stored};
 
-/// A run of a job is from its admission until it is evicted or ends. Rows say what of a run was no useful work: one where
-/// it is evicted, one where it begins anew as a node has failed, one where it ends and did not work all the time. A run
-/// without rows has worked all the time, and nothing of that is lost.
+/// A run of a job lasts from its admission until it is evicted or ends. Rows record the part of a run that was not
+/// useful work: when it is evicted, when it starts over because a node failed, and when it ends without having worked
+/// all the time. A run without rows has worked all the time, and lost nothing.
 #[derive(Clone, Debug, Default)]
 pub struct WorkLog {
-    /// When it was evicted, began anew or ended, in nanoseconds since 1970.
+    /// When it was evicted, started over or ended, in nanoseconds since 1970.
     pub times: Vec<i64>,
-    /// Whose it was, by its number in the run.
+    /// The workload, by its number in the run.
     pub workloads: Vec<u32>,
     /// How many pods had started.
     pub pods: Vec<i64>,
-    /// How much work is to be done again, in nanoseconds: all since the last checkpoint of the job.
+    /// Work to be done again, in nanoseconds: everything since the job's last checkpoint.
     pub lost_ns: Vec<i64>,
-    /// How long it did not work: its pods were not ready, or it stood still as a node had failed.
+    /// How long it did not work: its pods were not ready, or it stopped because a node had failed.
     pub idle_ns: Vec<i64>,
-    /// Whose jobs have ended otherwise than `Succeeded`: number, and the index of the reason.
+    /// Jobs that ended otherwise than `Succeeded`: number, and index of the reason.
     pub endings: Vec<(u32, u32)>,
     /// The reasons of their conditions Finished.
     pub reasons: Vec<Text>,
-    /// The workloads that were there when the run began.
+    /// The workloads present at the start of the run.
     pub present: Vec<Present>,
 }
 
-/// A workload that was there when the run began, as the cluster has it that it comes from.
+/// A workload present at the start of the run, with its state in the source cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Present {
     /// Its number in the run.
@@ -40,7 +40,7 @@ pub struct Present {
     pub was_evicted: bool,
 }
 
-/// How much of a log there was.
+/// A position in a log.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WorkMark {
     n_rows: usize,
@@ -62,7 +62,7 @@ impl WorkLog {
     }
 
     pub(super) fn push_ending(&mut self, workload: u32, reason: &Text) {
-        // There are a few of them.
+        // There are only a few.
         let known = self.reasons.iter().position(|known| known == reason);
         let index = known.unwrap_or_else(|| {
             self.reasons.push(reason.clone());
@@ -71,7 +71,7 @@ impl WorkLog {
         self.endings.push((workload, u32::try_from(index).expect("fewer than 2^32 reasons")));
     }
 
-    /// How much there is.
+    /// The current position.
     pub(super) fn mark(&self) -> WorkMark {
         WorkMark {
             n_rows: self.times.len(),
@@ -81,7 +81,7 @@ impl WorkLog {
         }
     }
 
-    /// What has been added since a mark.
+    /// What was added since a mark.
     pub(super) fn part(&self, since: WorkMark) -> Self {
         let n = since.n_rows;
         Self {
@@ -96,10 +96,10 @@ impl WorkLog {
         }
     }
 
-    /// Adds what follows.
+    /// Appends a part.
     ///
     /// # Errors
-    /// [`Damage`]: it can't be of a run with so many workloads.
+    /// [`Damage`]: it does not match the number of workloads of the run.
     pub(super) fn add(&mut self, part: Self, n_workloads: usize, from: &Reader<'_>) -> Result<(), Damage> {
         let Self { times, workloads, pods, lost_ns, idle_ns, endings, reasons, present } = part;
         self.reasons.extend(reasons);

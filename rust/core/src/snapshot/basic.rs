@@ -74,7 +74,7 @@ impl Stored for String {
     }
 }
 
-/// A word of the program.
+/// A fixed word of the program.
 impl Stored for &'static str {
     fn write_to(&self, out: &mut Writer<'_>) {
         out.text(self);
@@ -146,7 +146,7 @@ impl<T: Stored> Stored for Vec<T> {
     }
 }
 
-/// As many as there are always.
+/// Always the same length.
 impl<T: Stored + Copy + Default, const N: usize> Stored for [T; N] {
     fn write_to(&self, out: &mut Writer<'_>) {
         self.iter().for_each(|item| item.write_to(out));
@@ -220,7 +220,7 @@ impl Stored for Amount {
     }
 }
 
-/// Digits and exponent as they are: its approximate float depends on them.
+/// Digits and exponent unchanged: its approximate float depends on them.
 impl Stored for Quantity {
     fn write_to(&self, out: &mut Writer<'_>) {
         let (digits, exponent, family, text) = self.parts();
@@ -319,7 +319,7 @@ ids! {
     FlavorResourceId, "flavor and resource", |from| from.names.n_flavor_resources();
 }
 
-/// One that is there.
+/// An existing workload.
 impl Stored for WorkloadId {
     fn write_to(&self, out: &mut Writer<'_>) {
         out.count(self.index());
@@ -327,7 +327,7 @@ impl Stored for WorkloadId {
 
     fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage> {
         let id = from.id(1 << 32, "workload")?;
-        from.check(from.live.contains(id), "a workload that is not there")?;
+        from.check(from.live.contains(id), "an unknown workload")?;
         Ok(id)
     }
 }
@@ -343,7 +343,7 @@ impl Stored for ShapeId {
     }
 }
 
-/// Each behind the one before it.
+/// As differences to the previous one.
 impl<I: Id> Stored for IdSet<I> {
     fn write_to(&self, out: &mut Writer<'_>) {
         out.count(self.iter().count());

@@ -1,4 +1,4 @@
-//! What stands around values that are kept as bytes: of which kind and version they are, how long, and a checksum.
+//! The envelope of saved values: kind, version, length, and a checksum.
 //!
 //! ```text
 //! kind/format\n | length, version | length, CRC-32 | parts, each behind its length
@@ -10,18 +10,18 @@ use super::Damage;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What is kept.
+/// A kind of save.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Format {
-    /// What it begins with: its kind, up to the number of the format.
+    /// The start of its first line: kind, up to the format number.
     pub kind: &'static str,
-    /// The whole line. Another one for whatever reads differently.
+    /// The whole line. It changes with every incompatible change of the format.
     pub line: &'static str,
-    /// What a user should have given.
+    /// What the user should have given.
     pub what: &'static str,
 }
 
-/// Bytes that are not what was kept.
+/// Bytes that cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LoadError {
     /// Something else.
@@ -30,15 +30,15 @@ pub enum LoadError {
     /// A save of another format.
     #[error("this was saved as {found:?}, and only {known:?} can be read: load it with the version that saved it")]
     Format {
-        /// What it says.
+        /// The format found.
         found: String,
-        /// What can be read.
+        /// The format that can be read.
         known: &'static str,
     },
-    /// A save of another version, which may decide otherwise.
+    /// A save of another version, which may decide differently.
     #[error("this was saved by kueuecore {found}, but this is {VERSION}: load it with the version that saved it")]
     Version {
-        /// What it says.
+        /// The version found.
         found: String,
     },
     /// The end is missing, or something follows it.
@@ -46,26 +46,26 @@ pub enum LoadError {
         "this is not a whole save: {expected} bytes follow its header, but {actual} are there; take another copy of it"
     )]
     Length {
-        /// As its header says.
+        /// The length in its header.
         expected: u64,
-        /// So many there are.
+        /// The actual length.
         actual: usize,
     },
-    /// It has changed since.
+    /// It has changed since it was saved.
     #[error("this is a damaged save: its checksum does not match; take another copy of it")]
     Checksum,
-    /// It has the right checksum, and no such value in it.
+    /// The checksum is right, but the contents are invalid.
     #[error("this is not a valid save: {0}")]
     Invalid(#[from] Damage),
 }
 
 impl Format {
-    /// How many bytes stand before the parts.
+    /// Length of the header.
     pub fn n_header(&self) -> usize {
         self.line.len() + VERSION.len() + 13
     }
 
-    /// The parts with what stands around them.
+    /// Wraps parts in an envelope.
     pub fn seal(&self, parts: &[&[u8]]) -> Vec<u8> {
         let n_bytes: usize = parts.iter().map(|part| part.len() + size_of::<u64>()).sum();
         let mut bytes = Vec::with_capacity(self.n_header() + n_bytes);
@@ -84,10 +84,10 @@ impl Format {
         bytes
     }
 
-    /// The parts of what was sealed.
+    /// Unwraps the parts.
     ///
     /// # Errors
-    /// [`LoadError`]: it is something else, of another version, or damaged.
+    /// [`LoadError`]: something else, another version, or damaged.
     pub fn open<'a>(&self, bytes: &'a [u8]) -> Result<Parts<'a>, LoadError> {
         let Some(rest) = bytes.strip_prefix(self.line.as_bytes()) else {
             let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -117,14 +117,14 @@ impl Format {
     }
 }
 
-/// Parts, each behind its length.
+/// Parts, each preceded by its length.
 pub(crate) struct Parts<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Parts<'a> {
-    /// The next part, and where it begins.
+    /// The next part, and its offset.
     pub fn next(&mut self) -> Result<(&'a [u8], usize), Damage> {
         let damage = |what: &str| Damage { at: self.at, what: what.to_owned() };
         let (length, rest) = self.bytes.split_first_chunk().ok_or_else(|| damage("a length is missing"))?;
@@ -136,7 +136,7 @@ impl<'a> Parts<'a> {
         Ok((part, at))
     }
 
-    /// No more parts follow.
+    /// Checks that no more parts follow.
     pub fn end(&self) -> Result<(), Damage> {
         if self.bytes.is_empty() { Ok(()) } else { Err(Damage { at: self.at, what: "more follows".to_owned() }) }
     }

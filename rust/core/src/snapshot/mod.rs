@@ -1,12 +1,11 @@
-//! Values as bytes and back, for the snapshot of an engine ([`crate::engine::save`]), or of a run with its engine.
+//! Serializes values for the snapshot of an engine ([`crate::engine::save`]), or of a run with its engine.
 //!
-//! What a type writes and what it reads stand side by side, mostly in one line of [`stored!`] beside the type: a field
-//! that the line leaves out does not compile. Whoever writes equal values writes equal bytes: nothing depends on
-//! addresses, the order of a hash map, or how much of it was shared. Equal parts that many share are written once, into
-//! [pools](Pool), and are shared again by all once they are read.
+//! A type's writing and reading code are side by side, mostly in one line of [`stored!`]: a missing field does not
+//! compile. Equal values give equal bytes: nothing depends on addresses, the order of a hash map, or how much was
+//! shared. Equal shared parts are written once, into [pools](Pool), and are shared again after reading.
 //!
-//! Bytes may be anything: what is read is checked against what is there, costs memory in proportion to the bytes, and
-//! ends in [`Damage`] where it is no value.
+//! Input may be any bytes: reading validates everything, needs memory in proportion to the bytes, and fails with
+//! [`Damage`] if they are not a value.
 
 mod basic;
 mod envelope;
@@ -23,19 +22,19 @@ use thiserror::Error;
 
 /// A value that can be written and read back.
 pub(crate) trait Stored {
-    /// Writes it.
+    /// Writes the value.
     fn write_to(&self, out: &mut Writer<'_>);
 
-    /// Reads what was written.
+    /// Reads a value.
     ///
     /// # Errors
-    /// [`Damage`]: no such value was written there.
+    /// [`Damage`]: the bytes are not such a value.
     fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage>
     where
         Self: Sized;
 }
 
-/// What is wrong with bytes that are read.
+/// An error in bytes that are read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("byte {at}: {what}")]
 pub struct Damage {
@@ -45,7 +44,7 @@ pub struct Damage {
     pub what: String,
 }
 
-/// A handle on a value that is kept in a pool.
+/// A handle on a value in a pool.
 pub(crate) trait Pooled: Clone + 'static {
     /// The pool.
     const POOL: Pool;
@@ -54,8 +53,7 @@ pub(crate) trait Pooled: Clone + 'static {
     fn read_part(from: &mut Reader<'_>) -> Result<Self, Damage>;
 }
 
-/// Where equal parts are kept once. A part of one refers only to parts of those before it, and they are read in this
-/// order.
+/// Where equal parts are stored once. A part refers only to parts of earlier pools, and pools are read in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pool {
     Texts,
@@ -84,11 +82,11 @@ pub(crate) enum Pool {
 }
 
 impl Pool {
-    /// How many there are.
+    /// Number of pools.
     pub const COUNT: usize = Pool::Shapes as usize + 1;
 }
 
-/// How a type is written and read: the fields of a struct in their order, or the numbers of the variants of an enum.
+/// Implements [`Stored`]: lists the fields of a struct in order, or the numbers of an enum's variants.
 macro_rules! stored {
     (struct $name:ty { $($field:ident),* $(,)? }) => {
         impl $crate::snapshot::Stored for $name {
@@ -128,7 +126,7 @@ macro_rules! stored {
     };
 }
 
-/// Handles on values that are kept in a pool, which are written as their places there.
+/// Implements [`Stored`] for handles, which are written as indexes into their pool.
 macro_rules! pooled {
     ($($handle:ty: $pool:ident),* $(,)?) => {$(
         impl $crate::snapshot::Pooled for $handle {

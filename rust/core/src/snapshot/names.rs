@@ -1,4 +1,4 @@
-//! The names, whose order is that of their ids.
+//! The names, in the order of their ids.
 
 use super::{Damage, Reader, Stored, Writer};
 use crate::base::ids::{FlavorId, Id, ResourceId};
@@ -31,9 +31,9 @@ impl Stored for Names {
 
     fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage> {
         let mut names = Names::default();
-        /// Each name is new, so that its id is its place.
+        /// Checks that each name is new, so that its id is its index.
         fn is_new<I: Id>(from: &Reader<'_>, id: I, index: usize) -> Result<(), Damage> {
-            from.check(id.index() == index, "a name that stands there twice")
+            from.check(id.index() == index, "a duplicate name")
         }
         for index in 0..from.count()? {
             let id = names.queue(&String::read_from(from)?);

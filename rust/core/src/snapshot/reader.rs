@@ -1,4 +1,4 @@
-//! Bytes to values.
+//! Reads values from bytes.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -7,28 +7,28 @@ use super::{Damage, Pool, Pooled, Stored};
 use crate::base::ids::{Id, IdSet, WorkloadId};
 use crate::base::names::{Lexicon, Names};
 
-/// So much room is made at once for items that are announced.
+/// At most this much room is allocated in advance for announced items.
 const ROOM: usize = 1024;
 
-/// Bytes that are being read, and what is known of them so far.
+/// Bytes being read, and what is known from them so far.
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Where the bytes begin in those that were given.
+    /// Offset of these bytes in the whole save.
     begins_at: usize,
     pools: Vec<Option<Box<dyn Any>>>,
-    /// The words of the program that may stand in it.
+    /// The fixed words of the program that may occur.
     words: &'a [&'a [&'static str]],
-    /// Of whom all is.
+    /// The names to which ids refer.
     pub names: Names,
     /// Their lexicon.
     pub lexicon: Arc<Lexicon>,
-    /// The workloads that there are.
+    /// The existing workloads.
     pub live: IdSet<WorkloadId>,
 }
 
 impl<'a> Reader<'a> {
-    /// Begins to read, with the names.
+    /// Starts reading, with the names.
     pub fn new(bytes: &'a [u8], begins_at: usize, words: &'a [&'a [&'static str]]) -> Result<Self, Damage> {
         let pools = std::iter::repeat_with(|| None).take(Pool::COUNT).collect();
         let names = Names::default();
@@ -39,22 +39,22 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// Something is wrong here.
+    /// An error at the current position.
     pub fn damage(&self, what: impl Into<String>) -> Damage {
         Damage { at: self.begins_at + self.at, what: what.into() }
     }
 
-    /// Something is wrong here unless this holds.
+    /// An error at the current position, unless this holds.
     pub fn check(&self, holds: bool, what: &str) -> Result<(), Damage> {
         if holds { Ok(()) } else { Err(self.damage(what)) }
     }
 
-    /// All was read.
+    /// Checks that everything was read.
     pub fn end(&self) -> Result<(), Damage> {
         self.check(self.n_left() == 0, "more follows")
     }
 
-    /// How many bytes are left.
+    /// Number of remaining bytes.
     pub fn n_left(&self) -> usize {
         self.bytes.len() - self.at
     }
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
         Ok(byte)
     }
 
-    /// Bytes as they are.
+    /// Raw bytes.
     pub fn raw(&mut self, n: usize) -> Result<&'a [u8], Damage> {
         if n > self.n_left() {
             return Err(self.damage(format!("{n} bytes should follow, and {} do", self.n_left())));
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
             }
             number |= bits << shift;
             if byte < 0x80 {
-                // One way to write each, so that equal values are equal bytes.
+                // Only one encoding per number, so that equal values give equal bytes.
                 self.check(byte != 0 || shift == 0, "a number with needless digits")?;
                 break;
             }
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
         Ok((number >> 1) as i128 ^ -((number & 1) as i128))
     }
 
-    /// How many items follow, of a byte at least each.
+    /// Number of items that follow, with at least a byte each.
     pub fn count(&mut self) -> Result<usize, Damage> {
         let n = self.number()?;
         match usize::try_from(n).ok().filter(|&n| n <= self.n_left()) {
@@ -121,30 +121,30 @@ impl<'a> Reader<'a> {
         Ok(items)
     }
 
-    /// The index of one of so many.
+    /// An index below `n`.
     pub fn index(&mut self, n: usize, of: &str) -> Result<usize, Damage> {
         let index = self.number()?;
         let found = usize::try_from(index).ok().filter(|&index| index < n);
         found.ok_or_else(|| self.damage(format!("{of} {index} of {n}")))
     }
 
-    /// An id of one of so many.
+    /// An id below `n`.
     pub fn id<I: Id>(&mut self, n: usize, of: &str) -> Result<I, Damage> {
         Ok(I::from_index(self.index(n, of)?))
     }
 
-    /// Workloads that are there.
+    /// Existing workloads.
     pub fn live_workloads(&mut self) -> Result<IdSet<WorkloadId>, Damage> {
         let ids = IdSet::read_from(self)?;
-        self.check(ids.iter().all(|id| self.live.contains(id)), "a workload that is not there")?;
+        self.check(ids.iter().all(|id| self.live.contains(id)), "an unknown workload")?;
         Ok(ids)
     }
 
-    /// A word of the program.
+    /// A fixed word of the program.
     pub fn word(&mut self) -> Result<&'static str, Damage> {
         let text: Arc<str> = self.pooled(Pool::Texts)?;
         let known = self.words.iter().flat_map(|words| words.iter()).find(|word| ***word == *text);
-        known.copied().ok_or_else(|| self.damage(format!("no word of kueuecore: {:?}", shortened(&text))))
+        known.copied().ok_or_else(|| self.damage(format!("an unknown word: {:?}", shortened(&text))))
     }
 
     /// A part of a pool.
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
         part.ok_or_else(|| self.damage(format!("part {index} of {pool:?}")))
     }
 
-    /// The part of a pool that stands at a place, if it was read already.
+    /// The part at an index of a pool, if it was read already.
     pub fn part<H: Clone + 'static>(&self, pool: Pool, index: usize) -> Option<H> {
         self.pools[pool as usize].as_ref()?.downcast_ref::<Vec<H>>()?.get(index).cloned()
     }
@@ -166,13 +166,13 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The parts of a pool that were read.
+    /// Sets the parts of a pool.
     pub fn set<H: 'static>(&mut self, pool: Pool, parts: Vec<H>) {
         self.pools[pool as usize] = Some(Box::new(parts));
     }
 }
 
-/// Enough of a text to show.
+/// The start of a text, for messages.
 fn shortened(text: &str) -> String {
     text.chars().take(64).collect()
 }

@@ -7,7 +7,7 @@ use crate::objects::Time;
 
 const WORDS: [&[&str]; 1] = [&["InClusterQueue"]];
 
-/// The bytes of a value behind no names, and what is read of them.
+/// The bytes of a value without names, and the value read from them.
 fn through<T: Stored>(value: &T) -> (Vec<u8>, Result<T, Damage>) {
     let names = Names::default();
     let mut out = Writer::new(&names);
@@ -57,7 +57,7 @@ fn times_in_whole_seconds_are_short() {
 }
 
 #[test]
-fn bytes_that_are_no_value_are_refused_where_they_are() {
+fn invalid_bytes_are_rejected_with_their_offset() {
     let (bytes, _) = through(&BTreeSet::from([3u32, 5]));
     let last = bytes.len() - 1;
     let changed = |at: usize, byte: u8| {

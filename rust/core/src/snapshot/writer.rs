@@ -1,4 +1,4 @@
-//! Values to bytes.
+//! Writes values to bytes.
 
 use std::collections::hash_map::Entry;
 use std::hash::Hasher;
@@ -9,15 +9,15 @@ use super::{Pool, Stored};
 use crate::base::ids::{Id, ShapeId};
 use crate::base::names::Names;
 
-/// Bytes that are being written, with the pools to which they refer.
+/// Bytes being written, with the pools to which they refer.
 pub(crate) struct Writer<'a> {
     bytes: Vec<u8>,
     pools: Vec<Parts>,
-    /// Of whom all is.
+    /// The names to which ids refer.
     pub names: &'a Names,
-    /// What shapes are, by id.
+    /// The shapes, by id.
     pub shapes: Vec<Option<&'a dyn Stored>>,
-    /// What forms are, by id.
+    /// The forms, by id.
     pub forms: Vec<Option<&'a dyn Stored>>,
     /// The first spec of a form among those written, by the form's id.
     pub spec_of_form: FxHashMap<u32, u32>,
@@ -25,21 +25,21 @@ pub(crate) struct Writer<'a> {
     pub trees: FxHashMap<u32, u32>,
 }
 
-/// The parts of a pool, one after the other.
+/// The parts of a pool, concatenated.
 #[derive(Default)]
 struct Parts {
     bytes: Vec<u8>,
     /// Where each ends.
     ends: Vec<usize>,
-    /// By where they are in memory. All of them outlive the writer.
+    /// By memory address. All of them outlive the writer.
     by_address: FxHashMap<usize, u32>,
-    /// By a hash of their bytes; those behind another one of the same hash are under the next free hash.
+    /// By a hash of their bytes; on a collision, under the next free hash.
     by_hash: FxHashMap<u64, u32>,
     scratch: Vec<u8>,
 }
 
 impl<'a> Writer<'a> {
-    /// One that has nothing yet.
+    /// An empty writer.
     pub fn new(names: &'a Names) -> Self {
         Self {
             bytes: Vec::new(),
@@ -52,7 +52,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// All of it: the names, the pools, and what was written besides.
+    /// The result: the names, the pools, and everything else.
     pub fn finish(mut self) -> Vec<u8> {
         let rest = std::mem::take(&mut self.bytes);
         let names = self.names;
@@ -70,22 +70,22 @@ impl<'a> Writer<'a> {
         self.bytes.push(byte);
     }
 
-    /// Bytes as they are.
+    /// Raw bytes.
     pub fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// A number in as few bytes as it needs, seven bits each.
+    /// A number in as few bytes as possible, seven bits each.
     pub fn number(&mut self, number: u128) {
         put_number(&mut self.bytes, number);
     }
 
-    /// A number with a sign, the smaller the shorter.
+    /// A signed number; smaller magnitudes are shorter.
     pub fn signed(&mut self, number: i128) {
         self.number(((number << 1) ^ (number >> 127)) as u128);
     }
 
-    /// How many there are.
+    /// A number of items.
     pub fn count(&mut self, n: usize) {
         self.number(n as u128);
     }
@@ -102,7 +102,7 @@ impl<'a> Writer<'a> {
         items.for_each(|item| item.write_to(self));
     }
 
-    /// Refers to a part of a pool, which is written there unless an equal one is.
+    /// Refers to a part of a pool, writing it there unless an equal one exists.
     pub fn put(&mut self, pool: Pool, address: usize, write: impl FnOnce(&mut Self)) -> u32 {
         let index = match self.pools[pool as usize].by_address.get(&address) {
             Some(&known) => known,
@@ -118,21 +118,20 @@ impl<'a> Writer<'a> {
         index
     }
 
-    /// The same of text, which is found by its words wherever it is.
+    /// The same for text, which is found by its contents.
     pub fn text(&mut self, text: &str) {
         let index = self.pools[Pool::Texts as usize].index_of_text(text);
         self.number(u128::from(index));
     }
 
-    /// What is written by this, instead of adding it to the rest.
+    /// What `write` writes, separately from the rest.
     pub fn apart(&mut self, write: impl FnOnce(&mut Self)) -> Vec<u8> {
         let outer = std::mem::take(&mut self.bytes);
         write(self);
         std::mem::replace(&mut self.bytes, outer)
     }
 
-    /// What a shape is, by which shapes are brought into an order that does not depend on their ids. Puts nothing into a
-    /// pool.
+    /// The contents of a shape, which give shapes an order independent of their ids. Adds nothing to a pool.
     pub fn shape(&mut self, id: ShapeId) -> Vec<u8> {
         let shape = self.shapes[id.index()].expect("a shape in use is kept");
         self.apart(|out| shape.write_to(out))
@@ -165,7 +164,7 @@ impl Parts {
         }
     }
 
-    /// Texts stand behind their lengths.
+    /// Texts are preceded by their lengths.
     fn index_of_text(&mut self, text: &str) -> u32 {
         let mut bytes = std::mem::take(&mut self.scratch);
         bytes.clear();

@@ -1,4 +1,4 @@
-//! Which workloads are worth a look: what happened to them since the last one, and when time will.
+//! Which workloads need a reconciler pass: those that were touched since the last one, and those whose time has come.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,20 +7,20 @@ use crate::objects::Time;
 use crate::snapshot::{Damage, Reader, Stored, Writer};
 use crate::state::State;
 
-/// What is to be reconciled, so that nobody else needs to be looked at.
+/// The workloads to reconcile, so that no others need a pass.
 #[derive(Clone, Debug, Default)]
 pub struct Agenda {
     touched: IdSet<WorkloadId>,
-    /// What was parked in one step: its ClusterQueue and shape.
+    /// Workloads parked in one step, by ClusterQueue and shape.
     parked: BTreeSet<(QueueId, ShapeId)>,
     alarms: BTreeSet<(Time, WorkloadId)>,
     alarm_of: BTreeMap<WorkloadId, Time>,
-    /// What was touched since whoever carries out what is decided last asked; `None`: nobody has ever asked.
+    /// What was touched since the last call of `take_followed`; `None`: it was never called.
     followed: Option<IdSet<WorkloadId>>,
 }
 
 impl Agenda {
-    /// Something has changed that may change what its status is to say.
+    /// Something has changed that may change the workload's status.
     pub(crate) fn touch(&mut self, id: WorkloadId) {
         self.touched.insert(id);
         if let Some(followed) = &mut self.followed {
@@ -28,12 +28,12 @@ impl Agenda {
         }
     }
 
-    /// Takes out what was touched since the last call; from the first call on this is remembered.
+    /// Takes what was touched since the last call; recording starts with the first call.
     pub(crate) fn take_followed(&mut self) -> IdSet<WorkloadId> {
         self.followed.replace(IdSet::default()).unwrap_or_default()
     }
 
-    /// Does anybody ask what was touched?
+    /// Does a caller follow what was touched?
     pub(crate) fn is_followed(&self) -> bool {
         self.followed.is_some()
     }
@@ -43,12 +43,12 @@ impl Agenda {
         self.parked.insert((queue, shape));
     }
 
-    /// The shapes of which workloads were parked in one step.
+    /// The shapes of workloads that were parked in one step.
     pub(crate) fn parked_shapes(&self) -> impl Iterator<Item = ShapeId> + '_ {
         self.parked.iter().map(|(_, shape)| *shape)
     }
 
-    /// Takes out which workloads were parked in one step.
+    /// Takes which workloads were parked in one step.
     pub(crate) fn take_parked(&mut self) -> BTreeSet<(QueueId, ShapeId)> {
         std::mem::take(&mut self.parked)
     }
@@ -61,7 +61,7 @@ impl Agenda {
         }
     }
 
-    /// It has been looked at; time alone changes something at `wake`.
+    /// The workload was reconciled; time alone changes something at `wake`.
     pub(crate) fn settled(&mut self, id: WorkloadId, wake: Option<Time>) {
         self.touched.remove(id);
         if let Some(old) = self.alarm_of.remove(&id) {
@@ -73,24 +73,24 @@ impl Agenda {
         }
     }
 
-    /// Time has come for what was set up to `now`.
+    /// Touches the workloads whose alarm is due at `now`.
     pub(crate) fn ring(&mut self, now: Time) {
         for (_, id) in self.alarms.iter().take_while(|(at, _)| *at <= now) {
             self.touched.insert(*id);
         }
     }
 
-    /// The first time that is set, past or not.
+    /// The first alarm, past or not.
     pub(crate) fn first_alarm(&self) -> Option<Time> {
         self.alarms.first().map(|(at, _)| *at)
     }
 
-    /// The workloads to look at: something has happened to them.
+    /// The workloads that were touched.
     pub(crate) fn touched(&self) -> impl Iterator<Item = WorkloadId> + '_ {
         self.touched.iter()
     }
 
-    /// The first time after `now` that is set for a workload to which nothing has happened.
+    /// The first alarm after `now` of a workload that was not touched.
     pub(crate) fn next_alarm(&self, now: Time) -> Option<Time> {
         self.alarms.iter().find(|(at, id)| *at > now && !self.touched.contains(*id)).map(|(at, _)| *at)
     }
@@ -100,7 +100,7 @@ impl Stored for Agenda {
     fn write_to(&self, out: &mut Writer<'_>) {
         let Self { touched, parked, alarms: _, alarm_of, followed } = self;
         touched.write_to(out);
-        // Shapes have no order of their own.
+        // Shapes have no order of their own, so sort by something that has.
         let mut parked: Vec<_> = parked.iter().map(|&(queue, shape)| (queue, out.shape(shape), shape)).collect();
         parked.sort();
         out.count(parked.len());

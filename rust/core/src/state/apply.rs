@@ -1,4 +1,4 @@
-//! Objects come, change and go: what Kueue's event handlers do to cache and queues (rules/05 §2.1, §3.1).
+//! Objects are created, updated and deleted: what Kueue's event handlers do to cache and queues (rules/05 §2.1, §3.1).
 
 mod flush;
 mod workload;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::objects::{
-    AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Meta, Object, PriorityClass, ResourceFlavor,
-    RuntimeClass, StopPolicy, StringMap, Topology,
+    AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Meta, PriorityClass, ResourceFlavor, RuntimeClass,
+    StopPolicy, StringMap, Topology,
 };
 use crate::state::State;
 use crate::state::records::StaleDefaults;
@@ -16,54 +16,9 @@ use crate::status::admissible::is_admissible;
 use crate::status::stage::{Stage, is_finished};
 
 impl State {
-    /// Applies one object: creates it or takes over its newer version.
-    pub fn apply(&mut self, object: Object) {
-        self.apply_all([object]);
-    }
-
-    /// Applies objects, in their order. Several LimitRanges and RuntimeClasses in a row are as one change.
-    pub(crate) fn apply_all(&mut self, objects: impl IntoIterator<Item = Object>) {
-        for object in objects {
-            if !matches!(object, Object::LimitRange(_) | Object::RuntimeClass(_)) {
-                self.adjust_pending();
-            }
-            self.put(object);
-        }
-        self.adjust_pending();
-    }
-
-    fn put(&mut self, object: Object) {
-        match object {
-            Object::Namespace(meta) => self.put_namespace(&meta.name, meta.labels),
-            Object::ResourceFlavor(flavor) => self.put_flavor(flavor),
-            Object::Topology(topology) => self.put_topology(topology),
-            Object::Cohort(cohort) => self.apply_cohort(cohort),
-            Object::ClusterQueue(queue) => self.apply_cluster_queue(queue),
-            Object::LocalQueue(queue) => self.apply_local_queue(queue),
-            Object::AdmissionCheck(check) => self.put_check(check),
-            Object::WorkloadPriorityClass(class) => self.put_priority_class(class),
-            Object::LimitRange(range) => self.put_limit_range(range),
-            Object::RuntimeClass(class) => self.put_runtime_class(class),
-            Object::ResourceClaimTemplate(template) => self.put_claim_template(template),
-            Object::DeviceClass(class) => self.put_device_class(class),
-            Object::Node(node) => {
-                self.put_node(node);
-            }
-            // One without a name is not there yet: only an API server makes one up.
-            Object::Pod(pod) if pod.meta.name.is_empty() => {}
-            Object::Pod(pod) => {
-                self.put_pod(*pod);
-            }
-            Object::Workload(workload) => {
-                self.apply_workload(*workload);
-            }
-            Object::PriorityClass(_) | Object::Other { .. } => {}
-        }
-    }
-
     // Namespaces, flavors, checks: what ClusterQueues depend on.
 
-    fn put_namespace(&mut self, name: &str, labels: StringMap) {
+    pub(super) fn put_namespace(&mut self, name: &str, labels: StringMap) {
         let id = self.names.namespaces.intern(name);
         let old = self.namespaces.ensure(id).replace(Arc::new(labels));
         let new = self.namespaces[id].clone();
@@ -92,7 +47,7 @@ impl State {
         self.queues.ids().filter(|id| self.queues[*id].object.is_some()).collect()
     }
 
-    fn put_flavor(&mut self, flavor: ResourceFlavor) {
+    pub(super) fn put_flavor(&mut self, flavor: ResourceFlavor) {
         self.workloads.forget_plans();
         let id = self.flavor(&flavor.meta.name);
         let flavor = Arc::new(flavor);
@@ -100,7 +55,7 @@ impl State {
         if old.as_ref() != Some(&flavor) {
             self.flavor_changed(&flavor.meta.name, old.clone());
         }
-        // Where it was missing, those are tried again that become active by it.
+        // ClusterQueues that become active by this retry their workloads.
         let changed = old.is_some_and(|old| {
             old.node_labels != flavor.node_labels
                 || old.node_taints != flavor.node_taints
@@ -136,7 +91,7 @@ impl State {
         self.existing_queues().into_iter().filter(uses).collect()
     }
 
-    fn put_topology(&mut self, topology: Topology) {
+    pub(super) fn put_topology(&mut self, topology: Topology) {
         let (name, topology) = (topology.meta.name.clone(), Arc::new(topology));
         let old = self.topologies.insert(name.clone(), Arc::clone(&topology));
         if old.as_ref() != Some(&topology) {
@@ -156,7 +111,7 @@ impl State {
         found
     }
 
-    fn put_check(&mut self, check: AdmissionCheck) {
+    pub(super) fn put_check(&mut self, check: AdmissionCheck) {
         let name = check.meta.name.clone();
         if self.checks.get(&name) != Some(&check) {
             self.checks.insert(name.clone(), check);
@@ -192,7 +147,7 @@ impl State {
     }
 
     /// A new class, or a new value of one, changes the priority of every workload that names it (rules/11 §5).
-    fn put_priority_class(&mut self, class: PriorityClass) {
+    pub(super) fn put_priority_class(&mut self, class: PriorityClass) {
         let users: Vec<WorkloadId> = self
             .workloads
             .iter()
@@ -216,12 +171,12 @@ impl State {
         }
     }
 
-    /// Removes a WorkloadPriorityClass; workloads keep the priority that they have.
+    /// Removes a WorkloadPriorityClass; workloads keep their priority.
     pub(crate) fn remove_priority_class(&mut self, name: &str) -> bool {
         self.workload_priority_classes.remove(name).is_some()
     }
 
-    fn put_limit_range(&mut self, range: LimitRange) {
+    pub(super) fn put_limit_range(&mut self, range: LimitRange) {
         let namespace = range.meta.namespace.clone();
         let ranges = self.limit_ranges.entry(namespace.clone()).or_default();
         if ranges.get(&range.meta.name) != Some(&range) {
@@ -245,7 +200,7 @@ impl State {
         self.stale_defaults.namespaces.insert(namespace);
     }
 
-    fn put_runtime_class(&mut self, class: RuntimeClass) {
+    pub(super) fn put_runtime_class(&mut self, class: RuntimeClass) {
         if self.runtime_classes.get(&class.meta.name) != Some(&class) {
             self.runtime_classes.insert(class.meta.name.clone(), class);
             self.stale_defaults.everywhere = true;
@@ -261,7 +216,7 @@ impl State {
     }
 
     /// What LimitRanges and RuntimeClasses fill in is worked out again for workloads that are not reserved yet.
-    fn adjust_pending(&mut self) {
+    pub(super) fn adjust_pending(&mut self) {
         let StaleDefaults { everywhere, namespaces } = std::mem::take(&mut self.stale_defaults);
         if !everywhere && namespaces.is_empty() {
             return;
@@ -290,17 +245,17 @@ impl State {
 
     // Cohorts, ClusterQueues and LocalQueues.
 
-    fn apply_cohort(&mut self, cohort: Cohort) {
+    pub(super) fn apply_cohort(&mut self, cohort: Cohort) {
         let id = self.cohort(&cohort.meta.name);
         let entry = &self.cohorts[id];
         let is_same =
             entry.object.as_deref().is_some_and(|old| Cohort { meta: cohort.meta.clone(), ..old.clone() } == cohort);
-        // Kueue does not look at a Cohort again that says the same; but it tries one in a cycle until that is broken.
+        // Kueue ignores a Cohort update without changes, but retries one in a cycle until the cycle is broken.
         if is_same && entry.node.is_some_and(|node| !self.forest.has_cycle(node)) {
             self.cohorts[id].object = Some(Arc::new(cohort));
             return;
         }
-        // Kueue logs a cycle and goes on: the tree simply does not take part until it is broken.
+        // Kueue logs a cycle and goes on: the tree takes no part in scheduling until it is broken.
         let result = self.put_cohort(cohort);
         if let Ok(id) = result {
             let node = self.cohorts[id].node.expect("it was just stored");
@@ -308,18 +263,18 @@ impl State {
         }
     }
 
-    fn apply_cluster_queue(&mut self, object: ClusterQueue) {
+    pub(super) fn apply_cluster_queue(&mut self, object: ClusterQueue) {
         let name = object.meta.name.clone();
         let id = self.queue(&name);
         let is_new = self.queues[id].object.is_none();
         let changed = self.queues[id].object.as_deref().is_none_or(|old| !same_spec(old, &object));
         self.queues[id].pending.strategy = object.queueing_strategy;
         if is_new {
-            // Kueue does not look at it again.
+            // Kueue does not update this later.
             self.queues[id].pending.is_usage_based =
                 object.usage_based_admission && self.admission_fair_sharing().is_some();
         }
-        // A cycle is no reason to forget the object: it is settled once the cycle is broken.
+        // The object is kept despite a cycle, and takes effect once the cycle is broken.
         let deleting = object.meta.deleting;
         let was_terminating = self.queues[id].terminating;
         if changed && let Some(node) = self.queues[id].node {
@@ -346,7 +301,7 @@ impl State {
         }
     }
 
-    /// Deletes a ClusterQueue: its pending workloads wait for one of that name.
+    /// Deletes a ClusterQueue: its pending workloads wait until one of that name exists.
     pub fn delete_cluster_queue(&mut self, name: &str) -> bool {
         let Some(id) = self.find_queue(name) else { return false };
         self.remove_cluster_queue(id);
@@ -369,7 +324,7 @@ impl State {
         true
     }
 
-    fn apply_local_queue(&mut self, object: LocalQueue) {
+    pub(super) fn apply_local_queue(&mut self, object: LocalQueue) {
         let id = self.local_queue(&object.meta.namespace, &object.meta.name);
         let old = self.local_queues[id].object.clone();
         let changed = old.as_deref().is_none_or(|old| !same_local_queue(old, &object));
@@ -398,7 +353,7 @@ impl State {
             self.open_account(id, self.now);
         }
         if changed {
-            // What is written into its status comes back, and concerns nobody.
+            // An update of the status alone affects no workload.
             self.touch_local_queue(id);
             self.changed_queues.touch_local_queue(id);
         }
@@ -446,7 +401,7 @@ impl State {
         }
     }
 
-    /// To Kueue a LocalQueue that stops is deleted: what waits there begins with the first flavor when it is back.
+    /// Kueue treats a stopped LocalQueue as deleted: its workloads start again with the first flavor afterwards.
     fn forget_progress_of(&mut self, id: LocalQueueId) {
         for workload in self.local_queues[id].workloads.clone().iter() {
             self.workloads.get_mut(workload).resume = None;
@@ -459,12 +414,12 @@ impl State {
     }
 }
 
-/// Do two versions of a ClusterQueue say the same, metadata aside?
+/// Are two versions of a ClusterQueue equal, except for metadata?
 pub(super) fn same_spec(a: &ClusterQueue, b: &ClusterQueue) -> bool {
     ClusterQueue { meta: b.meta.clone(), ..a.clone() } == *b
 }
 
-/// The same of a LocalQueue, what it has used aside.
+/// The same for a LocalQueue, except for its usage.
 fn same_local_queue(a: &LocalQueue, b: &LocalQueue) -> bool {
     let meta = Meta { deleting: a.meta.deleting, ..b.meta.clone() };
     LocalQueue { meta, consumed_resources: b.consumed_resources.clone(), ..a.clone() } == *b

@@ -1,4 +1,4 @@
-//! What holds quota: ClusterQueues and Cohorts in the forest, and the workloads that charge them (rules/02 §4, §5).
+//! Quota: ClusterQueues and Cohorts in the forest, and the workloads charged to them (rules/02 §4, §5).
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -33,7 +33,7 @@ use crate::workloads::row::WorkloadRow;
 pub struct CohortHasCycle;
 
 impl State {
-    /// The node of a cohort name, created where it is only named (rules/02 §4 rule 1).
+    /// The node of a cohort name, created if it is only referenced (rules/02 §4 rule 1).
     fn cohort_node(&mut self, id: CohortId) -> NodeId {
         if let Some(node) = self.cohorts[id].node {
             return node;
@@ -44,7 +44,7 @@ impl State {
         node
     }
 
-    /// Drops an implicit cohort that has no child left (rules/02 §4 rule 2).
+    /// Drops an implicit cohort without children (rules/02 §4 rule 2).
     fn drop_if_deserted(&mut self, node: NodeId) {
         let Some(Owner::Cohort(id)) = self.owner(node) else { return };
         if self.cohorts[id].object.is_none() && !self.forest.has_children(node) {
@@ -54,8 +54,8 @@ impl State {
         }
     }
 
-    /// Moves a node below the cohort `name` (none if empty). Gives the parent that it left, if that is another one or
-    /// was only there for it.
+    /// Moves a node below the cohort `name` (none if empty). Returns the old parent, if it is another one or existed
+    /// only for this node.
     fn move_below(&mut self, node: NodeId, name: &str) -> (Option<NodeId>, bool) {
         let old = self.forest.parent(node);
         let new = if name.is_empty() {
@@ -64,7 +64,7 @@ impl State {
             let id = self.cohort(name);
             Some(self.cohort_node(id))
         };
-        // Kueue detaches first, so that an implicit cohort with this only child is a new one afterwards.
+        // Kueue detaches first, so an implicit cohort whose only child this is gets dropped and created again.
         let implicit =
             |n: NodeId| matches!(self.owner(n), Some(Owner::Cohort(id)) if self.cohorts[id].object.is_none());
         let only_child =
@@ -77,7 +77,7 @@ impl State {
     /// Creates or changes a ClusterQueue (rules/02 §4). Loads its reserving workloads if it is new.
     ///
     /// # Errors
-    /// [`CohortHasCycle`]: the quota is stored, the other settings are not taken over.
+    /// [`CohortHasCycle`]: the quota is stored, the other settings are not applied.
     pub fn put_cluster_queue(&mut self, object: ClusterQueue) -> Result<QueueId, CohortHasCycle> {
         let id = self.queue(&object.meta.name);
         let object = Arc::new(object);
@@ -209,12 +209,12 @@ impl State {
         if cyclic {
             return Err(CohortHasCycle);
         }
-        // Kueue works the tree out twice, and each time counts for its ClusterQueues (rules/02 §4.1).
+        // Kueue recomputes the tree twice, and each time is a generation of its ClusterQueues (rules/02 §4.1).
         self.forest.recompute(node);
         Ok(id)
     }
 
-    /// Deletes a Cohort object; one with children lives on as an implicit root (rules/02 §4 rule 2).
+    /// Deletes a Cohort object; one with children remains as an implicit root (rules/02 §4 rule 2).
     pub(crate) fn remove_cohort(&mut self, id: CohortId) {
         let Some(node) = self.cohorts[id].node else { return };
         if self.cohorts[id].object.take().is_none() {
@@ -250,7 +250,7 @@ impl State {
         }
     }
 
-    /// Works out whether a ClusterQueue may admit. Returns whether it has become active.
+    /// Recomputes whether a ClusterQueue may admit. Returns whether it has become active.
     pub(crate) fn refresh_activeness(&mut self, id: QueueId) -> bool {
         let record = &self.queues[id];
         let (Some(object), Some(node)) = (&record.settled, record.node) else { return false };
@@ -274,7 +274,7 @@ impl State {
         is_active && !was_active
     }
 
-    /// After a change of edges: who is below a cycle is not part of scheduling (rules/02 §4 rule 6).
+    /// After a change of edges: nodes below a cycle take no part in scheduling (rules/02 §4 rule 6).
     fn refresh_tree_activeness(&mut self, node: NodeId) {
         let below: Vec<NodeId> = self.forest.queues_below(node);
         for queue in below {
@@ -284,7 +284,7 @@ impl State {
         }
     }
 
-    /// The ClusterQueue, whether there is one or not, of whose quota a workload says that it has some.
+    /// The ClusterQueue, existing or not, whose quota the workload's status claims.
     fn reserved_in(&mut self, id: WorkloadId) -> Option<QueueId> {
         let workload = &self.workloads.get(id).workload;
         let admission = workload.status.admission.as_ref().filter(|_| has_active_quota_reservation(workload))?;
@@ -292,7 +292,7 @@ impl State {
         Some(self.queue(&name))
     }
 
-    /// Are there variants of the workloads of a ClusterQueue?
+    /// Do the workloads of a ClusterQueue have variants?
     pub(crate) fn has_variants(&self, queue: QueueId) -> bool {
         let object = self.queues[queue].object.as_ref().filter(|_| self.gate(Gate::ConcurrentAdmission));
         object.is_some_and(|object| !object.concurrent_admission_policy.is_empty())
@@ -304,16 +304,16 @@ impl State {
             && !is_true(&self.workloads.get(id).workload.status.conditions, PODS_READY)
     }
 
-    /// Takes a workload's reservation into account, or out of it, as its status now says (rules/01 §7.4).
+    /// Charges a workload's reservation, or releases it, as its status now says (rules/01 §7.4).
     pub fn put_cached(&mut self, workload: WorkloadId) {
         self.put_cached_as(workload, None);
     }
 
-    /// The same where it is known what the admission says of this ClusterQueue.
+    /// The same if it is known what the admission says of this ClusterQueue.
     pub(crate) fn put_cached_as(&mut self, workload: WorkloadId, reserved: Option<(QueueId, Assigned)>) {
         self.note_placed(workload);
         let (known, assigned) = reserved.unzip();
-        // One that was deactivated while a cycle waited has nothing, whatever the cycle wrote.
+        // A workload deactivated while a cycle waited holds nothing, whatever the cycle wrote.
         let holds = has_active_quota_reservation(&self.workloads.get(workload).workload);
         let Some(queue) = known.filter(|_| holds).or_else(|| self.reserved_in(workload)) else {
             self.uncache(workload);
@@ -330,7 +330,7 @@ impl State {
             return;
         }
         let record = self.workloads.get(workload);
-        // Its pod sets may have changed while a cycle waited, and with them what of the admission counts (rules/07 §6).
+        // While a cycle waited, the pod sets may have changed, and with them what the admission charges (rules/07 §6).
         let holds = |it: &Assigned| {
             it.pod_sets == record.spec.original && record.workload.status.rare.reclaimable_pods.is_empty()
         };
@@ -367,7 +367,7 @@ impl State {
         }
     }
 
-    /// What cycles wrote comes back as updates: whoever holds quota is taken out and put in again, which counts as a
+    /// Cycles see their own writes as updates: a workload with quota is removed and added again, which counts as a
     /// generation (rules/02 §4.1).
     pub(crate) fn deliver_writes(&mut self) {
         for workload in std::mem::take(&mut self.undelivered) {
@@ -377,14 +377,14 @@ impl State {
         }
     }
 
-    /// A workload whose reservation was taken back as it was before: it counts once its ClusterQueue is new.
+    /// Records a workload whose rolled-back reservation is charged once its ClusterQueue exists.
     pub(crate) fn note_uncounted(&mut self, id: WorkloadId) {
         if let Some(queue) = self.reserved_in(id) {
             self.queues[queue].uncounted.insert(id);
         }
     }
 
-    /// Gives back what a workload charges; the loss counts as a generation (rules/02 §4.1).
+    /// Releases a workload's charge, which counts as a generation (rules/02 §4.1).
     pub fn uncache(&mut self, workload: WorkloadId) {
         self.note_placed(workload);
         let Some(charge) = self.workloads.get_mut(workload).charge.take() else { return };
@@ -401,7 +401,7 @@ impl State {
         self.changed_queues.touch_local_queue(charge.local_queue);
     }
 
-    /// Moves a reserving workload to its place among the candidates after its conditions changed.
+    /// Re-sorts a reserving workload among the candidates after its conditions changed.
     pub(crate) fn rank_candidate(&mut self, workload: WorkloadId) {
         let Some(charge) = self.workloads.get(workload).charge.clone() else { return };
         let queue = charge.queue;
@@ -415,7 +415,7 @@ impl State {
         }
     }
 
-    /// The place of a reserving workload among the candidates for preemption (rules/04 §3).
+    /// The sort key of a reserving workload among the candidates for preemption (rules/04 §3).
     fn candidate_key(&self, id: WorkloadId, uses: Charged) -> CandidateKey {
         let record = self.workloads.get(id);
         let WorkloadRow { is_evicted, priority, reserved, uid_prefix, time, .. } = record.row;
@@ -445,7 +445,7 @@ impl State {
     }
 }
 
-/// What is charged, and nothing of what was assigned besides: candidates are those that were assigned it (rules/04 §2).
+/// The charge, limited to what was assigned: only those workloads are candidates for it (rules/04 §2).
 fn uses(names: &mut Names, totals: &[Totals], charged: &Charged) -> Charged {
     let mut uses = Cow::Borrowed(&charged[..]);
     for &(resource, flavor) in totals.iter().flat_map(|totals| &totals.flavors) {

@@ -1,4 +1,4 @@
-//! Which queues and cohorts may have a new status since the last call, so that a caller looks at no others.
+//! Queues and cohorts whose status may have changed since the last call, so that a caller reads no others.
 
 use crate::base::ids::{CohortId, Id, IdSet, LocalQueueId, QueueId};
 use crate::quota::forest::NodeId;
@@ -6,7 +6,7 @@ use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
 use crate::state::State;
 use crate::state::records::Owner;
 
-/// ClusterQueues, LocalQueues and Cohorts to look at.
+/// ClusterQueues, LocalQueues and Cohorts whose status may have changed.
 #[derive(Clone, Debug, Default)]
 pub struct Changed {
     /// ClusterQueues.
@@ -15,11 +15,11 @@ pub struct Changed {
     pub local_queues: IdSet<LocalQueueId>,
     /// Cohorts.
     pub cohorts: IdSet<CohortId>,
-    /// Cohorts in whose trees quotas, weights or edges have changed: that changes the shares of all.
+    /// Cohorts in whose trees quotas, weights or edges have changed: that changes the share of every node.
     trees: IdSet<CohortId>,
 }
 
-/// What has changed since the last call of [`State::take_changed_queues`]; nothing is noted before the first.
+/// What has changed since the last call of [`State::take_changed_queues`]; nothing is recorded before the first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChangedQueues(Option<Changed>);
 
@@ -37,7 +37,7 @@ impl Stored for ChangedQueues {
                 && it.local_queues.iter().all(|id| id.index() < from.names.local_queues.len())
                 && it.cohorts.iter().chain(it.trees.iter()).all(|id| id.index() < from.names.cohorts.len())
         };
-        from.check(changed.as_ref().is_none_or(is_known), "a queue that was never met")?;
+        from.check(changed.as_ref().is_none_or(is_known), "an unknown queue")?;
         Ok(Self(changed))
     }
 }
@@ -59,8 +59,9 @@ impl ChangedQueues {
 }
 
 impl State {
-    /// Takes what may have a new status since the last call. The first call finds nothing and starts the record. A Cohort's share goes with the usage of the ClusterQueues below it; the quotas, weights and edges of
-    /// a tree count for all in it.
+    /// Takes the objects whose status may have changed since the last call. The first call returns nothing and starts
+    /// the recording. The usage of a ClusterQueue changes the shares of the Cohorts above it; quotas, weights and edges
+    /// change those of the whole tree.
     pub fn take_changed_queues(&mut self) -> Changed {
         let Some(mut changed) = self.changed_queues.0.replace(Changed::default()) else { return Changed::default() };
         if self.config.fair_sharing.is_none() {
@@ -88,7 +89,7 @@ impl State {
         changed
     }
 
-    /// Notes that a node's quota, weight or parent changes; call it before and after.
+    /// Records that a node's quota, weight or parent changes; call it before and after.
     pub(crate) fn touch_tree(&mut self, node: NodeId) {
         let Some(changed) = &mut self.changed_queues.0 else { return };
         for above in self.forest.path(node) {
@@ -98,7 +99,7 @@ impl State {
         }
     }
 
-    /// Notes that a ClusterQueue was created, deleted, or changed whether it may admit: its LocalQueues report that.
+    /// Records that a ClusterQueue was created, deleted, or became active or inactive: its LocalQueues report that.
     pub(crate) fn touch_statuses_of(&mut self, id: QueueId) {
         self.changed_queues.touch_queue(id);
         for &local_queue in &self.queues[id].local_queues {

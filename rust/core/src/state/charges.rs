@@ -1,10 +1,10 @@
-//! What workloads take and give back of the quota of ClusterQueues, for whoever follows it.
+//! A log of quota that workloads take and release, for callers that follow it.
 
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
 use crate::workloads::assigned::Charged;
 
-/// A workload has taken quota, or given it back.
+/// A workload has taken or released quota.
 #[derive(Clone, Debug)]
 pub struct ChargeChange {
     /// The workload.
@@ -17,7 +17,7 @@ pub struct ChargeChange {
     pub adds: bool,
 }
 
-/// The changes since the last look; empty as long as nobody follows them.
+/// The changes since the last call; empty unless followed.
 #[derive(Clone, Debug, Default)]
 pub struct ChargeLog {
     changes: Option<Vec<ChargeChange>>,
@@ -25,7 +25,7 @@ pub struct ChargeLog {
 
 stored!(struct ChargeLog { changes });
 
-/// The workload may have gone.
+/// The workload may be gone.
 impl Stored for ChargeChange {
     fn write_to(&self, out: &mut Writer<'_>) {
         let Self { workload, queue, usage, adds } = self;
@@ -47,20 +47,20 @@ impl Stored for ChargeChange {
 }
 
 impl ChargeLog {
-    /// Has somebody follow the changes from now on.
+    /// Starts recording.
     pub fn follow(&mut self) {
         self.changes.get_or_insert_default();
     }
 
-    /// Takes out the changes since the last call.
+    /// Takes the changes since the last call.
     pub fn take(&mut self) -> Vec<ChargeChange> {
         self.changes.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Notes a change.
+    /// Records a change.
     pub(crate) fn note(&mut self, workload: WorkloadId, queue: QueueId, usage: &Charged, adds: bool) {
         let Some(changes) = &mut self.changes else { return };
-        // A new condition takes a workload out and puts it in again, which changes no usage.
+        // A new condition removes a workload and adds it again, which changes no usage.
         let undoes = |last: &ChargeChange| {
             adds && !last.adds && last.workload == workload && last.queue == queue && last.usage == *usage
         };

@@ -1,4 +1,4 @@
-//! Nodes and pods of the cluster: where topology-aware scheduling finds room (rules/08 §4).
+//! Nodes and pods: the capacity for topology-aware scheduling (rules/08 §4).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct Cluster {
     pods: Arc<BTreeMap<String, BTreeMap<String, Arc<Pod>>>>,
     /// The pods that are bound to a node.
     bound: ByNode,
-    /// The pods that have to go to a host by their node selector, bound or not.
+    /// The pods whose node selector names a host, bound or not.
     pinned: ByNode,
     n_changes: u64,
 }
@@ -51,7 +51,7 @@ impl ByNode {
 }
 
 impl Cluster {
-    /// How many changes of nodes and pods there were.
+    /// Number of changes of nodes and pods.
     pub fn n_changes(&self) -> u64 {
         self.n_changes
     }
@@ -76,18 +76,17 @@ impl Cluster {
         self.pods.get(namespace)?.get(name)
     }
 
-    /// The pods that are bound to a node, whatever their phase, in the order of namespace and name. There may be no such
-    /// node.
+    /// The pods bound to a node, whatever their phase, in the order of namespace and name. The node need not exist.
     pub fn pods_on(&self, node: &str) -> &[Arc<Pod>] {
         self.bound.of(node)
     }
 
-    /// The pods that have to go to a host by their node selector, bound or not, in the order of namespace and name.
+    /// The pods whose node selector names a host, bound or not, in the order of namespace and name.
     pub fn pods_pinned_to(&self, host: &str) -> &[Arc<Pod>] {
         self.pinned.of(host)
     }
 
-    /// Files a pod by its nodes.
+    /// Indexes a pod by its nodes.
     fn file(&mut self, pod: &Arc<Pod>) {
         if !pod.node_name.is_empty() {
             self.bound.add(&pod.node_name, pod);
@@ -122,7 +121,7 @@ impl Stored for Cluster {
             let pod = Arc::new(pod);
             let of_namespace = Arc::make_mut(&mut cluster.pods).entry(pod.meta.namespace.clone()).or_default();
             let before = of_namespace.insert(pod.meta.name.clone(), Arc::clone(&pod));
-            from.check(before.is_none(), "a pod that stands there twice")?;
+            from.check(before.is_none(), "a duplicate pod")?;
             cluster.file(&pod);
         }
         cluster.n_changes = Stored::read_from(from)?;
@@ -135,7 +134,7 @@ fn key(pod: &Pod) -> (&str, &str) {
 }
 
 impl State {
-    /// Stores a node, and returns what was there before. One that says the same again changes nothing.
+    /// Stores a node, and returns the old one. An identical node changes nothing.
     pub(crate) fn put_node(&mut self, node: Node) -> Option<Arc<Node>> {
         let name = node.meta.name.clone();
         let old = self.cluster.node(&name).cloned();
@@ -147,7 +146,7 @@ impl State {
         old
     }
 
-    /// Removes a node, and returns it. The pods on it stay until they are deleted themselves.
+    /// Removes a node, and returns it. Its pods stay until they are deleted themselves.
     pub(crate) fn remove_node(&mut self, name: &str) -> Option<Arc<Node>> {
         self.cluster.node(name)?;
         let old = Arc::make_mut(&mut self.cluster.nodes).remove(name);
@@ -156,7 +155,7 @@ impl State {
         old
     }
 
-    /// Stores a pod, and returns what was there before. One that says the same again changes nothing.
+    /// Stores a pod, and returns the old one. An identical pod changes nothing.
     pub(crate) fn put_pod(&mut self, pod: Pod) -> Option<Arc<Pod>> {
         let (namespace, name) = (pod.meta.namespace.clone(), pod.meta.name.clone());
         let old = self.cluster.pod(&namespace, &name).cloned();

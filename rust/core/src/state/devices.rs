@@ -1,4 +1,4 @@
-//! ResourceClaimTemplates and DeviceClasses come and go, and what that does to the workloads that ask for devices.
+//! Changes of ResourceClaimTemplates and DeviceClasses, and their effect on workloads that request devices.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::state::State;
 use crate::status::stage::Stage;
 
 impl State {
-    /// What the devices of a workload come to; `None` if it asks for none.
+    /// The device charges of a workload; `None` if it requests none.
     pub(crate) fn resolve_devices(&self, id: WorkloadId) -> Option<Arc<Devices>> {
         let record = self.workloads.get(id);
         let rules = DeviceRules {
@@ -21,12 +21,10 @@ impl State {
         rules.resolve(&record.spec.original, &record.spec.adjusted).map(Arc::new)
     }
 
-    /// Is the workload kept out of its queue for its devices?
+    /// Is the workload kept out of the queue because of its devices?
     pub(crate) fn is_refused(&self, id: WorkloadId) -> bool {
         matches!(self.workloads.get(id).devices.as_deref(), Some(Devices::Refused(_)))
     }
-
-    // Templates and classes come and go.
 
     pub(crate) fn put_claim_template(&mut self, template: ResourceClaimTemplate) {
         let (namespace, name) = (template.meta.namespace.clone(), template.meta.name.clone());
@@ -58,7 +56,7 @@ impl State {
         true
     }
 
-    /// Works out anew the pending workloads with such a pod set.
+    /// Recomputes the pending workloads with such a pod set.
     fn resolve_again(&mut self, concerns: impl Fn(&str, &PodSet) -> bool) {
         let pending: Vec<WorkloadId> = self
             .workloads
@@ -74,7 +72,7 @@ impl State {
     }
 }
 
-/// Does a pod set claim devices by this template?
+/// Does a pod set claim devices through this template?
 fn claims(pod_set: &PodSet, template: &str) -> bool {
     pod_set.template.spec.resource_claims.iter().any(|claim| claim.template_name.as_deref() == Some(template))
 }

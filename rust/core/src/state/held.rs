@@ -1,4 +1,4 @@
-//! The objects that an engine holds, as they were applied: for those who ask for them.
+//! The objects of an engine as they were applied, for callers to read.
 
 use crate::objects::{
     AdmissionCheck, ClusterQueue, Cohort, LocalQueue, PriorityClass, ResourceFlavor, StringMap, Topology, Workload,
@@ -32,7 +32,7 @@ impl State {
         self.workload_priority_classes.values()
     }
 
-    /// The Cohorts that are objects, in no order.
+    /// The declared Cohorts, in no order.
     pub fn held_cohorts(&self) -> impl Iterator<Item = &Cohort> {
         self.cohorts.iter().filter_map(|it| it.object.as_deref())
     }
@@ -52,7 +52,7 @@ impl State {
         self.workloads.iter().map(|(id, _)| self.workload_object(id))
     }
 
-    /// The Workload of a name.
+    /// The Workload with this name.
     pub fn held_workload(&self, namespace: &str, name: &str) -> Option<Workload> {
         self.workloads.find(namespace, name).map(|id| self.workload_object(id))
     }

@@ -3,6 +3,7 @@
 pub mod admission_fair_sharing;
 pub(crate) mod agenda;
 pub(crate) mod apply;
+mod by_kind;
 pub(crate) mod cache;
 pub mod changed_queues;
 pub mod charges;
@@ -18,7 +19,7 @@ pub mod searches;
 pub(crate) mod second_pass;
 pub mod site_report;
 pub mod sites;
-mod stored;
+mod standings;
 mod topology;
 pub(crate) mod verdicts;
 
@@ -59,7 +60,7 @@ use crate::topology::sites::Sites;
 use crate::workloads::Workloads;
 use crate::workloads::before::Unconfirmed;
 
-/// All state of an engine. No copy sees what another one writes.
+/// All state of an engine. Copies are independent.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     /// Configuration.
@@ -76,7 +77,7 @@ pub struct State {
     pub(crate) topologies: BTreeMap<String, Arc<Topology>>,
     /// Nodes and pods.
     pub cluster: Cluster,
-    /// Nodes that the controller of failed nodes is to look at.
+    /// Nodes that the controller of failed nodes must check.
     pub(crate) node_watch: NodeWatch,
     /// AdmissionChecks by name.
     pub(crate) checks: BTreeMap<String, AdmissionCheck>,
@@ -86,9 +87,9 @@ pub struct State {
     namespaces: IdVec<NamespaceId, Option<Arc<StringMap>>>,
     /// LimitRanges by namespace and name.
     limit_ranges: BTreeMap<String, BTreeMap<String, LimitRange>>,
-    /// The LimitRanges of a namespace, merged, where somebody has asked since they changed.
+    /// The merged LimitRanges of a namespace, if computed since they changed.
     limit_summaries: BTreeMap<String, Arc<LimitRangeSummary>>,
-    /// Where pods may get other defaults than they have.
+    /// Where the defaults of pods may have changed.
     stale_defaults: StaleDefaults,
     /// RuntimeClasses by name.
     runtime_classes: BTreeMap<String, RuntimeClass>,
@@ -106,39 +107,39 @@ pub struct State {
     pub local_queues: IdVec<LocalQueueId, LocalQueueRecord>,
     /// Workloads.
     pub workloads: Workloads,
-    /// Where in their queues they wait.
+    /// Their places in the queues.
     pub places: Places,
-    /// Flushes that were asked for and not done yet.
+    /// Requested flushes that have not been done yet.
     pub flush_requests: BTreeSet<FlushRequest>,
-    /// The ClusterQueues whose heap is not empty, in the order of their names: a cycle visits no other. While one is
-    /// under way, its heads may have left empty heaps behind.
+    /// The ClusterQueues with a non-empty heap, by name: a cycle visits no others. During a cycle, heads may have left
+    /// empty heaps behind.
     pub waiting: Sorted<(Text, QueueId)>,
     /// The ClusterQueue or Cohort of each node.
     pub(crate) owners: IdVec<NodeId, Option<Owner>>,
     /// The workloads with quota whose pods are not ready, if admissions wait for them.
     pub(crate) unready: BTreeSet<WorkloadId>,
-    /// Does a cycle wait for them? It refers to its workloads by slot, and to their shapes.
+    /// Is a cycle waiting for them? It refers to its workloads by slot, and to their shapes.
     pub has_waiting_cycle: bool,
-    /// What workloads were before the last cycle reserved quota for them, until the write is confirmed.
+    /// The state of workloads before the last cycle reserved quota for them, until the write is confirmed.
     pub(crate) unconfirmed: FxHashMap<WorkloadId, Unconfirmed>,
-    /// The workloads that cycles wrote to and whose updates have not come back yet.
+    /// The workloads that cycles wrote to, until the updates come back.
     pub(crate) undelivered: Vec<WorkloadId>,
-    /// Who comes to a cycle once more.
+    /// Workloads that need a second pass.
     pub(crate) second_passes: SecondPasses,
-    /// The slices that the last cycle replaced, by their replacements.
+    /// The slices that the last cycle replaced, by replacement.
     pub(crate) replaced_slices: BTreeMap<WorkloadId, ReplacedSlice>,
-    /// Which workloads are to be reconciled.
+    /// The workloads to reconcile.
     pub(crate) agenda: crate::state::agenda::Agenda,
-    /// Which queues and cohorts may have another status.
+    /// Queues and cohorts whose status may have changed.
     pub(crate) changed_queues: crate::state::changed_queues::ChangedQueues,
-    /// What was charged and given back since somebody looked; no part of what is saved.
+    /// Charges taken and released since the last call; not saved.
     pub charges: crate::state::charges::ChargeLog,
-    /// Which nodes were lost and came back since somebody looked; no part of what is saved.
+    /// Nodes that were lost or came back since the last call; not saved.
     pub node_changes: crate::state::node_changes::NodeChanges,
-    /// Is every head of every cycle evaluated, also where nothing has changed since the last time? Decides the same and
-    /// takes longer: for tests.
+    /// Evaluate every head of every cycle, even if nothing has changed since the last time? The decisions are the same,
+    /// but slower: for tests.
     pub evaluates_always: bool,
-    /// What searches for victims did, where somebody asks why; no part of what is saved.
+    /// The preemption searches, while an explanation is asked for; not saved.
     pub(crate) recorder: Option<Recorder>,
     /// Number of cycles so far.
     pub cycle: u64,
@@ -147,65 +148,65 @@ pub struct State {
 }
 
 impl State {
-    /// Tables without objects.
+    /// An empty state.
     pub(crate) fn new(config: Config) -> Self {
         let mut state = Self { config, ..Self::default() };
         state.workloads.follow(&state.config);
         state
     }
 
-    /// A copy that shares with this one what neither of them changes.
+    /// A copy that shares unchanged parts.
     pub(crate) fn fork(&mut self) -> Self {
         self.workloads.share_pieces();
         self.places.share_pieces();
         self.clone()
     }
 
-    /// The ClusterQueue or Cohort of a node; `None`: it is gone.
+    /// The ClusterQueue or Cohort of a node; `None`: it was removed.
     pub fn owner(&self, node: NodeId) -> Option<Owner> {
         self.owners.get(node).copied().flatten()
     }
 
-    /// The nodes that are somebody's.
+    /// The nodes in use.
     pub fn owned_nodes(&self) -> impl Iterator<Item = (NodeId, Owner)> + '_ {
         self.owners.ids().zip(self.owners.iter()).filter_map(|(node, owner)| owner.map(|owner| (node, owner)))
     }
 
-    /// The record of a ClusterQueue name, new if it was never met.
+    /// The record of a ClusterQueue name, created if new.
     pub fn queue(&mut self, name: &str) -> QueueId {
         let id = self.names.queue(name);
         self.queues.ensure(id);
         id
     }
 
-    /// The record of a Cohort name, new if it was never met.
+    /// The record of a Cohort name, created if new.
     pub fn cohort(&mut self, name: &str) -> CohortId {
         let id = self.names.cohorts.intern(name);
         self.cohorts.ensure(id);
         id
     }
 
-    /// The record of a LocalQueue name, new if it was never met.
+    /// The record of a LocalQueue name, created if new.
     pub fn local_queue(&mut self, namespace: &str, name: &str) -> LocalQueueId {
         let id = self.names.local_queue(namespace, name);
         self.local_queues.ensure(id);
         id
     }
 
-    /// The record of a flavor name, new if it was never met.
+    /// The record of a flavor name, created if new.
     pub fn flavor(&mut self, name: &str) -> FlavorId {
         let id = self.names.flavors.intern(name);
         self.flavors.ensure(id);
         id
     }
 
-    /// The ClusterQueue that a LocalQueue points to: both exist, and the LocalQueue is not stopped.
+    /// The ClusterQueue that a LocalQueue points to, if both exist and the LocalQueue is not stopped.
     pub(crate) fn target_of(&self, local_queue: LocalQueueId) -> Option<QueueId> {
         let local_queue = &self.local_queues[local_queue];
         local_queue.queue.filter(|&queue| local_queue.running().is_some() && self.queues[queue].object.is_some())
     }
 
-    /// The ClusterQueue with this name, if there is such an object.
+    /// The ClusterQueue with this name, if it exists.
     pub fn find_queue(&self, name: &str) -> Option<QueueId> {
         self.names.queues.find(name).filter(|id| self.queues[*id].object.is_some())
     }
@@ -231,7 +232,7 @@ impl State {
         summary
     }
 
-    /// Remembers that the heap of a ClusterQueue is not empty, if something has come there.
+    /// Records that the heap of a ClusterQueue is not empty, if a workload has entered it.
     pub(crate) fn note_waiting(&mut self, queue: QueueId) {
         let record = &mut self.queues[queue];
         if record.pending.has_active() && !std::mem::replace(&mut record.is_waiting, true) {
@@ -239,7 +240,7 @@ impl State {
         }
     }
 
-    /// Remembers that the heap of a ClusterQueue is empty, if the last has left it outside of a cycle.
+    /// Records that the heap of a ClusterQueue is empty, if the last workload has left it outside of a cycle.
     pub(crate) fn note_left(&mut self, queue: QueueId) {
         let record = &mut self.queues[queue];
         if !record.pending.has_active() && std::mem::take(&mut record.is_waiting) {
@@ -248,7 +249,7 @@ impl State {
         }
     }
 
-    /// The same for all that the heads of a cycle have left.
+    /// The same for all heaps that the heads of a cycle have left.
     pub(crate) fn note_all_left(&mut self) {
         let queues = &mut self.queues;
         self.waiting.retain(|&(_, queue)| {

@@ -1,4 +1,4 @@
-//! Nodes that are lost and that come back, for whoever follows it.
+//! A log of nodes that are lost and come back, for callers that follow it.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::objects::{Node, Taint};
 use crate::snapshot::stored;
 use crate::state::node_watch::{is_ready, keeps_away};
 
-/// The changes since the last look; empty as long as nobody follows them.
+/// The changes since the last call; empty unless followed.
 #[derive(Clone, Debug, Default)]
 pub struct NodeChanges {
     followed: Option<Followed>,
@@ -14,9 +14,9 @@ pub struct NodeChanges {
 
 #[derive(Clone, Debug, Default)]
 struct Followed {
-    /// By name, and whether it was lost.
+    /// Node name, and whether it was lost.
     changes: Vec<(String, bool)>,
-    /// Those that are lost, with the taints that they had before: a node may have taints by design.
+    /// Lost nodes, with the taints they had before: a node may have taints by design.
     lost: BTreeMap<String, Vec<Taint>>,
 }
 
@@ -24,7 +24,7 @@ stored!(struct NodeChanges { followed });
 stored!(struct Followed { changes, lost });
 
 impl NodeChanges {
-    /// Has somebody follow the changes from now on; a node that is not ready is lost already.
+    /// Starts recording; a node that is not ready counts as lost already.
     pub fn follow<'a>(&mut self, nodes: impl Iterator<Item = &'a Node>) {
         if self.followed.is_none() {
             let mut followed = Followed::default();
@@ -35,7 +35,7 @@ impl NodeChanges {
         }
     }
 
-    /// Takes out the changes since the last call: names of nodes, and whether they were lost or are back.
+    /// Takes the changes since the last call: names of nodes, and whether they were lost or are back.
     pub fn take(&mut self) -> Vec<(String, bool)> {
         self.followed.as_mut().map(|followed| std::mem::take(&mut followed.changes)).unwrap_or_default()
     }
@@ -45,7 +45,7 @@ impl NodeChanges {
         self.followed.iter().flat_map(|followed| followed.lost.keys()).map(String::as_str)
     }
 
-    /// A node came, changed or went.
+    /// A node was created, changed or removed.
     pub(super) fn note(&mut self, name: &str, old: Option<&Node>, new: Option<&Node>) {
         if let Some(followed) = &mut self.followed {
             followed.note(name, old, new);

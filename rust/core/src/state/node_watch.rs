@@ -1,4 +1,4 @@
-//! Which nodes the controller of failed nodes is to look at, and when again (rules/08 §13).
+//! Which nodes the controller of failed nodes must check, and when to check again (rules/08 §13).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,33 +9,33 @@ use crate::state::State;
 use crate::state::sites::is_placed_by_kueue;
 use crate::topology::tree::HOSTNAME;
 
-/// What has happened to nodes since they were looked at.
+/// Events of nodes since their last check.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeWatch {
-    /// To look at now.
+    /// To check now.
     due: BTreeSet<String>,
-    /// To look at later: those that are not ready get some time.
+    /// To check later: a node that is not ready gets some time.
     later: BTreeMap<String, Time>,
-    /// Since when nodes are not ready, or keep pods away.
+    /// Since when nodes are not ready, or have taints that keep pods away.
     bad_since: BTreeMap<String, Time>,
-    /// The pods that were failed, by namespace and name, and when: nobody has asked for them yet.
+    /// Failed pods by namespace and name, and when, until the caller takes them.
     failed_pods: BTreeMap<(String, String), Time>,
 }
 
 stored!(struct NodeWatch { due, later, bad_since, failed_pods });
 
 impl NodeWatch {
-    /// Takes out the next node to look at now, by name.
+    /// Takes the next node to check now, by name.
     pub fn take_due(&mut self) -> Option<String> {
         self.due.pop_first()
     }
 
-    /// It is to be looked at now.
+    /// The node must be checked now.
     pub fn touch(&mut self, name: &str) {
         self.due.insert(name.to_owned());
     }
 
-    /// It is looked at; `again`: once more then.
+    /// The node was checked; `again`: when to check it next.
     pub fn settled(&mut self, name: &str, again: Option<Time>) {
         self.due.remove(name);
         self.later.remove(name);
@@ -44,7 +44,7 @@ impl NodeWatch {
         }
     }
 
-    /// Time has come for what was put off up to `now`.
+    /// Makes the nodes due that were put off until `now` or earlier.
     pub fn ring(&mut self, now: Time) {
         let due = &mut self.due;
         self.later.retain(|name, at| {
@@ -56,22 +56,22 @@ impl NodeWatch {
         });
     }
 
-    /// The first time after `now` for which one was put off; `None` of `now`: whenever that is.
+    /// The first time after `now` at which a node is due; `None` of `now`: the first time at all.
     pub fn next(&self, now: Option<Time>) -> Option<Time> {
         self.later.values().copied().filter(|at| now.is_none_or(|now| *at > now)).min()
     }
 
-    /// A pod was failed: that is to be written.
+    /// A pod was failed, which the caller must write.
     pub fn note_failed(&mut self, namespace: &str, name: &str, now: Time) {
         self.failed_pods.insert((namespace.to_owned(), name.to_owned()), now);
     }
 
-    /// The pods that were failed since the last call, by namespace and name, and when.
+    /// Takes the pods that were failed since the last call, by namespace and name, and when.
     pub fn take_failed_pods(&mut self) -> BTreeMap<(String, String), Time> {
         std::mem::take(&mut self.failed_pods)
     }
 
-    /// Since when a node is not ready, or keeps pods away; `None`: it is well, or gone.
+    /// Since when a node is not ready, or has a taint that keeps pods away; `None`: it is healthy, or gone.
     pub fn bad_since(&self, name: &str) -> Option<Time> {
         self.bad_since.get(name).copied()
     }
@@ -87,14 +87,14 @@ fn is_well(node: &Node) -> bool {
     is_ready(node) && !node.taints.iter().any(keeps_away)
 }
 
-/// Does a taint keep pods away that do not tolerate it?
+/// Does a taint keep out pods that do not tolerate it?
 pub(crate) fn keeps_away(taint: &Taint) -> bool {
     matches!(&*taint.effect, "NoSchedule" | "NoExecute")
 }
 
 impl State {
-    /// A pod of a workload that Kueue places came, changed or went; `None` of `new`: it went. Its node is looked at if it
-    /// waits for that node, or has left it (rules/08 §13.1).
+    /// A pod of a workload that Kueue places was created, changed or removed (`new` is `None`). Its node is checked if
+    /// the pod waits for it, or has left it (rules/08 §13.1).
     pub(super) fn watch_pod(&mut self, old: Option<&Pod>, new: Option<&Pod>) {
         let Some(pod) = new.or(old).filter(|pod| is_placed_by_kueue(pod)) else { return };
         if new.is_none() {
@@ -114,7 +114,7 @@ impl State {
         }
     }
 
-    /// A node came, changed or went: it is looked at if that may mean something to the workloads on it.
+    /// A node was created, changed or removed: it is checked if that may affect its workloads.
     pub(super) fn watch_node(&mut self, name: &str, old: Option<&Node>, new: Option<&Node>) {
         if new.is_none_or(is_well) {
             self.node_watch.bad_since.remove(name);

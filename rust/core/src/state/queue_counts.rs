@@ -1,5 +1,5 @@
-//! How many workloads wait in each LocalQueue, and how much of a ClusterQueue's quota each uses: counted as it changes,
-//! so that a status costs no pass over the workloads (rules/02 §7).
+//! How many workloads wait in each LocalQueue, and how much of a ClusterQueue's quota each uses: updated on each
+//! change, so that reading a status does not iterate over the workloads (rules/02 §7).
 
 use crate::assign::Usage;
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
@@ -22,7 +22,7 @@ pub struct LocalUsage {
 }
 
 impl LocalUsage {
-    /// Adds a charge, or takes it back. A sum that has saturated stays so (rules/02 §7).
+    /// Adds a charge, or subtracts it. A saturated sum stays saturated (rules/02 §7).
     pub(super) fn count(&mut self, charge: &Charge, add: bool) {
         let Self { reserved, admitted, n_reserving, n_admitted } = self;
         count(reserved, n_reserving, charge, add);
@@ -32,7 +32,7 @@ impl LocalUsage {
     }
 }
 
-/// Adds what a charge uses to a sum and its number, or takes it away.
+/// Adds a charge to a sum and a count, or subtracts it.
 pub(super) fn count(usage: &mut Usage, n_workloads: &mut usize, charge: &Charge, add: bool) {
     *n_workloads = if add { *n_workloads + 1 } else { *n_workloads - 1 };
     for &(fr, amount) in &*charge.usage {
@@ -42,7 +42,7 @@ pub(super) fn count(usage: &mut Usage, n_workloads: &mut usize, charge: &Charge,
 }
 
 impl State {
-    /// A workload waits in the queue of this ClusterQueue from now on, or in none.
+    /// Moves a workload to the queue of this ClusterQueue, or to none.
     pub(crate) fn set_queued_in(&mut self, id: WorkloadId, queue: Option<QueueId>) {
         let record = self.workloads.get_mut(id);
         let before = std::mem::replace(&mut record.row.queued_in, queue);
@@ -58,8 +58,8 @@ impl State {
         }
     }
 
-    /// How many workloads wait in a LocalQueue, as its status tells. Without a ClusterQueue those count that would enter
-    /// it: Kueue's queue manager keeps them.
+    /// How many workloads wait in a LocalQueue, as in its status. Without a ClusterQueue it counts those that would
+    /// enter one, as Kueue's queue manager does.
     #[must_use]
     pub fn n_pending_in(&self, id: LocalQueueId) -> usize {
         let record = &self.local_queues[id];

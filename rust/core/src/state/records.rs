@@ -1,4 +1,4 @@
-//! What the tables have about each ClusterQueue, Cohort and LocalQueue.
+//! Records of ClusterQueues, Cohorts and LocalQueues.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use crate::status::activeness::{Activeness, QueueStatus};
 use crate::workloads::candidates::Candidates;
 use crate::workloads::charge::Charge;
 
-/// A ClusterQueue, or a name that others use for one.
+/// A ClusterQueue, or a name that others refer to.
 #[derive(Clone, Debug, Default)]
 pub struct QueueRecord {
-    /// The object as applied; `None`: there is none.
+    /// The object as applied; `None`: it does not exist.
     pub object: Option<Arc<ClusterQueue>>,
     /// Its node in the forest, while it has an object.
     pub node: Option<NodeId>,
-    /// What assignment reads of it. Behind `object` while its cohort has a cycle (rules/02 §4 rule 5).
+    /// What assignment reads of it. Older than `object` while its cohort has a cycle (rules/02 §4 rule 5).
     pub rules: Arc<QueueRules>,
-    /// Which they are.
+    /// Their id.
     pub rules_id: RulesId,
     /// The object that `rules` was taken from.
     pub settled: Option<Arc<ClusterQueue>>,
@@ -38,24 +38,24 @@ pub struct QueueRecord {
     pub terminating: bool,
     /// Its pending workloads.
     pub pending: Pending,
-    /// Does it stand among those that wait?
+    /// Is it listed in `State::waiting`?
     pub is_waiting: bool,
     /// The workloads that hold its quota.
     pub candidates: Shared<Candidates>,
-    /// How many these are.
+    /// Their number.
     pub n_reserving: usize,
-    /// How many of them are Admitted.
+    /// The number of those that are Admitted.
     pub n_admitted: usize,
-    /// Usage of those that are Admitted.
+    /// Usage of the Admitted workloads.
     pub admitted_usage: Usage,
-    /// What each LocalQueue holds whose workloads ever held quota here.
+    /// Usage of each LocalQueue whose workloads ever held quota here.
     pub(crate) usage_of: Sorted<(LocalQueueId, LocalUsage)>,
-    /// Who has a reservation that names it and is not counted: there is no such object, or they stand for their
-    /// variants. Others may have been here.
+    /// Workloads whose reservation names this queue but is not charged: the queue does not exist, or they leave
+    /// scheduling to their variants. May contain workloads that no longer do.
     pub uncounted: IdSet<WorkloadId>,
     /// The LocalQueues that point to it.
     pub local_queues: BTreeSet<LocalQueueId>,
-    /// Verdicts on its heads that still hold.
+    /// Remembered verdicts on its heads.
     pub verdicts: Verdicts,
 }
 
@@ -65,7 +65,7 @@ impl QueueRecord {
         self.activeness.as_ref().is_some_and(Activeness::is_active)
     }
 
-    /// The word for its status; empty before it was ever settled.
+    /// Its status as a word; empty before it was first computed.
     pub fn status_name(&self) -> &'static str {
         if self.terminating {
             return QueueStatus::Terminating.name();
@@ -78,7 +78,7 @@ impl QueueRecord {
         self.usage_of.find(|it| it.0.cmp(&id)).map(|(_, usage)| usage)
     }
 
-    /// Counts what a workload charges for its LocalQueue and, if it is Admitted, in all; or does so no more.
+    /// Adds a charge to the counts of its LocalQueue and, if Admitted, to the totals; or subtracts it.
     pub(crate) fn count_charge(&mut self, charge: &Charge, add: bool) {
         self.n_reserving = if add { self.n_reserving + 1 } else { self.n_reserving - 1 };
         let id = charge.local_queue;
@@ -97,10 +97,10 @@ impl QueueRecord {
     }
 }
 
-/// A Cohort, declared or only named.
+/// A Cohort, declared or only referenced.
 #[derive(Clone, Debug, Default)]
 pub struct CohortRecord {
-    /// The object; `None`: only named.
+    /// The object; `None`: only referenced.
     pub object: Option<Arc<Cohort>>,
     /// Its node, while it has an object or children.
     pub node: Option<NodeId>,
@@ -109,35 +109,35 @@ pub struct CohortRecord {
 /// A LocalQueue, or a name that workloads use for one.
 #[derive(Clone, Debug, Default)]
 pub struct LocalQueueRecord {
-    /// The object; `None`: there is none.
+    /// The object; `None`: it does not exist.
     pub object: Option<Arc<LocalQueue>>,
-    /// The ClusterQueue that it names, whether there is one or not.
+    /// The ClusterQueue that it names, existing or not.
     pub queue: Option<QueueId>,
     /// The workloads that name it.
     pub workloads: IdSet<WorkloadId>,
     /// How many of them wait in the queue of a ClusterQueue.
     pub n_queued: usize,
-    /// What its workloads have used (rules/09 §1.3).
+    /// The usage of its workloads over time (rules/09 §1.3).
     pub account: Option<Account>,
 }
 
 impl LocalQueueRecord {
-    /// The object, unless it is stopped: the queue manager does not know stopped ones (rules/05 §2).
+    /// The object, unless it is stopped: Kueue's queue manager does not know stopped ones (rules/05 §2).
     pub fn running(&self) -> Option<&LocalQueue> {
         self.object.as_deref().filter(|o| o.stop_policy == StopPolicy::None)
     }
 }
 
-/// Whose pods may get other defaults than they have: LimitRanges or RuntimeClasses have changed.
+/// Namespaces in which the defaults of pods may have changed with LimitRanges or RuntimeClasses.
 #[derive(Clone, Debug, Default)]
 pub struct StaleDefaults {
-    /// All.
+    /// All namespaces.
     pub everywhere: bool,
-    /// Those in these namespaces.
+    /// Only these namespaces.
     pub namespaces: BTreeSet<String>,
 }
 
-/// Whose parked workloads are to be tried again (rules/05 §3.1).
+/// Whose parked workloads are to be retried (rules/05 §3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FlushRequest {
     /// A ClusterQueue without a cohort.
@@ -146,16 +146,16 @@ pub enum FlushRequest {
     Tree(CohortId),
 }
 
-/// A slice that ended as another took its place, before it did.
+/// A replaced slice, as it was before it ended.
 #[derive(Clone, Debug)]
 pub struct ReplacedSlice {
-    /// Which it was.
+    /// Its key.
     pub key: Key,
     /// Its status.
     pub status: Shared<WorkloadStatus>,
 }
 
-/// Whose node it is.
+/// The owner of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A ClusterQueue.

@@ -1,5 +1,5 @@
-//! What searches for victims did, kept for those who ask why. Where nobody asks there is no recorder, and a search looks
-//! at an empty `Option` where it takes or leaves somebody.
+//! A record of preemption searches, for explanations. Normally there is no recorder, and a search only checks an empty
+//! `Option` when it takes or spares a candidate.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,33 +8,33 @@ use rustc_hash::FxHashMap;
 use crate::base::ids::{FlavorResourceId, QueueId, WorkloadId};
 use crate::workloads::charge::Target;
 
-/// Why a search leaves a workload alone (rules/04 §2, §4, §5).
+/// Why a search spares a workload (rules/04 §2, §4, §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spared {
-    /// The policy of the preemptor's ClusterQueue takes nobody there.
+    /// The policy of the preemptor's ClusterQueue allows no preemption there.
     Policy,
-    /// The policy takes lower priorities only.
+    /// The policy allows only lower priorities.
     Priority,
-    /// Of equal priority, and not newer.
+    /// Same priority, and not newer.
     Older,
     /// Its ClusterQueue is stopped or broken.
     Inactive,
-    /// Its ClusterQueue uses no more than its quota of what is contested.
+    /// Its ClusterQueue is within its nominal quota of the contested resources.
     WithinNominal,
-    /// A cohort above it uses no more than its quota, and shields all below it.
+    /// A cohort above it is within its quota, which protects everything below it.
     CohortWithinNominal,
-    /// The preemptor would borrow, and `borrowWithinCohort` does not allow that.
+    /// The preemptor would borrow, which `borrowWithinCohort` does not allow.
     WouldBorrow,
-    /// As the preemptor would borrow, its priority or the threshold protects it.
+    /// The preemptor would borrow, and this workload's priority or the threshold protects it.
     Threshold,
-    /// Its ClusterQueue would have a smaller share than that of the preemptor.
+    /// Its ClusterQueue would have a smaller share than the preemptor's.
     Share,
-    /// Others before it have brought its ClusterQueue back to its quota.
+    /// Earlier victims have brought its ClusterQueue back to its quota.
     BackWithinNominal,
 }
 
 impl Spared {
-    /// The word for it.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Spared::Policy => "Policy",
@@ -51,21 +51,21 @@ impl Spared {
     }
 }
 
-/// What became of a workload that uses what is contested.
+/// The outcome for a workload that uses contested resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It has to give way.
+    /// It is preempted.
     Victim,
-    /// It might have, but others are enough.
+    /// It was a candidate, but others are enough.
     NotNeeded,
-    /// It might have, but with all others it would not be enough.
+    /// It was a candidate, but even all candidates are not enough.
     NotEnough,
-    /// It may not be taken.
+    /// It may not be preempted.
     Spared(Spared),
 }
 
 impl Fate {
-    /// The word for it.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Fate::Victim => "Victim",
@@ -76,36 +76,36 @@ impl Fate {
     }
 }
 
-/// One that uses what is contested.
+/// A workload that uses contested resources.
 #[derive(Clone, Copy, Debug)]
 pub struct Holder {
     /// The workload.
     pub workload: WorkloadId,
     /// The ClusterQueue whose quota it holds.
     pub queue: QueueId,
-    /// Why it is no candidate; `None`: it is one.
+    /// Why it is not a candidate; `None`: it is one.
     pub spared: Option<Spared>,
 }
 
 /// One search.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// What there is too little of.
+    /// The flavors and resources that are short.
     pub contested: Vec<FlavorResourceId>,
-    /// Those that use what is contested.
+    /// The workloads that use them.
     pub holders: Vec<Holder>,
-    /// Who has to give way; empty: no set of candidates is enough.
+    /// The victims; empty: no set of candidates is enough.
     pub targets: Vec<Target>,
     taken: FxHashMap<WorkloadId, Option<Spared>>,
 }
 
 impl Search {
-    /// One that has found nobody yet.
+    /// A search without results so far.
     pub fn new(contested: Vec<FlavorResourceId>, holders: Vec<Holder>) -> Self {
         Self { contested, holders, targets: Vec::new(), taken: FxHashMap::default() }
     }
 
-    /// What became of a holder.
+    /// The outcome for a holder.
     pub fn fate(&self, holder: &Holder) -> Fate {
         if self.targets.iter().any(|target| target.workload == holder.workload) {
             return Fate::Victim;
@@ -122,22 +122,22 @@ impl Search {
     }
 }
 
-/// The searches since it was made. Copies share them.
+/// The searches since it was created. Copies share them.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder(Arc<Mutex<Vec<Search>>>);
 
 impl Recorder {
-    /// A search begins.
+    /// Starts a search.
     pub(crate) fn begin(&self, search: Search) {
         self.with(|searches| searches.push(search));
     }
 
-    /// A candidate was taken out.
+    /// Records that a candidate was taken.
     pub(crate) fn take(&self, workload: WorkloadId) {
         self.note(workload, None);
     }
 
-    /// A candidate was passed over, unless it was taken before.
+    /// Records that a candidate was spared, unless it was taken before.
     pub(crate) fn pass(&self, workload: WorkloadId, why: Spared) {
         self.note(workload, Some(why));
     }
@@ -151,7 +151,7 @@ impl Recorder {
         });
     }
 
-    /// The search has found these.
+    /// Records the result of the search.
     pub(crate) fn end(&self, targets: &[Target]) {
         self.with(|searches| {
             if let Some(search) = searches.last_mut() {
@@ -160,7 +160,7 @@ impl Recorder {
         });
     }
 
-    /// All of them; none are left.
+    /// Takes all searches.
     pub fn take_searches(&self) -> Vec<Search> {
         self.with(std::mem::take)
     }

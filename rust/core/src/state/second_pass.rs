@@ -1,5 +1,5 @@
-//! Workloads with quota that come to a cycle once more: for a place that was put off, or for one instead of a failed host
-//! (rules/08 §11.10).
+//! Workloads with quota that go through another cycle: for a delayed placement, or to replace a failed host (rules/08
+//! §11.10).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,42 +17,42 @@ use crate::status::stage::{has_quota_reservation, is_admitted, is_evicted, is_fi
 const SECOND_NS: i64 = 1_000_000_000;
 const LONGEST_WAIT_NS: i64 = 30 * SECOND_NS;
 
-/// A workload as it was when it was put on the list: that is what comes to the cycle.
+/// A workload as it was when it was listed: the cycle sees this copy.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SecondPass {
     /// The workload.
     pub id: WorkloadId,
-    /// As it was.
+    /// The copy.
     pub copy: Workload,
-    /// How often it came.
+    /// How many passes it has had.
     pub iteration: u32,
 }
 
-/// A workload as it is now, and what it holds.
+/// The current state of a workload, and what it holds.
 #[derive(Clone, Debug)]
 struct SetAside {
     workload: Workload,
     totals: Arc<[Totals]>,
 }
 
-/// Who comes once more, and when.
+/// Workloads that need a second pass, and when.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SecondPasses {
-    /// By the time at which they are due, in the order in which they were put there.
+    /// By due time, then in the order in which they were listed.
     timers: BTreeMap<(Time, u64), SecondPass>,
     n_timers: u64,
-    /// Where each stands among these.
+    /// The key of each in `timers`.
     listed: BTreeMap<WorkloadId, (Time, u64)>,
     ready: BTreeMap<WorkloadId, SecondPass>,
-    /// The copies that are in a cycle.
+    /// The copies that are in the current cycle.
     in_cycle: BTreeMap<WorkloadId, Workload>,
-    /// What workloads are like now whose older copies are in a cycle.
+    /// The current state of workloads whose older copies are in a cycle.
     set_aside: BTreeMap<WorkloadId, SetAside>,
 }
 
 stored!(struct SecondPass { id, copy, iteration });
 
-/// Between cycles no copy is in one.
+/// Between cycles, no copy is in a cycle.
 impl Stored for SecondPasses {
     fn write_to(&self, out: &mut Writer<'_>) {
         let Self { timers, n_timers, listed: _, ready, in_cycle: _, set_aside: _ } = self;
@@ -71,23 +71,23 @@ impl Stored for SecondPasses {
 }
 
 impl SecondPasses {
-    /// When the next one is due, if one is; those that are ready are.
+    /// When the next one is due, including those that are ready.
     pub fn next_due(&self) -> Option<Time> {
         if self.ready.is_empty() { self.next_timer() } else { Some(Time(i64::MIN)) }
     }
 
-    /// The same of those that are not ready.
+    /// The same without those that are ready.
     pub fn next_timer(&self) -> Option<Time> {
         self.timers.first_key_value().map(|it| it.0.0)
     }
 
-    /// It is not needed any more.
+    /// The second pass is no longer needed.
     pub fn call_off(&mut self, id: WorkloadId) {
         self.ready.remove(&id);
         self.listed.remove(&id).and_then(|timer| self.timers.remove(&timer));
     }
 
-    /// Readies those that are due.
+    /// Moves those that are due to ready.
     pub fn ripen(&mut self, now: Time) {
         while let Some(entry) = self.timers.first_entry().filter(|entry| entry.key().0 <= now) {
             let pass = entry.remove();
@@ -100,8 +100,8 @@ impl SecondPasses {
 }
 
 impl State {
-    /// Lists a workload for a second pass, if it needs one and is not listed; says whether it is now. One that is ready
-    /// already is listed once more, and comes as it is now then. `iteration`: how often it came already.
+    /// Lists a workload for a second pass, if it needs one and is not listed; returns whether it is listed now. One
+    /// that is already ready is listed again, with its current state. `iteration`: how many passes it has had.
     pub(crate) fn list_for_second_pass(&mut self, id: WorkloadId, iteration: u32) -> bool {
         let copy = if iteration > 0 { self.as_it_came(id) } else { &self.workloads.get(id).workload };
         if !needs_second_pass(copy) {
@@ -111,9 +111,9 @@ impl State {
             return false;
         }
         let (copy, passes) = (copy.clone(), &mut self.second_passes);
-        // A timer has run out by now even if no cycle has come since, as in a replica without the lead.
+        // The timer has expired even if no cycle has run since, as in a replica that is not the leader.
         passes.ripen(Time(self.now.0.saturating_sub(1)));
-        // To hear again of what it is already ready as is no news.
+        // An update with what it is already ready as changes nothing.
         if passes.listed.contains_key(&id) || passes.ready.get(&id).is_some_and(|pass| pass.copy == copy) {
             return false;
         }
@@ -126,7 +126,7 @@ impl State {
         true
     }
 
-    /// Takes those that are ready, as they were when they were listed, with the number of their passes.
+    /// Takes those that are ready, as they were when listed, with the number of their passes.
     pub(crate) fn take_second_passes(&mut self) -> Vec<(QueueId, WorkloadId, u32)> {
         let mut passes = Vec::new();
         for SecondPass { id, copy, iteration } in std::mem::take(&mut self.second_passes.ready).into_values() {
@@ -137,22 +137,23 @@ impl State {
                 let workload = self.workloads.transition(id, |it| std::mem::replace(it, copy));
                 let now = SetAside { workload, totals: Arc::clone(&self.workloads.get(id).totals) };
                 self.second_passes.set_aside.insert(id, now);
-                // Pods that are done since then count once more.
+                // Pods that have finished since count again.
                 self.workloads.get_mut(id).totals = self.reserved_totals(id);
             }
             passes.push((queue, id, iteration));
         }
-        // By name, as the order in which they come is open.
+        // By name, since Kueue's order is not defined.
         passes.sort_by(|a, b| self.workloads.get(a.1).key().cmp(self.workloads.get(b.1).key()));
         passes
     }
 
-    /// A workload in its cycle: what it was, whatever others have done to it since.
+    /// A workload in its cycle: as it was when listed, whatever has changed since.
     pub(crate) fn as_it_came(&self, id: WorkloadId) -> &Workload {
         self.second_passes.in_cycle.get(&id).unwrap_or(&self.workloads.get(id).workload)
     }
 
-    /// A cycle writes to a workload on the grounds of its older copy, if it came as one. Returns what it is now, then.
+    /// Before the cycle writes to a workload, replaces it by its older copy, if it came as one. Returns its current
+    /// state then.
     pub(crate) fn overwrite_with_copy(&mut self, id: WorkloadId) -> Option<Workload> {
         let copy = self.second_passes.in_cycle.get(&id)?.clone();
         let seen = self.workloads.transition(id, |it| std::mem::replace(it, copy));
@@ -161,7 +162,7 @@ impl State {
         Some(workload)
     }
 
-    /// A cycle writes to a workload as it is now, though it may have come as an older copy.
+    /// The cycle writes to the current state of a workload, even if it came as an older copy.
     pub(crate) fn show_newest(&mut self, id: WorkloadId) {
         if let Some(SetAside { workload, totals }) = self.second_passes.set_aside.remove(&id) {
             self.workloads.transition(id, |it| *it = workload);
@@ -169,7 +170,7 @@ impl State {
         }
     }
 
-    /// The older copy has been written: of a workload as it is `now` that changes the status, but not which pods are done.
+    /// The older copy was written: applies its status to the current state, except for the pods that are done.
     pub(crate) fn take_over_status(&mut self, id: WorkloadId, now: &Workload) {
         self.workloads.transition(id, |it| {
             let written = std::mem::replace(it, now.clone());
@@ -180,7 +181,7 @@ impl State {
         });
     }
 
-    /// The workloads to which the cycle has not written are what they are.
+    /// Restores the current state of workloads that the cycle has not written to.
     pub(crate) fn put_copies_away(&mut self) {
         self.second_passes.in_cycle.clear();
         while let Some((&id, _)) = self.second_passes.set_aside.first_key_value() {
@@ -188,7 +189,7 @@ impl State {
         }
     }
 
-    /// Its second pass is not to wait any longer.
+    /// Makes a second pass due at once.
     pub fn ready_for_second_pass(&mut self, id: WorkloadId) {
         let copy = self.workloads.get(id).workload.clone();
         if needs_second_pass(&copy) {
@@ -208,7 +209,7 @@ impl State {
     }
 }
 
-/// Does a workload with quota have to come to a cycle once more?
+/// Does a workload with quota need another cycle?
 pub fn needs_second_pass(workload: &Workload) -> bool {
     if is_finished(workload) || is_evicted(workload) || !has_quota_reservation(workload) || is_on_hold(workload) {
         return false;

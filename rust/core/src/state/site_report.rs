@@ -1,4 +1,4 @@
-//! What domains have, what is taken of it, and where pods stand, for whoever asks (rules/08 §4).
+//! Capacity and usage of domains, and the placement of pods, for callers (rules/08 §4).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use crate::status::stage::Stage;
 use crate::topology::capacity::{Amounts, Row};
 use crate::topology::sites::Site;
 
-/// What one domain of a flavor's nodes has. Amounts count as in placement: milli-units of `cpu`, whole units of the rest.
+/// Capacity of one domain of a flavor's nodes. Amounts as in placement: milli-units of `cpu`, whole units of the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainCapacity {
     /// The flavor.
@@ -18,27 +18,27 @@ pub struct DomainCapacity {
     pub topology: String,
     /// The label of the level.
     pub level: String,
-    /// The values from the top, that of the domain last.
+    /// The values from the top level down to this domain.
     pub path: Vec<String>,
-    /// How many nodes of the flavor stand in it.
+    /// How many nodes of the flavor are in it.
     pub n_nodes: usize,
     /// By resource.
     pub resources: BTreeMap<String, Room>,
 }
 
-/// How much of a resource there is, and who takes of it.
+/// Capacity of a resource, and its usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     /// What the nodes offer.
     pub allocatable: i64,
-    /// What pods take that Kueue has not placed.
+    /// What pods not placed by Kueue take.
     pub outside: i64,
     /// What placed workloads take.
     pub used: i64,
 }
 
 impl Room {
-    /// What is left; it may be less than nothing.
+    /// What is left; may be negative.
     #[must_use]
     pub fn free(&self) -> i64 {
         self.allocatable.wrapping_sub(self.outside).wrapping_sub(self.used)
@@ -51,22 +51,22 @@ impl Room {
     }
 }
 
-/// Where the pods of a pod set stand.
+/// The placement of a pod set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// Namespace and name of the workload.
     pub workload: (String, String),
     /// The pod set.
     pub pod_set: String,
-    /// Its flavor: of several the one whose nodes are known.
+    /// Its flavor; if several, the one whose nodes are known.
     pub flavor: String,
     /// The labels of the levels of the flavor's topology; none if its nodes are not known.
     pub levels: Vec<String>,
-    /// Where how many pods are.
+    /// The domains and the number of pods in each.
     pub domains: Vec<PlacedPods>,
 }
 
-/// So many pods in one domain.
+/// A number of pods in one domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacedPods {
     /// What the assignment says: the hostname alone, or a value for each level.
@@ -78,8 +78,8 @@ pub struct PlacedPods {
 }
 
 impl State {
-    /// What every domain of every flavor has whose nodes are known: flavors by name, then levels from the top, then domains
-    /// in the order of their paths.
+    /// Capacity of every domain of every flavor with known nodes: flavors by name, then levels from the top, then
+    /// domains in path order.
     pub fn domain_capacities(&mut self) -> Vec<DomainCapacity> {
         self.refresh_sites();
         let mut sites: Vec<&Site> = self.sites.by_flavor.values().collect();
@@ -119,7 +119,7 @@ impl State {
         levels.map(|(level, row)| domain(level, row)).collect()
     }
 
-    /// Of each leaf, what its nodes offer and how many there are.
+    /// For each leaf, what its nodes offer and how many there are.
     fn offers_of(&self, site: &Site) -> Vec<(Amounts, usize)> {
         let mut offers = vec![(Amounts::new(), 0); site.tree.n_leaves()];
         for node in self.cluster.nodes().filter(|node| self.is_of(node, &site.flavor, &site.tree.keys)) {
@@ -136,8 +136,8 @@ impl State {
         offers
     }
 
-    /// Where the pods of all workloads stand that hold quota and have a topology assignment: by namespace and name, then in
-    /// the order of their pod sets.
+    /// Placement of the pods of all workloads with quota and a topology assignment: by namespace and name, then in the
+    /// order of their pod sets.
     pub fn placements(&mut self) -> Vec<Placement> {
         self.refresh_sites();
         let mut placed: Vec<_> = self.sites.standing.workloads().map(|id| self.workloads.get(id)).collect();

@@ -1,4 +1,4 @@
-//! Nodes, pods and topologies as they change, and where the pods of workloads stand (rules/08 §4).
+//! Keeps trees and usage up to date as nodes, pods and topologies change (rules/08 §4).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::topology::tables::Tables;
 use crate::topology::tree::{Offer, Tree, belongs, ends_with_hostname};
 
 impl State {
-    /// Brings the trees up to date at the start of a cycle, and forgets whose preferences were looked at.
+    /// Brings the trees up to date at the start of a cycle, and clears cached preferences.
     pub(crate) fn settle_sites(&mut self) {
         self.refresh_sites();
         self.sites.seen.values_mut().for_each(|seen| seen.scored.clear());
     }
 
-    /// Builds the trees anew if nodes, flavors or topologies have changed.
+    /// Rebuilds the trees if nodes, flavors or topologies have changed.
     pub fn refresh_sites(&mut self) {
         if !std::mem::take(&mut self.sites.is_stale) {
             return;
@@ -57,7 +57,7 @@ impl State {
         belongs(node, &flavor.node_labels, levels, any_condition)
     }
 
-    /// Finds out anew what follows from nodes, pods and charges.
+    /// Recomputes what follows from nodes, pods and charges.
     pub(crate) fn restore_sites(&mut self) {
         let ids: Vec<WorkloadId> = self.workloads.iter().map(|(id, _)| id).collect();
         ids.into_iter().for_each(|id| self.note_placed(id));
@@ -71,12 +71,12 @@ impl State {
         self.gate(Gate::TASHandleOverlappingFlavors)
     }
 
-    /// The trees depend on something that has changed.
+    /// Something that the trees depend on has changed.
     pub(crate) fn note_sites_changed(&mut self) {
         self.sites.is_stale = true;
     }
 
-    /// Notes where a workload stands by its admission, whether or not its ClusterQueue is there.
+    /// Records the placement of a workload from its admission, whether or not its ClusterQueue exists.
     pub(crate) fn note_placed(&mut self, id: WorkloadId) {
         let workload = &self.workloads.get(id).workload;
         let admission = workload.status.admission.as_ref().filter(|_| has_quota_reservation(workload));
@@ -84,7 +84,7 @@ impl State {
         self.sites.standing.note(id, assignments.filter(|it| it.are_placed()));
     }
 
-    /// Counts what the pods of a workload take of their nodes, or does so no more.
+    /// Adds the usage of a workload's pods to their nodes, or subtracts it.
     pub(crate) fn charge_stands(&mut self, stands: &[Stand], adds: bool) {
         if !stands.is_empty() && !self.sites.is_stale {
             let pools = self.pools_hosts();
@@ -92,7 +92,7 @@ impl State {
         }
     }
 
-    /// Where the pods of a workload stand as its admission says.
+    /// The placement of a workload's pods by its admission.
     pub(crate) fn stands_of(&mut self, id: WorkloadId) -> Arc<[Stand]> {
         if !self.gate(Gate::TopologyAwareScheduling) {
             return Arc::default();
@@ -118,8 +118,8 @@ impl State {
         stands.into()
     }
 
-    /// A pod came, went or moved: what is left of its nodes is something else. Returns the node to which it gave something
-    /// back.
+    /// A pod was created, removed or moved, which changes the free capacity of its nodes. Returns the node on which it
+    /// freed something.
     pub(crate) fn change_taken(&mut self, old: Option<&Pod>, new: Option<&Pod>) -> Option<String> {
         let takes = |pod: Option<&Pod>| {
             let pod = pod.filter(|pod| takes_room(pod))?;
@@ -151,7 +151,7 @@ impl State {
         is_less.then_some(node)
     }
 
-    /// What a pod outside Kueue takes of its node is no longer there for the flavors of the node.
+    /// Subtracts the usage of a pod outside Kueue from its node, in all flavors of the node.
     fn take_outside(&mut self, node: &str, amounts: &Amounts, n_pods: i64) {
         let Some(node) = self.cluster.node(node).filter(|_| !self.sites.is_stale) else { return };
         let has = |(_, site): &(&FlavorId, &Site)| self.is_of(node, &site.flavor, &site.tree.keys);
@@ -162,7 +162,7 @@ impl State {
                 tree.assigned_keys().iter().map(|key| node.meta.labels[key].as_str().into()).collect();
             let leaf = tree.find_leaf(&values).expect("the tree has all nodes of its flavor");
             if !tree.capacity.take_outside(leaf, amounts, n_pods) {
-                // The tree has no column for a resource that no node has.
+                // The tree has no column for a resource that no node offers.
                 self.sites.is_stale = true;
             }
         }
@@ -178,7 +178,7 @@ const PLACED_BY_KUEUE: [&str; 5] = [
     "kueue.x-k8s.io/podset-slice-required-topology-constraints",
 ];
 
-/// Has Kueue placed a pod, or is it to do so?
+/// Is a pod placed by Kueue, or waiting to be?
 pub(crate) fn is_placed_by_kueue(pod: &Pod) -> bool {
     PLACED_BY_KUEUE.iter().any(|key| pod.meta.annotations.contains_key(*key))
 }
@@ -188,19 +188,19 @@ pub(crate) fn takes_room(pod: &Pod) -> bool {
     !pod.node_name.is_empty() && pod.phase != "Succeeded" && pod.phase != "Failed" && !is_placed_by_kueue(pod)
 }
 
-/// What one pod of a pod set asks for, by its template.
+/// Requests of one pod of a pod set, by its template.
 pub fn requests_of(pod_set: &PodSet) -> Amounts {
     values(&pod_requests(&pod_set.template.spec))
 }
 
-/// The same, the pod itself included.
+/// The same, including the pod itself.
 pub(crate) fn with_pod(requests: &Amounts) -> Amounts {
     let mut amounts = requests.clone();
     *amounts.entry(PODS.to_owned()).or_default() += 1;
     amounts
 }
 
-/// Of a pod set that the workload no longer has, what its admission says of one pod.
+/// For a pod set that the workload no longer has: the usage of one pod by its admission.
 fn share_of_pod(assigned: &PodSetAssignment) -> Amounts {
     let count = i64::from(assigned.count.unwrap_or(0));
     let share =
@@ -208,7 +208,7 @@ fn share_of_pod(assigned: &PodSetAssignment) -> Amounts {
     with_pod(&assigned.resource_usage.iter().map(share).collect())
 }
 
-/// Is a pod set of this workload on a host that has failed?
+/// Does a pod set of this workload have pods on a failed host?
 pub(crate) fn is_on_unhealthy_node(workload: &Workload, place: &TopologyAssignment) -> bool {
     let unhealthy = &workload.status.rare.unhealthy_nodes;
     place
@@ -217,7 +217,7 @@ pub(crate) fn is_on_unhealthy_node(workload: &Workload, place: &TopologyAssignme
         .any(|domain| domain.values.last().is_some_and(|host| unhealthy.iter().any(|it| **it == **host)))
 }
 
-/// Is a workload Admitted, with pods on a host that has failed?
+/// Is a workload Admitted, with pods on a failed host?
 pub(crate) fn stands_on_unhealthy_node(workload: &Workload) -> bool {
     !workload.status.rare.unhealthy_nodes.is_empty()
         && is_admitted(workload)

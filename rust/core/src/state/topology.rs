@@ -1,4 +1,4 @@
-//! What topology-aware scheduling works out anew when what it stands on changes (rules/08 §1, §4, §11.11).
+//! What topology-aware scheduling recomputes when its inputs change (rules/08 §1, §4, §11.11).
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use crate::state::State;
 use crate::topology::tree::belongs;
 
 impl State {
-    /// A node came, changed or went; `old` is what it was. Where that may make room, those who found none are tried again.
+    /// A node was created, changed or removed; `old` is its last state. If that may free capacity, parked workloads are
+    /// retried.
     pub(super) fn node_changed(&mut self, name: &str, old: Option<Arc<Node>>) {
         if !self.gate(Gate::TopologyAwareScheduling) {
             return;
@@ -37,8 +38,8 @@ impl State {
         active.into_iter().for_each(|queue| self.request_flush(queue));
     }
 
-    /// A pod came, changed or went; `old` is what it was. Where it gives something back, those who found no room are
-    /// tried again.
+    /// A pod was created, changed or removed; `old` is its last state. If it frees capacity, parked workloads are
+    /// retried.
     pub(super) fn pod_changed(&mut self, namespace: &str, name: &str, old: Option<Arc<Pod>>) {
         let new = self.cluster.pod(namespace, name).cloned();
         self.watch_pod(old.as_deref(), new.as_deref());
@@ -59,13 +60,13 @@ impl State {
         }
     }
 
-    /// The levels of a Topology. One without a spec has none, and counts as not there (rules/08 §1).
+    /// The levels of a Topology. Without a spec it has none, and counts as missing (rules/08 §1).
     pub(super) fn levels(&self, topology: &str) -> Option<&[String]> {
         let levels = &self.topologies.get(topology)?.levels;
         (!levels.is_empty()).then_some(levels)
     }
 
-    /// A Topology came, changed or went; `old` is what it was.
+    /// A Topology was created, changed or removed; `old` is its last state.
     pub(super) fn topology_changed(&mut self, name: &str, old: Option<Arc<Topology>>) {
         self.note_sites_changed();
         let levels_changed = match (&old, self.topologies.get(name)) {
@@ -81,7 +82,7 @@ impl State {
         }
     }
 
-    /// A ResourceFlavor came, changed or went; `old` is what it was.
+    /// A ResourceFlavor was created, changed or removed; `old` is its last state.
     pub(super) fn flavor_changed(&mut self, name: &str, old: Option<Arc<ResourceFlavor>>) {
         let new = self.names.flavors.find(name).and_then(|id| self.flavors[id].clone());
         let places = |flavor: &Arc<ResourceFlavor>| !flavor.topology_name.is_empty();
@@ -103,7 +104,7 @@ impl State {
     }
 }
 
-/// Do two versions of a node differ in anything that placement looks at? Heartbeats, which only renew times, do not.
+/// Do two versions of a node differ in anything that placement reads? Heartbeats, which only renew times, do not count.
 fn differ(old: &Node, new: &Node) -> bool {
     let readiness = |node: &Node| node.ready.map(|ready| ready.status);
     old.unschedulable != new.unschedulable

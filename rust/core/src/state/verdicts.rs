@@ -1,4 +1,4 @@
-//! Verdicts on the heads of a ClusterQueue that may still hold.
+//! Remembered verdicts on the heads of a ClusterQueue, reused while they hold.
 
 use std::sync::Arc;
 
@@ -8,32 +8,32 @@ use crate::objects::Time;
 use crate::objects::message::Message;
 use crate::workloads::charge::Target;
 
-/// So many verdicts are kept of a ClusterQueue, the latest.
+/// How many verdicts of a ClusterQueue are kept, the latest ones.
 const N_KEPT: usize = 4;
 
-/// What an evaluation on the usage at the start of a cycle came to.
+/// The result of an evaluation on the usage at the start of a cycle.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// The flavors.
     pub assignment: Arc<Assignment>,
     /// The workloads to preempt.
     pub targets: Vec<Target>,
-    /// What is in the way, in Kueue's words.
+    /// Why it does not fit, in Kueue's words.
     pub message: Message,
 }
 
-/// All that an evaluation reads of a head, and of all others but what is in its quota tree.
+/// Everything that an evaluation reads about a head, and about others outside its quota tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question<'a> {
-    /// By what it gets its flavors: another one after pod sets, rules or flavors have changed.
+    /// The plan of its flavors: a new one after pod sets, rules or flavors have changed.
     pub plan: &'a Arc<Plan>,
     pub priority: i64,
     pub time: Time,
-    /// Where the scan of flavors goes on.
+    /// Where the flavor scan continues.
     pub tried: Option<&'a ScanProgress>,
 }
 
-/// A verdict, and on what it was given.
+/// A verdict, and its inputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     plan: Arc<Plan>,
@@ -59,7 +59,7 @@ impl Known {
 /// The verdicts on heads of one ClusterQueue.
 #[derive(Clone, Debug, Default)]
 pub struct Verdicts {
-    /// Version of the tree for which they hold.
+    /// The version of the tree for which they hold.
     version: u64,
     pub(crate) known: Vec<Known>,
 }

@@ -12,7 +12,7 @@ pub(crate) const MULTI_KUEUE_CONTROLLER: &str = "kueue.x-k8s.io/multikueue";
 /// Controller name of ProvisioningRequest checks.
 pub(crate) const PROVISIONING_CONTROLLER: &str = "kueue.x-k8s.io/provisioning-request";
 
-/// The status by which a ClusterQueue takes part in cycles.
+/// The status that decides whether a ClusterQueue takes part in cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueStatus {
     /// It admits.
@@ -50,7 +50,7 @@ pub(crate) const REASONS: [&str; 11] = [
     "TopologyNotFound",
 ];
 
-/// Status, and what the condition Active says.
+/// Status, and reason and message of condition Active.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Activeness {
     /// The condition Active is True exactly for `Active`.
@@ -62,7 +62,7 @@ pub struct Activeness {
 }
 
 impl Activeness {
-    /// Of a name without a ClusterQueue.
+    /// For a name without a ClusterQueue.
     #[must_use]
     pub fn not_found() -> Self {
         Self { status: QueueStatus::Pending, reason: "NotFound", message: "ClusterQueue not found".to_owned() }
@@ -75,17 +75,17 @@ impl Activeness {
     }
 }
 
-/// The other objects that decide, by name.
+/// Lookups of the other objects that matter, by name.
 pub struct Lookup<'a> {
     /// The ResourceFlavor.
     pub flavor: &'a dyn Fn(&str) -> Option<&'a ResourceFlavor>,
     /// The AdmissionCheck.
     pub check: &'a dyn Fn(&str) -> Option<&'a AdmissionCheck>,
-    /// Is there such a Topology?
+    /// Does this Topology exist?
     pub has_topology: &'a dyn Fn(&str) -> bool,
 }
 
-/// May this ClusterQueue admit, and what keeps it from it? Every cause is in the message, the first is the reason.
+/// May this ClusterQueue admit, and if not, why? The message lists every cause; the first one is the reason.
 #[must_use]
 pub fn activeness(cluster_queue: &ClusterQueue, terminating: bool, lookup: &Lookup<'_>, gates: Gates) -> Activeness {
     if terminating {
@@ -95,7 +95,7 @@ pub fn activeness(cluster_queue: &ClusterQueue, terminating: bool, lookup: &Look
     let checks = CheckFindings::of(cluster_queue, lookup);
     let missing_topologies = missing_topologies(cluster_queue, lookup, gates);
     let mut causes = basic_causes(cluster_queue, lookup, &checks);
-    // A manager of MultiKueue places nothing itself, so that a missing Topology is no cause of its own, yet told.
+    // A MultiKueue manager places nothing itself: a missing Topology is not a cause there, but appears in the message.
     if causes.is_empty() && (missing_topologies.is_empty() || !checks.multi_kueue.is_empty()) {
         let message = "Can admit new workloads".to_owned();
         return Activeness { status: QueueStatus::Active, reason: "Ready", message };
@@ -110,7 +110,7 @@ pub fn activeness(cluster_queue: &ClusterQueue, terminating: bool, lookup: &Look
     Activeness { status: QueueStatus::Pending, reason: causes[0].0, message }
 }
 
-/// Rows 1 to 7 of the table, in its order.
+/// Rows 1 to 7 of the table, in order.
 fn basic_causes(
     cluster_queue: &ClusterQueue,
     lookup: &Lookup<'_>,
@@ -150,7 +150,7 @@ fn basic_causes(
     causes
 }
 
-/// What is found about the checks of a ClusterQueue; names sorted.
+/// Findings about the checks of a ClusterQueue; names sorted.
 #[derive(Default)]
 struct CheckFindings<'a> {
     missing: Vec<&'a str>,
@@ -187,7 +187,7 @@ impl<'a> CheckFindings<'a> {
     }
 }
 
-/// (flavor, Topology) for each flavor whose Topology is missing, in order of declaration; Kueue's order is open.
+/// (flavor, Topology) for each flavor whose Topology is missing, in declaration order; Kueue's order is undefined.
 fn missing_topologies<'q, 'f>(
     cluster_queue: &'q ClusterQueue,
     lookup: &Lookup<'f>,
@@ -322,7 +322,7 @@ mod tests {
         let off = Gates::default().with(Gate::TopologyAwareScheduling, false);
         assert!(in_world(&alone, false, false, off).is_active());
         assert!(in_world(&queue(FLAVORS, &[("mk1", &[])]), false, false, Gates::default()).is_active());
-        // Once pending for another cause, the message tells it all the same.
+        // If another cause makes it pending, the message still mentions it.
         let pending = queue(FLAVORS, &[("mk1", &[]), ("idle", &[])]);
         assert!(in_world(&pending, false, false, Gates::default()).message.ends_with(&format!("{text}.")));
     }

@@ -1,21 +1,21 @@
-//! Who may stand in a queue (rules/05 §2).
+//! Which workloads may be queued (rules/05 §2).
 
 use crate::base::gates::{Gate, Gates};
 use crate::objects::conditions::{self, find, find_false, is_true};
 use crate::objects::{Time, Workload, WorkloadStatus};
 use crate::status::stage::{has_quota_reservation, is_active, is_finished, is_on_hold};
 
-/// The annotation that keeps a workload out of the queue while it is not empty.
+/// Annotation that keeps a workload out of the queue while it is not empty.
 pub(crate) const ADMISSION_GATED_BY: &str = "kueue.x-k8s.io/admission-gated-by";
 
-/// Who gates its admission (gate AdmissionGatedBy); `None` when nobody does.
+/// The value that gates its admission (gate AdmissionGatedBy); `None` if it is not gated.
 #[must_use]
 pub(crate) fn admission_gated_by(workload: &Workload, gates: Gates) -> Option<&str> {
     let value = workload.meta.details.annotations.get(ADMISSION_GATED_BY).filter(|v| !v.is_empty())?;
     gates.enabled(Gate::AdmissionGatedBy).then_some(value.as_str())
 }
 
-/// May it be queued, as far as the workload itself goes (rules/05 §2)? Its LocalQueue is the caller's question.
+/// May the workload itself be queued (rules/05 §2)? The caller checks its LocalQueue.
 #[must_use]
 pub(crate) fn is_admissible(workload: &Workload, gates: Gates) -> bool {
     is_active(workload)
@@ -39,8 +39,8 @@ pub fn requeue_at(workload: &Workload) -> Option<Time> {
     workload.status.rare.requeue_state.as_ref().and_then(|s| s.requeue_at)
 }
 
-/// How long it has been waiting for quota, in nanoseconds: since condition Requeued last changed, else since its
-/// creation (rules/05 §6.6). Saturates.
+/// How long it has waited for quota, in nanoseconds: since condition Requeued last changed, else since its creation
+/// (rules/05 §6.6). Saturates.
 #[must_use]
 pub(crate) fn queued_wait(workload: &Workload, now: Time) -> i64 {
     let start =

@@ -14,9 +14,9 @@ pub(crate) fn all_flavors(groups: &[ResourceGroup]) -> BTreeSet<&str> {
     groups.iter().flat_map(|group| &group.flavors).map(|flavor| flavor.name.as_str()).collect()
 }
 
-/// Check name to the flavors it holds for; a rule without flavors holds for all of `flavors`.
+/// Maps check names to flavors; a rule without flavors applies to all of `flavors`.
 ///
-/// Of two rules for one check the later counts.
+/// If two rules name one check, the later one counts.
 #[must_use]
 pub(crate) fn flavors_by_check<'a>(
     rules: &'a [AdmissionCheckRule],
@@ -28,7 +28,7 @@ pub(crate) fn flavors_by_check<'a>(
     rules.iter().map(|rule| (rule.name.as_str(), of(rule))).collect()
 }
 
-/// The checks that hold for some of the `assigned` flavors.
+/// The checks that apply to some of the `assigned` flavors.
 #[must_use]
 pub(crate) fn checks_for_flavors(
     rules: &[AdmissionCheckRule],
@@ -38,7 +38,7 @@ pub(crate) fn checks_for_flavors(
     names(flavors_by_check(rules, flavors), |of_check| !of_check.is_disjoint(assigned))
 }
 
-/// The checks of `cluster_queue` that hold for some flavor of `admission`.
+/// The checks of `cluster_queue` that apply to some flavor of `admission`.
 #[must_use]
 pub(crate) fn checks_for_admission(cluster_queue: &ClusterQueue, admission: &Admission) -> BTreeSet<String> {
     if cluster_queue.admission_checks.is_empty() {
@@ -48,7 +48,7 @@ pub(crate) fn checks_for_admission(cluster_queue: &ClusterQueue, admission: &Adm
     checks_for_flavors(&cluster_queue.admission_checks, &all_flavors(&cluster_queue.resource_groups), &assigned)
 }
 
-/// The checks that `workload` needs: with an admission those for its flavors, without one those that hold for every
+/// The checks that `workload` needs: with an admission, those for its flavors; without one, those that apply to every
 /// flavor of the ClusterQueue.
 #[must_use]
 pub fn required_checks(cluster_queue: &ClusterQueue, workload: &Workload) -> BTreeSet<String> {
@@ -74,13 +74,13 @@ pub(crate) fn has_all_checks_ready(workload: &Workload) -> bool {
     workload.status.rare.admission_checks.iter().all(|c| c.state == CheckState::Ready)
 }
 
-/// Are all `required` checks in the status, in whatever state?
+/// Are all `required` checks in the status, in any state?
 #[must_use]
 pub(crate) fn has_all_checks(workload: &Workload, required: &BTreeSet<String>) -> bool {
     required.iter().all(|name| workload.status.rare.admission_checks.iter().any(|c| c.name == *name))
 }
 
-/// The checks in this state, by name, in the words of an eviction; `None` if there is none (rules/07 §3).
+/// The checks in this state, by name, as an eviction message lists them; `None` if there is none (rules/07 §3).
 #[must_use]
 pub(crate) fn describe_checks(workload: &Workload, state: CheckState) -> Option<String> {
     let mut checks: Vec<&AdmissionCheckState> =
@@ -97,7 +97,7 @@ pub(crate) fn describe_checks(workload: &Workload, state: CheckState) -> Option<
     (!parts.is_empty()).then(|| format!("{noun} in {state:?} state: {}", parts.join("; ")))
 }
 
-/// The latest time that a check in Retry asks to wait for; `None` if none asks (rules/07 §3).
+/// The latest time until which a check in Retry wants to wait; `None` if there is none (rules/07 §3).
 #[must_use]
 pub(crate) fn retry_time(workload: &Workload) -> Option<Time> {
     let retries = workload.status.rare.admission_checks.iter().filter(|c| c.state == CheckState::Retry);
@@ -108,7 +108,7 @@ pub(crate) fn retry_time(workload: &Workload) -> Option<Time> {
     times.max()
 }
 
-/// Makes `status.admissionChecks` list what is required; returns whether it changed.
+/// Makes `status.admissionChecks` list the required checks; returns whether it changed.
 ///
 /// Missing checks are added as Pending. Others are dropped only if the list is then longer than the required set.
 pub(crate) fn sync_admission_checks(workload: &mut Workload, required: &BTreeSet<String>, now: Time) -> bool {
@@ -130,9 +130,9 @@ pub(crate) fn sync_admission_checks(workload: &mut Workload, required: &BTreeSet
     true
 }
 
-/// Sets the state of one check; the transition time moves with the state, retryCount is left alone (rules/07 §3).
+/// Sets the state of one check; the transition time changes with the state, retryCount stays (rules/07 §3).
 ///
-/// `new.last_transition` is used if it is set, else `now`. A check that is not listed is added as `new` is.
+/// Uses `new.last_transition` if set, else `now`. A check that is not listed is added as given.
 pub fn set_check_state(checks: &mut Vec<AdmissionCheckState>, mut new: AdmissionCheckState, now: Time) {
     if new.last_transition == Time::ABSENT {
         new.last_transition = now;
@@ -193,7 +193,7 @@ mod tests {
         let cq = queue(&["fa", "fb"], rules);
         assert_eq!(required_checks(&cq, &assigned("fa")), set_of(&["a", "any", "both"]));
         assert_eq!(required_checks(&cq, &assigned("fb")), set_of(&["any", "both"]));
-        // Without an admission only what holds whatever the flavor will be.
+        // Without an admission, only checks that apply to any flavor.
         assert_eq!(required_checks(&cq, &Workload::default()), set_of(&["any", "both"]));
         assert_eq!(required_checks(&queue(&["fa"], &[]), &assigned("fa")), set_of(&[]));
     }

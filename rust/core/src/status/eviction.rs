@@ -1,5 +1,5 @@
-//! Eviction and what follows it: release of the quota, return to the queue, deactivation, the end
-//! (rules/04 §8, §9; rules/07 §8, §9).
+//! Eviction and its consequences: release of the quota, return to the queue, deactivation, finish (rules/04 §8, §9;
+//! rules/07 §8, §9).
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ const POD_GROUP_WORKLOAD: &str = "kueue.x-k8s.io/is-group-workload";
 
 /// Writes an eviction; returns whether it is the first one for this reason and cause.
 ///
-/// The quota stays reserved until [`release_after_eviction`]. `cause` may be empty; it enters the reason of the
-/// condition only for `Deactivated`, and the counter always.
+/// The quota stays reserved until [`release_after_eviction`]. `cause` may be empty; it is part of the condition's
+/// reason only for `Deactivated`, but always of the counter.
 pub fn evict(
     workload: &mut Workload,
     reason: impl Into<Text>,
@@ -49,35 +49,35 @@ pub fn evict(
         gate.last_transition = now;
     }
     if status.admission.is_some() {
-        // What is assigned stands in the admission.
+        // The admission has the requests now.
         status.resource_requests = None;
     }
     count_eviction(&mut status.rare.evictions, &reason, cause)
 }
 
-/// The reason of the event that tells an eviction, such as `EvictedDueToDeactivatedDueToAdmissionCheck`.
+/// The reason of the event of an eviction, such as `EvictedDueToDeactivatedDueToAdmissionCheck`.
 #[must_use]
 pub fn event_reason(reason: &str, cause: &str) -> String {
     let evicted = reasons::with_cause(conditions::EVICTED.as_str(), reason);
     if reason == reasons::DEACTIVATED { reasons::with_cause(&evicted, cause) } else { evicted }
 }
 
-/// Writes an eviction by preemption, with condition Preempted for `preempted_reason`; returns as [`evict`].
+/// Writes an eviction by preemption, with condition Preempted for `preempted_reason`; returns the same as [`evict`].
 pub fn preempt(
     workload: &mut Workload,
     preempted_reason: &'static str,
     message: impl Into<Message>,
     now: Time,
 ) -> bool {
-    // This one condition carries no generation.
+    // Only this condition has no generation.
     let message = message.into();
     let preempted = condition(conditions::PREEMPTED, ConditionStatus::True, preempted_reason, message.clone(), now, 0);
     workload.status.conditions.set(preempted);
     evict(workload, reasons::PREEMPTED, "", message, now)
 }
 
-/// Writes what follows when the job of an evicted workload has stopped: its quota is free, and condition Requeued
-/// tells whether it is back in the queue. Returns whether anything changed; without eviction or quota nothing does.
+/// Writes what follows when the job of an evicted workload has stopped: its quota is released, and condition Requeued
+/// says whether it is back in the queue. Returns whether anything changed, which needs an eviction or quota.
 pub fn release_after_eviction(workload: &mut Workload, now: Time, gates: Gates) -> bool {
     if !has_quota_reservation(workload) {
         return false;
@@ -104,8 +104,8 @@ pub fn set_requeued(
     set(workload, conditions::REQUEUED, status, reason, message, now)
 }
 
-/// Brings an active workload back to the queue if it was kept out by a deactivation or by a backoff that is over;
-/// returns whether anything changed. Stopped queues: [`requeue_after_restart`].
+/// Returns an active workload to the queue after a deactivation or an expired backoff; returns whether anything
+/// changed. Stopped queues: [`requeue_after_restart`].
 pub fn requeue_if_due(workload: &mut Workload, now: Time) -> bool {
     let Some(held) = find_false(&workload.status.conditions, conditions::REQUEUED) else { return false };
     match held.reason.as_str() {
@@ -129,7 +129,7 @@ pub fn requeue_if_due(workload: &mut Workload, now: Time) -> bool {
     }
 }
 
-/// Which queue is not stopped any more.
+/// The queue that was restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restarted {
     /// The LocalQueue.
@@ -138,7 +138,7 @@ pub enum Restarted {
     ClusterQueue,
 }
 
-/// Brings a workload back that was kept out because that queue was stopped; returns whether anything changed.
+/// Returns a workload to the queue that was out because that queue was stopped; returns whether anything changed.
 pub fn requeue_after_restart(workload: &mut Workload, queue: Restarted, now: Time) -> bool {
     let (stopped, restarted, message) = match queue {
         Restarted::LocalQueue => (
@@ -156,8 +156,8 @@ pub fn requeue_after_restart(workload: &mut Workload, queue: Restarted, now: Tim
     held && set_requeued(workload, true, restarted, message, now)
 }
 
-/// Announces that Kueue will deactivate the workload; returns whether that is new. The caller then sets
-/// `spec.active` to false.
+/// Announces that Kueue will deactivate the workload; returns whether that is new. The caller then sets `spec.active`
+/// to false.
 pub fn set_deactivation_target(
     workload: &mut Workload,
     reason: impl Into<Text>,
@@ -167,8 +167,8 @@ pub fn set_deactivation_target(
     set(workload, conditions::DEACTIVATION_TARGET, ConditionStatus::True, reason, message, now)
 }
 
-/// Writes what an inactive workload gets: evicted if it was not, condition DeactivationTarget and the requeue state
-/// removed. Returns the underlying cause if it was evicted here; empty when a user did it (rules/07 §9).
+/// Updates an inactive workload: evicts it if it was not, and removes condition DeactivationTarget and the requeue
+/// state. Returns the underlying cause if it was evicted here; empty if a user deactivated it (rules/07 §9).
 pub fn deactivate(workload: &mut Workload, now: Time) -> Option<String> {
     let evict_now = !is_evicted(workload);
     if !evict_now && workload.status.rare.requeue_state.is_none() {
@@ -192,12 +192,12 @@ pub fn deactivate(workload: &mut Workload, now: Time) -> Option<String> {
     Some(cause)
 }
 
-/// Writes that the workload is finished; returns whether it was not before.
+/// Marks the workload finished; returns whether it was not before.
 pub fn finish(workload: &mut Workload, reason: impl Into<Text>, message: impl Into<Message>, now: Time) -> bool {
     !is_finished(workload) && set(workload, conditions::FINISHED, ConditionStatus::True, reason, message, now)
 }
 
-/// Is exactly one plain Pod its owner (and no pod group)? Then nothing can use a second assignment.
+/// Is its owner exactly one plain Pod (and no pod group)? A single Pod cannot use a second assignment.
 #[must_use]
 pub fn owned_by_single_pod(workload: &Workload) -> bool {
     let [owner] = workload.meta.details.owners.as_slice() else { return false };
@@ -205,7 +205,7 @@ pub fn owned_by_single_pod(workload: &Workload) -> bool {
     !group && owner.kind == "Pod" && owner.api_version == "v1"
 }
 
-/// A check that had answered starts anew; only a Retry is counted on, any other count is lost.
+/// Resets a check that has answered; retryCount is kept and incremented only for Retry, otherwise it is lost.
 fn reset_check(check: &mut AdmissionCheckState, now: Time) {
     let retry_count = match check.state {
         CheckState::Pending => return,

@@ -1,5 +1,4 @@
-//! The words that Kueue writes: of the codes of messages, and those that stand for themselves. No other file of the cycle has
-//! such text.
+//! Kueue's texts: those for message codes, and fixed ones. No other file of the cycle contains such text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,7 +19,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 
 /// Label with the UID of a workload's job.
 pub(crate) const JOB_UID_LABEL: &str = "kueue.x-k8s.io/job-uid";
-/// Condition messages and event messages of skipped entries (rules/05 §6).
+/// Condition and event messages of skipped entries (rules/05 §6).
 pub(crate) const FAILED_CHECKS: &str = "The workload has failed admission checks";
 /// The namespace does not match the selector of the ClusterQueue.
 pub(crate) const NAMESPACE_MISMATCH: &str = "workload namespace doesn't match ClusterQueue selector";
@@ -28,27 +27,27 @@ pub(crate) const NAMESPACE_MISMATCH: &str = "workload namespace doesn't match Cl
 pub(crate) const NO_LONGER_FITS: &str = "Workload no longer fits after processing another workload";
 /// A preemption gate is closed.
 pub(crate) const PREEMPTION_GATED: &str = "Workload requires preemption, but it's gated";
-/// Its targets are the victims of another entry.
+/// Its targets are victims of another entry.
 pub(crate) const OVERLAPPING_TARGETS: &str = "Workload has overlapping preemption targets with another workload";
 /// It fits once the victims of other entries are gone.
 pub(crate) const FITS_AFTER_PREEMPTIONS: &str = "Workload has overlapping preemption targets with another workload, but will \
                                           fit after these preemptions complete";
-/// Not all admitted workloads are ready.
+/// Not all admitted workloads have ready pods.
 pub(crate) const WAITING_FOR_PODS_READY: &str = "waiting for all admitted workloads to be in PodsReady condition";
 
-/// Another variant has a better flavor already (rules/09 §4.4).
+/// Another variant already has a better flavor (rules/09 §4.4).
 pub(crate) const PREFERRED_VARIANT_ADMITTED: &str = "A more favorable variant is already admitted";
-/// The ClusterQueue does not want a migration to this flavor.
+/// The ClusterQueue allows no migration to this flavor.
 pub(crate) const BELOW_LAST_ACCEPTABLE_FLAVOR: &str = "Target flavor is below LastAcceptableFlavorName";
 
 /// `spec.active` is false.
 pub(crate) const DEACTIVATED: &str = "The workload is deactivated";
 /// Parked with an equivalent workload that failed.
 pub(crate) const BYPASSED: &str = "Bypassed scheduling evaluation because an equivalent workload recently failed";
-/// Not looked at yet, or again.
+/// Not evaluated yet, or due for another evaluation.
 pub(crate) const PENDING_EVALUATION: &str = "Workload is pending evaluation in the scheduling queue";
 
-/// The message of a variant that is evicted for one with a better flavor (rules/09 §4.4).
+/// The message of a variant evicted in favor of one with a better flavor (rules/09 §4.4).
 pub(crate) fn migrated(uid: &str) -> String {
     format!("Evicted to accommodate a workload (UID: {uid}) due to migration to more favorable resource flavor")
 }
@@ -62,24 +61,24 @@ pub(crate) fn slice_replaced(successor: &WorkloadMeta) -> String {
     )
 }
 
-/// The message of a second pass whose ClusterQueue has gone (rules/05 §6.1).
+/// The message of a second pass whose ClusterQueue is gone (rules/05 §6.1).
 pub(crate) fn queue_not_found(queue: &str) -> String {
     format!("ClusterQueue {queue} not found")
 }
 
-/// The message of an eviction for whose failed hosts there is no replacement (rules/08 §11.7).
+/// The message of an eviction because failed hosts have no replacement (rules/08 §11.7).
 pub(crate) fn no_replacement(nodes: &str) -> String {
     format!("Workload was evicted as there was no replacement for unhealthy node(s): {nodes}")
 }
 
-/// The message of an eviction after which no second host is replaced (rules/08 §13.3).
+/// The message of an eviction because only one failed host is replaced (rules/08 §13.3).
 pub(crate) fn several_nodes_failed(failed: &[String], node: &str) -> String {
     let named = failed.join(", ");
     format!("Workload eviction triggered due to multiple TAS assigned node failures, including: {named}, {node}")
 }
 
 impl Message {
-    /// The words. Those of a condition or an event may be cut: see [`Message::cut`].
+    /// The text. Conditions and events may cut it: see [`Message::cut`].
     pub fn text(&self) -> Cow<'_, str> {
         match self {
             Message::Text(text) => Cow::Borrowed(text),
@@ -87,7 +86,7 @@ impl Message {
         }
     }
 
-    /// The words in at most `limit` bytes.
+    /// The text in at most `limit` bytes.
     pub fn cut(&self, limit: usize) -> Text {
         match self {
             Message::Text(text) => truncate(text.clone(), limit),
@@ -97,7 +96,7 @@ impl Message {
 }
 
 impl Condition {
-    /// Its message, as it is shown.
+    /// The message as shown in the condition.
     pub fn text(&self) -> Text {
         self.message.cut(MAX_CONDITION_MESSAGE)
     }
@@ -160,7 +159,7 @@ impl fmt::Debug for Message {
 
 impl PartialEq for Message {
     fn eq(&self, other: &Self) -> bool {
-        // One may have come back as text. As conditions both are cut.
+        // One may have been read back as text. In conditions both are cut.
         let reads_the_same = || self.cut(MAX_CONDITION_MESSAGE) == other.cut(MAX_CONDITION_MESSAGE);
         let is_same = self.says_the_same(other).unwrap_or_else(reads_the_same);
         debug_assert!(!is_same || reads_the_same(), "equal codes read the same");
@@ -198,9 +197,9 @@ fn write_quota_reserved(f: &mut fmt::Formatter<'_>, queue: &str, wait_ns: i64) -
     write!(f, "Quota reserved in ClusterQueue {queue}, wait time since queued was {}s", seconds(wait_ns))
 }
 
-/// Whole seconds as `%.0f` writes them, half of one to the even side.
+/// Whole seconds formatted as by `%.0f`, ties to even.
 fn seconds(ns: i64) -> String {
-    // Past some days the float of Kueue may be on the other side of a half.
+    // For waits of many days, Kueue's float may round a half the other way.
     if !(0..1 << 50).contains(&ns) {
         return format!("{:.0}", ns as f64 / 1e9);
     }
@@ -331,7 +330,7 @@ fn considered_flavor(lexicon: &Lexicon, it: &ConsideredFlavor) -> String {
     format!("{}({mode}{borrow}{reasons})", lexicon.flavor(it.flavor))
 }
 
-/// What a preemption is told to be for.
+/// The purpose of a preemption in its message.
 fn preemption_purpose(reason: &str) -> &'static str {
     match reason {
         reasons::IN_CLUSTER_QUEUE => "prioritization in the ClusterQueue",
@@ -342,7 +341,7 @@ fn preemption_purpose(reason: &str) -> &'static str {
     }
 }
 
-/// The message of a preemption; the paths lead from the root cohort to the ClusterQueues (rules/04 §8).
+/// The message of a preemption; the paths go from the root cohort to the ClusterQueues (rules/04 §8).
 pub fn preempted(preemptor: &WorkloadMeta, reason: &str, preemptor_path: &str, preemptee_path: &str) -> String {
     preempted_for(preemptor.key.uid(), job_uid(&preemptor.details), reason, preemptor_path, preemptee_path)
 }
@@ -367,14 +366,14 @@ fn write_preempted(f: &mut fmt::Formatter<'_>, it: &Preemption) -> fmt::Result {
     f.write_str(&preempted_for(it.preemptor.uid(), job_uid(&it.preemptor_details), it.reason, &to, &from))
 }
 
-/// A path from the root, as `/root/cohort/queue`; empty if the ClusterQueue is not there any more.
+/// A path from the root, as `/root/cohort/queue`; empty if the ClusterQueue is gone.
 fn path_text(lexicon: &Lexicon, path: &Path) -> String {
     let Some(cohorts) = &path.cohorts else { return String::new() };
     let names = cohorts.iter().rev().map(|&cohort| lexicon.cohort(cohort)).chain([lexicon.queue(path.queue)]);
     names.flat_map(|name| ["/", name]).collect()
 }
 
-/// Priorities of both sides, as the events of a preemption end (rules/04 §8).
+/// Priorities of both sides, at the end of preemption events (rules/04 §8).
 fn write_priorities(f: &mut fmt::Formatter<'_>, it: &Preemption) -> fmt::Result {
     for (who, (effective, base)) in [("preemptor", it.preemptor_priorities), ("preemptee", it.preemptee_priorities)] {
         let boost = effective - i64::from(base);

@@ -1,4 +1,4 @@
-//! What a status says and what is written into it, word for word: rules over objects alone.
+//! Reads and writes statuses, word for word as Kueue does: rules on single objects.
 
 pub mod activeness;
 pub mod admissible;

@@ -1,4 +1,4 @@
-//! The time by which a workload stands in its queue (rules/05 §1).
+//! The timestamp that orders a workload in its queue (rules/05 §1).
 
 use crate::base::gates::{Gate, Gates};
 use crate::objects::conditions::{self, find_true};
@@ -8,7 +8,7 @@ use crate::status::reasons;
 
 const MILLISECOND_NS: i64 = 1_000_000;
 
-/// The time by which the workload stands in its queue (rules/05 §1).
+/// The timestamp that orders the workload in its queue (rules/05 §1).
 #[must_use]
 pub fn queue_order_timestamp(workload: &Workload, requeuing: RequeuingTimestamp, gates: Gates) -> Time {
     let all = &workload.status.conditions;
@@ -25,7 +25,7 @@ pub fn queue_order_timestamp(workload: &Workload, requeuing: RequeuingTimestamp,
     if !gates.enabled(Gate::PrioritySortingWithinCohort) {
         if let Some(preempted) = find_true(all, conditions::PREEMPTED) {
             if preempted.reason == reasons::IN_COHORT_RECLAIM_WHILE_BORROWING {
-                // Just behind the workload that preempted it.
+                // Just after the workload that preempted it.
                 return Time(preempted.last_transition.0.saturating_add(MILLISECOND_NS));
             }
         }

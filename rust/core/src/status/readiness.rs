@@ -1,4 +1,5 @@
-//! Whether the pods of an admitted workload are ready in time, and what it costs if not (rules/07 §6, rules/10 §4.4).
+//! Whether the pods of an admitted workload become ready in time, and the consequences if not (rules/07 §6, rules/10
+//! §4.4).
 
 use crate::objects::conditions::{self, find, find_true};
 use crate::objects::config::WaitForPodsReady;
@@ -9,7 +10,7 @@ use crate::status::stage::is_admitted;
 
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// Writes condition PodsReady as a job tells it; returns whether it says anything new.
+/// Writes condition PodsReady as reported by the job; returns whether it changed.
 pub fn note_readiness(workload: &mut Workload, are_ready: bool, now: Time) -> bool {
     let told = find(&workload.status.conditions, conditions::PODS_READY);
     let reason = told.map_or("", |told| told.reason.as_str());
@@ -31,8 +32,8 @@ pub fn note_readiness(workload: &mut Workload, are_ready: bool, now: Time) -> bo
     set(workload, conditions::PODS_READY, status, reason, message, now)
 }
 
-/// By when the pods of an admitted workload have to be ready, with what they are waited for; `None`: they are, or nobody
-/// waits.
+/// The deadline for the pods of an admitted workload to become ready, and the reason for waiting; `None`: they are
+/// ready, or there is none.
 #[must_use]
 pub fn deadline(workload: &Workload, config: &WaitForPodsReady) -> Option<(&'static str, Time)> {
     let admitted = find_true(&workload.status.conditions, conditions::ADMITTED)?;
@@ -50,20 +51,20 @@ pub fn deadline(workload: &Workload, config: &WaitForPodsReady) -> Option<(&'sta
     Some((cause, Time(since.0.saturating_add(timeout_ns))))
 }
 
-/// Has it been requeued as often as it may be?
+/// Has it reached the limit of retries?
 #[must_use]
 pub fn is_out_of_retries(workload: &Workload, config: &WaitForPodsReady) -> bool {
     config.backoff_limit_count.is_some_and(|limit| retries(workload) >= limit)
 }
 
-/// Counts one retry more and sets the time of it: after the base, and after twice as long as before each time, up to the
-/// maximum. Kueue adds up to 0.01 % at random, which is left out here.
+/// Counts another retry and sets its time: the base, doubled with each retry up to the maximum. Kueue adds up to 0.01 %
+/// at random, which is left out here.
 pub fn back_off(workload: &mut Workload, config: &WaitForPodsReady, now: Time) {
     let count = retries(workload).saturating_add(1);
     let base = i64::from(config.backoff_base_seconds);
     let maximum = if config.backoff_max_seconds == 0 { i64::MAX } else { i64::from(config.backoff_max_seconds) };
     let seconds = match u32::try_from(count - 1) {
-        // The first is not limited.
+        // The maximum does not apply to the first retry.
         Ok(0) | Err(_) => base,
         Ok(doublings) => base.saturating_mul(2_i64.saturating_pow(doublings)).min(maximum),
     };

@@ -2,7 +2,7 @@
 
 use crate::base::gates::{Gate, Gates};
 
-/// QuotaReserved and Evicted/Preempted/… reset: quota was reserved.
+/// Quota was reserved, for QuotaReserved and for the reset of Evicted, Preempted and others.
 pub const QUOTA_RESERVED: &str = "QuotaReserved";
 /// Admitted True.
 pub const ADMITTED: &str = "Admitted";
@@ -11,7 +11,7 @@ pub const ADMITTED: &str = "Admitted";
 pub const SUCCEEDED: &str = "Succeeded";
 /// Finished: the job has failed.
 pub const FAILED: &str = "Failed";
-/// Finished: a larger slice has taken its place.
+/// Finished: a larger slice has replaced it.
 pub(crate) const WORKLOAD_SLICE_REPLACED: &str = "WorkloadSliceReplaced";
 
 // Why QuotaReserved is False (rules/07 §11).
@@ -25,17 +25,17 @@ pub(crate) const EXCEEDS_MAX_QUOTA: &str = "ExceedsMaxQuota";
 pub(crate) const TOPOLOGY_PLACEMENT_FAILED: &str = "TopologyPlacementFailed";
 /// Preemption is under way.
 pub(crate) const WAITING_FOR_PREEMPTED_WORKLOADS: &str = "WaitingForPreemptedWorkloads";
-/// Something that it refers to is missing or does not match.
+/// A referenced object is missing or does not match.
 pub(crate) const MISCONFIGURED: &str = "Misconfigured";
 /// A queue is stopped or inactive.
 pub(crate) const SUSPENDED: &str = "Suspended";
-/// Not looked at since something changed.
+/// Not evaluated since something changed.
 pub const PENDING_EVALUATION: &str = "PendingEvaluation";
 /// Admission is blocked until all admitted workloads are ready.
 pub(crate) const WAITING_FOR_PODS_READY: &str = "WaitingForPodsReady";
 /// An admission gate or a preemption gate is closed.
 pub(crate) const ADMISSION_GATED: &str = "AdmissionGated";
-/// Quota was given back on purpose.
+/// Quota was released on purpose.
 pub(crate) const ON_HOLD: &str = "OnHold";
 /// Reason without gate UnadmittedWorkloadsObservability.
 pub(crate) const PENDING: &str = "Pending";
@@ -57,9 +57,9 @@ pub(crate) const UNSATISFIED_CHECKS: &str = "UnsatisfiedChecks";
 pub(crate) const PENDING_DELAYED_TOPOLOGY_REQUESTS: &str = "PendingDelayedTopologyRequests";
 
 // Why Evicted is True, and Requeued after it (rules/07 §8).
-/// By a workload of higher claim.
+/// By a workload with precedence.
 pub(crate) const PREEMPTED: &str = "Preempted";
-/// A variant for a preferred flavor is to run instead.
+/// A variant for a preferred flavor will run instead.
 pub(crate) const FLAVOR_MIGRATION: &str = "FlavorMigration";
 /// A node failed and could not be replaced.
 pub(crate) const NODE_FAILURES: &str = "NodeFailures";
@@ -84,10 +84,10 @@ pub(crate) const CLUSTER_QUEUE_RESTARTED: &str = "ClusterQueueRestarted";
 /// The LocalQueue is not stopped any more.
 pub(crate) const LOCAL_QUEUE_RESTARTED: &str = "LocalQueueRestarted";
 
-// Why PodsReady is what it is, and for what an eviction did not wait any longer (rules/07 §6).
+// Reasons of PodsReady, and of evictions that waited in vain (rules/07 §6).
 /// Not all pods are ready yet.
 pub(crate) const WAIT_FOR_START: &str = "WaitForStart";
-/// The same as older versions of Kueue wrote it.
+/// The same, as written by older versions of Kueue.
 pub(crate) const PODS_READY: &str = "PodsReady";
 /// Pods that were ready have failed.
 pub(crate) const WAIT_FOR_RECOVERY: &str = "WaitForRecovery";
@@ -105,7 +105,7 @@ pub(crate) const MAXIMUM_EXECUTION_TIME_EXCEEDED: &str = "MaximumExecutionTimeEx
 // Why Preempted is True (rules/04 §4.1, §5.4).
 /// A victim in the preemptor's ClusterQueue.
 pub(crate) const IN_CLUSTER_QUEUE: &str = "InClusterQueue";
-/// The preemptor takes back lent quota.
+/// The preemptor reclaims lent quota.
 pub(crate) const IN_COHORT_RECLAMATION: &str = "InCohortReclamation";
 /// By Fair Sharing.
 pub(crate) const IN_COHORT_FAIR_SHARING: &str = "InCohortFairSharing";
@@ -114,8 +114,8 @@ pub(crate) const IN_COHORT_RECLAIM_WHILE_BORROWING: &str = "InCohortReclaimWhile
 /// BlockedOnPreemptionGates True.
 pub(crate) const PREEMPTION_GATED: &str = "PreemptionGated";
 
-/// The reasons of what a cycle decides: those of heads that stay pending, then those of preemptions. In the tables of
-/// decisions their places stand for them, so new ones go to the end.
+/// The reasons of a cycle's decisions: those of pending heads, then those of preemptions. Decision tables use their
+/// indexes, so append new ones.
 pub const OF_DECISIONS: [&str; 20] = [
     "",
     NO_MATCHING_FLAVOR,
@@ -139,7 +139,7 @@ pub const OF_DECISIONS: [&str; 20] = [
     FLAVOR_MIGRATION,
 ];
 
-/// The place of a reason among [`OF_DECISIONS`]; 255 for any other.
+/// The index of a reason in [`OF_DECISIONS`]; 255 for any other.
 #[must_use]
 pub fn code(reason: &str) -> u8 {
     let place = OF_DECISIONS.iter().position(|it| *it == reason);

@@ -1,5 +1,4 @@
-//! What is written into a workload's status when it gets quota, when it does not, and when the condition Admitted
-//! follows (rules/05 §6.5, §6.6; rules/07 §1).
+//! Statuses for reserved and refused quota, and condition Admitted (rules/05 §6.5, §6.6; rules/07 §1).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,10 +16,10 @@ use crate::status::stage::{has_quota_reservation, is_admitted};
 
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// Writes that quota is reserved as `admission` says; returns whether the workload is Admitted now.
+/// Writes that quota is reserved as in `admission`; returns whether the workload is Admitted now.
 ///
 /// `required_checks` are the checks of its ClusterQueue that apply to the assigned flavors
-/// ([`crate::status::checks::required_checks`]). Only if all of them are in the status already is Admitted written.
+/// ([`crate::status::checks::required_checks`]). Admitted is written only if all of them are already in the status.
 pub(crate) fn reserve_quota(
     workload: &mut Workload,
     admission: Shared<Admission>,
@@ -49,7 +48,7 @@ pub(crate) fn reserve_quota(
 /// Writes that a head of a cycle stays pending; returns whether anything changed.
 ///
 /// `reason` is the granular one; without gate UnadmittedWorkloadsObservability `Pending` is written instead.
-/// `resource_requests` are its totals per pod set, unless the status says them already.
+/// `resource_requests` are its totals per pod set, unless the status already has them.
 pub(crate) fn keep_pending(
     workload: &mut Workload,
     reason: &'static str,
@@ -67,7 +66,8 @@ pub(crate) fn keep_pending(
     changed
 }
 
-/// QuotaReserved False with `reason` as it is, no admission, Admitted synced; returns whether anything changed.
+/// Sets QuotaReserved to False with `reason` as given, removes the admission and syncs Admitted; returns whether
+/// anything changed.
 pub(crate) fn unset_quota_reservation(
     workload: &mut Workload,
     reason: &'static str,
@@ -92,7 +92,7 @@ pub(crate) fn block_on_preemption_gates(workload: &mut Workload, message: impl I
 
 /// Makes condition Admitted follow reservation, checks and delayed topology; returns whether it changed.
 ///
-/// Admitted going from True to False adds the whole seconds since its transition to
+/// When Admitted goes from True to False, adds the whole seconds since its transition to
 /// `accumulatedPastExecutionTimeSeconds`.
 pub fn sync_admitted(workload: &mut Workload, now: Time, gates: Gates) -> bool {
     let observability = gates.enabled(Gate::UnadmittedWorkloadsObservability);
@@ -100,7 +100,7 @@ pub fn sync_admitted(workload: &mut Workload, now: Time, gates: Gates) -> bool {
     let was_admitted = is_admitted(workload);
     let all = &workload.status.conditions;
     if observability {
-        // Neither condition is brought into being before the workload was ever looked at.
+        // Adds neither condition to a workload that was never evaluated.
         let untouched = find(all, conditions::QUOTA_RESERVED).is_none() && find(all, conditions::ADMITTED).is_none();
         if untouched && !gates.enabled(Gate::UnadmittedWorkloadsExplicitStatus) {
             return false;
@@ -120,7 +120,7 @@ pub(crate) fn has_topology_pending(workload: &Workload) -> bool {
     workload.status.admission.as_ref().is_some_and(|admission| admission.pod_set_assignments.wait_for_topology())
 }
 
-/// What Admitted ought to say (rules/07 §1), first match.
+/// The expected state of Admitted (rules/07 §1): the first row that matches.
 fn admitted_state(workload: &Workload, observability: bool) -> (ConditionStatus, &'static str, &'static str) {
     use ConditionStatus::{False, True};
     let reserved = has_quota_reservation(workload);
@@ -148,14 +148,14 @@ fn accumulate_execution_time(workload: &mut Workload, now: Time) {
     workload.status.rare.accumulated_past_execution_time_seconds = Some(past.saturating_add(seconds));
 }
 
-/// A True condition that quota has made obsolete becomes False and keeps its message as the past.
+/// Sets a True condition that quota has made obsolete to False, with its message marked as past.
 fn reset_active(workload: &mut Workload, kind: Known, now: Time) {
     let Some(old) = find_true(&workload.status.conditions, kind) else { return };
     let message = Message::Previously(Arc::new(old.message.clone()));
     set(workload, kind, ConditionStatus::False, reasons::QUOTA_RESERVED, message, now);
 }
 
-/// Sets one condition for the workload's present generation.
+/// Sets one condition with the workload's current generation.
 pub(crate) fn set(
     workload: &mut Workload,
     kind: Known,
@@ -165,7 +165,7 @@ pub(crate) fn set(
     now: Time,
 ) -> bool {
     let new = condition(kind, status, reason, message, now, workload.meta.generation);
-    // A head that is tried again mostly stays as it is, and shares its status with others.
+    // A retried head mostly stays as it is, and shares its status with others.
     let old = find(&workload.status.conditions, kind);
     if old.is_some_and(|old| conditions::says_the_same(old, &new)) {
         return false;
@@ -276,7 +276,7 @@ mod tests {
             let expected = condition(QUOTA_RESERVED, ConditionStatus::False, reason, "no room", Time(1), 3);
             assert_eq!(get(&w, QUOTA_RESERVED), &expected);
             assert_eq!(w.status.resource_requests, Some(requests()));
-            // The older form does not tell of an Admitted that never was.
+            // The older form never adds an Admitted condition that was absent.
             assert_eq!(find(&w.status.conditions, ADMITTED).is_some(), observability);
         }
     }
@@ -326,7 +326,7 @@ mod tests {
         for (quota, checks, topology, granular, older) in table {
             for (observability, reason) in [(true, granular), (false, older)] {
                 let admitted = reason == "Admitted";
-                // From the other state, so that there is something to write.
+                // Start from the opposite state, so that there is something to write.
                 let before = if admitted { ConditionStatus::False } else { ConditionStatus::True };
                 let quota = if quota { ConditionStatus::True } else { ConditionStatus::False };
                 let mut w = with(&[(QUOTA_RESERVED, quota), (ADMITTED, before)], checks);

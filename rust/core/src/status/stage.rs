@@ -1,10 +1,10 @@
-//! Where a workload stands, as its spec and its conditions say.
+//! The stage of a workload, from its spec and conditions.
 
 use crate::objects::Workload;
 use crate::objects::conditions::{self, find_false, is_true};
 use crate::status::reasons;
 
-/// Where a workload stands, as its status says.
+/// The stage of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// No reservation.
@@ -67,13 +67,13 @@ pub fn is_finished(workload: &Workload) -> bool {
     is_true(&workload.status.conditions, conditions::FINISHED)
 }
 
-/// Does its usage count: reserved, not finished, active?
+/// Does its usage count: is it reserved, not finished, active?
 #[must_use]
 pub fn has_active_quota_reservation(workload: &Workload) -> bool {
     has_quota_reservation(workload) && !is_finished(workload) && is_active(workload)
 }
 
-/// Was its quota given back on purpose, not to be queued again (QuotaReserved False, `OnHold`)?
+/// Was its quota released on purpose, without requeueing (QuotaReserved False, `OnHold`)?
 #[must_use]
 pub(crate) fn is_on_hold(workload: &Workload) -> bool {
     find_false(&workload.status.conditions, conditions::QUOTA_RESERVED).is_some_and(|c| c.reason == reasons::ON_HOLD)

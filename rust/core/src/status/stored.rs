@@ -1,4 +1,4 @@
-//! Messages as bytes ([`crate::snapshot`]): codes, and words where the names that a code knows are not those of now.
+//! Messages as bytes ([`crate::snapshot`]): as codes, or as text if a code's ids are of another engine.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::status::activeness::{Activeness, QueueStatus};
 stored!(struct Activeness { status, reason, message });
 stored!(enum QueueStatus { 0 = Active, 1 = Pending, 2 = Terminating });
 
-/// Messages within messages are few; more than this is nothing that the engine says.
+/// The engine never nests messages deeper than this.
 const MAX_DEPTH: usize = 8;
 
 impl Stored for Message {
@@ -215,7 +215,7 @@ impl Stored for Preemption {
     }
 }
 
-// A copy of an engine gives out ids of its own, and what it has said before a message may have come along from there.
+// A copy of an engine assigns its own ids, so a message may come from an engine with other ids.
 
 impl NoFit {
     fn is_known(&self, names: &Names) -> bool {

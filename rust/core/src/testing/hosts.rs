@@ -1,4 +1,4 @@
-//! Small worlds for tests of topology: two hosts, and workloads that ask for one.
+//! Small worlds for tests of topology: two hosts, and workloads that need one.
 
 use super::{World, at, meta, quantity, workload};
 use crate::objects::config::Config;
@@ -7,7 +7,7 @@ use crate::objects::{
 };
 use crate::topology::tree::HOSTNAME;
 
-/// A host that is ready.
+/// A ready host.
 pub fn node(name: &str, cpus: &str) -> Node {
     let mut node = Node { meta: meta(name), ..Node::default() };
     node.meta.labels = [(HOSTNAME.to_owned(), name.to_owned())].into();
@@ -42,7 +42,7 @@ pub fn world_with(config: Config) -> World {
     world
 }
 
-/// So many pods of one CPU each, on one host.
+/// Pods of one CPU each, on one host.
 pub fn pods(name: &str, count: i32) -> Workload {
     let mut asked = workload(name, "1");
     let mut sets: Vec<PodSet> = asked.pod_sets.to_vec();
@@ -53,7 +53,7 @@ pub fn pods(name: &str, count: i32) -> Workload {
     asked
 }
 
-/// Where the pods of a workload stand, as `host:count`.
+/// The placement of a workload, as `host:count`.
 pub fn place(world: &World, name: &str) -> String {
     let Some(admission) = &world.get(name).status.admission else { return "nowhere".to_owned() };
     let Some(place) = &admission.pod_set_assignments[0].topology_assignment else {

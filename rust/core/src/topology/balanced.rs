@@ -1,4 +1,4 @@
-//! Balanced placement: as many pods in each domain as in the others (rules/08 §9).
+//! Balanced placement: spreads pods evenly over domains (rules/08 §9).
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,25 +10,25 @@ use crate::topology::request::Request;
 use crate::topology::search::{Algorithm, Chosen, Search};
 use crate::topology::tree::Tree;
 
-/// What greedy filling comes to.
+/// The result of greedy filling.
 struct Greedy {
     n_domains: usize,
-    /// The last domain that was taken for a leader, and the last one besides.
+    /// The last domain used for a leader, and the last one used otherwise.
     last_with_leader: Option<Row>,
     last: Option<Row>,
 }
 
-/// A set of domains among which pods may be balanced.
+/// A set of domains over which pods may be balanced.
 pub struct Candidate {
-    /// The domains, at the level that is asked for.
+    /// The domains, at the requested level.
     pub rows: Vec<Row>,
-    /// So many slices fit into each domain at least that is taken.
+    /// The minimum number of slices in each domain used.
     pub threshold: i64,
     n_domains: usize,
 }
 
 impl Search<'_> {
-    /// Places pods in balance, if that is possible.
+    /// Places pods evenly, if possible.
     pub fn balance(&self) -> Option<Placed> {
         let mut levels = self.levels.clone();
         let best = self.best_candidate(&mut levels)?;
@@ -65,8 +65,8 @@ impl Search<'_> {
         (rest <= 0).then_some(result)
     }
 
-    /// The set in which the domain with the fewest slices has most (§9.2). `levels`: the counts once more, on which
-    /// candidates are tried; they end as they were.
+    /// The set whose smallest domain holds the most slices (§9.2). `levels`: a copy of the counts, on which candidates
+    /// are tried; restored at the end.
     pub fn best_candidate(&self, levels: &mut Levels) -> Option<Candidate> {
         let level = self.request.level;
         let sets: Vec<Vec<Row>> = match level.checked_sub(1) {
@@ -117,7 +117,7 @@ impl Search<'_> {
         best
     }
 
-    /// Changes counts so that no domain in these holds less than a threshold: what does counts for nothing.
+    /// Prunes counts so that each domain holds at least the threshold: any with less counts as empty.
     fn prune(&self, levels: &mut Levels, rows: &[Row], threshold: i64) {
         let (tree, level, needs_leader) = (self.tree, self.request.level, self.n_leaders > 0);
         for &row in rows {
@@ -126,7 +126,7 @@ impl Search<'_> {
                     prune(tree, levels, (level + 1, child), threshold, needs_leader);
                 }
             }
-            // What is counted anew knows nothing of sizes within slices.
+            // Recomputed counts ignore sizes within slices.
             for above in (level..tree.lowest()).rev() {
                 let (upper, lower) = levels.split_at_mut(above + 1);
                 for row in tree.below(level, row, above) {
@@ -138,7 +138,7 @@ impl Search<'_> {
         }
     }
 
-    /// Takes pruning back.
+    /// Undoes pruning.
     fn restore(&self, levels: &mut Levels, rows: &[Row]) {
         let level = self.request.level;
         for (below, (now, before)) in levels.iter_mut().zip(self.levels).enumerate().skip(level) {
@@ -162,7 +162,7 @@ impl Search<'_> {
     }
 
     /// Gives the threshold to each of the domains that leave the least over, and the rest to the first of them (§9.3).
-    /// Returns them in the order in which they are filled, and the counts with what each is given.
+    /// Returns them in filling order, and the counts with each one's share.
     pub fn share_out(&self, level: usize, rows: &[Row], threshold: i64) -> Option<(Vec<Row>, Levels)> {
         let mut rows = self.optimal(level, rows, false)?;
         let mut extra = self.n_slices() - rows.len() as i64 * threshold;
@@ -192,7 +192,7 @@ impl Search<'_> {
         Some((rows, levels))
     }
 
-    /// The domains that hold all with the least left over, as few as greedy filling takes (§9.4).
+    /// The domains that hold everything with the least left over, as few as greedy filling uses (§9.4).
     pub fn optimal(&self, level: usize, rows: &[Row], by_entropy: bool) -> Option<Vec<Row>> {
         let n_domains = self.greedy(level, rows)?.n_domains;
         let mut order = rows.to_vec();
@@ -207,7 +207,7 @@ impl Search<'_> {
         } else {
             order.sort_unstable();
         }
-        // By the leaders and pods that are still to be placed, the domains that leave these.
+        // By remaining leaders and pods, the domains that leave these.
         let mut table: Vec<BTreeMap<(i64, i64), Vec<Row>>> = vec![BTreeMap::new(); n_domains + 1];
         table[0].insert((self.n_leaders, self.n_slices() * self.request.slice_size), Vec::new());
         for row in order {
@@ -234,7 +234,7 @@ impl Search<'_> {
         found.map(|(_, rows)| rows.clone())
     }
 
-    /// How evenly the pods of a domain stand among its children.
+    /// How evenly the pods of a domain are spread over its children.
     fn entropy(&self, level: usize, row: Row) -> f64 {
         if level == self.tree.lowest() {
             return 0.0;
@@ -245,7 +245,7 @@ impl Search<'_> {
     }
 }
 
-/// A domain that holds less than the threshold counts for nothing, and so does all below it.
+/// A domain below the threshold counts as empty, and so does everything below it.
 fn prune(tree: &Tree, levels: &mut Levels, (level, row): (usize, Row), threshold: i64, needs_leader: bool) {
     let it = levels[level][row];
     let clear: fn(&mut Counts) = if it.slices < threshold {
@@ -260,7 +260,7 @@ fn prune(tree: &Tree, levels: &mut Levels, (level, row): (usize, Row), threshold
     }
 }
 
-/// Whether balance is asked for at all.
+/// Is balancing requested?
 pub fn is_wanted(request: &Request) -> bool {
     !request.required && !request.unconstrained
 }

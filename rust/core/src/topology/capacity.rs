@@ -1,9 +1,9 @@
-//! What leaves have free and what workloads take of it, in a column for each resource (rules/08 §4).
+//! Free capacity of leaves and usage of workloads, one column per resource (rules/08 §4).
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// A domain by its place among those of its level.
+/// A domain by its index in its level.
 pub type Row = usize;
 
 /// Amounts by resource: milli-units of `cpu`, whole units of the rest.
@@ -12,41 +12,41 @@ pub type Amounts = BTreeMap<String, i64>;
 /// The resource that counts pods.
 pub const PODS: &str = "pods";
 
-/// What so many pods fit at most.
+/// The maximum number of pods.
 const NO_LIMIT: i64 = i32::MAX as i64;
 
-/// A column for each resource that a leaf has.
+/// One column per resource that any leaf has.
 #[derive(Clone, Debug, Default)]
 pub struct Capacity {
     slots: BTreeMap<String, usize>,
-    /// What pods outside Kueue leave.
+    /// Capacity without the pods outside Kueue.
     free: Vec<Vec<i64>>,
     /// What workloads use.
     used: Vec<Vec<i64>>,
     n_leaves: usize,
-    /// The leaves that have changed last, and how many changes there were before.
+    /// The leaves changed last, and how many changes there were before those.
     changed: Vec<u32>,
     n_forgotten: u64,
 }
 
-/// What one pod asks for: the columns of its resources, by name, and the amounts.
+/// The requests of one pod: the columns of its resources, by name, and the amounts.
 #[derive(Clone, Debug, Default)]
 pub struct Demand<'a> {
     parts: Vec<Part<'a>>,
 }
 
-/// What one pod asks for of one resource.
+/// The request of one pod for one resource.
 #[derive(Clone, Debug)]
 struct Part<'a> {
     resource: &'a str,
     slot: Option<usize>,
     value: i64,
-    /// What was left somewhere, and how many pods fit there: leaves are much alike, and divisions take long.
+    /// The last free amount, and how many pods fit there: most leaves are alike, and division is slow.
     last: Cell<(i64, i64)>,
 }
 
 impl Part<'_> {
-    /// How many pods fit into what is left.
+    /// How many pods fit into a free amount.
     fn fit(&self, left: i64) -> i64 {
         let (same, n_pods) = self.last.get();
         if left == same {
@@ -58,19 +58,19 @@ impl Part<'_> {
     }
 }
 
-/// What is left on a leaf.
+/// Free capacity of a leaf.
 #[derive(Clone, Copy)]
 pub struct Remaining<'a> {
     capacity: &'a Capacity,
     leaf: Row,
-    /// Does what workloads use count?
+    /// Is the usage of workloads subtracted?
     with_usage: bool,
-    /// What is taken and what is given back besides.
+    /// Amounts taken and given back in addition.
     besides: (Option<&'a Amounts>, Option<&'a Amounts>),
 }
 
 impl Capacity {
-    /// What leaves offer, in their order.
+    /// The capacity that leaves offer, in their order.
     pub fn new<'a>(offers: impl ExactSizeIterator<Item = &'a Amounts> + Clone) -> Self {
         let n_leaves = offers.len();
         let mut capacity = Self { n_leaves, ..Self::default() };
@@ -88,7 +88,7 @@ impl Capacity {
         capacity
     }
 
-    /// What a pod asks for.
+    /// The requests of a pod.
     pub fn demand<'a>(&self, requests: &'a Amounts) -> Demand<'a> {
         let part = |(name, &value): (&'a String, &i64)| Part {
             resource: name.as_str(),
@@ -99,10 +99,10 @@ impl Capacity {
         Demand { parts: requests.iter().map(part).collect() }
     }
 
-    /// What so many pods take of a leaf; fewer than none give it back.
+    /// Adds the usage of some pods to a leaf; a negative number subtracts it.
     pub fn take(&mut self, leaf: Row, requests: &Amounts, n_pods: i64) {
         for (resource, value) in requests {
-            // No pod fits where the resource is missing, whatever is used of it.
+            // No pod fits if the resource is missing, whatever its usage.
             if let Some(&slot) = self.slots.get(resource) {
                 let used = &mut self.used[slot][leaf];
                 *used = used.wrapping_add(value.wrapping_mul(n_pods));
@@ -111,8 +111,8 @@ impl Capacity {
         self.note_change(leaf);
     }
 
-    /// What pods outside Kueue take of a leaf, or with fewer than none give back. Says whether it knows all of these
-    /// resources; if not, nothing is done.
+    /// Subtracts what pods outside Kueue take of a leaf, or with a negative number adds it back. Returns whether all
+    /// these resources are known; otherwise nothing changes.
     #[must_use]
     pub fn take_outside(&mut self, leaf: Row, amounts: &Amounts, n_pods: i64) -> bool {
         if !amounts.keys().all(|resource| self.slots.contains_key(resource)) {
@@ -128,33 +128,33 @@ impl Capacity {
 
     fn note_change(&mut self, leaf: Row) {
         if self.changed.len() >= self.n_leaves {
-            // Who has not seen these counts all leaves with less work.
+            // A reader that has missed these counts all leaves faster.
             self.n_forgotten += self.changed.len() as u64;
             self.changed.clear();
         }
         self.changed.push(u32::try_from(leaf).expect("not 4 billion nodes"));
     }
 
-    /// How many changes of leaves there have been.
+    /// Number of changes of leaves so far.
     pub fn n_changes(&self) -> u64 {
         self.n_forgotten + self.changed.len() as u64
     }
 
-    /// The leaves that have changed since there were so many changes; `None`: they are forgotten.
+    /// The leaves changed since there were `n_seen` changes; `None`: no longer known.
     pub fn changes_since(&self, n_seen: u64) -> Option<impl Iterator<Item = Row>> {
         let at = n_seen.checked_sub(self.n_forgotten)?;
         let changed = self.changed.get(usize::try_from(at).ok()?..)?;
         Some(changed.iter().map(|&leaf| leaf as Row))
     }
 
-    /// Of each resource by name, what pods outside Kueue leave of a leaf, and what workloads use of that.
+    /// For each resource by name, the capacity without pods outside Kueue, and the usage of workloads.
     pub fn amounts(&self, leaf: Row) -> impl Iterator<Item = (&str, i64, i64)> {
         self.slots
             .iter()
             .map(move |(resource, &slot)| (resource.as_str(), self.free[slot][leaf], self.used[slot][leaf]))
     }
 
-    /// What is left on a leaf.
+    /// The free capacity of a leaf.
     pub fn remaining<'a>(
         &'a self,
         leaf: Row,
@@ -174,7 +174,7 @@ impl Remaining<'_> {
         free.wrapping_sub(used).wrapping_sub(of(self.besides.0)).wrapping_add(of(self.besides.1))
     }
 
-    /// How many pods fit, and which of their resources limits them; `besides` is there already.
+    /// How many pods fit, and which of their resources limits them; `besides` is already there.
     pub fn fits(&self, demand: &Demand<'_>, besides: Option<&Demand<'_>>) -> (i64, Option<usize>) {
         let mut least = (i64::MAX, None);
         for (at, part) in demand.parts.iter().enumerate() {
@@ -184,7 +184,7 @@ impl Remaining<'_> {
                 let other = besides.and_then(|demand| demand.parts.iter().find(|it| it.resource == part.resource));
                 part.fit(self.of(part.resource, part.slot).wrapping_sub(other.map_or(0, |it| it.value)))
             };
-            // They stand by name, and the first of the smallest counts.
+            // They are sorted by name, and the first of equal ones counts.
             if n_pods < least.0 {
                 least = (n_pods, Some(at));
             }

@@ -15,12 +15,12 @@ pub struct Counts {
     pub slices_with_leader: i64,
     /// Leaders: one or none.
     pub leaders: i64,
-    /// How much the pods would rather stand here.
+    /// How strongly the pods prefer this domain.
     pub score: i64,
 }
 
 impl Counts {
-    /// Pods in slice mode are counted in slices.
+    /// In slice mode, pods are counted in slices.
     pub fn of(&self, unit: Unit, with_leader: bool) -> i64 {
         match (unit, with_leader) {
             (Unit::Slices, false) => self.slices,
@@ -31,7 +31,7 @@ impl Counts {
     }
 }
 
-/// In what domains are filled.
+/// The unit in which domains are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// In slices.
@@ -43,7 +43,7 @@ pub enum Unit {
 /// What fits into the domains of each level.
 pub type Levels = Vec<Vec<Counts>>;
 
-/// What fits into a domain with these children, which are filled in steps of `inner_size`.
+/// What fits into a domain with these children, filled in steps of `inner_size`.
 pub fn roll_up(request: &Request, level: usize, children: &[Counts], inner_size: i64, needs_leader: bool) -> Counts {
     let whole = |pods: i64| pods / inner_size * inner_size;
     let mut counts = Counts::default();
@@ -52,6 +52,7 @@ pub fn roll_up(request: &Request, level: usize, children: &[Counts], inner_size:
     for child in children {
         let (pods, with_leader) = (whole(child.pods), whole(child.pods_with_leader));
         counts.pods += pods;
+        // The largest and not the sum: at most one leader is placed (rules/08 §5 rule 4).
         counts.leaders = counts.leaders.max(child.leaders);
         counts.score += child.score;
         slices += child.slices;
@@ -68,6 +69,7 @@ pub fn roll_up(request: &Request, level: usize, children: &[Counts], inner_size:
             counts.slices_with_leader = counts.pods_with_leader / request.slice_size;
         }
         std::cmp::Ordering::Less => {
+            // Not pods by the size: a slice must not stretch over two domains of its level (rules/08 §5 rule 4).
             counts.slices = slices;
             counts.slices_with_leader = least_loss.map_or(0, |loss| slices - loss.1);
         }

@@ -4,7 +4,7 @@ use crate::topology::capacity::Row;
 use crate::topology::counts::{Counts, Unit};
 use crate::topology::search::{Algorithm, Chosen, Search};
 
-/// What a domain gets.
+/// The share of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     pub row: Row,
@@ -12,7 +12,7 @@ pub struct Share {
     pub n_leaders: i64,
 }
 
-/// What leaves get, in the order of their paths.
+/// The shares of leaves, in path order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placed {
     /// Leaf and number of pods.
@@ -22,14 +22,14 @@ pub struct Placed {
 }
 
 impl Search<'_> {
-    /// Fills the chosen domains, and what is below them down to the leaves; `None`: they turn out not to be enough.
+    /// Fills the chosen domains, and everything below down to the leaves; `None`: they are not enough after all.
     pub fn descend(&self, chosen: Chosen, is_balanced: bool) -> Option<Placed> {
         let Chosen { mut level, rows } = chosen;
         let size = self.request.slice_size;
         let counts = |level: usize| move |row: Row| self.counts(level, row);
         let mut shares = self.distribute(&counts(level), rows, self.n_pods, self.n_leaders, (Unit::Slices, size))?;
         if !is_balanced {
-            // Down to the level of slices children compete across their parents.
+            // Down to the slice level, children compete across parents.
             while level < self.tree.lowest().min(self.request.slice_level) {
                 let mut rows: Vec<Row> = shares.iter().flat_map(|share| self.tree.children(level, share.row)).collect();
                 level += 1;
@@ -38,6 +38,7 @@ impl Search<'_> {
             }
         }
         while level < self.tree.lowest() {
+            // Still above the level of slices only after balanced placement (rules/08 §8 rule 3).
             let size = if level < self.request.slice_level { size } else { self.request.inner_sizes[level + 1] };
             let in_units = |row: Row| {
                 let it = self.counts(level + 1, row);
@@ -56,6 +57,7 @@ impl Search<'_> {
             shares = below;
             level += 1;
         }
+        // Rows are in the order of full paths, so that hosts of one rack stay together (rules/08 §8 rule 4).
         shares.sort_unstable_by_key(|share| share.row);
         let some = |n: fn(&Share) -> i64| {
             let pairs = shares.iter().map(|share| (share.row, n(share)));
@@ -64,7 +66,7 @@ impl Search<'_> {
         Some(Placed { workers: some(|share| share.n_pods), leaders: some(|share| share.n_leaders) })
     }
 
-    /// Fills domains in their order, and the last one as tightly as can be.
+    /// Fills domains in order, and the last one as tightly as possible.
     fn distribute(
         &self,
         counts: &dyn Fn(Row) -> Counts,

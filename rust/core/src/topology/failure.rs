@@ -7,7 +7,7 @@ use crate::topology::request::Request;
 use crate::topology::search::Lack;
 use crate::topology::tree::Tree;
 
-/// What a placement that failed says.
+/// The message of a failed placement.
 pub fn message(
     topology: &str,
     tree: &Tree,
@@ -35,7 +35,7 @@ pub fn message(
     text
 }
 
-/// What fits of each layer into the domain that holds most.
+/// How much of each layer fits into the largest domain.
 fn by_layers(topology: &str, tree: &Tree, request: &Request, levels: &Levels, (level, n_pods): (usize, i64)) -> String {
     let mut text = format!("topology \"{topology}\" doesn't allow to fit");
     let most = |a: &Row, b: &Row| levels[level][*a].slices.cmp(&levels[level][*b].slices).then(b.cmp(a));

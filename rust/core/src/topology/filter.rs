@@ -5,26 +5,26 @@ use std::collections::BTreeMap;
 use crate::objects::selectors::{term_matches, tolerated};
 use crate::objects::{Node, NodeSelectorTerm, PodSetUpdate, PodTemplate, StringMap, Taint, Toleration};
 
-/// The taint that an unschedulable node has for kube-scheduler.
+/// kube-scheduler's taint for an unschedulable node.
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
-/// What of a pod decides where it may run.
+/// The parts of a pod that decide where it may run.
 #[derive(Clone, Debug, Default)]
 pub struct PodFacts<'a> {
-    /// Labels that a node has to have.
+    /// Required node labels.
     pub node_selector: StringMap,
     /// Tolerations, those of the flavor included.
     pub tolerations: Vec<&'a Toleration>,
-    /// The terms of which one has to match; `None`: there are none.
+    /// The terms of which one must match; `None`: there are none.
     pub required: Option<&'a [NodeSelectorTerm]>,
-    /// Do the filters of kube-scheduler decide?
+    /// Do kube-scheduler's filters decide?
     pub by_library: bool,
-    /// Terms that count for a host, with their weights.
+    /// Preferred terms, with their weights.
     pub preferred: Vec<(i64, &'a NodeSelectorTerm)>,
 }
 
 impl<'a> PodFacts<'a> {
-    /// What the template of a pod says, what admission checks add to it, and what a flavor tolerates; or which of these
+    /// Combines a pod's template with additions of admission checks and tolerations of a flavor; or says which of these
     /// contradict each other.
     pub fn new(
         template: &'a PodTemplate,
@@ -50,9 +50,11 @@ impl<'a> PodFacts<'a> {
         Ok(facts)
     }
 
-    /// Why a pod may not run on a node: the first reason.
+    /// The first reason why a pod may not run on a node.
     pub fn refusal(&self, node: &Node) -> Option<Refusal> {
         let refusal = self.mismatch(node);
+        // Without the filters of kube-scheduler, nodes that are cordoned have been left out of the leaves before
+        // (rules/08 §4.1).
         if !self.by_library {
             return refusal;
         }
@@ -75,7 +77,7 @@ impl<'a> PodFacts<'a> {
         (!self.required.is_none_or(|terms| terms.iter().any(matches))).then_some(Refusal::Affinity)
     }
 
-    /// How much a pod would rather run on this node.
+    /// How strongly a pod prefers this node.
     pub fn score(&self, node: &Node) -> i64 {
         let matches =
             |it: &&(i64, &NodeSelectorTerm)| it.0 != 0 && term_matches(it.1, &node.meta.labels, &node.meta.name);
@@ -83,7 +85,7 @@ impl<'a> PodFacts<'a> {
     }
 }
 
-/// Adds what an update sets, unless it is set otherwise.
+/// Adds what an update sets, unless it contradicts a known value.
 fn merge(field: &str, known: &mut StringMap, update: &StringMap) -> Result<(), String> {
     for (key, value) in update {
         if let Some(other) = known.get(key).filter(|other| *other != value) {
@@ -102,41 +104,41 @@ fn shown(taint: &Taint) -> String {
     if value.is_empty() { format!("{key}:{effect}") } else { format!("{key}={value}:{effect}") }
 }
 
-/// Why a leaf is of no use.
+/// Why a leaf cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
     /// The node selector does not match.
     Selector,
-    /// The required affinity does not.
+    /// The required affinity does not match.
     Affinity,
-    /// It lies outside the domain in which a lost pod has to stay.
+    /// It is outside the domain in which a lost pod must stay.
     Domain,
-    /// The filters of kube-scheduler refuse it.
+    /// kube-scheduler's filters reject it.
     Library,
     /// This taint is not tolerated.
     Taint(String),
-    /// There is not enough of a resource.
+    /// Too little of a resource.
     Resource(String),
 }
 
-/// How many leaves were of no use, by reason.
+/// How many leaves cannot be used, by reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusals(BTreeMap<Refusal, usize>);
 
 impl Refusals {
-    /// Counts one more.
+    /// Counts one leaf.
     pub fn add(&mut self, refusal: Refusal) {
         self.add_some(refusal, 1);
     }
 
-    /// Counts so many more.
+    /// Counts several leaves.
     pub fn add_some(&mut self, refusal: Refusal, n_leaves: usize) {
         if n_leaves > 0 {
             *self.0.entry(refusal).or_default() += n_leaves;
         }
     }
 
-    /// What a message says of it, empty if there is nothing to say.
+    /// The message, empty if there is nothing to report.
     pub fn text(&self, n_leaves: usize) -> String {
         if self.0.keys().all(|refusal| *refusal == Refusal::Library) {
             return String::new();

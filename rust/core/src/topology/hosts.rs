@@ -1,4 +1,4 @@
-//! The hosts on which the pods of a workload stand, by its assignment (rules/08 §13.1).
+//! The hosts of a workload's pods, from its assignment (rules/08 §13.1).
 
 use std::sync::Arc;
 
@@ -6,21 +6,20 @@ use crate::objects::{PodSetAssignment, Workload};
 use crate::status::stage::is_admitted;
 use crate::topology::tree::ends_with_hostname;
 
-/// The hosts that a pod set was assigned; none where leaves are not hosts.
+/// The hosts assigned to a pod set; none if leaves are not hosts.
 pub fn hosts_of(assigned: &PodSetAssignment) -> impl Iterator<Item = &Arc<str>> {
     let place = assigned.topology_assignment.as_deref().filter(|place| ends_with_hostname(&place.levels));
     let taken = place.into_iter().flat_map(|place| &place.domains).filter(|domain| domain.count > 0);
     taken.filter_map(|domain| domain.values.last())
 }
 
-/// The hosts that a workload was assigned, whether it is Admitted or not. One that several pod sets share comes up
-/// several times.
+/// The hosts assigned to a workload, Admitted or not. Hosts that several pod sets share occur several times.
 pub fn assigned_hosts(workload: &Workload) -> impl Iterator<Item = &Arc<str>> {
     let admission = workload.status.admission.iter();
     admission.flat_map(|admission| admission.pod_set_assignments.iter()).flat_map(hosts_of)
 }
 
-/// The same of a workload that is Admitted; none of others.
+/// The same for an Admitted workload; none for others.
 pub fn used_hosts(workload: &Workload) -> impl Iterator<Item = &Arc<str>> {
     Some(workload).filter(|workload| is_admitted(workload)).into_iter().flat_map(assigned_hosts)
 }

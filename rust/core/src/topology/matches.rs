@@ -1,4 +1,4 @@
-//! Which leaves a kind of pods may use, whatever is free there (rules/08 §4.7, §4.8).
+//! Which leaves one kind of pods may use, regardless of free capacity (rules/08 §4.7, §4.8).
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::topology::capacity::Row;
 use crate::topology::filter::{PodFacts, Refusals};
 use crate::topology::tree::Tree;
 
-/// What nodes say to pods of one kind. It holds as long as their tree.
+/// How nodes match pods of one kind. Valid as long as their tree.
 #[derive(Debug)]
 pub struct Matches {
     node_selector: StringMap,
@@ -15,15 +15,15 @@ pub struct Matches {
     required: Option<Vec<NodeSelectorTerm>>,
     preferred: Vec<(i64, NodeSelectorTerm)>,
     by_library: bool,
-    /// A bit for each leaf that may not be used; empty: all may.
+    /// One bit per leaf that may not be used; empty: all may.
     refused: Vec<u64>,
-    /// Why they may not.
+    /// Why they may not be used.
     refusals: Refusals,
-    /// How much the pods would rather stand on each leaf; empty: they don't care.
+    /// How strongly the pods prefer each leaf; empty: no preferences.
     scores: Vec<i64>,
 }
 
-/// There is one for each kind.
+/// There is only one per kind.
 impl PartialEq for Matches {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
@@ -31,7 +31,7 @@ impl PartialEq for Matches {
 }
 
 impl Matches {
-    /// Asks all nodes. Only those that are leaves by themselves are asked.
+    /// Matches all nodes that are leaves on their own.
     fn new(tree: &Tree, facts: &PodFacts<'_>) -> Self {
         let mut matches = Self {
             node_selector: facts.node_selector.clone(),
@@ -67,28 +67,28 @@ impl Matches {
             && self.preferred.iter().map(|(weight, term)| (*weight, term)).eq(facts.preferred.iter().copied())
     }
 
-    /// May a leaf not be used?
+    /// Is a leaf excluded?
     pub fn refuse(&self, leaf: Row) -> bool {
         self.refused.get(leaf / 64).is_some_and(|bits| bits >> (leaf % 64) & 1 == 1)
     }
 
-    /// Why leaves may not be used.
+    /// Why leaves are excluded.
     pub fn refusals(&self) -> &Refusals {
         &self.refusals
     }
 
-    /// How much the pods would rather stand on a leaf.
+    /// How strongly the pods prefer a leaf.
     pub fn score(&self, leaf: Row) -> i64 {
         self.scores.get(leaf).copied().unwrap_or(0)
     }
 }
 
-/// The kinds of pods of which nodes have been asked, the last one first.
+/// The kinds of pods that have been matched, the last one first.
 #[derive(Debug, Default)]
 pub struct KnownMatches(Vec<Arc<Matches>>);
 
 impl KnownMatches {
-    /// Those of pods of a kind, of which at most `n_kept` are kept.
+    /// The match of a kind of pods; at most `n_kept` are kept.
     pub fn of(&mut self, tree: &Tree, facts: &PodFacts<'_>, n_kept: usize) -> Arc<Matches> {
         let at = self.0.iter().position(|it| it.is_for(facts)).unwrap_or_else(|| {
             self.0.truncate(n_kept.saturating_sub(1));

@@ -1,9 +1,10 @@
 //! Topology-aware placement: which nodes, racks and blocks the pods of a workload get (rules/08).
 //!
-//! [`tree`] has the domains of a flavor's nodes, [`capacity`] what they have free. [`placement`] places the pod sets of a
-//! workload: it asks which leaves suit (`matches`) and what fits (`tables`, which keep it while leaves change), chooses
-//! domains ([`search`], [`balanced`]) and goes down to the leaves ([`descend`]). Whoever asks only whether there is a place,
-//! while workloads go, keeps [`rooms`]. [`standing`] knows who stands on which host.
+//! [`tree`] has the domains of a flavor's nodes, [`capacity`] their free capacity. [`placement`] places the pod sets of
+//! a workload: it finds which leaves match (`matches`) and how much fits (`tables`, which cache that while leaves
+//! change), chooses domains ([`search`], [`balanced`]) and descends to the leaves ([`descend`]). A search for victims,
+//! which only needs to know whether there is a place, uses [`rooms`]. [`standing`] knows which workloads are on which
+//! host.
 
 pub mod balanced;
 pub mod capacity;

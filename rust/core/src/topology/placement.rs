@@ -1,4 +1,4 @@
-//! Where the pods of a workload go on the nodes of one flavor (rules/08 §5.1, §11.3, §13.5, §14).
+//! Places the pods of a workload on the nodes of one flavor (rules/08 §5.1, §11.3, §13.5, §14).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,32 +22,32 @@ use crate::topology::tree::{Tree, id_of};
 pub struct Ask<'a> {
     /// The pod set.
     pub pod_set: &'a PodSet,
-    /// Its place among the pod sets of its workload.
+    /// Its index among the pod sets of its workload.
     pub index: usize,
-    /// So many pods.
+    /// Number of pods.
     pub count: i32,
-    /// What the template of its pods asks for, without `pods`.
+    /// The requests of its pod template, without `pods`.
     pub requests: &'a Amounts,
-    /// Does it use topology only because its ClusterQueue has nothing else?
+    /// Does it use topology only because its ClusterQueue has no other flavors?
     pub is_implied: bool,
-    /// Where it runs may depend on what admission checks add to the template; or why they can't.
+    /// Where it may run, including what admission checks add to the template; or why they contradict it.
     pub facts: Result<PodFacts<'a>, String>,
-    /// Where it stands now.
+    /// Its current placement.
     pub current: Option<&'a TopologyAssignment>,
-    /// Where the pods of the slice stand that it replaces.
+    /// The placement of the slice that it replaces.
     pub previous: Option<&'a TopologyAssignment>,
 }
 
-/// What holds for all pod sets of a workload.
+/// What applies to all pod sets of a workload.
 #[derive(Clone, Copy)]
 pub struct Terms<'a> {
     /// Feature gates.
     pub gates: Gates,
-    /// Is what workloads use left out?
+    /// Is the usage of workloads ignored?
     pub simulates_empty: bool,
-    /// The first host that has failed under it.
+    /// The first of its hosts that has failed.
     pub unhealthy: Option<&'a str>,
-    /// Are its pods left where they are all the same?
+    /// Do its pods stay where they are nevertheless?
     pub stays: bool,
     /// What workloads that count as gone give back, by leaf.
     pub given_back: &'a Assumed,
@@ -60,22 +60,22 @@ pub struct Ground<'a> {
     pub topology: &'a str,
     /// Its nodes.
     pub tree: &'a Tree,
-    /// What the flavor tolerates.
+    /// The flavor's tolerations.
     pub tolerations: &'a [Toleration],
 }
 
-/// What the groups placed before take, by leaf.
+/// What earlier groups take, by leaf.
 pub type Assumed = BTreeMap<Arc<str>, Amounts>;
 
-/// What became of pod sets: where they go, or why nowhere.
+/// The result for each pod set: its place, or why there is none.
 pub type Places = Vec<(usize, Result<TopologyAssignment, String>)>;
 
-/// What placements have seen of a flavor's nodes.
+/// What placements cache about a flavor's nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// The pod sets whose preferred terms have been looked at in this cycle.
+    /// The pod sets whose preferred terms have been evaluated in this cycle.
     pub scored: FxHashSet<(String, String)>,
-    /// What fits where.
+    /// How much fits where.
     pub tables: Tables,
 }
 
@@ -102,7 +102,7 @@ impl<'a> Ground<'a> {
         places
     }
 
-    /// Places a group; says whether it has no place.
+    /// Places a group; returns whether it has no place.
     fn place_group(
         &self,
         group: &[&Ask<'a>],
@@ -136,7 +136,7 @@ impl<'a> Ground<'a> {
         }
     }
 
-    /// Looks for a place on the nodes as they are.
+    /// Finds a place on the current nodes.
     #[allow(clippy::too_many_arguments)]
     fn find<'b>(
         &self,
@@ -162,7 +162,7 @@ impl<'a> Ground<'a> {
             leader: leader.map(|leader| with_pod(leader.requests)),
             request,
             matches: seen.tables.matches(tree, facts),
-            // Kueue keeps which nodes match, and not what they score, from the first look in a cycle on.
+            // Within a cycle Kueue caches which nodes match, but their scores only on the first evaluation.
             scores: respects && is_first,
             simulates_empty: terms.simulates_empty,
         };
@@ -184,7 +184,7 @@ impl<'a> Ground<'a> {
         })
     }
 
-    /// By leaf, what groups placed before take, and what workloads that count as gone give back.
+    /// By leaf, what earlier groups take, and what workloads that count as gone give back.
     fn besides<'b>(&self, assumed: &'b Assumed, terms: Terms<'b>) -> Besides<'b> {
         let mut besides = Besides::new();
         let row = |id: &str| self.tree.find_leaf_by_id(id);
@@ -206,12 +206,12 @@ impl<'a> Ground<'a> {
         TopologyAssignment { levels: self.tree.assigned_keys().to_vec(), domains: leaves.iter().map(domain).collect() }
     }
 
-    /// The first domain of an assignment that is there no more.
+    /// The first domain of an assignment that no longer exists.
     fn stale_domain<'b>(&self, assignment: &'b TopologyAssignment) -> Option<&'b TopologyDomain> {
         assignment.domains.iter().find(|domain| self.tree.find_leaf(&domain.values).is_none())
     }
 
-    /// The pods of both, by domain.
+    /// The pods of both assignments, by domain.
     pub fn merged(&self, new: &TopologyAssignment, old: &TopologyAssignment) -> TopologyAssignment {
         let mut by_leaf: Vec<(Option<Row>, &TopologyDomain)> =
             new.domains.iter().chain(&old.domains).map(|it| (self.tree.find_leaf(&it.values), it)).collect();
@@ -226,7 +226,7 @@ impl<'a> Ground<'a> {
         TopologyAssignment { levels: new.levels.clone(), domains }
     }
 
-    /// Moves what stood on a failed host (rules/08 §13.5); says whether there is no place for it.
+    /// Moves pods from a failed host (rules/08 §13.5); returns whether there is no place for them.
     fn replace(
         &self,
         group: &[&Ask<'a>],
@@ -285,7 +285,7 @@ impl<'a> Ground<'a> {
         Ok((moved, whole))
     }
 
-    /// Where lost pods have to go: to complete the slice of which they were part, or to stay in the required domain.
+    /// Where lost pods must go: to complete their slice, or to stay in the required domain.
     fn replacement_domain(
         &self,
         ask: &Ask<'a>,
@@ -311,7 +311,7 @@ impl<'a> Ground<'a> {
             let &(key, size) = broken.unwrap_or(&(wish.layers[0].0, size));
             let Some(of_slice) = tree.level_of(key) else { return Ok(None) };
             let Some(row) = self.incomplete_slice(rest, of_slice, n_lost, size) else { return Ok(None) };
-            // Of the slices only the smallest ones are kept whole that the lost pods fill.
+            // Only the smallest slices that the lost pods fill are kept whole.
             let kept = wish.layers.iter().rev().find(divides);
             let part = request.map(|request| TopologyRequest {
                 constraints: Vec::new(),
@@ -329,7 +329,7 @@ impl<'a> Ground<'a> {
         Ok(row.map(|row| Within { leaf: self.leaves_of(level, row), request: None }))
     }
 
-    /// The first domain in which the pods that are left and the lost ones make whole slices.
+    /// The first domain in which the remaining and the lost pods make whole slices.
     fn incomplete_slice(&self, rest: &TopologyAssignment, level: usize, n_lost: i64, size: i64) -> Option<Row> {
         let mut n_pods: BTreeMap<Row, i64> = BTreeMap::new();
         for domain in &rest.domains {
@@ -341,7 +341,7 @@ impl<'a> Ground<'a> {
         n_pods.into_iter().find(|(_, n)| size > 0 && (n + n_lost) % size == 0).map(|it| it.0)
     }
 
-    /// Kueue compares full paths with the id of the domain, which for a host below other levels is its bare name: then
+    /// Kueue compares full paths with the id of the domain, which for a host below other levels is just its name: then
     /// none matches.
     fn leaves_of(&self, level: usize, row: Row) -> Box<dyn Fn(Row) -> bool + 'a> {
         let tree = self.tree;
@@ -352,8 +352,8 @@ impl<'a> Ground<'a> {
         Box::new(move |leaf| leaves.contains(&leaf))
     }
 
-    /// Places what an elastic workload has grown by, or cuts what it has shrunk by (rules/08 §14). `None`: it is placed
-    /// anew.
+    /// Places the pods that an elastic workload has gained, or removes those it has lost (rules/08 §14). `None`: place
+    /// it from scratch.
     fn scale(
         &self,
         worker: &Ask<'a>,
@@ -371,7 +371,7 @@ impl<'a> Ground<'a> {
         let n_before: i64 = previous.domains.iter().map(|domain| i64::from(domain.count)).sum();
         let n_pods = i64::from(worker.count);
         if n_pods <= n_before {
-            // A leader without a place is one that Kueue does not expect.
+            // Kueue does not expect a leader without a place.
             let of_leader = match (leader, of_leader) {
                 (Some(_), None) => return None,
                 (Some(leader), Some(place)) => Some((leader, place)),
@@ -412,13 +412,13 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// The leaves in which lost pods have to stay, and what is asked of these if it is less than what the pod set asks.
+/// The leaves in which lost pods must stay, and the request there if it is less than that of the pod set.
 struct Within<'a> {
     leaf: Box<dyn Fn(Row) -> bool + 'a>,
     request: Option<TopologyRequest>,
 }
 
-/// Pod sets of one group together, in the order in which their groups come up.
+/// Pod sets by group, in order of each group's first one.
 fn groups<'a, 'b>(asks: &'b [Ask<'a>]) -> Vec<Vec<&'b Ask<'a>>> {
     let mut groups: Vec<(Option<&str>, Vec<&Ask<'a>>)> = Vec::new();
     for ask in asks {
@@ -431,7 +431,7 @@ fn groups<'a, 'b>(asks: &'b [Ask<'a>]) -> Vec<Vec<&'b Ask<'a>>> {
     groups.into_iter().map(|group| group.1).collect()
 }
 
-/// Of two the one with fewer pods leads, the second if they have as many.
+/// Of two pod sets the one with fewer pods leads, the second if equal.
 fn leader_and_worker<'a, 'b>(group: &[&'b Ask<'a>]) -> (Option<&'b Ask<'a>>, &'b Ask<'a>) {
     match *group {
         [first, second, ..] if second.count > first.count => (Some(first), second),
@@ -441,7 +441,7 @@ fn leader_and_worker<'a, 'b>(group: &[&'b Ask<'a>]) -> (Option<&'b Ask<'a>>, &'b
     }
 }
 
-/// What a pod asks for, itself included.
+/// The requests of a pod, including itself.
 pub(super) fn with_pod(requests: &Amounts) -> Amounts {
     let mut amounts = requests.clone();
     let pods = amounts.entry(PODS.to_owned()).or_default();
@@ -449,7 +449,7 @@ pub(super) fn with_pod(requests: &Amounts) -> Amounts {
     amounts
 }
 
-/// Notes what pods take that were placed.
+/// Adds what placed pods take.
 pub fn assume(assumed: &mut Assumed, place: &TopologyAssignment, requests: &Amounts) {
     for domain in &place.domains {
         let amounts = assumed.entry(id_of(&domain.values)).or_default();

@@ -1,22 +1,22 @@
-//! What a pod set asks of a topology, and what of it no topology can give (rules/08 §2, §10).
+//! The topology request of a pod set, and what of it no topology can provide (rules/08 §2, §10).
 
 use crate::objects::TopologyRequest;
 use crate::topology::tree::Tree;
 
-/// What is asked for, in the levels of a tree.
+/// A request in terms of the levels of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The level at which domains are looked for first.
+    /// The level at which domains are searched first.
     pub level: usize,
-    /// Must all pods stand in one domain of it?
+    /// Must all pods be in one domain of it?
     pub required: bool,
-    /// May they stand wherever there is room?
+    /// May they be anywhere?
     pub unconstrained: bool,
     /// How many pods must stay together.
     pub slice_size: i64,
     /// At which level they must.
     pub slice_level: usize,
-    /// By level, how many pods must stay together in its domains within a slice; 1: as few as one.
+    /// By level, how many pods of a slice must stay together in one of its domains; 1: no restriction.
     pub inner_sizes: Vec<i64>,
     /// Level and size of each layer of slices.
     pub layers: Vec<(usize, i64)>,
@@ -25,10 +25,10 @@ pub struct Request {
 /// Layers of slices, the coarsest first: label of the level, and number of pods.
 pub type Layers<'a> = Vec<(&'a str, i64)>;
 
-/// Which level a pod set asks for, and how strictly, before a tree is looked at.
+/// Which level a pod set requests, and how strictly, independent of a tree.
 #[derive(Clone, Debug)]
 pub struct Wish<'a> {
-    /// The label; `None`: it asks for none.
+    /// The label; `None`: none is requested.
     pub key: Option<&'a str>,
     /// See [`Request`].
     pub required: bool,
@@ -39,8 +39,8 @@ pub struct Wish<'a> {
 }
 
 impl<'a> Wish<'a> {
-    /// What a pod set asks for of a topology with these levels. `implied`: it asks for none itself, and its ClusterQueue
-    /// has no other flavors.
+    /// What a pod set requests of a topology with these levels. `implied`: it requests none itself, but its
+    /// ClusterQueue has no other flavors.
     pub fn new(request: Option<&'a TopologyRequest>, implied: bool, levels: &'a [String]) -> Self {
         let highest = || levels.first().map(String::as_str);
         let lowest = || levels.last().map(String::as_str);
@@ -64,13 +64,13 @@ impl<'a> Wish<'a> {
         Self { key, required: request.required.is_some(), unconstrained: unconstrained || implied || is_free, layers }
     }
 
-    /// Has a topology all levels that are asked for (rules/08 §3)?
+    /// Does a topology have all requested levels (rules/08 §3)?
     pub fn fits_levels(&self, levels: &[String]) -> bool {
         let has = |key: &str| levels.iter().any(|level| level == key);
         self.key.is_some_and(has) && self.layers.iter().all(|layer| has(layer.0))
     }
 
-    /// The same in the levels of a tree, or why there is no such thing.
+    /// The same in terms of the levels of a tree, or why that is impossible.
     pub fn in_tree(&self, tree: &Tree) -> Result<Request, String> {
         if self.layers.first().is_some_and(|layer| layer.1 <= 0) {
             return Err("slice topology requested, but slice size not provided".to_owned());

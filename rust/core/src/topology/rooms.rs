@@ -1,7 +1,7 @@
-//! Whether one pod set has a place, asked again and again while workloads go and come back (rules/08 §11.6).
+//! Whether one pod set has a place, re-evaluated as workloads are removed and added back (rules/08 §11.6).
 //!
-//! A search for victims asks that after each of them. What has changed by then is the leaves of one workload: they are
-//! counted anew, and what stands above them. Where the pods would go is not asked.
+//! A search for victims does that after each of them. Between two evaluations the leaves of one workload have changed:
+//! only they and the domains above them are recounted. It does not find out where the pods would go.
 
 use rustc_hash::FxHashMap;
 
@@ -13,22 +13,22 @@ use crate::topology::request::Wish;
 use crate::topology::tables::{Kind, Table, Tables};
 use crate::topology::tree::Tree;
 
-/// What fits into the domains of a flavor, of one pod set without a leader.
+/// What fits into the domains of a flavor, for one pod set without a leader.
 pub struct Rooms<'a> {
     tree: &'a Tree,
     table: Table,
-    /// By leaf, what workloads that have gone gave back.
+    /// What removed workloads have given back, by leaf.
     given_back: FxHashMap<Row, Amounts>,
-    /// How many slices there are to place.
+    /// Number of slices to place.
     need: i64,
-    /// At the level that is asked for, the domains that are enough by themselves.
+    /// Number of domains at the requested level that are large enough on their own.
     n_enough: usize,
-    /// Where several domains may be used, what fits into all of them.
+    /// If several domains may be used, what fits into all of them.
     total: i64,
 }
 
 impl<'a> Ground<'a> {
-    /// What fits in for a pod set; `None`: more has to be known to say whether it has a place.
+    /// What fits for a pod set; `None`: more must be known to decide whether it has a place.
     pub fn rooms(&self, ask: Ask<'a>, gates: Gates, tables: &mut Tables) -> Option<Rooms<'a>> {
         let facts = ask.facts.ok()?;
         let wish = Wish::new(ask.pod_set.topology_request.as_deref(), ask.is_implied, &self.tree.keys);
@@ -58,7 +58,7 @@ impl<'a> Ground<'a> {
 }
 
 impl Rooms<'_> {
-    /// The level at which several domains may be used: where it is looked last.
+    /// The level at which several domains may be used: the last one searched.
     fn widest(&self) -> usize {
         let request = &self.table.kind.request;
         if request.unconstrained { request.level } else { 0 }
@@ -71,7 +71,7 @@ impl Rooms<'_> {
         is_enough && !self.table.levels[request.level].is_empty()
     }
 
-    /// Pods have gone from a leaf, or with fewer than none have come back.
+    /// Pods were removed from a leaf, or with a negative number added back.
     pub fn give_back(&mut self, leaf_id: &str, per_pod: &Amounts, n_pods: i64) {
         let Some(leaf) = self.tree.find_leaf_by_id(leaf_id) else { return };
         let (of_request, widest) = (self.table.kind.request.level, self.widest());

@@ -1,4 +1,4 @@
-//! At which level pods are placed, and in which of its domains (rules/08 §6, §7).
+//! Chooses the level and the domains for pods (rules/08 §6, §7).
 
 use std::cmp::Reverse;
 
@@ -11,17 +11,17 @@ use crate::topology::tree::Tree;
 /// How domains are preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// The fullest domain that suffices.
+    /// The smallest domain that is large enough.
     BestFit,
-    /// What has the least room first.
+    /// The domain with the least room first.
     LeastFree,
 }
 
-/// One placement under way.
+/// A placement in progress.
 pub struct Search<'a> {
     /// The nodes.
     pub tree: &'a Tree,
-    /// What is asked for.
+    /// The request.
     pub request: &'a Request,
     /// What fits into each domain.
     pub levels: &'a Levels,
@@ -35,23 +35,23 @@ pub struct Search<'a> {
     pub n_leaders: i64,
 }
 
-/// Domains that are enough together, in the order in which they are filled.
+/// Domains that are enough together, in filling order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
     /// Their level.
     pub level: usize,
-    /// Their rows in it.
+    /// Their rows.
     pub rows: Vec<Row>,
 }
 
-/// Why there are none: how many would fit, and where it was looked last.
+/// Why there are none: how many pods would fit, and where it was searched last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lack {
     /// There is no domain at this level.
     NoDomains(usize),
-    /// So many fit, seen in a domain of a level.
+    /// Only this many fit into a domain of a level.
     Fits {
-        /// The number that the message gives.
+        /// The number in the message.
         shown: i64,
         /// The level of the domain.
         level: usize,
@@ -59,7 +59,7 @@ pub enum Lack {
 }
 
 impl<'a> Search<'a> {
-    /// A placement of so many pods, and beside them so many leaders (rules/08 §6.2).
+    /// A placement of some pods, and leaders next to them (rules/08 §6.2).
     pub fn new(
         tree: &'a Tree,
         (request, levels): (&'a Request, &'a Levels),
@@ -77,23 +77,26 @@ impl<'a> Search<'a> {
         self.levels[level][row]
     }
 
-    /// How many slices there are to place.
+    /// Number of slices to place.
     pub fn n_slices(&self) -> i64 {
+        // A remainder is dropped, as Kueue does: those pods are placed nowhere (rules/08 §7).
         self.n_pods / self.request.slice_size
     }
 
-    /// Domains by what they hold beside a leader.
+    /// Sorts domains by what they hold next to a leader.
     pub fn sort_with_leader(&self, level: usize, rows: &mut [Row], algorithm: Algorithm) {
         rows.sort_unstable_by_key(|&row| {
             let it = self.counts(level, row);
             let score = if self.scores { it.score } else { 0 };
             let slices = it.slices_with_leader;
             let slices = if algorithm == Algorithm::BestFit { -slices } else { slices };
+            // Pods ascend whatever the algorithm: of equally many slices the domain goes first that wastes fewer pods
+            // (rules/08 §6).
             (Reverse(it.leaders), Reverse(score), slices, it.pods_with_leader, row)
         });
     }
 
-    /// Domains by what they hold.
+    /// Sorts domains by what they hold.
     pub fn sort_plain(&self, level: usize, rows: &mut [Row], algorithm: Algorithm) {
         rows.sort_unstable_by_key(|&row| {
             let it = self.counts(level, row);
@@ -103,9 +106,11 @@ impl<'a> Search<'a> {
         });
     }
 
-    /// The place in the list of the domain that is enough and has the least room, else of the first.
+    /// The index of the smallest domain that is large enough, else of the first one.
     pub fn best_fit(&self, counts: &dyn Fn(Row) -> Counts, list: &[Row], unit: Unit, n: i64, n_leaders: i64) -> usize {
         let first_score = list.first().map_or(0, |&row| counts(row).score);
+        // A tighter fit must not beat a better score, so only the leading run of equal scores contends (rules/08 §6
+        // rule 3).
         let is_in_run = |row: Row| !self.scores || counts(row).score == first_score;
         let candidates = list.iter().enumerate().take_while(|it| is_in_run(*it.1)).filter_map(|(at, &row)| {
             let it = counts(row);
@@ -141,7 +146,7 @@ impl<'a> Search<'a> {
         counts.slices_with_leader >= self.n_slices() && counts.leaders >= self.n_leaders
     }
 
-    /// The domains to be filled.
+    /// Chooses the domains to fill.
     pub fn choose(&self) -> Result<Chosen, Lack> {
         self.choose_at(self.request.level)
     }
@@ -165,7 +170,7 @@ impl<'a> Search<'a> {
             Algorithm::BestFit => {}
         }
         if self.request.required {
-            // With scores the best one need not be the largest.
+            // With scores, the best one need not be the largest.
             let enough = rows.iter().skip(1).position(|&row| self.is_sufficient(counts(row)));
             if let Some(at) = enough.filter(|_| self.scores && self.algorithm == Algorithm::BestFit) {
                 let rest = &rows[at + 1..];

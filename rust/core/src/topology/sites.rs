@@ -1,4 +1,4 @@
-//! The nodes of topology-aware flavors, and what workloads take of them (rules/08 §4).
+//! The nodes of topology-aware flavors, and the usage of workloads (rules/08 §4).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::topology::placement::{Ground, Seen};
 use crate::topology::standing::Standing;
 use crate::topology::tree::{Tree, id_of};
 
-/// Where the pods of a pod set stand, and what each of them takes.
+/// The placement of a pod set, and what each of its pods takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stand {
-    /// Its flavors: each of them is charged.
+    /// Its flavors, all of which are charged.
     pub flavors: SmallVec<[FlavorId; 1]>,
-    /// What a pod takes, itself included.
+    /// What a pod takes, including itself.
     pub per_pod: Arc<Amounts>,
-    /// On which leaves, and how many on each. Mostly that of the admission itself, which is shared with it.
+    /// The leaves, and the number of pods on each. Usually shared with the admission.
     pub place: Shared<TopologyAssignment>,
 }
 
 impl Stand {
-    /// The place is that of the admission, if that has the same.
+    /// Shares the admission's placement, if it is the same.
     pub(crate) fn share(&mut self, workload: &Workload) {
         let assignments = workload.status.admission.iter().flat_map(|admission| &*admission.pod_set_assignments);
         let mut places = assignments.filter_map(|assigned| assigned.topology_assignment.as_ref());
@@ -44,7 +44,7 @@ impl Stand {
 stored!(struct Stand { flavors, per_pod, place });
 stored!(struct Tried { flavor, leaf, per_pod, n });
 
-/// What pods take is shared only until it is written.
+/// Pod requests are shared until they are written.
 impl Stored for Arc<Amounts> {
     fn write_to(&self, out: &mut Writer<'_>) {
         (**self).write_to(out);
@@ -55,7 +55,7 @@ impl Stored for Arc<Amounts> {
     }
 }
 
-/// What is tried is written; all else follows from nodes, pods and charges.
+/// Trial usage is written; everything else follows from nodes, pods and charges.
 impl Stored for Sites {
     fn write_to(&self, out: &mut Writer<'_>) {
         self.log.write_to(out);
@@ -66,7 +66,7 @@ impl Stored for Sites {
     }
 }
 
-/// A flavor whose nodes are known.
+/// A flavor with known nodes.
 #[derive(Clone, Debug)]
 pub struct Site {
     /// The flavor.
@@ -78,21 +78,21 @@ pub struct Site {
 /// The nodes of all topology-aware flavors.
 #[derive(Clone, Debug, Default)]
 pub struct Sites {
-    /// The flavors whose nodes are known.
+    /// The flavors with known nodes.
     pub by_flavor: BTreeMap<FlavorId, Site>,
-    /// Has something changed on which the trees depend?
+    /// Do the trees need a rebuild?
     pub is_stale: bool,
-    /// The workloads that stand somewhere.
+    /// The workloads with a placement.
     pub standing: Standing,
-    /// By node, what pods take of it that Kueue has not placed.
+    /// By node, what pods take that Kueue has not placed.
     pub taken: BTreeMap<String, Amounts>,
-    /// What placements have seen of these nodes.
+    /// What placements cache about these nodes.
     pub seen: BTreeMap<FlavorId, Seen>,
     /// What a cycle has tried, to be undone.
     log: Vec<Tried>,
 }
 
-/// Pods of a flavor that were tried on a leaf, or taken off it.
+/// Pods of a flavor tried on a leaf, or removed from it.
 #[derive(Clone, Debug)]
 struct Tried {
     flavor: FlavorId,
@@ -101,17 +101,17 @@ struct Tried {
     n: i64,
 }
 
-/// A point to which usage can be taken back.
+/// A point to roll usage back to.
 #[derive(Clone, Copy, Debug)]
 pub struct SitesMark(usize);
 
 impl Sites {
-    /// Is there any?
+    /// Are there any nodes?
     pub fn is_empty(&self) -> bool {
         self.by_flavor.is_empty()
     }
 
-    /// Does this flavor have nodes that are known?
+    /// Does this flavor have known nodes?
     pub fn has(&self, flavor: FlavorId) -> bool {
         self.by_flavor.contains_key(&flavor)
     }
@@ -137,7 +137,7 @@ impl Sites {
         SitesMark(self.log.len())
     }
 
-    /// Takes back what was tried since.
+    /// Undoes what was tried since.
     pub fn rollback(&mut self, mark: SitesMark) {
         for tried in self.log.split_off(mark.0).into_iter().rev() {
             self.take(&Tried { n: -tried.n, ..tried });
@@ -151,24 +151,24 @@ impl Sites {
         }
     }
 
-    /// Tries again on new trees what was tried on those before.
+    /// Repeats on new trees what was tried on the old ones.
     pub fn try_again(&mut self) {
         let log = std::mem::take(&mut self.log);
         log.iter().for_each(|tried| self.take(tried));
         self.log = log;
     }
 
-    /// Takes back all that was tried.
+    /// Undoes all trials.
     pub fn rollback_all(&mut self) {
         self.rollback(SitesMark(0));
     }
 
-    /// Tries what it is like with pods there. Only their own flavors see it, even where others have the same nodes.
+    /// Tries adding pods. Only their own flavors see it, even if others have the same nodes.
     pub fn try_with(&mut self, stands: &[Stand]) {
         self.try_stands(stands, 1, |_| true);
     }
 
-    /// Tries what it is like without pods there, on those flavors of theirs that their ClusterQueue still `has`.
+    /// Tries removing pods, from those of their flavors that their ClusterQueue still `has`.
     pub fn try_without(&mut self, stands: &[Stand], has: impl Fn(FlavorId) -> bool) {
         self.try_stands(stands, -1, has);
     }
@@ -186,7 +186,7 @@ impl Sites {
         }
     }
 
-    /// Is there room for each of these by itself (rules/08 §11.6)?
+    /// Does each of these have room on its own (rules/08 §11.6)?
     pub fn have_room_for(&self, stands: &[Stand]) -> bool {
         stands.iter().all(|stand| {
             let mut template = Amounts::clone(&stand.per_pod);
@@ -204,7 +204,7 @@ impl Sites {
         })
     }
 
-    /// What workloads have taken for good, or given back; all flavors that share hosts see it if `pools`.
+    /// Adds or subtracts permanent usage of workloads; if `pools`, all flavors that share hosts see it.
     pub fn charge(&mut self, stands: &[Stand], adds: bool, pools: bool) {
         for stand in stands {
             for flavor in &stand.flavors {

@@ -1,4 +1,4 @@
-//! Who stands where: the workloads that have a place, and those on each host (rules/08 §13.1).
+//! The workloads that have a place, and those on each host (rules/08 §13.1).
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use crate::base::sorted::Sorted;
 use crate::objects::PodSetAssignments;
 use crate::topology::hosts::hosts_of;
 
-/// The workloads that have a place by their admission, in the order of their ids. Copies share what has not changed.
+/// The workloads with a place by their admission, by id. Copies share what has not changed.
 #[derive(Clone, Debug, Default)]
 pub struct Standing {
-    /// Each with what it was assigned when it was noted: from those hosts it goes when it gets others.
+    /// Each with its recorded assignment: it leaves those hosts when it gets others.
     placed: Sorted<(WorkloadId, PodSetAssignments)>,
     /// Host and workload, each pair once.
     on_hosts: Sorted<(Arc<str>, WorkloadId)>,
 }
 
 impl Standing {
-    /// A workload stands where its assignments say, or with none nowhere.
+    /// Records the placement of a workload; without assignments it has none.
     pub fn note(&mut self, id: WorkloadId, assignments: Option<&PodSetAssignments>) {
         let is_it = |it: &(WorkloadId, PodSetAssignments)| it.0.cmp(&id);
         let before = self.placed.find(is_it).map(|it| &it.1);
@@ -37,12 +37,12 @@ impl Standing {
         self.placed.insert_by((id, assignments.clone()), |a, b| a.0.cmp(&b.0));
     }
 
-    /// All that stand somewhere.
+    /// All workloads with a place.
     pub fn workloads(&self) -> impl Iterator<Item = WorkloadId> {
         self.placed.iter().map(|it| it.0)
     }
 
-    /// Those on a host, whether or not there is such a node.
+    /// The workloads on a host, whether or not such a node exists.
     pub fn on<'a>(&'a self, host: &'a str) -> impl Iterator<Item = WorkloadId> + 'a {
         let rest = self.on_hosts.iter_from(move |it| &*it.0 < host);
         rest.take_while(move |it| &*it.0 == host).map(|it| it.1)
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_stands_on_the_hosts_of_its_last_assignments() {
+    fn a_workload_is_on_the_hosts_of_its_last_assignments() {
         let mut standing = Standing::default();
         let first = || vec![assigned(HOSTNAME, &[("a", 1), ("b", 2)]), assigned(HOSTNAME, &[("b", 1), ("c", 0)])];
         standing.note(WorkloadId(2), Some(&first().into()));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stands_in_a_rack_is_on_no_host() {
+    fn a_workload_placed_on_a_rack_is_on_no_host() {
         let mut standing = Standing::default();
         standing.note(WorkloadId(1), Some(&vec![assigned("rack", &[("a", 1)])].into()));
         assert!(on(&standing, "a").is_empty());

@@ -1,7 +1,7 @@
-//! What fits where, counted once for each kind of pods and kept while leaves change (rules/08 §5).
+//! How much fits where, counted once per kind of pods and kept while leaves change (rules/08 §5).
 //!
-//! A table belongs to the tree for which it was counted. When it is asked again, the leaves that have changed since are
-//! counted anew, and what stands above them; what only one placement sees is counted in, and out again.
+//! A table belongs to the tree for which it was counted. On the next use, leaves that have changed since are recounted,
+//! and the domains above them; what only one placement sees is counted in, and out again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,29 +13,29 @@ use crate::topology::matches::{KnownMatches, Matches};
 use crate::topology::request::Request;
 use crate::topology::tree::Tree;
 
-/// Tables of a flavor have so many leaves altogether, if they are not few anyway.
+/// Limit on the leaves of all tables of a flavor, unless there are few.
 const MAX_LEAVES: usize = 1 << 16;
 
-/// So many tables are kept at least, and at most.
+/// The least and the most tables that are kept.
 const N_TABLES: (usize, usize) = (4, 64);
 
-/// What decides how many pods fit.
+/// Everything that decides how many pods fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kind {
-    /// What a worker asks for, `pods` included.
+    /// The requests of a worker, including `pods`.
     pub requests: Amounts,
-    /// The same of a leader that is to be placed, too.
+    /// The same for a leader, if one must be placed, too.
     pub leader: Option<Amounts>,
     pub request: Request,
     /// The leaves that they may use.
     pub matches: Arc<Matches>,
-    /// Do their preferred terms count?
+    /// Do preferred terms count?
     pub scores: bool,
-    /// Is what workloads use left out?
+    /// Is the usage of workloads ignored?
     pub simulates_empty: bool,
 }
 
-/// What one placement alone sees of a leaf: what is taken of it, and what is given back.
+/// What only one placement sees of a leaf: amounts taken, and given back.
 pub type Besides<'a> = BTreeMap<Row, (Option<&'a Amounts>, Option<&'a Amounts>)>;
 
 /// Which leaves may be used, if not all.
@@ -46,23 +46,23 @@ pub type Within<'a> = Option<&'a dyn Fn(Row) -> bool>;
 pub struct Table {
     pub kind: Kind,
     pub levels: Levels,
-    /// What keeps pods away from each leaf.
+    /// What limits pods on each leaf.
     limits: Vec<Limit>,
     /// By resource of a pod, how many leaves are short of it.
     n_short: Vec<usize>,
-    /// How many leaves lie outside of those that may be used.
+    /// How many leaves are outside the allowed ones.
     n_outside: usize,
-    /// So many changes of leaves it has seen.
+    /// The number of leaf changes that it includes.
     n_seen: u64,
 }
 
-/// What keeps pods away from a leaf.
+/// What limits pods on a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limit {
     Nothing,
-    /// The node, or where it is.
+    /// The node, or its location.
     Place,
-    /// There is too little of a resource, by its place among those of a pod.
+    /// Too little of a resource, by index in a pod's requests.
     Resource(u32),
 }
 
@@ -80,7 +80,7 @@ impl<'a> Counter<'a> {
         Self { tree, kind, demand: tree.capacity.demand(&kind.requests), of_leader }
     }
 
-    /// What fits into a leaf that may be used.
+    /// What fits into an allowed leaf.
     fn leaf(&self, leaf: Row, besides: (Option<&Amounts>, Option<&Amounts>)) -> (Counts, Limit) {
         let Kind { matches, request, .. } = self.kind;
         if matches.refuse(leaf) {
@@ -101,7 +101,7 @@ impl<'a> Counter<'a> {
         (counts, limit)
     }
 
-    /// What fits into a domain by what fits into its children.
+    /// What fits into a domain, from what fits into its children.
     fn domain(&self, levels: &[Vec<Counts>], level: usize, row: Row) -> Counts {
         let children = &levels[level + 1][self.tree.children(level, row)];
         let size = self.kind.request.inner_sizes[level + 1];
@@ -136,8 +136,8 @@ impl Table {
         Self { kind, levels, limits, n_short, n_outside, n_seen: tree.capacity.n_changes() }
     }
 
-    /// Counts some leaves anew, and what stands above them. `note` gets the level of each domain that has changed, and
-    /// what did fit and does now.
+    /// Recounts some leaves, and the domains above them. `note` gets the level of each changed domain, and its old and
+    /// new counts.
     pub fn recount<'b>(
         &mut self,
         tree: &Tree,
@@ -181,7 +181,7 @@ impl Table {
         }
     }
 
-    /// Counts what has changed since, or everything if that is no less work.
+    /// Counts what has changed since, or everything if that is cheaper.
     fn catch_up(&mut self, tree: &Tree) {
         match tree.capacity.changes_since(self.n_seen) {
             Some(leaves) => {
@@ -196,7 +196,7 @@ impl Table {
         debug_assert_eq!(*self, Self::new(tree, self.kind.clone(), None), "what is kept is what is counted");
     }
 
-    /// Why leaves are of no use.
+    /// Why leaves cannot be used.
     pub fn refusals(&self) -> Refusals {
         let mut refusals = self.kind.matches.refusals().clone();
         refusals.add_some(Refusal::Domain, self.n_outside);
@@ -207,14 +207,14 @@ impl Table {
     }
 }
 
-/// The tables of a flavor, the last one first.
+/// The tables of a flavor, the last used first.
 #[derive(Debug, Default)]
 pub struct Tables {
     matches: KnownMatches,
     tables: Vec<Table>,
 }
 
-/// What is kept is counted anew in a copy that needs it: most copies of an engine never do.
+/// A copy recounts when needed: most copies of an engine never do.
 impl Clone for Tables {
     fn clone(&self) -> Self {
         Self::default()
@@ -227,7 +227,7 @@ impl Tables {
         self.matches.of(tree, facts, n_kept(tree))
     }
 
-    /// What fits of a kind of pods.
+    /// What fits for a kind of pods.
     pub fn of(&mut self, tree: &Tree, kind: Kind) -> &mut Table {
         let at = match self.tables.iter().position(|table| table.kind == kind) {
             Some(at) => {
@@ -244,7 +244,7 @@ impl Tables {
         &mut self.tables[0]
     }
 
-    /// Looks at what fits of a kind of pods while something stands on leaves that only this look sees.
+    /// Gives access to what fits for a kind of pods, with changes on leaves that only this call sees.
     pub fn look<R>(
         &mut self,
         tree: &Tree,

@@ -1,4 +1,4 @@
-//! Placements on small trees, and on random ones against what must hold of each.
+//! Placements on small trees, and random placements checked against invariants.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ fn tree(levels: &[&str], nodes: &[Arc<Node>]) -> Tree {
     Tree::new(&keys(levels), nodes.iter().map(|node| Offer { node, taken: None }))
 }
 
-/// Racks of hosts with so many CPUs each: host `h<rack><host>`.
+/// Racks of hosts with these CPUs: host `h<rack><host>`.
 fn racks(cpus: &[&[i64]]) -> Tree {
     let mut nodes = Vec::new();
     for (rack, hosts) in cpus.iter().enumerate() {
@@ -78,7 +78,7 @@ fn in_group(request: TopologyRequest) -> TopologyRequest {
     TopologyRequest { pod_set_group_name: Some("g".to_owned()), ..request }
 }
 
-/// Places pods that ask for one CPU each.
+/// Places pods that request one CPU each.
 fn place(tree: &Tree, pod_sets: &[PodSet], gates: Gates) -> Places {
     let cpu: Amounts = BTreeMap::from([("cpu".to_owned(), 1000)]);
     let ask = |(index, pod_set)| ask(index, pod_set, &cpu, None);
@@ -225,14 +225,14 @@ fn each_domain_is_given_the_threshold_and_the_first_what_is_left() {
     };
     assert_eq!(given(6, 1), Some(vec![(0, 5), (1, 1)]));
     assert_eq!(given(5, 1), Some(vec![(0, 5)]));
-    // Once nothing is left, what a domain holds does not matter.
+    // Once nothing is left, the capacity of a domain does not matter.
     assert_eq!(given(6, 2), Some(vec![(0, 4), (1, 2)]));
     assert_eq!(given(6, 4), None);
     assert_eq!(given(7, 1), None);
 }
 
 #[test]
-fn a_topology_fits_if_it_has_all_levels_that_are_asked_for() {
+fn a_topology_fits_if_it_has_all_requested_levels() {
     let levels = keys(&[BLOCK, RACK]);
     let fits = |request: &TopologyRequest| Wish::new(Some(request), false, &levels).fits_levels(&levels);
     assert!(fits(&required(RACK)));
@@ -259,7 +259,7 @@ fn hosts_that_the_pods_may_not_use_are_counted_by_reason() {
     assert_eq!(shown(&place(&hosts, &[pods], Gates::default()), 0), nowhere);
 }
 
-/// Random racks and requests: what is placed is placed whole, where there is room, and as it was asked.
+/// Random racks and requests: pods are placed all together, only where there is room, and as requested.
 #[test]
 fn placements_of_random_worlds_keep_what_was_asked() {
     let (mut n_placed, mut n_failed) = (0, 0);
@@ -316,9 +316,9 @@ fn placements_of_random_worlds_keep_what_was_asked() {
     assert!(n_placed > 1_000 && n_failed > 500, "{n_placed} {n_failed}");
 }
 
-/// Racks that fill up and empty, and pods of some kinds in turn: whoever has seen the nodes before places as one who has not.
+/// Racks fill up and empty, with several kinds of pods in turn: placements with a cache equal those without.
 #[test]
-fn what_is_kept_between_placements_changes_none_of_them() {
+fn cached_tables_change_no_placement() {
     let (mut n_placed, mut n_failed) = (0, 0);
     for seed in 0..200 {
         let mut dice = Dice(seed);
@@ -382,7 +382,7 @@ fn a_replacement_moves_only_what_stood_on_the_lost_host() {
         };
         shown(&ground(&hosts).place(&asks, terms, &mut Assumed::default(), ("", &mut Seen::default())), 0)
     };
-    // What h00 holds is charged elsewhere in this test, so that there is room for two more on it.
+    // This test charges the usage of h00 elsewhere, so it has room for two more.
     assert_eq!(replaced(required(RACK), "gone"), "h00:4");
     assert_eq!(replaced(preferred(HOSTNAME), "gone"), "h00:4");
     let stale = "Cannot replace the node, because the existing topologyAssignment is invalid, as it contains the stale \

@@ -1,4 +1,4 @@
-//! The domains of a flavor's nodes as dense rows, numbered in the order of their names (rules/08 §4).
+//! The domains of a flavor's nodes as dense rows, in the order of their names (rules/08 §4).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::objects::{ConditionStatus, Node, StringMap};
 use crate::pods::values;
 use crate::topology::capacity::{Amounts, Capacity, Row};
 
-/// The label of which every node has a value of its own.
+/// The label whose value is unique to every node.
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// The domains of one flavor and what their nodes offer. A leaf is a domain of the lowest level.
@@ -20,20 +20,20 @@ pub struct Tree {
     /// The label of each level, the coarsest first.
     pub keys: Vec<String>,
     levels: Vec<Level>,
-    /// Of each leaf, the first of its nodes by name.
+    /// For each leaf, its first node by name.
     nodes: Vec<Arc<Node>>,
     by_id: FxHashMap<Arc<str>, u32>,
-    /// What the leaves have, and what is taken.
+    /// Capacity and usage of the leaves.
     pub capacity: Capacity,
 }
 
-/// The domains of one level, in the order of their paths.
+/// The domains of one level, in path order.
 #[derive(Clone, Debug, Default)]
 struct Level {
     values: Vec<Arc<str>>,
-    /// Rows in 32 bits: there are as many as leaves.
+    /// 32-bit rows: there are as many as leaves.
     parents: Vec<u32>,
-    /// Where the children of each begin in the next level, and where the last ones end; empty in the lowest level.
+    /// Where the children of each start in the next level, and where the last ones end; empty in the lowest level.
     first_children: Vec<u32>,
 }
 
@@ -41,13 +41,13 @@ struct Level {
 pub struct Offer<'a> {
     /// The node.
     pub node: &'a Arc<Node>,
-    /// The sum of their requests, their number included.
+    /// The sum of their requests, including their number.
     pub taken: Option<&'a Amounts>,
 }
 
 /// Does a node belong to a flavor with these labels and levels (rules/08 §4.1)?
 ///
-/// `any_condition`: whether it is ready, and may be scheduled to, is asked later.
+/// `any_condition`: accept nodes that are not ready or unschedulable; that is checked later.
 pub fn belongs(node: &Node, labels: &StringMap, levels: &[String], any_condition: bool) -> bool {
     let is_usable = || node.ready.as_ref().is_some_and(|it| it.status == ConditionStatus::True) && !node.unschedulable;
     labels.iter().all(|(key, value)| node.meta.labels.get(key) == Some(value))
@@ -56,7 +56,7 @@ pub fn belongs(node: &Node, labels: &StringMap, levels: &[String], any_condition
 }
 
 impl Tree {
-    /// The domains of these nodes, which come in the order of their names and have a value for each level.
+    /// The domains of these nodes, which are sorted by name and have a value for each level.
     pub fn new<'a>(keys: &[String], offers: impl IntoIterator<Item = Offer<'a>>) -> Self {
         let by_hostname = ends_with_hostname(keys);
         let mut leaves: BTreeMap<Vec<String>, (Arc<Node>, Amounts)> = BTreeMap::new();
@@ -64,7 +64,7 @@ impl Tree {
         for Offer { node, taken } in offers {
             let mut path: Vec<String> = keys.iter().map(|key| node.meta.labels[key].clone()).collect();
             if by_hostname {
-                // Nodes of one hostname are one domain, wherever their other labels put them.
+                // Nodes with one hostname are one domain, whatever their other labels.
                 let host = path.last().cloned().unwrap_or_default();
                 path = path_of_host.entry(host).or_insert(path).clone();
             }
@@ -142,18 +142,18 @@ impl Tree {
         self.children_of(level, row..row + 1)
     }
 
-    /// The children of domains that stand together.
+    /// The children of adjacent domains.
     fn children_of(&self, level: usize, rows: Range<Row>) -> Range<Row> {
         let first = &self.levels[level].first_children;
         first[rows.start] as Row..first[rows.end] as Row
     }
 
-    /// What stands above a domain, in the level before.
+    /// The parent of a domain, in the level above.
     fn parent_of(&self, level: usize, row: Row) -> Row {
         self.levels[level].parents[row] as Row
     }
 
-    /// The domain of a higher level in which a domain lies.
+    /// The domain of a higher level that contains a domain.
     pub fn ancestor(&self, level: usize, row: Row, above: usize) -> Row {
         (above + 1..=level).rev().fold(row, |row, level| self.parent_of(level, row))
     }
@@ -190,12 +190,12 @@ impl Tree {
         self.find_leaf_by_id(&id_of(values))
     }
 
-    /// The same by its id, the values joined.
+    /// The same by its id, the joined values.
     pub fn find_leaf_by_id(&self, id: &str) -> Option<Row> {
         self.by_id.get(id).map(|&leaf| leaf as Row)
     }
 
-    /// The node of a leaf whose labels and taints count.
+    /// The node whose labels and taints count for a leaf.
     pub fn node(&self, leaf: Row) -> &Node {
         &self.nodes[leaf]
     }
@@ -206,7 +206,7 @@ pub fn ends_with_hostname(keys: &[String]) -> bool {
     keys.last().is_some_and(|key| key == HOSTNAME)
 }
 
-/// The id of a domain by its values: of a host its name.
+/// The id of a domain by its values; for a host, its name.
 pub fn id_of(values: &[Arc<str>]) -> Arc<str> {
     match values {
         [only] => Arc::clone(only),

@@ -1,4 +1,4 @@
-//! What an assignment comes to (rules/01 §7.4, rules/05 §6.4 step 12).
+//! What a workload is assigned (rules/01 §7.4, rules/05 §6.4 step 12).
 
 use std::sync::Arc;
 
@@ -17,22 +17,22 @@ use crate::workloads::Spec;
 /// Amounts by flavor-resource, in the order of their ids.
 pub type Charged = Arc<[(FlavorResourceId, Amount)]>;
 
-/// What a workload gets.
+/// What a workload is assigned.
 #[derive(Clone, Debug)]
 pub struct Assigned {
-    /// What it was worked out for. Not the number of its spec: a cycle that waits has a table of its own once it was
-    /// loaded, and numbers of its own.
+    /// The pod sets for which it was computed. The number of the spec is not enough: a waiting cycle has its own table
+    /// after loading, with its own numbers.
     pub pod_sets: Shared<Vec<PodSet>>,
-    /// As its status tells it.
+    /// The assignments in its status.
     pub told: PodSetAssignments,
     /// The same by ids.
     pub totals: Arc<[Totals]>,
-    /// What of it is charged.
+    /// The part that is charged.
     pub charged: Charged,
 }
 
 impl Assigned {
-    /// What an assignment comes to for a workload with these pod sets.
+    /// Computes an assignment for a workload with these pod sets.
     pub(crate) fn new(names: &mut Names, spec: &Spec, assignment: &Assignment) -> Self {
         let grants = assignment.grants();
         let totals: Arc<[Totals]> = grants.iter().map(|grant| totals(names, grant)).collect();
@@ -56,7 +56,7 @@ impl Assigned {
         Self { pod_sets: spec.original.clone(), told, totals, charged }
     }
 
-    /// Has no workload got it any more?
+    /// Does no workload have it any more?
     pub(crate) fn is_unused(&self) -> bool {
         !self.told.is_shared()
     }
@@ -83,7 +83,7 @@ fn totals(names: &Names, grant: &Grant) -> Totals {
     Totals { count: grant.count, requests, flavors }
 }
 
-/// What totals charge: the resources that have a flavor (rules/01 §7.4).
+/// The charges of totals: the resources that have a flavor (rules/01 §7.4).
 pub(crate) fn charged_usage(names: &mut Names, totals: &[Totals]) -> Charged {
     let mut usage: Vec<(FlavorResourceId, Amount)> = Vec::new();
     for pod_set in totals {
@@ -102,12 +102,12 @@ pub(crate) fn charged_usage(names: &mut Names, totals: &[Totals]) -> Charged {
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::Kind;
+    use crate::objects::Kind;
     use crate::objects::config::Config;
     use crate::testing::{World, quantity, resource_group, workload};
 
     #[test]
-    fn who_asks_for_the_same_and_gets_the_same_shares_what_is_told_of_it() {
+    fn equal_requests_and_flavors_share_their_assignment() {
         let mut world = World::new(Config::default());
         let mut told = |name: &str, cpu: &str| {
             world.submit(workload(name, cpu));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn only_resources_that_are_counted_in_bytes_are_told_in_kibibytes() {
+    fn only_byte_resources_are_written_in_kibibytes() {
         let mut world = World::new(Config::default());
         let names = ["cpu", "memory", "example.com/gpu"];
         world.change_cluster_queue(|queue| queue.resource_groups = vec![resource_group(&names, &[("default", "4Ki")])]);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_any_more_is_forgotten() {
+    fn unused_assignments_are_dropped() {
         let mut world = World::new(Config::default());
         for n in 0..3000 {
             let name = format!("w{n}");

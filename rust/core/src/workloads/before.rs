@@ -1,4 +1,4 @@
-//! What a workload was before something changed it: to judge the change by, or to take it back.
+//! The state of a workload before a change, to evaluate the change or undo it.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::pods::totals::Totals;
 use crate::workloads::row::WorkloadRow;
 use crate::workloads::{Record, Spec};
 
-/// What a change of a workload is judged by (rules/05 §2.1).
+/// The state before a change, for evaluating it (rules/05 §2.1).
 #[derive(Clone, Debug)]
 pub struct Before {
-    /// Where it stood.
+    /// Its row.
     pub row: WorkloadRow,
     /// Its status.
     pub status: Shared<WorkloadStatus>,
@@ -24,31 +24,31 @@ pub struct Before {
 }
 
 impl Record {
-    /// What it is before its status alone changes.
+    /// The state before a change of the status alone.
     pub(crate) fn before_status(&self) -> Before {
         let totals = Arc::clone(&self.totals);
         Before { row: self.row, status: self.workload.status.clone(), totals, object: None }
     }
 
-    /// What it is before anything of it may change.
+    /// The state before any change.
     pub fn before(&self) -> Before {
         Before { object: Some((self.workload.clone(), Arc::clone(&self.spec))), ..self.before_status() }
     }
 }
 
-/// A workload before a cycle wrote a reservation or an eviction, which may still be refused.
+/// A workload before a cycle wrote a reservation or an eviction, which may still be rejected.
 #[derive(Clone, Debug)]
 pub(crate) struct Unconfirmed {
     /// Its status.
     pub status: Shared<WorkloadStatus>,
     /// Its totals.
     pub totals: Arc<[Totals]>,
-    /// Where its scan of flavors had stopped.
+    /// Where its flavor scan had stopped.
     pub resume: Option<Box<Resume>>,
 }
 
 impl Unconfirmed {
-    /// Did it hold a reservation? Then it is an eviction, or a place on nodes, that may be refused.
+    /// Did it hold a reservation? Then the write in question is an eviction or a placement.
     pub fn had_reservation(&self) -> bool {
         is_true(&self.status.conditions, QUOTA_RESERVED)
     }

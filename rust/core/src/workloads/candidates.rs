@@ -1,5 +1,5 @@
-//! The workloads that hold quota of a ClusterQueue, as candidates for preemption (rules/04 §2, §3). They stand by the
-//! flavors that they use, so that a search for one flavor does not walk over those of the others.
+//! The workloads that hold quota of a ClusterQueue, as candidates for preemption (rules/04 §2, §3). They are indexed by
+//! flavor, so that a search for one flavor skips those of the others.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,26 +15,26 @@ use crate::base::sorted::{self, Sorted};
 use crate::workloads::assigned::Charged;
 use crate::workloads::charge::CandidateKey;
 
-/// A flavor with this many candidates keeps sums of what they use; those of fewer are added up when somebody asks.
+/// A flavor with this many candidates keeps sums of their usage; with fewer, they are added up on demand.
 const MANY: usize = 64;
 
-/// All that hold quota of one ClusterQueue.
+/// All workloads that hold quota of one ClusterQueue.
 #[derive(Clone, Debug, Default)]
 pub struct Candidates {
-    /// Who uses several flavors stands with each of them.
+    /// A workload that uses several flavors is listed under each.
     of_flavors: SmallVec<[OfFlavor; 1]>,
     /// Those that use no flavor.
     idle: BTreeSet<WorkloadId>,
-    /// The victims of a cycle, which its later searches do not find.
+    /// The victims of a cycle, hidden from its later searches.
     hidden: Vec<CandidateKey>,
 }
 
-/// Those that use a flavor, in the order in which they would be preempted.
+/// Users of a flavor, in the order in which they would be preempted.
 #[derive(Clone, Debug)]
 struct OfFlavor {
     flavor: FlavorId,
     keys: Sorted<CandidateKey>,
-    /// What they use of it, by priority; kept once there were [`MANY`].
+    /// Their usage by priority; kept once there were [`MANY`].
     sums: Option<Box<Sums>>,
 }
 
@@ -47,7 +47,7 @@ impl Default for Shared<Candidates> {
 type Sums = FxHashMap<(i64, FlavorResourceId), i128>;
 
 impl Candidates {
-    /// Adds one.
+    /// Adds a candidate.
     pub(crate) fn insert(&mut self, names: &Names, key: &CandidateKey) {
         for flavor in flavors(names, &key.uses) {
             let known = self.of_flavors.iter().position(|it| it.flavor == flavor);
@@ -62,7 +62,7 @@ impl Candidates {
         }
     }
 
-    /// Takes one out.
+    /// Removes a candidate.
     pub(crate) fn remove(&mut self, names: &Names, key: &CandidateKey) {
         for flavor in flavors(names, &key.uses) {
             let of_flavor = self.of_flavors.iter_mut().find(|it| it.flavor == flavor);
@@ -73,25 +73,25 @@ impl Candidates {
         }
     }
 
-    /// Hides one from searches until [`Candidates::show_hidden`].
+    /// Hides a candidate from searches until [`Candidates::show_hidden`].
     pub(crate) fn hide(&mut self, names: &Names, key: &CandidateKey) {
         self.remove(names, key);
         self.hidden.push(key.clone());
     }
 
-    /// Those that are hidden.
+    /// The hidden candidates.
     pub(crate) fn hidden(&self) -> impl Iterator<Item = &WorkloadId> {
         self.hidden.iter().map(|key| &key.id)
     }
 
-    /// Shows those again that were hidden.
+    /// Shows the hidden candidates again.
     pub(crate) fn show_hidden(&mut self, names: &Names) {
         for key in std::mem::take(&mut self.hidden) {
             self.insert(names, &key);
         }
     }
 
-    /// Does one stand wherever it should?
+    /// Is the candidate listed everywhere it should be?
     pub fn contains(&self, names: &Names, key: &CandidateKey) -> bool {
         let stands_with = |flavor| self.of_flavors.iter().any(|it| it.flavor == flavor && it.keys.contains(key));
         flavors(names, &key.uses).all(stands_with) && key.uses.is_empty() == self.idle.contains(&key.id)
@@ -103,13 +103,13 @@ impl Candidates {
         keys.map(|key| key.id).chain(self.idle.iter().copied()).collect()
     }
 
-    /// Those that use a flavor, in order.
+    /// Users of a flavor, in order.
     pub(crate) fn of_flavor(&self, flavor: FlavorId) -> sorted::Iter<'_, CandidateKey> {
         let found = self.of_flavors.iter().find(|it| it.flavor == flavor);
         found.map_or_else(sorted::Iter::default, |it| it.keys.iter())
     }
 
-    /// What those of some priorities use of a flavor-resource.
+    /// The usage of a flavor-resource by candidates of some priorities.
     pub(crate) fn sum(&self, names: &Names, fr: FlavorResourceId, is_meant: impl Fn(i64) -> bool) -> Amount {
         let flavor = names.parts(fr).0;
         let Some(of_flavor) = self.of_flavors.iter().find(|it| it.flavor == flavor) else { return Amount::ZERO };
@@ -159,14 +159,14 @@ impl OfFlavor {
     }
 }
 
-/// Adds what a candidate uses of a flavor, or takes it away.
+/// Adds a candidate's usage of a flavor, or subtracts it.
 fn count(sums: &mut Sums, names: &Names, flavor: FlavorId, key: &CandidateKey, sign: i128) {
     for &(fr, amount) in key.uses.iter().filter(|(fr, _)| names.parts(*fr).0 == flavor) {
         *sums.entry((key.priority, fr)).or_default() += sign * i128::from(amount.get());
     }
 }
 
-/// The flavors of what is used, each once.
+/// The flavors used, each once.
 fn flavors(names: &Names, uses: &Charged) -> impl Iterator<Item = FlavorId> {
     let flavor = |used: &(FlavorResourceId, Amount)| names.parts(used.0).0;
     let is_new = move |&(index, used): &(usize, _)| uses[..index].iter().all(|before| flavor(before) != flavor(used));
@@ -181,7 +181,7 @@ mod tests {
     use crate::base::key::Key;
     use crate::objects::Time;
 
-    /// One of this number and priority that uses as much of each of these flavors, with the flavor-resources.
+    /// A candidate with this number and priority, with equal usage of each flavor, and the flavor-resources.
     fn key(names: &mut Names, number: u32, priority: i64, flavors: &[&str]) -> CandidateKey {
         let cpu = names.resource("cpu");
         let uses = flavors.iter().map(|flavor| {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn one_stands_with_each_flavor_that_it_uses_and_is_counted_there() {
+    fn a_candidate_is_listed_and_counted_under_each_of_its_flavors() {
         let mut names = Names::default();
         let mut all = Candidates::default();
         let keys = [(1, 0, &["a"][..]), (2, 5, &["a", "b"]), (3, 5, &["b"]), (4, 0, &[])];

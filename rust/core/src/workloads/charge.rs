@@ -1,4 +1,4 @@
-//! What a workload charges while it holds quota, and its place among the candidates for preemption (rules/04 §3).
+//! The charge of a workload that holds quota, and its sort key among candidates for preemption (rules/04 §3).
 
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
@@ -20,37 +20,37 @@ pub struct Charge {
     pub admitted: bool,
     /// The LocalQueue that it counts for.
     pub local_queue: LocalQueueId,
-    /// Its place among the candidates for preemption.
+    /// Its sort key among the candidates for preemption.
     pub candidate: CandidateKey,
-    /// Where its pods stand, as far as they are placed.
+    /// The placement of its pods, if they are placed.
     pub stands: Arc<[Stand]>,
 }
 
-/// The place of a reserving workload among the candidates of its ClusterQueue; smaller is preempted first.
+/// The sort key of a reserving workload among the candidates of its ClusterQueue; smaller is preempted first.
 #[derive(Clone, Debug)]
 pub struct CandidateKey {
     /// Evicted ones first: false < true.
     pub not_evicted: bool,
-    /// The lower effective priority first.
+    /// Lower effective priority first.
     pub priority: i64,
-    /// The later reservation first.
+    /// Later reservation first.
     pub reserved: Reverse<Time>,
-    /// By UID, of which the first bytes mostly decide.
+    /// By UID, mostly decided by its first bytes.
     pub uid_prefix: u64,
-    /// And by namespace and name for objects without one.
+    /// Then by namespace and name, for objects without a UID.
     pub key: Key,
-    /// The workload; the fields before are unique.
+    /// The workload; the fields above are unique.
     pub id: WorkloadId,
-    /// Its queue-order time.
+    /// Its queue timestamp.
     pub queue_time: Time,
-    /// What it was assigned, and how much of it is charged.
+    /// What it is charged for.
     pub uses: Charged,
 }
 
 impl Ord for CandidateKey {
     fn cmp(&self, other: &Self) -> Ordering {
         let first = |key: &Self| (key.not_evicted, key.priority, key.reserved, key.uid_prefix);
-        // The texts stand elsewhere, and are seldom needed.
+        // The texts are in other cache lines, and seldom needed.
         let by_uid = || self.key.cmp_by_uid(&other.key).then(self.id.cmp(&other.id));
         first(self).cmp(&first(other)).then_with(by_uid)
     }
@@ -70,7 +70,7 @@ impl PartialEq for CandidateKey {
 
 impl Eq for CandidateKey {}
 
-/// A workload that is to give way.
+/// A workload to be preempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The workload.

@@ -1,4 +1,4 @@
-//! The table of workloads, and what is worked out of each once: adjusted pod sets, totals, shape, place in the queue.
+//! The table of workloads, with values computed once for each: adjusted pod sets, totals, shape, queue position.
 
 pub(crate) mod assigned;
 pub(crate) mod before;
@@ -31,38 +31,38 @@ use crate::workloads::charge::Charge;
 use crate::workloads::plans::Plans;
 use crate::workloads::row::{RowRules, WorkloadRow};
 
-/// Less than this is not worth a sweep.
+/// Fewer than this are not worth a sweep.
 const MIN_UNUSED: usize = 1024;
 
-/// Pod sets that many workloads share: as applied, and adjusted to LimitRanges and RuntimeClasses (rules/01 §7.3).
+/// Pod sets shared by many workloads: as applied, and adjusted to LimitRanges and RuntimeClasses (rules/01 §7.3).
 #[derive(Debug, PartialEq)]
 pub struct Spec {
-    /// A number of its own.
+    /// A unique number.
     number: u64,
     /// As applied.
     pub original: Shared<Vec<PodSet>>,
-    /// With defaults of the namespace filled in.
+    /// With the defaults of the namespace.
     pub adjusted: Vec<PodSet>,
     /// Totals at full counts.
     pub totals: Arc<[Totals]>,
-    /// The totals as statuses tell them, once one has.
+    /// The totals as in statuses, once one needs them.
     pub told: OnceLock<Shared<Vec<PodSetRequest>>>,
-    /// Equal for pod sets that scheduling cannot tell apart.
+    /// Equal for pod sets that are equivalent for scheduling.
     pub form: u32,
-    /// Why `adjusted` does not suit its own limits or the LimitRanges of its namespace.
+    /// Why `adjusted` violates its own limits or the LimitRanges of its namespace.
     pub misfit: Option<String>,
-    /// The same of `original`.
+    /// The same for `original`.
     pub original_misfit: Option<String>,
 }
 
 impl Spec {
-    /// A number that no other has.
+    /// Its unique number.
     pub fn number(&self) -> u64 {
         self.number
     }
 }
 
-/// What is worked out of pod sets as applied.
+/// Values computed from pod sets as applied.
 pub struct Prepared {
     /// See [`Spec`].
     pub adjusted: Vec<PodSet>,
@@ -77,23 +77,23 @@ pub struct Prepared {
 /// One workload.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Where it stands, by numbers.
+    /// Its row of numbers.
     pub row: WorkloadRow,
-    /// The object, which changes in [`Workloads::transition`] alone; its pod sets stand in `spec`.
+    /// The object, changed only in [`Workloads::transition`]; its pod sets are in `spec`.
     pub workload: Workload,
     /// Its pod sets.
     pub spec: Arc<Spec>,
-    /// Its totals now: pending from the templates, reserved from the admission.
+    /// Its current totals: from the templates while pending, from the admission once reserved.
     pub totals: Arc<[Totals]>,
-    /// What its devices come to while it is pending; `None`: it asks for none, as nearly all do.
+    /// Its device charges while pending; `None`: it requests no devices, as nearly all.
     pub devices: Option<Arc<Devices>>,
-    /// What it charges, while a ClusterQueue counts it as reserving quota.
+    /// Its charge, while a ClusterQueue counts it as reserving quota.
     pub charge: Option<Arc<Charge>>,
-    /// Where its scan of flavors stopped.
+    /// Where its flavor scan stopped.
     pub resume: Option<Box<Resume>>,
-    /// Its generation when it was last popped; 0: it never was.
+    /// Its generation when it was last popped; 0: never.
     pub evaluated_generation: i64,
-    /// The LocalQueue in whose queue it was last.
+    /// The LocalQueue in whose queue it last was.
     pub assigned: Option<LocalQueueId>,
 }
 
@@ -103,7 +103,7 @@ impl Record {
         &self.workload.meta.key
     }
 
-    /// Does it ask for what its pod sets say, all pods of them?
+    /// Does it request exactly what its pod sets say, for all their pods?
     pub(crate) fn has_totals_of_its_spec(&self) -> bool {
         Arc::ptr_eq(&self.totals, &self.spec.totals)
     }
@@ -117,7 +117,7 @@ impl Record {
 /// All workloads.
 #[derive(Clone, Debug, Default)]
 pub struct Workloads {
-    /// What their rows depend on.
+    /// The settings for rows.
     rules: RowRules,
     slots: IdTable<WorkloadId, Option<Record>>,
     free: Vec<WorkloadId>,
@@ -125,13 +125,13 @@ pub struct Workloads {
     specs: Arc<FxHashMap<u64, Vec<Arc<Spec>>>>,
     forms: Pool<FormId, Vec<FormKey>>,
     shapes: Pool<ShapeId, ShapeKey>,
-    /// Shapes by number of the spec and priority, of workloads that ask for all that their specs say.
+    /// Shapes by spec number and priority, for workloads that request all that their spec says.
     usual_shapes: Arc<FxHashMap<(u64, i64), ShapeId>>,
     /// The plans of specs.
     plans: Plans,
-    /// How many specs there were.
+    /// Number of specs so far.
     n_specs: u64,
-    /// So many specs, forms and shapes were in use when that was last looked at, or workloads if these were more.
+    /// Number of specs, forms and shapes in use at the last sweep, or of workloads if there were more.
     n_used: usize,
 }
 
@@ -146,7 +146,7 @@ impl Id for FormId {
     }
 }
 
-/// What scheduling reads of a pod set besides its count and totals (rules/05 §4).
+/// What scheduling reads of a pod set besides count and totals (rules/05 §4).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct FormKey {
     name: String,
@@ -165,13 +165,13 @@ struct ShapeKey {
 }
 
 impl Workloads {
-    /// Has rows follow from these settings, before there are any.
+    /// Sets what rows depend on, before there are any.
     pub(crate) fn follow(&mut self, config: &Config) {
         debug_assert!(self.is_empty(), "the settings of an engine never change");
         self.rules = config.into();
     }
 
-    /// Has the next copies share the table.
+    /// Lets the next copies share the table.
     pub(crate) fn share_pieces(&mut self) {
         self.slots.share();
     }
@@ -181,7 +181,7 @@ impl Workloads {
         self.by_key.get::<dyn Pair>(&(namespace, name)).copied()
     }
 
-    /// The workload in a slot, if there is one.
+    /// The workload in a slot, if any.
     pub(crate) fn find_by_id(&self, id: WorkloadId) -> Option<&Record> {
         self.slots.get(id).and_then(Option::as_ref)
     }
@@ -197,17 +197,17 @@ impl Workloads {
         record
     }
 
-    /// Where a workload stands.
+    /// The row of a workload.
     pub fn row(&self, id: WorkloadId) -> &WorkloadRow {
         &self.get(id).row
     }
 
-    /// A workload in the table, to change what goes with its object.
+    /// A workload in the table, for changes of everything but its object.
     pub fn get_mut(&mut self, id: WorkloadId) -> &mut Record {
         self.slots[id].as_mut().expect("a workload in the table")
     }
 
-    /// Changes the object of a workload, and its row with it: the one way from stage to stage.
+    /// Changes the object of a workload, and updates its row: the only way to another stage.
     pub(crate) fn transition<T>(&mut self, id: WorkloadId, write: impl FnOnce(&mut Workload) -> T) -> T {
         let rules = self.rules;
         let record = self.get_mut(id);
@@ -216,7 +216,7 @@ impl Workloads {
         result
     }
 
-    /// The row of a workload that is new in this LocalQueue.
+    /// The row of a new workload in this LocalQueue.
     pub(crate) fn new_row(&self, workload: &Workload, local_queue: LocalQueueId) -> WorkloadRow {
         WorkloadRow::new(workload, local_queue, self.rules)
     }
@@ -236,12 +236,13 @@ impl Workloads {
         self.by_key.is_empty()
     }
 
-    /// Makes room for so many more.
+    /// Reserves room for more workloads.
     pub(crate) fn reserve(&mut self, n_workloads: usize) {
         Arc::make_mut(&mut self.by_key).reserve(n_workloads);
     }
 
-    /// Inserts a new workload. `needs_new_slot`: reuse no slot of a deleted one, which may still be referred to.
+    /// Inserts a new workload. `needs_new_slot`: do not reuse the slot of a deleted one, which may still be referred
+    /// to.
     pub fn insert(&mut self, record: Record, needs_new_slot: bool) -> WorkloadId {
         let key = record.key().clone();
         let vacant = if needs_new_slot { None } else { self.free.pop() };
@@ -256,7 +257,7 @@ impl Workloads {
         id
     }
 
-    /// Takes a workload out of the table.
+    /// Removes a workload from the table.
     pub fn remove(&mut self, id: WorkloadId) -> Record {
         let record = self.slots[id].take().expect("a workload in the table");
         Arc::make_mut(&mut self.by_key).remove(record.key());
@@ -264,7 +265,7 @@ impl Workloads {
         record
     }
 
-    /// The shared pod sets equal to these; `prepare` works out a new entry. `class` tells apart what is adjusted
+    /// The shared pod sets equal to these; `prepare` computes a new entry. `class` separates pod sets that are adjusted
     /// differently.
     pub fn share(
         &mut self,
@@ -295,24 +296,24 @@ impl Workloads {
         spec
     }
 
-    /// Forgets what was worked out of pod sets: LimitRanges or RuntimeClasses have changed.
+    /// Drops computed values of pod sets after LimitRanges or RuntimeClasses have changed.
     pub(crate) fn forget_specs(&mut self) {
         self.specs = Arc::default();
         self.usual_shapes = Arc::default();
         self.plans.clear();
     }
 
-    /// Is so much kept that it is time to see what of it is still in use? That takes as long as what has come since.
+    /// Is a sweep of unused entries worthwhile? It takes as long as adding what has come since the last one.
     pub(crate) fn is_worth_a_sweep(&self) -> bool {
         self.n_kept() > 2 * self.n_used + MIN_UNUSED
     }
 
-    /// How many specs, forms, shapes, plans and results of these are kept.
+    /// Number of specs, forms, shapes, plans and their results kept.
     pub(crate) fn n_kept(&self) -> usize {
         self.specs.len() + self.forms.len() + self.shapes.len() + self.plans.len()
     }
 
-    /// Forgets specs, forms and shapes that no workload has; nor may a shape be in `shapes`.
+    /// Drops specs, forms and shapes that no workload has and `shapes` does not list.
     pub(crate) fn sweep(&mut self, shapes: impl Iterator<Item = ShapeId>) {
         let mut used_shapes: BTreeSet<ShapeId> = shapes.collect();
         let mut used_forms = BTreeSet::new();
@@ -336,12 +337,12 @@ impl Workloads {
         self.n_used = self.n_kept().max(self.len());
     }
 
-    /// Forgets all plans: flavors have changed.
+    /// Drops all plans after flavors have changed.
     pub(crate) fn forget_plans(&mut self) {
         self.plans.clear();
     }
 
-    /// The plan by which flavors are assigned to a workload under some rules, if it asks for all that its spec says.
+    /// The plan for assigning flavors to a workload under some rules, if it requests all that its spec says.
     pub(crate) fn plan(
         &mut self,
         id: WorkloadId,
@@ -356,13 +357,13 @@ impl Workloads {
         self.plans.get(key, || make(key, &record.spec))
     }
 
-    /// What an assignment of a workload comes to.
+    /// Computes what an assignment gives a workload.
     pub(crate) fn assigned(&mut self, names: &mut Names, id: WorkloadId, assignment: &Assignment) -> Assigned {
         let spec = Arc::clone(&self.get(id).spec);
         self.plans.assigned(names, &spec, assignment)
     }
 
-    /// The shape of a pending workload that asks for all that its spec says, and allows all flavors.
+    /// The shape of a pending workload that requests all that its spec says, and allows all flavors.
     pub(crate) fn usual_shape(&mut self, spec: &Spec, priority: i64) -> ShapeId {
         let key = (spec.number, priority);
         if let Some(&known) = self.usual_shapes.get(&key) {
@@ -383,7 +384,7 @@ impl Workloads {
     }
 }
 
-/// Of what pod sets mostly differ in; who has the same is compared.
+/// A hash of the fields in which pod sets mostly differ; equal hashes are compared in full.
 fn hash_of(class: u64, pod_sets: &[PodSet]) -> u64 {
     let mut hasher = FxHasher::default();
     class.hash(&mut hasher);
@@ -398,7 +399,7 @@ fn hash_of(class: u64, pod_sets: &[PodSet]) -> u64 {
 
 fn form_key(pod_set: &PodSet) -> FormKey {
     let mut spec = pod_set.template.spec.clone();
-    // Kueue's shape has requests and ports of containers, not their names, limits or restart policy.
+    // Kueue's shape includes requests and ports of containers, not names, limits or restart policies.
     spec.priority_class_name.clear();
     for container in spec.init_containers.iter_mut().chain(&mut spec.containers) {
         container.name.clear();

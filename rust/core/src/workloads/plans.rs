@@ -1,4 +1,4 @@
-//! The plans by which flavors are assigned, by pod sets and rules (rules/03), and what they have come to.
+//! Plans for assigning flavors, by pod sets and rules (rules/03), and their results.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use crate::base::names::Names;
 use crate::workloads::Spec;
 use crate::workloads::assigned::Assigned;
 
-/// A plan, and what workloads were assigned by it.
+/// A plan, and the assignments made with it.
 #[derive(Clone, Debug)]
 struct Planned {
-    /// `None`: there is none for these pod sets and rules.
+    /// `None`: there is no plan for these pod sets and rules.
     plan: Option<Arc<Plan>>,
-    /// By the flavors that were chosen; each is worked out once for all workloads that get it.
+    /// By chosen flavors; computed once for all workloads that get them.
     assigned: BTreeMap<Chosen, Assigned>,
 }
 
-/// The plans that were worked out so far.
+/// The plans computed so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plans {
     known: FxHashMap<PlanKey, Planned>,
-    /// How many there are, with what they have come to.
+    /// Number of plans and results.
     n_kept: usize,
 }
 
@@ -39,10 +39,10 @@ impl Plans {
         self.known.entry(key).or_insert_with(new).plan.clone()
     }
 
-    /// What an assignment comes to for a workload with these pod sets.
+    /// Computes what an assignment gives a workload with these pod sets.
     pub fn assigned(&mut self, names: &mut Names, spec: &Spec, assignment: &Assignment) -> Assigned {
         let by_plan = assignment.by_which_plan();
-        // While a cycle waited the pod sets may have changed; or flavors, and all plans are gone.
+        // While a cycle waited, the pod sets may have changed; or flavors, and all plans are gone.
         let planned = by_plan.filter(|(key, _)| key.spec == spec.number());
         let Some((planned, chosen)) = planned.and_then(|(key, chosen)| Some((self.known.get_mut(&key)?, chosen)))
         else {
@@ -56,12 +56,12 @@ impl Plans {
         planned.assigned.entry(chosen).or_insert_with(new).clone()
     }
 
-    /// Forgets all of them.
+    /// Drops all plans.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Forgets those of specs that are not in use, and what no workload has been assigned any more.
+    /// Drops plans of unused specs, and results that no workload has any more.
     pub fn retain(&mut self, is_used: impl Fn(u64) -> bool) {
         let mut n_kept = 0;
         self.known.retain(|key, planned| {
@@ -73,7 +73,7 @@ impl Plans {
         self.n_kept = n_kept;
     }
 
-    /// How many are kept, with what they have come to.
+    /// Number of plans and results.
     pub fn len(&self) -> usize {
         self.n_kept
     }
@@ -81,18 +81,18 @@ impl Plans {
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::Kind;
+    use crate::objects::Kind;
     use crate::objects::config::Config;
     use crate::testing::{World, flavor, resource_group, workload};
 
-    /// How many are kept, by the count and one by one.
+    /// Number of plans and results, by the counter and counted.
     fn kept(world: &World) -> (usize, usize) {
         let plans = &world.engine.state.workloads.plans;
         (plans.len(), plans.known.values().map(|it| usize::from(it.plan.is_some()) + it.assigned.len()).sum())
     }
 
     #[test]
-    fn what_is_kept_is_counted_until_nobody_uses_it() {
+    fn plans_are_counted_until_unused() {
         let mut world = World::new(Config::default());
         let groups = vec![resource_group(&["cpu"], &[("default", "1"), ("other", "1")])];
         world.apply([flavor("other")]);

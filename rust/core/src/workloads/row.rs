@@ -1,4 +1,4 @@
-//! What cycles and orders read of a workload, in one cache line.
+//! The numbers of a workload that cycles and sort orders read, in one cache line.
 
 use crate::base::gates::Gates;
 use crate::base::ids::{LocalQueueId, QueueId, ShapeId};
@@ -10,33 +10,33 @@ use crate::status::admissible::requeue_at;
 use crate::status::queue_time::queue_order_timestamp;
 use crate::status::stage::{Stage, has_quota_reservation, is_evicted};
 
-/// Where a workload stands, by numbers: 64 bytes, copied whole. All but the last three fields follow from the object, and
+/// The numbers of a workload: 64 bytes, copied as a whole. All but the last three fields follow from the object, and
 /// change with it in [`Workloads::transition`](super::Workloads::transition).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkloadRow {
-    /// Queue-order time (rules/05 §1).
+    /// Queue timestamp (rules/05 §1).
     pub time: Time,
     /// Since when it holds quota; the end of time if it holds none.
     pub reserved: Time,
-    /// The first bytes of its UID, by which most ties end.
+    /// The first bytes of its UID, which decide most ties.
     pub uid_prefix: u64,
     /// Effective priority (rules/04 §2).
     pub priority: i64,
     /// `metadata.generation`.
     pub generation: i64,
-    /// What its conditions say.
+    /// Its stage, from its conditions.
     pub stage: Stage,
     /// Is condition QuotaReserved True?
     pub has_reservation: bool,
     /// Is condition Evicted True?
     pub is_evicted: bool,
-    /// Does a condition or a time keep it from its heap, so that the status has to be asked until when?
+    /// Does a condition or a backoff keep it out of its heap? The status has the details.
     pub is_held: bool,
     /// Its shape while pending (rules/05 §4); `None`: unknown.
     pub shape: Option<ShapeId>,
     /// The ClusterQueue in whose pending queue it is.
     pub queued_in: Option<QueueId>,
-    /// Its LocalQueue, by name; there may be no such object.
+    /// Its LocalQueue, by name; it need not exist.
     pub local_queue: LocalQueueId,
 }
 
@@ -56,7 +56,7 @@ impl From<&Config> for RowRules {
 }
 
 impl WorkloadRow {
-    /// The row of a workload that is new in this LocalQueue.
+    /// The row of a new workload in this LocalQueue.
     pub(crate) fn new(workload: &Workload, local_queue: LocalQueueId, rules: RowRules) -> Self {
         let all = &workload.status.conditions;
         Self {

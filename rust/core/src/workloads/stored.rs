@@ -1,4 +1,4 @@
-//! The table of workloads as bytes ([`crate::snapshot`]). Plans are left out, and so is what no workload has any more.
+//! The table of workloads as bytes ([`crate::snapshot`]). Plans are left out, and so are entries that no workload uses.
 
 use std::cmp::Reverse;
 
@@ -17,7 +17,7 @@ stored!(struct Target { workload, queue, reason });
 stored!(struct Unconfirmed { status, totals, resume });
 stored!(struct FormKey { name, min_count, topology, spec });
 
-/// What a shape is without ids of forms: the form of a spec that was written, or the form itself.
+/// A shape without ids of forms: the form of a spec that was written, or the form itself.
 impl Stored for ShapeKey {
     fn write_to(&self, out: &mut Writer<'_>) {
         let Self { form, priority, sets, allowed_flavors } = self;
@@ -94,14 +94,14 @@ impl Workloads {
         }
     }
 
-    /// Reads which slots are taken. What they hold follows.
+    /// Reads which slots are taken; their contents follow.
     pub(crate) fn restore_slots(&mut self, from: &mut Reader<'_>) -> Result<(), Damage> {
         let mut last = 0;
         let mut taken_out = IdSet::default();
         for _ in 0..from.count()? {
             let index = i64::read_from(from)?.checked_add(last).and_then(|index| u32::try_from(index).ok());
             let id = WorkloadId(index.ok_or_else(|| from.damage("a slot of more than 32 bits"))?);
-            from.check(taken_out.insert(id), "a free slot that stands there twice")?;
+            from.check(taken_out.insert(id), "a duplicate free slot")?;
             self.free.push(id);
             last = i64::from(id.0);
         }
@@ -113,7 +113,7 @@ impl Workloads {
         Ok(())
     }
 
-    /// Reads what is in the slots.
+    /// Reads the contents of the slots.
     pub(crate) fn restore_records(&mut self, from: &mut Reader<'_>) -> Result<(), Damage> {
         let n_slots = from.live.len() + self.free.len();
         self.reserve(from.live.len());
@@ -161,7 +161,7 @@ impl Workloads {
             let (priority, sets, allowed_flavors) =
                 (Stored::read_from(from)?, Stored::read_from(from)?, Stored::read_from(from)?);
             let shape = self.shapes.id_of(ShapeKey { form, priority, sets, allowed_flavors });
-            from.check(shape.index() == index, "a shape that stands there twice")?;
+            from.check(shape.index() == index, "a duplicate shape")?;
             shapes.push(shape);
         }
         from.set(Part::Shapes, shapes);
@@ -177,7 +177,7 @@ fn put_at<T: Clone>(table: &mut Vec<Option<T>>, index: usize, item: T) {
 }
 
 impl Record {
-    /// Writes it without its key.
+    /// Writes the record without its key.
     pub(crate) fn store(&self, out: &mut Writer<'_>) {
         let Self {
             row: WorkloadRow { shape, queued_in, local_queue, .. },
@@ -227,7 +227,7 @@ impl Record {
         }
     }
 
-    /// Reads what was written of the workload in a slot.
+    /// Reads the record of the workload in a slot.
     pub(crate) fn restore(id: WorkloadId, key: &Key, rules: RowRules, from: &mut Reader<'_>) -> Result<Self, Damage> {
         let workload = Workload {
             meta: WorkloadMeta {
@@ -306,7 +306,7 @@ impl Charge {
     }
 }
 
-/// Writes a key that is mostly that of the workload of which all is.
+/// Writes a key that mostly equals that of the workload itself.
 pub(crate) fn store_key(key: &Key, own: &Key, out: &mut Writer<'_>) {
     let other = (!key.is_same(own)).then_some(key);
     other.is_some().write_to(out);

@@ -1,14 +1,13 @@
-//! Choices made of bytes, and the names of everything: few, so that objects meet.
+//! Choices made from bytes, and the names of everything: few, so that objects refer to each other.
 
 use arbitrary::{Result, Unstructured};
 use kueuecore::base::gates::Gate;
 use kueuecore::base::quantity::Quantity;
-use kueuecore::engine::Kind;
 use kueuecore::engine::columns::Columns;
-use kueuecore::objects::Time;
 use kueuecore::objects::config::{
     AdmissionFairSharing, Config, FairSharing, PreemptionStrategy, RequeuingTimestamp, WaitForPodsReady,
 };
+use kueuecore::objects::{Kind, Time};
 
 pub(super) const NAMESPACES: [&str; 2] = ["ns", "other"];
 pub(super) const RESOURCES: [&str; 3] = ["cpu", "memory", "example.com/gpu"];
@@ -19,11 +18,11 @@ pub(super) const N_LOCAL_QUEUES: u8 = 4;
 pub(super) const N_WORKLOADS: u8 = 12;
 pub(super) const N_CHECKS: u8 = 2;
 
-/// Quantities as they come, and those at which arithmetic ends.
+/// Ordinary quantities, and those at the limits of the arithmetic.
 const QUANTITIES: [&str; 16] =
     ["0", "1", "2", "3", "4", "5", "6", "8", "10", "500m", "1500m", "1n", "1Gi", "9223372036854775807", "8E", "7Ei"];
 
-/// The bytes that are left.
+/// The remaining bytes.
 pub(super) struct Draw<'a> {
     bytes: Unstructured<'a>,
 }
@@ -37,7 +36,7 @@ impl<'a> Draw<'a> {
         self.bytes.is_empty()
     }
 
-    /// A number of `low..=high`.
+    /// A number in `low..=high`.
     pub(super) fn number(&mut self, low: u8, high: u8) -> Result<u8> {
         self.bytes.int_in_range(low..=high)
     }
@@ -83,12 +82,12 @@ impl<'a> Draw<'a> {
         Ok((self.namespace()?, self.name("w", N_WORKLOADS)?))
     }
 
-    /// Mostly the first.
+    /// A namespace, mostly the first.
     pub(super) fn namespace(&mut self) -> Result<&'static str> {
         Ok(if self.rarely(8)? { NAMESPACES[1] } else { NAMESPACES[0] })
     }
 
-    /// The time of what happens next: mostly a little later, sometimes any time at all.
+    /// The time of the next event: mostly a little later, sometimes any time at all.
     pub(super) fn later(&mut self, now: Time) -> Result<Time> {
         const SECOND: i64 = 1_000_000_000;
         Ok(match self.number(0, 31)? {
@@ -143,9 +142,9 @@ impl<'a> Draw<'a> {
         Ok(config)
     }
 
-    /// A kind, a namespace and a name, of something that may be there.
+    /// Kind, namespace and name of something that may exist.
     pub(super) fn named(&mut self) -> Result<(Kind, &'static str, String)> {
-        let kind = self.choose(&Kind::ALL)?;
+        let kind = self.choose(Kind::KEPT)?;
         let name = match kind {
             Kind::Namespace => self.choose(&NAMESPACES)?.to_owned(),
             Kind::ResourceFlavor => self.name("f", N_FLAVORS)?,

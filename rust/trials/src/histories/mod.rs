@@ -1,13 +1,13 @@
-//! A small world and what happens in it, both made of the bytes: whatever the order, nothing panics, all that is kept
-//! up to date step by step stays true, and what only asks changes nothing.
+//! A small world and its events, both made from the bytes: in any order, nothing panics, everything kept up to date
+//! incrementally stays correct, and questions change nothing.
 
 mod draw;
 mod objects;
 
 use arbitrary::{Result, Unstructured};
+use kueuecore::engine::Engine;
 use kueuecore::engine::what_if::WhatIfError;
-use kueuecore::engine::{Engine, Kind};
-use kueuecore::objects::{Object, Time};
+use kueuecore::objects::{Kind, Object, Time};
 use kueuecore::schedule::decision::Decision;
 use kueuecore_wire::report::quota_rows;
 
@@ -15,33 +15,33 @@ use crate::audit::{audit, audit_rebuilt};
 use crate::observe::observe;
 use draw::Draw;
 
-/// So much happens at most: the bytes of longer histories are left.
+/// The limit on steps; the bytes of longer histories are ignored.
 const MAX_STEPS: usize = 32;
 
-/// Panics where an engine does not hold together, or goes another way once it was saved and loaded.
+/// Panics if an engine breaks an invariant, or behaves differently after it was saved and loaded.
 pub fn histories(data: &[u8]) {
     let mut going = Play::of(data, 0);
     let went = (going.engine.save(b""), observe(&going.engine), going.told);
-    // Once at every step, and once at some.
+    // Once at every step, and once at some steps.
     for reloads in [u32::MAX, crc32fast::hash(data)] {
         let mut other = Play::of(data, reloads);
         let saved = other.engine.save(b"");
-        assert_eq!((saved, observe(&other.engine), other.told), went, "one that was loaded, and one that was not");
+        assert_eq!((saved, observe(&other.engine), other.told), went, "a loaded engine differs from one that was not");
     }
 }
 
-/// The engine that a history leads to.
+/// The engine at the end of a history.
 pub(crate) fn engine_of(data: &[u8]) -> Engine {
     Play::of(data, 0).engine
 }
 
-/// An engine, and all that it has decided and said.
+/// An engine, and everything it has decided and reported.
 struct Play {
     engine: Engine,
     told: Vec<String>,
-    /// After which steps it is saved and loaded: those whose bits are set.
+    /// After which steps it is saved and loaded, as bits.
     reloads: u32,
-    /// Does somebody carry out what it decides, and confirm some of it?
+    /// Are decisions carried out, and some of them confirmed?
     is_followed: bool,
 }
 
@@ -49,7 +49,7 @@ impl Play {
     fn of(data: &[u8], reloads: u32) -> Self {
         let is_followed = crc32fast::hash(data) % 4 == 0;
         let mut play = Self { engine: Engine::default(), told: Vec::new(), reloads, is_followed };
-        // It ends where the bytes do.
+        // It ends where the bytes end.
         let _ = play.go(&mut Draw::new(Unstructured::new(data)));
         play
     }
@@ -85,7 +85,7 @@ impl Play {
     }
 }
 
-/// What is read of the bytes of an engine, which are those of the one that is read.
+/// The engine read from its own bytes; saving that one gives the same bytes.
 fn reloaded(engine: &mut Engine) -> Engine {
     let saved = engine.save(b"note");
     let (mut loaded, note) = Engine::load(&saved).unwrap_or_else(|error| panic!("what was saved is refused: {error}"));
@@ -93,7 +93,7 @@ fn reloaded(engine: &mut Engine) -> Engine {
     loaded
 }
 
-/// One thing that happens, and what the engine says to it.
+/// One event, and what the engine reports.
 fn happen(engine: &mut Engine, draw: &mut Draw<'_>, now: Time) -> Result<Option<String>> {
     match draw.number(0, 15)? {
         0..=2 => {
@@ -134,10 +134,10 @@ fn happen(engine: &mut Engine, draw: &mut Draw<'_>, now: Time) -> Result<Option<
     Ok(None)
 }
 
-/// A cycle decides the same on a copy, and leaves the copy's origin alone.
+/// A cycle decides the same on a copy, and does not affect the original.
 fn cycle(engine: &mut Engine, now: Time) -> String {
     let mut fork = engine.fork();
-    // What the engine remembers of earlier cycles changes nothing either.
+    // What the engine remembers of earlier cycles changes nothing, either.
     fork.state.evaluates_always = true;
     let before = quota_rows(&engine.state);
     let forked = fork.cycle(now);
@@ -167,7 +167,7 @@ fn on_workload(
     Ok(())
 }
 
-/// A question changes nothing: not what is told, and not what is decided next.
+/// A question changes nothing: neither the observable state nor the next decision.
 fn what_if(engine: &mut Engine, draw: &mut Draw<'_>, now: Time) -> Result<()> {
     let workload = draw.workload(engine)?;
     let key = workload.meta.key.clone();

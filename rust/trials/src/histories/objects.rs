@@ -1,4 +1,4 @@
-//! Objects made of bytes: what an API server may hold, not what makes sense.
+//! Objects made from bytes: anything an API server may hold, sensible or not.
 
 use arbitrary::Result;
 use kueuecore::engine::Engine;
@@ -99,7 +99,7 @@ impl Draw<'_> {
         let mut groups = Vec::new();
         let n_resources = usize::from(self.number(0, 3)?);
         let split = usize::from(self.number(0, 2)?);
-        // No resource stands in two groups, as the webhook sees to; flavors may.
+        // No resource is in two groups, which the webhook ensures; flavors may be.
         for resources in [&RESOURCES[..n_resources.min(split)], &RESOURCES[n_resources.min(split)..n_resources]] {
             if resources.is_empty() {
                 continue;
@@ -200,7 +200,7 @@ impl Draw<'_> {
         Ok(Object::LimitRange(LimitRange { meta: meta(self.namespace()?, "x"), limits: vec![item] }))
     }
 
-    /// A new workload, or another version of one that is there: its spec or its status changes.
+    /// A new workload, or another version of an existing one with a different spec or status.
     pub(super) fn workload(&mut self, engine: &Engine) -> Result<Workload> {
         let (namespace, name) = self.workload_key()?;
         let there = engine.state.workloads.find(namespace, &name).map(|id| engine.state.workload_object(id));
@@ -303,7 +303,7 @@ impl Draw<'_> {
         Ok(())
     }
 
-    /// As an engine finds it that starts anew: with quota reserved, perhaps in a queue that is gone.
+    /// As found at a restart: with quota reserved, perhaps in a queue that is gone.
     fn restore(&mut self, workload: &mut Workload) -> Result<()> {
         let mut assignments = Vec::new();
         for pod_set in workload.pod_sets.iter() {

@@ -1,4 +1,4 @@
-//! Defaults of each version of the file, and the way from v1beta1 to v1beta2 (rules/11 §1.1, §2).
+//! Defaults of each version of the file, and the conversion from v1beta1 to v1beta2 (rules/11 §1.1, §2).
 
 use super::file::{
     ClientConnection, File, InternalCertManagement, LeaderElection, LocalQueueMetrics, RequeuingStrategy, Selector,
@@ -68,7 +68,7 @@ pub(super) fn convert_to_v1beta2(file: &mut File) {
     }
 }
 
-/// Fills in what is absent of `waitForPodsReady`.
+/// Fills in the absent fields of `waitForPodsReady`.
 pub(super) fn wait_for_pods_ready(wait: &mut WaitForPodsReady, timeout: Duration, block_admission: bool) {
     wait.timeout = Some(timeout);
     wait.recovery_timeout.get_or_insert(timeout);

@@ -1,8 +1,8 @@
-//! What can be wrong with a Configuration.
+//! Errors in a Configuration.
 
 use crate::field_error::{FieldError, quoted};
 
-/// One thing that is wrong with a Configuration; a reader gives all that it finds.
+/// One error in a Configuration; reading reports all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigurationError {
     /// Not JSON, or a value of another type than its field.
@@ -12,7 +12,7 @@ pub enum ConfigurationError {
         /// What would be right.
         reason: String,
     },
-    /// Another kind or version than those that are read.
+    /// A kind or version that is not read.
     WrongKind {
         /// `apiVersion` as given.
         api_version: String,
@@ -23,15 +23,15 @@ pub enum ConfigurationError {
     UnknownField {
         /// Where.
         path: String,
-        /// What may have been meant.
+        /// A suggestion.
         hint: Option<String>,
     },
-    /// A field that stands twice.
+    /// A field that occurs twice.
     DuplicateField {
         /// Where.
         path: String,
     },
-    /// A value that Kueue refuses.
+    /// A value that Kueue rejects.
     Field(FieldError),
 }
 

@@ -264,7 +264,7 @@ pub struct ClusterProfile {
 #[serde(default, rename_all = "camelCase")]
 pub struct AccessProvider {
     pub name: String,
-    /// How credentials are fetched; kept as it stands.
+    /// How credentials are fetched; kept as given.
     pub exec_config: BTreeMap<String, Value>,
 }
 
@@ -330,7 +330,7 @@ pub struct DeviceSource {
     pub capacity: Option<DeviceDimension>,
 }
 
-/// What a device source counts: a counter or a capacity of that name.
+/// What a device source counts: the counter or capacity of this name.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct DeviceDimension {

@@ -1,4 +1,4 @@
-//! From the typed file to what scheduling reads.
+//! From the typed file to the settings that scheduling reads.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use kueuecore::objects::config::{
 
 use super::file::{self, File};
 
-/// What scheduling reads of a v1beta2 file; sections whose gate is off are left out.
+/// The settings that scheduling reads of a v1beta2 file, without sections whose gate is off.
 pub(super) fn scheduling(file: &File, gates: Gates) -> Config {
     let wait = file.wait_for_pods_ready.as_ref().filter(|_| !gates.enabled(Gate::DisableWaitForPodsReady));
     let wait = wait.map(wait_for_pods_ready);

@@ -1,7 +1,7 @@
 //! Kueue's Configuration file: `config.kueue.x-k8s.io` v1beta2 and v1beta1, as JSON (rules/11).
 //!
 //! decode strictly → defaults of the file's own version → v1beta2 → feature gates → validation, all errors at once.
-//! [`Configuration::scheduling`] is what the engine reads, [`Configuration::rest`] the whole file for everybody else.
+//! [`Configuration::scheduling`] is what the engine reads, [`Configuration::rest`] the whole file for everything else.
 
 mod defaults;
 mod error;
@@ -32,13 +32,13 @@ pub struct Configuration {
     pub scheduling: Config,
     /// The whole file in v1beta2 with all defaults filled in.
     pub rest: File,
-    /// Did the file itself turn `waitForPodsReady` on? By default v1beta2 does, which only makes sense where pods
-    /// become ready at some time (rules/11 §2.1).
+    /// Did the file itself turn `waitForPodsReady` on? v1beta2 does by default, which only makes sense if pods ever
+    /// become ready (rules/11 §2.1).
     pub names_wait_for_pods_ready: bool,
 }
 
 impl Default for Configuration {
-    /// What Kueue does without a file.
+    /// Kueue's settings without a file.
     fn default() -> Self {
         let mut rest = File { api_version: V1BETA2.to_owned(), kind: KIND.to_owned(), ..File::default() };
         defaults::apply(&mut rest, Version::V1beta2);
@@ -50,12 +50,12 @@ impl Default for Configuration {
 const KIND: &str = "Configuration";
 
 impl Configuration {
-    /// Reads a file given as JSON. `feature_gates` are those of the command line; a file that has `featureGates` too
-    /// is refused.
+    /// Reads a file given as JSON. `feature_gates` are those of the command line; a file that also has `featureGates`
+    /// is rejected.
     ///
     /// # Errors
-    /// Everything that is wrong, in the order in which Kueue looks. A file that cannot be decoded, or that has unknown
-    /// or duplicate fields, is not looked at further.
+    /// All errors, in the order in which Kueue checks. A file that cannot be decoded, or that has unknown or duplicate
+    /// fields, is not checked further.
     pub fn read(json: &[u8], feature_gates: &BTreeMap<String, bool>) -> Result<Self, Vec<ConfigurationError>> {
         let (value, mut errors) = strict::parse(json).map_err(|error| vec![error])?;
         let version = version_of(&value).map_err(|error| vec![error])?;
@@ -89,14 +89,14 @@ impl Configuration {
         Ok(Self { scheduling: lower::scheduling(&file, gates), rest: file, names_wait_for_pods_ready })
     }
 
-    /// Takes the settings of a recorded case as they are: nothing is validated, gates are set one by one, fields that
-    /// are not of a Configuration are skipped, and only `waitForPodsReady` is filled up with its defaults.
+    /// Takes the settings of a recorded case as they are: nothing is validated, gates are set one by one, fields that a
+    /// Configuration does not have are skipped, and only `waitForPodsReady` gets its defaults.
     ///
     /// Besides the fields of a Configuration, `config` may hold `quotaCheckStrategy`, `resourceTransformations`,
     /// `requeuingTimestamp` and `podsReadyRequeuingTimestamp` at the top. `gates` is an object of booleans or null.
     ///
     /// # Errors
-    /// A value of a wrong type, or a gate that is not known.
+    /// A value of a wrong type, or an unknown gate.
     pub fn trusted(config: &Value, gates: &Value) -> Result<Self, Vec<ConfigurationError>> {
         let ignored = RefCell::new(Vec::new());
         let mut rest: File = match config {
@@ -129,8 +129,8 @@ impl Configuration {
         Ok(Self { scheduling, rest, names_wait_for_pods_ready })
     }
 
-    /// The file in v1beta2 with all defaults filled in; reading it again gives the same Configuration, but that it
-    /// then names `waitForPodsReady` itself.
+    /// The file in v1beta2 with all defaults filled in. Reading it gives the same Configuration, except that it now
+    /// names `waitForPodsReady` itself.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut json = serde_json::to_value(&self.rest).expect("plain data with string keys is always JSON");
@@ -138,8 +138,8 @@ impl Configuration {
         json
     }
 
-    /// What scheduling reads where no pod ever becomes ready by itself: `waitForPodsReady` counts only if the file
-    /// turned it on (rules/11 §2.1).
+    /// The settings for runs in which pods never become ready by themselves: `waitForPodsReady` applies only if the
+    /// file turned it on (rules/11 §2.1).
     #[must_use]
     pub fn for_simulation(&self) -> Config {
         let mut config = self.scheduling.clone();
@@ -159,14 +159,14 @@ fn version_of(value: &Value) -> Result<Version, ConfigurationError> {
     }
 }
 
-/// Why a field that the other version has counts as unknown.
+/// Why a field of the other version counts as unknown.
 fn absent_in(version: Version, path: &str) -> Option<String> {
     let (_, only_in) = file::ONLY_IN.iter().find(|(field, only_in)| *field == path && *only_in != version)?;
     let name = if *only_in == Version::V1beta1 { "v1beta1" } else { "v1beta2" };
     Some(format!("it exists only in {name}"))
 }
 
-/// The effective gates; with an error, those settings that are valid by themselves.
+/// The effective gates; after an error, the settings that are valid on their own.
 fn gates_of(file: &File, flag: &BTreeMap<String, bool>) -> (Gates, Option<FieldError>) {
     const PATH: &str = "featureGates";
     let (settings, shown) = match (&file.feature_gates, flag.is_empty()) {
@@ -212,7 +212,7 @@ fn trusted_gates(settings: &Value) -> Result<Gates, Vec<ConfigurationError>> {
     if errors.is_empty() { Ok(gates) } else { Err(errors) }
 }
 
-/// Takes out what is not set: nulls and empty lists.
+/// Removes nulls and empty lists.
 fn prune(value: &mut Value) {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! Strict decoding: duplicate and unknown fields are errors, null is absent, and every complaint has a path.
+//! Strict decoding: duplicate and unknown fields are errors, null is absent, and every error has a path.
 
 use std::cell::RefCell;
 
@@ -9,15 +9,16 @@ use serde_json::{Map, Value};
 use super::error::ConfigurationError;
 use crate::duplicates;
 use crate::field_error::quoted;
+use crate::suggest::nearest;
 
-/// Reads JSON and reports every key that stands twice in its object; the last one counts.
+/// Reads JSON and reports every duplicate key; the last one counts.
 pub(super) fn parse(json: &[u8]) -> Result<(Value, Vec<ConfigurationError>), ConfigurationError> {
     let (value, duplicates) = duplicates::read(json)
         .map_err(|error| ConfigurationError::Malformed { path: String::new(), reason: error.to_string() })?;
     Ok((value, duplicates.into_iter().map(|path| ConfigurationError::DuplicateField { path }).collect()))
 }
 
-/// Which fields count as unknown although the type has them: given a path without list positions, the reason.
+/// Which fields count as unknown although the type has them: for a path without list positions, the reason.
 pub(super) type Absent<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Decodes a JSON tree. Unknown fields are reported in `unknown` and skipped.
@@ -33,7 +34,7 @@ pub(super) fn decode<'de, T: Deserialize<'de>>(
         .map_err(|WrongType { path, reason }| ConfigurationError::Malformed { path, reason })
 }
 
-/// A value of the tree and where it stands.
+/// A value of the tree and its path.
 #[derive(Clone)]
 struct Strict<'de, 'a> {
     value: &'de Value,
@@ -58,14 +59,14 @@ impl<'de, 'a> Strict<'de, 'a> {
                 let Some(reason) = (self.absent)(&without_positions(&path)) else { continue };
                 Some(reason)
             } else {
-                nearest(key, known).map(|name| format!("did you mean {}?", quoted(name)))
+                nearest(key, known.iter().copied()).map(|name| format!("did you mean {}?", quoted(name)))
             };
             self.unknown.borrow_mut().push(ConfigurationError::UnknownField { path, hint });
         }
     }
 }
 
-/// A value of another type than its field; the path is filled in where the value stands.
+/// A value of another type than its field; the path is filled in further up.
 #[derive(Debug)]
 struct WrongType {
     path: String,
@@ -73,7 +74,7 @@ struct WrongType {
 }
 
 impl WrongType {
-    /// An error from further down has its path already.
+    /// Adds the path, unless an inner value has set it.
     fn within(self, path: String) -> Self {
         if self.path.is_empty() { Self { path, ..self } } else { self }
     }
@@ -202,34 +203,6 @@ fn without_positions(path: &str) -> String {
         .collect()
 }
 
-/// The known name that is the fewest edits away, if those are few; the first one wins a tie.
-fn nearest(key: &str, known: &'static [&'static str]) -> Option<&'static str> {
-    let allowed = (key.chars().count() / 3).max(1);
-    known
-        .iter()
-        .map(|name| (edits(key, name), *name))
-        .filter(|(n, _)| *n <= allowed)
-        .min_by_key(|(n, _)| *n)
-        .map(|x| x.1)
-}
-
-/// Insertions, deletions and replacements that turn one into the other; case does not matter.
-fn edits(a: &str, b: &str) -> usize {
-    let (a, b) = (a.to_lowercase(), b.to_lowercase());
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,14 +211,5 @@ mod tests {
     fn paths_lose_their_positions() {
         assert_eq!(without_positions("a[12].b[0]"), "a[].b[]");
         assert_eq!(without_positions("a.b"), "a.b");
-    }
-
-    #[test]
-    fn suggestions_are_near_and_deterministic() {
-        const KNOWN: &[&str] = &["namespace", "fairSharing", "tls"];
-        assert_eq!(nearest("namespaces", KNOWN), Some("namespace"));
-        assert_eq!(nearest("fairsharing", KNOWN), Some("fairSharing"));
-        assert_eq!(nearest("invalidField", KNOWN), None);
-        assert_eq!(nearest("ssl", KNOWN), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What a file means, and what is refused with which words.
+//! What a file means, and the exact errors of those that are rejected.
 
 use std::collections::BTreeMap;
 
@@ -137,7 +137,7 @@ fn sections_whose_gate_is_off_are_left_out() {
 }
 
 #[test]
-fn v1beta1_keeps_off_what_it_does_not_enable() {
+fn v1beta1_drops_what_it_does_not_enable() {
     let off = json!({
         "waitForPodsReady": {"timeout": "1m"}, "fairSharing": {"preemptionStrategies": ["LessThanInitialShare"]},
         "queueVisibility": {"clusterQueues": {"maxCount": 3}}, "integrations": {"podOptions": {"podSelector": {}}},
@@ -283,7 +283,7 @@ fn recorded_settings_are_taken_as_they_are() {
         "waitForPodsReady": {"blockAdmission": true},
         "requeuingTimestamp": "Creation",
     });
-    // Its dependents stay on.
+    // Gates that depend on it stay on.
     let gates = json!({"TopologyAwareScheduling": false, "PriorityBoost": true});
     let configuration = Configuration::trusted(&config, &gates).expect("readable");
     let config = configuration.for_simulation();

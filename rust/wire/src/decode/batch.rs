@@ -1,4 +1,4 @@
-//! A batch of objects on its way in: lists are taken apart, every object is read and, at the door for people, checked.
+//! Decoding a batch: lists are unpacked, every object is read and, at [`Door::People`], checked.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::manifest::Manifest;
 use super::outline::{Item, Outline};
 use super::{Decoded, Door, Foreign, converted, find_kind, in_words, not_json, object};
 use crate::field_error::{FieldError, ObjectRef, Rejection, Warning, rendered};
-use crate::kinds::Kind;
+use crate::kinds::{Kind, is_read_as_it_is};
 use crate::shaped::Shaped;
 use crate::{defaults, validate};
 
@@ -52,13 +52,13 @@ pub(super) fn run(data: &[u8], door: Door, gates: &Gates) -> Result<Decoded, Vec
     Err(batch.rejections)
 }
 
-/// The first thing that is wrong with a stream of JSON values, and where that is in all of it.
+/// The first error in a stream of JSON values, with its position in the whole stream.
 fn first_error(text: &str) -> Option<String> {
     let mut items = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     items.find_map(Result::err).map(|error| error.to_string())
 }
 
-/// What of the data is text, and what is wrong with the rest.
+/// The valid text at the start of the data, and what is wrong with the rest.
 fn text_of(data: &[u8]) -> (&str, Option<String>) {
     match std::str::from_utf8(data) {
         Ok(text) => (text, None),
@@ -70,7 +70,7 @@ fn text_of(data: &[u8]) -> (&str, Option<String>) {
     }
 }
 
-/// Adds to each rejection what else is odd about its object.
+/// Adds the warnings about its object to each rejection.
 pub(crate) fn add_warnings(rejections: &mut [Rejection], warnings: &[Warning]) {
     let mut of_object: BTreeMap<usize, Vec<&Warning>> = BTreeMap::new();
     for warning in warnings {
@@ -89,7 +89,7 @@ struct Names {
     namespace: Option<String>,
 }
 
-/// Lists may stand in lists; the bound keeps hostile input from exhausting the stack.
+/// Lists may be nested; the bound keeps hostile input from exhausting the stack.
 const MAX_LIST_DEPTH: usize = 16;
 
 struct Batch<'g> {
@@ -101,7 +101,7 @@ struct Batch<'g> {
 }
 
 impl Batch<'_> {
-    /// Takes the object that the text begins with if it can be read at once; returns how much of the text that is.
+    /// Takes the object at the start of the text if it can be read directly; returns its length.
     fn take_direct(&mut self, text: &str) -> usize {
         if self.door == Door::People {
             return 0;
@@ -117,8 +117,8 @@ impl Batch<'_> {
         self.next_index += 1;
     }
 
-    /// Takes an object, or a list of objects. `inherited` is the version and kind of the list around it, which
-    /// its entries need not repeat.
+    /// Takes an object, or a list of objects. `inherited` is the version and kind of the enclosing list, which its
+    /// entries need not repeat.
     fn take(&mut self, raw: &str, item: &Item<'_>, inherited: Option<(&str, &str)>, depth: usize) {
         if depth > MAX_LIST_DEPTH {
             let detail = format!("must not be nested in more than {MAX_LIST_DEPTH} lists");
@@ -177,7 +177,7 @@ impl Batch<'_> {
             return;
         };
         let result = match self.door {
-            Door::Trusted if found.is_read_as_it_is(api_version) => object(found, raw).map_err(|error| vec![error]),
+            Door::Trusted if is_read_as_it_is(found, api_version) => object(found, raw).map_err(|error| vec![error]),
             Door::Trusted => match serde_json::from_str(raw) {
                 Ok(value) => converted(found, api_version, value).map_err(|error| vec![error]),
                 Err(error) => Err(vec![not_json(raw, &error)]),
@@ -190,7 +190,7 @@ impl Batch<'_> {
         }
     }
 
-    /// What an API server does with a new manifest: defaults, the schema, conversion, the webhooks.
+    /// What an API server does with a new manifest: defaults, schema, conversion, webhooks.
     fn manifest(
         &mut self,
         raw: &str,

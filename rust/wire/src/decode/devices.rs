@@ -43,7 +43,7 @@ struct RequestWire {
     exactly: Option<ExactWire>,
     #[serde(deserialize_with = "nil")]
     first_available: Vec<Value>,
-    /// v1beta1 has here what stands in `exactly` since.
+    /// v1beta1 has these fields here; later versions moved them into `exactly`.
     #[serde(flatten)]
     of_v1beta1: ExactWire,
 }

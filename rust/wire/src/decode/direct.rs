@@ -1,5 +1,5 @@
-//! The short way in for objects as API servers write them: version and kind come first, so what follows is read at once.
-//! Whatever is not like that fails here, and goes the long way.
+//! Fast path for objects as API servers write them: version and kind come first, so the rest is read in the same pass.
+//! Anything else fails here and takes the slow path.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,6 +12,7 @@ use serde::de::{
 
 use super::outline::Text;
 use super::{Source, find_kind, object};
+use crate::kinds::is_read_as_it_is;
 use crate::shaped::Shaped;
 
 /// An object of a kind that is read, of its preferred version.
@@ -44,7 +45,7 @@ impl<'de> Visitor<'de> for ByKind {
         }
         let (api_version, kind) = (api_version.unwrap_or_default(), kind.unwrap_or_default());
         match find_kind(&api_version, &kind) {
-            Ok(Some(found)) if found.is_read_as_it_is(&api_version) => {
+            Ok(Some(found)) if is_read_as_it_is(found, &api_version) => {
                 object(found, Rest(map, PhantomData)).map(Direct)
             }
             _ => Err(A::Error::custom("not a kind that is read as it is")),
@@ -52,7 +53,7 @@ impl<'de> Visitor<'de> for ByKind {
     }
 }
 
-/// The fields after version and kind, neither of which may come again.
+/// The fields after version and kind, neither of which may occur again.
 struct Rest<'de, A>(A, PhantomData<&'de ()>);
 
 impl<'de, A: MapAccess<'de>> Source for Rest<'de, A> {

@@ -1,4 +1,4 @@
-//! One manifest as a person writes it: prepared as an API server does before it asks a webhook, and checked.
+//! One manifest as a user writes it: prepared as an API server does before it calls a webhook, then checked.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::{convert, defaults, duplicates, schema, validate};
 pub(crate) struct Manifest {
     pub kind: Kind,
     pub value: Value,
-    /// The fields that were ignored, in whole or in part, and why; a field without a path stands for several.
+    /// The ignored fields and why they were ignored; an entry without a path stands for several.
     pub warnings: Vec<(String, String)>,
     api_version: String,
     /// Is it v1beta1 of one of Kueue's own kinds?
@@ -22,7 +22,7 @@ impl Manifest {
     /// Prepares a manifest.
     ///
     /// # Errors
-    /// It is no JSON.
+    /// Invalid JSON.
     pub fn prepare(raw: &str, kind: Kind, api_version: &str) -> Result<Self, FieldError> {
         let (mut value, twice) = duplicates::read(raw.as_bytes()).map_err(|error| not_json(raw, &error))?;
         let mut warnings = Vec::new();
@@ -38,7 +38,7 @@ impl Manifest {
             let message = format!("namespace {} is ignored: a {} has none", rendered(&namespace), kind.name());
             warnings.push(("metadata.namespace".to_owned(), message));
         }
-        // v1alpha1 is no longer served anywhere: it is read as what it became.
+        // v1alpha1 is no longer served anywhere: it is read as its successor.
         let old = kind.is_kueue() && api_version.ends_with("/v1beta1");
         if !old {
             convert::to_preferred(kind, api_version, &mut value);
@@ -60,13 +60,13 @@ impl Manifest {
     /// Checks it against the schema of its kind and version.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// All schema errors.
     pub fn check(&self) -> Result<(), Vec<FieldError>> {
         let errors = validate::manifest(self.kind, self.old, &self.value);
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Brings it into the preferred version.
+    /// Converts it to the preferred version.
     pub fn convert(&mut self) {
         schema::write_integers(&mut self.value);
         if self.old {

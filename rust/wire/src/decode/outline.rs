@@ -1,4 +1,4 @@
-//! What must be known of an object before it can be read, noted while its text is passed over for the first time.
+//! What must be known of an object before reading it, collected on a first pass over its text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,22 +7,22 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// One JSON value of a batch, by its shape. Only text that is not JSON is an error here: whatever is odd about one
-/// object, those behind it are still found.
+/// One JSON value of a batch, by its shape. Only invalid JSON is an error here, so that one odd object does not hide
+/// the objects after it.
 pub(super) enum Item<'a> {
     Object(Outline<'a>),
     List,
     Other,
 }
 
-/// Where the fields of an object stand that tell what it is.
+/// The fields that identify an object.
 #[derive(Default)]
 pub(super) struct Outline<'a> {
     api_version: Option<&'a RawValue>,
     kind: Option<&'a RawValue>,
     pub metadata: Option<&'a RawValue>,
     pub items: Option<&'a RawValue>,
-    /// One of them that is there twice.
+    /// One of them that occurs twice.
     twice: Option<&'static str>,
 }
 
@@ -30,10 +30,10 @@ pub(super) struct Outline<'a> {
 pub(super) type Identity<'a> = (Option<Cow<'a, str>>, Option<Cow<'a, str>>);
 
 impl<'a> Outline<'a> {
-    /// The version and the kind, where they are told.
+    /// The version and the kind, if present.
     ///
     /// # Errors
-    /// What serde says of one that is no text, or of a field that is there twice.
+    /// serde's message for a field that is not text, or that occurs twice.
     pub fn identity(&self) -> Result<Identity<'a>, String> {
         match self.twice {
             Some(field) => Err(format!("duplicate field `{field}`")),
@@ -48,7 +48,7 @@ fn text(raw: Option<&RawValue>) -> Result<Option<Cow<'_, str>>, String> {
     Ok(text.map(|text| text.0))
 }
 
-/// Text, copied only where something in it is escaped.
+/// Text, copied only if it contains escapes.
 #[derive(Deserialize)]
 pub(super) struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::meta::{MetaWire, SelectorWire};
 use crate::read::{QuantityText, list, maybe, nil, part, quantity, resources, text};
+use crate::words::Word;
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
@@ -54,15 +55,12 @@ impl From<ClusterQueueWire> for ClusterQueue {
             meta: wire.metadata,
             cohort_name: spec.cohort_name,
             resource_groups: spec.resource_groups,
-            queueing_strategy: match spec.queueing_strategy.as_str() {
-                "StrictFIFO" => QueueingStrategy::StrictFIFO,
-                _ => QueueingStrategy::BestEffortFIFO,
-            },
+            queueing_strategy: QueueingStrategy::read(&spec.queueing_strategy).unwrap_or_default(),
             namespace_selector: spec.namespace_selector,
             flavor_fungibility: spec.flavor_fungibility,
             preemption: spec.preemption,
             admission_checks: spec.admission_checks_strategy.admission_checks,
-            stop_policy: stop_policy(&spec.stop_policy),
+            stop_policy: StopPolicy::read(&spec.stop_policy).unwrap_or_default(),
             fair_weight: spec.fair_sharing.weight,
             usage_based_admission: spec.admission_scope.admission_mode == "UsageBasedAdmissionFairSharing",
             last_acceptable_flavor: last_acceptable_flavor(&spec.concurrent_admission_policy),
@@ -74,14 +72,6 @@ impl From<ClusterQueueWire> for ClusterQueue {
 fn last_acceptable_flavor(policy: &str) -> Option<String> {
     let policy: serde_json::Value = serde_json::from_str(policy).ok()?;
     Some(policy.pointer("/migration/constraints/lastAcceptableFlavorName")?.as_str()?.to_owned())
-}
-
-fn stop_policy(text: &str) -> StopPolicy {
-    match text {
-        "Hold" => StopPolicy::Hold,
-        "HoldAndDrain" => StopPolicy::HoldAndDrain,
-        _ => StopPolicy::None,
-    }
 }
 
 #[derive(Deserialize, Default)]
@@ -155,20 +145,13 @@ impl From<FungibilityWire> for FlavorFungibility {
         FlavorFungibility {
             when_can_borrow: fungibility_policy(&wire.when_can_borrow, defaults.when_can_borrow),
             when_can_preempt: fungibility_policy(&wire.when_can_preempt, defaults.when_can_preempt),
-            preference: match wire.preference.as_str() {
-                "PreemptionOverBorrowing" => FungibilityPreference::PreemptionOverBorrowing,
-                _ => FungibilityPreference::BorrowingOverPreemption,
-            },
+            preference: FungibilityPreference::read(&wire.preference).unwrap_or_default(),
         }
     }
 }
 
 fn fungibility_policy(text: &str, absent: FungibilityPolicy) -> FungibilityPolicy {
-    match text {
-        "" => absent,
-        "TryNextFlavor" => FungibilityPolicy::TryNextFlavor,
-        _ => FungibilityPolicy::MayStopSearch,
-    }
+    if text.is_empty() { absent } else { FungibilityPolicy::read(text).unwrap_or(FungibilityPolicy::MayStopSearch) }
 }
 
 #[derive(Deserialize, Default)]
@@ -210,13 +193,7 @@ impl From<BorrowWire> for BorrowWithinCohort {
 }
 
 fn preemption_policy(text: &str) -> PreemptionPolicy {
-    match text {
-        "Never" => PreemptionPolicy::Never,
-        "LowerPriority" => PreemptionPolicy::LowerPriority,
-        "LowerOrNewerEqualPriority" => PreemptionPolicy::LowerOrNewerEqualPriority,
-        "Any" => PreemptionPolicy::Any,
-        _ => PreemptionPolicy::Unset,
-    }
+    PreemptionPolicy::read(text).unwrap_or_default()
 }
 
 #[derive(Deserialize, Default)]
@@ -333,7 +310,7 @@ impl From<LocalQueueWire> for LocalQueue {
         LocalQueue {
             meta: wire.metadata,
             cluster_queue: wire.spec.cluster_queue,
-            stop_policy: stop_policy(&wire.spec.stop_policy),
+            stop_policy: StopPolicy::read(&wire.spec.stop_policy).unwrap_or_default(),
             fair_weight: wire.spec.fair_sharing.weight,
             consumed_resources: wire
                 .status

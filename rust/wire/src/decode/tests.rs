@@ -329,7 +329,7 @@ fn no_bytes_make_the_decoder_panic() {
         for replacement in [b'"', b'{', b']', b'0', b',', b'\\', 0xff] {
             bytes[i] = replacement;
             for door in [Door::People, Door::Trusted] {
-                // Only that it comes back counts.
+                // It only has to return.
                 let _ = decode(&bytes, door);
             }
         }
@@ -431,7 +431,7 @@ fn an_object_is_the_same_wherever_its_version_and_kind_stand() {
 }
 
 #[test]
-fn where_text_ends_to_be_json_is_told_as_a_line_of_all_of_it() {
+fn invalid_json_is_reported_with_its_line_in_the_whole_input() {
     let flavor = r#"{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ResourceFlavor","metadata":{"name":"f"}}"#;
     let told = |data: &[u8]| decode(data, Door::Trusted).expect_err("not JSON")[0].errors[0].to_string();
     let broken = format!("{flavor}\n{flavor}\n{{\"a\"}}");
@@ -445,7 +445,7 @@ fn where_text_ends_to_be_json_is_told_as_a_line_of_all_of_it() {
 }
 
 #[test]
-fn what_no_json_value_can_be_is_told_with_its_field() {
+fn impossible_json_values_are_reported_with_their_field() {
     for (spec, told) in [
         (r#"{"nodeLabels":{"a":"\ud800"}}"#, "spec.nodeLabels.a: Invalid value: "),
         (r#"{"tolerations":[{"tolerationSeconds":1e999}]}"#, "spec.tolerations[0].tolerationSeconds: Invalid value: "),
@@ -464,7 +464,7 @@ fn what_no_json_value_can_be_is_told_with_its_field() {
 }
 
 #[test]
-fn a_field_that_stands_twice_is_told_of() {
+fn duplicate_fields_are_reported() {
     let flavor = r#"{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ResourceFlavor","metadata":{"name":"f"},
         "spec":{"nodeLabels":{"a":"1"},"nodeLabels":{"a":"2","a":"3"}}}"#;
     let decoded = decode(flavor.as_bytes(), Door::People).expect("the last one counts");
@@ -481,7 +481,7 @@ fn a_field_that_stands_twice_is_told_of() {
 }
 
 #[test]
-fn what_is_odd_about_a_refused_object_is_told_with_the_refusal() {
+fn rejections_include_the_warnings_of_their_object() {
     let queue = r#"{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"LocalQueue","metadata":{"name":"q"},
         "spec":{"clusterQueu":"x","stopPolicy":"Never"}}"#;
     let rejections = decode(queue.as_bytes(), Door::People).expect_err("no such policy");

@@ -115,7 +115,7 @@ struct IndividualWire {
 /// How often a slice that lists nothing may repeat its only domain: a few bytes must not become gigabytes.
 pub(crate) const MAX_REPEATED: usize = 16;
 
-/// Reads `topologyAssignment`, one entry a domain.
+/// Reads `topologyAssignment`, one entry per domain.
 pub(super) fn assignment<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Shared<TopologyAssignment>>, D::Error> {
@@ -128,7 +128,7 @@ pub(super) fn assignment<'de, D: Deserializer<'de>>(
 }
 
 impl SliceWire {
-    /// Adds its domains. It is refused if its lists are not of the lengths that an API server makes sure of (rules/08 §16).
+    /// Adds its domains. Rejected if its lists do not have the lengths that an API server enforces (rules/08 §16).
     fn add_to(self, domains: &mut Vec<TopologyDomain>, n_levels: usize) -> Result<(), String> {
         let n = usize::try_from(self.domain_count).unwrap_or(0);
         if self.values_per_level.len() != n_levels {
@@ -220,7 +220,7 @@ pub(crate) struct PodWire {
     status: PodStatus,
 }
 
-/// What of a pod's own spec counts; its template's is read in `pod.rs`.
+/// What is read of a pod's own spec; pod templates are read in `pod.rs`.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct BoundSpecWire {

@@ -1,19 +1,20 @@
-//! Objects as an engine holds them: the fields that scheduling reads, with the names of v1beta2.
+//! Objects as an engine holds them: the fields that scheduling reads, named as in v1beta2.
 //!
 //! Decoding gives the same object again.
 
 use kueuecore::base::quantity::Quantity;
 use kueuecore::objects::{
-    AdmissionCheck, ClusterQueue, Cohort, FlavorQuotas, FungibilityPolicy, FungibilityPreference, LabelSelector,
-    LocalQueue, Meta, Node, Preemption, PreemptionPolicy, PriorityClass, QueueingStrategy, Requirement, ResourceFlavor,
-    ResourceGroup, StopPolicy, StringMap, Taint, Time, Toleration, Topology,
+    AdmissionCheck, ClusterQueue, Cohort, FlavorFungibility, FlavorQuotas, FungibilityPreference, LabelSelector,
+    LocalQueue, Meta, Node, Preemption, PriorityClass, Requirement, ResourceFlavor, ResourceGroup, StringMap, Taint,
+    Time, Toleration, Topology,
 };
 use serde_json::{Map, Value, json};
 
 use super::{condition_status, put, put_json, put_list, put_resources, put_text, put_time};
 use crate::kinds::Kind;
+use crate::words::Word;
 
-/// An object of its parts.
+/// Builds an object from its parts.
 pub(super) fn object(kind: Kind, metadata: Value, spec: Map<String, Value>) -> Map<String, Value> {
     let mut out = Map::new();
     out.insert("apiVersion".to_owned(), Value::from(kind.preferred_version()));
@@ -47,7 +48,7 @@ pub(super) fn metadata(meta: &Meta) -> Value {
         Value::Object(entry)
     });
     if meta.deleting {
-        // When it began is not kept: only that it has.
+        // Only whether deletion has begun is kept, not when.
         let since = if meta.created == Time::ABSENT { Time(0) } else { meta.created };
         put_time(&mut out, "deletionTimestamp", since);
     }
@@ -114,27 +115,32 @@ pub fn cohort(cohort: &Cohort) -> Value {
 /// A ClusterQueue.
 #[must_use]
 pub fn cluster_queue(queue: &ClusterQueue) -> Value {
+    // With all fields, so that none is forgotten here.
+    let ClusterQueue {
+        meta,
+        cohort_name,
+        resource_groups,
+        queueing_strategy,
+        namespace_selector,
+        flavor_fungibility,
+        preemption,
+        admission_checks,
+        stop_policy,
+        fair_weight,
+        usage_based_admission,
+        concurrent_admission_policy,
+        last_acceptable_flavor: _, // part of the policy
+    } = queue;
     let mut spec = Map::new();
-    put_text(&mut spec, "cohortName", &queue.cohort_name);
-    put_list(&mut spec, "resourceGroups", &queue.resource_groups, resource_group);
-    let strategy = match queue.queueing_strategy {
-        QueueingStrategy::BestEffortFIFO => "BestEffortFIFO",
-        QueueingStrategy::StrictFIFO => "StrictFIFO",
-    };
-    put_text(&mut spec, "queueingStrategy", strategy);
-    put(&mut spec, "namespaceSelector", queue.namespace_selector.as_ref().map(selector));
-    let of = &queue.flavor_fungibility;
-    let mut fungibility = Map::new();
-    put_text(&mut fungibility, "whenCanBorrow", fungibility_policy(of.when_can_borrow));
-    put_text(&mut fungibility, "whenCanPreempt", fungibility_policy(of.when_can_preempt));
-    if of.preference == FungibilityPreference::PreemptionOverBorrowing {
-        put_text(&mut fungibility, "preference", "PreemptionOverBorrowing");
-    }
-    spec.insert("flavorFungibility".to_owned(), Value::Object(fungibility));
-    put(&mut spec, "preemption", queue.preemption.as_ref().map(preemption));
-    if !queue.admission_checks.is_empty() {
+    put_text(&mut spec, "cohortName", cohort_name);
+    put_list(&mut spec, "resourceGroups", resource_groups, resource_group);
+    put_text(&mut spec, "queueingStrategy", queueing_strategy.word());
+    put(&mut spec, "namespaceSelector", namespace_selector.as_ref().map(selector));
+    spec.insert("flavorFungibility".to_owned(), fungibility(flavor_fungibility));
+    put(&mut spec, "preemption", preemption.as_ref().map(preemption_policies));
+    if !admission_checks.is_empty() {
         let mut strategy = Map::new();
-        put_list(&mut strategy, "admissionChecks", &queue.admission_checks, |rule| {
+        put_list(&mut strategy, "admissionChecks", admission_checks, |rule| {
             let mut entry = Map::new();
             put_text(&mut entry, "name", &rule.name);
             put_list(&mut entry, "onFlavors", &rule.on_flavors, |name| Value::from(name.as_str()));
@@ -142,21 +148,32 @@ pub fn cluster_queue(queue: &ClusterQueue) -> Value {
         });
         spec.insert("admissionChecksStrategy".to_owned(), Value::Object(strategy));
     }
-    put_text(&mut spec, "stopPolicy", stop_policy(queue.stop_policy));
-    put_weight(&mut spec, queue.fair_weight.as_ref());
-    if queue.usage_based_admission {
+    put_text(&mut spec, "stopPolicy", stop_policy.word());
+    put_weight(&mut spec, fair_weight.as_ref());
+    if *usage_based_admission {
         spec.insert("admissionScope".to_owned(), json!({"admissionMode": "UsageBasedAdmissionFairSharing"}));
     }
-    put_json(&mut spec, "concurrentAdmissionPolicy", &queue.concurrent_admission_policy);
-    object(Kind::ClusterQueue, metadata(&queue.meta), spec).into()
+    put_json(&mut spec, "concurrentAdmissionPolicy", concurrent_admission_policy);
+    object(Kind::ClusterQueue, metadata(meta), spec).into()
 }
 
-/// A LocalQueue, with what its account started with.
+fn fungibility(of: &FlavorFungibility) -> Value {
+    let FlavorFungibility { when_can_borrow, when_can_preempt, preference } = of;
+    let mut out = Map::new();
+    put_text(&mut out, "whenCanBorrow", when_can_borrow.word());
+    put_text(&mut out, "whenCanPreempt", when_can_preempt.word());
+    if *preference != FungibilityPreference::default() {
+        put_text(&mut out, "preference", preference.word());
+    }
+    out.into()
+}
+
+/// A LocalQueue, with the initial values of its account.
 #[must_use]
 pub fn local_queue(queue: &LocalQueue) -> Value {
     let mut spec = Map::new();
     put_text(&mut spec, "clusterQueue", &queue.cluster_queue);
-    put_text(&mut spec, "stopPolicy", stop_policy(queue.stop_policy));
+    put_text(&mut spec, "stopPolicy", queue.stop_policy.word());
     put_weight(&mut spec, queue.fair_weight.as_ref());
     let mut out = object(Kind::LocalQueue, metadata(&queue.meta), spec);
     if let Some(consumed) = &queue.consumed_resources {
@@ -166,7 +183,7 @@ pub fn local_queue(queue: &LocalQueue) -> Value {
     out.into()
 }
 
-/// A Node: of its conditions the statuses, and since when it is ready.
+/// A Node: the statuses of its conditions, and since when it is ready.
 #[must_use]
 pub fn node(node: &Node) -> Value {
     let mut spec = Map::new();
@@ -264,42 +281,17 @@ fn flavor_quotas(flavor: &FlavorQuotas) -> Value {
     json!({"name": flavor.name, "resources": resources.collect::<Vec<_>>()})
 }
 
-fn preemption(of: &Preemption) -> Value {
+fn preemption_policies(of: &Preemption) -> Value {
     let mut out = Map::new();
-    put_text(&mut out, "reclaimWithinCohort", preemption_policy(of.reclaim_within_cohort));
-    put_text(&mut out, "withinClusterQueue", preemption_policy(of.within_cluster_queue));
+    put_text(&mut out, "reclaimWithinCohort", of.reclaim_within_cohort.word());
+    put_text(&mut out, "withinClusterQueue", of.within_cluster_queue.word());
     if let Some(of) = &of.borrow_within_cohort {
         let mut borrow = Map::new();
-        put_text(&mut borrow, "policy", preemption_policy(of.policy));
+        put_text(&mut borrow, "policy", of.policy.word());
         put(&mut borrow, "maxPriorityThreshold", of.max_priority_threshold);
         out.insert("borrowWithinCohort".to_owned(), Value::Object(borrow));
     }
     out.into()
-}
-
-fn preemption_policy(policy: PreemptionPolicy) -> &'static str {
-    match policy {
-        PreemptionPolicy::Unset => "",
-        PreemptionPolicy::Never => "Never",
-        PreemptionPolicy::LowerPriority => "LowerPriority",
-        PreemptionPolicy::LowerOrNewerEqualPriority => "LowerOrNewerEqualPriority",
-        PreemptionPolicy::Any => "Any",
-    }
-}
-
-fn fungibility_policy(policy: FungibilityPolicy) -> &'static str {
-    match policy {
-        FungibilityPolicy::MayStopSearch => "MayStopSearch",
-        FungibilityPolicy::TryNextFlavor => "TryNextFlavor",
-    }
-}
-
-fn stop_policy(policy: StopPolicy) -> &'static str {
-    match policy {
-        StopPolicy::None => "None",
-        StopPolicy::Hold => "Hold",
-        StopPolicy::HoldAndDrain => "HoldAndDrain",
-    }
 }
 
 #[cfg(test)]
@@ -335,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_come_back_as_they_went_in() {
+    fn objects_survive_a_round_trip() {
         let groups = json!([{"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [
             {"name": "cpu", "nominalQuota": "1500m", "borrowingLimit": "1", "lendingLimit": "2"}]}]}]);
         let taints = json!([{"key": "k", "value": "v", "effect": "NoSchedule"}]);

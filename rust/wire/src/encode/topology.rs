@@ -7,15 +7,14 @@ use serde_json::{Map, Value, json};
 
 use crate::decode::MAX_REPEATED;
 
-/// Where an assignment's hostnames stand: topologies that end with nodes have no other level in their assignments.
+/// The level of hostnames: assignments of topologies that end with nodes have no other level.
 const HOSTNAME: &str = "kubernetes.io/hostname";
 
-/// How many slices an assignment may have, and how many domains a slice.
+/// Limits on slices per assignment and domains per slice.
 const MAX_SLICES: usize = 1000;
 const MAX_DOMAINS: usize = 100_000;
 
-/// An assignment as Kueue writes it (rules/08 §15.5). `by_prefix`: may domains be told apart by the prefixes of their
-/// hostnames?
+/// An assignment as Kueue writes it (rules/08 §15.5). `by_prefix`: may domains be grouped by hostname prefix?
 #[must_use]
 pub fn assignment(assignment: &TopologyAssignment, by_prefix: bool) -> Value {
     let as_one = || slices(assignment, &[assignment.domains.as_slice()]);
@@ -31,13 +30,13 @@ pub fn assignment(assignment: &TopologyAssignment, by_prefix: bool) -> Value {
     if single.to_string().len() < in_runs.to_string().len() { single } else { in_runs }
 }
 
-/// An assignment with a slice for each run of hostnames that have a prefix in common (rules/08 §15.4).
+/// An assignment with one slice per run of hostnames with a common prefix (rules/08 §15.4).
 #[must_use]
 pub fn in_prefix_runs(assignment: &TopologyAssignment) -> Value {
     slices(assignment, &runs(assignment))
 }
 
-/// Domains slice by slice.
+/// Encodes the domains, slice by slice.
 fn slices(assignment: &TopologyAssignment, slices: &[&[TopologyDomain]]) -> Value {
     let slices = slices.iter().filter(|domains| !domains.is_empty());
     let slices: Vec<Value> = slices.map(|domains| slice(domains, assignment.levels.len())).collect();
@@ -49,8 +48,8 @@ fn slices(assignment: &TopologyAssignment, slices: &[&[TopologyDomain]]) -> Valu
     Value::Object(out)
 }
 
-/// The domains in runs of hostnames with a prefix in common, by as many of their parts as the number of slices allows
-/// (rules/08 §15.4).
+/// The domains in runs of hostnames with a common prefix, as long a prefix as the limit on slices allows (rules/08
+/// §15.4).
 fn runs(assignment: &TopologyAssignment) -> Vec<&[TopologyDomain]> {
     let domains = assignment.domains.as_slice();
     let prefixes = if assignment.levels.last().is_some_and(|level| level == HOSTNAME) {
@@ -76,14 +75,14 @@ fn runs(assignment: &TopologyAssignment) -> Vec<&[TopologyDomain]> {
     domains.chunks(MAX_DOMAINS).collect()
 }
 
-/// The first so many parts of a hostname: what comes before a dash is one.
+/// The first `n` parts of a hostname, which dashes separate.
 #[derive(Clone, Copy)]
 struct Prefix<'a> {
     text: &'a str,
     n_parts: usize,
 }
 
-/// Of each hostname the prefixes that another one has, too, from short to long.
+/// For each hostname the prefixes that it shares with another one, from short to long.
 fn shared_prefixes(domains: &[TopologyDomain]) -> Vec<Vec<Prefix<'_>>> {
     let mut prefixes: Vec<Vec<Prefix<'_>>> = domains
         .iter()
@@ -99,13 +98,14 @@ fn shared_prefixes(domains: &[TopologyDomain]) -> Vec<Vec<Prefix<'_>>> {
     prefixes
 }
 
-/// Domains as one slice: what all have in common is said once.
+/// Domains as one slice: what all have in common is written once.
 fn slice(domains: &[TopologyDomain], n_levels: usize) -> Value {
     let of_level = |level: usize| -> Vec<&str> {
         domains.iter().map(|domain| domain.values.get(level).map_or("", |value| &**value)).collect()
     };
     let values: Vec<Value> = (0..n_levels).map(|level| values(&of_level(level))).collect();
-    // Kueue would write one count here, too; but so many copies of one domain, which make no sense, are not read again.
+    // Kueue would write a single count here, too; but decoding refuses so many copies of one domain, which make no
+    // sense.
     let is_repeated = domains.len() > MAX_REPEATED && domains.iter().all(|domain| domain.values == domains[0].values);
     let counts = pod_counts(domains, is_repeated);
     json!({"domainCount": domains.len(), "podCounts": counts, "valuesPerLevel": values})
@@ -119,7 +119,7 @@ fn pod_counts(domains: &[TopologyDomain], one_by_one: bool) -> Value {
     json!({"individual": domains.iter().map(|domain| domain.count).collect::<Vec<_>>()})
 }
 
-/// The values of a level: the same for all, or what comes between the longest common prefix and suffix.
+/// The values of a level: one for all, or the parts between the longest common prefix and suffix.
 fn values(values: &[&str]) -> Value {
     let first = values[0];
     if values.iter().all(|value| *value == first) {
@@ -137,7 +137,7 @@ fn values(values: &[&str]) -> Value {
     json!({"individual": individual})
 }
 
-/// The longest common prefix and suffix. Where they overlap in the shortest value, the prefix gives way.
+/// The longest common prefix and suffix. If they overlap in the shortest value, the prefix is shortened.
 fn common<'a>(values: &[&'a str]) -> (&'a str, &'a str) {
     let first = values[0];
     let (mut n_prefix, mut n_suffix, mut shortest) = (first.len(), first.len(), first.len());
@@ -148,7 +148,7 @@ fn common<'a>(values: &[&'a str]) -> (&'a str, &'a str) {
         shortest = shortest.min(value.len());
     }
     n_prefix = n_prefix.min(shortest - n_suffix);
-    // Label values are ASCII. Others, which only bad input has, are not cut within a character.
+    // Label values are ASCII; in bad input, do not cut within a character.
     let prefix = (0..=n_prefix).rev().find(|&at| first.is_char_boundary(at)).unwrap_or(0);
     let suffix = (first.len() - n_suffix..=first.len()).find(|&at| first.is_char_boundary(at)).unwrap_or(first.len());
     (&first[..prefix], &first[suffix..])
@@ -186,7 +186,7 @@ mod tests {
             // Prefix and suffix overlap: the suffix stays whole.
             (vec!["xyx", "xyxyx"], json!({"individual": {"roots": ["", "xy"], "suffix": "xyx"}})),
             (vec!["ab1b1bc", "ab1bc"], json!({"individual": {"prefix": "a", "roots": ["b1", ""], "suffix": "b1bc"}})),
-            // A character of two bytes is not cut, though the first of them is the same.
+            // A two-byte character is not cut, though its first byte is shared.
             (vec!["é1", "è1"], json!({"individual": {"roots": ["é", "è"], "suffix": "1"}})),
         ] {
             assert_eq!(values(&given), expected, "{given:?}");
@@ -218,11 +218,11 @@ mod tests {
     }
 
     #[test]
-    fn hostnames_are_parted_by_the_longest_prefix_that_they_share() {
+    fn hostnames_are_split_by_their_longest_common_prefix() {
         // (hostnames, lengths of the runs)
         for (names, expected) in [
             (vec!["a-x-1", "a-x-2", "a-y-1", "a-y-2"], vec![2, 2]),
-            // A prefix that only one has does not count, and a dash at the end begins no part.
+            // A prefix that only one name has does not count, and a trailing dash starts no part.
             (vec!["a-x-1", "a-y-1", "b-1", "a-z-", "c"], vec![2, 1, 1, 1]),
             (vec!["a-1", "b-1", "a-2"], vec![1, 1, 1]),
             (vec!["a", "b", "c"], vec![3]),
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn only_hostnames_are_parted() {
+    fn only_hostnames_are_split() {
         let mut racks = nodes([("a-x-1", 1), ("a-x-2", 1), ("a-y-1", 1), ("a-y-2", 1)]);
         racks.levels = vec!["rack".to_owned()];
         assert_eq!(in_runs(&racks), [4]);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn of_forms_as_long_as_each_other_that_in_runs_is_written() {
+    fn runs_are_written_if_both_forms_have_the_same_length() {
         let pools = |n_a: usize, n_b: usize| {
             let pools = [("a", n_a), ("b", n_b)].map(|(pool, n)| [1, 2].map(|i| format!("{}-{i}", pool.repeat(n))));
             nodes(pools.iter().flatten().map(|name| (name.as_str(), 1)))
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn there_are_at_most_a_thousand_slices_of_a_hundred_thousand_domains() {
-        // 600 pools of two names each, which alternate between two regions: by region there are 600 runs, by pool 1200.
+        // 600 pools of two names each, alternating between two regions: 600 runs by region, 1200 by pool.
         let names: Vec<String> =
             (0..600).flat_map(|pool| [0, 1, 0, 1].map(|half| format!("r{}-p{pool}{half}-x", pool % 2))).collect();
         let given = nodes(names.iter().map(|name| (name.as_str(), 1)));
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(in_runs(&given), [MAX_DOMAINS, 1]);
         assert_eq!(slices_of(&assignment(&given, true)).len(), 2);
         assert_eq!(slices_of(&assignment(&given, false)).len(), 1);
-        // Names that alternate one by one: no prefix leaves few enough runs.
+        // Names that alternate one by one: no prefix gives few enough runs.
         let names: Vec<String> = (0..2000).map(|i| format!("r{}-{i}", i % 2)).collect();
         let given = nodes(names.iter().map(|name| (name.as_str(), 1)));
         assert_eq!(in_runs(&given), [2000]);

@@ -1,4 +1,4 @@
-//! Workloads as an engine holds them: the fields that scheduling reads, with the names of v1beta2.
+//! Workloads as an engine holds them: the fields that scheduling reads, named as in v1beta2.
 //!
 //! Decoding gives the same Workload again.
 
@@ -74,7 +74,7 @@ fn template(template: &PodTemplate) -> Value {
 }
 
 fn pod_spec(spec: &PodSpec) -> Map<String, Value> {
-    // What only equality looks at is kept as it was, and with it what is read of an affinity and of claims.
+    // Fields that matter only for equality are kept as JSON, including affinities and claims.
     let mut out = match serde_json::from_str(&spec.opaque) {
         Ok(Value::Object(opaque)) => opaque,
         _ => Map::new(),
@@ -138,7 +138,7 @@ mod tests {
     use kueuecore::objects::Object;
 
     #[test]
-    fn a_workload_comes_back_as_it_went_in() {
+    fn a_workload_survives_a_round_trip() {
         let terms = json!({"nodeSelectorTerms": [{"matchExpressions": [{"key": "k", "operator": "Exists"}]}]});
         let request = json!({
             "required": "rack", "preferred": "block", "unconstrained": false, "podIndexLabel": "i",

@@ -1,4 +1,4 @@
-//! Validation against a schema, in the words of the API server (rules/01 §10).
+//! Validation against a schema, with the API server's messages (rules/01 §10).
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::{ListKind, Pattern, Schema, Shape, is_whole};
 use crate::field_error::{ErrorKind, FieldError, WHOLE, quoted, rendered};
 use crate::time::parse_time;
 
-/// Do these errors keep the rules over several fields from being evaluated?
+/// Do these errors prevent the rules across fields from being evaluated?
 pub(crate) fn blocks_rules(errors: &[FieldError]) -> bool {
     let blocking = |kind| {
         matches!(
@@ -27,14 +27,14 @@ pub(crate) fn blocks_rules(errors: &[FieldError]) -> bool {
 }
 
 impl Schema {
-    /// Everything that is wrong with the shapes and bounds of a prepared value.
+    /// All errors in the shapes and bounds of a prepared value.
     pub(crate) fn check(&self, value: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
         self.check_at(value, &Place::ROOT, &mut errors);
         errors
     }
 
-    /// The rules that do not hold for a value of the right shape, outer ones first.
+    /// The rules that a well-shaped value breaks, outer ones first.
     pub(crate) fn check_rules(&self, value: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
         self.rules_at(value, &Place::ROOT, &mut errors);
@@ -111,7 +111,7 @@ impl Schema {
             match rule.check(value) {
                 Outcome::Holds => {}
                 Outcome::Broken => {
-                    // Of a part that has parts of its own, no value is shown.
+                    // The value of a part with parts of its own is not shown.
                     let shown = Some(value).filter(|value| !value.is_object() && !value.is_array()).map(rendered);
                     let error = FieldError::unshown(place.to_string(), message);
                     errors.push(FieldError { value: shown, ..error });
@@ -147,7 +147,7 @@ fn not_evaluated(why: &str, rule: &str, value: &Value, place: &Place<'_>) -> Fie
     FieldError::invalid(place.to_string(), quoted(type_name(value)), detail)
 }
 
-/// What is wrong with a text: the first of length and pattern.
+/// The error of a text: length first, then pattern.
 fn text_error(
     text: &str,
     (min, max): (usize, usize),
@@ -172,7 +172,7 @@ fn mismatch(text: &str, expression: &str, place: &Place<'_>) -> FieldError {
     FieldError::invalid(place.to_string(), quoted(text), detail)
 }
 
-/// Type, then range, then bound; what is a number of any kind is held against all three.
+/// Checks type, range and bound in this order; any number is checked against all three.
 fn check_integer(value: &Value, bits: u32, min: i64, place: &Place<'_>, errors: &mut Vec<FieldError>) {
     let Value::Number(number) = value else {
         let is_formatted = matches!(value, Value::Bool(_) | Value::Object(_));
@@ -195,7 +195,7 @@ fn check_integer(value: &Value, bits: u32, min: i64, place: &Place<'_>, errors: 
     }
 }
 
-/// The integer that a number is, as 64 bits hold it. Go asks the fewest digits that tell a float from all others.
+/// The value of a number as a 64-bit integer. Go first prints a float with the fewest digits that identify it.
 fn integer_of(number: &Value) -> Option<i64> {
     number.as_i64().or_else(|| number.as_f64()?.to_string().parse().ok())
 }
@@ -217,7 +217,7 @@ fn out_of_range(format: &str, place: &Place<'_>) -> FieldError {
     FieldError::invalid(WHOLE, quoted(""), format!("Checked value must be of type integer {format} in {place}"))
 }
 
-/// A list by fields takes objects alone; of equal entries the second is reported.
+/// A list keyed by fields takes only objects; of equal entries the second is reported.
 fn check_entries(items: &[Value], kind: ListKind, place: &Place<'_>, errors: &mut Vec<FieldError>) {
     if kind == ListKind::Atomic {
         return;
@@ -266,7 +266,7 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// What a value is called where a format was asked for: only numbers have one.
+/// The type name of a value in format errors: only numbers have one.
 fn format_name(value: &Value) -> &'static str {
     match value {
         Value::Number(number) if number.is_i64() => "int64",

@@ -52,7 +52,7 @@ fn key_of_object() -> Schema {
     optional_object().with([field("key", text()).required()])
 }
 
-/// A ConfigMap or Secret that need not exist.
+/// A ConfigMap or Secret that may be missing.
 pub(super) fn optional_object() -> Schema {
     object([field("name", text()).default(""), field("optional", boolean())])
 }
@@ -85,7 +85,7 @@ fn probe() -> Schema {
         .with(fields(&counts, int32))
 }
 
-/// What hooks and probes can do.
+/// The actions of hooks and probes.
 fn actions() -> [Field; 3] {
     let header = object(fields(&["name", "value"], text)).needs(&["name", "value"]);
     let http = object([field("httpHeaders", list(header)), field("port", int_or_text()).required()])

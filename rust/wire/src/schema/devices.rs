@@ -1,8 +1,8 @@
-//! The kinds of `resource.k8s.io` that quota is charged by (rules/09 §8).
+//! The kinds of `resource.k8s.io` that are charged to quota (rules/09 §8).
 
 use super::{Schema, any, boolean, field, int64, kind, kubernetes, list, object, text};
 
-// The fields of `exactly` stood in the request itself in v1beta1; whoever writes them there today is understood.
+// In v1beta1 the fields of `exactly` were in the request itself; they are still accepted there.
 pub(super) fn claim_template() -> Schema {
     let selector = || object([field("cel", object([field("expression", text()).required()]))]);
     let exact_fields = || {

@@ -1,4 +1,4 @@
-//! The tables as structural OpenAPI schemas, as a CustomResourceDefinition has them.
+//! The tables as structural OpenAPI schemas, as in a CustomResourceDefinition.
 
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ pub fn open_api(kind: Kind, api_version: &str) -> Option<Value> {
         _ => return None,
     };
     let mut schema = super::of(kind, old).open_api();
-    // API servers know what metadata is.
+    // API servers validate metadata themselves.
     schema["properties"]["metadata"] = json!({"type": "object"});
     Some(schema)
 }
@@ -98,11 +98,11 @@ fn written(parts: impl IntoIterator<Item = (&'static str, Value)>) -> Map<String
     parts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// More of a schema.
+/// Adds to a schema.
 trait With: Sized {
     fn with(self, parts: impl IntoIterator<Item = (&'static str, Value)>) -> Self;
 
-    /// Of a bound, those that bound nothing are left out: one that is 0, or as high as can be.
+    /// Adds bounds, except those without effect: 0, or the maximum.
     fn with_bounds(self, bounds: impl IntoIterator<Item = (&'static str, usize, usize)>) -> Self {
         let telling = |(name, min, max): (&'static str, usize, usize)| {
             let bound = if min > 0 { min } else { max };
@@ -125,7 +125,7 @@ mod tests {
 
     fn all() -> impl Iterator<Item = (Kind, &'static str, Value)> {
         let versions = |kind: Kind| kind.api_versions().iter().copied().map(move |version| (kind, version));
-        let kinds = Kind::ALL.into_iter().flat_map(versions);
+        let kinds = Kind::ALL.iter().copied().flat_map(versions);
         kinds.filter_map(|(kind, version)| Some((kind, version, open_api(kind, version)?)))
     }
 
@@ -153,7 +153,7 @@ mod tests {
                 let is_open = ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-int-or-string"];
                 let has_type = node["type"].is_string();
                 assert!(has_type != is_open.iter().any(|it| node[*it] == true), "{kind:?} {version}: {node}");
-                // Keys of a list have to be there, by themselves or by a default.
+                // The keys of a list are required, unless they have a default.
                 for key in node["x-kubernetes-list-map-keys"].as_array().into_iter().flatten() {
                     let required = node["items"]["required"].as_array().is_some_and(|names| names.contains(key));
                     let field = &node["items"]["properties"][key.as_str().unwrap_or_default()];

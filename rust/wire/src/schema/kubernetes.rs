@@ -1,4 +1,4 @@
-//! Metadata, what many kinds share, and the kinds of Kubernetes itself.
+//! Metadata, shapes shared by many kinds, and Kubernetes' own kinds.
 
 use super::kueue::EFFECTS;
 use super::{
@@ -8,7 +8,7 @@ use super::{
 
 /// `metadata` of any object.
 pub(super) fn metadata() -> Schema {
-    // A null among labels is the empty text: API servers read metadata by themselves, without a schema.
+    // A null label value is the empty text: API servers read metadata themselves, without a schema.
     let entries = || map(text().default(""));
     object([
         field("labels", entries()),
@@ -32,7 +32,7 @@ fn managed() -> Schema {
         .with(fields(&["manager", "operation", "apiVersion", "fieldsType", "subresource"], text))
 }
 
-/// `metadata` of a template, of which CustomResourceDefinitions know so much.
+/// `metadata` of a template: the part that CustomResourceDefinitions know.
 pub(super) fn template_metadata() -> Schema {
     object([
         field("annotations", map(text())),
@@ -45,7 +45,7 @@ pub(super) fn template_metadata() -> Schema {
     ])
 }
 
-/// A kind of which only the spec may be looked into.
+/// A kind whose spec alone may be checked.
 pub(super) fn with_spec(spec: Schema) -> Schema {
     kind([field("spec", spec), field("status", any())])
 }
@@ -75,7 +75,7 @@ pub(super) fn requirements() -> Schema {
     list(object(fields).needs(&["key", "operator"]))
 }
 
-// Quantities of Kubernetes' own kinds may be any number, not only integers: they are checked when they are read.
+// Quantities of Kubernetes' own kinds may be any number, not only integers: reading checks them.
 pub(super) fn limit_range() -> Schema {
     let quantities = |name| -> Field { field(name, map(any())) };
     let limit = object([
@@ -97,7 +97,7 @@ pub(super) fn runtime_class() -> Schema {
     ])
 }
 
-/// Of its status the fields that count are looked into.
+/// Only the used fields of its status are checked.
 pub(super) fn node() -> Schema {
     let taint = object(fields(&["key", "value"], text))
         .with([field("effect", one_of(EFFECTS)), field("timeAdded", time())])

@@ -1,5 +1,6 @@
-//! Kueue's own kinds but the Workload (rules/01 §1-5).
+//! Kueue's own kinds except the Workload (rules/01 §1-5).
 
+use kueuecore::objects::{FungibilityPolicy, FungibilityPreference, QueueingStrategy, StopPolicy};
 use serde_json::{Value, json};
 
 use super::kubernetes::{label_selector, toleration};
@@ -9,14 +10,15 @@ use super::{
     Field, Pattern, Schema, field, fields, has, int32, int64, items, kind, list, map, object, one_of, quantity,
     reference, text, text_of, time,
 };
+use crate::words::Word;
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
 const IMMUTABLE: &str = "field is immutable";
-/// In CEL: it is what it was.
+/// In CEL: unchanged.
 const SAME: &str = "oldSelf == self";
 pub(super) const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-/// A field with this name is there, or no resource has a limit of what it borrows.
+/// The field of this name is set, or no resource has a borrowing limit.
 macro_rules! borrows_with {
     ($cohort:literal) => {
         concat!(
@@ -36,7 +38,7 @@ fn with(spec: Schema, status: Schema) -> Schema {
 pub(super) fn cluster_queue(old: bool) -> Schema {
     let mut fields = vec![
         field("resourceGroups", resource_groups()),
-        field("queueingStrategy", one_of(&["StrictFIFO", "BestEffortFIFO"])).default("BestEffortFIFO"),
+        field("queueingStrategy", one_of(QueueingStrategy::WORDS)).default("BestEffortFIFO"),
         field("namespaceSelector", label_selector()),
         field("flavorFungibility", flavor_fungibility(old)).default(json!({})),
         field("preemption", preemption()).default(json!({})),
@@ -102,12 +104,12 @@ fn flavor_fungibility(old: bool) -> Schema {
     let (borrow, preempt): (&[&str], &[&str]) = if old {
         (&["MayStopSearch", "TryNextFlavor", "Borrow"], &["MayStopSearch", "TryNextFlavor", "Preempt"])
     } else {
-        (&["MayStopSearch", "TryNextFlavor"], &["MayStopSearch", "TryNextFlavor"])
+        (FungibilityPolicy::WORDS, FungibilityPolicy::WORDS)
     };
     object([
         field("whenCanBorrow", one_of(borrow)).default("MayStopSearch"),
         field("whenCanPreempt", one_of(preempt)).default("TryNextFlavor"),
-        field("preference", one_of(&["BorrowingOverPreemption", "PreemptionOverBorrowing"])),
+        field("preference", one_of(FungibilityPreference::WORDS)),
     ])
     .rule(
         "preference can only be set when both whenCanBorrow and whenCanPreempt are TryNextFlavor",
@@ -166,7 +168,7 @@ fn concurrent_admission() -> Schema {
 }
 
 fn stop_policy() -> Field {
-    field("stopPolicy", one_of(&["None", "Hold", "HoldAndDrain"])).default("None")
+    field("stopPolicy", one_of(StopPolicy::WORDS)).default("None")
 }
 
 fn fair_sharing() -> Field {
@@ -231,7 +233,7 @@ pub(super) fn tolerations() -> Schema {
         .at_most(8)
         .rule(
             "operator must be Exists when 'key' is empty, which means 'match all values and all keys'",
-            // One with another operator decides; one without any is an error.
+            // A toleration with another operator decides; one without any is an error.
             "!self.exists(t, !has(t.key) && has(t.operator) && t.operator != 'Exists') \
              && self.all(t, has(t.key) || t.operator == 'Exists')",
             |list| {
@@ -267,7 +269,7 @@ pub(super) fn tolerations() -> Schema {
         )
 }
 
-/// Is a field this text? CEL has no answer for one that is not there.
+/// Does the field have this text? CEL reports an error if it is absent.
 fn is(value: &Value, name: &'static str, wanted: &str) -> Outcome {
     value.get(name).map_or(Outcome::NoSuchKey(name), |found| (found == wanted).into())
 }

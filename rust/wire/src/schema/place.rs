@@ -1,4 +1,4 @@
-//! Where in an object a check is: a path that becomes text only when something is wrong there.
+//! The place of a check in an object: a path that becomes text only when there is an error.
 
 use std::fmt;
 

@@ -99,7 +99,7 @@ fn dns_config() -> Schema {
     object(fields(&["nameservers", "searches"], texts)).with([field("options", list(option))])
 }
 
-/// A container with the name of another one that it looks into.
+/// A container with the name of the container that it targets.
 fn ephemeral_container() -> Schema {
     container().with([field("targetContainerName", text())])
 }
@@ -125,7 +125,7 @@ fn security_context() -> Schema {
         .with(fields(&["fsGroupChangePolicy", "seLinuxChangePolicy", "supplementalGroupsPolicy"], text))
 }
 
-/// What a pod and a container can both say.
+/// Security settings that pods and containers share.
 pub(super) fn shared_security_context() -> Schema {
     let profile = || object(fields(&["localhostProfile", "type"], text)).needs(&["type"]);
     let windows = object(fields(&["gmsaCredentialSpec", "gmsaCredentialSpecName", "runAsUserName"], text))

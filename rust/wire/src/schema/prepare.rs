@@ -7,7 +7,7 @@ use super::{Schema, Shape};
 use crate::field_error::MAX_WARNINGS;
 use crate::suggest::nearest;
 
-/// The fields of an object that nobody knows.
+/// The unknown fields of an object.
 #[derive(Default)]
 pub(crate) struct Unknown {
     /// The first of them.
@@ -16,7 +16,7 @@ pub(crate) struct Unknown {
     pub(crate) n_more: usize,
 }
 
-/// A field that nobody knows, and the known one that may have been meant.
+/// An unknown field, and the known one that may have been meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UnknownField {
     pub(crate) path: String,
@@ -25,7 +25,7 @@ pub(crate) struct UnknownField {
 
 impl Unknown {
     fn note(&mut self, place: &Place<'_>, name: &str, known: &[super::Field]) {
-        // Finding what was meant takes time.
+        // Finding a suggestion takes time.
         if self.fields.len() >= MAX_WARNINGS {
             self.n_more += 1;
             return;
@@ -36,7 +36,7 @@ impl Unknown {
 }
 
 impl Schema {
-    /// Prepares a value in place and gives the fields that were dropped.
+    /// Prepares a value in place and returns the dropped fields.
     pub(crate) fn prepare(&self, value: &mut Value) -> Unknown {
         let mut unknown = Unknown::default();
         self.prepare_at(value, &Place::ROOT, &mut unknown);
@@ -90,7 +90,7 @@ impl Schema {
     }
 }
 
-/// Drops the fields of a part that should have been something else: nobody knows any.
+/// Drops all fields of a part that should not have been an object.
 fn empty(part: &mut Value) {
     match part {
         Value::Object(fields) => fields.clear(),

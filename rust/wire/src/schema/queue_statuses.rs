@@ -1,4 +1,4 @@
-//! The statuses of Kueue's other kinds (rules/01 §1-3). What is decided here does not hang on them.
+//! The statuses of Kueue's other kinds (rules/01 §1-3). Decisions do not depend on them.
 
 use super::kueue::{node_labels, node_taints};
 use super::status;
@@ -18,10 +18,10 @@ pub(super) fn cluster_queue(old: bool) -> Schema {
     queue.with([field("pendingWorkloadsStatus", pending)]).lists_alone()
 }
 
-/// The same of a LocalQueue.
+/// The same for a LocalQueue.
 pub(super) fn local_queue(old: bool) -> Schema {
     let usages = || usages(&["total"]);
-    // What it has used counts in both versions.
+    // Its usage has bounds in both versions.
     let queue = object(counts(old)).with([field("flavorsReservation", usages()), share(true)]);
     if !old {
         return queue.with([field("flavorsUsage", usages())]).lists_alone();
@@ -46,7 +46,7 @@ pub(super) fn cohort(old: bool) -> Schema {
     object([share(old)]).lists_alone()
 }
 
-/// A status of conditions alone.
+/// A status with nothing but conditions.
 pub(super) fn with_conditions(old: bool) -> Schema {
     object([field("conditions", status::conditions(old))]).lists_alone()
 }
@@ -56,7 +56,7 @@ fn counts(old: bool) -> impl Iterator<Item = Field> {
     counts.chain([field("conditions", status::conditions(old))])
 }
 
-/// What is used of each flavor, as these amounts.
+/// Usage of each flavor, under these names.
 fn usages(amounts: &[&'static str]) -> Schema {
     let resource = object([field("name", text()).required()]).with(fields(amounts, quantity));
     let usage = object([
@@ -66,7 +66,7 @@ fn usages(amounts: &[&'static str]) -> Schema {
     list(usage).at_most(64).unique_by(&["name"])
 }
 
-/// The share that fair sharing goes by, and what has been used so far.
+/// The share that fair sharing uses, and the usage so far.
 fn share(with_history: bool) -> Field {
     let share = object([field("weightedShare", int64()).required()]);
     if !with_history {

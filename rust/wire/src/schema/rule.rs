@@ -1,24 +1,25 @@
-//! Rules over several fields, as the CustomResourceDefinitions state them in CEL (rules/01 §10 7).
+//! Rules across fields, as the CustomResourceDefinitions state them in CEL (rules/01 §10 7).
 
 use serde_json::Value;
 
-/// A rule over a part, its message, and how it reads in CEL: our own words for what Kueue's rule says.
+/// A rule on a part: its message, and a CEL expression that we wrote with the meaning of Kueue's.
 pub(crate) struct Rule {
     pub(super) message: &'static str,
     pub(super) expression: &'static str,
-    /// `None` for a rule that compares with the part before an update (`oldSelf`): `validate::update` has it, on objects.
+    /// `None` for a rule that compares with the state before an update (`oldSelf`): `validate::update` checks it on
+    /// objects.
     check: Option<Check>,
 }
 
 type Check = Box<dyn Fn(&Value) -> Outcome + Send + Sync>;
 
-/// What a rule says of a part.
+/// The result of a rule.
 pub(crate) enum Outcome {
     Holds,
     Broken,
-    /// It asked for a field that is not there, which is an error of its own.
+    /// It read an absent field, which is an error of its own.
     NoSuchKey(&'static str),
-    /// It asked for an integer that is written as `1.0`: that passes as one everywhere else.
+    /// It read an integer written as `1.0`, which passes everywhere else.
     NotAnInteger,
 }
 
@@ -52,7 +53,7 @@ impl Rule {
     }
 }
 
-/// Is an integer field there?
+/// Is an integer field present?
 pub(super) fn has_integer(value: &Value, name: &str) -> Result<bool, Outcome> {
     match value.get(name) {
         Some(Value::Number(number)) if !number.is_i64() => Err(Outcome::NotAnInteger),
@@ -60,7 +61,7 @@ pub(super) fn has_integer(value: &Value, name: &str) -> Result<bool, Outcome> {
     }
 }
 
-/// What CEL's `all` says of a list: one broken entry decides, then one that could not be judged.
+/// The result of CEL's `all` on a list: a false entry decides, then one that failed to evaluate.
 pub(super) fn all<'a>(entries: impl Iterator<Item = &'a Value>, rule: impl Fn(&'a Value) -> Outcome) -> Outcome {
     entries.map(rule).fold(Outcome::Holds, |all, one| match (all, one) {
         (Outcome::Broken, _) | (_, Outcome::Broken) => Outcome::Broken,

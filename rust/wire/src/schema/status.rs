@@ -10,7 +10,7 @@ use super::{
 };
 
 pub(super) fn workload_status(old: bool) -> Schema {
-    // v1beta1 knows no bounds of these.
+    // v1beta1 has no bounds on these.
     let limited = |max: usize| if old { text() } else { text().at_most(max) };
     let node = object([field("name", limited(63)).required()]);
     let mut fields = vec![

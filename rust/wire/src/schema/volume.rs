@@ -18,7 +18,7 @@ fn local() -> [Field; 4] {
     ]
 }
 
-/// What is written by Kubernetes itself.
+/// Sources that Kubernetes itself writes.
 fn projections() -> [Field; 4] {
     let default_mode = || field("defaultMode", int32());
     let secret = object([field("items", keys_to_paths()), field("optional", boolean()), field("secretName", text())]);
@@ -82,7 +82,7 @@ fn claims() -> [Field; 2] {
     [field("ephemeral", object([field("volumeClaimTemplate", template)])), field("persistentVolumeClaim", claim)]
 }
 
-/// A volume of some system, which may be mounted for reading only.
+/// A volume of a storage system, which may be mounted read-only.
 fn device(names: &[&'static str]) -> Schema {
     object(fields(names, text)).with([field("readOnly", boolean())])
 }

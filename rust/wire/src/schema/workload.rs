@@ -27,7 +27,7 @@ macro_rules! is_true {
     };
 }
 
-/// Quota was reserved, and the priority class is named before and after, in CEL.
+/// Quota was reserved, and the priority class is set before and after, in CEL.
 macro_rules! keeps_class {
     () => {
         concat!(
@@ -37,7 +37,7 @@ macro_rules! keeps_class {
     };
 }
 
-/// Quota was reserved, and the source of the priority class is given before and after, in CEL.
+/// Quota was reserved, and the source of the priority class is set before and after, in CEL.
 macro_rules! keeps_source {
     () => {
         concat!(

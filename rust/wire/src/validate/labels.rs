@@ -5,7 +5,7 @@ use kueuecore::objects::{LabelSelector, StringMap};
 use crate::field_error::{FieldError, quoted};
 use crate::names::{label_key_errors, label_value_errors};
 
-/// All annotations of an object together hold at most so many bytes.
+/// Limit on all annotations of an object together, in bytes.
 const MAX_ANNOTATION_BYTES: usize = 256 * 1024;
 
 pub(super) fn key(key: &str, path: &str) -> Vec<FieldError> {
@@ -23,7 +23,7 @@ pub(super) fn labels(labels: &StringMap, path: &str) -> Vec<FieldError> {
 pub(super) fn annotations(annotations: &StringMap, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for name in annotations.keys() {
-        // The case of an annotation's key does not count.
+        // Annotation keys are case-insensitive.
         let complaints = label_key_errors(&name.to_lowercase());
         errors.extend(complaints.into_iter().map(|detail| FieldError::invalid(path, quoted(name), detail)));
     }

@@ -1,4 +1,4 @@
-//! `metadata` of a manifest: the rules that an API server has for the metadata of any object (rules/01 §10 8).
+//! `metadata` of a manifest: the API server's rules for the metadata of any object (rules/01 §10 8).
 
 use std::cell::LazyCell;
 
@@ -11,12 +11,12 @@ use crate::kinds::Kind;
 use crate::names::{dns1123_label_errors, dns1123_subdomain_errors, label_key_errors};
 
 pub(super) fn errors(kind: Kind, metadata: &Value) -> Vec<FieldError> {
-    // Namespaces are named by labels, everything else by subdomains.
+    // Namespace names are DNS labels, all others DNS subdomains.
     let names = if kind == Kind::Namespace { dns1123_label_errors } else { dns1123_subdomain_errors };
     errors_of(names, kind.is_namespaced(), metadata)
 }
 
-/// The same for an object of any kind, whose name has the errors that `name_errors` finds.
+/// The same for an object of any kind; `name_errors` checks the name.
 pub(super) fn errors_of(
     name_errors: fn(&str) -> Vec<String>,
     is_namespaced: bool,
@@ -25,7 +25,7 @@ pub(super) fn errors_of(
     let mut errors = Vec::new();
     let prefix = text(metadata, "generateName");
     if !prefix.is_empty() {
-        // What is appended makes a trailing hyphen fine.
+        // The suffix that the server appends makes a trailing hyphen valid.
         let trimmed = prefix.strip_suffix('-').map_or_else(|| prefix.to_owned(), |rest| format!("{rest}a"));
         let complaints = name_errors(&trimmed);
         errors.extend(
@@ -55,7 +55,7 @@ fn owners(owners: &[Value]) -> Vec<FieldError> {
     let path = "metadata.ownerReferences";
     let mut errors = Vec::new();
     let mut controller: Option<String> = None;
-    // Each error has them all; that can be many of many.
+    // Each error shows all of them, which can be many times many.
     let all = LazyCell::new(|| shortened(&rendered(&Value::from(owners.to_vec()))).into_owned());
     for owner in owners.iter().filter(|owner| owner.is_object()) {
         let version = text(owner, "apiVersion");
@@ -111,7 +111,7 @@ fn finalizers(finalizers: &[Value]) -> Vec<FieldError> {
     errors
 }
 
-/// Who wrote which fields: a dump has that, and nobody writes it by hand.
+/// `managedFields`: dumps have them, but nobody writes them by hand.
 fn managers(entries: &[Value]) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (i, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.is_object()) {
@@ -138,7 +138,7 @@ fn managers(entries: &[Value]) -> Vec<FieldError> {
     errors
 }
 
-/// Objects of other kinds have lost theirs before.
+/// Objects of other kinds have lost their namespace before.
 fn namespace(is_namespaced: bool, namespace: &str) -> Vec<FieldError> {
     let path = "metadata.namespace";
     if !is_namespaced {
@@ -159,7 +159,7 @@ fn items<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The texts of a map; what is no text is the schema's business.
+/// The texts of a map; the schema checks that they are texts.
 fn entries(metadata: &Value, name: &str) -> StringMap {
     let entries = metadata.get(name).and_then(Value::as_object).into_iter().flatten();
     entries.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()

@@ -16,13 +16,13 @@ use crate::field_error::{FieldError, quoted};
 
 const GROUPS: &str = "spec.resourceGroups";
 
-/// What is fixed for all limits of one object.
+/// What is the same for all limits of one object.
 struct Limits {
-    /// Without one, limits mean nothing and are refused.
+    /// Without a parent, limits have no meaning and are rejected.
     has_parent: bool,
-    /// What the parent of this kind is called.
+    /// What this kind calls its parent.
     parent: &'static str,
-    /// A Cohort may lend more than its own: its children's quota too.
+    /// A Cohort may lend more than its own quota: its children's, too.
     lend_at_most_nominal: bool,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn cluster_queue(queue: &ClusterQueue, gates: &Gates) -> Vec<FieldErr
     errors
 }
 
-/// All checks but that of `onFlavors`.
+/// All checks except that of `onFlavors`.
 pub(super) fn cluster_queue_spec(queue: &ClusterQueue, gates: &Gates) -> Vec<FieldError> {
     let limits = Limits { has_parent: !queue.cohort_name.is_empty(), parent: "cohort", lend_at_most_nominal: true };
     let mut errors = resource_groups(&queue.resource_groups, &limits);
@@ -56,12 +56,12 @@ pub(super) fn cohort(cohort: &Cohort) -> Vec<FieldError> {
     errors
 }
 
-/// The names of all flavors of a ClusterQueue, in order of the alphabet.
+/// The names of all flavors of a ClusterQueue, sorted.
 pub(super) fn flavor_names(groups: &[ResourceGroup]) -> BTreeSet<&str> {
     groups.iter().flat_map(|group| &group.flavors).map(|flavor| flavor.name.as_str()).collect()
 }
 
-/// The flavors of admission checks that the ClusterQueue does not have, but for checks that `is_tolerated` names.
+/// Flavors of admission checks that the ClusterQueue does not have, except for checks that `is_tolerated` names.
 pub(super) fn on_flavors(queue: &ClusterQueue, is_tolerated: impl Fn(&str) -> bool) -> Vec<FieldError> {
     let flavors = flavor_names(&queue.resource_groups);
     let supported: Vec<&str> = flavors.iter().copied().collect();
@@ -100,7 +100,7 @@ fn resource_groups(groups: &[ResourceGroup], limits: &Limits) -> Vec<FieldError>
     errors
 }
 
-/// Only as many resources are compared as are covered: the count is the schema's business.
+/// Compares only as many resources as are covered: the schema checks the count.
 fn flavor_quotas(flavor: &FlavorQuotas, covered: &[String], limits: &Limits, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (i, (quota, name)) in flavor.resources.iter().zip(covered).enumerate() {
@@ -150,7 +150,7 @@ fn weight(weight: Option<&Quantity>) -> Vec<FieldError> {
     let Some(weight) = weight else { return Vec::new() };
     let path = "spec.fairSharing";
     let mut errors: Vec<FieldError> = negative(weight, path).into_iter().collect();
-    // The message names a bound that is ten times the real one.
+    // The bound in Kueue's message is ten times the real one.
     let least = Quantity::parse("1n").unwrap_or_default();
     if weight.signum() > 0 && weight.cmp_value(&least) != Ordering::Greater {
         errors.push(FieldError::invalid(path, shown(weight), "When not 0, weight must be > 10e-9"));
@@ -167,7 +167,7 @@ fn preemption(queue: &ClusterQueue) -> Option<FieldError> {
     Some(FieldError::unshown("spec.preemption", "reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never"))
 }
 
-/// A preference that is the default cannot be told from none here; the schema's rule can.
+/// A default preference looks like an absent one here; only the schema sees the difference.
 fn fungibility(queue: &ClusterQueue) -> Option<FieldError> {
     let fungibility = &queue.flavor_fungibility;
     let both_try = fungibility.when_can_borrow == FungibilityPolicy::TryNextFlavor

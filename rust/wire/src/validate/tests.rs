@@ -1,4 +1,4 @@
-//! One row a refusal: the smallest manifest that earns it, and the exact text.
+//! One row per rejection: the smallest manifest that causes it, and the exact text.
 
 mod others;
 mod quotas;
@@ -26,7 +26,7 @@ pub(super) fn kueue(kind: &str, spec: Value) -> Value {
     json!({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": "x"}, "spec": spec})
 }
 
-/// Gives every row the same other fields and compares the refusals.
+/// Adds the same other fields to every row and compares the errors.
 pub(super) fn check(rows: &[(Value, &str)], gates: &Gates) {
     for (object, expected) in rows {
         assert_eq!(refused(object, gates), *expected, "{object}");

@@ -1,4 +1,4 @@
-//! What may not change in an update (rules/01 §1-6).
+//! What an update may not change (rules/01 §1-6).
 
 use std::collections::BTreeSet;
 
@@ -16,9 +16,9 @@ use crate::field_error::{FieldError, quoted};
 
 const REPLACEMENT_FOR: &str = "kueue.x-k8s.io/workload-slice-replacement-for";
 
-/// What an API server with Kueue's webhooks says against an update; empty when it is accepted.
+/// Errors of an API server with Kueue's webhooks for an update; empty if it is accepted.
 ///
-/// Everything that holds for a new object is checked again. Of a pod set that changed, no value is shown.
+/// Everything that holds for a new object is checked again. The value of a changed pod set is not shown.
 #[must_use]
 pub fn update(old: &Object, new: &Object, gates: &Gates) -> Vec<FieldError> {
     if let Some(error) = another_object(old, new) {
@@ -44,7 +44,7 @@ pub(crate) fn update_schema(old: &Object, new: &Object) -> Vec<FieldError> {
     }
 }
 
-/// What Kueue's webhooks say against an update, when the schema has nothing against it.
+/// Errors of Kueue's webhooks for an update that the schema accepts.
 pub(crate) fn update_webhook(old: &Object, new: &Object, gates: &Gates) -> Vec<FieldError> {
     match (old, new) {
         (Object::ClusterQueue(old), Object::ClusterQueue(new)) => without_repetition(cluster_queue(old, new, gates)),
@@ -53,7 +53,7 @@ pub(crate) fn update_webhook(old: &Object, new: &Object, gates: &Gates) -> Vec<F
     }
 }
 
-/// An object that has the name of another one: an update names the UID of what it changes, or none.
+/// The UID of an update must be absent or that of the stored object.
 fn another_object(old: &Object, new: &Object) -> Option<FieldError> {
     let (old, new) = (uid_of(old), uid_of(new));
     if old.is_empty() || new.is_empty() || old == new {
@@ -63,7 +63,7 @@ fn another_object(old: &Object, new: &Object) -> Option<FieldError> {
     Some(FieldError::invalid("metadata.uid", quoted(new), detail))
 }
 
-/// A text that stays once it is there.
+/// A text that may not change once it is set.
 fn fixed_text(old: &str, new: &str, path: &str) -> Vec<FieldError> {
     if old.is_empty() || new.is_empty() || old == new {
         return Vec::new();
@@ -88,7 +88,7 @@ fn topology(old: &Topology, new: &Topology) -> Vec<FieldError> {
     vec![FieldError::unshown("spec.levels", detail)]
 }
 
-/// A check keeps flavors that the ClusterQueue does not have if neither the one nor the other changed.
+/// A check may keep flavors that the ClusterQueue does not have if neither check nor flavors changed.
 fn cluster_queue(old: &ClusterQueue, new: &ClusterQueue, gates: &Gates) -> Vec<FieldError> {
     let mut errors = cluster_queue_spec(new, gates);
     let lenient = !gates.enabled(Gate::RejectUpdatesToCQWithInvalidOnFlavors)
@@ -166,7 +166,7 @@ fn workload(old: &Workload, new: &Workload, gates: &Gates) -> Vec<FieldError> {
     errors
 }
 
-/// Elastic workloads may shrink.
+/// Pod sets of elastic workloads may shrink.
 fn pod_sets(old: &[PodSet], new: &[PodSet], gates: &Gates) -> Vec<FieldError> {
     if old.len() != new.len() {
         return vec![FieldError::unshown("spec.podSets", IMMUTABLE)];
@@ -183,7 +183,7 @@ fn pod_sets(old: &[PodSet], new: &[PodSet], gates: &Gates) -> Vec<FieldError> {
     errors
 }
 
-/// Topology assignments may still be made; nothing else may change.
+/// Topology assignments may be added later; nothing else may change.
 fn admission(old: &Admission, new: &Admission, gates: &Gates) -> Vec<FieldError> {
     let mut assignments = old.pod_set_assignments.to_vec();
     if gates.enabled(Gate::TopologyAwareScheduling) && assignments.len() == new.pod_set_assignments.len() {
@@ -198,7 +198,7 @@ fn admission(old: &Admission, new: &Admission, gates: &Gates) -> Vec<FieldError>
     vec![FieldError::invalid("status.admission", encode::admission(new, gates).to_string(), IMMUTABLE)]
 }
 
-/// Counts only grow while quota is reserved, but for pod sets that an elastic workload shrank.
+/// Counts only grow while quota is reserved, except in pod sets that an elastic workload shrank.
 fn reclaimable_pods(old: &Workload, new: &Workload, gates: &Gates) -> Vec<FieldError> {
     let shrunk = shrunk_pod_sets(new, gates);
     let count_in = |pods: &[ReclaimablePod], name: &str| pods.iter().find(|p| p.name == name).map(|p| p.count);
@@ -220,7 +220,7 @@ fn reclaimable_pods(old: &Workload, new: &Workload, gates: &Gates) -> Vec<FieldE
     errors
 }
 
-/// The pod sets of an elastic workload that have fewer pods than were admitted.
+/// The pod sets of an elastic workload with fewer pods than were admitted.
 fn shrunk_pod_sets<'a>(workload: &'a Workload, gates: &Gates) -> BTreeSet<&'a str> {
     let admission = workload.status.admission.as_ref().filter(|_| is_elastic(workload, gates));
     let size = |name: &str| workload.pod_sets.iter().find(|p| p.name == name).map_or(0, |p| p.count);
@@ -228,7 +228,7 @@ fn shrunk_pod_sets<'a>(workload: &'a Workload, gates: &Gates) -> BTreeSet<&'a st
     assignments.filter(|a| a.count.is_some_and(|count| count > size(&a.name))).map(|a| a.name.as_str()).collect()
 }
 
-/// A check that was and stays Ready keeps what it wants changed in the pods.
+/// A check that stays Ready may not change its pod set updates.
 fn pod_set_updates(old: &Workload, new: &Workload) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (i, before) in old.status.rare.admission_checks.iter().enumerate() {
@@ -244,7 +244,7 @@ fn pod_set_updates(old: &Workload, new: &Workload) -> Vec<FieldError> {
     errors
 }
 
-/// The worker cluster is one of the nominated ones, but for the replacement of an elastic workload's slice.
+/// The worker cluster must be a nominated one, except when an elastic workload's slice is replaced.
 fn cluster_name(old: &Workload, new: &Workload, gates: &Gates) -> Option<FieldError> {
     let replaces = gates.enabled(Gate::ElasticJobsViaWorkloadSlices) && annotation(new, REPLACEMENT_FOR).is_some();
     let name = new.status.rare.cluster_name.as_ref()?;

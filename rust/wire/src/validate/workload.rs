@@ -1,4 +1,4 @@
-//! Workloads: what holds for a new one, and for every update too (rules/01 §6).
+//! Workloads: rules for new ones and for updates (rules/01 §6).
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub(super) const ELASTIC: &str = "kueue.x-k8s.io/elastic-job";
 pub(super) const GATED_BY: &str = "kueue.x-k8s.io/admission-gated-by";
 const PRIORITY_BOOST: &str = "kueue.x-k8s.io/priority-boost";
 
-/// `before` is the workload's state before an update.
+/// `before` is the workload before an update.
 pub(super) fn errors(workload: &Workload, before: Option<&Workload>, gates: &Gates) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (i, pod_set) in workload.pod_sets.iter().enumerate() {
@@ -126,7 +126,7 @@ fn slice_size(request: &TopologyRequest, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// The names of the pod sets, in order of the alphabet.
+/// The names of the pod sets, sorted.
 fn pod_set_names(workload: &Workload) -> BTreeSet<&str> {
     workload.pod_sets.iter().map(|pod_set| pod_set.name.as_str()).collect()
 }
@@ -134,7 +134,7 @@ fn pod_set_names(workload: &Workload) -> BTreeSet<&str> {
 fn admission(workload: &Workload, before: Option<&Workload>) -> Vec<FieldError> {
     let path = "status.admission";
     let Some(admission) = &workload.status.admission else {
-        // What was broken before may converge.
+        // An update may move a workload that was invalid before towards a valid one.
         let was_so = before.is_some_and(|before| is_reserved(before) && before.status.admission.is_none());
         let missing = FieldError::required(path, "must be set while the QuotaReserved condition is true");
         return if was_so { Vec::new() } else { vec![missing] };
@@ -156,7 +156,7 @@ fn admission(workload: &Workload, before: Option<&Workload>) -> Vec<FieldError> 
             }
         }
     }
-    // The schema has this rule too; objects that were never JSON meet it here.
+    // The schema has this rule too, but objects that were never JSON have not passed it.
     if admission.pod_set_assignments.len() != workload.pod_sets.len() {
         errors.push(FieldError::unshown(
             super::WHOLE,
@@ -183,7 +183,7 @@ fn conditions(conditions: &[Condition]) -> Vec<FieldError> {
     errors
 }
 
-/// A count beyond the pod set that was there before stays: an elastic workload that shrank may converge.
+/// A count that already exceeded its pod set may stay: an elastic workload shrinks step by step.
 fn reclaimable_pods(workload: &Workload, before: Option<&Workload>, gates: &Gates) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for pods in &workload.status.rare.reclaimable_pods {
@@ -259,7 +259,7 @@ pub(super) fn gated_by(value: &str) -> Vec<FieldError> {
     errors
 }
 
-/// What changed between two lists of admission gates that may not.
+/// Forbidden changes between two lists of admission gates.
 pub(super) fn gated_by_update(old: &str, new: &str) -> Vec<FieldError> {
     let path = annotation_path(GATED_BY);
     let mut errors = Vec::new();

@@ -171,7 +171,7 @@ fn resume(dice: &mut Dice, pod_sets: usize) -> Resume {
 }
 
 #[test]
-fn by_a_plan_a_workload_is_assigned_what_it_is_without_one() {
+fn assignment_by_a_plan_equals_assignment_without() {
     let mut n_of_mode = BTreeMap::new();
     let (mut n_general, mut n_passing_over, mut n_resumed) = (0, 0, 0);
     for seed in 0..N_WORLDS {

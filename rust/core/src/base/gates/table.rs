@@ -2,7 +2,7 @@
 
 use Gate::*;
 
-/// A feature gate of Kueue; what it does stands in its row of the table ([`Gate::what`]).
+/// A feature gate of Kueue; its row in the table says what it does ([`Gate::what`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 #[allow(missing_docs)] // the table below describes each one
@@ -89,7 +89,7 @@ pub enum Gate {
     WorkloadValidationForPodSetMetadata,
 }
 
-/// How far a feature has come.
+/// The maturity of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Set by `AllAlpha`.
@@ -98,7 +98,7 @@ pub enum Stage {
     Beta,
     /// Generally available.
     Ga,
-    /// On its way out.
+    /// Will be removed.
     Deprecated,
 }
 
@@ -123,7 +123,7 @@ pub(super) struct Row {
     pub since: &'static str,
     pub stage: Stage,
     pub default: bool,
-    /// May it be set to something else than its default?
+    /// Is it an error to set it to anything but its default?
     pub locked: bool,
     /// Enabled with one of these disabled is an error (rules/11 §4.3).
     pub needs: &'static [Gate],

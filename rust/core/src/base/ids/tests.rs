@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_table_has_what_was_put_there_whatever_piece_that_is_in() {
+fn a_table_finds_items_in_every_piece() {
     let mut table: IdTable<WorkloadId, usize> = IdTable::default();
     for n in 0..2 * PIECE + 3 {
         assert_eq!((table.len(), table.push(n)), (n, WorkloadId::from_index(n)));
@@ -18,7 +18,7 @@ fn a_table_has_what_was_put_there_whatever_piece_that_is_in() {
 }
 
 #[test]
-fn what_is_written_does_not_reach_the_copies() {
+fn writes_do_not_reach_the_copies() {
     let mut table: IdTable<WorkloadId, usize> = IdTable::default();
     (0..3 * PIECE + 1).for_each(|n| assert_eq!(table.push(n).index(), n));
     let at = |table: &IdTable<_, _>, n| table.get(WorkloadId::from_index(n)).copied();

@@ -1,21 +1,21 @@
-//! Decimal numbers of up to 36 significant digits: what a quantity is without its suffix.
+//! Decimal numbers of up to 36 significant digits: quantities without suffix.
 
 use std::cmp::Ordering;
 
-/// `digits` x 10^`exponent`. Not normalised: 3000 x 10^-3 stays as it was written, because the approximate float of a
-/// quantity depends on it.
+/// `digits` x 10^`exponent`. Not normalised: 3000 x 10^-3 stays as written, because the approximate float of a quantity
+/// depends on it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Decimal {
     digits: i128,
     exponent: i32,
 }
 
-/// Significant digits that are kept. Two less than an `i128` holds, so that the canonical form can multiply by 100.
+/// Significant digits that are kept. Two fewer than an `i128` holds, so that the canonical form can multiply by 100.
 const MAX_DIGITS: u32 = 36;
 /// One more than the largest magnitude of `digits`.
 const DIGITS_END: u128 = 10u128.pow(MAX_DIGITS);
 
-/// What becomes of digits that are dropped.
+/// How dropped digits are rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rounding {
     AwayFromZero,
@@ -68,7 +68,7 @@ impl Decimal {
             return Self::default();
         }
         let mut exponent = self.exponent;
-        // 64-bit division is much the cheaper one, and nearly every number is that small.
+        // 64-bit division is much cheaper, and nearly every number is that small.
         if let Ok(mut digits) = i64::try_from(self.digits) {
             while digits % 10 == 0 && exponent < i32::MAX {
                 digits /= 10;
@@ -93,7 +93,7 @@ impl Decimal {
         let (high, low, flipped) =
             if self.exponent >= other.exponent { (self, other, false) } else { (other, self, true) };
         let n = i64::from(high.exponent) - i64::from(low.exponent);
-        // A product that does not fit is larger in magnitude than anything that does.
+        // A product that does not fit is larger in magnitude than any number that does.
         let order = match scaled_up(high.digits, n) {
             Some(digits) => digits.cmp(&low.digits),
             None => high.digits.signum().cmp(&0),
@@ -114,7 +114,7 @@ impl Decimal {
         if let Some(digits) = scaled_up(high.digits, n) {
             return Self::new(digits + low.digits, low.exponent);
         }
-        // The low end of `low` is past the limit: bring `high` as far down as it goes, and round `low` up to it.
+        // The low end of `low` is past the limit: scale `high` as far down as possible, and round `low` up to that.
         let mut digits = high.digits;
         let mut exponent = high.exponent;
         while let Some(next) = scaled_up(digits, 1) {
@@ -150,7 +150,7 @@ impl Decimal {
         product.rounded(exponent, Rounding::TowardZero)
     }
 
-    /// The number with its last digit at 10^`exponent`. A number too large for that stays as it is written.
+    /// The number with its last digit at 10^`exponent`. A number too large for that is returned as it is.
     pub(super) fn rounded(self, exponent: i32, rounding: Rounding) -> Self {
         let n = i64::from(exponent) - i64::from(self.exponent);
         if n > 0 {
@@ -168,7 +168,7 @@ impl Decimal {
         if n <= 0 { Some(scaled_down(self.digits, -n, Rounding::AwayFromZero)) } else { scaled_up(self.digits, n) }
     }
 
-    /// The float that Kubernetes gives: the exact quotient rounded to 64 bits (or as many as the digits have), and
+    /// The float that Kubernetes computes: the exact quotient rounded to 64 bits (or to the length of the digits), and
     /// then to a float.
     pub(super) fn as_f64(self) -> f64 {
         let n_decimals = self.exponent.checked_neg().and_then(|n| u32::try_from(n).ok());
@@ -265,7 +265,7 @@ impl Wide {
         self.0 == [0; 4]
     }
 
-    /// Divides in place and gives the remainder.
+    /// Divides in place and returns the remainder.
     fn divide_by_10(&mut self) -> u64 {
         let mut remainder = 0u64;
         for limb in self.0.iter_mut().rev() {
@@ -282,7 +282,7 @@ impl Wide {
         if self.0[2] != 0 || self.0[3] != 0 || value >= DIGITS_END { None } else { i128::try_from(value).ok() }
     }
 
-    /// +-self x 10^`exponent`, with digits dropped until it fits. An exponent past `i32` stays at its end.
+    /// +-self x 10^`exponent`, dropping digits until it fits. An exponent past `i32` is clamped.
     fn into_decimal(mut self, negative: bool, mut exponent: i64, rounding: Rounding) -> Decimal {
         let mut lost = false;
         let magnitude = loop {

@@ -1,11 +1,11 @@
-//! From the text of a quantity to its value (rules/01 §7).
+//! Parsing of quantities (rules/01 §7).
 
 use std::cmp::Ordering;
 
 use super::decimal::{Decimal, Rounding};
 use super::{Family, ParseQuantityError, Quantity};
 
-/// What the suffix of a quantity says.
+/// The scale of a suffix.
 #[derive(Clone, Copy, Debug)]
 enum Scale {
     /// A power of ten.
@@ -14,14 +14,14 @@ enum Scale {
     Two(u32),
 }
 
-/// A quantity cut into its pieces.
+/// A quantity split into its parts.
 struct Pieces<'a> {
     negative: bool,
     /// Whole digits without leading zeros, never empty.
     whole: &'a str,
     fraction: &'a str,
     suffix: &'a str,
-    /// Is there any digit at all? Kubernetes takes `+` and `k` as zero.
+    /// Is there any digit? Kubernetes takes `+` and `k` as zero.
     has_number: bool,
 }
 
@@ -56,20 +56,20 @@ pub(super) fn parse(text: &str) -> Result<Quantity, ParseQuantityError> {
     Ok(bounded(plain, family))
 }
 
-/// What the long way does to a number: nine decimals, rounded away from zero, and binary ones within `i64`.
+/// Bounds of the big-decimal path: nine decimals, rounded away from zero, and binary ones within `i64`.
 fn bounded(value: Decimal, family: Family) -> Quantity {
     let rounded = value.rounded(-9, Rounding::AwayFromZero);
     let capped = match family {
         Family::BinarySi => nearer_to_zero(rounded, i64::MAX),
         Family::DecimalSi | Family::DecimalExponent => rounded,
     };
-    // A binary quantity below one becomes a decimal one, so that it can be written.
+    // A binary quantity below one becomes decimal, so that it can be written.
     let below_one = !capped.is_zero() && capped.rounded(0, Rounding::TowardZero).is_zero();
     let family = if family == Family::BinarySi && below_one { Family::DecimalSi } else { family };
     Quantity { value: capped, family, text: None }
 }
 
-/// The number, or +-`limit` when it is further from zero.
+/// The number, or +-`limit` if it is beyond that.
 fn nearer_to_zero(value: Decimal, limit: i64) -> Decimal {
     let limit = Decimal::new(i128::from(limit), 0);
     if value.compare(limit) == Ordering::Greater {
@@ -81,8 +81,8 @@ fn nearer_to_zero(value: Decimal, limit: i64) -> Decimal {
     }
 }
 
-/// Does Kubernetes read this number without big decimals? Only then it neither rounds nor caps, and may keep the
-/// text as it was written.
+/// Does Kubernetes parse this number without big decimals? Only then it neither rounds nor caps, and may keep the text
+/// as written.
 fn is_short(pieces: &Pieces<'_>, scale: Scale) -> bool {
     let n_whole = i64::try_from(pieces.whole.len()).unwrap_or(i64::MAX);
     let n_fraction = i64::try_from(pieces.fraction.len()).unwrap_or(i64::MAX);
@@ -90,12 +90,12 @@ fn is_short(pieces: &Pieces<'_>, scale: Scale) -> bool {
         Scale::Ten(exponent) => {
             n_whole.saturating_add(n_fraction) <= 18 && i64::from(exponent).saturating_sub(n_fraction) >= -9
         }
-        // About three decimal digits for each ten bits, out of fourteen.
+        // About three decimal digits per ten bits, out of fourteen.
         Scale::Two(power) => n_fraction == 0 && n_whole + i64::from(power) * 3 / 10 <= 14,
     }
 }
 
-/// Does Kubernetes keep this text as the canonical form, without making one?
+/// Does Kubernetes keep this text as it is instead of computing the canonical form?
 fn keeps_text(pieces: &Pieces<'_>, scale: Scale, value: Decimal) -> bool {
     match scale {
         Scale::Two(_) => pieces.whole.parse::<i64>().is_ok_and(|whole| whole & 7 != 0),
@@ -106,7 +106,7 @@ fn keeps_text(pieces: &Pieces<'_>, scale: Scale, value: Decimal) -> bool {
     }
 }
 
-/// A quick look for what no canonical form has.
+/// A quick check for things that no canonical form contains.
 fn may_differ_from_canonical(text: &str, family: Family) -> bool {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     family == Family::DecimalExponent || unsigned.starts_with(['+', '0']) || unsigned.contains('.')
@@ -161,7 +161,7 @@ fn suffix_scale(suffix: &str) -> Option<(Scale, Family)> {
         "Ei" => binary(60),
         _ => {
             let exponent: i64 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
-            // Far past anything that an object holds, and clear of the ends of i32.
+            // Far beyond any real object, and clear of the limits of i32.
             let exponent = exponent.clamp(-1_000_000_000, 1_000_000_000);
             let exponent = i32::try_from(exponent).ok()?;
             Some((Scale::Ten(exponent), Family::DecimalExponent))

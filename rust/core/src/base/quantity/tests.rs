@@ -66,7 +66,7 @@ fn binary_quantities_stop_at_the_largest_integer() {
 }
 
 #[test]
-fn what_is_no_quantity_says_why() {
+fn invalid_quantities_get_a_reason() {
     use ParseQuantityError::{Format, Numeric, Suffix};
     let table = [
         ("", Format),
@@ -152,11 +152,11 @@ fn a_float_factor_rounds_toward_zero_at_nine_decimals() {
 #[allow(clippy::float_cmp)] // the very bits matter
 fn floats() {
     assert_eq!(quantity("0.3").as_f64(), 0.3);
-    // The nearest float is one bit less.
+    // The nearest float is one bit lower.
     assert_eq!(quantity("3454.300027").as_f64().to_bits(), 3_454.300_027_f64.to_bits() + 1);
     assert_eq!(quantity("-1n").as_f64(), -1e-9);
     assert_eq!(quantity("0.3").as_f64_approximate(), 0.300_000_000_000_000_04);
-    // A number that is read the long way gets nine decimals, whether it has them or not.
+    // A number parsed on the big-decimal path gets nine decimals, even if it has fewer.
     assert_eq!(quantity("1900Ti").as_f64_approximate(), 2_089_072_092_774_400.2);
     assert_eq!(quantity("1500m").as_f64_approximate(), 1.5);
     assert_eq!(quantity("1Gi").as_f64(), 1_073_741_824.0);

@@ -1,11 +1,10 @@
 use super::*;
-use crate::engine::Kind;
-use crate::objects::Workload;
 use crate::objects::config::Config;
+use crate::objects::{Kind, Workload};
 use crate::status::readiness::note_readiness;
 use crate::testing::{World, workload};
 
-/// What is read of the bytes of an engine.
+/// Saves an engine, and loads it from the bytes.
 fn reload(engine: &mut Engine) -> Engine {
     let saved = engine.save(b"");
     let (mut loaded, _) = Engine::load(&saved).unwrap_or_else(|error| panic!("{error}"));
@@ -13,7 +12,7 @@ fn reload(engine: &mut Engine) -> Engine {
     loaded
 }
 
-/// One with a workload that has quota and one that waits.
+/// A world with a workload that has quota and one that waits.
 fn world() -> World {
     let mut world = World::new(Config::default());
     world.submit(workload("a", "6"));
@@ -30,7 +29,7 @@ fn waiting_world() -> World {
     world
 }
 
-/// All that two cycles decide, once the pods of `a` are ready.
+/// Everything that two cycles decide, once the pods of `a` are ready.
 fn goes_on(mut world: World, between: impl Fn(&mut World)) -> (String, Vec<u8>) {
     between(&mut world);
     let now = world.now;
@@ -45,7 +44,7 @@ fn a_cycle_that_waits_goes_on_after_it_was_loaded() {
         world.delete(Kind::Workload, "b");
         world.submit(Workload { queue_name: "b".into(), ..workload("b", "4") });
     };
-    // One of the same name and UID is another one: it is not admitted in the place of the one that waited.
+    // A workload with the same name and UID is another one: it is not admitted in place of the waiting one.
     for between in [&(|_: &mut World| ()) as &dyn Fn(&mut World), &replace] {
         let expected = goes_on(waiting_world(), between);
         for is_before in [true, false] {
@@ -65,8 +64,8 @@ fn a_cycle_that_waits_goes_on_after_it_was_loaded() {
     }
 }
 
-/// Both tables number their pod sets anew then, and give the first number to what `b` asks for: the one to what it did
-/// when its cycle began, the other to what it does now.
+/// Both tables then renumber their pod sets, and give the first number to the requests of `b`: one to those from when
+/// its cycle began, the other to the current ones.
 #[test]
 fn a_head_whose_pod_sets_changed_before_its_cycle_was_loaded_is_charged_what_it_asks_for() {
     let mut world = waiting_world();
@@ -129,7 +128,7 @@ fn what_is_no_save_is_refused_by_what_is_wrong_and_what_to_do() {
     assert_eq!(refused(&other), "this is a damaged save: its checksum does not match; take another copy of it");
 }
 
-/// Whoever changes what is written gives the format another number, and writes the checksum of it here.
+/// A change of the format needs a new format number, and the new checksum here.
 #[test]
 fn bytes_of_a_format_do_not_change() {
     let payload = |mut engine: Engine| crc32fast::hash(&engine.save(b"")[FORMAT.n_header()..]);

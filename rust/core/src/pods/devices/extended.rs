@@ -1,4 +1,4 @@
-//! Extended resources that a DeviceClass stands for: asked for like any other, charged like devices (rules/09 §8).
+//! Extended resources backed by a DeviceClass: requested like any other, charged like devices (rules/09 §8).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use crate::pods::totals::DeviceRequests;
 
 use super::{DeviceRules, sources};
 
-/// Does a pod set ask for some of this extended resource?
+/// Does a pod set request this extended resource?
 pub(crate) fn asks_for(pod_set: &PodSet, resource: &str) -> bool {
     is_extended(resource) && requested(pod_set).any(|(name, quantity)| name == resource && !quantity.is_zero())
 }
@@ -21,13 +21,13 @@ fn requested(pod_set: &PodSet) -> impl Iterator<Item = (&String, &Quantity)> {
     pod.init_containers.iter().chain(&pod.containers).flat_map(|container| &container.resources.requests)
 }
 
-/// Has the name a domain that is not Kubernetes' own?
+/// Does the name have a domain that is not Kubernetes' own?
 fn is_extended(name: &str) -> bool {
     name.contains('/') && !name.starts_with("kubernetes.io/") && !name.starts_with("hugepages-")
 }
 
 impl DeviceRules<'_> {
-    /// Does a pod set ask for an extended resource that a DeviceClass stands for?
+    /// Does a pod set request an extended resource backed by a DeviceClass?
     pub(super) fn asks_for_backed_resources(&self, pod_sets: &[PodSet]) -> bool {
         self.gates.enabled(Gate::KueueDRAIntegrationExtendedResource)
             && self.classes.values().any(|class| {
@@ -36,13 +36,13 @@ impl DeviceRules<'_> {
             })
     }
 
-    /// The class that Kubernetes takes for an extended resource: the one created last, of those the first by name.
+    /// The class that Kubernetes uses for an extended resource: the newest one, among those the first by name.
     fn backing_class(&self, resource: &str) -> Option<&DeviceClass> {
         let backs = |class: &&DeviceClass| class.extended_resource_name == resource;
         self.classes.values().filter(backs).min_by_key(|class| (Reverse(class.meta.created), &class.meta.name))
     }
 
-    /// Exchanges such resources for what is charged instead, of one pod.
+    /// Replaces such resources of one pod by what is charged instead.
     pub(super) fn charge_extended_resources(
         &self,
         pod_sets: &[PodSet],
@@ -72,7 +72,7 @@ impl DeviceRules<'_> {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// The resource that is charged, and how much of it a pod takes.
+    /// The charged resource, and how much of it a pod takes.
     fn charge_resource(
         &self,
         resource: &str,
@@ -118,11 +118,11 @@ impl DeviceRules<'_> {
     }
 }
 
-/// The extended resources that the containers of a pod set ask for.
+/// The extended resources that the containers of a pod set request.
 struct Asked<'a> {
     /// By container with its path, init containers first.
     containers: Vec<(String, BTreeMap<&'a str, &'a Quantity>)>,
-    /// What a pod needs: init containers run one by one, the others together.
+    /// What a pod needs: init containers run one at a time, the others together.
     of_pod: ResourceList,
 }
 
@@ -155,7 +155,7 @@ fn positive(container: &Container) -> BTreeMap<&str, &Quantity> {
     requests.filter(|(name, q)| q.signum() > 0 && is_extended(name)).map(|(name, q)| (name.as_str(), q)).collect()
 }
 
-/// The quantity as an integer, if it is one that 64 bits hold.
+/// The quantity as an integer, if it fits into 64 bits.
 fn whole(quantity: &Quantity) -> Option<i64> {
     let units = quantity.ceil_units();
     let same = Quantity::from_units(units, Family::DecimalSi).cmp_value(quantity).is_eq();

@@ -1,14 +1,13 @@
 use crate::base::gates::{Gate, Gates};
-use crate::engine::Kind;
 use crate::objects::conditions::{ADMITTED, QUOTA_RESERVED, REQUEUED};
 use crate::objects::config::{Config, DeviceClassMapping, DeviceSource, DeviceSourceKind, Resources};
 use crate::objects::{
-    Container, DeviceClass, DeviceRequest, ExactDeviceRequest, LimitRange, LimitRangeItem, Object, PodResourceClaim,
-    ResourceClaimTemplate, ResourceQuota, StringMap, Workload,
+    Container, DeviceClass, DeviceRequest, ExactDeviceRequest, Kind, LimitRange, LimitRangeItem, Object,
+    PodResourceClaim, ResourceClaimTemplate, ResourceQuota, StringMap, Workload,
 };
 use crate::testing::{World, at, cluster_queue, meta, namespaced, quantity, workload};
 
-/// Classes `gpu.example.com` and `big.example.com` count as resource `gpu`, of which there are 10.
+/// Classes `gpu.example.com` and `big.example.com` are charged as resource `gpu`, with a quota of 10.
 fn world_with(gates: Gates) -> World {
     world_of(Config { gates, ..Config::default() })
 }
@@ -53,7 +52,7 @@ fn template<const N: usize>(name: &str, requests: [ExactDeviceRequest; N]) -> Ob
     })
 }
 
-/// `ns/name` of `pods` pods, each with a claim by each of these templates.
+/// Workload `ns/name` of `pods` pods, each with a claim from each of these templates.
 fn claimant(name: &str, pods: i32, templates: &[&str]) -> Workload {
     let mut workload = workload(name, "1");
     workload.pod_sets[0].count = pods;
@@ -78,7 +77,7 @@ fn is_waiting(world: &World, name: &str) -> bool {
     state.queues[queue].pending.is_active(&state.places, world.id(name))
 }
 
-/// The message of a workload that is not let in; everything else of a refusal is checked.
+/// The message of a workload that is not queued; checks everything else of a refusal.
 fn refused(world: &mut World, name: &str) -> String {
     assert!(!is_waiting(world, name), "refused workloads are not queued");
     world.reconcile();
@@ -222,7 +221,7 @@ fn a_workload_waits_for_its_template_and_is_queued_when_it_comes() {
                    ResourceClaimTemplate t in podset main: ResourceClaimTemplate.resource.k8s.io \"t\" not found";
     assert_eq!(refused(&mut world, "w"), missing);
     assert!(world.get("other").status.admission.is_some());
-    // One of that name in another namespace does not help.
+    // A template of that name in another namespace does not help.
     let mut elsewhere = ResourceClaimTemplate { meta: namespaced("t"), requests: Vec::new() };
     elsewhere.meta.namespace = "elsewhere".to_owned();
     world.apply([Object::ResourceClaimTemplate(elsewhere)]);
@@ -330,7 +329,7 @@ fn a_class_with_a_counter_leaves_a_workload_undecided_unless_it_is_refused_anywa
     );
 }
 
-/// As [`refused`], while others wait.
+/// As [`refused`], with others waiting.
 fn refused_at(world: &mut World, name: &str) -> String {
     assert!(!is_waiting(world, name));
     world.reconcile();
@@ -360,7 +359,7 @@ fn extended_class(name: &str, resource: &str, created: i64) -> Object {
     Object::DeviceClass(class)
 }
 
-/// A workload whose containers ask for one resource each.
+/// A workload whose containers request one resource each.
 fn asking(name: &str, requests: &[(&str, &str)]) -> Workload {
     let mut workload = workload(name, "1");
     let containers = &mut workload.pod_sets[0].template.spec.containers;
@@ -382,7 +381,7 @@ fn an_extended_resource_is_ordinary_until_a_class_stands_for_it() {
     pods.pod_sets[0].template.spec.init_containers = vec![first];
     world.submit(pods);
     assert_eq!(totals(&world, "w"), ["example.com/gpu=4"]);
-    // The class created last is taken, of those the first by name: this one is not mapped.
+    // The newest class is used, among those the first by name: this one has no mapping.
     world.apply([
         extended_class("gpu.example.com", "example.com/gpu", 1),
         extended_class("z", "example.com/gpu", 2),
@@ -444,7 +443,7 @@ fn a_resource_that_a_limit_range_fills_in_counts_once_one_is_asked_for() {
         Object::LimitRange(LimitRange { meta: namespaced("l"), limits: vec![default] }),
         extended_class("gpu.example.com", "example.com/gpu", 0),
     ]);
-    // Kueue looks for extended resources before it fills in defaults, and counts them after.
+    // Kueue finds extended resources before it fills in defaults, and counts them afterwards.
     world.submit(workload("w", "1"));
     assert_eq!(totals(&world, "w"), ["cpu=1000", "example.com/gpu=2"]);
     world.submit(asking("v", &[("example.com/gpu", "1"), ("cpu", "1")]));

@@ -7,8 +7,8 @@ use crate::objects::ResourceList;
 use crate::objects::config::Transformation;
 use crate::pods::lists;
 
-/// Applies the rules, keyed by their input, to the requests of one pod. Every rule reads the original requests; what
-/// the rules give is summed, stopped at zero, and only then added to what was kept.
+/// Applies the rules, keyed by input, to the requests of one pod. Every rule reads the original requests; its outputs
+/// are summed, clamped at zero, and only then added to what was kept.
 pub(super) fn apply(requests: ResourceList, rules: &BTreeMap<String, Transformation>) -> ResourceList {
     if !requests.keys().any(|name| rules.contains_key(name)) {
         return requests;

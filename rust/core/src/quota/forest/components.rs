@@ -1,15 +1,15 @@
-//! Connected components of the forest, kept up to date edge by edge: finds a node's root, and the ClusterQueues
-//! connected to it, without walking the tree.
+//! Connected components of the forest, updated edge by edge: finds a node's root, and the ClusterQueues connected to
+//! it, without walking the tree.
 //!
 //! Every node has at most one parent, so a component has either one root or one cycle.
 
 use super::{NodeId, NodeKind};
 use crate::base::ids::IdVec;
 
-/// Nodes that hang together.
+/// Connected nodes.
 #[derive(Clone, Debug, Default)]
 struct Component {
-    /// `None` where there is a cycle (rules/02 §4 rule 4).
+    /// `None` if there is a cycle (rules/02 §4 rule 4).
     root: Option<NodeId>,
     queues: Vec<NodeId>,
     cohorts: Vec<NodeId>,
@@ -45,7 +45,7 @@ pub(super) struct Components {
 }
 
 impl Components {
-    /// A node that is new in the forest, alone.
+    /// Adds a new node, unconnected.
     pub(super) fn add(&mut self, id: NodeId, kind: NodeKind) {
         let component = self.new_component(Some(id));
         let added = self.places.push(Place { component, position: 0, kind });
@@ -53,23 +53,23 @@ impl Components {
         self.components[component].members(kind).push(id);
     }
 
-    /// The root above a node; `None` where there is a cycle.
+    /// The root above a node; `None` if there is a cycle.
     pub(super) fn root(&self, id: NodeId) -> Option<NodeId> {
         self.component(id).root
     }
 
-    /// The ClusterQueues that hang together with a node, in no particular order.
+    /// The ClusterQueues connected to a node, in no particular order.
     pub(super) fn queues(&self, id: NodeId) -> &[NodeId] {
         &self.component(id).queues
     }
 
-    /// All that hangs together with a node, in no particular order.
+    /// All nodes connected to a node, in no particular order.
     pub(super) fn members(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         let component = self.component(id);
         component.queues.iter().chain(&component.cohorts).copied()
     }
 
-    /// A root gets a parent. Where that hangs on it already, this closes a cycle.
+    /// Gives a root a parent. If that is already below it, this closes a cycle.
     pub(super) fn join(&mut self, root: NodeId, parent: NodeId) {
         let (lower, upper) = (self.places[root].component, self.places[parent].component);
         debug_assert!(self.components[lower].root == Some(root), "only a root gets a parent");
@@ -89,8 +89,8 @@ impl Components {
         self.components[large].root = top;
     }
 
-    /// A node has lost its parent: it and what is below it are a component of their own. `below` is empty where the node
-    /// was part of a cycle: then all stay together, below it.
+    /// A node has lost its parent: it and everything below become a component of their own. `below` is empty if the
+    /// node was part of a cycle: then all stay connected, below it.
     pub(super) fn part(&mut self, id: NodeId, below: &[NodeId]) {
         if below.is_empty() {
             let component = self.places[id].component;
@@ -104,7 +104,7 @@ impl Components {
         }
     }
 
-    /// A node without parent and children goes.
+    /// Removes a node without parent and children.
     pub(super) fn remove(&mut self, id: NodeId) {
         let component = self.places[id].component;
         debug_assert!(self.components[component].len() == 1, "it stands alone");

@@ -1,4 +1,4 @@
-//! When the structure of trees has changed, they are worked out anew (rules/02 §4).
+//! Recomputes trees whose structure has changed (rules/02 §4).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,9 +38,9 @@ impl Forest {
                 None => cyclic.extend(self.components.members(id)),
             }
         }
-        // On or below a cycle each node stands alone with the numbers that it had.
+        // On or below a cycle, each node is alone and keeps its numbers.
         groups.extend(cyclic.into_iter().map(|n| vec![n]));
-        // All old numbers are read before any old tree goes.
+        // Read all old numbers before dropping any old tree.
         let mut built = Vec::with_capacity(groups.len());
         for nodes in groups {
             let keep_numbers = self.has_cycle(nodes[0]);
@@ -99,7 +99,7 @@ impl Forest {
             }
         }
         if keep_numbers {
-            // Each stands alone now.
+            // Each is alone now.
             tree.set_potentials();
         } else {
             tree.aggregate(&is_leaf);
@@ -118,7 +118,7 @@ impl Forest {
         }
     }
 
-    /// Forgets where a node was, and its old tree once nobody is left in it.
+    /// Forgets where a node was, and its old tree once that is empty.
     pub(super) fn leave_tree(&mut self, id: NodeId) {
         let Some((tree, _)) = self.nodes[id].tree.take() else { return };
         let slot = self.slots[tree.0 as usize].as_mut().expect("a tree id in use");
@@ -130,7 +130,7 @@ impl Forest {
         }
     }
 
-    /// Heights count active ClusterQueues only (rules/02 §2.5, §5).
+    /// Heights count only active ClusterQueues (rules/02 §2.5, §5).
     pub(super) fn compute_heights(&mut self, id: TreeId) {
         let slot = self.slot(id);
         let mut heights = vec![0u32; slot.nodes.len()];

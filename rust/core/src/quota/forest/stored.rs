@@ -1,8 +1,6 @@
-//! The numbers of trees as bytes ([`crate::snapshot`]). Who belongs to whom is known by the objects, and is put together
-//! anew.
+//! The numbers of trees as bytes ([`crate::snapshot`]). Membership follows from the objects, and is rebuilt.
 //!
-//! Nodes and trees are numbered in the order of their ids without those that have gone: no rule reads more of an id than
-//! that order.
+//! Nodes and trees are numbered in the order of their ids, skipping removed ones: rules depend only on that order.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +19,7 @@ stored!(struct CellDeclared { quota, here_or_below });
 /// More changes than any ClusterQueue sees.
 const MAX_GENERATION: i64 = 1 << 62;
 
-/// What objects say of a node.
+/// What objects declare about a node.
 pub(crate) struct Declared {
     pub kind: NodeKind,
     pub parent: Option<NodeId>,
@@ -30,7 +28,7 @@ pub(crate) struct Declared {
 }
 
 impl Forest {
-    /// Writes what is not declared of the nodes that are there, given in the order of their ids. The forest is flushed.
+    /// Writes what is not declared about the existing nodes, given in id order. The forest is flushed.
     pub(crate) fn store(&self, nodes: &[NodeId], out: &mut Writer<'_>) {
         debug_assert!(self.dirty.is_empty() && self.heights_dirty.is_empty(), "the forest is flushed");
         for &id in nodes {
@@ -40,7 +38,7 @@ impl Forest {
         }
         for &id in nodes {
             let (tree, row) = self.locate(id);
-            // Each tree stands where its root does.
+            // Each tree is written at its root.
             if row == 0 {
                 debug_assert_eq!(self.slot(tree).nodes, self.nodes_of_tree_at(id), "nodes of a tree");
                 let number = u32::try_from(out.trees.len()).expect("fewer than 2^32 trees");
@@ -50,10 +48,10 @@ impl Forest {
         }
     }
 
-    /// Puts a forest together of what its nodes declare, in the order of their ids, and of what was written besides.
+    /// Rebuilds a forest from the declarations of its nodes, in id order, and from what was written.
     ///
     /// # Errors
-    /// The numbers are not those of such trees.
+    /// The numbers do not fit such trees.
     pub(crate) fn restore(declared: Vec<Declared>, names: &Names, from: &mut Reader<'_>) -> Result<Self, Damage> {
         let mut forest = Self::default();
         let mut parents = Vec::with_capacity(declared.len());
@@ -63,7 +61,7 @@ impl Forest {
             forest.set_weight(id, weight);
             let node = &mut forest.nodes[id];
             node.generation = i64::read_from(from)?;
-            from.check((0..=MAX_GENERATION).contains(&node.generation), "a generation that no ClusterQueue has")?;
+            from.check((0..=MAX_GENERATION).contains(&node.generation), "an impossible generation")?;
             node.active = bool::read_from(from)?;
             parents.push(parent);
         }
@@ -101,8 +99,8 @@ impl Forest {
         Ok(forest)
     }
 
-    /// The nodes of the tree of which this is the root, row by row; none if it is no root. On or below a cycle each node
-    /// stands alone.
+    /// The nodes of the tree with this root, row by row; none if it is not a root. On or below a cycle each node is
+    /// alone.
     fn nodes_of_tree_at(&self, id: NodeId) -> Vec<NodeId> {
         match self.root(id) {
             None => vec![id],
@@ -119,7 +117,7 @@ impl Forest {
         nodes.iter().map(|&node| self.nodes[node].parent.and_then(|parent| row_of.get(&parent).copied())).collect()
     }
 
-    /// The tree that was written under a number.
+    /// The tree with this number in the save.
     pub(crate) fn tree_of_number(&self, number: usize) -> Option<TreeId> {
         (number < self.slots.len()).then_some(TreeId(number as u32))
     }
@@ -157,7 +155,7 @@ impl Tree {
     }
 }
 
-/// Without what is being tried out: nobody goes back behind a snapshot.
+/// Without trials: nothing before a snapshot can be rolled back.
 impl Stored for Ledger {
     fn write_to(&self, out: &mut Writer<'_>) {
         let (usage, has_saturated, may_saturate) = self.parts();

@@ -1,4 +1,4 @@
-//! What hangs together, against what one sees who follows the parents.
+//! Connected components, compared with following the parents.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ proptest! {
             }
             forest.flush(&Names::default());
         }
-        // Only nodes of an acyclic tree count a recomputation, and all of its ClusterQueues do.
+        // Only an acyclic tree counts a recomputation, for all of its ClusterQueues.
         let before: Vec<i64> = (6..9).map(|i| forest.generation(NodeId(i))).collect();
         forest.recompute(NodeId(0));
         for (i, before) in (6..9).zip(before) {

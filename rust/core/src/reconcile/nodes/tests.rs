@@ -1,16 +1,15 @@
-//! Nodes that fail and come back, seen through an engine.
+//! Failed and recovered nodes, tested through an engine.
 
 use super::{TOPOLOGY_GATE, WORKLOAD, terminated_by_kueue};
 use crate::base::gates::{Gate, Gates};
-use crate::engine::Kind;
 use crate::objects::conditions::EVICTED;
 use crate::objects::config::Config;
-use crate::objects::{ConditionStatus, NodeReady, Object, Pod, Taint, Toleration, Workload};
+use crate::objects::{ConditionStatus, Kind, NodeReady, Object, Pod, Taint, Toleration, Workload};
 use crate::testing::hosts::{node, place, pods, world, world_with};
 use crate::testing::{World, at, namespaced};
 use crate::topology::tree::HOSTNAME;
 
-/// `x` stands on host `a`.
+/// `x` is placed on host `a`.
 fn placed(mut world: World) -> World {
     world.submit(pods("x", 3));
     world.cycle();
@@ -18,7 +17,7 @@ fn placed(mut world: World) -> World {
     world
 }
 
-/// Host `a` is ready or not since now, and has these taints.
+/// Reports host `a` as ready or not since now, with these taints.
 fn report(world: &mut World, is_ready: bool, taints: &[&str]) -> Vec<String> {
     let mut host = node("a", "4");
     let status = if is_ready { ConditionStatus::True } else { ConditionStatus::False };
@@ -72,7 +71,7 @@ fn pods_that_still_run_keep_a_host_and_those_that_have_ended_do_not() {
         let mut world = placed(world());
         let mut it = pod("p", "a", phase);
         it.meta.deleting = deleting;
-        // Kueue's own pods take no room a second time.
+        // Kueue's own pods are not counted a second time.
         it.meta.annotations.insert("kueue.x-k8s.io/podset-required-topology".to_owned(), HOSTNAME.to_owned());
         world.apply([Object::Pod(it.into())]);
         report(&mut world, false, &[]);
@@ -153,7 +152,7 @@ fn pods_that_wait_for_the_host_in_vain_are_failed() {
     waits.spec.node_selector = [(HOSTNAME.to_owned(), "a".to_owned())].into();
     let mut gated = Pod { scheduling_gates: vec![TOPOLOGY_GATE.to_owned()], ..waits.clone() };
     gated.meta.name = "gated".to_owned();
-    // It runs, so that the host is not lost to the workload.
+    // It runs, so the host has not failed for the workload.
     let mut runs = pod("runs", "a", "Running");
     runs.meta.annotations.insert("kueue.x-k8s.io/podset-required-topology".to_owned(), HOSTNAME.to_owned());
     world.apply([Object::Pod(waits.into()), Object::Pod(gated.into()), Object::Pod(runs.into())]);

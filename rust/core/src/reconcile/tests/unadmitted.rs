@@ -1,4 +1,4 @@
-//! What a workload without quota is told.
+//! Conditions of workloads without quota.
 
 use super::*;
 

@@ -1,10 +1,10 @@
-//! What placement does in cycles, seen through an engine.
+//! Placement in cycles, tested through an engine.
 
-use crate::engine::Kind;
 use crate::objects::conditions::{ADMITTED, EVICTED};
 use crate::objects::config::Config;
 use crate::objects::{
-    AdmissionCheck, CheckState, ConditionStatus, Node, NodeReady, Object, Pod, Preemption, PreemptionPolicy, Workload,
+    AdmissionCheck, CheckState, ConditionStatus, Kind, Node, NodeReady, Object, Pod, Preemption, PreemptionPolicy,
+    Workload,
 };
 use crate::testing::hosts::{hosts, node, place, pods, world};
 use crate::testing::{World, at, cluster_queue, meta, namespaced, quantity, resource_group, rules, workload};
@@ -16,7 +16,7 @@ fn preempts(world: &mut World) {
     });
 }
 
-/// A host that a workload stands on has failed.
+/// A host of a workload has failed.
 fn fail(world: &mut World, name: &str, host: &str) {
     world.change(name, |workload| workload.status.rare.unhealthy_nodes = vec![host.to_owned()]);
 }
@@ -116,7 +116,7 @@ fn pods_that_kueue_has_not_placed_take_room_until_they_end() {
 }
 
 #[test]
-fn nodes_that_come_bring_back_who_found_no_room() {
+fn new_nodes_retry_workloads_without_a_place() {
     let mut world = world();
     world.submit(pods("x", 5));
     world.cycle();
@@ -195,7 +195,7 @@ fn the_place_of_pods_that_wait_for_provisioning_is_found_once_the_check_is_ready
 }
 
 #[test]
-fn what_has_quota_by_its_status_takes_its_place_from_the_start() {
+fn a_workload_with_quota_in_its_status_occupies_its_place_from_the_start() {
     let mut world = world();
     world.submit(pods("x", 3));
     world.cycle();

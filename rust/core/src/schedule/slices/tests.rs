@@ -4,7 +4,7 @@ use crate::objects::slices::REPLACEMENT_FOR;
 use crate::objects::{ClusterQueue, Object, Preemption, PreemptionPolicy, Workload};
 use crate::testing::{World, at, cluster_queue, flavor, local_queue, quantity, resource_group, workload};
 
-/// Slice `name` with as many pods of 1 CPU, in place of `ns/old` if that is not empty.
+/// Slice `name` with this many pods of 1 CPU, replacing `ns/old` if that is not empty.
 fn slice(name: &str, pods: i32, old: &str) -> Workload {
     let mut workload = workload(name, "1");
     workload.pod_sets[0].count = pods;
@@ -68,7 +68,7 @@ fn of_each_pod_set_only_what_it_takes_beyond_the_old_one_is_charged() {
     world.submit(two("old", ""));
     assert_eq!(world.cycle().admissions.len(), 1);
     world.submit(two("new", "old"));
-    // Who comes after it in the cycle finds what it has not taken.
+    // The next one in the cycle can use what it has not taken.
     world.submit(Workload { queue_name: "next".into(), priority: Some(-1), ..workload("after", "1") });
     let decision = world.cycle();
     let admitted: Vec<&str> = decision.admissions.iter().map(|admission| admission.key.name()).collect();

@@ -1,5 +1,5 @@
-//! Whoever is next, against one who works out all shares of all entries before each decision, word for word as rules/05
-//! §6.3 has it, in random trees.
+//! Compares the next entry with a model that recomputes all shares before each decision, literally as in rules/05 §6.3,
+//! in random trees.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ enum Sums {
     Small,
     /// Some are near 2^62 or have no limit.
     Huge,
-    /// Somebody asks for less than nothing.
+    /// Some requests are negative.
     Negative,
 }
 
@@ -45,7 +45,7 @@ struct World {
     sums: Sums,
     gates: Gates,
     entries: Vec<Entry>,
-    /// How many cohorts are above the ClusterQueue that is the farthest down.
+    /// The greatest number of cohorts above a ClusterQueue.
     levels: usize,
 }
 
@@ -76,7 +76,7 @@ fn world(seed: u64) -> World {
     for n in 0..n_cohorts + n_queues {
         let kind = if n < n_cohorts { NodeKind::Cohort } else { NodeKind::Queue };
         let node = forest.add_node(kind);
-        // The latest ones more often: deep trees.
+        // Prefer the latest ones: deep trees.
         let first = if dice.once_in(2) { cohorts.len().saturating_sub(3) } else { 0 };
         let parent = (first < cohorts.len() && !dice.once_in(8)).then(|| dice.one_of(&cohorts[first..]));
         let parent = parent.filter(|(_, level)| kind == NodeKind::Queue || *level < MAX_LEVELS);
@@ -270,7 +270,7 @@ fn the_winner_is_the_one_of_a_tournament_in_which_all_shares_are_new() {
         let mut saturates = false;
         while !left.is_empty() {
             if world.dice.once_in(6) {
-                // As a cycle does that is put aside.
+                // As in a stored cycle.
                 tournament = tournament.clone();
             }
             let next = tournament.next(&mut world.forest, gates, &entries, &left);
@@ -294,6 +294,6 @@ fn the_winner_is_the_one_of_a_tournament_in_which_all_shares_are_new() {
             saturates |= saturated;
         }
     }
-    // Else it would say less than it seems to.
+    // Otherwise the test would cover less than it seems to.
     assert!(n_deep > 500 && n_decisions > 15_000 && n_turned > 200, "{n_deep}, {n_decisions}, {n_turned}");
 }

@@ -60,7 +60,7 @@ fn a_parent_is_not_queued_before_it_is_labelled() {
     let mut world = world(None);
     world.submit(workload("unlabelled", "4"));
     assert!(admitted(&world.cycle()).is_empty());
-    // Nor if its LocalQueue comes later.
+    // Nor if its LocalQueue is created later.
     assert!(world.engine.state.delete_local_queue("ns", "lq"));
     world.apply([Object::LocalQueue(local_queue("lq", "cq"))]);
     assert!(admitted(&world.cycle()).is_empty());

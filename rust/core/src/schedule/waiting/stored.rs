@@ -1,4 +1,4 @@
-//! A cycle that waits, as bytes ([`crate::snapshot`]): the state as it sees it, and what it has in hand.
+//! A waiting cycle as bytes ([`crate::snapshot`]): the state as it sees it, and its data.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use crate::state::State;
 stored!(enum EntryStatus { 0 = NotNominated, 1 = Nominated, 2 = Skipped, 3 = PreemptionGated, 4 = Assumed, 5 = Evicted });
 
 impl Waiting {
-    /// The shapes of its entries. They are those of the engine in which it waits, and are written there.
+    /// The shapes of its entries. They belong to the engine in which it waits, and are written there.
     pub(crate) fn shapes(&self) -> Vec<Option<ShapeId>> {
         self.round.entries.iter().chain(&self.round.not_nominated).map(|entry| entry.shape).collect()
     }
 
-    /// Writes it without these shapes. It waits in an engine of this state.
+    /// Writes the cycle without these shapes. It waits in an engine with this state.
     pub(crate) fn store(&self, of: &State) -> Vec<u8> {
         let Self { seen, round, entry, slice } = self;
         let mut out = Writer::new(&seen.names);
         seen.store(&mut out);
-        // Whoever was replaced by another one of the same name is not admitted.
+        // A workload replaced by another one of the same name is not admitted.
         let mut same = IdSet::default();
         let is_same = |id, key| of.workloads.find_by_id(id).is_some_and(|record| record.key().is_copy(key));
         let ids = seen.workloads.iter().filter(|(id, record)| is_same(*id, record.key()));
@@ -45,7 +45,7 @@ impl Waiting {
             let key = of.workloads.find_by_id(id).map(|record| record.key());
             let own = &mut seen.workloads.get_mut(id).workload.meta.key;
             let Some(key) = key.filter(|key| key.is_same(own)) else {
-                return Err(from.damage("a workload that is another one now"));
+                return Err(from.damage("a workload that was replaced"));
             };
             *own = key.clone();
         }
@@ -60,7 +60,7 @@ impl Waiting {
 }
 
 impl Round {
-    /// What is decided is written by then, and who goes first is found out again.
+    /// Decisions are already written, and the order is recomputed.
     fn store(&self, out: &mut Writer<'_>) {
         let Self { entries, not_nominated, left, tournament: _, cycle } = self;
         let Cycle { marks: _, decision: _, assumed, replaced, preemptions, evictions, migrations, victims } = cycle;
@@ -84,14 +84,14 @@ impl Round {
         Ok(Self { entries, not_nominated, left, tournament, cycle })
     }
 
-    /// Do the ids in it mean something where they are used?
+    /// Are the ids in it valid where they are used?
     fn check(&self, seen: &State, now: &State, from: &Reader<'_>) -> Result<(), Damage> {
         let are_nominated = self.entries.iter().all(|entry| entry.assignment.is_some());
         from.check(are_nominated, "an entry without an assignment")?;
         for entry in self.entries.iter().chain(&self.not_nominated) {
             let known = |id: crate::base::ids::QueueId| id.index() < now.queues.len();
             let is_known = known(entry.queue) && entry.targets.iter().all(|target| known(target.queue));
-            from.check(is_known, "a ClusterQueue that was never met")?;
+            from.check(is_known, "an unknown ClusterQueue")?;
             let Some(assignment) = &entry.assignment else { continue };
             let n_sets = seen.workloads.get(entry.workload).spec.adjusted.len();
             let names = &now.names;
@@ -102,7 +102,7 @@ impl Round {
                         choice.flavor.index() < names.flavors.len() && choice.resource.index() < names.n_resources()
                     })
             });
-            from.check(is_known, "an assignment of what was never met")?;
+            from.check(is_known, "an assignment with unknown names")?;
         }
         Ok(())
     }
@@ -113,7 +113,7 @@ impl Entry {
         let Self {
             workload,
             queue,
-            // Where the ClusterQueue is.
+            // Located by its ClusterQueue.
             node: _,
             tree: _,
             row: _,

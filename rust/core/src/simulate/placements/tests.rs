@@ -41,7 +41,7 @@ fn pods_are_placed_when_their_job_starts_and_when_a_node_is_replaced() {
     ];
     let log = simulate(&mut world.engine, happenings, tests::OPTIONS, at(10), || false).log;
     let finished = log.steps.iter().find(|it| it.1 == Step::Finished && it.2 == 1).map(|it| it.0.0 / SECOND);
-    // No host has room for `x` beside `y`: it is evicted, and comes again once `y` has ended.
+    // No host has room for `x` next to `y`: it is evicted, and returns once `y` has ended.
     let again = finished.expect("y ends");
     assert_eq!(placed(&log), [(11, "x", "a", 3), (12, "y", "b", 2), (again, "x", "b", 3), (300, "z", "a", 4)]);
     assert_eq!(log.placements.domains.len(), 2);

@@ -1,24 +1,24 @@
-//! Whose quota others use (docs/simulate.md, "What is lent").
+//! Whose unused quota others use (docs/simulate.md, "What is lent").
 
 use rustc_hash::FxHashMap;
 
 use crate::quota::forest::{Forest, NodeId, TreeId};
 use crate::quota::tree::{Column, Row, Tree};
 
-/// What nodes lend at one time, by the columns of their trees; a family is worked out when somebody asks for one of it.
+/// What nodes lend at one time, by the columns of their trees; computed on demand for all children of a cohort.
 #[derive(Debug, Default)]
 pub(super) struct Lending {
     by_node: FxHashMap<NodeId, Vec<i64>>,
 }
 
 impl Lending {
-    /// How much others have of the quota of a node that it does not use itself. The forest is flushed.
+    /// How much of a node's unused quota others use. The forest is flushed.
     pub(super) fn of(&mut self, forest: &Forest, node: NodeId) -> &[i64] {
         let (id, row) = forest.locate(node);
         let (tree, nodes) = (forest.tree(id), forest.nodes_of(id));
         let path = std::iter::successors(Some(row), |row| tree.parent(*row));
         let unknown: Vec<Row> = path.take_while(|row| !self.by_node.contains_key(&nodes[*row])).collect();
-        // From the root down: what a cohort lends is asked of its children.
+        // From the root down: what a cohort lends comes from its children.
         for row in unknown.into_iter().rev() {
             match tree.parent(row) {
                 Some(parent) => self.add_family(forest, id, parent),
@@ -30,7 +30,7 @@ impl Lending {
         &self.by_node[&node]
     }
 
-    /// The children of a cohort.
+    /// Computes the children of a cohort.
     fn add_family(&mut self, forest: &Forest, id: TreeId, cohort: Row) {
         let (tree, nodes) = (forest.tree(id), forest.nodes_of(id));
         let above = self.by_node[&nodes[cohort]].clone();
@@ -54,8 +54,7 @@ impl Lending {
     }
 }
 
-/// Divides what is asked among those who have so much, in proportion. Whole units that add up to what is asked, or to all
-/// that there is.
+/// Divides an amount among the idle quotas, in proportion. Whole units that add up to the amount, or to all idle quota.
 fn parts(asked: i128, idle: impl Iterator<Item = i128> + Clone) -> Vec<i128> {
     let pool = idle.clone().fold(0, i128::saturating_add);
     let asked = asked.min(pool);
@@ -74,7 +73,7 @@ fn over(tree: &Tree, row: Row, column: Column) -> i128 {
     i128::from(tree.usage(row, column).get()) - i128::from(tree.subtree_quota(row, column).get())
 }
 
-/// How much of what it lends a node does not use itself.
+/// How much of its lendable quota a node does not use itself.
 fn idle(tree: &Tree, row: Row, column: Column) -> i128 {
     let lends = i128::from(tree.subtree_quota(row, column).get()) - i128::from(tree.local_quota(row, column).get());
     lends.min(-over(tree, row, column)).max(0)

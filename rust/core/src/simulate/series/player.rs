@@ -1,4 +1,4 @@
-//! A forest of quotas that goes through a run as its logs say.
+//! Replays the logs of a run in a forest of quotas.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::quota::forest::{Forest, NodeId, NodeKind};
 use crate::simulate::quotas::NodeQuota;
 use crate::simulate::record::Log;
 
-/// What there is at and below a node.
+/// Sums at and below a node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
     pub nominal: BTreeMap<FlavorResourceId, Amount>,
@@ -17,20 +17,20 @@ pub(super) struct Sums {
     pub pending: i64,
 }
 
-/// A forest of quotas, as it was at a time.
+/// The forest of quotas at a time.
 pub(super) struct Player {
     pub names: Names,
     pub forest: Forest,
-    /// The nodes that are there, by their codes.
+    /// The existing nodes, by code.
     pub here: BTreeMap<u32, NodeId>,
     pub sums: IdVec<NodeId, Sums>,
-    /// The codes of nodes by their ids, and of ClusterQueues by their index in the log of usage.
+    /// The codes of nodes by id, and of ClusterQueues by their index in the log of usage.
     codes: IdVec<NodeId, u32>,
     queue_codes: Vec<Option<u32>>,
-    /// What workloads of each ClusterQueue hold and how many wait, whether it is there or not.
+    /// Usage and number of waiting jobs of each ClusterQueue, whether it exists or not.
     held: Vec<BTreeMap<FlavorResourceId, Amount>>,
     waiting: Vec<i64>,
-    /// Nodes of which something has changed.
+    /// Nodes with changes.
     pub changed: BTreeSet<u32>,
 }
 
@@ -57,7 +57,7 @@ impl Player {
         }
     }
 
-    /// What nodes declare from now on. Of several changes of a node the last counts.
+    /// Applies new declarations of nodes. Of several changes of one node the last counts.
     pub(super) fn change_quotas(&mut self, log: &Log, changes: &[NodeQuota]) {
         let changes: BTreeMap<u32, &NodeQuota> = changes.iter().map(|it| (it.node, it)).collect();
         changes.keys().for_each(|code| self.touch_tree(*code));
@@ -80,7 +80,7 @@ impl Player {
         }
         let gone = changes.values().filter(|it| it.is_gone);
         let gone: Vec<NodeId> = gone.filter_map(|it| self.here.remove(&it.node)).collect();
-        // All leave their parents first, as a cohort may go with what was below it.
+        // All leave their parents first, since a cohort may go together with its children.
         gone.iter().for_each(|node| self.move_below(*node, None));
         for node in gone {
             if !self.forest.has_children(node) {
@@ -105,7 +105,7 @@ impl Player {
         }
     }
 
-    /// A change of quota changes the shares of a whole tree.
+    /// A change of quota changes the shares of the whole tree.
     fn touch_tree(&mut self, code: u32) {
         let Some(&node) = self.here.get(&code) else { return };
         let top = self.forest.root(node).unwrap_or(node);
@@ -113,7 +113,7 @@ impl Player {
         self.changed.extend(below.into_iter().map(|node| self.codes[node]));
     }
 
-    /// Works all sums out anew, as nodes have moved.
+    /// Recomputes all sums after nodes have moved.
     fn sum_up(&mut self) {
         self.sums = IdVec::default();
         for _ in self.codes.iter() {

@@ -1,9 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::engine::Kind;
 use crate::objects::config::Config;
-use crate::objects::{ClusterQueue, Cohort, Object, Workload};
+use crate::objects::{ClusterQueue, Cohort, Kind, Object, Workload};
 use crate::simulate::{Change, Happening, JobPlan, Options, Simulation, Turn, tests};
 use crate::state::records::Owner;
 use crate::testing::{Dice, SECOND, World, at, cluster_queue, local_queue, meta, quantity, workload};
@@ -51,7 +50,7 @@ fn remove(seconds: i64, kind: Kind, name: &str) -> Happening {
     Happening { at: at(seconds), change: Change::Remove { kind, namespace: String::new(), name: name.to_owned() } }
 }
 
-/// The last row of each node by name: nominal, usage, borrowed, share. Of nodes that are there.
+/// The last row of each existing node by name: nominal, usage, borrowed, share.
 type Last = BTreeMap<String, (i64, i64, i64, i64)>;
 
 fn last_rows(simulation: &Simulation, is_queue: bool) -> Last {
@@ -69,7 +68,7 @@ fn last_rows(simulation: &Simulation, is_queue: bool) -> Last {
     at_end
 }
 
-/// The same of the engine as it is.
+/// The same from the engine's current state.
 fn of_engine(world: &World, is_queue: bool) -> Last {
     let state = &world.engine.state;
     let mut found = Last::new();
@@ -99,7 +98,7 @@ fn of_engine(world: &World, is_queue: bool) -> Last {
     found
 }
 
-/// Compares the rows after each step with what the engine has. How often it did, and sums of what was borrowed and of
+/// Compares the rows after each step with the engine. Returns how often it did, and sums of borrowed amounts and
 /// shares.
 fn follow(world: &mut World, happenings: Vec<Happening>) -> (Simulation, [i64; 3]) {
     let mut simulation = Simulation::new(OPTIONS, at(10));
@@ -177,7 +176,7 @@ fn cohorts_that_are_above_each_other_keep_their_numbers() {
     assert!(n_steps > 40 && borrowed > 0);
 }
 
-/// `b` lends nothing outside its own cohort, nor does that lend more than 2 CPUs.
+/// `b` lends nothing outside its own cohort, and that cohort lends at most 2 CPUs.
 #[test]
 fn in_each_family_what_is_borrowed_is_lent() {
     let mut world = World::new(Config::default());
@@ -259,7 +258,7 @@ fn a_grid_has_a_row_of_each_node_at_each_time() {
     let rows = (0..12).filter(|row| series.nodes[*row] as usize == code);
     assert_eq!(rows.map(|row| series.pending[row]).collect::<Vec<_>>(), [2, 1, 1]);
     let changes = Series::of(&run.log, true, at(10).0, at(16).0, None, Waiting::default());
-    // What a grid shows is the last change before.
+    // A grid shows the last change before each point.
     for row in 0..12 {
         let before = (0..changes.times.len())
             .rfind(|it| changes.nodes[*it] == series.nodes[row] && changes.times[*it] <= series.times[row]);

@@ -1,17 +1,17 @@
-//! What happens from outside: objects come, change and go.
+//! External events: objects are created, updated and deleted.
 
 use super::Simulation;
 use crate::base::ids::WorkloadId;
 use crate::base::shared::Shared;
-use crate::engine::{Engine, Kind};
-use crate::objects::{ClusterQueue, Cohort, LocalQueue, MetaDetails, Object, Workload, WorkloadMeta};
+use crate::engine::Engine;
+use crate::objects::{ClusterQueue, Cohort, Kind, LocalQueue, MetaDetails, Object, Workload, WorkloadMeta};
 use crate::simulate::job_plan::JobPlan;
 use crate::simulate::plan::Change;
 use crate::simulate::record::Step;
 use crate::status::reasons::SUCCEEDED;
 
 impl Simulation {
-    /// `number` is that of the workload that is created, if one is.
+    /// Applies an event. `number` is that of the workload that it creates, if any.
     pub(super) fn change(&mut self, engine: &mut Engine, change: Change, number: u32) {
         match change {
             Change::Create { object, job } => match *object {
@@ -49,7 +49,7 @@ impl Simulation {
         }
     }
 
-    /// A workload and its job go.
+    /// Deletes a workload and its job.
     pub fn delete(&mut self, engine: &mut Engine, id: WorkloadId) {
         let key = engine.state.workloads.get(id).key().clone();
         self.note(engine, Step::Deleted, id);
@@ -68,7 +68,7 @@ impl Simulation {
         self.note_arrival(engine, id, number);
     }
 
-    /// A workload that has just appeared has a job that goes as planned.
+    /// Sets the job of a workload that has just appeared.
     pub fn created(&mut self, engine: &Engine, id: WorkloadId, job: JobPlan) {
         let is_waited_for = engine.state.config.wait_for_pods_ready.is_some();
         self.jobs.add(id, JobPlan { pods: job.pods.filter(|_| is_waited_for), ..job });
@@ -85,7 +85,7 @@ impl Simulation {
             }
             // It is gone.
             (None, Object::Workload(_) | Object::Node(_) | Object::Pod(_) | Object::Topology(_)) => {}
-            // Whoever watches is not told of an update that changes nothing.
+            // An update without changes is not reported to watchers.
             (Some(old), new) if same_spec(&old, &new) => {}
             (_, object) => self.put(engine, object),
         }
@@ -111,7 +111,7 @@ fn updated(old: &Workload, new: Workload) -> Workload {
     Workload { meta: WorkloadMeta { generation, details, ..old.meta.clone() }, status, ..new }
 }
 
-/// Do two versions of an object say the same, metadata aside?
+/// Are two versions of an object equal, except for metadata?
 fn same_spec(old: &Object, new: &Object) -> bool {
     match (old, new) {
         (Object::ClusterQueue(a), Object::ClusterQueue(b)) => ClusterQueue { meta: b.meta.clone(), ..a.clone() } == *b,

@@ -1,4 +1,4 @@
-//! A run as bytes and back. A checkpoint is as large as what is alive; what has happened is in the parts of its log.
+//! Saves and resumes a run. A checkpoint is as large as the live state; the history is in the parts of the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,18 +22,18 @@ static FORMAT: Format = Format {
     what: "a checkpoint of a run: name the file that was given as the checkpoint of one",
 };
 
-/// Why a run can not be taken up.
+/// Why a run cannot be resumed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResumeError {
-    /// What is alive can not be read.
+    /// The checkpoint cannot be read.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// What has happened can not be read.
+    /// The log cannot be read.
     #[error("this is not the log of a run: {0}")]
     Log(Damage),
 }
 
-/// What a checkpoint has beside the engine. Slots of workloads may be free by now.
+/// What a checkpoint has besides the engine. Slots of workloads may be free by now.
 struct Alive {
     clock: Time,
     free_at: Time,
@@ -60,18 +60,18 @@ stored!(struct Alive {
 });
 
 impl Simulation {
-    /// May it be saved now? Not within a cycle that waits for pods, nor where somebody outside decides on checks.
+    /// Can it be saved now? Not within a cycle that waits for pods, nor if external controllers decide on checks.
     pub fn is_between_cycles(&self) -> bool {
         self.then.is_none() && self.underway.is_none() && self.asking.is_none()
     }
 
-    /// What has happened since the last checkpoint that was [kept](Self::kept), as bytes that follow those before.
+    /// What has happened since the last checkpoint that was [kept](Self::kept), to be appended to the earlier parts.
     pub fn log_part(&self) -> Vec<u8> {
         self.log.part(self.kept)
     }
 
-    /// What is alive as bytes, with a note of the caller's. Equal runs are equal bytes. `None`: it can't be saved now, or
-    /// never, as it keeps cycles or messages.
+    /// The live state as bytes, with a note of the caller. Equal runs give equal bytes. `None`: it can't be saved now,
+    /// or never, because it keeps cycles or messages.
     pub fn checkpoint(&self, engine: &mut Engine, note: &[u8]) -> Option<Vec<u8>> {
         if !self.is_between_cycles() || self.options.keeps_cycles || self.options.keeps_messages {
             return None;
@@ -80,7 +80,7 @@ impl Simulation {
         Some(engine.save_with(&FORMAT, note, |out| alive.write_to(out)))
     }
 
-    /// The last checkpoint, and all parts of the log up to it, are where they will be found again.
+    /// The last checkpoint, and all parts of the log up to it, have been stored.
     pub fn kept(&mut self) {
         self.kept = self.log.mark();
     }
@@ -88,16 +88,15 @@ impl Simulation {
     /// The note in a checkpoint.
     ///
     /// # Errors
-    /// [`LoadError`]: these are not the bytes of one of this version, or they were damaged.
+    /// [`LoadError`]: not a checkpoint of this version, or damaged.
     pub fn note_of(checkpoint: &[u8]) -> Result<Vec<u8>, LoadError> {
         Ok(FORMAT.open(checkpoint)?.next()?.0.to_vec())
     }
 
-    /// Takes up a run where it was saved. What was scheduled there is scheduled here, and no step has been done. All or
-    /// nothing.
+    /// Resumes a saved run. The same events must be scheduled, and no step done yet. All or nothing.
     ///
     /// # Errors
-    /// [`ResumeError`]: the bytes are not a checkpoint of this version, or not the log that goes with it.
+    /// [`ResumeError`]: not a checkpoint of this version, or not the matching log.
     pub fn resume(&mut self, engine: &mut Engine, checkpoint: &[u8], log: &[u8]) -> Result<(), ResumeError> {
         let log = Log::of_parts(log, self.log.workloads.len()).map_err(ResumeError::Log)?;
         let n_scheduled = self.happenings.len();
@@ -178,7 +177,7 @@ impl Simulation {
         if follows_usage {
             self.follow_quotas(engine);
         }
-        // They are in the order of time here as they were there.
+        // They are ordered by time in both runs.
         let happened = self.happenings.drain(..n_happened);
         self.happened = happened.map(|it| it.number).collect();
     }

@@ -1,4 +1,4 @@
-//! Rounds of cycles: one after the other, until there is no head or nothing moves.
+//! Rounds of cycles: one after the other, until there is no head or nothing changes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,24 +14,24 @@ use crate::simulate::plan::Timers;
 use crate::simulate::record::{Cycle, Step};
 use crate::status::reasons;
 
-/// A cycle that has begun and is not over: it waits for pods, or others do what follows from it.
+/// A cycle in progress: it waits for pods, or its consequences are being handled.
 #[derive(Clone, Debug)]
 pub(super) struct Underway {
     began: Time,
-    /// What stood in the heaps and was parked before.
+    /// Fingerprint of heaps and parked workloads before it.
     before: u64,
-    /// What it has decided so far.
+    /// Its decision so far.
     decision: Decision,
     n_parked: usize,
     parked: Vec<Key>,
-    /// Who was parked when it began to wait for pods.
+    /// The parked workloads when it began to wait for pods.
     parked_before: Option<BTreeSet<Key>>,
     /// Has anything happened since it began to wait?
     pub is_woken: bool,
 }
 
 impl Simulation {
-    /// What stands in the queues is tried again, as something has happened.
+    /// Something has happened, so the queues are tried again.
     pub(super) fn begin_round(&mut self, engine: &mut Engine) {
         engine.state.now = self.clock;
         engine.state.flush();
@@ -54,7 +54,7 @@ impl Simulation {
         self.decide(engine)
     }
 
-    /// The cycle decides, or goes on after it has waited.
+    /// The cycle decides, or continues after waiting.
     pub(super) fn decide(&mut self, engine: &mut Engine) -> Option<Then> {
         let mut underway = self.underway.take()?;
         let is_first = underway.parked_before.is_none();
@@ -82,7 +82,7 @@ impl Simulation {
         Some(Then::Cycle)
     }
 
-    /// Notes whose pods got other nodes while their jobs run; the jobs of those that had been put off do not run yet.
+    /// Records workloads whose pods moved while their jobs run; jobs with a delayed placement do not run yet.
     fn note_replaced(&mut self, engine: &Engine, decision: &Decision) {
         for placed in &decision.placed {
             let id = engine.state.workloads.find(placed.key.namespace(), placed.key.name());
@@ -101,7 +101,7 @@ impl Simulation {
         }
     }
 
-    /// Whom a cycle has parked, seen before anybody writes anything else.
+    /// Records what a cycle has parked, before anything else is written.
     fn note_parked(&self, engine: &Engine, underway: &mut Underway) {
         let decision = &mut underway.decision;
         let kept = decision.pending.iter().filter(|kept| kept.parked).map(|kept| &kept.key);
@@ -115,12 +115,12 @@ impl Simulation {
             underway.parked.sort();
         }
         if !self.options.keeps_messages {
-            // Who keeps them has them copied when they change.
+            // Keeping them would copy them when they change.
             decision.parked = Vec::new();
         }
     }
 
-    /// Everything that follows from a cycle has been done: it waits for pods, or it is over.
+    /// All consequences of a cycle have been handled: it waits for pods, or ends.
     pub(super) fn end_cycle(&mut self, engine: &mut Engine) -> Option<Then> {
         let underway = self.underway.take()?;
         if underway.decision.waits_for_pods.is_some() {
@@ -145,11 +145,11 @@ impl Simulation {
         None
     }
 
-    /// A cycle as it is recorded; `None`: nothing happened in it, and nothing is to be said.
+    /// The record of a cycle; `None`: nothing happened in it, and there is nothing to report.
     pub(super) fn told(&self, engine: &Engine, underway: Underway) -> Option<Cycle> {
         let Underway { began: time, mut decision, mut n_parked, parked: mut keys, parked_before, .. } = underway;
         if let Some(before) = parked_before.filter(|_| decision.waits_for_pods.is_some()) {
-            // It waits in vain so far.
+            // Its wait has had no result so far.
             keys = parked(engine).difference(&before).cloned().collect();
             n_parked = keys.len();
         }
@@ -165,7 +165,7 @@ impl Simulation {
     }
 }
 
-/// What a cycle wrote comes back as updates of the objects.
+/// The writes of a cycle come back as updates of the objects.
 fn deliver(engine: &mut Engine, decision: &Decision) {
     let state = &mut engine.state;
     let keeps_progress = state.gate(Gate::FlavorFungibilityPreserveScanProgress);
@@ -175,7 +175,7 @@ fn deliver(engine: &mut Engine, decision: &Decision) {
             state.workloads.get_mut(id).resume = None;
         }
     }
-    // Nothing is written to what was parked in one step, so no controller hears of it.
+    // Nothing is written to workloads parked in one step, so controllers do not see them.
     state.agenda.take_parked();
 }
 

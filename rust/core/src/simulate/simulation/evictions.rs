@@ -1,4 +1,4 @@
-//! Takes down why and where workloads are evicted, as Kueue counts it.
+//! Records why and where workloads are evicted, as Kueue counts it.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::simulate::record::Log;
 use crate::simulate::usage::NONE;
 
 impl Simulation {
-    /// What a workload was evicted for before the run, or before it came to it, is not of the run.
+    /// Evictions before the run, or before the workload joined it, are not part of the run.
     pub(super) fn pass_over_evictions(&mut self, id: WorkloadId, workload: &Workload) {
         let evictions = &workload.status.rare.evictions;
         if !evictions.is_empty() {
@@ -18,7 +18,7 @@ impl Simulation {
         }
     }
 
-    /// Takes down for what a workload was evicted since the last call.
+    /// Records the evictions of a workload since the last call.
     pub(super) fn note_evictions(&mut self, engine: &Engine, id: WorkloadId) {
         let state = &engine.state;
         let status = &state.workloads.get(id).workload.status;

@@ -19,12 +19,12 @@ use crate::simulate::record::Step;
 use crate::status::readiness::note_readiness;
 use crate::status::stage::{has_quota_reservation, is_admitted, is_finished};
 
-/// What a timer is for; of the same instant the first goes first.
+/// The kinds of timers, in the order in which they act at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum TimerKind {
     /// The job of an evicted workload has stopped.
     Stopped,
-    /// The job has run its time.
+    /// The job has reached its run time.
     Finished,
     /// All pods are ready.
     PodsReady,
@@ -34,7 +34,7 @@ pub(super) enum TimerKind {
 
 const N_TIMER_KINDS: usize = 4;
 
-/// Something that happens of itself. The workload may have gone.
+/// A timer of a job. The workload may be gone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Timer {
     pub time: Time,
@@ -49,31 +49,31 @@ struct Job {
     is_running: bool,
     n_admissions: usize,
     are_pods_ready: bool,
-    /// Were they ever, since the last admission?
+    /// Were they ready at any time since the last admission?
     was_ready: bool,
-    /// Does the run stand still, since pods are gone from a node that has failed?
+    /// Is the run stopped because pods are gone from a failed node?
     stands_still: bool,
-    /// How much of the work is in its last checkpoint, in nanoseconds.
+    /// Work saved in its last checkpoint, in nanoseconds.
     saved_ns: i64,
-    /// How much of the work was done up to the last time that something about it changed.
+    /// Work done up to the last change, in nanoseconds.
     done_ns: i64,
-    /// How long it has held its place since its last admission without working.
+    /// How long it has held quota without working since its last admission.
     idle_ns: i64,
-    /// Since when it works, or does not; `None`: it does not run.
+    /// Since when it works or idles; `None`: it is not running.
     stint: Option<(Time, bool)>,
-    /// Is it known how it has ended?
+    /// Is it recorded how it ended?
     has_ended: bool,
-    /// The timers that are set, by kind.
+    /// Its timers, by kind.
     timers: [Option<Time>; N_TIMER_KINDS],
 }
 
 impl Job {
-    /// How long it still takes; `None`: for ever.
+    /// The remaining run time; `None`: forever.
     fn left_ns(&self) -> Option<i64> {
         self.plan.run_ns.map(|run_ns| run_ns.saturating_sub(self.done_ns))
     }
 
-    /// From now on it works, or does not; `None`: it does not run any more.
+    /// From now on it works, or idles; `None`: it stops running.
     fn turn(&mut self, now: Time, works: Option<bool>) {
         if let Some((since, worked)) = std::mem::replace(&mut self.stint, works.map(|works| (now, works))) {
             let sum = if worked { &mut self.done_ns } else { &mut self.idle_ns };
@@ -81,20 +81,20 @@ impl Job {
         }
     }
 
-    /// Takes its last checkpoint before now.
+    /// Saves its last checkpoint before now.
     fn save(&mut self) {
         if let Some(every_ns) = self.plan.saves_ns {
             self.saved_ns = self.done_ns - self.done_ns.checked_rem(every_ns).unwrap_or(0);
         }
     }
 
-    /// It goes back to its last checkpoint; how much work is lost with that.
+    /// Returns to its last checkpoint; returns how much work that loses.
     fn go_back(&mut self) -> i64 {
         std::mem::replace(&mut self.done_ns, self.saved_ns) - self.saved_ns
     }
 }
 
-/// All jobs, and the timers that are not void.
+/// All jobs, and the valid timers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Jobs {
     jobs: FxHashMap<WorkloadId, Job>,
@@ -106,7 +106,7 @@ impl Jobs {
         self.jobs.insert(id, Job { done_ns: plan.done_ns, plan, ..Job::default() });
     }
 
-    /// Forgets a job, whose slot may soon be another's. One that is stopping stops at its time all the same.
+    /// Forgets a job, since its slot may be reused soon. A job that is stopping still stops at its time.
     pub(super) fn remove(&mut self, id: WorkloadId, key: &Key) {
         for kind in [TimerKind::Finished, TimerKind::PodsReady, TimerKind::PodFailed] {
             self.set(id, key, kind, None);
@@ -114,7 +114,7 @@ impl Jobs {
         self.jobs.remove(&id);
     }
 
-    /// Forgets a job with which nothing more happens; was it one?
+    /// Forgets a job to which nothing more happens; returns whether it was known.
     pub(super) fn forget(&mut self, id: WorkloadId) -> bool {
         let is_quiet = self.jobs.get(&id).is_none_or(|job| job.timers.iter().all(Option::is_none));
         if is_quiet {
@@ -123,17 +123,17 @@ impl Jobs {
         is_quiet
     }
 
-    /// How long the pods of a job stay on a node that has failed; `None`: nobody sees any.
+    /// How long the pods of a job stay on a failed node; `None`: not at all.
     pub(super) fn lingers_ns(&self, id: WorkloadId) -> Option<i64> {
         self.jobs.get(&id).and_then(|job| job.plan.lingers_ns)
     }
 
-    /// It is known from now on how a job has ended; was it before?
+    /// Notes that it is recorded how a job ended; returns whether it was before.
     pub(super) fn note_ending(&mut self, id: WorkloadId) -> bool {
         std::mem::replace(&mut self.jobs.entry(id).or_default().has_ended, true)
     }
 
-    /// Does a job fail once it has run its time?
+    /// Does a job fail at the end of its run time?
     pub(super) fn ends_failed(&self, id: WorkloadId) -> bool {
         self.jobs.get(&id).is_some_and(|job| job.plan.ends_failed)
     }
@@ -142,7 +142,7 @@ impl Jobs {
         self.timers.first().map(|timer| timer.time)
     }
 
-    /// Takes out the next timer of exactly this time; whose it is, unless the workload is gone.
+    /// Takes the next timer of exactly this time, with its workload unless that is gone.
     pub(super) fn take_due(&mut self, time: Time) -> Option<(TimerKind, Option<WorkloadId>)> {
         let timer = self.timers.first().filter(|timer| timer.time == time)?.clone();
         self.timers.remove(&timer);
@@ -151,7 +151,7 @@ impl Jobs {
         Some((timer.kind, is_its_own.then_some(timer.workload)))
     }
 
-    /// Sets the timer of one kind; `None` makes it void.
+    /// Sets the timer of one kind; `None` cancels it.
     pub(super) fn set(&mut self, id: WorkloadId, key: &Key, kind: TimerKind, at: Option<Time>) {
         let old = std::mem::replace(&mut self.jobs.entry(id).or_default().timers[kind as usize], at);
         if old == at {
@@ -168,7 +168,7 @@ impl Jobs {
 }
 
 impl Simulation {
-    /// What the job of a workload does about its status, and the admission checks on which nobody else decides.
+    /// Updates the job of a workload for its status, and the admission checks that no external controller decides.
     pub(super) fn play(&mut self, engine: &mut Engine, id: WorkloadId) {
         self.note_evictions(engine, id);
         let record = engine.state.workloads.get(id);
@@ -180,7 +180,7 @@ impl Simulation {
         let is_left = |check: &AdmissionCheckState| self.is_left_to_be_ready(engine, check);
         let waits_for_checks = workload.status.rare.admission_checks.iter().any(is_left);
         if is_variant(workload) && engine.state.gate(Gate::ConcurrentAdmission) {
-            // The job is that of the parent, and with it stops what the variant holds.
+            // The job belongs to the parent, so what the variant holds stops with it.
             if holds_quota && !is_over && evicted.is_none() && waits_for_checks {
                 self.make_checks_ready(engine, id);
             }
@@ -203,7 +203,7 @@ impl Simulation {
                 self.note_work(engine, id, 0, idle_ns);
             }
             self.jobs.set(id, &key, TimerKind::Finished, None);
-            // What its pods were about to do happens after its end, too; nobody is told.
+            // Its pods may still change after its end, but nobody is notified.
             for kind in [TimerKind::PodsReady, TimerKind::PodFailed].into_iter().filter(|_| !is_over) {
                 self.jobs.set(id, &key, kind, None);
             }
@@ -213,12 +213,12 @@ impl Simulation {
             self.follow_nodes(engine, id, &key, is_short);
         }
         if self.tell_readiness(engine, id) {
-            // The rest follows when the controllers have seen that.
+            // The rest follows once the controllers have seen that.
             return;
         }
         if is_over {
             self.note_ending(engine, id);
-            // The moment at which an evicted job was to have stopped still comes, and with it a round of cycles.
+            // The time at which an evicted job was to stop still comes, and with it a round of cycles.
             return;
         }
         let stopping = evicted.filter(|_| holds_quota);
@@ -241,7 +241,7 @@ impl Simulation {
         Time(self.clock.0.saturating_add(ns))
     }
 
-    /// A running job has lost pods with a node, or has all of them again.
+    /// Handles a running job that has lost pods with a node, or has all of them again.
     fn follow_nodes(&mut self, engine: &Engine, id: WorkloadId, key: &Key, is_short: bool) {
         let job = self.jobs.jobs.entry(id).or_default();
         if job.plan.node_loss == NodeLoss::RunsOn || job.stands_still == is_short {
@@ -261,7 +261,7 @@ impl Simulation {
         self.jobs.set(id, key, TimerKind::Finished, left_ns.map(|ns| self.after(ns)));
     }
 
-    /// A job starts: its pods are to become ready, and it is to end.
+    /// Starts a job: sets the timers for its pods and its end.
     fn start(&mut self, id: WorkloadId, key: &Key) {
         let job = self.jobs.jobs.entry(id).or_default();
         let index = job.n_admissions;
@@ -303,7 +303,7 @@ impl Simulation {
         self.tell_readiness(engine, id);
     }
 
-    /// Writes condition PodsReady where somebody waits for it; says whether there was anything new.
+    /// Writes condition PodsReady if Kueue waits for it; returns whether it changed.
     fn tell_readiness(&self, engine: &mut Engine, id: WorkloadId) -> bool {
         let state = &engine.state;
         if state.config.wait_for_pods_ready.is_none() || is_finished(&state.workloads.get(id).workload) {
@@ -313,7 +313,7 @@ impl Simulation {
         engine.change(id, self.clock, |workload| note_readiness(workload, are_ready, self.clock))
     }
 
-    /// The job of an evicted workload has stopped: it gives its quota back.
+    /// The job of an evicted workload has stopped: it releases its quota.
     pub(super) fn stop(&mut self, engine: &mut Engine, id: WorkloadId) {
         if let Some(job) = self.jobs.jobs.get_mut(&id) {
             job.are_pods_ready = false;
@@ -324,7 +324,7 @@ impl Simulation {
         }
     }
 
-    /// The job of a workload ends, whether it runs or not; `false` if it had ended before.
+    /// Ends the job of a workload, whether it is running or not; `false` if it had ended before.
     pub fn finish(&mut self, engine: &mut Engine, id: WorkloadId, reason: &str, message: &str) -> bool {
         let has_ended = engine.finish(id, reason, message, self.clock);
         if has_ended {
@@ -336,7 +336,7 @@ impl Simulation {
         has_ended
     }
 
-    /// Does a check wait on which nobody decides?
+    /// Is there a pending check that no external controller decides?
     fn is_left_to_be_ready(&self, engine: &Engine, check: &AdmissionCheckState) -> bool {
         let decides = || engine.state.checks.get(&check.name).is_some_and(|it| self.is_asked_for(&it.controller_name));
         check.state == CheckState::Pending && !decides()

@@ -1,5 +1,4 @@
-//! Nodes that fail: pods of jobs linger there for a while, and once they have gone, the node is looked at again
-//! (rules/08 §13.2).
+//! Failing nodes: pods stay there for a while, and once they are gone, the node is checked again (rules/08 §13.2).
 
 use std::sync::Arc;
 
@@ -10,24 +9,24 @@ use crate::schedule::decision::Event;
 use crate::state::State;
 
 impl Simulation {
-    /// Takes down which nodes are lost as the run begins.
+    /// Records which nodes are lost at the start of the run.
     pub(super) fn note_first_losses(&mut self, state: &mut State) {
         state.node_changes.follow(state.cluster.nodes().map(|node| &**node));
-        // What was lost before is lost at the beginning, also where another run on this engine has seen it.
+        // Nodes lost earlier are recorded at the start, even if another run on this engine has seen it.
         state.node_changes.take();
         for name in state.node_changes.lost() {
             Arc::make_mut(&mut self.log).nodes.push(self.clock, name, true);
         }
     }
 
-    /// Takes down which nodes were lost and came back since the last call.
+    /// Records which nodes were lost or came back since the last call.
     pub(super) fn note_losses(&mut self, state: &mut State) {
         for (name, is_lost) in state.node_changes.take() {
             Arc::make_mut(&mut self.log).nodes.push(self.clock, &name, is_lost);
         }
     }
 
-    /// Looks at the next node to which something has happened; `None`: there is none.
+    /// Checks the next changed node; `None`: there is none.
     pub(super) fn look_at_next_node(&mut self, engine: &mut Engine) -> Option<Vec<Event>> {
         let state = &mut engine.state;
         let name = state.node_watch.take_due()?;
@@ -43,7 +42,7 @@ impl Simulation {
         Some(state.look_at_node(&name, &linger))
     }
 
-    /// Sets when pods have gone from a node that has failed just now; nobody waits for those on one that is well.
+    /// Sets when pods will be gone from a node that has just failed; on a healthy node they stay.
     fn note_leaving(&mut self, state: &State, name: &str) {
         let Some(since) = state.node_watch.bad_since(name) else {
             return self.leaving.retain(|(_, other)| other != name);
@@ -55,7 +54,7 @@ impl Simulation {
         }
     }
 
-    /// Pods have gone from nodes, or these have had their time.
+    /// Pods are gone from nodes, or nodes have had their time.
     pub(super) fn ring_nodes(&mut self, state: &mut State, now: Time) {
         state.node_watch.ring(now);
         while let Some((_, name)) = self.leaving.first().filter(|(time, _)| *time <= now) {

@@ -1,4 +1,4 @@
-//! Takes down what quota there is, where it has changed.
+//! Records changes of quota.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::state::State;
 use crate::state::records::Owner;
 
 impl Simulation {
-    /// From now on changes of quota are noted. The codes of nodes that the log knows stay theirs.
+    /// Starts recording changes of quota. Nodes known to the log keep their codes.
     pub(super) fn follow_quotas(&mut self, engine: &mut Engine) {
         engine.state.forest.follow();
         engine.state.forest.take_touched();
@@ -23,7 +23,7 @@ impl Simulation {
         }
     }
 
-    /// What there is in the beginning.
+    /// Records the initial quotas.
     pub(super) fn note_all_quotas(&mut self, engine: &Engine) {
         let nodes: Vec<_> = engine.state.owned_nodes().collect();
         for (node, owner) in nodes {
@@ -31,13 +31,13 @@ impl Simulation {
         }
     }
 
-    /// What has changed since the last call.
+    /// Records what has changed since the last call.
     pub(super) fn note_quotas(&mut self, engine: &mut Engine) {
         let touched = engine.state.forest.take_touched();
         let mut noted = BTreeSet::new();
         for node in touched {
             let known = self.quota_nodes.get(&node).map(|(_, owner)| *owner);
-            // A node that came and went between two looks was nobody's.
+            // A node created and deleted between two calls has no owner.
             let Some(owner) = engine.state.owner(node).or(known) else { continue };
             let (code, _) = self.quota_node(&engine.state, node, owner);
             if noted.insert(code) {
@@ -50,7 +50,7 @@ impl Simulation {
         let (code, _) = self.quota_node(state, node, owner);
         let time = self.clock.0;
         let gone = NodeQuota { time, node: code, is_gone: true, parent: None, weight: 0.0, quotas: Vec::new() };
-        // It may have another node by now, as one that was deleted and made again.
+        // It may have another node by now, if it was deleted and created again.
         let current = match owner {
             Owner::Queue(id) => state.queues[id].node,
             Owner::Cohort(id) => state.cohorts[id].node,
@@ -70,7 +70,7 @@ impl Simulation {
         Arc::make_mut(&mut self.log).quotas.changes.push(change);
     }
 
-    /// The code of a node in the log, and whose it is.
+    /// The code of a node in the log, and its owner.
     fn quota_node(&mut self, state: &State, node: NodeId, owner: Owner) -> (u32, Owner) {
         if let Some(known) = self.quota_nodes.get(&node).filter(|(_, whose)| *whose == owner) {
             return *known;

@@ -1,4 +1,4 @@
-//! Samples of what LocalQueues use, at the times at which their controller would take them (rules/09 §1.4).
+//! Samples of LocalQueue usage, at the times at which their controller would take them (rules/09 §1.4).
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::objects::Time;
 use crate::snapshot::stored;
 
-/// When the next sample of each LocalQueue is due; those that have nothing to sample are not in it.
+/// When the next sample of each LocalQueue is due; those with nothing to sample are missing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
     due: BTreeMap<LocalQueueId, Time>,
@@ -17,14 +17,14 @@ pub(super) struct Samples {
 stored!(struct Samples { due });
 
 impl Samples {
-    /// When the next sample is due. It moves the clock, but alone it does not keep a run alive.
+    /// When the next sample is due. It moves the clock, but does not keep a run alive.
     pub(super) fn next_time(&self) -> Option<Time> {
         self.due.values().min().copied()
     }
 }
 
 impl Simulation {
-    /// Looks at the LocalQueues that nobody samples yet: they are new, or their ClusterQueue has just become active.
+    /// Starts sampling LocalQueues that are new, or whose ClusterQueue has just become active.
     pub(super) fn begin_samples(&mut self, engine: &mut Engine) {
         if engine.state.admission_fair_sharing().is_some() {
             for id in engine.state.local_queues.ids() {

@@ -1,4 +1,4 @@
-//! What follows from changes: controllers, jobs and checks act until nothing follows any more.
+//! Consequences of changes: controllers, jobs and checks act until nothing is left to do.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,26 +9,26 @@ use crate::base::key::Key;
 use crate::engine::Engine;
 use crate::objects::Time;
 
-/// Who is asked about workloads, because they decide on AdmissionChecks outside of the run.
+/// The external controllers that decide on AdmissionChecks, and when to ask them.
 #[derive(Debug)]
 pub(super) struct Asking {
     /// `spec.controllerName` of the checks on which they decide.
     controllers: Vec<String>,
     /// When time alone gives them something to say.
     wake: Option<Time>,
-    /// Ask once more, also where no workload has changed.
+    /// Ask them again, even if no workload has changed.
     is_due: bool,
 }
 
 impl Simulation {
-    /// From now on somebody outside decides on the AdmissionChecks of these `spec.controllerName`s: [`crate::simulate::Turn::Ask`]
-    /// says when. All others are ready at once.
+    /// External controllers with these `spec.controllerName`s decide on their AdmissionChecks from now on;
+    /// [`crate::simulate::Turn::Ask`] says when. All other checks are ready at once.
     pub fn ask(&mut self, controllers: Vec<String>) {
         self.asking = Some(Asking { controllers, wake: None, is_due: true });
     }
 
-    /// An answer to [`crate::simulate::Turn::Ask`] was given, or there was none. `wake`: when time alone gives them something to
-    /// say. `again`: they have more to say once the controllers have seen that.
+    /// [`crate::simulate::Turn::Ask`] was answered, perhaps with nothing. `wake`: when time alone gives the controllers
+    /// something to say. `again`: they have more to say once Kueue's controllers have seen that.
     pub fn answered(&mut self, wake: Option<Time>, again: bool) {
         if let Some(asking) = &mut self.asking {
             asking.wake = wake;
@@ -40,14 +40,14 @@ impl Simulation {
         self.asking.as_ref().is_some_and(|asking| asking.controllers.iter().any(|name| name == controller))
     }
 
-    /// Something may have happened of which no workload tells.
+    /// Something may have happened that no workload shows.
     pub(super) fn ask_anyway(&mut self) {
         if let Some(asking) = &mut self.asking {
             asking.is_due = true;
         }
     }
 
-    /// When time alone gives those something to say who are asked; `None`: never, or it has come.
+    /// When time alone gives the external controllers something to say; `None`: never, or it is due.
     pub fn next_wake(&self) -> Option<Time> {
         self.asking.as_ref().and_then(|asking| asking.wake)
     }
@@ -59,8 +59,8 @@ impl Simulation {
         }
     }
 
-    /// Controllers and jobs do what follows, until nothing follows any more; then somebody may have to be asked about the
-    /// workloads that have changed.
+    /// Runs controllers and jobs until nothing is left to do; then returns the changed workloads if external
+    /// controllers must be asked about them.
     pub(super) fn settle(&mut self, engine: &mut Engine) -> Option<Vec<WorkloadId>> {
         let mut events = Vec::new();
         let mut changed = BTreeSet::new();
@@ -78,7 +78,7 @@ impl Simulation {
             }
             due.sort();
             for (_, id) in &due {
-                // A job hears of each write before the controller looks at it again.
+                // A job sees each write before the controller's next pass.
                 engine.state.pass_over(*id, self.clock, &mut events);
                 self.play(engine, *id);
             }

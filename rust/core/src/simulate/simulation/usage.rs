@@ -1,4 +1,4 @@
-//! Takes down what workloads charge and give back.
+//! Records what workloads charge and release.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use crate::simulate::record::Log;
 use crate::state::charges::ChargeChange;
 
 impl Simulation {
-    /// Takes down what has changed since the last call, at the time of the run.
+    /// Records the changes since the last call, at the time of the run.
     pub(super) fn note_usage(&mut self, engine: &mut Engine) {
         if !self.follows_usage {
             self.follows_usage = true;
             engine.state.charges.follow();
-            // What another run on this engine has left is part of what is charged already.
+            // What another run on this engine has left behind is part of the initial charges.
             engine.state.charges.take();
             self.note_present(engine);
             self.note_first_usage(engine);
@@ -29,7 +29,7 @@ impl Simulation {
         self.note_quotas(engine);
     }
 
-    /// What was charged before the run began.
+    /// Records the charges from before the run.
     fn note_first_usage(&mut self, engine: &Engine) {
         for (workload, record) in engine.state.workloads.iter() {
             if let Some(charge) = &record.charge {
@@ -45,13 +45,13 @@ impl Simulation {
         let number = match gone.or_else(|| self.numbers.get(&change.workload).copied()) {
             Some(number) => number,
             None if is_there => self.number(engine, change.workload),
-            // It came and went between two steps, so nobody knows its name any more.
+            // It came and went between two steps, so its name is unknown.
             None => self.new_number(),
         };
         Arc::make_mut(&mut self.log).usage.push(&engine.state, self.clock, number, change);
     }
 
-    /// The number of a workload in the table; it has appeared.
+    /// The number of a workload in the table, which has appeared.
     pub(super) fn number(&mut self, engine: &Engine, id: WorkloadId) -> u32 {
         let number = match self.numbers.get(&id) {
             Some(number) => *number,

@@ -1,4 +1,4 @@
-//! Takes down what becomes of the work of jobs, and what was there when the run began.
+//! Records the work of jobs, and what was present at the start of the run.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::status::reasons::SUCCEEDED;
 use crate::status::stage::{has_quota_reservation, is_finished};
 
 impl Simulation {
-    /// A run of a job, or a part of it, is over.
+    /// Records that a run of a job, or a part of it, is over.
     pub(super) fn note_work(&mut self, engine: &Engine, id: WorkloadId, lost_ns: i64, idle_ns: i64) {
         let number = self.number(engine, id);
         let pods = started_pods(&engine.state.workloads.get(id).workload);
         Arc::make_mut(&mut self.log).work.push(self.clock, number, pods, lost_ns, idle_ns);
     }
 
-    /// A workload is over: how, unless its job has succeeded.
+    /// Records how a workload ended, unless its job has succeeded.
     pub(super) fn note_ending(&mut self, engine: &Engine, id: WorkloadId) {
         let is_known = self.jobs.note_ending(id);
         let conditions = &engine.state.workloads.get(id).workload.status.conditions;
@@ -31,7 +31,7 @@ impl Simulation {
         }
     }
 
-    /// Takes down the workloads that are there when the run begins.
+    /// Records the workloads present at the start of the run.
     pub(super) fn note_present(&mut self, engine: &Engine) {
         for (id, record) in engine.state.workloads.iter() {
             let workload = &record.workload;
@@ -44,7 +44,7 @@ impl Simulation {
         }
     }
 
-    /// A workload appears as the run begins: it may have been there before.
+    /// Records a workload that appears at the start of the run: it may have existed before.
     pub(super) fn note_arrival(&mut self, engine: &Engine, id: WorkloadId, number: u32) {
         let workload = &engine.state.workloads.get(id).workload;
         self.pass_over_evictions(id, workload);
@@ -66,7 +66,7 @@ impl Simulation {
     }
 }
 
-/// How many pods of a workload with quota may start, else how many it has.
+/// How many pods of a workload may start if it has quota, else how many it has.
 fn started_pods(workload: &Workload) -> i64 {
     let asked = |name: &str| workload.pod_sets.iter().find(|it| it.name == *name).map_or(0, |it| it.count);
     match &workload.status.admission {

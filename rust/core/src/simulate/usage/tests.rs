@@ -8,7 +8,7 @@ use crate::testing::{SECOND, World, at, workload};
 
 const OPTIONS: Options = Options { eviction_ns: 3 * SECOND, ..tests::OPTIONS };
 
-/// What the log says is in use, by ClusterQueue and pair.
+/// Usage by the log, per ClusterQueue and pair.
 fn replayed(usage: &UsageLog) -> BTreeMap<(u32, u32), i64> {
     let mut sums = BTreeMap::new();
     let mut from = 0;
@@ -23,7 +23,7 @@ fn replayed(usage: &UsageLog) -> BTreeMap<(u32, u32), i64> {
     sums
 }
 
-/// What the forest of quotas says.
+/// Usage in the forest of quotas.
 fn charged(world: &World) -> BTreeMap<(u32, u32), i64> {
     let state = &world.engine.state;
     let mut sums = BTreeMap::new();
@@ -56,7 +56,7 @@ fn a_second_run_on_an_engine_begins_with_what_is_charged() {
     }
 }
 
-/// Jobs of two priorities, more than fit; some are deleted, and each runs for a time of its own.
+/// Jobs of two priorities, more than fit; some are deleted, and each has its own run time.
 fn happenings() -> Vec<Happening> {
     let create = |n: i64| {
         let priority = Some(if n % 3 == 0 { 9 } else { 0 });

@@ -13,7 +13,7 @@ fn runs(seconds: i64) -> JobPlan {
     JobPlan { run_ns: Some(seconds * SECOND), ..JobPlan::default() }
 }
 
-/// Seconds, name, pods, and the seconds that were lost and idle.
+/// Seconds, name, pods, and the lost and idle seconds.
 fn told(log: &Log) -> Vec<(i64, &str, i64, i64, i64)> {
     let work = &log.work;
     let row = |row: usize| {

@@ -1,4 +1,4 @@
-//! What a LocalQueue has used.
+//! The usage history of a LocalQueue.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use crate::snapshot::{Damage, Reader, Stored, Writer};
 pub struct Account {
     /// The decayed history.
     pub consumed: ResourceList,
-    /// Since when the history has not decayed.
+    /// When the history last decayed.
     pub last_update: Time,
-    /// What the LocalQueue's status said before is in the history.
+    /// Is the history from the LocalQueue's status included?
     pub status_accounted: bool,
     pub(super) penalties: BTreeMap<WorkloadId, ResourceList>,
 }
 
 impl Account {
-    /// The entry penalties that are not in the history yet, together.
+    /// The sum of the entry penalties that are not yet in the history.
     #[must_use]
     pub fn penalty(&self) -> ResourceList {
         let mut total = ResourceList::new();
@@ -30,13 +30,13 @@ impl Account {
         total
     }
 
-    /// Does any workload still have a penalty to pay?
+    /// Does any workload still have an entry penalty?
     #[must_use]
     pub fn has_penalty(&self) -> bool {
         self.penalties.values().flat_map(ResourceList::values).any(|quantity| !quantity.is_zero())
     }
 
-    /// Lets the history decay until `now`, in which `admitted` was in use. Time never goes back.
+    /// Decays the history until `now`, with `admitted` in use since. Time never goes back.
     pub(super) fn decay(&mut self, admitted: &ResourceList, half_life_ns: i64, now: Time) {
         self.consumed = decayed(&self.consumed, admitted, now.since(self.last_update), half_life_ns);
         self.last_update = self.last_update.max(now);

@@ -1,4 +1,4 @@
-//! What a LocalQueue has used, in numbers: decay, entry penalty, weighted sum (rules/09 §1.2).
+//! The arithmetic of LocalQueue usage: decay, entry penalty, weighted sum (rules/09 §1.2).
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::objects::ResourceList;
 
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// α(t): how much of the present goes into the history after `elapsed_ns`. In [0, 1]; 0 without a half-life.
+/// α(t): the share of current usage that enters the history after `elapsed_ns`. In [0, 1]; 0 without a half-life.
 #[must_use]
 pub(crate) fn alpha(elapsed_ns: i64, half_life_ns: i64) -> f64 {
     if half_life_ns == 0 {
@@ -16,14 +16,14 @@ pub(crate) fn alpha(elapsed_ns: i64, half_life_ns: i64) -> f64 {
     1.0 - half_to_the(seconds(elapsed_ns.max(0)) / seconds(half_life_ns))
 }
 
-/// Whole seconds and the rest are rounded apart, as Go does it.
+/// Whole seconds and the rest are rounded separately, as in Go.
 #[allow(clippy::cast_precision_loss)] // both are far below 2^53
 fn seconds(ns: i64) -> f64 {
     (ns / SECOND_NS) as f64 + (ns % SECOND_NS) as f64 / 1e9
 }
 
-/// 0.5^`exponent` for `exponent` >= 0, to the last bit what Go gives on a machine with fused multiply-add: its error of
-/// a unit in the last place would be thousands of nano-bytes of a few gibibytes.
+/// 0.5^`exponent` for `exponent` >= 0, bit for bit as in Go on a machine with fused multiply-add: an error in the last
+/// place would be thousands of nano-bytes of a few gibibytes.
 fn half_to_the(exponent: f64) -> f64 {
     if exponent == 0.5 {
         return exponent.sqrt();
@@ -34,7 +34,7 @@ fn half_to_the(exponent: f64) -> f64 {
         part -= 1.0;
         whole += 1.0;
     }
-    // What is past this is nothing beside 1.
+    // Anything smaller vanishes next to 1.
     if whole > 1000.0 {
         return 0.0;
     }
@@ -64,7 +64,7 @@ fn exp_small(x: f64) -> f64 {
     less_one.mul_add(less_one + 2.0, 1.0)
 }
 
-/// Every quantity times a factor, cut to nano-units toward zero.
+/// Every quantity times a factor, truncated to nano-units.
 fn scaled(resources: &ResourceList, factor: f64) -> ResourceList {
     resources.iter().map(|(name, quantity)| (name.clone(), quantity.times_f64_toward_zero(factor))).collect()
 }
@@ -81,7 +81,7 @@ pub(super) fn add(total: &mut ResourceList, more: &ResourceList) {
     }
 }
 
-/// The history after `elapsed_ns` in which `admitted` was in use.
+/// The history after `elapsed_ns` with `admitted` in use.
 #[must_use]
 pub fn decayed(consumed: &ResourceList, admitted: &ResourceList, elapsed_ns: i64, half_life_ns: i64) -> ResourceList {
     let alpha = alpha(elapsed_ns, half_life_ns);
@@ -90,13 +90,13 @@ pub fn decayed(consumed: &ResourceList, admitted: &ResourceList, elapsed_ns: i64
     result
 }
 
-/// What an admission costs at once: one sampling interval of what the workload asks for.
+/// The immediate cost of an admission: one sampling interval of the workload's requests.
 #[must_use]
 pub(crate) fn entry_penalty(requests: &ResourceList, sampling_interval_ns: i64, half_life_ns: i64) -> ResourceList {
     scaled(requests, alpha(sampling_interval_ns, half_life_ns))
 }
 
-/// Weighted usage by weight of the LocalQueue; `+inf` if that is not positive. Never NaN.
+/// Weighted usage divided by the weight of the LocalQueue; `+inf` if that is not positive. Never NaN.
 #[must_use]
 pub fn usage(
     consumed: &ResourceList,

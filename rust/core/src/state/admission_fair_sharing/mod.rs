@@ -1,7 +1,7 @@
-//! Admission fair sharing: within a ClusterQueue the LocalQueue goes first that has used least (rules/09 §1).
+//! Admission fair sharing: within a ClusterQueue, the LocalQueue with the least usage goes first (rules/09 §1).
 //!
-//! Every LocalQueue has an account: what its workloads have used, decaying over time, and what those cost that reserved
-//! quota and are not admitted yet. Accounts only order; nobody is kept out by them.
+//! Every LocalQueue has an account: the usage of its workloads, decaying over time, plus the penalties of those that
+//! reserved quota and are not admitted yet. Accounts only affect the order; they keep nobody out.
 
 mod account;
 mod arithmetic;
@@ -24,7 +24,7 @@ use crate::state::records::LocalQueueRecord;
 use crate::status::stage::{Stage, has_quota_reservation, is_active};
 use crate::workloads::before::Before;
 
-/// What a LocalQueue counts as having used, per weight; one that does not exist has weight 1.
+/// The usage of a LocalQueue divided by its weight; a missing LocalQueue has weight 1.
 #[must_use]
 pub fn local_queue_usage(config: &AdmissionFairSharing, local_queue: &LocalQueueRecord) -> f64 {
     let weight = weight(local_queue.object.as_ref().and_then(|object| object.fair_weight.as_ref()));
@@ -41,19 +41,19 @@ impl State {
         self.config.admission_fair_sharing.as_ref().filter(|_| self.gate(Gate::AdmissionFairSharing))
     }
 
-    /// What a LocalQueue counts as having used; 0 while admission fair sharing is off.
+    /// The usage of a LocalQueue; 0 while admission fair sharing is off.
     pub fn local_queue_usage(&self, id: LocalQueueId) -> f64 {
         self.admission_fair_sharing().map_or(0.0, |config| local_queue_usage(config, &self.local_queues[id]))
     }
 
-    /// Does the ClusterQueue order its workloads by what their LocalQueues have used?
+    /// Does the ClusterQueue order its workloads by the usage of their LocalQueues?
     fn is_usage_based(&self, queue: QueueId) -> bool {
         let settled = self.queues[queue].settled.as_ref();
         self.admission_fair_sharing().is_some() && settled.is_some_and(|object| object.usage_based_admission)
     }
 
-    /// Charges the entry penalty of a workload that is about to reserve quota in `queue`. One that holds quota already
-    /// has been charged.
+    /// Charges the entry penalty of a workload that is about to reserve quota in `queue`, unless it already holds
+    /// quota.
     pub(crate) fn push_penalty(&mut self, id: WorkloadId, queue: QueueId, now: Time) {
         let record = self.workloads.get(id);
         if !self.is_usage_based(queue) || has_quota_reservation(&record.workload) {
@@ -81,8 +81,7 @@ impl State {
         }
     }
 
-    /// Moves the penalty of a workload into the history once it is Admitted, which it became just now or, by a cycle,
-    /// since anybody looked.
+    /// Moves the penalty of a workload into the history once it is Admitted, either just now or by an earlier cycle.
     pub(crate) fn settle_penalty_of_admitted(&mut self, id: WorkloadId) {
         let record = self.workloads.get(id);
         let account = self.local_queues[record.row.local_queue].account.as_ref();
@@ -94,7 +93,7 @@ impl State {
         }
     }
 
-    /// What a change of a workload from `old` means for its penalty (rules/09 §1.3).
+    /// Updates the penalty of a workload that changed from `old` (rules/09 §1.3).
     pub(crate) fn advance_penalty(&mut self, id: WorkloadId, old: &Before) {
         let record = self.workloads.get(id);
         let local_queue = record.row.local_queue;
@@ -116,7 +115,7 @@ impl State {
         }
     }
 
-    /// Lets the account decay and moves the penalty of an admitted workload into it, as one step.
+    /// Decays the account and moves the penalty of an admitted workload into it, in one step.
     fn settle_penalty(&mut self, id: WorkloadId) {
         let record = self.workloads.get(id);
         let local_queue = record.row.local_queue;
@@ -137,7 +136,7 @@ impl State {
         }
     }
 
-    /// What the Admitted workloads of a LocalQueue use, by resource.
+    /// The usage of a LocalQueue's Admitted workloads, by resource.
     fn admitted_usage(&self, local_queue: LocalQueueId, queue: QueueId) -> ResourceList {
         let queue = &self.queues[queue];
         let covered = queue.rules.groups.iter().flat_map(|group| &group.covered);
@@ -149,8 +148,7 @@ impl State {
         as_list(sums)
     }
 
-    /// Takes the history that the status of a LocalQueue has kept into its account, once. Returns whether there was an
-    /// account before.
+    /// Reads the history in a LocalQueue's status into its account, once. Returns whether there was an account before.
     pub(crate) fn open_account(&mut self, id: LocalQueueId, now: Time) -> bool {
         let record = &mut self.local_queues[id];
         let kept = record.object.as_ref().and_then(|object| object.consumed_resources.clone()).unwrap_or_default();
@@ -171,9 +169,8 @@ impl State {
         }
     }
 
-    /// Samples the account of a LocalQueue, as is due when the LocalQueue comes and then at each time returned
-    /// (rules/09 §1.4). Too early it does nothing but open the account. `None`: there is nothing to sample until
-    /// something changes.
+    /// Samples the account of a LocalQueue: due when the LocalQueue is created and then at each returned time (rules/09
+    /// §1.4). If called too early, it only opens the account. `None`: nothing to sample until something changes.
     pub(crate) fn sample_local_queue(&mut self, id: LocalQueueId, now: Time) -> Option<Time> {
         let config = self.admission_fair_sharing()?;
         let (interval_ns, half_life_ns) = (config.usage_sampling_interval_ns, config.usage_half_life_ns);

@@ -1,14 +1,13 @@
 use crate::base::gates::Gate;
 use crate::base::ids::LocalQueueId;
-use crate::engine::Kind;
 use crate::objects::config::{AdmissionFairSharing, Config};
-use crate::objects::{Object, Preemption, PreemptionPolicy, StopPolicy, Time, Workload};
+use crate::objects::{Kind, Object, Preemption, PreemptionPolicy, StopPolicy, Time, Workload};
 use crate::state::admission_fair_sharing::Account;
 use crate::testing::{World, at, check, cluster_queue, local_queue, quantity, rules, workload};
 
 const MINUTE_NS: i64 = 60_000_000_000;
 
-/// Half-life and interval of five minutes: a penalty is half of what a workload asks for.
+/// Half-life and interval of five minutes: a penalty is half of a workload's requests.
 fn config() -> Config {
     let fair =
         AdmissionFairSharing { usage_half_life_ns: 5 * MINUTE_NS, usage_sampling_interval_ns: 5 * MINUTE_NS, ..fair() };
@@ -48,7 +47,7 @@ fn account<'a>(world: &'a World, name: &str) -> Option<&'a Account> {
     world.engine.state.local_queues[id(world, name)].account.as_ref()
 }
 
-/// History and penalty in CPUs; empty where there is none.
+/// History and penalty in CPUs; empty if there is none.
 fn cpus(world: &World, name: &str) -> [String; 2] {
     let Some(account) = account(world, name) else { return Default::default() };
     [&account.consumed, &account.penalty()].map(|list| list.get("cpu").map_or(String::new(), ToString::to_string))
@@ -59,7 +58,7 @@ fn admitted(world: &mut World) -> Vec<String> {
 }
 
 #[test]
-fn who_was_admitted_last_waits_for_the_others() {
+fn the_local_queue_admitted_last_waits_for_the_others() {
     let mut world = world();
     for (queue, name) in [("a", "a1"), ("a", "a2"), ("b", "b1"), ("b", "b2")] {
         world.submit(of(queue, name, "10"));
@@ -157,7 +156,7 @@ fn a_penalty_ends_with_what_it_was_for() {
 }
 
 #[test]
-fn what_has_left_is_in_use_no_more_and_nobody_answers_for_others() {
+fn usage_ends_with_its_workload_and_counts_for_its_own_queue_only() {
     let mut world = world();
     world.submit(of("a", "a1", "40"));
     world.submit(of("b", "b1", "20"));

@@ -1,4 +1,4 @@
-//! Parked workloads are tried again (rules/05 §3.1).
+//! Retries parked workloads (rules/05 §3.1).
 
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::quota::forest::NodeId;
@@ -7,15 +7,15 @@ use crate::state::records::{FlushRequest, Owner, QueueRecord};
 use crate::status::admissible::backoff_expired;
 
 impl State {
-    /// Asks that the parked workloads of the tree of the queue be tried again in which a workload was last; nobody is
-    /// asked for one that never was in a queue.
+    /// Requests a retry of parked workloads in the tree of the queue in which a workload last was; none if it never was
+    /// in a queue.
     pub(crate) fn request_flush_for(&mut self, workload: WorkloadId) {
         if let Some(queue) = self.workloads.get(workload).assigned.and_then(|id| self.target_of(id)) {
             self.request_flush(queue);
         }
     }
 
-    /// Asks that the parked workloads of the whole tree of a ClusterQueue be tried again (rules/05 §3.1).
+    /// Requests a retry of parked workloads in the whole tree of a ClusterQueue (rules/05 §3.1).
     pub(crate) fn request_flush(&mut self, queue: QueueId) {
         let Some(node) = self.queues[queue].node else { return };
         match self.forest.parent(node) {
@@ -35,7 +35,7 @@ impl State {
         }
     }
 
-    /// Does what was asked for: parked workloads go back to their heaps. Returns how many moved.
+    /// Does the requested retries: parked workloads go back to their heaps. Returns how many moved.
     pub fn flush(&mut self) -> usize {
         let mut moved = 0;
         for request in std::mem::take(&mut self.flush_requests) {

@@ -1,4 +1,4 @@
-//! Workloads come, change and go: what that does to cache and queues (rules/05 §2.1, §3.1).
+//! Workloads are created, updated and deleted: the effect on cache and queues (rules/05 §2.1, §3.1).
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::workloads::row::WorkloadRow;
 use crate::workloads::{Prepared, Record, Spec};
 
 impl State {
-    /// Stores the newest version of a workload and works out what follows from it, without queueing or charging it.
+    /// Stores the newest version of a workload and computes what follows from it, without queueing or charging it.
     pub fn store_workload(&mut self, mut workload: Workload) -> WorkloadId {
         let pod_sets = std::mem::take(&mut workload.pod_sets);
         let spec = self.share_spec(workload.meta.key.namespace(), pod_sets);
@@ -31,7 +31,7 @@ impl State {
         self.store_workload_in(existing, workload, spec, local_queue)
     }
 
-    /// The same where its pod sets are shared already and it is known whether there is such a workload.
+    /// The same if its pod sets are already shared and it is known whether the workload exists.
     pub(crate) fn store_workload_in(
         &mut self,
         existing: Option<WorkloadId>,
@@ -86,9 +86,10 @@ impl State {
         id
     }
 
-    /// Forgets now and then what workloads had in common that have gone, so that those passing through leave nothing.
+    /// From time to time forgets shapes that no workload has any more, so that short-lived workloads leave nothing
+    /// behind.
     fn forget_unused_shapes(&mut self) {
-        // The entries of a cycle that waits have shapes of their own.
+        // The entries of a waiting cycle have shapes of their own.
         if self.has_waiting_cycle || !self.workloads.is_worth_a_sweep() {
             return;
         }
@@ -153,13 +154,13 @@ impl State {
         })
     }
 
-    /// The whole object of a workload, as it stands.
+    /// The whole object of a workload in its current state.
     pub fn workload_object(&self, id: WorkloadId) -> Workload {
         let record = self.workloads.get(id);
         Workload { pod_sets: record.spec.original.clone(), ..record.workload.clone() }
     }
 
-    /// Takes over a new or changed workload, as Kueue's handlers of create and update events do.
+    /// Applies a new or changed workload, as Kueue's handlers of create and update events do.
     pub(crate) fn apply_workload(&mut self, mut workload: Workload) -> WorkloadId {
         let pod_sets = std::mem::take(&mut workload.pod_sets);
         let spec = self.share_spec(workload.meta.key.namespace(), pod_sets);
@@ -176,14 +177,14 @@ impl State {
             } else {
                 self.put_cached(id);
                 if has_quota_reservation(&self.workloads.get(id).workload) {
-                    // It was there before, and its LocalQueue was asked for all that it has.
+                    // The workload existed before, so its LocalQueue may have changed.
                     self.assign_queue(id);
                 }
                 self.list_for_second_pass(id, 0);
             }
             return id;
         };
-        // What the API server says now stands, whether it has the reservation or not.
+        // The API server's version counts now, with or without the reservation.
         self.unconfirmed.remove(&id);
         let old = self.workloads.get(id).before();
         keep_places(&mut workload, &old.status);
@@ -192,7 +193,7 @@ impl State {
         id
     }
 
-    /// Changes the status of a workload; `write` says whether it did.
+    /// Changes the status of a workload; `write` returns whether it did.
     pub(crate) fn change(&mut self, id: WorkloadId, write: impl FnOnce(&mut Workload) -> bool) -> bool {
         let old = self.workloads.get(id).before_status();
         let changed = self.workloads.transition(id, write);
@@ -202,7 +203,7 @@ impl State {
         changed
     }
 
-    /// The same after its status alone was changed in place.
+    /// The same after only its status was changed in place.
     pub(crate) fn settle_status_change(&mut self, id: WorkloadId, old: &Before) {
         self.agenda.touch(id);
         if !has_reserved_totals(&self.workloads.get(id).workload) {
@@ -221,13 +222,14 @@ impl State {
         let relevant = self.is_relevant_change(old, record);
         let has_moved = old.row.local_queue != record.row.local_queue;
         let was_queued = record.row.queued_in.is_some();
-        // One with another UID is another workload: what a waiting cycle has in hand is not it (rules/07 §6).
+        // With another UID it is another workload, not the one in a waiting cycle (rules/07 §6).
         let is_another =
             self.has_waiting_cycle && old.object.as_ref().is_some_and(|it| !record.key().is_copy(&it.0.meta.key));
         if has_moved || is_another {
             self.unqueue(id);
         }
-        // Kueue looks for it in the queue: what waits in none, say without a ClusterQueue, begins with the first flavor.
+        // Kueue looks it up in the queue: a workload in none, such as without a ClusterQueue, starts with the first
+        // flavor.
         let keeps_progress = was_queued && !has_moved && self.gate(Gate::FlavorFungibilityPreserveScanProgress);
         if !keeps_progress || !same_shape(old, self.workloads.get(id)) {
             self.workloads.get_mut(id).resume = None;
@@ -252,7 +254,7 @@ impl State {
             self.request_flush_for(id);
             self.uncache(id);
             let workload = &self.workloads.get(id).workload;
-            // During a backoff it is in no queue before something else is written to it.
+            // During a backoff it is in no queue until something else is written to it.
             let is_held = requeue_at(workload).is_some_and(|at| at > self.now);
             let needs_pass = needs_second_pass(workload);
             if !is_held && !is_on_hold(workload) {
@@ -276,7 +278,7 @@ impl State {
             }
             self.put_cached(id);
             if self.workloads.get(id).charge.is_some() {
-                // One that was Admitted without a reservation has waited until now.
+                // It was Admitted without a reservation, and waited until now.
                 self.unqueue(id);
             }
         }
@@ -308,7 +310,7 @@ impl State {
         self.note_waiting(queue);
     }
 
-    /// The same for many of one LocalQueue, none of which stands in a queue.
+    /// The same for many workloads of one LocalQueue, none of which is in a queue.
     pub(crate) fn enqueue_new(&mut self, ids: &[WorkloadId]) {
         let mut entered = None;
         let mut items = Vec::with_capacity(ids.len());
@@ -339,14 +341,15 @@ impl State {
         self.queue_of(id)
     }
 
-    /// Do others stand in the queue for it? A parent is one by its ClusterQueue before it is labelled (rules/09 §4.2).
+    /// Do its variants queue in its place? A parent is recognized by its ClusterQueue before it is labelled (rules/09
+    /// §4.2).
     pub(super) fn is_left_to_variants(&self, id: WorkloadId) -> bool {
         let workload = &self.workloads.get(id).workload;
         let has_policy = || self.queue_of(id).is_some_and(|queue| self.has_variants(queue));
         is_parent(workload, self.config.gates) || (!is_variant(workload) && has_policy())
     }
 
-    /// Remembers the LocalQueue of a workload, if it runs, as the one in which it was last.
+    /// Remembers the LocalQueue of a workload, unless it is stopped, as the one in which it last was.
     pub(super) fn assign_queue(&mut self, id: WorkloadId) {
         let local_queue = self.workloads.row(id).local_queue;
         if self.local_queues[local_queue].running().is_some() {
@@ -364,7 +367,7 @@ impl State {
         }
     }
 
-    /// What a queue has to know of a workload.
+    /// What a queue needs of a workload.
     pub fn item(&self, id: WorkloadId) -> Item {
         let record = self.workloads.get(id);
         let WorkloadRow { local_queue, shape, priority, time, is_held, .. } = record.row;
@@ -372,7 +375,7 @@ impl State {
         Item { id, local_queue, shape, priority, time, key: record.key().clone(), backoff_expired }
     }
 
-    /// Deletes a workload; what it held is free again.
+    /// Deletes a workload and releases its quota.
     pub fn delete_workload(&mut self, namespace: &str, name: &str) -> bool {
         let Some(id) = self.workloads.find(namespace, name) else { return false };
         self.request_flush_for(id);
@@ -380,13 +383,13 @@ impl State {
         true
     }
 
-    /// Drops a workload without a word: of one that has finished, and will not be asked for, nothing follows.
+    /// Drops a workload that has finished and is not needed any more, without further effects.
     pub(crate) fn drop_workload(&mut self, id: WorkloadId) {
         self.uncache(id);
         self.unqueue(id);
         let record = self.workloads.remove(id);
         self.agenda.forget(id);
-        // Its slot may soon be another's.
+        // Another workload may soon get its slot.
         self.sites.standing.note(id, None);
         self.unconfirmed.remove(&id);
         self.second_passes.call_off(id);
@@ -398,7 +401,7 @@ impl State {
     }
 }
 
-/// What comes back as it was sent is kept as it is: its places share their names with the nodes.
+/// Keeps the stored placement if it comes back unchanged: its strings are shared with the nodes.
 fn keep_places(new: &mut Workload, old: &WorkloadStatus) {
     let has_places = old.admission.as_ref().is_some_and(|admission| admission.pod_set_assignments.are_placed());
     if has_places && new.status.admission == old.admission {
@@ -406,12 +409,12 @@ fn keep_places(new: &mut Workload, old: &WorkloadStatus) {
     }
 }
 
-/// Are its totals those of its admission? An admission that is left over without a reservation says nothing.
+/// Are its totals those of its admission? An admission left over without a reservation does not count.
 fn has_reserved_totals(workload: &Workload) -> bool {
     has_quota_reservation(workload) && workload.status.admission.is_some()
 }
 
-/// Has the priority changed in a way that others are told of? Only that of a WorkloadPriorityClass counts (rules/05 §3.1).
+/// Has the priority changed in a way that affects others? Only that of a WorkloadPriorityClass counts (rules/05 §3.1).
 fn has_changed_priority(old: &Workload, new: &Workload, gates: Gates) -> bool {
     let class = |workload: &Workload, kind: &str| {
         workload.priority_class.as_ref().filter(|class| class.kind == kind).map(|class| class.name.clone())
@@ -424,7 +427,7 @@ fn has_changed_priority(old: &Workload, new: &Workload, gates: Gates) -> bool {
     (!name.is_empty() && name != old_name) || effective_priority(old, gates) != effective_priority(new, gates)
 }
 
-/// Does the spec say anything else that may make a parked workload admissible?
+/// Does another part of the spec differ that may make a parked workload admissible?
 fn has_another_spec((a, spec): (&Workload, &Arc<Spec>), new: &Record) -> bool {
     let b = &new.workload;
     (!Arc::ptr_eq(spec, &new.spec) && spec.original != new.spec.original)

@@ -1,8 +1,8 @@
 //! The state as bytes ([`crate::snapshot`]).
 //!
-//! Objects are written, and what the tables have beyond them: ids, places, charges, sums, and what lags behind an object.
-//! All that follows from those is put together anew, so that the tables fit one another whatever the bytes say. Left out is
-//! what is worked out again with the same result: verdicts on heads, plans, and merged LimitRanges.
+//! It writes the objects and what the tables add to them: ids, places, charges, sums, and rules that lag behind their
+//! object. Everything derived from those is rebuilt, so that the tables are consistent whatever the bytes say. Left out
+//! is what is recomputed with the same result: verdicts on heads, plans, and merged LimitRanges.
 
 mod queues;
 
@@ -29,11 +29,11 @@ stored!(struct StaleDefaults { everywhere, namespaces });
 stored!(struct ReplacedSlice { key, status });
 stored!(enum FlushRequest { 0 = Queue(queue), 1 = Tree(cohort) });
 
-/// More cycles than there will ever be.
+/// More cycles than will ever run.
 const MAX_CYCLES: u64 = 1 << 62;
 
 impl State {
-    /// Writes it. The forest is flushed.
+    /// Writes the state. The forest is flushed.
     pub(crate) fn store<'a>(&'a self, out: &mut Writer<'a>) {
         let Self {
             config,
@@ -49,13 +49,13 @@ impl State {
             workload_priority_classes,
             namespaces,
             limit_ranges,
-            // Merged again.
+            // Merged again on demand.
             limit_summaries: _,
             stale_defaults,
             runtime_classes,
             claim_templates,
             device_classes,
-            // What queues have and owe, in `queues`.
+            // Written by `queues`.
             rules: _,
             queues: _,
             cohorts: _,
@@ -113,7 +113,7 @@ impl State {
         undelivered.write_to(out);
         out.count(replaced_slices.len());
         for (id, slice) in replaced_slices {
-            // Whoever took its place may have gone.
+            // The replacement may be gone.
             id.0.write_to(out);
             slice.write_to(out);
         }
@@ -127,7 +127,7 @@ impl State {
     /// Reads a state.
     ///
     /// # Errors
-    /// [`Damage`]: these are not the bytes of one.
+    /// [`Damage`]: the bytes are not a saved state.
     pub(crate) fn restore(from: &mut Reader<'_>) -> Result<Self, Damage> {
         let mut state = Self::default();
         restore_parts(&mut state.workloads, from)?;
@@ -168,14 +168,14 @@ impl State {
         state.changed_queues = Stored::read_from(from)?;
         state.evaluates_always = Stored::read_from(from)?;
         state.cycle = Stored::read_from(from)?;
-        from.check(state.cycle <= MAX_CYCLES, "a number that no cycle has")?;
+        from.check(state.cycle <= MAX_CYCLES, "an impossible cycle number")?;
         state.now = Stored::read_from(from)?;
         state.restore_sites();
         Ok(state)
     }
 }
 
-/// One for each name.
+/// One entry for each name.
 fn of_names<I: Id, T: Stored>(n: usize, from: &mut Reader<'_>) -> Result<IdVec<I, T>, Damage> {
     let mut all = IdVec::default();
     for _ in 0..n {
@@ -184,7 +184,7 @@ fn of_names<I: Id, T: Stored>(n: usize, from: &mut Reader<'_>) -> Result<IdVec<I
     Ok(all)
 }
 
-/// Reads the parts that many share, in the order of [`crate::snapshot::Pool`].
+/// Reads the shared parts, in the order of [`crate::snapshot::Pool`].
 fn restore_parts(workloads: &mut Workloads, from: &mut Reader<'_>) -> Result<(), Damage> {
     from.fill::<Arc<str>>()?;
     from.fill::<Shared<MetaDetails>>()?;

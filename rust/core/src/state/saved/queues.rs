@@ -1,4 +1,4 @@
-//! ClusterQueues, Cohorts and LocalQueues with their forest, and who waits and holds quota there.
+//! ClusterQueues, Cohorts and LocalQueues with their forest, and the workloads that wait or hold quota there.
 
 use crate::assign::QueueRules;
 use crate::base::ids::{CohortId, Id, LocalQueueId, QueueId, WorkloadId};
@@ -70,12 +70,12 @@ impl State {
         self.count_charges(from)
     }
 
-    /// LocalQueues are known to the ClusterQueues that they name.
+    /// Adds LocalQueues to the ClusterQueues that they name.
     fn join_local_queues(&mut self, from: &Reader<'_>) -> Result<(), Damage> {
         for id in self.local_queues.ids() {
             let Some(object) = &self.local_queues[id].object else { continue };
             let queue = self.names.queues.find(object.cluster_queue.as_str());
-            from.check(queue.is_some(), "a LocalQueue of a ClusterQueue that was never met")?;
+            from.check(queue.is_some(), "a LocalQueue of an unknown ClusterQueue")?;
             self.local_queues[id].queue = queue;
             queue.into_iter().for_each(|queue| _ = self.queues[queue].local_queues.insert(id));
         }
@@ -104,8 +104,8 @@ impl State {
         Ok(())
     }
 
-    /// What the object of a node says. Of a ClusterQueue on or below a cycle of cohorts the weight is that of the object
-    /// before (rules/02 §4 rule 5).
+    /// The quota that a node's object declares. A ClusterQueue on or below a cycle of cohorts keeps the weight of the
+    /// previous object (rules/02 §4 rule 5).
     fn declared(&mut self, owner: Owner, from: &Reader<'_>) -> Result<Declared, Damage> {
         let (kind, parent, groups, weight) = match owner {
             Owner::Queue(id) => {
@@ -132,7 +132,7 @@ impl State {
         Ok(Declared { kind, parent, quotas: self.read_quotas(&groups), weight })
     }
 
-    /// Resource groups are those of the object, all else is of the one that is settled.
+    /// Resource groups come from the object, everything else from the settled one.
     fn share_rules(&mut self) {
         for id in self.queues.ids() {
             let Some(object) = self.queues[id].object.clone() else { continue };
@@ -150,7 +150,7 @@ impl State {
         }
     }
 
-    /// Workloads are known to the LocalQueues that they name, and as candidates where they hold quota.
+    /// Adds workloads to the LocalQueues that they name, and to the candidates where they hold quota.
     fn join_workloads(&mut self, from: &Reader<'_>) -> Result<(), Damage> {
         let Self { workloads, local_queues, queues, names, .. } = self;
         for (id, record) in workloads.iter() {
@@ -165,7 +165,7 @@ impl State {
         Ok(())
     }
 
-    /// Those that wait for a ClusterQueue, and the sums of those that hold its quota.
+    /// The workloads that wait for a ClusterQueue, and the sums of those that hold its quota.
     fn restore_members(&mut self, id: QueueId, from: &mut Reader<'_>) -> Result<(), Damage> {
         let strategy = self.queues[id].object.as_ref().map(|object| object.queueing_strategy).unwrap_or_default();
         let mut places = std::mem::take(&mut self.places);
@@ -192,7 +192,7 @@ impl State {
         Ok(())
     }
 
-    /// How many hold quota.
+    /// Counts the workloads that hold quota.
     fn count_charges(&mut self, from: &Reader<'_>) -> Result<(), Damage> {
         let Self { workloads, queues, .. } = self;
         for charge in workloads.iter().filter_map(|(_, record)| record.charge.as_ref()) {

@@ -1,4 +1,4 @@
-//! One row per rejection: the fields of a v1beta2 file, and every complaint in its exact words.
+//! One row per rejection: the fields of a v1beta2 file, and every error in its exact words.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! `resources.deviceClassMappings` (rules/11 §3.2). Device selectors must be there; the expression is not compiled.
+//! `resources.deviceClassMappings` (rules/11 §3.2). Device selectors are required, but their expressions are not
+//! compiled.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use crate::names::{c_identifier_errors, dns1123_label_errors, dns1123_subdomain_
 const MAX_MAPPINGS: usize = 16;
 const MAX_CLASSES: usize = 8;
 const MAX_NAME: usize = 253;
-/// Of a driver and of the domain of a capacity.
+/// Length limit of a driver, and of the domain of a capacity.
 const MAX_DRIVER: usize = 63;
 const MAX_CAPACITY: usize = 32;
 
@@ -49,7 +50,7 @@ fn name(name: &str, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// A class may stand in several mappings only if each counts another counter of it.
+/// A class may appear in several mappings only if each counts a different counter of it.
 fn classes<'a>(
     mapping: &'a DeviceClassMapping,
     path: &str,
@@ -142,7 +143,7 @@ fn counter_name(name: &str, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// A C identifier, behind a domain and `/` or alone. Names with more slashes pass, as in Kueue.
+/// A C identifier, alone or after a domain and `/`. Names with more slashes pass, as in Kueue.
 fn capacity_name(name: &str, path: &str, errors: &mut Vec<FieldError>) {
     let parts: Vec<&str> = name.split('/').collect();
     match parts[..] {

@@ -10,7 +10,7 @@ use crate::configuration::file::{AccessProvider, File, Selector};
 use crate::field_error::{FieldError, quoted};
 use crate::names::{label_key_errors, label_value_errors};
 
-/// A job integration that Kueue has built in.
+/// A job integration built into Kueue.
 struct Integration {
     name: &'static str,
     /// Group, version and kind as Kueue writes them.
@@ -60,7 +60,7 @@ fn kind_of(argument: &str) -> Option<String> {
     Some(format!("{group}/{version}, Kind={kind}"))
 }
 
-/// `integrations`: known, none twice, external ones well-formed.
+/// `integrations`: known, unique, external ones well-formed.
 pub(super) fn integrations(file: &File, errors: &mut Vec<FieldError>) {
     let Some(integrations) = &file.integrations else { return };
     let mut managed = BTreeSet::new();
@@ -95,7 +95,7 @@ pub(super) fn integrations(file: &File, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// `managedJobsNamespaceSelector`: well-formed, and neither kube-system nor Kueue's own namespace match.
+/// `managedJobsNamespaceSelector`: well-formed, and matches neither kube-system nor Kueue's own namespace.
 pub(super) fn managed_namespaces(file: &File, errors: &mut Vec<FieldError>) {
     const PATH: &str = "managedJobsNamespaceSelector";
     let Some(selector) = &file.managed_jobs_namespace_selector else { return };
@@ -145,7 +145,7 @@ fn well_formed(selector: &Selector, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Does a well-formed selector match a namespace that has no label but its name?
+/// Does a well-formed selector match a namespace whose only label is its name?
 fn matches(selector: &Selector, namespace: &str) -> bool {
     let labels = BTreeMap::from([("kubernetes.io/metadata.name", namespace)]);
     let value_of = |key: &str| labels.get(key).copied();
@@ -226,7 +226,7 @@ fn external_adapters(file: &File, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Kueue's paths name no position here.
+/// Kueue's paths have no list position here.
 fn access_providers(providers: &[AccessProvider], path: &str, errors: &mut Vec<FieldError>) {
     for provider in providers {
         let exec = &provider.exec_config;
@@ -243,7 +243,7 @@ fn access_providers(providers: &[AccessProvider], path: &str, errors: &mut Vec<F
         for _ in environment.filter(|entry| entry.get("name").and_then(Value::as_str).unwrap_or_default().is_empty()) {
             errors.push(FieldError::required(format!("{path}.execConfig.env.name"), "must be specified"));
         }
-        // The field has no JSON name of its own in Kubernetes' client library; both spellings are met.
+        // Kubernetes' client library gives the field no JSON name, so both spellings occur.
         let mode = [text("interactiveMode"), text("InteractiveMode")].into_iter().find(|mode| !mode.is_empty());
         let path = format!("{path}.execConfig.interactiveMode");
         match mode {

@@ -1,4 +1,4 @@
-//! Sections of Kueue's manager that nothing here acts on: checked all the same, so that a file means the same to both.
+//! Sections that only Kueue's manager uses: checked too, so that a file is valid here exactly if it is for Kueue.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -29,7 +29,7 @@ pub(super) fn certificates(file: &File, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// `tls`: the version, and that it goes with the cipher suites; their names are not checked.
+/// `tls`: the version, and that the cipher suites go with it; their names are not checked.
 pub(super) fn tls(file: &File, errors: &mut Vec<FieldError>) {
     let Some(tls) = &file.tls else { return };
     const ADVICE: &str = "Please use VersionTLS12 or VersionTLS13";
@@ -67,7 +67,7 @@ const MAX_TRACKED_VALUES: usize = 16;
 const MAX_TRACKED_VALUES_OF_WORKLOADS: usize = 12;
 const DEFAULT_KIND: &str = "ClusterQueue";
 
-/// How many custom labels a kind of object may give; `None` for an unknown kind.
+/// How many custom labels a kind of object may have; `None` for an unknown kind.
 fn max_labels_of(kind: &str) -> Option<usize> {
     match kind {
         "Workload" => Some(2),

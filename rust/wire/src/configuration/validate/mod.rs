@@ -1,4 +1,4 @@
-//! What Kueue refuses in a Configuration, with its texts; everything wrong is reported (rules/11 §2).
+//! What Kueue rejects in a Configuration, with its messages; all errors are reported (rules/11 §2).
 
 mod devices;
 mod jobs;
@@ -15,7 +15,7 @@ use crate::field_error::{FieldError, quoted};
 
 const NEGATIVE: &str = "must be greater than or equal to 0";
 
-/// Everything that is wrong with a defaulted v1beta2 file, section by section in Kueue's order.
+/// All errors of a defaulted v1beta2 file, section by section in Kueue's order.
 pub(super) fn validate(file: &File, gates: Gates) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if let Some(wait) = file.wait_for_pods_ready.as_ref().filter(|_| !gates.enabled(Gate::DisableWaitForPodsReady)) {
@@ -97,7 +97,7 @@ fn admission_fair_sharing(fair: &AdmissionFairSharing, errors: &mut Vec<FieldErr
         errors.push(FieldError::invalid("admissionFairSharing.usageHalfLifeTime", &half_life, NEGATIVE));
     }
     if fair.usage_sampling_interval.ns <= 0 {
-        // Kueue shows the half life here.
+        // Kueue shows the half-life here.
         let path = "admissionFairSharing.usageSamplingInterval";
         errors.push(FieldError::invalid(path, half_life, "must be greater than 0"));
     }

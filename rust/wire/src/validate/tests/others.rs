@@ -1,4 +1,4 @@
-//! Flavors, topologies and the kinds with a schema alone.
+//! Flavors, topologies and the kinds that only have a schema.
 
 use kueuecore::base::gates::Gates;
 use serde_json::{Value, json};

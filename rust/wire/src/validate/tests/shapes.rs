@@ -1,11 +1,11 @@
-//! Values of the wrong shape, as the API server itself refuses them.
+//! Values of the wrong shape, as the API server itself rejects them.
 
 use super::*;
 
 const BLOCKED: &str = "<nil>: Invalid value: null: some validation rules were not checked because the object was \
                        invalid; correct the existing errors to complete validation";
 
-/// The errors, without the note that rules were not checked.
+/// The errors, without the note that rules were skipped.
 fn errors(object: &Value) -> Vec<String> {
     let text = people(object, &Gates::default()).err().unwrap_or_default();
     text.lines().filter(|line| *line != BLOCKED).map(str::to_owned).collect()
@@ -35,7 +35,7 @@ fn of_pod(spec: Value) -> Value {
 const POD: &str = "spec.podSets[0].template.spec";
 
 #[test]
-fn a_number_is_held_against_type_range_and_bound() {
+fn numbers_are_checked_for_type_range_and_bound() {
     let out_of_range = |bits: u32, path: &str| {
         format!("<nil>: Invalid value: \"\": Checked value must be of type integer with format int{bits} in {path}")
     };
@@ -96,7 +96,7 @@ fn an_amount_is_an_integer_of_64_bits_or_a_text() {
 }
 
 #[test]
-fn what_is_none_of_the_supported_values_is_shown_without_unknown_fields() {
+fn unsupported_values_are_shown_without_unknown_fields() {
     let strategy = |value: Value| kueue("ClusterQueue", json!({"queueingStrategy": value}));
     let path = "spec.queueingStrategy";
     let supported = "supported values: \"StrictFIFO\", \"BestEffortFIFO\"";

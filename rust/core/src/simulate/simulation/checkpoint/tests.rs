@@ -8,7 +8,7 @@ use crate::testing::{SECOND, World, at, hosts, workload};
 const OPTIONS: Options =
     Options { eviction_ns: 3 * SECOND, keeps_cycles: false, keeps_finished: false, ..tests::OPTIONS };
 
-/// Jobs of two priorities, more than fit, each with a time, checkpoints and pods of its own; some are deleted.
+/// Jobs of two priorities, more than fit, each with its own time, checkpoints and pods; some are deleted.
 fn happenings() -> Vec<Happening> {
     let create = |n: i64| {
         let priority = Some(if n % 3 == 0 { 9 } else { 0 });
@@ -24,7 +24,7 @@ fn happenings() -> Vec<Happening> {
     (0..40).map(create).chain((0..40).step_by(7).map(delete)).collect()
 }
 
-/// Settings, and whether pods go to nodes.
+/// Settings, and whether pods are placed on nodes.
 fn configs() -> [(Config, bool); 4] {
     let waits = WaitForPodsReady {
         timeout_ns: 3 * SECOND,
@@ -62,7 +62,7 @@ fn begun((config, has_nodes): &(Config, bool), options: Options) -> (World, Simu
     (world, simulation)
 }
 
-/// Host `a` fails and comes back, again and again.
+/// Host `a` fails and comes back repeatedly.
 fn node_failures() -> Vec<Happening> {
     let change = |n: i64| {
         let status = if n % 2 == 0 { ConditionStatus::False } else { ConditionStatus::True };
@@ -73,7 +73,7 @@ fn node_failures() -> Vec<Happening> {
     (0..10).map(change).collect()
 }
 
-/// All that is to be known of a run at its end.
+/// Everything observable of a run at its end.
 fn all(world: &mut World, simulation: &Simulation) -> (String, Vec<u8>) {
     let Run { ending, end, n_cycles, log } = simulation.record(&world.engine);
     (format!("{ending:?} {end:?} {n_cycles} {log:?}"), world.engine.save(b""))
@@ -166,7 +166,7 @@ fn what_is_no_checkpoint_is_refused_and_changes_nothing() {
         "this is not a checkpoint of a run: name the file that was given as the checkpoint of one"
     );
     assert!(refused(&saved[..saved.len() - 1], &log).starts_with("this is not a whole save"));
-    assert_eq!(refused(&saved, &log[..log.len() - 1]), "this is not the log of a run: byte 0: a part is not whole");
+    assert_eq!(refused(&saved, &log[..log.len() - 1]), "this is not the log of a run: byte 0: an incomplete part");
     let mut other = log.clone();
     *other.last_mut().expect("bytes") ^= 1;
     let changed = "this is not the log of a run: byte 0: the checksum of a part does not match";

@@ -1,4 +1,4 @@
-//! Jobs and their timers as bytes ([`crate::snapshot`]). Their workloads may have gone, so nobody asks whether they are there.
+//! Jobs and their timers as bytes ([`crate::snapshot`]). Their workloads may be gone, so that is not checked.
 
 use super::{Job, Jobs, Timer, TimerKind};
 use crate::base::ids::WorkloadId;

@@ -1,0 +1,80 @@
+"""The table of kinds: what all code needs to know of the objects that are read, jobs aside.
+
+It has a line for each line of the engine's own table (`rust/core/src/objects/kind.rs`), in an order in which objects
+can be applied one after the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["KEPT", "KINDS", "NAMESPACED", "Kind", "Watched"]
+
+_KUEUE = "kueue.x-k8s.io/v1beta2"
+_DEVICES = "resource.k8s.io/v1"
+
+
+class Watched(StrEnum):
+    """When a controller watches a kind."""
+
+    ALWAYS = "Always"
+    SOMETIMES = "Sometimes"
+    """Where pods claim devices."""
+    WITH_NODES = "WithNodes"
+    """Where flavors name a topology."""
+    NEVER = "Never"
+    """Not by the controller itself: a check controller or a manager of MultiKueue may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of object.
+
+    Args:
+        name: The `kind` field.
+        api_version: The group and the newest version that is read.
+        plural: Its name in paths of an API server.
+        is_namespaced: Do its objects live in namespaces?
+        is_kept: Does an engine keep its objects? Then they can be deleted from it.
+        is_given_back: Does an engine keep enough of them to give them back?
+        watched: When a controller watches it.
+    """
+
+    name: str
+    api_version: str
+    plural: str
+    is_namespaced: bool = False
+    is_kept: bool = True
+    is_given_back: bool = False
+    watched: Watched = Watched.NEVER
+
+
+_ALWAYS, _SOMETIMES, _WITH_NODES = Watched.ALWAYS, Watched.SOMETIMES, Watched.WITH_NODES
+KINDS: tuple[Kind, ...] = (
+    Kind("Namespace", "v1", "namespaces", is_given_back=True, watched=_ALWAYS),
+    Kind("LimitRange", "v1", "limitranges", is_namespaced=True, watched=_ALWAYS),
+    Kind("RuntimeClass", "node.k8s.io/v1", "runtimeclasses", watched=_ALWAYS),
+    Kind("ResourceClaimTemplate", _DEVICES, "resourceclaimtemplates", is_namespaced=True, watched=_SOMETIMES),
+    Kind("DeviceClass", _DEVICES, "deviceclasses", watched=_SOMETIMES),
+    Kind("ResourceFlavor", _KUEUE, "resourceflavors", is_given_back=True, watched=_ALWAYS),
+    Kind("Topology", _KUEUE, "topologies", is_given_back=True, watched=_WITH_NODES),
+    Kind("Node", "v1", "nodes", is_given_back=True, watched=_WITH_NODES),
+    Kind("AdmissionCheck", _KUEUE, "admissionchecks", is_given_back=True, watched=_ALWAYS),
+    Kind("ProvisioningRequestConfig", _KUEUE, "provisioningrequestconfigs", is_kept=False),
+    Kind("MultiKueueConfig", _KUEUE, "multikueueconfigs", is_kept=False),
+    Kind("MultiKueueCluster", _KUEUE, "multikueueclusters", is_kept=False),
+    Kind("WorkloadPriorityClass", _KUEUE, "workloadpriorityclasses", is_given_back=True, watched=_ALWAYS),
+    Kind("PriorityClass", "scheduling.k8s.io/v1", "priorityclasses", is_kept=False),
+    Kind("Cohort", _KUEUE, "cohorts", is_given_back=True, watched=_ALWAYS),
+    Kind("ClusterQueue", _KUEUE, "clusterqueues", is_given_back=True, watched=_ALWAYS),
+    Kind("LocalQueue", _KUEUE, "localqueues", is_namespaced=True, is_given_back=True, watched=_ALWAYS),
+    Kind("Workload", _KUEUE, "workloads", is_namespaced=True, is_given_back=True, watched=_ALWAYS),
+    Kind("Pod", "v1", "pods", is_namespaced=True, watched=_WITH_NODES),
+)
+"""Every kind that is read, apart from jobs."""
+
+NAMESPACED = frozenset(kind.name for kind in KINDS if kind.is_namespaced)
+"""The kinds whose objects live in namespaces."""
+KEPT = frozenset(kind.name for kind in KINDS if kind.is_kept)
+"""The kinds that an engine keeps, and deletes."""

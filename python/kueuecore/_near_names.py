@@ -1,0 +1,68 @@
+"""Names that somebody may have meant: of those that there are, the ones a slip of the hand away."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+__all__ = ["near_names"]
+
+# So many letters hold one slip: fewer, and names that have nothing to do with each other would be near.
+_LETTERS_PER_SLIP = 4
+_SHORTEST_BEGINNING = 3
+
+
+def near_names(name: str, known: Iterable[str], *, n: int = 1) -> tuple[str, ...]:
+    """The names that may be meant by one that nothing has, the nearest first, then in the order given.
+
+    A slip is a letter that is missing, too many, wrong, or swapped with the next (the distance of Damerau and
+    Levenshtein); four letters of the longer name make up for one. A name of which only the beginning was given is
+    near, too. Capitals do not count.
+
+    Args:
+        name: What was given.
+        known: The names that there are.
+        n: How many names at most.
+
+    Example:
+        >>> near_names("tarin", ["train", "trial", "label"]), near_names("train", ["label", "train-large"])
+        (('train',), ('train-large',))
+    """
+    given = name.lower()
+    letters = Counter(given)
+    found: list[tuple[int, int, str]] = []
+    for index, it in enumerate(dict.fromkeys(known)):
+        other = it.lower()
+        most = max(1, max(len(given), len(other)) // _LETTERS_PER_SLIP)
+        if len(given) >= _SHORTEST_BEGINNING and other.startswith(given):
+            slips = 0 if other == given else most
+        else:
+            # One that is no nearer than all that there is room for is not looked at to the end.
+            bound = min(most, len(given) - 1, *([found[-1][0] - 1] if len(found) == n else []))
+            slips = _slips(letters, given, other, bound)
+            most = bound
+        if slips <= most:
+            found = sorted([*found, (slips, index, it)])[:n]
+    return tuple(it for _, _, it in found)
+
+
+def _slips(letters: Counter[str], one: str, other: str, most: int) -> int:
+    """The distance of two names in slips, none of which touches a letter of another; above `most`: more than that."""
+    if abs(len(other) - len(one)) > most:
+        return most + 1
+    others = Counter(other)
+    if max((letters - others).total(), (others - letters).total()) > most:
+        return most + 1
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for i, ours in enumerate(one, start=1):
+        row = [i]
+        for j, theirs in enumerate(other, start=1):
+            slips = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (ours != theirs))
+            if i > 1 and j > 1 and ours == other[j - 2] and one[i - 2] == theirs:
+                slips = min(slips, before[j - 2] + 1)
+            row.append(slips)
+        if min(row) > most:
+            return most + 1
+        before, last = last, row
+    return last[-1]

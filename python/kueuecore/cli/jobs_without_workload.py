@@ -1,0 +1,79 @@
+"""Why a job that somebody asks about has no Workload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from kueuecore._json import object_at
+from kueuecore.cli.state_file import SettledState
+from kueuecore.errors import ObjectRef, Problem
+from kueuecore.jobs.context import QUEUE_LABEL
+from kueuecore.jobs.lifecycle import integration_of
+from kueuecore.manifests import Manifest, object_ref
+from kueuecore.world import DEFAULT_NAMESPACE, is_workload
+
+__all__ = ["why_without"]
+
+_MOST_QUEUES = 5
+_NO_QUEUE = f"it has no label {QUEUE_LABEL}"
+_PAGE = "docs/jobs.md says which jobs get one"
+
+
+def why_without(state: SettledState, kind: str, place: list[str], name: str) -> list[Problem]:
+    """Why the jobs that an argument may mean have no Workload; empty: there are none.
+
+    Args:
+        state: The state.
+        kind: The kind that was named; empty: none was.
+        place: The namespace that was named, if one was.
+        name: The name.
+    """
+
+    def is_meant(ref: ObjectRef) -> bool:
+        return ref.name == name and kind in ("", ref.kind) and place in ([], [ref.namespace or DEFAULT_NAMESPACE])
+
+    found = list(_known_reasons(state, is_meant))
+    return found or list(_other_reasons(state, kind, is_meant))
+
+
+def _known_reasons(state: SettledState, is_meant: Callable[[ObjectRef], bool]) -> Iterator[Problem]:
+    """What the reconciler of jobs said."""
+    for it in state.world.ignored:
+        if is_meant(it.job):
+            yield _without(state, it.manifest, it.job, it.reason)
+    for waiting in state.world.waiting:
+        if waiting.object is not None and is_meant(waiting.object):
+            yield replace(waiting, message=f"the job has no Workload yet: {waiting.message}")
+
+
+def _other_reasons(state: SettledState, kind: str, is_meant: Callable[[ObjectRef], bool]) -> Iterator[Problem]:
+    """Of jobs that it passes over without a word, and of objects that are no jobs, if their kind was named."""
+    for manifest in state.given:
+        ref = object_ref(manifest.object)
+        if not is_meant(ref) or is_workload(manifest.object):
+            continue
+        if integration_of(manifest.object, integrations=state.world.integrations) is not None:
+            yield _without(state, manifest, ref, _NO_QUEUE)
+        elif kind:
+            yield manifest.problem(f"Kueue makes no Workload of a {ref.kind}", remedy=_PAGE)
+
+
+def _without(state: SettledState, manifest: Manifest, job: ObjectRef, reason: str) -> Problem:
+    remedy = _PAGE
+    if reason == _NO_QUEUE:
+        is_suspended = object_at(manifest.object, "spec").get("suspend") is True
+        reason += "; it is suspended, but not by Kueue" if is_suspended else ", so Kueue leaves it alone"
+        remedy = _queue_remedy(state, job.namespace or DEFAULT_NAMESPACE)
+    problem = Problem(f"it has no Workload: {reason}", object=job, remedy=remedy)
+    # The pods of a Deployment stand in no file.
+    return manifest.locate(problem) if object_ref(manifest.object) == job else problem
+
+
+def _queue_remedy(state: SettledState, namespace: str) -> str:
+    refs = map(object_ref, state.engine.objects("LocalQueue"))
+    queues = [it.name for it in refs if it.namespace == namespace]
+    if not queues:
+        return f"create a LocalQueue in namespace {namespace}, and name it in the label"
+    named = ", ".join(queues[:_MOST_QUEUES]) + (", ..." if len(queues) > _MOST_QUEUES else "")
+    return f"set the label to a LocalQueue of namespace {namespace}: {named}"

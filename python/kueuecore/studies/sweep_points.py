@@ -1,0 +1,74 @@
+"""Points of a sweep as people read them: short names of fields, values, and which point is best."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from kueuecore._json import JsonValue
+from kueuecore.studies.sweeping import Sweep
+
+__all__ = ["best_first", "field_names", "is_more_better", "value_text"]
+
+_MORE_IS_BETTER = ("finished", "fairness", "utilisation", "goodput")
+
+
+def field_names(targets: Sequence[str]) -> list[str]:
+    """The last part of each field, with a number where several end alike.
+
+    Args:
+        targets: The fields, as `Edit.target` has them.
+
+    Example:
+        >>> field_names(["work[0].count", "ClusterQueue/a:spec.weight", "ClusterQueue/b:spec.weight"])
+        ['count', 'weight 1', 'weight 2']
+    """
+    last = [target.replace("]", "").replace("[", ".").split(".")[-1] for target in targets]
+    n_alike = [[it.lower() for it in last].count(name.lower()) for name in last]
+    return [name if n == 1 else f"{name} {place}" for place, (name, n) in enumerate(zip(last, n_alike, strict=True), 1)]
+
+
+def value_text(value: JsonValue) -> str:
+    """A value in a table: text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def is_more_better(name: str) -> bool:
+    """Is a point better, the more it has of a figure?
+
+    Example:
+        >>> is_more_better("goodput/cpu"), is_more_better("mean_wait_seconds")
+        (True, False)
+    """
+    return name.partition("/")[0] in _MORE_IS_BETTER
+
+
+def best_first(found: Sweep, by: str | None = None) -> list[int]:
+    """The indices of the points, the best one first.
+
+    Points of which a run did not come to its end are last. Of the others, those with the fewest jobs that are never
+    admitted are best, then those with the shortest mean wait; then the order is that of the points. Figures are medians
+    over seeds.
+
+    Args:
+        found: The sweep.
+        by: A figure that counts before these.
+
+    Example:
+        >>> from kueuecore.scenarios import parse_target, read_scenario
+        >>> from kueuecore.studies import Axis, grid_points, sweep
+        >>> path = "examples/scenario/scenario.yaml"
+        >>> quota = "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota"
+        >>> points = grid_points([Axis(parse_target(f"ClusterQueue/*:{quota}"), (3, 6))])
+        >>> best_first(sweep(lambda edits: read_scenario(path, edits=edits), points))
+        [1, 0]
+    """
+    names = [*([by] if by is not None else []), "never_admitted", "mean_wait_seconds"]
+
+    def key(point: int) -> list[tuple[bool, float]]:
+        was_cut_off = any(found.estimate(point, "cut_off").values)
+        medians = [(name, found.estimate(point, name).median) for name in names]
+        ranks = [(it is None, (-it if is_more_better(name) else it) if it is not None else 0.0) for name, it in medians]
+        return [(was_cut_off, 0.0), *ranks]
+
+    return sorted(range(len(found.points)), key=key)

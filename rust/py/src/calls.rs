@@ -1,0 +1,105 @@
+//! How calls reach the engine behind its lock, and which of them are written down.
+
+use std::convert::Infallible;
+
+use kueuecore::base::ids::WorkloadId;
+use kueuecore::engine as core;
+use kueuecore::objects::Time;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::engine::Engine;
+use crate::errors::unknown_object;
+use crate::journal::{Call, Journal};
+use crate::run::run;
+
+/// There is no such workload.
+struct Unknown;
+
+impl Engine {
+    /// A call as it is to be written down.
+    pub(crate) fn call<'py, A>(&self, py: Python<'py>, name: &'static str, arguments: A) -> PyResult<Call>
+    where
+        A: IntoPyObject<'py, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,
+    {
+        let arguments = self.keeps_calls.then(|| arguments.into_pyobject(py)).transpose().map_err(Into::into)?;
+        Ok(Call { name, arguments: arguments.map(Bound::unbind) })
+    }
+
+    /// Work on the engine that is not written down.
+    pub fn run<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut core::Engine, &mut Journal) -> R + Send,
+    ) -> PyResult<R> {
+        run(py, &self.inner, work)
+    }
+
+    pub(crate) fn read<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut core::Engine) -> R + Send,
+    ) -> PyResult<R> {
+        run(py, &self.inner, |engine, _| work(engine))
+    }
+
+    /// Does what a call asks for, at `now` or at the time of the call before, and writes it down: no signal and no thread
+    /// comes in between. What is refused is not written down.
+    pub(crate) fn change<R: Send, E: Send>(
+        &self,
+        py: Python<'_>,
+        call: Call,
+        now: Option<i64>,
+        work: impl FnOnce(&mut core::Engine, Time) -> Result<R, E> + Send,
+    ) -> PyResult<Result<R, E>> {
+        run(py, &self.inner, |engine, journal| {
+            let at = now.unwrap_or(journal.now);
+            let result = work(engine, Time(at))?;
+            journal.note(call, at);
+            Ok(result)
+        })
+    }
+
+    /// Answers a question, and writes it down: it moves no time and decides nothing, but names and slots that are first
+    /// met in it are the engine's from then on.
+    pub(crate) fn ask<R: Send, E: Send>(
+        &self,
+        py: Python<'_>,
+        call: Call,
+        now: i64,
+        work: impl FnOnce(&mut core::Engine, Time) -> Result<R, E> + Send,
+    ) -> PyResult<Result<R, E>> {
+        run(py, &self.inner, |engine, journal| {
+            let answer = work(engine, Time(now))?;
+            journal.note_question(call, now);
+            Ok(answer)
+        })
+    }
+
+    /// A change that nothing refuses.
+    pub(crate) fn change_always<R: Send>(
+        &self,
+        py: Python<'_>,
+        call: Call,
+        now: Option<i64>,
+        work: impl FnOnce(&mut core::Engine, Time) -> R + Send,
+    ) -> PyResult<R> {
+        let Ok(result) = self.change(py, call, now, |engine, at| Ok::<R, Infallible>(work(engine, at)))?;
+        Ok(result)
+    }
+
+    pub(crate) fn change_workload<R: Send>(
+        &self,
+        py: Python<'_>,
+        call: Call,
+        (namespace, name): (&str, &str),
+        now: Option<i64>,
+        work: impl FnOnce(&mut core::Engine, WorkloadId, Time) -> R + Send,
+    ) -> PyResult<R> {
+        let changed = self.change(py, call, now, |engine, at| {
+            let id = engine.state.workloads.find(namespace, name).ok_or(Unknown)?;
+            Ok(work(engine, id, at))
+        })?;
+        changed.map_err(|Unknown| unknown_object(py, "Workload", namespace, name))
+    }
+}
