@@ -199,7 +199,7 @@ def _used(world: World, name: str, infos: list[Info], tells_borrowed: bool) -> l
     usage = Usage()
     for info in infos:
         usage.add(node, info.usage)
-    told = []
+    listed = []
     for group in node.spec.groups:
         for flavor in group.flavors:
             rows: list[Json] = []
@@ -209,8 +209,8 @@ def _used(world: World, name: str, infos: list[Info], tells_borrowed: bool) -> l
                 if tells_borrowed:
                     borrowed = max(0, used - nominal) if node.parent else 0
                     rows[-1]["borrowed"] = quantity.text(resource, borrowed)
-            told.append({"name": flavor, "resources": rows})
-    return told
+            listed.append({"name": flavor, "resources": rows})
+    return listed
 
 
 # Quota.
@@ -240,9 +240,9 @@ def _quota(case: Json) -> Json:
     }
     if with_workloads:
         for name, node in snapshot.nodes.items():
-            told = answered["clusterQueues"][name]
-            told["workloads"] = sorted(snapshot.workloads[name])
-            told["cohort"] = node.parent.name if node.parent else ""
+            answer = answered["clusterQueues"][name]
+            answer["workloads"] = sorted(snapshot.workloads[name])
+            answer["cohort"] = node.parent.name if node.parent else ""
         for name, node in cohorts.items():
             answered["cohorts"][name]["parent"] = node.parent.name if node.parent else ""
     if "clusterQueue" in given:

@@ -33,11 +33,11 @@ def workload_of(workload: Json) -> Json:
 
 def by_flavor(amounts: Amounts) -> Json:
     """Amounts by flavor and resource, as texts."""
-    told: Json = {}
+    found: Json = {}
     for (flavor, resource), number in amounts.items():
         text = "unlimited" if number == UNLIMITED else quantity.text(resource, number)
-        told.setdefault(flavor, {})[resource] = text
-    return told
+        found.setdefault(flavor, {})[resource] = text
+    return found
 
 
 def from_flavors(given: Json) -> dict[FlavorResource, int]:

@@ -56,11 +56,11 @@ def cycle(case: Json) -> Json:
 def cycles(case: Json) -> Json:
     """Several cycles, and what happens in between."""
     world = _world(case)
-    told = []
+    decided = []
     for step in case["input"]["steps"]:
         match step["op"]:
             case "cycle":
-                told.append(_state(world, Cycle(world).run()))
+                decided.append(_state(world, Cycle(world).run()))
             case "update":
                 world.cache.set_cluster_queue(complete(step["object"]), ())
             case "delete":
@@ -68,7 +68,7 @@ def cycles(case: Json) -> Json:
                 world.delete(step["kind"], name, namespace=namespace)
             case "requeueInadmissible":
                 world.flush()
-    return {"cycles": told}
+    return {"cycles": decided}
 
 
 def _state(world: World, decision: Decision) -> Json:
@@ -112,13 +112,13 @@ def trace(case: Json) -> Json:
         # Runs with a topology were recorded by another loop.
         cuts_at_once=any(manifest["kind"] == "Topology" for manifest in case["objects"]),
     )
-    told: list[Json] = []
+    busy: list[Json] = []
     quiet: list[Json] = []
     for each in run.cycles:
         entry = _told(run, each)
-        is_told = any(value for name, value in entry.items() if name not in ("n", "t", "messages"))
-        (told if is_told else quiet).append(entry)
-    return {"cycles": told, "quietMessages": quiet, "final": _final(run)}
+        is_busy = any(value for name, value in entry.items() if name not in ("n", "t", "messages"))
+        (busy if is_busy else quiet).append(entry)
+    return {"cycles": busy, "quietMessages": quiet, "final": _final(run)}
 
 
 def _seconds(run: Run, time: int) -> float:
@@ -153,14 +153,14 @@ def _told(run: Run, each: SimulatedCycle) -> Json:
         "preempting": sorted(victims, key=_by_key),
         "inadmissible": list(each.parked),
         "messages": [{"key": e.key, "type": e.type, "reason": e.reason, "message": e.message} for e in decision.events],
-        **{name: told for name, told in special.items() if told},
+        **{name: value for name, value in special.items() if value},
     }
 
 
 def _pod_set(given: PodSetAdmission) -> Json:
-    told: Json = {"name": given.name, "count": given.count, "flavors": dict(given.flavors)}
+    pod_set: Json = {"name": given.name, "count": given.count, "flavors": dict(given.flavors)}
     placed = {"topologyAssignment": given.topology, "delayedTopologyRequest": given.delayed}
-    return told | {name: value for name, value in placed.items() if value}
+    return pod_set | {name: value for name, value in placed.items() if value}
 
 
 def _by_key(entry: Json) -> str:
@@ -229,10 +229,10 @@ def _topology_usage(world: World) -> Json:
 
 def _recorded_status(status: Mapping[str, Any], seconds: Callable[[str], float]) -> dict[str, Any]:
     """What a recording keeps of a status; `seconds` counts a time from the beginning of the run."""
-    told = [{name: c[name] for name in ("type", "status", "reason", "message")} for c in status.get("conditions", ())]
-    finished = [c for c in told if c["type"] == "Finished" and c["status"] == "True"]
+    shown = [{name: c[name] for name in ("type", "status", "reason", "message")} for c in status.get("conditions", ())]
+    finished = [c for c in shown if c["type"] == "Finished" and c["status"] == "True"]
     result = {
-        "conditions": finished or sorted(told, key=lambda c: str(c["type"])),
+        "conditions": finished or sorted(shown, key=lambda c: str(c["type"])),
         "evictions": status.get("schedulingStats", {}).get("evictions", []),
     }
     if finished:

@@ -102,10 +102,10 @@ def _ask(given: Json) -> Ask:
 def _encoding(case: Json) -> Json:
     assignment, settings = _read(case["input"]["assignment"]), settings_of(case)
     by_prefix = settings.on("TASAssignmentsEncodingByHostnamePrefix")
-    told = encoding.encoded(assignment, by_prefix=by_prefix)
+    encoded = encoding.encoded(assignment, by_prefix=by_prefix)
     if case["input"].get("encoder") != "hostnamePrefixRuns":
-        return {"topologyAssignment": told}
-    return {"topologyAssignment": encoding.in_runs(assignment), "v1beta2From": told}
+        return {"topologyAssignment": encoded}
+    return {"topologyAssignment": encoding.in_runs(assignment), "v1beta2From": encoded}
 
 
 def _decoding(case: Json) -> Json:
@@ -181,10 +181,10 @@ def _share_out(case: Json) -> Json:
     shared = balanced.share_out(domains.values(), _shape(given), order, given["threshold"])
     if isinstance(shared, str):
         return {"domains": {}, "reason": shared}
-    told: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
     for name, domain in domains.items():
         if domain in shared:
-            told[name] = {
+            answers[name] = {
                 "podCount": domain.pods,
                 "sliceCount": domain.slices,
                 "podCountWithLeader": domain.pods_with_leader,
@@ -192,7 +192,7 @@ def _share_out(case: Json) -> Json:
                 "leaderCount": domain.leaders,
                 "affinityScore": domain.score,
             }
-    return {"domains": told, "reason": ""}
+    return {"domains": answers, "reason": ""}
 
 
 def _needs_second_pass(case: Json) -> Json:
