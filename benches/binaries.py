@@ -119,10 +119,10 @@ def counts(programs: Path, name: str) -> Counts | None:
     return read_counts(done.stderr, calls[name]) if name in calls else None
 
 
-def read_counts(told: str, calls: int) -> Counts | None:
+def read_counts(reported: str, calls: int) -> Counts | None:
     """Counts of one call, from what callgrind says at its end of so many; `None` if it says nothing."""
-    events = re.search(r"Events\s*:(.*)", told)
-    collected = re.search(r"Collected\s*:(.*)", told)
+    events = re.search(r"Events\s*:(.*)", reported)
+    collected = re.search(r"Collected\s*:(.*)", reported)
     if events is None or collected is None:
         return None
     # Zeros at the end of the line are left out.

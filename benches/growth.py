@@ -119,8 +119,8 @@ def plot(dimension: str, series: Sequence[Mapping[str, Any]], head_ns: float) ->
 
 def _line(name: str, series: Mapping[str, Any], key: str) -> Line:
     slope, points = series["slopes"][key], series["points"]
-    told = "" if slope is None else f", slope {signed(slope)}"
-    return Line(name + told, [(point["size"], point[key]) for point in points if point[key]])
+    reported = "" if slope is None else f", slope {signed(slope)}"
+    return Line(name + reported, [(point["size"], point[key]) for point in points if point[key]])
 
 
 def kueues_tournament(points: Sequence[Mapping[str, Any]], head_ns: float) -> Line:

@@ -208,14 +208,16 @@ def _parts(engine: Mapping[str, Any], date: str) -> Iterator[str]:
 
 def _others() -> str:
     words = {"pending": "pending workloads", "queues": "ClusterQueues", "cohort": "of them in a cohort"}
-    told = []
+    reported = []
     for dimension, (title, _, others) in SIZES.items():
         if dimension == "heads":
-            told.append(f"- {title} grow: as many ClusterQueues, all in that cohort, with three pending workloads each")
+            reported.append(
+                f"- {title} grow: as many ClusterQueues, all in that cohort, with three pending workloads each"
+            )
             continue
         sizes = ", ".join(f"{others[name]:,} {words[name]}" for name in words if name in others)
-        told.append(f"- {title} grow: {sizes}{'' if dimension == 'flavors' else ', one flavor'}")
-    return "\n".join(told)
+        reported.append(f"- {title} grow: {sizes}{'' if dimension == 'flavors' else ', one flavor'}")
+    return "\n".join(reported)
 
 
 def _load(machine: Mapping[str, Any]) -> str:
@@ -267,12 +269,12 @@ def _off(reached: float, goal: float | None) -> str:
 
 
 def _run_goals(runs: Mapping[str, Any], goals: Mapping[str, float]) -> str:
-    told = [
+    reported = [
         f"{name} in {duration(goal * 1e9)} ({_off(runs[name]['run_s'], goal)})"
         for name, goal in goals.items()
         if name in runs
     ]
-    return f"The goals, and the factor to them: {', '.join(told)}.\n" if told else ""
+    return f"The goals, and the factor to them: {', '.join(reported)}.\n" if reported else ""
 
 
 def _python() -> Iterator[str]:

@@ -119,14 +119,14 @@ def _lines(door: str, seed: int, first: int, count: int, until: float) -> Iterat
         stderr=subprocess.PIPE,
     )
     os.close(writing)
-    with os.fdopen(reading, encoding="utf-8") as told, process:
+    with os.fdopen(reading, encoding="utf-8") as reported, process:
         errors: list[bytes] = []
         drain = threading.Thread(target=_drain, args=(process.stderr, errors))
         drain.start()
         while True:
             alarm = threading.Timer(_PATIENCE, process.kill)
             alarm.start()
-            line = told.readline()
+            line = reported.readline()
             alarm.cancel()
             if not line.endswith("\n"):
                 break

@@ -216,9 +216,9 @@ class Row:
     def cells(self, name: str, mark: str = "") -> str:
         numbers = [self.counts[side][verdict] for side in SIDES for verdict in VERDICTS]
         assert sum(numbers) == len(SIDES) * self.cases, "each side has one verdict a case"
-        told = [f"{mark}{text}{mark}" for text in (name, self.cases, *numbers)]
+        reported = [f"{mark}{text}{mark}" for text in (name, self.cases, *numbers)]
         blank = {f"{mark}0{mark}": ""}
-        return "| " + " | ".join([*(blank.get(cell, cell) for cell in told), "; ".join(self.about)]) + " |"
+        return "| " + " | ".join([*(blank.get(cell, cell) for cell in reported), "; ".join(self.about)]) + " |"
 
 
 def subject_of(suite: str) -> str:

@@ -50,8 +50,8 @@ def build_folder() -> Path:
 
 def build() -> Path:
     """Build the targets; returns the folder with the programs."""
-    told = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
-    host = next(line.removeprefix("host: ") for line in told.splitlines() if line.startswith("host: "))
+    reported = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
+    host = next(line.removeprefix("host: ") for line in reported.splitlines() if line.startswith("host: "))
     flags = ["-Cpasses=sancov-module", *(f"-Cllvm-args=-sanitizer-coverage-{it}" for it in COVERAGE), "--cfg=fuzzing"]
     environment = {
         **os.environ,

@@ -36,16 +36,16 @@ def seen(seed: int, limits: Limits | None) -> tuple[History, set[str]]:
     scenario = random_topology(seed) if limits is None else random_history(seed, limits)
     words: set[str] = set()
     try:
-        for told in Play.of(scenario).run(scenario.moves):
-            words |= _words(told)
+        for result in Play.of(scenario).run(scenario.moves):
+            words |= _words(result)
     except ManifestError:
         # Some worlds are refused as a whole.
         return scenario, set()
     return scenario, words
 
 
-def _words(told: MoveResult) -> set[str]:
-    found: dict[str, Any] = told.to_json()
+def _words(result: MoveResult) -> set[str]:
+    found: dict[str, Any] = result.to_json()
     texts = [f"{it[1]}: {it[3]}" for it in found.get("events", [])] + [f"{it[1]}: {it[3]}" for it in found["written"]]
     plain = {re.sub(r"\b[a-z]?\d[\w.]*", "#", text) for text in texts}
     # Who is pushed out together says more than each alone.

@@ -130,8 +130,8 @@ def snapshot(engine: Engine) -> dict[str, Any]:
 
 def story(engine: Engine, now: int, cycles: int = 6) -> list[Any]:
     """What the next cycles decide, a second apart."""
-    told: list[Any] = []
+    reported: list[Any] = []
     for number in range(cycles):
         decision = engine.cycle(now + number * SECOND)
-        told.append((decision.admissions, decision.preemptions, decision.pending, decision.parked, decision.events))
-    return told
+        reported.append((decision.admissions, decision.preemptions, decision.pending, decision.parked, decision.events))
+    return reported

@@ -1,4 +1,4 @@
-"""Reading pages of HTML: whether tags fit, what tables say, and how well colours are told apart."""
+"""Reading pages of HTML: whether tags fit, what tables say, and how well colours can be distinguished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-# The extension: rust/py. What it does is told in the modules that use it; `make types` compares this file with it.
+# The extension: rust/py. What it does is described in the modules that use it; `make types` compares this file with it.
 from collections.abc import Callable
 from typing import Any, TypeAlias, final
 

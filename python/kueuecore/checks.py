@@ -140,8 +140,8 @@ class CheckController(Protocol):
     """What stands behind the AdmissionChecks of one `spec.controllerName`. It does no I/O and has no clock.
 
     A class that derives from this one has to write `controller_name` and `review`; all else does nothing by default.
-    Times are nanoseconds since 1970, and never go back. Every answer follows from what it was told before and from its
-    own arguments: no clock, no random source but one with a seed.
+    Times are nanoseconds since 1970, and never go back. Every answer follows from what it has observed and from its own
+    arguments: no clock, no random source but one with a seed.
 
     Example:
         >>> class Approval(CheckController):
@@ -194,7 +194,7 @@ class CheckController(Protocol):
         """What does it say of a workload? It is asked after every change of the workload, and whenever it asked for it.
 
         Most have something to say only about workloads that hold quota and are not evicted; the others tell it to clean
-        up. What is deleted is told to `forget`.
+        up. `forget` gets what is deleted.
 
         Args:
             workload: The workload as it is stored, with its status.

@@ -258,7 +258,7 @@ class Engine(SavedEngine, HeldObjects):
 
         Args:
             since: Only what comes after this time; by default the latest time that any call named. What came due
-                before, and was not reconciled since, is not told.
+                before, and was not reconciled since, is not returned.
         """
         return self._core.next_wake(self.now if since is None else nanoseconds(since))
 
@@ -285,8 +285,8 @@ class Engine(SavedEngine, HeldObjects):
             False if it had finished before.
         """
         key = workload_key(namespace, name)
-        told = text("reason", reason), text("message", message)
-        return self._core.finish(*key, *told, nanoseconds(now))
+        reported = text("reason", reason), text("message", message)
+        return self._core.finish(*key, *reported, nanoseconds(now))
 
     def evict(
         self,
@@ -315,8 +315,8 @@ class Engine(SavedEngine, HeldObjects):
         Returns:
             False if it was evicted before.
         """
-        key, told = workload_key(namespace, name), (text("reason", reason), text("message", message))
-        return self._core.evict(*key, *told, flag("stopped", stopped), nanoseconds(now))
+        key, reported = workload_key(namespace, name), (text("reason", reason), text("message", message))
+        return self._core.evict(*key, *reported, flag("stopped", stopped), nanoseconds(now))
 
     def release(self, name: str, *, namespace: str, now: TimeLike) -> bool:
         """The job of an evicted workload has stopped: its quota is free, and it is pending again (rules/04 §9).

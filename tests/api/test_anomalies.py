@@ -33,5 +33,5 @@ def test_an_anomaly(
         )
         options = ["--config", FAIR_SHARING] if "--config" in command else []
         main(["run", "-q", *options, "./-" if name == "-" else name])
-        told = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-        assert told == expected.splitlines()
+        reported = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+        assert reported == expected.splitlines()

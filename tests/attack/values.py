@@ -145,7 +145,7 @@ def damaged(
     """
     value = copied(value)
     names: list[str] = []
-    told: list[str] = []
+    reported: list[str] = []
     for _ in range(rng.choice([1, 1, 1, *range(2, most + 1)])):
         path = _drawn(rng, value)
         if path is None:
@@ -157,27 +157,27 @@ def damaged(
         what = rng.random()
         if what < 0.6:
             parent[last] = wrong(rng)
-            told.append(f"{_path(path)} = {short(parent[last])}")
+            reported.append(f"{_path(path)} = {short(parent[last])}")
         elif what < 0.7:
             del parent[last]
-            told.append(f"{_path(path)} removed")
+            reported.append(f"{_path(path)} removed")
         elif what < 0.85 and isinstance(parent, dict):
             key = rng.choice(KEYS)
             parent[key] = parent.pop(last) if what < 0.77 else wrong(rng)
             names.append(key)
-            told.append(f"{_path(path[:-1])}[{key[:20]!r}] = {short(parent[key])}")
+            reported.append(f"{_path(path[:-1])}[{key[:20]!r}] = {short(parent[key])}")
         elif what < 0.92 and isinstance(parent, list):
             parent.extend(copied(parent[: rng.choice([1, 2, 20])]))
-            told.append(f"{_path(path[:-1])} repeated")
+            reported.append(f"{_path(path[:-1])} repeated")
         else:
             other = rng.choice([*parts, value])
             part, steps = other, _drawn(rng, other)
             for step in steps or ():
                 part = part[step]
             parent[last] = copied(part)
-            told.append(f"{_path(path)} = {short(part)}")
+            reported.append(f"{_path(path)} = {short(part)}")
         names += map(str, path)
-    return Damage(value, tuple(names), "; ".join(told))
+    return Damage(value, tuple(names), "; ".join(reported))
 
 
 def _drawn(rng: Random, value: Any) -> tuple[Any, ...] | None:
@@ -338,7 +338,7 @@ def arguments(rng: Random, given: Mapping[str, Any], *, parts: tuple[Any, ...] =
     """Arguments of a call, of which one or two are wrong as a whole, or, if they are plain data, inside."""
     changed = dict(given)
     names: list[str] = []
-    told: list[str] = []
+    reported: list[str] = []
     for name in rng.sample(sorted(given), k=min(len(given), rng.choice([1, 1, 1, 2]))):
         names.append(name)
         if isinstance(given[name], (dict, list)) and given[name] and rng.random() < 0.8:
@@ -346,8 +346,8 @@ def arguments(rng: Random, given: Mapping[str, Any], *, parts: tuple[Any, ...] =
             inside = damaged(rng, given[name], parts=parts, wrong=wrong)
             changed[name] = inside.value
             names += inside.names
-            told.append(f"{name}: {inside.what}")
+            reported.append(f"{name}: {inside.what}")
         else:
             changed[name] = python_value(rng)
-            told.append(f"{name} = {short(changed[name])}")
-    return Damage(changed, tuple(names), "; ".join(told))
+            reported.append(f"{name} = {short(changed[name])}")
+    return Damage(changed, tuple(names), "; ".join(reported))

@@ -22,15 +22,15 @@ def main(door: str, seed: str, first: str, count: str, until: str, descriptor: s
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
-    with os.fdopen(int(descriptor), "w", buffering=1, encoding="utf-8") as told:
+    with os.fdopen(int(descriptor), "w", buffering=1, encoding="utf-8") as reported:
         for number in range(int(first), int(first) + int(count)):
             if time.time() > float(until):
                 return
             # What begins is written down first: a case may end the process.
-            told.write(f'{{"begins": {number}}}\n')
+            reported.write(f'{{"begins": {number}}}\n')
             case = DOORS[door](Random(f"{seed} {door} {number}"))
-            told.write(json.dumps({"title": case.title[:2000], "size": case.size}) + "\n")
-            told.write(json.dumps(asdict(judged(case))) + "\n")
+            reported.write(json.dumps({"title": case.title[:2000], "size": case.size}) + "\n")
+            reported.write(json.dumps(asdict(judged(case))) + "\n")
 
 
 if __name__ == "__main__":

@@ -66,9 +66,9 @@ def test_capacity_is_what_the_reference_counts_with() -> None:
         comparison = Comparison(history)
         with shown(history):
             for move in history.moves:
-                told = comparison.do(move)
+                reported = comparison.do(move)
                 # A cycle that waits has tried places that are not taken yet.
-                if told.decision is not None and told.decision.waits_for_pods:
+                if reported.decision is not None and reported.decision.waits_for_pods:
                     break
                 n_checked += check_capacity(comparison)
                 n_placed += len(comparison.play.engine.placements())

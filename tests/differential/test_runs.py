@@ -17,7 +17,7 @@ def number(cycle: dict[str, Any]) -> int:
     return int(cycle["n"])
 
 
-def told(run: dict[str, Any]) -> dict[str, Any]:
+def reported(run: dict[str, Any]) -> dict[str, Any]:
     """What is compared of an answer: events of a cycle have no order, and nothing is as good as an empty list."""
 
     def plain(cycle: dict[str, Any]) -> dict[str, Any]:
@@ -36,5 +36,5 @@ def told(run: dict[str, Any]) -> dict[str, Any]:
 @given(st.integers(min_value=0, max_value=2**40))
 def test_runs(seed: int) -> None:
     case = random_run(seed)
-    difference = first_difference(told(answer(case)), told(answer(case, by="reference")))
+    difference = first_difference(reported(answer(case)), reported(answer(case, by="reference")))
     assert difference is None, f"the engine and the reference differ in run {seed}: {difference}"

@@ -67,8 +67,8 @@ def test_forks_go_their_own_ways(data: Any, history: History) -> None:
         turns = [index for index, way in enumerate(ways) for _ in way]
         done = [0, 0, 0]
         for index in data.draw(st.permutations(turns)):
-            told = plays[index].do(ways[index][done[index]]).to_json()
+            reported = plays[index].do(ways[index][done[index]]).to_json()
             expected, state = alone[index][done[index]]
-            assert first_difference(told, expected) is None
+            assert first_difference(reported, expected) is None
             assert all_bytes(engines[index]) == state
             done[index] += 1

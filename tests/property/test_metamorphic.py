@@ -88,12 +88,12 @@ def test_an_engine_made_of_the_objects_as_they_are_holds_the_same(history: Histo
     with shown(history):
         play = Play.of(history)
         there = {name_of(it): it for it in history.objects}
-        for told in play.run(history.moves):
-            thing = told.move.object
-            if thing is not None and not told.refused:
+        for reported in play.run(history.moves):
+            thing = reported.move.object
+            if thing is not None and not reported.refused:
                 there[name_of(thing)] = thing
-            if told.move.object_kind and not told.missing:
-                del there[told.move.object_kind, told.move.key.rpartition("/")[2]]
+            if reported.move.object_kind and not reported.missing:
+                del there[reported.move.object_kind, reported.move.key.rpartition("/")[2]]
         statuses = {("Workload", it.name): it.status for it in play.engine.workloads()}
         objects = [{**it, "status": statuses.get(key, {})} for key, it in there.items()]
         again = Engine(history.parsed_configuration())
@@ -126,8 +126,8 @@ def digest(lines: list[str]) -> str:
     for line in lines:
         history = History.from_line(line)
         play = Play.of(history)
-        for told in play.run(history.moves):
-            seen.update(json.dumps([told.to_json(), observe(play.engine)]).encode())
+        for reported in play.run(history.moves):
+            seen.update(json.dumps([reported.to_json(), observe(play.engine)]).encode())
     return seen.hexdigest()
 
 

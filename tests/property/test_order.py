@@ -18,8 +18,8 @@ def test_order_and_batches_change_nothing(data: Any, history: History) -> None:
         one, other = Play.of(history), Play.of(history, batches=batches)
         assert first_difference(observe(one.engine), observe(other.engine)) is None
         for move in history.moves:
-            told, again = one.do(move).to_json(), other.do(move).to_json()
-            assert first_difference(told, again) is None
+            reported, again = one.do(move).to_json(), other.do(move).to_json()
+            assert first_difference(reported, again) is None
             assert first_difference(observe(one.engine), observe(other.engine)) is None
 
 

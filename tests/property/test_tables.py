@@ -22,9 +22,9 @@ class Reader:
     def before(self, seen: EngineView, move: Move) -> None:
         self.keys = seen.engine.workload_keys()
 
-    def after(self, seen: EngineView, told: MoveResult) -> None:
-        if told.decision is not None:
-            check(seen.engine, told.decision, self.keys)
+    def after(self, seen: EngineView, result: MoveResult) -> None:
+        if result.decision is not None:
+            check(seen.engine, result.decision, self.keys)
 
     def settled(self, seen: EngineView) -> None:
         pass

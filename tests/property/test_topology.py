@@ -195,8 +195,8 @@ def test_an_assignment_is_read_as_it_was_written(
     domains: list[tuple[str, int]], by_host: bool, by_prefix: bool
 ) -> None:
     levels = (HOST,) if by_host else (BLOCK, RACK)
-    told = tuple(((name,) if by_host else (name[:2], name), count) for name, count in domains)
-    assignment = TopologyAssignment(levels, told)
+    reported = tuple(((name,) if by_host else (name[:2], name), count) for name, count in domains)
+    assignment = TopologyAssignment(levels, reported)
     assert decoded(encoded(assignment, by_prefix=by_prefix)) == assignment
 
 

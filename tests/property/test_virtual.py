@@ -33,7 +33,7 @@ class Onlooker(CheckController):
         return Review()
 
 
-def told(run: Run) -> dict[str, Any]:
+def reported(run: Run) -> dict[str, Any]:
     tables = {name: getattr(run, name).tobytes() for name in ("step_table", "cycle_table", "outcome_table")}
     decisions = [
         (it.number, it.time, it.decision.admissions, it.decision.preemptions, it.decision.events, it.parked)
@@ -72,7 +72,7 @@ def test_an_unrelated_check_controller_changes_nothing(seed: int) -> None:
     objects, events, options = arguments(random_run(seed))
     onlooker = Onlooker()
     with_one, without = simulate(objects, events, checks=[onlooker], **options), simulate(objects, events, **options)
-    assert told(with_one) == told(without)
+    assert reported(with_one) == reported(without)
     assert onlooker.n_asked, "it was asked about every workload"
 
 
@@ -84,4 +84,4 @@ def test_a_virtual_cluster_goes_step_by_step_as_a_run_goes_at_once(seed: int) ->
     cluster.schedule(events)
     while cluster.next_event_time is not None:
         assert cluster.step()
-    assert told(cluster.run()) == told(simulate(objects, events, **options))
+    assert reported(cluster.run()) == reported(simulate(objects, events, **options))

@@ -45,13 +45,13 @@ def test_a_file_may_be_called_as_people_like(command: Callable[..., Ran]) -> Non
 
 def test_what_never_ends_is_not_read_to_the_end(command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_files, "_LARGEST", 2**20)
-    told = "cannot be read: it has more than 1 GiB; give it in several parts"
-    assert problem_of(command("run", "/dev/zero")) == f"/dev/zero: {told}"
-    assert problem_of(command("simulate", "/dev/zero")) == f"/dev/zero: {told}"
+    reported = "cannot be read: it has more than 1 GiB; give it in several parts"
+    assert problem_of(command("run", "/dev/zero")) == f"/dev/zero: {reported}"
+    assert problem_of(command("simulate", "/dev/zero")) == f"/dev/zero: {reported}"
     assert problem_of(command("run", "--config", "/dev/zero", ".")).startswith("/dev/zero: cannot be read: it has more")
     with Path("/dev/zero").open(encoding="utf-8") as endless:
         monkeypatch.setattr("sys.stdin", endless)
-        assert problem_of(command("run", "-")) == f"<stdin>: {told}"
+        assert problem_of(command("run", "-")) == f"<stdin>: {reported}"
 
 
 def test_standard_input_that_fails_is_a_problem(command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:

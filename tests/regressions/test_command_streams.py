@@ -67,8 +67,8 @@ def test_problems_that_nobody_can_read_have_their_code(folder: Path, command: st
 
 def test_a_closed_standard_input_is_a_file_that_can_not_be_read(folder: Path) -> None:
     ran = shell(folder, "run - <&-")
-    told = "<stdin>: cannot be read: it is closed\nkueuecore: 1 problem, nothing was decided\n"
-    assert (ran.returncode, ran.stdout, ran.stderr) == (ExitCode.BAD_INPUT, "", told)
+    reported = "<stdin>: cannot be read: it is closed\nkueuecore: 1 problem, nothing was decided\n"
+    assert (ran.returncode, ran.stdout, ran.stderr) == (ExitCode.BAD_INPUT, "", reported)
     assert shell(folder, "run queues.yaml <&-").returncode == ExitCode.OK
 
 

@@ -299,9 +299,9 @@ def test_the_command_tells_that_a_fleet_does_not_come_to_rest(
     assert main([*arguments, "-o", "json"]) == ExitCode.UNSETTLED
     assert json.loads(capsys.readouterr().out)["ending"] == "Unsettled"
     assert main(arguments) == ExitCode.UNSETTLED
-    told = capsys.readouterr()
-    assert told.out.startswith("1 jobs: 1 pending; cut off because it never settles, after 0s\n")
-    assert told.err.startswith("note: the fleet never settles at 2026-01-01T00:00:00Z: ")
+    reported = capsys.readouterr()
+    assert reported.out.startswith("1 jobs: 1 pending; cut off because it never settles, after 0s\n")
+    assert reported.err.startswith("note: the fleet never settles at 2026-01-01T00:00:00Z: ")
 
 
 def test_a_job_that_ends_without_having_been_admitted_is_not_counted_as_minus_one_running(

@@ -157,8 +157,8 @@ def test_a_policy_that_leaves_does_not_end_the_command_with_success(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["simulate", str(written(tmp_path, "own:leaves")), "--allow-code"]) == ExitCode.BAD_INPUT
-    told = capsys.readouterr()
-    assert (told.out, "fleet.policy.use: own:leaves cannot be loaded" in told.err) == ("", True)
+    reported = capsys.readouterr()
+    assert (reported.out, "fleet.policy.use: own:leaves cannot be loaded" in reported.err) == ("", True)
 
 
 def test_ctrl_c_in_a_policy_stays_ctrl_c(tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ def preempting(n_victims: int) -> tuple[World, dict[str, WorkloadWrite]]:
 
 def message(world: World) -> str:
     conditions = world.stored("high")["status"]["conditions"]
-    told: str = next(it["message"] for it in conditions if it["type"] == "QuotaReserved")
-    return told
+    reported: str = next(it["message"] for it in conditions if it["type"] == "QuotaReserved")
+    return reported
 
 
 def test_a_preemptor_says_that_it_tries_again() -> None:

@@ -61,7 +61,7 @@ def all_forgeries(saved: Json) -> Iterator[Json]:
             yield forged
 
 
-def told() -> Engine:
+def reported() -> Engine:
     """An engine with one call of each kind made on it."""
     engine = Engine(keeps_journal=True)
     engine.apply([flavor(), cluster_queue(cpu=1), local_queue(), workload("a"), workload("b", created=1)], now=T0)
@@ -96,15 +96,15 @@ def controller() -> Controller:
 
 
 def test_what_was_told_is_replayed_whole() -> None:
-    journal = told().journal()
+    journal = reported().journal()
     assert len({call[0] for call in dict[str, Any](journal)["calls"]}) == 12
     replayed = Engine.replay(json.loads(json.dumps(journal)))
-    assert snapshot(replayed) == snapshot(told())
-    assert replayed.save() == told().save()
+    assert snapshot(replayed) == snapshot(reported())
+    assert replayed.save() == reported().save()
 
 
 def test_whatever_is_forged_is_refused_by_value_or_loaded_whole() -> None:
-    for saved in all_forgeries(dict(told().journal())):
+    for saved in all_forgeries(dict(reported().journal())):
         for attempt in (saved, signed(saved)):
             try:
                 replayed = Engine.replay(attempt)
@@ -118,7 +118,7 @@ def test_whatever_is_forged_is_refused_by_value_or_loaded_whole() -> None:
 
 def test_whatever_is_forged_of_a_controller_is_refused_by_value() -> None:
     saved = json.loads(json.dumps(controller().save()))
-    assert saved["told"]
+    assert saved["reports"]
     assert saved["versions"]["gone"]
     for attempt in all_forgeries(saved):
         for checks in ([], [ProvisioningController()]):
@@ -142,20 +142,20 @@ def test_what_is_too_deep_or_no_plain_data_is_refused_by_value() -> None:
     endless.append(endless)
     for odd in (endless, {1}, b"x", object(), {1: 1, "a": 2}):
         with pytest.raises(ValueError, match=r"^this is not a valid journal: it is not plain data"):
-            Engine.replay({**told().journal(), "calls": odd})  # type: ignore[dict-item]
+            Engine.replay({**reported().journal(), "calls": odd})  # type: ignore[dict-item]
 
 
 @pytest.mark.parametrize("field", ["format", "version", "digest", "modelsReadiness", "now", "calls", "configuration"])
 @pytest.mark.parametrize("odd", [np.array([1, 2]), np.zeros(1, dtype=[("a", "<i8")]), [[]], {"a": {1}}], ids=range(4))
 def test_an_odd_field_is_refused_by_value(field: str, odd: Any) -> None:
     with pytest.raises(ValueError, match=r"^this (is not a valid journal|was saved (as|by))"):
-        Engine.replay({**told().journal(), field: odd})
+        Engine.replay({**reported().journal(), field: odd})
     with pytest.raises(ValueError, match=r"^this (is not a valid save|was saved as)"):
         Controller.load({**controller().save(), field: odd}, now=T0)
 
 
 def test_a_call_that_the_saved_engine_cannot_have_done_is_refused_with_its_number() -> None:
-    saved: Json = dict(told().journal())
+    saved: Json = dict(reported().journal())
     saved["calls"] = [*saved["calls"], ["finish", T0, "ns", "nobody", "Succeeded", ""]]
     with pytest.raises(
         ValueError, match=r'^this is not a valid journal: calls\[12\], finish, is refused: .*"ns/nobody"'
@@ -170,7 +170,7 @@ def test_a_call_that_the_saved_engine_cannot_have_done_is_refused_with_its_numbe
 
 
 def test_a_journal_of_another_version_is_refused_by_both_names() -> None:
-    saved: Json = dict(told().journal())
+    saved: Json = dict(reported().journal())
     assert saved["version"] == version.version()
     saved["version"] = "0.0.7"
     expected = rf"^this was saved by kueuecore 0\.0\.7, but this is {version.version()}: "
@@ -179,14 +179,14 @@ def test_a_journal_of_another_version_is_refused_by_both_names() -> None:
 
 
 def test_what_save_gave_before_there_were_snapshots_is_replayed() -> None:
-    old = signed({**told().journal(), "format": "kueuecore.engine/2"})
+    old = signed({**reported().journal(), "format": "kueuecore.engine/2"})
     with pytest.raises(ValueError, match=r"^this is the journal of an engine, not its state: Engine\.replay\(\)"):
         Engine.load(old)  # type: ignore[arg-type]
-    assert Engine.replay(old).save() == told().save()
+    assert Engine.replay(old).save() == reported().save()
 
 
 def test_a_snapshot_of_another_version_or_format_is_refused_by_both_names() -> None:
-    saved = told().save()
+    saved = reported().save()
     ours = version.version().encode()
     other = saved.replace(bytes([len(ours)]) + ours, b"\x050.0.7", 1)
     with pytest.raises(
@@ -200,7 +200,7 @@ def test_a_snapshot_of_another_version_or_format_is_refused_by_both_names() -> N
 
 
 def test_a_damaged_snapshot_is_refused_wherever_the_damage_is() -> None:
-    saved = told().save()
+    saved = reported().save()
     for place in range(len(saved)):
         for bit in (1, 128):
             damaged = bytearray(saved)
@@ -214,7 +214,7 @@ def test_a_damaged_snapshot_is_refused_wherever_the_damage_is() -> None:
 
 
 def test_an_engine_is_neither_copied_nor_pickled() -> None:
-    engine = told()
+    engine = reported()
     for attempt in (
         copy.copy,
         copy.deepcopy,

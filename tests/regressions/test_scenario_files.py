@@ -127,8 +127,8 @@ def test_what_is_odd_is_a_warning_for_each_place(tmp_path: Path, capsys: pytest.
     with (tmp_path / "queues.yaml").open("a", encoding="utf-8") as file:
         file.write("---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: b}}\n")
     assert main(["simulate", str(tmp_path / "scenario.yaml")]) == ExitCode.OK
-    told = capsys.readouterr().err.replace(f"{tmp_path}/", "").splitlines()
-    assert told == [
+    reported = capsys.readouterr().err.replace(f"{tmp_path}/", "").splitlines()
+    assert reported == [
         'warning: job.yaml:8 (document 1): spec.paralelism: unknown field "spec.paralelism"',
         'warning: scenario.yaml:14 (document 1): spec.paralelism: unknown field "spec.paralelism"',
         'warning: queues.yaml:14 (document 3): spec.cohrt: unknown field "spec.cohrt"',

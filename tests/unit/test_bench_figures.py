@@ -104,14 +104,14 @@ def test_memory_over_time_is_told_beside_what_it_was_at_first() -> None:
 
 
 def test_what_callgrind_says_of_several_calls_is_shared_out_among_them() -> None:
-    told = """
+    reported = """
 ==7== Events    : Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw
 ==7== Collected : 5000 900 400 20 30 10 1 2 3
 ==7==
 ==7== I   refs:      5,000
 """
-    assert read_counts(told, calls=10) == Counts(instructions=500, d1_misses=4, i1_misses=2)
-    short = told.replace("20 30 10 1 2 3", "20 30")
+    assert read_counts(reported, calls=10) == Counts(instructions=500, d1_misses=4, i1_misses=2)
+    short = reported.replace("20 30 10 1 2 3", "20 30")
     assert read_counts(short, calls=10) == Counts(instructions=500, d1_misses=3, i1_misses=2), "no writes missed"
     assert read_counts("valgrind: no such program", calls=10) is None
 
@@ -158,9 +158,9 @@ def test_a_row_is_of_the_most_particular_group_and_all_groups_are_told_once() ->
     assert group_of("Cycle/borrow/shapes=1000") == "Cycle"
     assert group_of("Cycle/5levels/fit") == "Cycle/5levels"
     assert group_of("Cycle/preempt-40/heads=25") == "Cycle/preempt"
-    told = shapes_of(["Cycle/fit", "Cycle/borrow", "Assign/1podset/last/cold"])
-    assert [line[:12] for line in told.splitlines() if line.startswith("- ")] == ["- `Cycle`: o", "- `Assign`: "]
-    assert max(map(len, told.splitlines())) <= 120
+    reported = shapes_of(["Cycle/fit", "Cycle/borrow", "Assign/1podset/last/cold"])
+    assert [line[:12] for line in reported.splitlines() if line.startswith("- ")] == ["- `Cycle`: o", "- `Assign`: "]
+    assert max(map(len, reported.splitlines())) <= 120
 
 
 def test_a_row_of_which_nobody_says_what_its_state_is_is_refused() -> None:

@@ -499,7 +499,7 @@ def test_every_problem_is_reported_with_file_line_and_field(command: Callable[..
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (["absent.yaml"], "absent.yaml: there is no such file; check the name"),
         (["in.yaml", "--now", "soon"], "'soon' is not a time: write RFC 3339"),
@@ -510,11 +510,11 @@ def test_every_problem_is_reported_with_file_line_and_field(command: Callable[..
         (["folder"], "add -R to read its directories too"),
     ],
 )
-def test_wrong_usage_is_reported(command: Callable[..., Ran], arguments: list[str], told: str) -> None:
+def test_wrong_usage_is_reported(command: Callable[..., Ran], arguments: list[str], reported: str) -> None:
     Path("folder/inner").mkdir(parents=True)
     ran = command(*arguments, text=QUEUES)
     assert (ran.code, ran.out) == (ExitCode.BAD_INPUT, "")
-    assert told in ran.err
+    assert reported in ran.err
     assert "Traceback" not in ran.err
 
 

@@ -41,14 +41,14 @@ def test_every_reason_has_its_sentence(reason: str) -> None:
     any_reclaim = ClusterQueuePreemption(reclaim_within_cohort=RECLAIM_ANY)
     match reason:
         case "InClusterQueue":
-            told = _told(world(queue("ours", {"f": "500m"}, preemption=WITHIN)), "ours", HIGH, "400m")
+            reported = _told(world(queue("ours", {"f": "500m"}, preemption=WITHIN)), "ours", HIGH, "400m")
         case "InCohortReclamation":
-            told = _told(_cohort(any_reclaim, "400m", "0"), "theirs", LOW, "400m")
+            reported = _told(_cohort(any_reclaim, "400m", "0"), "theirs", LOW, "400m")
         case "InCohortReclaimWhileBorrowing":
-            told = _told(_cohort(BORROW, "300m", "200m"), "theirs", HIGH, "400m")
+            reported = _told(_cohort(BORROW, "300m", "200m"), "theirs", HIGH, "400m")
         case _:
-            told = _told(_cohort(any_reclaim, "300m", "100m", Configuration.parse(FAIR)), "theirs", LOW, "350m")
-    assert told == (reason, SENTENCES[reason])
+            reported = _told(_cohort(any_reclaim, "300m", "100m", Configuration.parse(FAIR)), "theirs", LOW, "350m")
+    assert reported == (reason, SENTENCES[reason])
 
 
 def test_among_equals_the_older_goes_first() -> None:

@@ -407,16 +407,16 @@ def test_a_head_that_does_not_fit_lets_the_loop_rest() -> None:
 
 
 def test_what_was_considered_is_told() -> None:
-    told: list[Considered] = []
-    world = World(quota=1, controller=Controller(considered=told.append))
+    reported: list[Considered] = []
+    world = World(quota=1, controller=Controller(considered=reported.append))
     for name in ("a", "b"):
         world.cluster.create(workload(name))
     world.settle()
-    assert [(it.name, it.verdict, it.reason) for it in told] == [
+    assert [(it.name, it.verdict, it.reason) for it in reported] == [
         ("a", Verdict.RESERVED, ""),
         ("b", Verdict.PENDING, "WaitingForQuota"),
     ]
-    assert "insufficient unused quota for cpu in flavor default-flavor, 1 more needed" in told[1].message
+    assert "insufficient unused quota for cpu in flavor default-flavor, 1 more needed" in reported[1].message
 
 
 def test_a_controller_that_starts_again_gets_back_what_is_written() -> None:
@@ -447,9 +447,9 @@ def test_metrics_have_kueues_names_labels_and_buckets() -> None:
     world.cluster.now += 100 * SECOND
     world.controller.finished("high", namespace="default")
     world.settle()
-    told = metrics.text(world.controller.engine).replace(',replica_role="leader"', "").splitlines()
+    reported = metrics.text(world.controller.engine).replace(',replica_role="leader"', "").splitlines()
     labels, by_class = 'cluster_queue="cluster-queue"', 'priority_class="a\\"b"'
-    assert [line for line in told if "_workloads_total" in line and "local" not in line and line[0] != "#"] == [
+    assert [line for line in reported if "_workloads_total" in line and "local" not in line and line[0] != "#"] == [
         f'kueue_admitted_workloads_total{{{labels},priority_class=""}} 1',
         f"kueue_admitted_workloads_total{{{labels},{by_class}}} 2",
         'kueue_cohort_subtree_admitted_workloads_total{cohort="all",priority_class=""} 1',
@@ -460,7 +460,7 @@ def test_metrics_have_kueues_names_labels_and_buckets() -> None:
         f'kueue_quota_reserved_workloads_total{{{labels},priority_class=""}} 1',
         f"kueue_quota_reserved_workloads_total{{{labels},{by_class}}} 2",
     ]
-    execution = [line for line in told if line.startswith("kueue_execution_time_seconds")]
+    execution = [line for line in reported if line.startswith("kueue_execution_time_seconds")]
     assert execution[:3] == [
         f'kueue_execution_time_seconds_bucket{{{labels},le="1",priority_class=""}} 0',
         f'kueue_execution_time_seconds_bucket{{{labels},le="2.5",priority_class=""}} 0',
@@ -480,8 +480,8 @@ def test_metrics_have_kueues_names_labels_and_buckets() -> None:
         'kueue_admission_attempts_total{replica_role="leader",result="success"} 3',
         'kueue_local_queue_finished_workloads_total{name="jobs",namespace="default",priority_class=""} 1',
     ):
-        assert line in told
-    assert "nominal_quota" not in str(told), "only if the Configuration asks for it"
+        assert line in reported
+    assert "nominal_quota" not in str(reported), "only if the Configuration asks for it"
 
 
 def test_what_was_saved_goes_on_without_a_list() -> None:
@@ -527,7 +527,7 @@ def test_a_watch_goes_on_where_it_was_and_not_where_an_answer_was() -> None:
     (write,) = world.controller.turn(world.now).writes
     world.cluster.create(workload("v"))
     world.send(write)
-    assert world.controller.watched("Workload") == seen, "nobody has told of the other one yet"
+    assert world.controller.watched("Workload") == seen, "the other one has not been observed yet"
     bookmark = {"kind": "Workload", "metadata": {"resourceVersion": "99"}}
     world.controller.observe({"type": "BOOKMARK", "object": bookmark}, now=world.now)
     assert world.controller.watched("Workload") == "99"

@@ -79,8 +79,8 @@ class Provisioned(World):
 
     def answer(self, name: str, condition: str, message: str) -> None:
         """The autoscaler says something."""
-        told = {"type": condition, "status": "True", "message": message}
-        patch = {"status": {"conditions": [told]}}
+        reported = {"type": condition, "status": "True", "message": message}
+        patch = {"status": {"conditions": [reported]}}
         self.cluster.patch("ProvisioningRequest", name, patch, namespace="default", subresource="status")
 
     def check(self) -> tuple[str, str]:

@@ -142,7 +142,7 @@ def test_jobs_end_with_texts_and_time_does_not_go_back() -> None:
         found.turn(NOW)
 
 
-@pytest.mark.parametrize("part", ["objects", "versions", "told", "digest"])
+@pytest.mark.parametrize("part", ["objects", "versions", "reports", "digest"])
 def test_what_is_not_as_it_was_saved_is_not_loaded(part: str) -> None:
     saved = json.loads(json.dumps(controller().save()))
     Controller.load(saved, now=NOW)

@@ -41,7 +41,7 @@ def judged(kind: str) -> Plain:
     return {name: part for name, part in RICH[kind].items() if name != "status" or kind == "Workload"}
 
 
-def told(rules: set[tuple[str, str]]) -> set[tuple[str, str]]:
+def reported(rules: set[tuple[str, str]]) -> set[tuple[str, str]]:
     return {(field, message.removeprefix("Invalid value: ")) for field, message in rules}
 
 
@@ -54,7 +54,7 @@ def test_an_object_with_much_in_it_is_taken(kind: str) -> None:
 @pytest.mark.parametrize(("kind", "patch", "field", "message"), BROKEN)
 def test_what_breaks_a_rule_breaks_it_here_and_there(kind: str, patch: Plain, field: str, message: str) -> None:
     wrong = patched(RICH[kind], patch)
-    assert told(by_definition(wrong)) == told(by_engine(wrong)) == {(field, message)}
+    assert reported(by_definition(wrong)) == reported(by_engine(wrong)) == {(field, message)}
 
 
 @pytest.mark.parametrize(("kind", "before", "patch", "field", "message"), CHANGED)
@@ -73,7 +73,7 @@ def test_a_priority_class_of_another_group_is_another_class() -> None:
     new = patched(old, {"spec": {"priorityClassRef": {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass"}}})
     stays = "is immutable while workload quota reserved"
     wanted = {("<nil>", f"priorityClassRef.{it} {stays}") for it in ("group", "kind")}
-    assert told(by_definition(new, old)) == told(by_engine(new, old)) == wanted
+    assert reported(by_definition(new, old)) == reported(by_engine(new, old)) == wanted
 
 
 def test_every_rule_is_broken_by_a_case() -> None:
@@ -199,4 +199,4 @@ def test_an_old_version_has_its_own_rules_for_updates() -> None:
         ({"queueName": "other"}, f"queueName {stays}"),
     ]
     for patch, message in table:
-        assert told(by_definition(patched(old, {"spec": patch}), old)) == {("<nil>", message)}
+        assert reported(by_definition(patched(old, {"spec": patch}), old)) == {("<nil>", message)}

@@ -165,8 +165,8 @@ def test_rules_wait_for_the_shape() -> None:
 
 def test_a_rule_says_what_and_where_it_wants_to() -> None:
     parts = fields(a={**NUMBER, "default": 0}, b=fields(c=TEXT))
-    told = {"messageExpression": "'a is ' + string(self.a)", "reason": "FieldValueForbidden", "fieldPath": ".b.c"}
-    assert refused(schema(ruled(parts, "self.a > 0", **told)), thing({})) == ["spec.b.c: Forbidden: a is 0"]
+    reported = {"messageExpression": "'a is ' + string(self.a)", "reason": "FieldValueForbidden", "fieldPath": ".b.c"}
+    assert refused(schema(ruled(parts, "self.a > 0", **reported)), thing({})) == ["spec.b.c: Forbidden: a is 0"]
     broken = {"messageExpression": "self.b.c", "message": "else"}
     assert refused(schema(ruled(parts, "self.a > 0", **broken)), thing({})) == ["spec: Invalid value: else"]
     assert refused(schema(ruled(parts, " self.a > 0 ")), thing({})) == ["spec: Invalid value: failed rule: self.a > 0"]

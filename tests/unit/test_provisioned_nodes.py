@@ -73,7 +73,7 @@ def pods_of(made: VirtualCluster, name: str = "w") -> Any:
     return assignment
 
 
-def told(made: VirtualCluster) -> list[tuple[float, StepKind]]:
+def reported(made: VirtualCluster) -> list[tuple[float, StepKind]]:
     return [((it.time - made.start) / SECOND, it.kind) for it in made.steps]
 
 
@@ -88,7 +88,7 @@ def test_a_workload_waits_for_its_capacity_and_gets_its_place_in_the_second_pass
     (placed,) = pods_of(made)["topologyAssignment"]["slices"]
     assert placed["domainCount"] == 2
     made.advance()
-    assert told(made) == [(0, StepKind.CREATED), (301, StepKind.ADMITTED), (361, StepKind.FINISHED)]
+    assert reported(made) == [(0, StepKind.CREATED), (301, StepKind.ADMITTED), (361, StepKind.FINISHED)]
 
 
 def test_nodes_go_with_the_request_of_a_job_that_was_evicted() -> None:
@@ -98,7 +98,7 @@ def test_nodes_go_with_the_request_of_a_job_that_was_evicted() -> None:
     assert made.object("Node", "w-dws-1-0") is not None
     made.advance(made.start + 101 * SECOND)
     assert made.object("Node", "w-dws-1-0") is None
-    assert [kind for _, kind in told(made)][:2] == [StepKind.CREATED, StepKind.ADMITTED]
+    assert [kind for _, kind in reported(made)][:2] == [StepKind.CREATED, StepKind.ADMITTED]
 
 
 def test_nodes_go_with_a_workload_that_is_deleted() -> None:
@@ -116,11 +116,11 @@ def test_a_delayed_workload_without_a_place_keeps_its_quota_and_tries_again() ->
     made = cluster(ScriptedCapacity({CLASS: [after(10)]}))
     made.submit(workload("w", pod_set(count=1, required=RACK)), run_seconds=60)
     made.advance(made.start + 100 * SECOND)
-    assert [kind for _, kind in told(made)] == [StepKind.CREATED]
+    assert [kind for _, kind in reported(made)] == [StepKind.CREATED]
     assert pods_of(made)["delayedTopologyRequest"] == "Pending"
     made.apply(_pooled(node("late", "b1", "r1")))
     made.advance(made.start + 140 * SECOND)
-    ((_, _), (admitted, kind)) = told(made)
+    ((_, _), (admitted, kind)) = reported(made)
     assert kind is StepKind.ADMITTED
     # Attempts come 1, 3, 7, 15 and 31 seconds after the check was ready, and then every 30.
     assert 100 < admitted <= 131

@@ -74,7 +74,7 @@ def workload(
 def request(attempt: int = 1, *conditions: str, details: dict[str, str] | None = None, **spec: Any) -> Json:
     """A request with these conditions; one in small letters is False."""
     name = f"w-check-{attempt}"
-    told = [
+    reported = [
         {
             "type": kind.capitalize() if kind.islower() else kind,
             "status": str(not kind.islower()),
@@ -88,7 +88,7 @@ def request(attempt: int = 1, *conditions: str, details: dict[str, str] | None =
         "kind": "ProvisioningRequest",
         "metadata": {"namespace": "ns", "name": name, "ownerReferences": [{"kind": "Workload", "name": "w"}]},
         "spec": {"provisioningClassName": "queued", "podSets": pods, **spec},
-        "status": {"conditions": told, "provisioningClassDetails": details or {}},
+        "status": {"conditions": reported, "provisioningClassDetails": details or {}},
     }
 
 
@@ -100,7 +100,7 @@ def controller(*objects: Json, **options: Any) -> ProvisioningController:
     return found
 
 
-def told(review: Review) -> tuple[Any, ...]:
+def reported(review: Review) -> tuple[Any, ...]:
     """State, message and delay of the one answer, and what is written, in short."""
     (answer,) = review.answers or (None,)
     writes = [f"{it.kind} {it.object.name}" for it in review.writes if it.object.kind == "ProvisioningRequest"]
@@ -170,7 +170,7 @@ EVICTED = ("QuotaReserved", "Evicted")
 def test_a_check_follows_its_request(given: Json, objects: list[Json], expected: tuple[Any, ...]) -> None:
     asked = controller(*objects)
     review = asked.review(given, ["check"], now=0)
-    assert told(review) == expected
+    assert reported(review) == expected
     # With that done there is nothing more to say, but for what follows from the writes.
     after = {**given, "status": applied_review(given["status"], review, now=NOW)}
     assert not asked.review(after, ["check"], now=0).answers
@@ -179,7 +179,7 @@ def test_a_check_follows_its_request(given: Json, objects: list[Json], expected:
 def test_a_check_without_its_config_waits() -> None:
     asked = controller()
     asked.forget(ObjectRef("ProvisioningRequestConfig", "config"), now=0)
-    assert told(asked.review(workload(state=READY), ["check"], now=0)) == (PENDING, "the check is not active", None)
+    assert reported(asked.review(workload(state=READY), ["check"], now=0)) == (PENDING, "the check is not active", None)
 
 
 def test_a_bad_reference_stops_everything() -> None:
@@ -212,8 +212,8 @@ def test_active_is_a_check_that_finds_its_config(given: Json, expected: str | No
     activity = good if expected is None else Activity(False, "BadParametersRef", expected)
     assert asked.activity(given, now=0) == activity
     # Reason and message change with the status only.
-    told: Json = {"type": "Active", "status": str(activity.is_active), "reason": "Other"}
-    assert asked.activity({**given, "status": {"conditions": [told]}}, now=0) is None
+    reported: Json = {"type": "Active", "status": str(activity.is_active), "reason": "Other"}
+    assert asked.activity({**given, "status": {"conditions": [reported]}}, now=0) is None
 
 
 def test_a_request_says_what_is_needed() -> None:
@@ -251,7 +251,7 @@ def test_a_request_says_what_is_needed() -> None:
 def test_a_parameter_of_the_workload_does_not_make_its_request_another() -> None:
     annotations = {"provreq.kueue.x-k8s.io/a": "2"}
     asked = controller(config(parameters={"a": "1"}), request(1, "Provisioned", parameters={"a": "2"}))
-    assert told(asked.review(workload(annotations=annotations), ["check"], now=0)) == (READY, "Provisioned!", None)
+    assert reported(asked.review(workload(annotations=annotations), ["check"], now=0)) == (READY, "Provisioned!", None)
 
 
 @pytest.mark.parametrize(

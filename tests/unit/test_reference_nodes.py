@@ -305,9 +305,9 @@ def test_at_a_second_failed_node_a_workload_is_evicted() -> None:
     world = running(node("a", "r"), node("b", "r"), count=2)
     world.delete("Node", "a", now=at(5))
     world.delete("Node", "b", now=at(5))
-    told = {c["type"]: c for c in world.kind("Workload")["ns/w"]["status"]["conditions"]}["Evicted"]
+    reported = {c["type"]: c for c in world.kind("Workload")["ns/w"]["status"]["conditions"]}["Evicted"]
     message = "Workload eviction triggered due to multiple TAS assigned node failures, including: a, b"
-    assert (told["status"], told["reason"], told["message"]) == ("True", "NodeFailures", message)
+    assert (reported["status"], reported["reason"], reported["message"]) == ("True", "NodeFailures", message)
     assert failed_nodes(world) == []
 
 
@@ -318,9 +318,9 @@ def test_without_another_node_a_workload_has_to_go_or_tries_again(fails_fast: bo
     world.delete("Node", "a", now=at(5))
     assert world.cycle(at(5)).cycle == 0
     decision = world.cycle(at(6))
-    told = ["evicted" for _ in decision.evictions]
-    told += [event.reason for event in decision.events if event.reason == "SecondPassFailed"]
-    assert told == expected
+    reported = ["evicted" for _ in decision.evictions]
+    reported += [event.reason for event in decision.events if event.reason == "SecondPassFailed"]
+    assert reported == expected
 
 
 def test_who_is_evicted_from_a_failed_node_may_be_preempted_in_the_same_cycle() -> None:
@@ -333,8 +333,8 @@ def test_who_is_evicted_from_a_failed_node_may_be_preempted_in_the_same_cycle() 
     world.apply([node("b", "r", cpu=1)], now=at(2))
     world.apply([workload("high", pod_set(required=HOST), priority=1)])
     decision = world.cycle(at(2))
-    told = {c["type"]: c["reason"] for c in world.kind("Workload")["ns/low"]["status"]["conditions"]}
-    assert (told["Evicted"], told["Preempted"]) == ("Preempted", "InClusterQueue")
+    reported = {c["type"]: c["reason"] for c in world.kind("Workload")["ns/low"]["status"]["conditions"]}
+    assert (reported["Evicted"], reported["Preempted"]) == ("Preempted", "InClusterQueue")
     assert ([each.name for each in decision.preemptions], decision.evictions) == (["low"], [])
     assert world.kind("Workload")["ns/low"]["status"]["schedulingStats"]["evictions"] == [
         {"reason": "Preempted", "underlyingCause": "", "count": 1}

@@ -190,8 +190,8 @@ def test_of_several_failures_that_of_the_first_flavor_and_group_is_reported() ->
 def test_prefix_and_suffix_of_hostnames_do_not_overlap() -> None:
     """rules/08 §15.2."""
     hosts = {"node-aa-x": 1, "node-a-x": 1}
-    told = encoded(assigned(**hosts), by_prefix=False)["slices"][0]["valuesPerLevel"][0]
-    assert told == {"individual": {"prefix": "node-", "suffix": "a-x", "roots": ["a", ""]}}
+    reported = encoded(assigned(**hosts), by_prefix=False)["slices"][0]["valuesPerLevel"][0]
+    assert reported == {"individual": {"prefix": "node-", "suffix": "a-x", "roots": ["a", ""]}}
 
 
 # Replacement and elastic slices.

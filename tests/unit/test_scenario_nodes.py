@@ -275,8 +275,11 @@ def test_the_table_and_json_say_which_jobs_lost_nodes(
     assert "1 jobs lost nodes: pods moved 1 times, jobs were evicted 0 times" in out
     assert "MOVED  NODE EVICTIONS" in out
     assert main(["simulate", file, "-o", "json"]) == ExitCode.OK
-    told = json.loads(capsys.readouterr().out)
-    assert [(it["nodeReplacements"], it["nodeEvictions"]) for it in (*told["jobs"], told["all"])] == [(1, 0), (1, 0)]
+    reported = json.loads(capsys.readouterr().out)
+    assert [(it["nodeReplacements"], it["nodeEvictions"]) for it in (*reported["jobs"], reported["all"])] == [
+        (1, 0),
+        (1, 0),
+    ]
     ran()
     assert main(["simulate", file]) == ExitCode.OK
     assert "MOVED" not in capsys.readouterr().out

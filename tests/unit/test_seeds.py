@@ -403,6 +403,6 @@ def test_why_a_flavor_was_passed_over_can_be_seen() -> None:
     """Row E2 of rules/00: The reservation message lists the flavors considered, and why the first was not taken."""
     engine = world(queue("q", {"on-demand": "1", "spot": "2"}))
     decision = run(engine, job("one", "2", "q"), second=1)
-    (told,) = [event.message for event in decision.events if event.reason == "QuotaReserved"]
-    assert "Flavors considered: " in told
-    assert "on-demand" in told
+    (reported,) = [event.message for event in decision.events if event.reason == "QuotaReserved"]
+    assert "Flavors considered: " in reported
+    assert "on-demand" in reported

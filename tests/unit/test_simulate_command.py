@@ -63,10 +63,10 @@ def document(ran: Ran) -> Any:
 
 
 def test_jobs_wait_for_one_another(simulate: Callable[..., Ran]) -> None:
-    told = document(simulate(SCENARIO, "-o", "json"))
-    assert [job["waitSeconds"] for job in told["jobs"]] == [0, 50, 100]
-    assert [job["job"] for job in told["jobs"]] == ["Job/both-1", "Job/both-2", "Job/both-3"]
-    assert told["clusterQueues"] == [
+    reported = document(simulate(SCENARIO, "-o", "json"))
+    assert [job["waitSeconds"] for job in reported["jobs"]] == [0, 50, 100]
+    assert [job["job"] for job in reported["jobs"]] == ["Job/both-1", "Job/both-2", "Job/both-3"]
+    assert reported["clusterQueues"] == [
         {
             "name": "cq",
             "jobs": 3,
@@ -109,9 +109,9 @@ def test_other_work_does_not_change_what_is_drawn(simulate: Callable[..., Ran]) 
 def test_jobs_are_called_after_their_work(simulate: Callable[..., Ran]) -> None:
     entry = SCENARIO.partition("work:\n")[2]
     named = SCENARIO + entry.replace("- job:", "- name: other\n  job:")
-    told = document(simulate(named, "-o", "json"))
-    assert sorted({job["job"] for job in told["jobs"]})[::3] == ["Job/both-1", "Job/other-1"]
-    assert [(it["name"], it["jobs"]) for it in told["work"]] == [("both", 3), ("other", 3)]
+    reported = document(simulate(named, "-o", "json"))
+    assert sorted({job["job"] for job in reported["jobs"]})[::3] == ["Job/both-1", "Job/other-1"]
+    assert [(it["name"], it["jobs"]) for it in reported["work"]] == [("both", 3), ("other", 3)]
 
 
 def test_two_jobs_of_one_name_are_refused(simulate: Callable[..., Ran]) -> None:
@@ -123,9 +123,9 @@ def test_two_jobs_of_one_name_are_refused(simulate: Callable[..., Ran]) -> None:
 
 def test_a_scenario_ends_when_it_is_told_to(simulate: Callable[..., Ran]) -> None:
     ran = simulate(SCENARIO + "until: 65s\n", "-o", "json")
-    told = document(ran)
-    assert told["end"] == "2026-01-01T00:01:05Z"
-    assert [job["admitted"] is not None for job in told["jobs"]] == [True, True, False]
+    reported = document(ran)
+    assert reported["end"] == "2026-01-01T00:01:05Z"
+    assert [job["admitted"] is not None for job in reported["jobs"]] == [True, True, False]
     assert simulate(SCENARIO + "until: 65s\n", "--fail-on-pending").code == ExitCode.PENDING
     assert simulate(SCENARIO, "--fail-on-pending").code == ExitCode.OK
 
@@ -153,9 +153,11 @@ def test_checks_of_provisioning_wait_for_capacity(simulate: Callable[..., Ran], 
     located = "metadata: {name: default}, spec: {nodeLabels: {topology.kubernetes.io/region: tokyo}}}"
     Path("cloud.yaml").write_text(checked.replace("metadata: {name: default}}", located) + PROVISIONED)
     capacity = "cluster: {objects: [cloud.yaml], capacity: {tokyo: {amounts: {cpu: 2}, delay: 1m}}}\n"
-    told = document(simulate(SCENARIO.replace("cluster: {objects: [queues.yaml]}\n", capacity) + until, "-o", "json"))
+    reported = document(
+        simulate(SCENARIO.replace("cluster: {objects: [queues.yaml]}\n", capacity) + until, "-o", "json")
+    )
     # A minute until nodes come, for each of them.
-    assert [job["waitSeconds"] for job in told["jobs"]] == [60, 170, 280]
+    assert [job["waitSeconds"] for job in reported["jobs"]] == [60, 170, 280]
 
 
 def test_everything_wrong_with_a_scenario_is_told_with_a_remedy(simulate: Callable[..., Ran]) -> None:
@@ -224,8 +226,8 @@ def test_a_fleet_tells_of_copies_and_of_the_quota_of_its_manager(
 ) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
     assert main(["simulate", "examples/multikueue/overflow.yaml", "-o", "json"]) == ExitCode.OK
-    told = json.loads(capsys.readouterr().out)
-    assert told["managerQuota"] == [
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["managerQuota"] == [
         {
             "clusterQueue": "dispatch",
             "resource": "cpu",
@@ -234,8 +236,8 @@ def test_a_fleet_tells_of_copies_and_of_the_quota_of_its_manager(
             "byWorker": {"east": 8.0, "west": 4.0},
         }
     ]
-    assert {job["cluster"] for job in told["jobs"]} == {"(manager)", "east"}
-    assert (told["all"]["finished"], told["all"]["evictions"]) == (8, 4)
+    assert {job["cluster"] for job in reported["jobs"]} == {"(manager)", "east"}
+    assert (reported["all"]["finished"], reported["all"]["evictions"]) == (8, 4)
 
 
 def test_a_file_that_is_no_scenario_is_refused(simulate: Callable[..., Ran]) -> None:

@@ -47,11 +47,11 @@ def test_a_bar_shows_how_far_it_has_come_and_ctrl_c_keeps_what_there_is(scenario
             shown += os.read(ours, 1000)
         process.send_signal(signal.SIGINT)
         assert process.stdout is not None
-        told = process.stdout.readline().decode()
+        reported = process.stdout.readline().decode()
         process.stdout.read()
     os.close(ours)
-    counts = re.match(r"(\d+) jobs: (\d+) finished, .*; interrupted after ", told)
-    assert counts is not None, told
+    counts = re.match(r"(\d+) jobs: (\d+) finished, .*; interrupted after ", reported)
+    assert counts is not None, reported
     assert (process.returncode, 0 < int(counts[2]) < int(counts[1]) <= 400_000) == (130, True)
 
 

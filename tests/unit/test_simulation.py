@@ -56,7 +56,7 @@ def workload(name: str, *, cpu: str = "3", priority: int = 0) -> JsonObject:
     }
 
 
-def told(steps: tuple[Step, ...], start: int) -> list[tuple[float, str, str]]:
+def reported(steps: tuple[Step, ...], start: int) -> list[tuple[float, str, str]]:
     return [((step.time - start) / 10**9, step.kind.value, step.key) for step in steps]
 
 
@@ -64,8 +64,8 @@ def test_a_run_stops_at_a_time() -> None:
     events = [Happening(at=at, op=Operation.CREATE, object=workload(f"w{at}"), run_seconds=60) for at in (0, 5)]
     whole = simulate(QUEUES, events, now=NOW)
     cut = simulate(QUEUES, events, now=NOW, until="2026-01-01T00:01:00Z")
-    steps = told(whole.steps, whole.start)
-    assert told(cut.steps, cut.start) == [it for it in steps if it[0] <= 60] != steps
+    steps = reported(whole.steps, whole.start)
+    assert reported(cut.steps, cut.start) == [it for it in steps if it[0] <= 60] != steps
 
 
 def test_happenings_and_dicts_say_the_same() -> None:
@@ -83,7 +83,7 @@ def test_happenings_and_dicts_say_the_same() -> None:
     ]
     runs = [simulate(QUEUES, events, now=NOW) for events in (plain, typed)]
     assert runs[0].steps == runs[1].steps
-    assert told(runs[0].steps, runs[0].start) == [
+    assert reported(runs[0].steps, runs[0].start) == [
         (1, "Created", "ns/a"),
         (1, "Admitted", "ns/a"),
         (1.5, "Finished", "ns/a"),

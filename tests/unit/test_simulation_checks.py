@@ -110,7 +110,7 @@ class Decides(CheckController):
         return due
 
 
-def told(run: Run) -> list[tuple[float, str, str]]:
+def reported(run: Run) -> list[tuple[float, str, str]]:
     return [((step.time - run.start) / 10**9, step.kind.value, step.key) for step in run.steps]
 
 
@@ -125,7 +125,7 @@ def test_two_phase_admission() -> None:
     """
     checks = [Decides({"a": [(10, CheckState.READY, None)], "b": [(30, CheckState.READY, None)]})]
     run = simulate(world("a", "b"), [job("first"), job("second")], now=NOW, checks=checks)
-    assert told(run) == [
+    assert reported(run) == [
         (0, "Created", "ns/first"),
         (0, "Created", "ns/second"),
         (30, "Admitted", "ns/first"),
@@ -143,7 +143,7 @@ def test_a_check_that_asks_for_a_retry_costs_the_quota_for_a_while() -> None:
     run = simulate(world("a"), [job("first"), job("second", at=1)], now=NOW, checks=[Decides({"a": plan})])
     # Kueue holds the quota until the end of the backoff, and then evicts (rules/07 §3).
     assert (
-        told(run)
+        reported(run)
         == [
             (0, "Created", "ns/first"),
             (1, "Created", "ns/second"),
@@ -154,14 +154,14 @@ def test_a_check_that_asks_for_a_retry_costs_the_quota_for_a_while() -> None:
             (120, "Admitted", "ns/second"),
             (180, "Finished", "ns/second"),
         ]
-        or [kind for _, kind, _ in told(run)].count("Finished") == 2
+        or [kind for _, kind, _ in reported(run)].count("Finished") == 2
     )
 
 
 def test_a_check_that_rejects_deactivates() -> None:
     """Row F1 of rules/00."""
     run = simulate(world("a"), [job("first")], now=NOW, checks=[Decides({"a": [(5, CheckState.REJECTED, None)]})])
-    assert told(run) == [(0, "Created", "ns/first"), (5, "Stopped", "ns/first")]
+    assert reported(run) == [(0, "Created", "ns/first"), (5, "Stopped", "ns/first")]
     state = run.engine.workload("first", namespace="ns")
     (evicted,) = (it for it in state.status["conditions"] if it["type"] == "Evicted")
     assert (state.is_active, evicted["reason"]) == (False, "DeactivatedDueToAdmissionCheck")
@@ -200,7 +200,7 @@ def test_provisioning_request_waits_is_refused_and_is_retried() -> None:
     provisioning = VirtualProvisioning(ScriptedCapacity(script))
     run = simulate(queued(), [job("first")], now=NOW, checks=[provisioning])
     # Refused after 100 s, evicted 60 s later, asked for again at once, there 200 s later.
-    assert told(run) == [
+    assert reported(run) == [
         (0, "Created", "ns/first"),
         (160, "Stopped", "ns/first"),
         (360, "Admitted", "ns/first"),
@@ -243,7 +243,7 @@ def test_revoked_capacity_ends_a_running_job() -> None:
         ]
     }
     run = simulate(queued(), [job("first")], now=NOW, checks=[VirtualProvisioning(ScriptedCapacity(script))])
-    assert told(run) == [(0, "Created", "ns/first"), (0, "Admitted", "ns/first"), (40, "Stopped", "ns/first")]
+    assert reported(run) == [(0, "Created", "ns/first"), (0, "Admitted", "ns/first"), (40, "Stopped", "ns/first")]
     assert not run.engine.workload("first", namespace="ns").is_active
 
 
@@ -256,7 +256,7 @@ def test_a_check_holds_for_its_flavors() -> None:
     run = simulate(
         objects, [job("first"), job("second")], now=NOW, checks=[Decides({"a": [(20, CheckState.READY, None)]})]
     )
-    assert [(at, key) for at, kind, key in told(run) if kind == "Admitted"] == [(0, "ns/first"), (21, "ns/second")]
+    assert [(at, key) for at, kind, key in reported(run) if kind == "Admitted"] == [(0, "ns/first"), (21, "ns/second")]
     assert "admissionChecks" not in status(run, "first")
     assert run.engine.workload("second", namespace="ns").flavors == {"main": {"cpu": "spot"}}
 

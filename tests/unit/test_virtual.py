@@ -20,7 +20,7 @@ def cluster(**options: Any) -> VirtualCluster:
     return VirtualCluster(QUEUES, now=NOW, **options)
 
 
-def told(steps: Any) -> list[tuple[float, str, str]]:
+def reported(steps: Any) -> list[tuple[float, str, str]]:
     return [((step.time - START) / SECOND, step.kind.value, step.key) for step in steps]
 
 
@@ -28,10 +28,10 @@ def test_time_goes_by_as_far_as_it_is_let() -> None:
     here = cluster()
     assert here.submit(workload("a"), run_seconds=60) == ("ns/a",)
     assert here.next_event_time == START
-    assert told(here.advance(START + 59 * SECOND)) == [(0, "Admitted", "ns/a")]
+    assert reported(here.advance(START + 59 * SECOND)) == [(0, "Admitted", "ns/a")]
     assert (here.now, here.is_running("a", namespace="ns")) == (START + 59 * SECOND, True)
     assert here.next_event_time == START + 60 * SECOND
-    assert told(here.advance()) == [(60, "Finished", "ns/a")]
+    assert reported(here.advance()) == [(60, "Finished", "ns/a")]
     assert [here.next_event_time] == [None]
     assert not here.step()
 
@@ -47,7 +47,7 @@ def test_what_happens_from_outside_happens_now() -> None:
     assert not here.finish("a", namespace="ns")
     assert here.delete("Workload", "a", namespace="ns")
     assert not here.delete("Workload", "a", namespace="ns")
-    assert told(here.steps) == [
+    assert reported(here.steps) == [
         (10, "Created", "ns/a"),
         (10, "Admitted", "ns/a"),
         (20, "Stopped", "ns/a"),
@@ -62,7 +62,7 @@ def test_the_job_of_an_evicted_workload_takes_its_time_to_stop() -> None:
     here.submit(workload("a"))
     here.advance()
     here.evict("a", namespace="ns", reason="Preempted", now=START + 20 * SECOND)
-    assert told(here.advance()) == [(27, "Stopped", "ns/a"), (27, "Admitted", "ns/a")]
+    assert reported(here.advance()) == [(27, "Stopped", "ns/a"), (27, "Admitted", "ns/a")]
 
 
 def test_clusters_go_through_one_time_side_by_side() -> None:
@@ -77,7 +77,7 @@ def test_clusters_go_through_one_time_side_by_side() -> None:
         first = len((here, there)[n].steps)
         (here, there)[n].step()
         for step in (here, there)[n].steps[first:]:
-            log.append((n, *told([step])[0]))
+            log.append((n, *reported([step])[0]))
             if n == 0 and step.kind.value == "Finished":
                 there.submit(workload("b"), run_seconds=5, now=step.time)
     assert log == [

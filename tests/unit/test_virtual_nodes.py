@@ -27,7 +27,7 @@ def cluster(*names: str) -> VirtualCluster:
     return VirtualCluster(objects, now=NOW)
 
 
-def told(made: VirtualCluster, steps: tuple[Step, ...]) -> list[tuple[float, StepKind]]:
+def reported(made: VirtualCluster, steps: tuple[Step, ...]) -> list[tuple[float, StepKind]]:
     return [((it.time - made.start) / SECOND, it.kind) for it in steps]
 
 
@@ -58,7 +58,7 @@ def test_a_job_whose_node_fails_gets_another_and_its_run_time_accounts_for_it(lo
     made.advance(made.start + 30 * SECOND)
     assert hosts(made) == ["a", "b"]
     made.apply(host("b", ready="False"))
-    assert told(made, made.advance()) == [(31.0, StepKind.REPLACED), (end, StepKind.FINISHED)]
+    assert reported(made, made.advance()) == [(31.0, StepKind.REPLACED), (end, StepKind.FINISHED)]
     assert hosts(made) == ["a", "c"]
     assert int(made.run().outcome_table["replacements"][0]) == 1
 
@@ -68,14 +68,14 @@ def test_pods_linger_and_run_on_a_failed_node_until_they_are_gone() -> None:
     made.advance(made.start + 30 * SECOND)
     made.apply(host("b", ready="False"))
     # Gone at 50, replaced at 51.
-    assert told(made, made.advance()) == [(51.0, StepKind.REPLACED), (61.0, StepKind.FINISHED)]
+    assert reported(made, made.advance()) == [(51.0, StepKind.REPLACED), (61.0, StepKind.FINISHED)]
 
 
 def test_a_job_that_ends_while_its_pods_linger_loses_nothing() -> None:
     made = submitted(cluster("a", "b", "c"), run_seconds=60, linger_seconds=40, node_loss=NodeLoss.STARTS_OVER)
     made.advance(made.start + 30 * SECOND)
     made.apply(host("b", ready="False"))
-    assert told(made, made.advance()) == [(60.0, StepKind.FINISHED)]
+    assert reported(made, made.advance()) == [(60.0, StepKind.FINISHED)]
 
 
 def test_a_node_that_comes_back_while_pods_linger_changes_nothing() -> None:
@@ -83,17 +83,17 @@ def test_a_node_that_comes_back_while_pods_linger_changes_nothing() -> None:
     made.advance(made.start + 10 * SECOND)
     made.apply(host("b", ready="False"))
     made.apply(host("b"), now=made.start + 20 * SECOND)
-    assert told(made, made.advance()) == [(60.0, StepKind.FINISHED)]
+    assert reported(made, made.advance()) == [(60.0, StepKind.FINISHED)]
 
 
 def test_a_job_without_another_node_is_evicted_and_starts_over_when_one_comes() -> None:
     made = submitted(cluster("a", "b"), run_seconds=60, node_loss=NodeLoss.STARTS_OVER)
     made.advance(made.start + 30 * SECOND)
     assert made.delete("Node", "b")
-    seen = told(made, made.advance(made.start + 100 * SECOND))
+    seen = reported(made, made.advance(made.start + 100 * SECOND))
     assert seen == [(31.0, StepKind.STOPPED)]
     made.apply(host("d"))
-    seen = told(made, made.advance())
+    seen = reported(made, made.advance())
     assert [kind for _, kind in seen] == [StepKind.ADMITTED, StepKind.FINISHED]
     assert seen[1][0] - seen[0][0] == 60
     evictions = status_of(made)["schedulingStats"]["evictions"]

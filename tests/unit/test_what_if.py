@@ -38,8 +38,12 @@ def test_says_whether_a_workload_fits_preempts_or_waits() -> None:
 def test_says_the_same_as_the_cycle_that_follows() -> None:
     engine = _world()
     asked = engine.what_if(job("b", "300m", QUEUE), now=at(9))
-    (told,) = run(engine, job("b", "300m", QUEUE), second=9).pending
-    assert (asked.reason, asked.message, asked.cluster_queue) == (told.reason, told.message, told.cluster_queue)
+    (reported,) = run(engine, job("b", "300m", QUEUE), second=9).pending
+    assert (asked.reason, asked.message, asked.cluster_queue) == (
+        reported.reason,
+        reported.message,
+        reported.cluster_queue,
+    )
 
 
 def test_refuses_what_is_no_new_workload() -> None:

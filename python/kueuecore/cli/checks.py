@@ -63,8 +63,8 @@ def check_rows(world: World) -> tuple[CheckRow, ...]:
     for name, check in sorted(rows.items()):
         conditions = (it for it in list_at(check, "status", "conditions") if text_at(it, "type") == "Active")
         active = next(conditions, None)
-        told = (text_at(active, key) for key in ("status", "reason", "message"))
-        found.append(CheckRow(name, text_at(check, "spec", "controllerName"), *told))
+        reported = (text_at(active, key) for key in ("status", "reason", "message"))
+        found.append(CheckRow(name, text_at(check, "spec", "controllerName"), *reported))
     return tuple(found)
 
 

@@ -116,8 +116,8 @@ def compare_command(options: argparse.Namespace) -> int:
         to_stderr(*(f"warning: {shown(it)}" for it in comparison.warnings))
     if options.report is not None:
         # Edits are too long for a heading.
-        title, told = (f"{options.a} and {options.b}", ()) if options.b else (options.a, options.edits)
-        write_page(ComparisonReport(comparison, title=title, edits=told), options.report, quiet=options.quiet)
+        title, reported = (f"{options.a} and {options.b}", ()) if options.b else (options.a, options.edits)
+        write_page(ComparisonReport(comparison, title=title, edits=reported), options.report, quiet=options.quiet)
     if options.output == "json":
         write(_document(comparison))
     else:
@@ -128,8 +128,8 @@ def compare_command(options: argparse.Namespace) -> int:
 def _report(comparison: Comparison, style: Style) -> str:
     total, n_seeds = comparison.total, len(comparison.seeds)
     n_same = total.n_jobs - total.n_less - total.n_more
-    told = f"{total.n_less} of them wait less, {total.n_more} more, {n_same} as long as before"
-    parts = [f"{n_seeds} seed{'s' * (n_seeds > 1)}, {total.n_jobs} jobs: {told}"]
+    reported = f"{total.n_less} of them wait less, {total.n_more} more, {n_same} as long as before"
+    parts = [f"{n_seeds} seed{'s' * (n_seeds > 1)}, {total.n_jobs} jobs: {reported}"]
     if not comparison.is_any:
         return f"{parts[0]}\nno difference"
     rows = [[_name(name), *_cells(name, it)] for name, it in total.measures.items()]

@@ -56,12 +56,12 @@ def _single(found: Eta, forecast: Forecast, percentages: Sequence[float], style:
         return f"{name} is never admitted as things are, even with the cluster to itself: {forecast.never}"
     head = f"{name} {_standing(forecast)} at {_time(found.now)}; of {len(found.seeds)} futures"
     n_not = sum(map(isinf, forecast.seconds))
-    told = f"all admit it within {horizon}" if not n_not else f"{n_not} do not admit it within {horizon}"
+    reported = f"all admit it within {horizon}" if not n_not else f"{n_not} do not admit it within {horizon}"
     rows = []
     for percentage in percentages:
         after = forecast.quantile(percentage / 100)
         rows.append([f"{percentage:g}%", _after(after, found), _at(after, found)])
-    return f"{head} {told}\n\n" + table(["FUTURES", "WITHIN", "BY"], rows, style, right=["FUTURES", "WITHIN"])
+    return f"{head} {reported}\n\n" + table(["FUTURES", "WITHIN", "BY"], rows, style, right=["FUTURES", "WITHIN"])
 
 
 def _several(found: Eta, percentages: Sequence[float], style: Style) -> str:

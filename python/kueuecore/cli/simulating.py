@@ -37,7 +37,7 @@ __all__ = ["simulate"]
 
 # So much is lost at most, and writing takes a small part of it.
 _SAVES_SECONDS = 60.0
-# More jobs than these are told one by one only if somebody asks.
+# More jobs than these are listed only on request.
 _MOST_JOBS = 30
 _TIMES = ("MIN WAIT", "MEAN", "P95", "MAX")
 _LOST_NODES = ("MOVED", "NODE EVICTIONS")
@@ -161,19 +161,19 @@ def _summary(outcome: ScenarioOutcome) -> str:
     n_running = len(left) - n_pending
     finished = f"finished ({waits.n_failed} failed)" if waits.n_failed else "finished"
     kinds = [(waits.n_finished, finished), (n_running, "running"), (n_pending, "pending")]
-    told = ", ".join(f"{n} {kind}" for n, kind in kinds if n) or "none"
-    lines = [f"{waits.n_jobs} jobs: {told}; {_ENDINGS[outcome.ending]} after {span(outcome.end - outcome.start)}"]
+    reported = ", ".join(f"{n} {kind}" for n, kind in kinds if n) or "none"
+    lines = [f"{waits.n_jobs} jobs: {reported}; {_ENDINGS[outcome.ending]} after {span(outcome.end - outcome.start)}"]
     if waits.n_admitted:
-        told = f"waited {seconds(waits.mean)} in the mean, 95 of 100 no more than {seconds(waits.p95)}"
-        lines.append(f"{told}; {waits.n_evictions} evictions")
+        reported = f"waited {seconds(waits.mean)} in the mean, 95 of 100 no more than {seconds(waits.p95)}"
+        lines.append(f"{reported}; {waits.n_evictions} evictions")
     numbers = outcome.jobs.numbers
     n_short = int((numbers["replacements"] + numbers["node_evictions"] > 0).sum())
     if n_short:
-        told = f"{n_short} jobs lost nodes: pods moved {waits.n_replacements} times"
-        lines.append(f"{told}, jobs were evicted {waits.n_node_evictions} times")
+        reported = f"{n_short} jobs lost nodes: pods moved {waits.n_replacements} times"
+        lines.append(f"{reported}, jobs were evicted {waits.n_node_evictions} times")
     if outcome.is_fleet:
-        told = f"{waits.n_copies} copies on workers, {waits.n_wasted_copies} of them wasted"
-        lines.append(f"{told}; there they waited {seconds(waits.copy_wait)} in all")
+        reported = f"{waits.n_copies} copies on workers, {waits.n_wasted_copies} of them wasted"
+        lines.append(f"{reported}; there they waited {seconds(waits.copy_wait)} in all")
     return "\n".join(lines)
 
 

@@ -16,7 +16,7 @@ from kueuecore.journal import check_digest, check_mapping, digest_of
 __all__ = ["REPORT_PROBLEM", "ControllerSave"]
 
 _FORMAT = "kueuecore.controller/1"
-REPORT_PROBLEM = "each entry of told must be the namespace and name of a saved Workload, and what its job did"
+REPORT_PROBLEM = "each entry of reports must be the namespace and name of a saved Workload, and what its job did"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,12 @@ class ControllerSave:
     Args:
         objects: All objects in their newest version.
         versions: What `Versions` remembers beside them.
-        told: What jobs have done and is not written yet: namespace and name of the Workload, and the report.
+        reported: What jobs have done and is not written yet: namespace and name of the Workload, and the report.
     """
 
     objects: Sequence[JsonValue]
     versions: JsonObject
-    told: Sequence[JsonValue]
+    reported: Sequence[JsonValue]
 
     def to_json(self) -> JsonObject:
         """As plain data, signed with its digest."""
@@ -39,7 +39,7 @@ class ControllerSave:
             "format": _FORMAT,
             "objects": [*self.objects],
             "versions": self.versions,
-            "told": [*self.told],
+            "reports": [*self.reported],
         }
         # Nothing in it is an object of its own, nor a key that a file would have as a text.
         plain: JsonObject = json.loads(json.dumps(saved))
@@ -57,10 +57,10 @@ class ControllerSave:
             found = shown(object_at(saved).get("format"))
             raise ValueError(f"this was saved as {found}, and only {_FORMAT!r} can be read")
         check_digest(saved, "list all objects anew instead")
-        objects, versions, told = (saved.get(name) for name in ("objects", "versions", "told"))
-        if not (isinstance(objects, list) and isinstance(versions, dict) and isinstance(told, list)):
-            raise ValueError("this is not a valid save: it must have objects, versions and told")
-        return cls(objects, versions, told)
+        objects, versions, reported = (saved.get(name) for name in ("objects", "versions", "reports"))
+        if not (isinstance(objects, list) and isinstance(versions, dict) and isinstance(reported, list)):
+            raise ValueError("this is not a valid save: it must have objects, versions and reports")
+        return cls(objects, versions, reported)
 
     def reports(self) -> Iterator[tuple[WorkloadKey, JobReport]]:
         """What the job of each Workload has done.
@@ -68,9 +68,9 @@ class ControllerSave:
         Raises:
             ValueError: An entry is something else.
         """
-        for entry in self.told:
+        for entry in self.reported:
             match entry:
-                case [str(namespace), str(name), dict(told)]:
-                    yield (namespace, name), JobReport.from_json(told)
+                case [str(namespace), str(name), dict(reported)]:
+                    yield (namespace, name), JobReport.from_json(reported)
                 case _:
                     raise ValueError(REPORT_PROBLEM)

@@ -53,9 +53,9 @@ class Considered(Keyed):
 def considered_in(decision: Decision) -> Iterator[Considered]:
     """Everything that a cycle looked at: reservations, heads that wait, what was parked, victims, undecided."""
     cycle = decision.cycle
-    told = {(it.namespace, it.name): it.message for it in decision.events if it.reason == "QuotaReserved"}
+    reported = {(it.namespace, it.name): it.message for it in decision.events if it.reason == "QuotaReserved"}
     for got in decision.admissions:
-        message = told.get((got.namespace, got.name), "")
+        message = reported.get((got.namespace, got.name), "")
         yield Considered(got.namespace, got.name, cycle, got.cluster_queue, Verdict.RESERVED, "", message)
     for head in decision.pending:
         yield Considered(

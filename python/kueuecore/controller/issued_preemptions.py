@@ -69,8 +69,8 @@ class IssuedPreemptions:
     def tell_failures(self, at: int) -> bool:
         """Let preemptors report that they will retry; return whether any does."""
         failed, self._failed = self._failed, {}
-        told = [key for key, n_failed in failed.items() if self._tell(key, n_failed, at)]
-        return bool(told)
+        reported = [key for key, n_failed in failed.items() if self._tell(key, n_failed, at)]
+        return bool(reported)
 
     def _forget_gone(self) -> None:
         """Drop a victim that was deleted while its write was open: no answer will come."""
@@ -101,7 +101,7 @@ def _failed_status(status: Mapping[str, Any], n_failed: int) -> JsonObject | Non
             continue
         message = text_at(condition, "message")
         if message.endswith(pending):
-            told = f"{message.removesuffix(pending)}. Preempting {n_failed} workload(s) failed, will retry."
-            conditions[index] = {**condition, "message": told}
+            reported = f"{message.removesuffix(pending)}. Preempting {n_failed} workload(s) failed, will retry."
+            conditions[index] = {**condition, "message": reported}
             return {**status, "conditions": conditions}
     return None

@@ -361,8 +361,8 @@ class Controller:
         Returns:
             False if there is no such Workload.
         """
-        told = _arguments.text("reason", reason), _arguments.text("message", message)
-        return self.report(name, namespace=namespace, report=JobReport(finished=told))
+        reported = _arguments.text("reason", reason), _arguments.text("message", message)
+        return self.report(name, namespace=namespace, report=JobReport(finished=reported))
 
     def stopped(self, name: str, *, namespace: str) -> bool:
         """The job of an evicted Workload has stopped: its quota is free once that is written (rules/04 §9).

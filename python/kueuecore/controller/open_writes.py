@@ -45,14 +45,14 @@ class OpenWrites:
         writes: list[WorkloadWrite] = []
         for key, record in self._records.take_due():
             state = states.get(key) or self._engine.workload(key[1], namespace=key[0])
-            write = None if record.told.finished else self._write(record, state)
+            write = None if record.reported.finished else self._write(record, state)
             if write is not None:
                 # What else there is follows once that is written: its status, or what its job has done.
-                if not write.subresource or record.told != NOTHING:
+                if not write.subresource or record.reported != NOTHING:
                     self._records.mark(key)
-            elif record.told != NOTHING:
-                write = self._write(record, self.writer.after_job(record.data, record.told, at))
-                record.told, record.telling = NOTHING, NOTHING if write is None else record.told
+            elif record.reported != NOTHING:
+                write = self._write(record, self.writer.after_job(record.data, record.reported, at))
+                record.reported, record.telling = NOTHING, NOTHING if write is None else record.reported
             if write is not None:
                 record.write = write
                 writes.append(write)

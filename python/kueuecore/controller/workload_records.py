@@ -25,7 +25,7 @@ class WorkloadRecord:
         is_ahead: Is the open write none of the engine's, which hears of it once it is accepted?
         telling: The part of the job's report that the open write carries.
         newer: What came while it was open.
-        told: The part of the job's report that is not written yet.
+        reported: The part of the job's report that is not written yet.
         events: Events that go with its next write.
     """
 
@@ -34,7 +34,7 @@ class WorkloadRecord:
     is_ahead: bool = False
     telling: JobReport = NOTHING
     newer: JsonObject | None = None
-    told: JobReport = NOTHING
+    reported: JobReport = NOTHING
     events: list[Event] = field(default_factory=list)
 
 
@@ -78,14 +78,14 @@ class WorkloadRecords:
         instance("report", report, JobReport)
         record = self._records.get(key)
         if record is not None:
-            record.told = record.told.then(report)
+            record.reported = record.reported.then(report)
             self._unwritten[key] = None
         return record is not None
 
     def tell_again(self, key: WorkloadKey) -> None:
         """Put what a failed write reported back, to go out with the next one."""
         record = self._records[key]
-        record.told, record.telling = record.telling.then(record.told), NOTHING
+        record.reported, record.telling = record.telling.then(record.reported), NOTHING
         self._unwritten[key] = None
 
     def hold(self, events: Iterable[Event]) -> None:
@@ -105,7 +105,7 @@ class WorkloadRecords:
     def is_settled(self, key: WorkloadKey) -> bool:
         """Is a Workload as it is stored, so that others may go by that?"""
         record = self._records.get(key)
-        return record is not None and record.write is None and key not in self._unwritten and record.told == NOTHING
+        return record is not None and record.write is None and key not in self._unwritten and record.reported == NOTHING
 
     @property
     def has_due(self) -> bool:
@@ -127,9 +127,9 @@ class WorkloadRecords:
     def reports(self) -> list[JsonValue]:
         """What jobs have done that is not written yet, as plain data: namespace, name, report."""
         return [
-            [*key, record.telling.then(record.told).to_json()]
+            [*key, record.telling.then(record.reported).to_json()]
             for key, record in self._records.items()
-            if (record.telling, record.told) != (NOTHING, NOTHING)
+            if (record.telling, record.reported) != (NOTHING, NOTHING)
         ]
 
     def _waits(self, key: WorkloadKey) -> bool:

@@ -100,17 +100,17 @@ class WorkloadWriter:
         kept = [it for it in list_at(stored, "metadata", "finalizers") if it != finalizer]
         return self._next_write(stored)("", {"metadata": {**_guard(stored), "finalizers": kept}})
 
-    def after_job(self, stored: JsonObject, told: JobReport, at: int) -> WorkloadState:
+    def after_job(self, stored: JsonObject, report: JobReport, at: int) -> WorkloadState:
         """What a stored Workload is after what its job has done; nobody else hears of it before that is written."""
         _, namespace, name = key_of(stored)
 
         def act(engine: Engine) -> None:
-            if told.are_ready is not None:
-                engine.note_readiness(name, namespace=namespace, now=at, are_ready=told.are_ready)
-            if told.stopped:
+            if report.are_ready is not None:
+                engine.note_readiness(name, namespace=namespace, now=at, are_ready=report.are_ready)
+            if report.stopped:
                 engine.release(name, namespace=namespace, now=at)
-            if told.finished is not None:
-                reason, message = told.finished
+            if report.finished is not None:
+                reason, message = report.finished
                 engine.finish(name, namespace=namespace, now=at, reason=reason, message=message)
 
         return self._rendered(stored, act)

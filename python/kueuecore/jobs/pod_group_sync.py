@@ -113,11 +113,11 @@ def match_group(group: JsonObject, workload: JsonObject, *, now: str) -> Matched
         raise NotMatching
     owned, event = _with_owners(workload, kept)
     steps = [] if event is None else [WorkloadStep(Action.UPDATE, owned, event=event)]
-    told = _with_condition(owned, are_absent=n_absent > 0, now=now)
-    if told is not owned:
-        steps.append(WorkloadStep(Action.UPDATE_STATUS, told))
+    reported = _with_condition(owned, are_absent=n_absent > 0, now=now)
+    if reported is not owned:
+        steps.append(WorkloadStep(Action.UPDATE_STATUS, reported))
     writes = [*(it for pod in excess for it in _deleted(pod)), *writes]
-    return MatchedGroup(told, steps, writes, _excess_events(excess))
+    return MatchedGroup(reported, steps, writes, _excess_events(excess))
 
 
 def refused_workload(

@@ -297,8 +297,8 @@ class _Look:
         if not (self._integration.tells_reclaimable_pods and self._configuration.enabled("ReclaimablePods")):
             return
         pods = limited_to_pod_sets(self._integration.reclaimable_pods(self._job), workload)
-        told = list_at(workload, "status", "reclaimablePods")
-        if {text_at(it, "name"): int_at(it, "count") for it in told} == pods:
+        reported = list_at(workload, "status", "reclaimablePods")
+        if {text_at(it, "name"): int_at(it, "count") for it in reported} == pods:
             return
         reclaimable: list[JsonValue] = [{"name": name, "count": count} for name, count in pods.items()]
         changed = with_value(workload, ("status", "reclaimablePods"), reclaimable)
@@ -309,9 +309,9 @@ class _Look:
         if not self._configuration.waits_for_pods_ready:
             return
         are_ready, is_admitted = self._integration.pods_ready(self._job), has_condition(workload, "Admitted")
-        told = _condition(workload, "PodsReady")
-        is_told = text_at(told, "status") == ("True" if are_ready and is_admitted else "False")
-        if not is_told or (not is_admitted and text_at(told, "reason") != "WaitForStart"):
+        reported = _condition(workload, "PodsReady")
+        is_told = text_at(reported, "status") == ("True" if are_ready and is_admitted else "False")
+        if not is_told or (not is_admitted and text_at(reported, "reason") != "WaitForStart"):
             self._report(workload, JobReport(are_ready=are_ready))
 
     def _run_or_stop(self, workload: JsonObject) -> None:
@@ -425,8 +425,8 @@ class _Look:
 
     def _tell_of_writes(self, writes: Iterable[Write], reason: str, message: str) -> None:
         """An event about each object that is started or stopped."""
-        told = {object_ref(it.manifest): it.manifest for it in writes}
-        self._events += [JobEvent(it, "Normal", reason, message) for it in told.values()]
+        reported = {object_ref(it.manifest): it.manifest for it in writes}
+        self._events += [JobEvent(it, "Normal", reason, message) for it in reported.values()]
 
 
 def _condition(workload: JsonObject, kind: str) -> JsonObject:

@@ -86,8 +86,8 @@ def verdict_on_change(
         except OwnerError as error:
             return _refused(arrived, [Problem(error.denial)], Refuser.MUTATING_WEBHOOK)
     is_of_parent = SUSPENDED_BY_PARENT in annotations_of(new)
-    told = () if is_of_parent else _warnings(new, integration, surroundings)
-    verdict = replace(arrived, job=new, warnings=(*arrived.warnings, *told))
+    reported = () if is_of_parent else _warnings(new, integration, surroundings)
+    verdict = replace(arrived, job=new, warnings=(*arrived.warnings, *reported))
     if not is_change_looked_at(old, new, integration, surroundings):
         return verdict
     return _refused(verdict, change_problems(old, new, integration, surroundings), Refuser.VALIDATING_WEBHOOK)

@@ -79,8 +79,8 @@ class QuotaAutomation:
         totals = self._totals(cluster_queue, config)
         covered = [it for it in list_at(groups[0], "coveredResources") if isinstance(it, str)]
         if missing := sorted(totals.keys() - set(covered)):
-            told = "manager-side coveredResources is missing resources configured on workers"
-            return _told(cluster_queue, "UnsupportedConfiguration", f"{told}: [{' '.join(missing)}]", now)
+            reported = "manager-side coveredResources is missing resources configured on workers"
+            return _told(cluster_queue, "UnsupportedConfiguration", f"{reported}: [{' '.join(missing)}]", now)
         return _with_quotas(cluster_queue, {name: totals.get(name, "0") for name in covered}) or _told(
             cluster_queue,
             "QuotaAutomated",

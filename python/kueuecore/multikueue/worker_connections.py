@@ -93,8 +93,8 @@ class WorkerConnections:
             commands += [connect] if connect is not None else []
             if cluster in self._found:
                 status = self.connections[cluster].status(manifest, *self._found[cluster], now)
-                told = status_patch(MANAGER, manifest, status)
-                commands += [told] if told is not None else []
+                reported = status_patch(MANAGER, manifest, status)
+                commands += [reported] if reported is not None else []
         return commands
 
     def _connect(self, cluster: str, source: JsonObject, now: int) -> Connect | None:

@@ -59,8 +59,8 @@ def _finish(group: Group) -> Result | None:
     if reason == "OutOfSync" and not group.is_elastic:
         if group.state != "Ready":
             return Result()
-        told = f'Remote workload on worker cluster "{cluster}" is out of sync with its user job'
-        return group.retry(f"{told}, resetting for re-dispatch", AttemptOutcome.OUT_OF_SYNC, event_type="Warning")
+        reported = f'Remote workload on worker cluster "{cluster}" is out of sync with its user job'
+        return group.retry(f"{reported}, resetting for re-dispatch", AttemptOutcome.OUT_OF_SYNC, event_type="Warning")
     if problem := _foreign_job(group, cluster):
         return Result(problem=problem)
     # Its last status may still be on its way.
@@ -97,8 +97,8 @@ def _handle_eviction(group: Group) -> Result | None:
         return Result(commands, group.settings.deferred_sync_ns if is_deferred else None)
     if group.state != "Ready":
         return None
-    told = f'Workload evicted on worker cluster: "{group.cluster}", resetting for re-admission.'
-    return group.set_check("Retry", f'{told} Previously: "Ready"', AttemptOutcome.EVICTED, event_type="Normal")
+    reported = f'Workload evicted on worker cluster: "{group.cluster}", resetting for re-admission.'
+    return group.set_check("Retry", f'{reported} Previously: "Ready"', AttemptOutcome.EVICTED, event_type="Normal")
 
 
 def _mend_copies(group: Group) -> Result | None:
@@ -154,8 +154,8 @@ def _retry_lost(group: Group) -> Result | None:
         left = group.settings.worker_lost_timeout_ns - (group.now - (group.now if lost_at is None else lost_at))
         return Result(wake_in_ns=left) if left > 0 else group.retry("Admitting remote lost", AttemptOutcome.LOST)
     if not group.cluster:
-        told = "Admission check is Ready but no admitting cluster is recorded; this is unexpected, please report it"
-        return group.retry(told, AttemptOutcome.GONE)
+        reported = "Admission check is Ready but no admitting cluster is recorded; this is unexpected, please report it"
+        return group.retry(reported, AttemptOutcome.GONE)
     return group.retry("Admitting remote no longer exists", AttemptOutcome.GONE)
 
 
@@ -223,9 +223,9 @@ def _with_topology_ready(status: JsonObject, copy: JsonObject) -> JsonObject:
 def _hand_eviction_on(group: Group, winner: str, message: str) -> Result:
     """The manager has evicted it, and it still holds quota: the worker is to stop it (rules/06 §4.3 rule 3)."""
     copy = group.copy_on(winner)
-    told = f"Evicted on manager: {message}"
+    reported = f"Evicted on manager: {message}"
     reason = "EvictedOnManagerCluster"
-    status = with_condition(copy, "DeactivationTarget", is_true=True, reason=reason, message=told, now=group.now)
+    status = with_condition(copy, "DeactivationTarget", is_true=True, reason=reason, message=reported, now=group.now)
     command = status_patch(winner, copy, status)
     return Result([command] if command is not None else [])
 

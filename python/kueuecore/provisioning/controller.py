@@ -241,8 +241,8 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
     ) -> Review:
         answers = self._answers(workload, of, current)
         changed = tuple(it for name, it in answers.items() if it != of.entries[name])
-        told = [_event(key, "AdmissionCheckUpdated", _update(of.entries[it.name], it)) for it in changed]
-        events = [event for event, it in zip(told, changed, strict=True) if it.state != of.entries[it.name].state]
+        reported = [_event(key, "AdmissionCheckUpdated", _update(of.entries[it.name], it)) for it in changed]
+        events = [event for event, it in zip(reported, changed, strict=True) if it.state != of.entries[it.name].state]
         kept = [it.request for it in current.values() if it.request is not None]
         writes = list(self._deletions(of, key, keep=kept))
         for name, it in current.items():

@@ -44,11 +44,11 @@ def cohort_tree(facts: Facts) -> list[TreeNode]:
             for word, value in (("borrows up to", row.borrowing_limit), ("lends up to", row.lending_limit))
             if value is not None
         ]
-        told = f"{row.flavor}/{row.resource}: quota {quota}"
+        reported = f"{row.flavor}/{row.resource}: quota {quota}"
         if row.kind == "ClusterQueue" and mean is not None:
             unit, suffix = unit_of(row.resource)
-            told += f", {amount(mean / unit)}{suffix} used in the mean"
-        node.says.append(", ".join([told, *limits]))
+            reported += f", {amount(mean / unit)}{suffix} used in the mean"
+        node.says.append(", ".join([reported, *limits]))
     roots = []
     for key in sorted(nodes):
         parent = parents[key]

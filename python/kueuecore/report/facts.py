@@ -23,7 +23,7 @@ Ints = npt.NDArray[np.int64]
 
 
 _SECOND = 10**9
-# More bands than these can't be told apart.
+# Nobody can distinguish more bands than these.
 _MOST_QUEUES = 8
 _STEPS = 160
 
@@ -85,7 +85,7 @@ class Facts:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What is told apart in pictures: these ClusterQueues, and the others if there are any."""
+        """The bands of pictures: these ClusterQueues, and the others if there are any."""
         return (*self.queues, OTHERS) if self.left_out else self.queues
 
     @cached_property

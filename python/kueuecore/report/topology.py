@@ -64,12 +64,12 @@ def topology_figure(facts: Facts) -> Figure | None:
         .mark_bar(height={"band": 0.85})
         .encode(x=time_axis("t", facts.seconds), x2="u:Q", y=y, color=alt.Color("pods:Q", scale=colors, legend=None))
     )
-    lost, told = _lost(facts, shown)
+    lost, reported = _lost(facts, shown)
     if lost:
         marks = alt.Chart(inline(lost)).mark_rule(color="#d0312d", strokeWidth=4)
         chart += marks.encode(x="t:Q", x2="u:Q", y=alt.Y("row:N", scale=alt.Scale(domain=labels)))
     n_jobs = len(np.unique(placed["workload"]))
-    says = f"Pods of {counted(n_jobs, 'job')} in {counted(n_domains, 'domain')}. {told}".strip()
+    says = f"Pods of {counted(n_jobs, 'job')} in {counted(n_domains, 'domain')}. {reported}".strip()
     levels = next(domain.levels for domain in facts.run.domains if len(domain.values) >= depth)[:depth]
     return Figure(
         title="Racks and nodes",
@@ -132,8 +132,8 @@ def _lost(facts: Facts, shown: dict[tuple[str, ...], str]) -> tuple[list[dict[st
         return [], ""
     first = min(float(str(it["t"])) for it in found)
     n_nodes = len({it["node"] for it in found})
-    told = f"{counted(n_nodes, 'node')} {'was' if n_nodes == 1 else 'were'} lost, the first after {clock(first)}."
+    reported = f"{counted(n_nodes, 'node')} {'was' if n_nodes == 1 else 'were'} lost, the first after {clock(first)}."
     names_of = facts.run.node_names
     for it in found:
         it["row"] = rows.get(names_of[int(str(it["node"]))])
-    return [it for it in found if it["row"] is not None], told
+    return [it for it in found if it["row"] is not None], reported

@@ -180,5 +180,5 @@ def _advance(fleet: Fleet, watch: FleetWatch, *, until: int, most_steps: int, st
         fleet.advance(max(time, fleet.now))
         watch.look()
         if fleet.n_steps > most_steps:
-            told = f"{fleet.n_steps} things have happened by {format_time(fleet.now)}"
-            raise UnsettledError(f"the fleet never settles: {told}")
+            reported = f"{fleet.n_steps} things have happened by {format_time(fleet.now)}"
+            raise UnsettledError(f"the fleet never settles: {reported}")

@@ -98,8 +98,8 @@ class _Seen:
         if self.rejection:
             return self.rejection
         checks = list_at(self.workload, "status", "admissionChecks")
-        told = (text_at(it, "message") for it in checks if text_at(it, "state") != "Ready")
-        return next(filter(None, told), text_at(condition(self.workload, "QuotaReserved"), "message"))
+        reported = (text_at(it, "message") for it in checks if text_at(it, "state") != "Ready")
+        return next(filter(None, reported), text_at(condition(self.workload, "QuotaReserved"), "message"))
 
 
 class FleetWatch:

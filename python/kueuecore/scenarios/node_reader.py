@@ -125,9 +125,9 @@ def _check_names(fields: Fields, group: NodeGroup, taken: dict[str, str]) -> Non
     for node in islice(group.nodes(), _MOST_NODES):
         where = f"levels[{len(group.levels) - 1}].value"
         if node.name in taken:
-            told = f"two nodes would be called {shown(node.name)}"
+            reported = f"two nodes would be called {shown(node.name)}"
             remedy = "name every level in it" if taken[node.name] == group.name else "give the groups different names"
-            fields.complain(where, told, remedy)
+            fields.complain(where, reported, remedy)
             return
         taken[node.name] = group.name
         for problem in subdomain_problems(node.name):
@@ -136,8 +136,8 @@ def _check_names(fields: Fields, group: NodeGroup, taken: dict[str, str]) -> Non
         for index, value in enumerate(node.domains):
             if index not in wrong and not re.fullmatch(_LABEL_VALUE, value):
                 wrong.add(index)
-                told = f"no value of a label: {shown(value)}"
-                fields.complain(f"levels[{index}].value", told, "use up to 63 letters, digits, '-', '_' and '.'")
+                reported = f"no value of a label: {shown(value)}"
+                fields.complain(f"levels[{index}].value", reported, "use up to 63 letters, digits, '-', '_' and '.'")
 
 
 def _capacity(fields: Fields) -> dict[str, str | int]:

@@ -151,6 +151,6 @@ def _told(error: BaseException) -> str:
     """An error in one line, with the place in the program where it happened."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     message = " ".join(str(error).split())
-    told = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    reported = f"{type(error).__name__}: {message}" if message else type(error).__name__
     # What is not written in Python has no place of its own.
-    return told if place.filename == __file__ else f"{told} ({Path(place.filename).name}:{place.lineno})"
+    return reported if place.filename == __file__ else f"{reported} ({Path(place.filename).name}:{place.lineno})"

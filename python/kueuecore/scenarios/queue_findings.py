@@ -40,8 +40,8 @@ def missing_queues(
         f"{namespace}/{name}": n for (namespace, name), n in named.items() if n and (namespace, name) not in queues
     }
     if missing:
-        told = _some(sorted(missing))
-        yield f"{sum(missing.values())} jobs wait for LocalQueues that are not there: {told}; add them to the objects"
+        names = _some(sorted(missing))
+        yield f"{sum(missing.values())} jobs wait for LocalQueues that are not there: {names}; add them to the objects"
     waits = (jobs.numbers["admitted"] < 0) & (jobs.numbers["finished"] < 0)
     homes = jobs.labels["cluster_queue"]
     n_waiting = np.bincount(homes.codes[waits], minlength=len(homes.texts)).tolist()

@@ -144,8 +144,8 @@ class RunTimePlan:
         n_longer = sum(it > max(ended) for it in running)
         if n_longer:
             jobs = "1 job" if n_longer == 1 else f"{n_longer} jobs"
-            told = "has run longer than any that finished: it is" if n_longer == 1 else "have run longer: they are"
-            self.warnings.append(f"{jobs} of {name} {told} taken to end at the rate of the longest fifth")
+            reported = "has run longer than any that finished: it is" if n_longer == 1 else "have run longer: they are"
+            self.warnings.append(f"{jobs} of {name} {reported} taken to end at the rate of the longest fifth")
 
 
 def _check_queues(given: Mapping[str, Spans], workloads: Sequence[PresentWorkload]) -> None:

@@ -6,7 +6,7 @@ For whoever builds on an [`Engine`][kueuecore.engine.Engine]: a controller, a po
 Example:
     >>> from kueuecore.testing import Move, MoveKind, Play, History, check_invariants
     >>> play = Play.of(History(()))
-    >>> told = play.do(Move(kind=MoveKind.CYCLE))
+    >>> result = play.do(Move(kind=MoveKind.CYCLE))
     >>> check_invariants(play.engine)
 """
 

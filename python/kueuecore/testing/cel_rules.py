@@ -76,7 +76,7 @@ class _Rule:
     is_old_optional: bool
     kind: ErrorKind
     field: str
-    told: _Expression | None
+    reported: _Expression | None
 
     @property
     def name(self) -> str:
@@ -184,13 +184,18 @@ class Rules:
 
     def _broken(self, rule: _Rule, value: _Json, place: Place, context: cel.Context, *, careful: bool) -> FieldError:
         detail = rule.message or f"failed rule: {rule.name}"
-        if rule.told is not None:
+        if rule.reported is not None:
             try:
-                told = rule.told.value(context, careful=careful)
+                reported = rule.reported.value(context, careful=careful)
             except Exception:
-                told = None
-            if isinstance(told, str) and told.strip() and "\n" not in told.strip() and len(told.encode()) <= 5120:
-                detail = told.strip()
+                reported = None
+            if (
+                isinstance(reported, str)
+                and reported.strip()
+                and "\n" not in reported.strip()
+                and len(reported.encode()) <= 5120
+            ):
+                detail = reported.strip()
         path = path_of(place) + rule.field
         # Of a part that has parts of its own, no value is shown.
         shown = None if self.type in ("object", "array") else rendered(value)
@@ -244,7 +249,7 @@ def rules_of(node: Node, *, where: str) -> Rules | None:
     rules = tuple(_compiled(rule, f"{where}.x-kubernetes-validations[{i}]") for i, rule in enumerate(every))
     if not (rules or properties or extra or items):
         return None
-    expressions = [it for rule in rules for it in (rule.expression, rule.told) if it is not None]
+    expressions = [it for rule in rules for it in (rule.expression, rule.reported) if it is not None]
     named = {name for it in expressions for name in it.program.functions()}
     names = (
         None
@@ -277,7 +282,7 @@ def _compiled(rule: Mapping[str, _Json], where: str) -> _Rule:
         return found
 
     main = expression("rule")
-    told = expression("messageExpression") if rule.get("messageExpression") else None
+    reported = expression("messageExpression") if rule.get("messageExpression") else None
     return _Rule(
         main,
         str(rule.get("message", "")).strip(),
@@ -285,5 +290,5 @@ def _compiled(rule: Mapping[str, _Json], where: str) -> _Rule:
         rule.get("optionalOldSelf") is True,
         _KINDS.get(str(rule.get("reason", "")), ErrorKind.INVALID),
         re.sub(r"\['((?:[^'\\]|\\.)*)'\]", r"[\1]", str(rule.get("fieldPath", ""))),
-        told,
+        reported,
     )

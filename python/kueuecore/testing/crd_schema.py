@@ -210,5 +210,5 @@ class CrdSchema:
         for reason, problem in found:
             if reason == ErrorKind.TYPE_INVALID:
                 raise RefusedError(400, f"{problem.field}: {problem.message}")
-            errors.append(FieldError.told(problem.field, ErrorKind(reason), problem.message))
+            errors.append(FieldError.reported(problem.field, ErrorKind(reason), problem.message))
         return errors

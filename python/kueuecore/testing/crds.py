@@ -130,40 +130,40 @@ def crd(kind: str) -> _Object:
 
 @cache
 def _made(kind: str) -> _Object:
-    told = _KINDS[kind]
+    reported = _KINDS[kind]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{told.plural}.{_GROUP}"},
+        "metadata": {"name": f"{reported.plural}.{_GROUP}"},
         "spec": {
             "group": _GROUP,
             "names": {
                 "kind": kind,
                 "listKind": f"{kind}List",
-                "plural": told.plural,
-                "shortNames": list(told.short_names),
+                "plural": reported.plural,
+                "shortNames": list(reported.short_names),
                 "singular": kind.lower(),
             },
-            "scope": "Namespaced" if told.is_namespaced else "Cluster",
-            "versions": [_version(kind, told, version) for version in _VERSIONS],
+            "scope": "Namespaced" if reported.is_namespaced else "Cluster",
+            "versions": [_version(kind, reported, version) for version in _VERSIONS],
         },
     }
 
 
-def _version(kind: str, told: _Kind, version: str) -> _Object:
+def _version(kind: str, reported: _Kind, version: str) -> _Object:
     schema = _core.open_api(f"{_GROUP}/{version}", kind)
     assert schema is not None, kind
     is_old = version != _STORED
     columns = [
         {"name": name, "type": type_name, "jsonPath": _OLD_PATHS.get(path, path) if is_old else path}
-        for name, (type_name, path) in told.columns.items()
+        for name, (type_name, path) in reported.columns.items()
     ]
     warning = {"deprecated": True, "deprecationWarning": f"This version is deprecated. Use {_STORED} instead."}
     return {
         "name": version,
         "served": True,
         "storage": not is_old,
-        **(warning if is_old and told.warns else {}),
+        **(warning if is_old and reported.warns else {}),
         "additionalPrinterColumns": columns,
         "schema": {"openAPIV3Schema": schema},
         **({"subresources": {"status": {}}} if "status" in schema["properties"] else {}),

@@ -33,7 +33,7 @@ class Invariants:
         >>> from kueuecore.testing import Move, MoveKind, Play, History
         >>> scenario = History(())
         >>> play = Play.of(scenario, watchers=[Invariants(scenario)])
-        >>> told = play.do(Move(kind=MoveKind.CYCLE))
+        >>> result = play.do(Move(kind=MoveKind.CYCLE))
     """
 
     def __init__(self, scenario: History) -> None:
@@ -61,29 +61,29 @@ class Invariants:
             self._orders = seen.orders
             self._fork = seen.engine.fork()
 
-    def after(self, seen: EngineView, told: MoveResult) -> None:
+    def after(self, seen: EngineView, result: MoveResult) -> None:
         """Check what the move has done."""
-        if told.move.object is not None and not told.refused:
-            self._specs[_id(told.move.object)] = object_at(told.move.object, "spec")
-            self._created[_id(told.move.object)] = text_at(told.move.object, "metadata", "creationTimestamp")
-        if told.decision is None:
+        if result.move.object is not None and not result.refused:
+            self._specs[_id(result.move.object)] = object_at(result.move.object, "spec")
+            self._created[_id(result.move.object)] = text_at(result.move.object, "metadata", "creationTimestamp")
+        if result.decision is None:
             return
         after = Tree.of(seen, self._lost)
-        self._check_admissions(told.decision)
+        self._check_admissions(result.decision)
         # Victims count as gone for heads after their preemptor in the cycle, though they hold their quota still;
         # those of earlier cycles, too, which no decision names again.
         has_victims = any(holds_quota(it) and is_evicted(it) for it in self._states.values())
-        if not told.decision.replaced_slices and not told.decision.preemptions and not has_victims:
+        if not result.decision.replaced_slices and not result.decision.preemptions and not has_victims:
             _check_limits(self._tree, after)
-        self._check_strict_fifo(seen, told.decision)
-        for preemption in told.decision.preemptions:
-            self._check_victim(preemption, after, busy={it.cluster_queue for it in told.decision.pending})
+        self._check_strict_fifo(seen, result.decision)
+        for preemption in result.decision.preemptions:
+            self._check_victim(preemption, after, busy={it.cluster_queue for it in result.decision.pending})
         assert self._fork is not None
         # Nodes may be kept free for heads that cannot preempt, in whose absence all would fit (rules/08 §11.6).
         if not self._has_topology:
-            self._check_that_every_victim_is_needed(told)
-        self._check_fork(seen, told)
-        if not (told.decision.admissions or told.decision.placed or told.decision.replaced_slices):
+            self._check_that_every_victim_is_needed(result)
+        self._check_fork(seen, result)
+        if not (result.decision.admissions or result.decision.placed or result.decision.replaced_slices):
             difference = first_difference(_usage(self._tree), _usage(after))
             assert difference is None, f"a cycle without admissions has changed usage: {difference}"
 
@@ -173,14 +173,14 @@ class Invariants:
             root = above
         return root
 
-    def _check_that_every_victim_is_needed(self, told: MoveResult) -> None:
+    def _check_that_every_victim_is_needed(self, result: MoveResult) -> None:
         """Without any one of the victims, the preemptor would not fit within what is its own (rules/04 §4.5).
 
         Looked at where nothing else may give the answer: one flavor a resource, all pods or none, and targets that
         were not computed anew, as those make room for entries before it, too (rules/04 §7), and no sum that may have
         saturated. Then it is tried: all other victims are gone, and nobody else waits.
         """
-        decision, fork = told.decision, self._fork
+        decision, fork = result.decision, self._fork
         assert decision is not None
         assert fork is not None
         by_preemptor: dict[str, list[Preemption]] = defaultdict(list)
@@ -204,17 +204,17 @@ class Invariants:
                 what_if = fork.fork()
                 for gone in sorted(others | waiting):
                     namespace, _, workload = gone.rpartition("/")
-                    what_if.delete("Workload", workload, namespace=namespace, now=told.time)
-                what_if.cycle(told.time)
+                    what_if.delete("Workload", workload, namespace=namespace, now=result.time)
+                what_if.cycle(result.time)
                 if holds_quota(what_if.workload(key.rpartition("/")[2], namespace=key.rpartition("/")[0])):
                     rows = _rows_of(Tree.of(EngineView(what_if)), name)
                     assert any(_is_over(row) for row in rows), f"{key} would fit without preempting {spared.key}"
 
-    def _check_fork(self, seen: EngineView, told: MoveResult) -> None:
+    def _check_fork(self, seen: EngineView, result: MoveResult) -> None:
         """A fork that was taken before the cycle decides the same."""
         assert self._fork is not None
-        decided = MoveResult(told.move, told.time, self._fork.cycle(told.time)).to_json()
-        assert (difference := first_difference(told.to_json(), decided)) is None, (
+        decided = MoveResult(result.move, result.time, self._fork.cycle(result.time)).to_json()
+        assert (difference := first_difference(result.to_json(), decided)) is None, (
             f"a fork decides otherwise: {difference}"
         )
         fork = EngineView(self._fork)

@@ -67,7 +67,7 @@ class FieldError:
     value: str | None = None
 
     @classmethod
-    def told(cls, field: str, kind: ErrorKind, message: str) -> Self:
+    def reported(cls, field: str, kind: ErrorKind, message: str) -> Self:
         """An error of which the message is known."""
         return cls(field, kind, message.removeprefix(_WORDS[kind]).removeprefix(": "))
 

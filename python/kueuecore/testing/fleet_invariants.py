@@ -90,10 +90,10 @@ class FleetInvariants:
             workload = _workload_of(fleet, job)
             if workload is None:
                 raise InvariantError(Invariant.NONE_LOST, f"{object_ref(job)} has no Workload")
-            told = f"{object_ref(job)}: {workload.get('status')}, problems {fleet.problems[-3:]}"
+            reported = f"{object_ref(job)}: {workload.get('status')}, problems {fleet.problems[-3:]}"
             is_finished = "Finished" in conditions_that_hold(workload)
             if not is_finished and (KINDS[text_at(job, "kind")].finished(job) or not _why_it_waits(fleet, workload)):
-                raise InvariantError(Invariant.NONE_LOST, told)
+                raise InvariantError(Invariant.NONE_LOST, reported)
         self._check_left(fleet)
 
     # Where jobs run.
@@ -139,8 +139,8 @@ class FleetInvariants:
                 made = self._theirs.setdefault(key, manifest)
                 is_same = texts_at(made, "metadata", "labels") == texts_at(manifest, "metadata", "labels")
                 if event["type"] == "DELETED" or not is_same:
-                    told = f"{ref} on {cluster} belongs to somebody else: {event['type']}"
-                    raise InvariantError(Invariant.OTHERS_UNTOUCHED, told)
+                    reported = f"{ref} on {cluster} belongs to somebody else: {event['type']}"
+                    raise InvariantError(Invariant.OTHERS_UNTOUCHED, reported)
             self._seen[cluster] = api.version
 
     def _is_ours(self, manifest: JsonObject) -> bool:

@@ -36,9 +36,9 @@ class MoveResult:
 
     def to_json(self) -> Observation:
         """What came of it as plain data, to compare and to print."""
-        told: Observation = {"move": str(self.move), "refused": list(self.refused), "missing": self.missing}
+        reported: Observation = {"move": str(self.move), "refused": list(self.refused), "missing": self.missing}
         if self.decision is not None:
-            told |= {
+            reported |= {
                 "admissions": [
                     {
                         "key": it.key,
@@ -67,5 +67,5 @@ class MoveResult:
                 },
             }
         # Of what is written outside of cycles the order is that of the objects; nothing depends on it.
-        told["written"] = sorted((it.key, it.reason, it.type, it.message) for it in self.events)
-        return told
+        reported["written"] = sorted((it.key, it.reason, it.type, it.message) for it in self.events)
+        return reported

@@ -71,7 +71,7 @@ class Watcher(Protocol):
     def before(self, seen: EngineView, move: Move) -> None:
         """The move is about to happen."""
 
-    def after(self, seen: EngineView, told: MoveResult) -> None:
+    def after(self, seen: EngineView, result: MoveResult) -> None:
         """The move has happened, but evicted jobs have not stopped yet."""
 
     def settled(self, seen: EngineView) -> None:
@@ -168,19 +168,19 @@ class Play:
             self._echo.look(seen)
         for watcher in self.watchers:
             watcher.before(seen, move)
-        told = self._do(move)
+        result = self._do(move)
         seen = EngineView(self._engine)
         for watcher in self.watchers:
-            watcher.after(seen, told)
-        if self._echo is not None and self._echo.bring(seen, told):
+            watcher.after(seen, result)
+        if self._echo is not None and self._echo.bring(seen, result):
             seen = EngineView(self._engine)
         if move.kind is MoveKind.CYCLE:
             self._stop_evicted_jobs(seen)
-        events = (*told.events, *self._reconcile(stop=move.kind is not MoveKind.LINGER))
+        events = (*result.events, *self._reconcile(stop=move.kind is not MoveKind.LINGER))
         self._seen = seen = EngineView(self._engine)
         for watcher in self.watchers:
             watcher.settled(seen)
-        return MoveResult(move, told.time, told.decision, events, told.refused, told.missing)
+        return MoveResult(move, result.time, result.decision, events, result.refused, result.missing)
 
     def pass_by(self, move: Move) -> None:
         """Let the time of a move pass, without the move; what time brings is done."""
@@ -233,9 +233,9 @@ class Play:
         states = map(object_at, list_at(before, "admissionChecks"))
         return [{**new[name], **at} if (name := text_at(it, "name")) in new else it for it in states]
 
-    def _told(self, before: JsonObject, told: list[JsonValue]) -> list[JsonValue]:
+    def _told(self, before: JsonObject, result: list[JsonValue]) -> list[JsonValue]:
         """The workload's conditions with the given ones set; a missing transition time means now."""
-        new = {text_at(it, "type"): {"lastTransitionTime": format_time(self.now), **object_at(it)} for it in told}
+        new = {text_at(it, "type"): {"lastTransitionTime": format_time(self.now), **object_at(it)} for it in result}
         return [it for it in list_at(before, "conditions") if text_at(it, "type") not in new] + list(new.values())
 
     def _delete(self, move: Move) -> MoveResult:

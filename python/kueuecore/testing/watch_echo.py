@@ -34,17 +34,17 @@ class Echo:
         """Take down how things stand before a move."""
         self._states = seen.states
 
-    def bring(self, seen: EngineView, told: MoveResult) -> bool:
+    def bring(self, seen: EngineView, result: MoveResult) -> bool:
         """Bring back what a cycle has written. Says whether there was anything."""
-        given = told.move.object
-        if given is not None and given.get("kind") == "Workload" and not told.refused:
+        given = result.move.object
+        if given is not None and given.get("kind") == "Workload" and not result.refused:
             self._objects[key_of(given)] = given
-        if told.move.kind is MoveKind.DELETE and told.move.object_kind == "Workload":
+        if result.move.kind is MoveKind.DELETE and result.move.object_kind == "Workload":
             # One that comes again under the name is another.
-            self._generations.pop(told.move.key, None)
-        if told.decision is None:
+            self._generations.pop(result.move.key, None)
+        if result.decision is None:
             return False
-        names = [it.key for it in (*told.decision.admissions, *told.decision.preemptions, *told.decision.pending)]
+        names = [it.key for it in (*result.decision.admissions, *result.decision.preemptions, *result.decision.pending)]
         written = [name for name in names if seen.states[name].status != self._states[name].status]
         for name in written:
             status = seen.states[name].status
@@ -57,9 +57,9 @@ class Echo:
             metadata = {**object_at(plain, "metadata"), "generation": generation}
             back = json.dumps({**plain, "metadata": metadata, "status": status}).encode()
             try:
-                seen.engine.apply(back, now=told.time)
+                seen.engine.apply(back, now=result.time)
             except ManifestError:
                 # A saturated usage is no multiple of the count, which those who write statuses may not write.
                 filled = {**from_manifest(plain).to_manifest(), "metadata": metadata, "status": status}
-                seen.engine.apply(json.dumps(filled).encode(), now=told.time, trusted=True)
+                seen.engine.apply(json.dumps(filled).encode(), now=result.time, trusted=True)
         return bool(written)

@@ -50,17 +50,17 @@ class Comparison:
         Raises:
             AssertionError: They differ; it says where first, the engine's before the reference's.
         """
-        told = self.play.do(move)
-        if told.refused:
+        reported = self.play.do(move)
+        if reported.refused:
             # The reference checks nothing.
             self.reference.pass_by(move)
         else:
             answer = self.reference.do(move)
-            difference = first_difference(_sorted(told.to_json()), _sorted(answer.to_json()))
+            difference = first_difference(_sorted(reported.to_json()), _sorted(answer.to_json()))
             assert difference is None, f"after {move}, the engine and the reference differ: {difference}"
         difference = first_difference(_seen_of_engine(self.play.seen), self._seen_of_reference())
         assert difference is None, f"after {move}, the states of engine and reference differ: {difference}"
-        return told
+        return reported
 
     def _seen_of_reference(self) -> Observation:
         world = self._reference.world
@@ -119,7 +119,7 @@ def _status(workload: WorkloadState) -> JsonValue:
     return {**status, "conditions": conditions, "holds": holds_quota(workload)}
 
 
-def _sorted(told: Observation) -> Observation:
+def _sorted(reported: Observation) -> Observation:
     """Events and pending heads in an order of their own: Kueue has several threads, and takes heads in any order."""
-    pending = sorted(told.get("pending", []), key=lambda it: str(it["key"]))
-    return {**told, "events": sorted(told.get("events", [])), "pending": pending}
+    pending = sorted(reported.get("pending", []), key=lambda it: str(it["key"]))
+    return {**reported, "events": sorted(reported.get("events", [])), "pending": pending}

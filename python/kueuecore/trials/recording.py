@@ -81,13 +81,13 @@ def _played(scenario: History) -> Iterator[tuple[Move | None, JsonObject]]:
     before = _seen(reference)
     yield None, _plain(_changes({}, before))
     for move in scenario.moves:
-        told = play.do(move).to_json()
-        del told["move"]
-        told["pending"] = sorted(told.get("pending", []), key=lambda it: str(it["key"]))
+        reported = play.do(move).to_json()
+        del reported["move"]
+        reported["pending"] = sorted(reported.get("pending", []), key=lambda it: str(it["key"]))
         for unordered in ("events", "written"):
-            told[unordered] = sorted(told.get(unordered, []), key=_line)
+            reported[unordered] = sorted(reported.get(unordered, []), key=_line)
         after = _seen(reference)
-        answer = {name: value for name, value in told.items() if value} | _changes(before, after)
+        answer = {name: value for name, value in reported.items() if value} | _changes(before, after)
         before = after
         yield (replace(move, object=reference.applied) if move.object else move), _plain(answer)
 

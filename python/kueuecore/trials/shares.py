@@ -41,26 +41,26 @@ class Witness:
     def before(self, seen: EngineView, move: Move) -> None:
         """Nothing has happened yet."""
 
-    def after(self, seen: EngineView, told: MoveResult) -> None:
+    def after(self, seen: EngineView, result: MoveResult) -> None:
         """Note what the move has brought."""
-        if told.refused:
+        if result.refused:
             self.seen.add("refused change")
-        if told.move.kind is MoveKind.FORK:
+        if result.move.kind is MoveKind.FORK:
             self.seen.add("fork")
-        if told.decision is None:
+        if result.decision is None:
             return
-        for preemption in told.decision.preemptions:
+        for preemption in result.decision.preemptions:
             self.seen |= {"preemption", f"preemption: {preemption.reason}"}
-        if told.decision.replaced_slices:
+        if result.decision.replaced_slices:
             self.seen.add("replaced slice")
-        for admission in told.decision.admissions:
+        for admission in result.decision.admissions:
             self.seen.add("admission" if admission.is_admitted else "reservation before checks")
             state = seen.states[admission.key]
             if "reclaimablePods" not in state.status and self._is_partial(admission):
                 self.seen.add("partial admission")
             if any(len(set(flavors.values())) > 1 for flavors in state.flavors.values()):
                 self.seen.add("several flavors")
-        if told.decision.parked:
+        if result.decision.parked:
             self.seen.add("parked unseen")
 
     def settled(self, seen: EngineView) -> None:

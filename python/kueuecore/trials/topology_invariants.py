@@ -41,7 +41,7 @@ class Places:
         >>> from kueuecore.testing import Move, MoveKind, Play, History
         >>> scenario = History(())
         >>> play = Play.of(scenario, watchers=[Places(scenario)])
-        >>> told = play.do(Move(kind=MoveKind.CYCLE))
+        >>> result = play.do(Move(kind=MoveKind.CYCLE))
     """
 
     def __init__(self, scenario: History) -> None:
@@ -59,26 +59,26 @@ class Places:
         """Take down how things stand."""
         self._states = seen.states
 
-    def after(self, seen: EngineView, told: MoveResult) -> None:
+    def after(self, seen: EngineView, result: MoveResult) -> None:
         """Check what the move has done."""
-        move = told.move
-        if move.object is not None and not told.refused:
+        move = result.move
+        if move.object is not None and not result.refused:
             self._keep(move.object)
         if move.kind is MoveKind.DELETE:
             self._objects.pop((move.object_kind, move.key), None)
-        if told.decision is None:
+        if result.decision is None:
             return
-        given = [*told.decision.admissions, *told.decision.placed]
-        for admission in told.decision.admissions:
+        given = [*result.decision.admissions, *result.decision.placed]
+        for admission in result.decision.admissions:
             for name, place in _places(seen.states[admission.key]):
                 self.seen.add("pods with a place")
                 self._check_count(admission.key, name, place, {it.name: it.count for it in admission.pod_sets}[name])
                 self._check_request(admission.key, name, place)
-        for admission in told.decision.placed:
+        for admission in result.decision.placed:
             self._check_replacement(self._states[admission.key], seen.states[admission.key])
         # Those that are on their way out count as gone for some; and of those that come together, not all is compared
         # (rules/08 §11.6).
-        decision, out = told.decision, any(holds_quota(it) and is_evicted(it) for it in self._states.values())
+        decision, out = result.decision, any(holds_quota(it) and is_evicted(it) for it in self._states.values())
         if len(given) == 1 and not (decision.replaced_slices or decision.preemptions or decision.evictions or out):
             self._check_room(seen, {admission.key for admission in given})
 

@@ -84,11 +84,11 @@ def with_idle_cluster_queue(scenario: History, *, name: str = "zz-idle", cohort:
     return scenario.with_objects([*scenario.objects, idle])
 
 
-def decided(told: MoveResult, names: Mapping[str, str] | None = None) -> Observation:
+def decided(moved: MoveResult, names: Mapping[str, str] | None = None) -> Observation:
     """What a move has decided, without words and amounts, in an order of its own.
 
     Args:
-        told: The result of the move.
+        moved: The result of the move.
         names: Names to put in place of others, as in `renamed`.
     """
     names = names or {}
@@ -96,9 +96,9 @@ def decided(told: MoveResult, names: Mapping[str, str] | None = None) -> Observa
     def key(text: str) -> str:
         return "/".join(names.get(part, part) for part in text.split("/"))
 
-    decision = told.decision
+    decision = moved.decision
     if decision is None:
-        return {"refused": bool(told.refused), "missing": told.missing}
+        return {"refused": bool(moved.refused), "missing": moved.missing}
     return {
         "admitted": sorted(
             (

@@ -124,13 +124,13 @@ def draw(rng: Random) -> Case:
 
 
 def _manifests(rng: Random) -> Case:
-    objects, told = _world(rng)
-    return _run(rng, *_written(rng, objects), told)
+    objects, reported = _world(rng)
+    return _run(rng, *_written(rng, objects), reported)
 
 
 def _findings(rng: Random) -> Case:
     """`kueuecore check` in every form: the exit code is the same."""
-    objects, told = _world(rng)
+    objects, reported = _world(rng)
     name, data = _written(rng, objects)
     options = [it for it in ("--trusted", "-q", "--fail-on=note") if rng.random() < 0.3]
 
@@ -148,7 +148,7 @@ def _findings(rng: Random) -> Case:
                 if say("run", *options[:1] if "--trusted" in options else [], str(world)).code == ExitCode.BAD_INPUT:
                     raise Wrong(f"its own world is refused: {world.read_text()[:2000]}")
 
-    return Case(f"check {' '.join(options)} {name}: {told}", act, 4 * len(data), seconds=20)
+    return Case(f"check {' '.join(options)} {name}: {reported}", act, 4 * len(data), seconds=20)
 
 
 def _bytes(rng: Random) -> Case:
@@ -168,14 +168,14 @@ def _world(rng: Random) -> tuple[list[Any], str]:
     objects += rng.sample(everything, rng.choice([0, 1, 3]))
     rng.shuffle(objects)
     changed: list[Any] = copy.deepcopy(objects)
-    told = []
+    reported = []
     for index in rng.sample(range(len(changed)), min(len(changed), rng.choice([1, 1, 2, 3]))):
         if rng.random() < 0.2:
             changed[index]["status"] = copy.deepcopy(rng.choice(everything).get("status", {}))
         damage = damaged(rng, changed[index], parts=everything)
-        told.append(f"{changed[index].get('kind')}{damage.what}")
+        reported.append(f"{changed[index].get('kind')}{damage.what}")
         changed[index] = damage.value
-    return changed, " | ".join(told)
+    return changed, " | ".join(reported)
 
 
 def _written(rng: Random, objects: list[Any]) -> tuple[str, bytes]:
@@ -229,7 +229,7 @@ def _drawn_options(rng: Random) -> list[str]:
     return options
 
 
-def _run(rng: Random, name: str, data: bytes, told: str) -> Case:
+def _run(rng: Random, name: str, data: bytes, reported: str) -> Case:
     """The same data in several forms of output: the exit code is the same, and YAML can be read again."""
     options, form = _drawn_options(rng), rng.choice(["table", "wide"])
     is_terminal, encoding = rng.random() < 0.3, rng.choice(["utf-8", "utf-8", "ascii", "latin-1"])
@@ -252,7 +252,7 @@ def _run(rng: Random, name: str, data: bytes, told: str) -> Case:
                 if again.code == ExitCode.BAD_INPUT:
                     raise Wrong(f"its own YAML is refused: {again.err[:2000]}")
 
-    return Case(f"run {' '.join(options)} {name}: {told}", act, 4 * len(data), seconds=8)
+    return Case(f"run {' '.join(options)} {name}: {reported}", act, 4 * len(data), seconds=8)
 
 
 def _configuration(rng: Random) -> Case:

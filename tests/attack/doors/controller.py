@@ -126,5 +126,5 @@ def _events(rng: Random) -> Case:
             controller.next_wake(at(second))
         Controller.load(json.loads(json.dumps(controller.save())), now=at(9)).turn(at(9))
 
-    told = " | ".join(f"{kind} {it.what}" for kind, it in zip(kinds, damages, strict=True))
-    return Case(f"events: {told}", act, sum(size_of(it.value) for it in damages), seconds=4)
+    reported = " | ".join(f"{kind} {it.what}" for kind, it in zip(kinds, damages, strict=True))
+    return Case(f"events: {reported}", act, sum(size_of(it.value) for it in damages), seconds=4)

@@ -338,5 +338,5 @@ def _history(rng: Random) -> Case:
                 jobs._loop.confirm(write, now=now)
             jobs.next_wake(now)
 
-    told = " | ".join(f"{kind} {it.what}" for it, kind, _ in steps)
-    return Case(f"history of jobs: {told}", act, sum(size_of(it.value) for it in damages), seconds=6)
+    reported = " | ".join(f"{kind} {it.what}" for it, kind, _ in steps)
+    return Case(f"history of jobs: {reported}", act, sum(size_of(it.value) for it in damages), seconds=6)

@@ -127,5 +127,5 @@ def _events(rng: Random) -> Case:
                     manager.refuse(command, now=at(second), gone=second == 5)
             manager.next_wake(at(second))
 
-    told = " | ".join(f"{kind} {cluster} {it.what}" for kind, cluster, it in sent)
-    return Case(f"events: {told}", act, sum(size_of(it.value) for it in damages), seconds=4)
+    reported = " | ".join(f"{kind} {cluster} {it.what}" for kind, cluster, it in sent)
+    return Case(f"events: {reported}", act, sum(size_of(it.value) for it in damages), seconds=4)

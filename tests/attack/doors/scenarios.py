@@ -239,14 +239,14 @@ def _calmer(work: Any) -> Any:
 
 
 def _judge_outcome(said: Said) -> None:
-    told = json.loads(said.out)
-    begin, end = nanoseconds(told["start"]), nanoseconds(told["end"])
-    for job in told["jobs"]:
+    reported = json.loads(said.out)
+    begin, end = nanoseconds(reported["start"]), nanoseconds(reported["end"])
+    for job in reported["jobs"]:
         times = [nanoseconds(job[name]) for name in ("created", "admitted", "finished") if job[name]]
         if not all(begin <= it <= end for it in times) or times != sorted(times):
             raise Wrong(f"times of {job['name']}: {job}")
         if (job["waitSeconds"] or 0) < 0 or job["evictions"] < 0 or job["copies"] < 0:
             raise Wrong(f"less than nothing: {job}")
-    for group in (told["all"], *told["clusterQueues"], *told["clusters"], *told["work"]):
+    for group in (reported["all"], *reported["clusterQueues"], *reported["clusters"], *reported["work"]):
         if min(group[name] for name in _COUNTS) < 0 or max(group["admitted"], group["finished"]) > group["jobs"]:
             raise Wrong(f"counts: {group}")

@@ -37,7 +37,7 @@ def changed(review: FamilyReview) -> dict[str, Any]:
     return {it["metadata"]["name"]: it for it in review.changed}  # type: ignore[index,call-overload,misc]
 
 
-def told(review: FamilyReview) -> list[tuple[str, str, str]]:
+def reported(review: FamilyReview) -> list[tuple[str, str, str]]:
     return [(event.name, event.reason, event.message) for event in review.events]
 
 
@@ -128,7 +128,7 @@ def test_the_gate_of_the_next_variant_opens_when_the_one_with_the_open_gate_goes
     review = look(parent(), variants, cluster_queue("small"))
     assert names(review.deletes) == ["train-large"]
     assert changed(review)["train-small"]["status"] == saying(BLOCKED, **is_open())
-    assert told(review) == [
+    assert reported(review) == [
         (
             "train-small",
             "PreemptionUngatedVariant",
@@ -246,7 +246,7 @@ def test_an_evicted_variant_gives_its_quota_back_after_its_parent(
     assert small["status"]["accumulatedPastExecutionTimeSeconds"] == 60
     assert large["spec"]["active"] is True
     why = "Variant Workload activated due to no other Variant being admitted"
-    assert told(review) == [("train-large", "ActivatedVariant", why)]
+    assert reported(review) == [("train-large", "ActivatedVariant", why)]
 
 
 def test_checks_that_are_not_ready_are_named_where_kueue_does_not_observe() -> None:
@@ -315,7 +315,7 @@ def test_which_variants_stop_trying(policy: dict[str, str], admitted: str, stops
     review = look(parent(), variants, cluster_queue(*THREE, **policy))
     others = {name: it["spec"]["active"] for name, it in changed(review).items() if name != PARENT}
     assert others == {f"train-{flavor}": False for flavor in stops}
-    assert told(review) == [
+    assert reported(review) == [
         (f"train-{flavor}", "DeactivatedVariant", f"Variant Workload deactivated due to {why.format(admitted)}")
         for flavor, why in stops.items()
     ]
@@ -342,7 +342,7 @@ def test_which_variants_try_again(policy: dict[str, str], tries: dict[str, str])
     ]
     review = look(parent(running("small")), variants, cluster_queue(*THREE, **policy))
     assert {name: it["spec"]["active"] for name, it in changed(review).items()} == {f"train-{it}": True for it in tries}
-    assert told(review) == [
+    assert reported(review) == [
         (f"train-{flavor}", "ActivatedVariant", f"Variant Workload activated due to {why}")
         for flavor, why in tries.items()
     ]
@@ -355,7 +355,7 @@ def test_variants_stop_with_their_parent() -> None:
         "train-small": False,
     }
     why = f'Variant Workload deactivated due to Parent Workload "ns/{PARENT}" not active'
-    assert told(review) == [("train-large", "DeactivatedVariant", why), ("train-small", "DeactivatedVariant", why)]
+    assert reported(review) == [("train-large", "DeactivatedVariant", why), ("train-small", "DeactivatedVariant", why)]
 
 
 def test_an_evicted_variant_that_may_not_try_gives_its_quota_back_at_once() -> None:

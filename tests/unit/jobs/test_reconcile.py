@@ -25,7 +25,7 @@ def wrote(found: Reconciliation) -> list[tuple[str, str]]:
     return [(str(write.kind), f"{kind} {name}") for write, (kind, name) in zip(found.writes, names, strict=True)]
 
 
-def told(found: Reconciliation) -> list[tuple[str, str]]:
+def reported(found: Reconciliation) -> list[tuple[str, str]]:
     return [(it.reason, it.message) for it in found.events]
 
 
@@ -67,7 +67,7 @@ def test_whatever_is_evicted_is_stopped_also_if_it_counts_as_suspended() -> None
     group = pod_group("g", [pod("a", phase="Succeeded"), pod("b")])
     found = look(group, workload)
     assert wrote(found) == [("UpdateStatus", "Pod b"), ("Delete", "Pod b")]
-    assert told(found) == [("Stopped", "to make room")]
+    assert reported(found) == [("Stopped", "to make room")]
     assert found.events[0].object["metadata"]["name"] == "b"  # type: ignore[index,call-overload]
     condition = found.writes[0].manifest["status"]["conditions"][-1]  # type: ignore[index,call-overload]
     assert (condition["type"], condition["reason"]) == ("TerminationTarget", "WorkloadEvictedDueToPreempted")  # type: ignore[index,call-overload]
@@ -79,7 +79,7 @@ def test_an_evicted_job_gives_its_quota_back_once_it_has_no_pods() -> None:
     running = with_status(batch(2, suspend=False), active=2)
     found = look(running, workload)
     assert (wrote(found), found.reports) == ([("Update", "Job j"), ("Update", "Job j")], {})
-    assert told(found) == [("Stopped", "to make room")]
+    assert reported(found) == [("Stopped", "to make room")]
     assert look(with_status(batch(2), active=1), workload) == Reconciliation(workload=workload)
     assert look(batch(2), workload).reports == {KEY: JobReport(stopped=True)}
     # Without quota there is nothing to give back.
@@ -94,7 +94,7 @@ def test_the_job_of_a_deactivated_workload_goes_after_its_retention() -> None:
     assert (later.writes, later.wake) == ((), nanoseconds(NOW) + 90 * second)
     found = look(batch(1), workload, deactivated_retention_ns=0)
     assert wrote(found) == [("Delete", "Job j")]
-    assert told(found) == [("Deleted", "Deleted job: deactivation retention period expired")]
+    assert reported(found) == [("Deleted", "Deleted job: deactivation retention period expired")]
     by_hand = {**workload, "spec": {**workload["spec"], "active": True}}
     assert look(batch(1), by_hand, deactivated_retention_ns=0) == Reconciliation(workload=by_hand)
 
@@ -138,12 +138,12 @@ def test_readiness_is_reported_where_the_workload_does_not_say_it(
 def test_an_admitted_job_is_started_and_a_running_one_without_admission_stopped() -> None:
     workload = holding(only_made(batch(1)), "QuotaReserved", "Admitted")
     found = look(batch(1), workload)
-    assert (wrote(found), told(found)) == ([("Update", "Job j")], [("Started", "Admitted by clusterQueue cq")])
+    assert (wrote(found), reported(found)) == ([("Update", "Job j")], [("Started", "Admitted by clusterQueue cq")])
     assert found.writes[0].manifest["spec"]["suspend"] is False  # type: ignore[index,call-overload]
     assert look(batch(1, suspend=False), workload) == Reconciliation(workload=workload)
     waiting = only_made(batch(1))
     stopped = look(batch(1, suspend=False), waiting)
-    assert told(stopped) == [("Stopped", "Not admitted by cluster queue")]
+    assert reported(stopped) == [("Stopped", "Not admitted by cluster queue")]
     assert [write for write, _ in wrote(stopped)] == ["Update", "Update"]
     # An elastic one has gates for its new pods.
     elastic = batch(1, suspend=False, elastic_job="true")
@@ -183,7 +183,7 @@ def test_check_messages_are_reported_while_a_reservation_waits_for_them() -> Non
     workload = holding(only_made(batch(1)), "QuotaReserved")
     checks = [{"name": "a", "state": "Pending", "message": "no capacity"}, {"name": "b", "state": "Ready"}]
     found = look(batch(1), with_status(workload, admissionChecks=checks))
-    assert told(found) == [("UpdatedAdmissionCheck", "a: no capacity")]
+    assert reported(found) == [("UpdatedAdmissionCheck", "a: no capacity")]
 
 
 # A Workload that follows its job.
@@ -202,7 +202,7 @@ def test_a_pending_job_may_change_queue_priority_and_size() -> None:
     assert write.manifest["spec"]["priority"] == 7  # type: ignore[index,call-overload]
     found = look(batch(3), workload)
     assert found.writes[0].manifest["spec"]["podSets"][0]["count"] == 3  # type: ignore[index,call-overload]
-    assert told(found) == [("UpdatedWorkload", "Updated not matching Workload for suspended job: n/job-j-5cf3c")]
+    assert reported(found) == [("UpdatedWorkload", "Updated not matching Workload for suspended job: n/job-j-5cf3c")]
 
 
 def test_why_a_job_gets_no_workload_is_said() -> None:
@@ -210,11 +210,11 @@ def test_why_a_job_gets_no_workload_is_said() -> None:
     urgent["metadata"]["labels"] = {**urgent["metadata"]["labels"], f"{AN}priority-class": "high"}
     found = look(urgent)
     assert 'WorkloadPriorityClass "high"' in found.waits_for
-    assert told(found) == [("WorkloadPriorityClassNotFound", 'WorkloadPriorityClass "high" not found')]
+    assert reported(found) == [("WorkloadPriorityClassNotFound", 'WorkloadPriorityClass "high" not found')]
     prebuilt = batch(1, suspend=False, prebuilt_workload_name="made")
     found = look(prebuilt)
     assert [kind for kind, _ in wrote(found)] == ["Update", "Update"]
-    assert told(found) == [("Stopped", "missing workload")]
+    assert reported(found) == [("Stopped", "missing workload")]
     assert '"made"' in found.waits_for
     assert look(batch(1), frameworks=("pod",)).waits_for.startswith("the integration batch/job is not enabled")
     unnamed = batch(1)
@@ -323,7 +323,7 @@ def child_and_parent() -> tuple[Json, Json, Json]:
 def test_a_child_gets_no_workload_and_waits_for_its_parent() -> None:
     child, parent, workload = child_and_parent()
     found = look(child, workload, around=(parent,))
-    assert (wrote(found), told(found)) == (
+    assert (wrote(found), reported(found)) == (
         [("Update", "Job j")],
         [("Suspended", "Kueue managed child job suspended")],
     )
@@ -364,7 +364,7 @@ def test_the_end_of_a_job_is_reported_once_and_finalizers_are_taken_off() -> Non
     ended = with_status(batch(1, suspend=False), conditions=[condition])
     found = look(ended, workload)
     assert found.reports == {KEY: JobReport(finished=("Failed", "exit 1"))}
-    assert told(found) == [("FinishedWorkload", "Workload 'n/job-j-5cf3c' is declared finished")]
+    assert reported(found) == [("FinishedWorkload", "Workload 'n/job-j-5cf3c' is declared finished")]
     finished = holding(only_made(batch(1)), "Finished")
     (write,) = look(ended, finished).writes
     assert write.manifest["metadata"]["finalizers"] == []  # type: ignore[index,call-overload]
@@ -381,7 +381,7 @@ def test_a_workload_that_is_deleted_stops_its_job() -> None:
     workload = holding(only_made(batch(1)), "QuotaReserved", "Admitted")
     workload["metadata"] |= {"deletionTimestamp": NOW}
     found = look(batch(1, suspend=False), workload)
-    assert told(found) == [("Stopped", "Workload is deleted")]
+    assert reported(found) == [("Stopped", "Workload is deleted")]
     assert wrote(found)[-1] == ("Update", "Workload job-j-5cf3c")
 
 

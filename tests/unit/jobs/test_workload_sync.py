@@ -49,7 +49,7 @@ def holding(workload: Json, *kinds: str, **reasons: str) -> Json:
     return {**workload, "status": {"admission": admission, "conditions": conditions}}
 
 
-def told(found: Sync) -> list[tuple[str, str]]:
+def reported(found: Sync) -> list[tuple[str, str]]:
     return [(str(it.action), str(it.workload["metadata"]["name"])) for it in found.steps]  # type: ignore[index,call-overload]
 
 
@@ -73,22 +73,22 @@ def test_a_workload_that_fits_is_kept() -> None:
 def test_a_suspended_job_that_changed_gets_its_workload_changed_and_what_runs_is_stopped() -> None:
     stored = {**only_made(batch(3)), "spec": {**only_made(batch(3))["spec"], "active": False}}
     found = sync(batch(3, cpu="2"), stored)
-    assert told(found) == [("Update", stored["metadata"]["name"])]
+    assert reported(found) == [("Update", stored["metadata"]["name"])]
     assert found.workload is not None
     assert found.workload["spec"]["active"] is False  # type: ignore[index,call-overload]
     # The Workload that holds quota is deleted, and the job reconciled again.
     reserved = holding(stored, "QuotaReserved")
     found = sync(batch(3, cpu="2"), reserved)
-    assert (told(found), found.workload, found.writes) == (gone(stored["metadata"]["name"]), None, ())
+    assert (reported(found), found.workload, found.writes) == (gone(stored["metadata"]["name"]), None, ())
     found = sync(batch(3, cpu="2", suspend=False), reserved)
-    assert told(found) == gone(stored["metadata"]["name"])
+    assert reported(found) == gone(stored["metadata"]["name"])
     assert [it.manifest["spec"]["suspend"] for it in found.writes][-1] is True  # type: ignore[index,call-overload]
 
 
 def test_of_two_workloads_one_is_kept() -> None:
     one = only_made(batch(3))
     two = {**one, "metadata": {**one["metadata"], "name": "other"}}
-    assert told(sync(batch(3), one, two)) == gone("other")
+    assert reported(sync(batch(3), one, two)) == gone("other")
 
 
 def test_a_running_job_without_a_workload_is_stopped_and_gets_one_once_its_pods_are_gone() -> None:
@@ -96,7 +96,7 @@ def test_a_running_job_without_a_workload_is_stopped_and_gets_one_once_its_pods_
     found = sync(active)
     assert (found.steps, found.reason) == ((), "it still has active pods")
     assert found.writes
-    assert told(sync(batch(3, suspend=False)))[0][0] == "Create"
+    assert reported(sync(batch(3, suspend=False)))[0][0] == "Create"
     done = {**batch(3), "status": {"conditions": [{"type": "Complete", "status": "True"}]}}
     assert sync(done) == Sync(reason="it has finished")
 
@@ -122,7 +122,7 @@ def test_a_prebuilt_workload_is_taken_over_or_ends() -> None:
     made = only_made(batch(3))
     free = {**made, "metadata": {"name": "w", "namespace": "n"}}
     found = sync(uses, free)
-    assert told(found) == [("Update", "w")]
+    assert reported(found) == [("Update", "w")]
     assert found.workload is not None
     assert sync(uses, found.workload) == Sync(workloads=(found.workload,))
     (step,) = sync(batch(4, prebuilt_workload_name="w"), found.workload).steps
@@ -153,7 +153,7 @@ def test_a_slice_that_waits_or_shrinks_is_resized() -> None:
     waiting, running = first_slice(), holding(first_slice(), "QuotaReserved", "Admitted")
     for stored, n_pods in ((waiting, 5), (waiting, 1), (running, 1)):
         found = sync(elastic(n_pods, 2), stored)
-        assert told(found) == [("Update", stored["metadata"]["name"])]
+        assert reported(found) == [("Update", stored["metadata"]["name"])]
         assert counts(found.workload) == [n_pods]
         # The job goes on running meanwhile.
         assert found.writes == ()
@@ -175,7 +175,7 @@ def test_a_running_slice_grows_by_a_new_one_that_replaces_it() -> None:
     # While it waits it is resized; then the old one ends, which the scheduler does, and the chain goes on.
     new["metadata"] |= {"creationTimestamp": "2026-01-01T00:00:09Z", "uid": "2"}
     found = sync(elastic(6, 3), running, new)
-    assert (told(found), counts(found.workload)) == ([("Update", new["metadata"]["name"])], [6])
+    assert (reported(found), counts(found.workload)) == ([("Update", new["metadata"]["name"])], [6])
     admitted = holding(new, "QuotaReserved", "Admitted")
     ended = holding(first_slice(), "QuotaReserved", "Admitted", "Finished")
     (step,) = sync(elastic(7, 4), ended, admitted).steps
@@ -207,7 +207,7 @@ def test_a_job_that_stays_the_same_size_but_not_the_same_is_elastic_no_more() ->
     renamed = copy.deepcopy(running)
     renamed["spec"]["podSets"][0]["name"] = "other"
     found = sync(elastic(2, cpu="2"), renamed)
-    assert told(found) == gone(running["metadata"]["name"])
+    assert reported(found) == gone(running["metadata"]["name"])
 
 
 def test_the_engine_charges_a_new_slice_for_the_difference() -> None:
@@ -254,7 +254,7 @@ def test_a_failed_pod_of_a_group_waits_for_its_replacement_and_is_let_go_then() 
     one, two = member("one", phase="Running"), member("two", phase="Running", created=1)
     failed = {**two, "status": {"phase": "Failed"}}
     found: Any = sync(group_of(one, failed), stored)
-    assert (told(found), written(found)) == ([("UpdateStatus", "g")], [])
+    assert (reported(found), written(found)) == ([("UpdateStatus", "g")], [])
     (condition,) = found.workload["status"]["conditions"]
     assert condition == {
         "type": "WaitingForReplacementPods",
@@ -288,7 +288,7 @@ def test_pods_beyond_the_size_of_their_role_are_deleted_the_youngest_first() -> 
     assert written(found) == [("Update", "three"), ("Delete", "three")]
     fresh = sync(group_of(*pods))
     assert written(fresh) == [("Update", "three"), ("Delete", "three")]
-    assert told(fresh) == [("Create", "g")]
+    assert reported(fresh) == [("Create", "g")]
 
 
 def test_a_group_does_not_take_what_is_not_its_own() -> None:
@@ -304,8 +304,8 @@ def test_a_group_does_not_take_what_is_not_its_own() -> None:
     for pod in odd:
         pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = 2
     stored = only_made(group_of(*pods))
-    assert told(sync(group_of(pods[0], odd[1]), stored)) == [("UpdateStatus", "g")]
-    assert told(sync(group_of(*odd), stored)) == [("Update", "g")]
+    assert reported(sync(group_of(pods[0], odd[1]), stored)) == [("UpdateStatus", "g")]
+    assert reported(sync(group_of(*odd), stored)) == [("Update", "g")]
 
 
 def test_too_few_pods_of_a_group_get_no_workload() -> None:
@@ -324,6 +324,6 @@ def test_a_prebuilt_workload_of_a_group_belongs_to_all_of_its_pods() -> None:
     for pod in (group, *group["items"]):
         pod["metadata"]["annotations"][f"{AN}prebuilt-workload-name"] = "g"
     found: Any = sync(group, {**made, "metadata": free})
-    assert told(found) == [("Update", "g")]
+    assert reported(found) == [("Update", "g")]
     assert [it["name"] for it in found.workload["metadata"]["ownerReferences"]] == ["one", "two"]
     assert sync(group, found.workload) == Sync(workloads=(found.workload,))

@@ -93,8 +93,8 @@ def test_a_look_at_a_job_that_needs_no_request_reports_nothing_later() -> None:
         call=lambda call: call(),
         now=lambda: 10**18,
     )
-    told = JobEvent(job("sum"), "Normal", "FinishedWorkload", "Workload 'lab/sum' is declared finished")
-    works = [JobWork(SUM, (), (told,), "")]
+    reported = JobEvent(job("sum"), "Normal", "FinishedWorkload", "Workload 'lab/sum' is declared finished")
+    works = [JobWork(SUM, (), (reported,), "")]
     decider.jobs.take_due = lambda now: tuple(works)  # type: ignore[method-assign]
     decider.step()
     assert (tasks, [it["reason"] for it in events]) == ([], ["FinishedWorkload"])

@@ -148,8 +148,8 @@ def test_credentials_that_are_not_there_are_waited_for_and_others_are_tried_agai
 
 def test_a_cluster_profile_needs_its_gate() -> None:
     bare = Bare(clusterProfileRef={"name": "profile"})
-    told = "load client config failed: MultiKueueClusterProfile feature gate is disabled"
-    assert bare.commands(START) == [("MultiKueueClusterProfileFeatureDisabled", told)]
+    reported = "load client config failed: MultiKueueClusterProfile feature gate is disabled"
+    assert bare.commands(START) == [("MultiKueueClusterProfileFeatureDisabled", reported)]
 
 
 def test_an_attempt_that_is_still_under_way_does_not_count() -> None:

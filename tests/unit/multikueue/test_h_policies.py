@@ -48,13 +48,13 @@ def test_the_next_worker_follows_if_the_first_has_no_room() -> None:
     score = by_priority({"west": 1, "east": 2})
     small = {"west": 12, "east": 3}
     patient = run(15, small, dispatcher=Scored(score=score, round_ns=MINUTE_NS), every=0, runs=300)
-    told = run(15, small, dispatcher=Scored(score=score, round_ns=MINUTE_NS, prefers_room=True), every=60, runs=300)
+    reported = run(15, small, dispatcher=Scored(score=score, round_ns=MINUTE_NS, prefers_room=True), every=60, runs=300)
     # One fits in the east; without knowing its quota the others find out after a minute.
     assert places(patient)["east"] >= 1
     assert patient.all.mean is not None
     assert patient.all.mean > 40
-    assert told.all.mean is not None
-    assert told.all.mean < 30
+    assert reported.all.mean is not None
+    assert reported.all.mean < 30
 
 
 def test_cost_decides_by_annotations_of_the_clusters() -> None:

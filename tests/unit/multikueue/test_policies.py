@@ -117,9 +117,9 @@ def test_room_is_what_is_free_now() -> None:
 def test_a_round_adds_the_next_best_and_keeps_the_others() -> None:
     """Row H1 of rules/00."""
     policy = Scored(score=by_priority({"a": 1, "b": 3, "c": 2}), round_ns=MINUTE)
-    told = dispatch(cluster("a"), cluster("b"), cluster("c"))
-    assert policy.nominate(told).clusters == ("b",)
-    during = replace(told, nominated=("b",), nominated_at=START, now=START + MINUTE - 1)
+    reported = dispatch(cluster("a"), cluster("b"), cluster("c"))
+    assert policy.nominate(reported).clusters == ("b",)
+    during = replace(reported, nominated=("b",), nominated_at=START, now=START + MINUTE - 1)
     assert (policy.nominate(during).clusters, policy.nominate(during).look_again) == (("b",), START + MINUTE)
     assert policy.nominate(replace(during, now=START + MINUTE)).clusters == ("b", "c")
 
@@ -128,11 +128,11 @@ def test_room_that_is_found_elsewhere_ends_a_round() -> None:
     """Row H2 of rules/00."""
     policy = Scored(score=by_priority({"a": 2, "b": 1}), round_ns=MINUTE, prefers_room=True)
     full, free = (queue(("f", {"nominalQuota": "4"}), used=used) for used in (4, 0))
-    told = dispatch(workload=asks(3), nominated=("a",), nominated_at=START, now=START + 1)
+    reported = dispatch(workload=asks(3), nominated=("a",), nominated_at=START, now=START + 1)
 
     def nominated(a: JsonObject, b: JsonObject, **of_a: Any) -> tuple[str, ...]:
         clusters = (cluster("a", cluster_queue=a, **of_a), cluster("b", cluster_queue=b))
-        return policy.nominate(replace(told, clusters=clusters)).clusters
+        return policy.nominate(replace(reported, clusters=clusters)).clusters
 
     assert nominated(full, free) == ("a", "b")
     assert nominated(full, full) == ("a",)
@@ -195,10 +195,10 @@ def test_a_worker_is_left_out_twice_as_long_each_time() -> None:
     """Row H4 of rules/00."""
     policy = TakingBack(inner=AllAtOnce(), exclude_ns=MINUTE)
     attempts = (Attempt("a", AttemptOutcome.RECALLED, START), Attempt("a", AttemptOutcome.EVICTED, START + 2 * MINUTE))
-    told = dispatch(cluster("a"), cluster("b"), attempts=attempts)
+    reported = dispatch(cluster("a"), cluster("b"), attempts=attempts)
     until = START + 4 * MINUTE
-    assert policy.nominate(replace(told, now=until - 1)).clusters == ("b",)
-    assert policy.nominate(replace(told, now=until)).clusters == ("a", "b")
+    assert policy.nominate(replace(reported, now=until - 1)).clusters == ("b",)
+    assert policy.nominate(replace(reported, now=until)).clusters == ("a", "b")
     alone = policy.nominate(dispatch(cluster("a"), attempts=attempts, now=until - 1))
     assert (alone.clusters, alone.look_again) == ((), until)
 

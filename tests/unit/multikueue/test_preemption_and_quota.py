@@ -76,8 +76,8 @@ def said(stage: Stage) -> tuple[str, str, str]:
 def test_the_manager_has_the_quota_of_its_workers_together() -> None:
     stage = managed()
     assert quota(stage) == "5"
-    told = "ClusterQueue quota is automatically managed based on MultiKueue workers."
-    assert said(stage) == ("True", "QuotaAutomated", told)
+    reported = "ClusterQueue quota is automatically managed based on MultiKueue workers."
+    assert said(stage) == ("True", "QuotaAutomated", reported)
 
 
 def test_quota_follows_the_workers_that_are_connected() -> None:
@@ -102,8 +102,8 @@ def test_quota_follows_a_worker_that_gets_more() -> None:
 def test_quota_is_left_alone_where_nobody_asks_for_it() -> None:
     stage = managed(quotaManagement="Manual")
     assert quota(stage) == "0"
-    told = "MultiKueue manager quota automation has not been requested."
-    assert said(stage) == ("False", "NotRequested", told)
+    reported = "MultiKueue manager quota automation has not been requested."
+    assert said(stage) == ("False", "NotRequested", reported)
 
 
 def test_resources_that_the_manager_does_not_cover_are_named() -> None:
@@ -112,8 +112,8 @@ def test_resources_that_the_manager_does_not_cover_are_named() -> None:
     groups = [{"coveredResources": ["memory", "gpu"], "flavors": [{"name": "f", "resources": resources}]}]
     stage.api["west"].patch("ClusterQueue", "cqwest", {"spec": {"resourceGroups": groups}})
     stage.settle()
-    told = "manager-side coveredResources is missing resources configured on workers: [gpu memory]"
-    assert said(stage) == ("False", "UnsupportedConfiguration", told)
+    reported = "manager-side coveredResources is missing resources configured on workers: [gpu memory]"
+    assert said(stage) == ("False", "UnsupportedConfiguration", reported)
 
 
 def test_several_flavors_are_not_automated() -> None:
@@ -122,5 +122,5 @@ def test_several_flavors_are_not_automated() -> None:
     groups = [{"coveredResources": ["cpu"], "flavors": flavors}]
     stage.api[""].patch("ClusterQueue", "cq", {"spec": {"resourceGroups": groups}})
     stage.settle()
-    told = "Quota automation requires that the manager-side ClusterQueue has exactly one ResourceFlavor"
-    assert said(stage) == ("False", "UnsupportedConfiguration", told)
+    reported = "Quota automation requires that the manager-side ClusterQueue has exactly one ResourceFlavor"
+    assert said(stage) == ("False", "UnsupportedConfiguration", reported)

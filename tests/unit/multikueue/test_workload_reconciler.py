@@ -194,8 +194,8 @@ def test_rule_3_out_of_sync_on_the_worker_is_dispatched_anew() -> None:
     stage = admitted()
     stage.condition("west", "job", "Finished", reason="OutOfSync")
     stage.settle()
-    told = 'Remote workload on worker cluster "west" is out of sync with its user job, resetting for re-dispatch'
-    assert stage.check_of() == ("Retry", f'{told}, Previously: "Ready"')
+    reported = 'Remote workload on worker cluster "west" is out of sync with its user job, resetting for re-dispatch'
+    assert stage.check_of() == ("Retry", f'{reported}, Previously: "Ready"')
     assert [(it.type, it.reason) for it in stage.events][-1] == ("Warning", "MultiKueue")
 
 
@@ -217,8 +217,8 @@ def test_rule_4_what_a_worker_evicts_is_dispatched_anew() -> None:
     stage.condition("west", "job", "Admitted", status="False")
     stage.condition("west", "job", "Evicted", reason="Preempted")
     stage.settle()
-    told = 'Workload evicted on worker cluster: "west", resetting for re-admission.'
-    assert stage.check_of() == ("Retry", f'{told} Previously: "Ready"')
+    reported = 'Workload evicted on worker cluster: "west", resetting for re-admission.'
+    assert stage.check_of() == ("Retry", f'{reported} Previously: "Ready"')
 
 
 def test_rule_4_while_the_manager_evicts_it_the_status_of_the_job_still_comes() -> None:
@@ -325,8 +325,8 @@ def test_rule_6a_a_ready_check_without_a_worker_is_reported() -> None:
     stage = dispatched()
     stage.check("job", "Ready")
     stage.settle()
-    told = "Admission check is Ready but no admitting cluster is recorded; this is unexpected, please report it"
-    assert stage.check_of() == ("Retry", f'{told}, Previously: "Ready"')
+    reported = "Admission check is Ready but no admitting cluster is recorded; this is unexpected, please report it"
+    assert stage.check_of() == ("Retry", f'{reported}, Previously: "Ready"')
 
 
 def test_rule_6a_after_a_restart_the_time_of_a_worker_that_is_away_begins_anew() -> None:
@@ -419,9 +419,9 @@ def test_rule_6b_what_the_manager_evicts_is_evicted_on_the_worker() -> None:
     stage.settle()
     copy = stage.get("Workload", "job", cluster="west")
     assert copy is not None
-    (told,) = [it for it in copy["status"]["conditions"] if it["type"] == "DeactivationTarget"]
-    assert (told["status"], told["reason"]) == ("True", "EvictedOnManagerCluster")
-    assert told["message"] == "Evicted on manager: Preempted to accommodate another"
+    (reported,) = [it for it in copy["status"]["conditions"] if it["type"] == "DeactivationTarget"]
+    assert (reported["status"], reported["reason"]) == ("True", "EvictedOnManagerCluster")
+    assert reported["message"] == "Evicted on manager: Preempted to accommodate another"
 
 
 def test_rule_6b_another_winner_than_the_one_that_is_written_is_an_error() -> None:

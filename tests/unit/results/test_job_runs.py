@@ -156,6 +156,6 @@ def test_joined_texts_are_those_of_a_plain_loop(pairs: list[tuple[int, int]]) ->
     names = ["d", "a", "c", "b"]
     group, name = (np.array(it, np.int64) for it in (zip(*pairs, strict=True) if pairs else ((), ())))
     codes, texts = joined_texts(group, name, names, 7)
-    told = [texts[code] if code >= 0 else None for code in codes.tolist()]
+    reported = [texts[code] if code >= 0 else None for code in codes.tolist()]
     plain = [",".join(sorted({names[name] for at, name in pairs if at == place})) or None for place in range(7)]
-    assert told == plain
+    assert reported == plain

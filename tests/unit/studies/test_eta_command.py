@@ -126,7 +126,7 @@ def test_a_state_may_be_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (("wait", *HOUR), "there is no Workload wait; write waits"),
         (("waits", "--now", NOW), "no Workload has finished, so nothing says how long jobs run; say how long jobs run"),
@@ -138,17 +138,19 @@ def test_a_state_may_be_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture
         (("--now", "soon"), "'soon' is not a time"),
     ],
 )
-def test_what_is_wrong_is_told_with_a_remedy(run: Callable[..., Ran], arguments: tuple[str, ...], told: str) -> None:
+def test_what_is_wrong_is_told_with_a_remedy(
+    run: Callable[..., Ran], arguments: tuple[str, ...], reported: str
+) -> None:
     ran = run(*arguments, workloads=WAITING)
     assert (ran.code, ran.out) == (ExitCode.BAD_INPUT, "")
-    assert told in ran.err
+    assert reported in ran.err
     assert "Traceback" not in ran.err
 
 
 def test_doubts_go_to_standard_error_unless_it_is_to_be_quiet(run: Callable[..., Ran]) -> None:
     given = (*WAITING, *finished(3))
-    told = "warning: only 3 Workloads of all queues finished: how long jobs run is hardly known\n"
-    assert run("waits", "--now", NOW, workloads=given).err == told
+    reported = "warning: only 3 Workloads of all queues finished: how long jobs run is hardly known\n"
+    assert run("waits", "--now", NOW, workloads=given).err == reported
     assert run("waits", "--now", NOW, "-q", workloads=given).err == ""
 
 

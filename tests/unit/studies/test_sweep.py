@@ -234,10 +234,10 @@ def test_ctrl_c_answers_at_once_and_says_how_to_go_on(tmp_path: Path, workers: s
             time.sleep(0.01)
         # As a terminal does: to all processes of the command.
         os.killpg(process.pid, signal.SIGINT)
-        _, told = process.communicate(timeout=30)
+        _, reported = process.communicate(timeout=30)
     assert process.returncode == ExitCode.INTERRUPTED
-    assert f"note: saved in {path}: --resume goes on from there" in told
-    assert "Traceback" not in told
+    assert f"note: saved in {path}: --resume goes on from there" in reported
+    assert "Traceback" not in reported
 
 
 def test_the_seed_is_no_axis(run: Callable[..., Ran]) -> None:

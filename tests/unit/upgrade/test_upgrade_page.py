@@ -195,7 +195,7 @@ def test_a_world(
     (manifests,) = re.findall(r"^```yaml\n(.*?)^```", world, re.M | re.S)
     assert len(list(yaml.safe_load_all(manifests))) > 3
     shown = re.findall(r"^```console\n\$ (.*)\n((?:.*\n)*?)```", world, re.M)
-    told = [run(command, manifests, capsys) for command, _ in shown]
-    assert told == [[line.rstrip() for line in expected.splitlines()] for _, expected in shown]
-    assert len(told) == 2
-    assert told[0] != told[1]
+    reported = [run(command, manifests, capsys) for command, _ in shown]
+    assert reported == [[line.rstrip() for line in expected.splitlines()] for _, expected in shown]
+    assert len(reported) == 2
+    assert reported[0] != reported[1]

@@ -63,8 +63,8 @@ class Filtered:
         """What the dispatcher inside says of the workers that will do."""
         why = {it.name: self._why_not(dispatch, it) for it in dispatch.clusters}
         if why and all(why.values()):
-            told = "; ".join(f"{name}: {reason}" for name, reason in why.items())
-            return Nomination((), rejection=f"No worker can run the workload: {told}")
+            reported = "; ".join(f"{name}: {reason}" for name, reason in why.items())
+            return Nomination((), rejection=f"No worker can run the workload: {reported}")
         return among(self.inner, dispatch, lambda it: not why[it.name])
 
     def recall(self, dispatch: Dispatch, cluster: str) -> Recall:

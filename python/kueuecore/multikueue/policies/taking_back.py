@@ -72,8 +72,8 @@ class TakingBack:
         """What the dispatcher inside says of the workers that are not left out."""
         failed = [it for it in dispatch.attempts if it.outcome in _COUNTED]
         if self.most_attempts is not None and len(failed) >= self.most_attempts:
-            told = ", ".join(f"{it.cluster} ({it.outcome})" for it in failed)
-            return Nomination((), rejection=f"Given up after {len(failed)} attempts: {told}")
+            reported = ", ".join(f"{it.cluster} ({it.outcome})" for it in failed)
+            return Nomination((), rejection=f"Given up after {len(failed)} attempts: {reported}")
         until = {it.name: self._excluded_until(failed, it.name) for it in dispatch.clusters}
         left = [it for it in dispatch.clusters if until[it.name] <= dispatch.now]
         times = [time for time in until.values() if time > dispatch.now]
