@@ -113,6 +113,19 @@ pictures: $(STAMPS)/extension ## write the pictures of docs/ again
 api: $(STAMPS)/extension ## write docs/api.md again from the docstrings
 	$(PY) -m scripts.api_page
 
+DOCS_VENV := target/docs-venv
+.PHONY: docs
+docs: $(DOCS_VENV)/.stamp ## write target/docs/index.html: all pages, with search; a broken link fails
+	@rm -rf target/docs
+	@$(DOCS_VENV)/bin/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going --jobs auto --conf-dir docs/site \
+		--doctree-dir target/docs-doctrees . target/docs
+	@echo 'ready: target/docs/index.html'
+
+$(DOCS_VENV)/.stamp: requirements/docs.lock scripts/find_python.sh
+	@"$$(PYTHON='$(PYTHON)' sh scripts/find_python.sh)" -m venv --clear $(DOCS_VENV)
+	@$(DOCS_VENV)/bin/python -m pip install --quiet --require-hashes --requirement requirements/docs.lock
+	@touch $@
+
 .PHONY: record-worlds
 record-worlds: $(STAMPS)/extension ## write tests/worlds/recorded.jsonl.gz again: what the Rust tests compare with
 	$(PY) scripts/record_worlds.py
@@ -221,11 +234,12 @@ wheel: $(STAMPS)/tools ## build the wheel into dist/
 .PHONY: lock
 lock: $(STAMPS)/tools ## write requirements/*.lock again from pyproject.toml, with the newest versions
 	$(PY) -m pip install --quiet 'uv>=0.13,<0.14'
-	$(LOCK) --output-file requirements/runtime.lock
-	$(LOCK) --group dev --output-file requirements/dev.lock
-	$(LOCK) --group test --constraint requirements/dev.lock --output-file requirements/test.lock
+	$(LOCK) pyproject.toml --output-file requirements/runtime.lock
+	$(LOCK) pyproject.toml --group dev --output-file requirements/dev.lock
+	$(LOCK) pyproject.toml --group test --constraint requirements/dev.lock --output-file requirements/test.lock
+	$(LOCK) --group docs --output-file requirements/docs.lock
 
-LOCK = $(VENV)/bin/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+LOCK = $(VENV)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --custom-compile-command 'make lock'
 
 .PHONY: clean
