@@ -24,8 +24,11 @@ def field_names(targets: Sequence[str]) -> list[str]:
         ['count', 'weight 1', 'weight 2']
     """
     last = [target.replace("]", "").replace("[", ".").split(".")[-1] for target in targets]
-    n_alike = [[it.lower() for it in last].count(name.lower()) for name in last]
-    return [name if n == 1 else f"{name} {place}" for place, (name, n) in enumerate(zip(last, n_alike, strict=True), 1)]
+    lower = [name.lower() for name in last]
+    return [
+        name if lower.count(lower[place]) == 1 else f"{name} {lower[: place + 1].count(lower[place])}"
+        for place, name in enumerate(last)
+    ]
 
 
 def value_text(value: JsonValue) -> str:
