@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.signals import listen_to_ctrl_c
+
 # Long enough to be seen, and to be interrupted.
 GENERATOR = """
 cohorts:
@@ -40,7 +42,7 @@ def test_a_bar_shows_how_far_it_has_come_and_ctrl_c_keeps_what_there_is(scenario
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 100))
     command = [sys.executable, "-m", "kueuecore", "simulate", str(scenario)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, preexec_fn=listening) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, preexec_fn=listen_to_ctrl_c) as process:
         os.close(theirs)
         shown = b""
         while b"waiting or running at 2026-01-01" not in shown:
@@ -53,11 +55,6 @@ def test_a_bar_shows_how_far_it_has_come_and_ctrl_c_keeps_what_there_is(scenario
     counts = re.match(r"(\d+) jobs: (\d+) finished, .*; interrupted after ", reported)
     assert counts is not None, reported
     assert (process.returncode, 0 < int(counts[2]) < int(counts[1]) <= 400_000) == (130, True)
-
-
-def listening() -> None:
-    """Who runs the tests in the background may have Ctrl-C ignored."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def test_without_a_terminal_there_is_no_bar(scenario: Path) -> None:

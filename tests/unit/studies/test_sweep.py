@@ -23,6 +23,7 @@ from kueuecore.cli import ExitCode, main
 from kueuecore.scenarios import Edit, Scenario, parse_edit, parse_target, read_scenario, run_scenario
 from kueuecore.studies import Axis, Journal, drawn_points, grid_points, processes, sweep
 from tests.command import Ran
+from tests.signals import listen_to_ctrl_c
 
 EXAMPLE = "examples/scenario/scenario.yaml"
 QUOTA = "ClusterQueue/team-*:spec.resourceGroups[0].flavors[name=default].resources[name=cpu].nominalQuota"
@@ -228,7 +229,9 @@ def test_ctrl_c_answers_at_once_and_says_how_to_go_on(tmp_path: Path, workers: s
     path = tmp_path / "sweep.jsonl"
     arguments = ["--grid", f"{QUOTA}=[4, 5, 6]", "--seeds", "500", "--workers", workers, "--checkpoint", str(path)]
     command = [sys.executable, "-m", "kueuecore", "sweep", EXAMPLE, *arguments]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=listen_to_ctrl_c
+    ) as process:
         deadline = time.monotonic() + 60
         while (not path.exists() or path.stat().st_size < 600) and time.monotonic() < deadline:
             time.sleep(0.01)
