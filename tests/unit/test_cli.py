@@ -179,8 +179,8 @@ def test_kinds_that_are_not_read_are_named_once(command: Callable[..., Ran]) -> 
 def test_an_object_given_twice_is_reported_unless_it_is_the_same(command: Callable[..., Ran]) -> None:
     assert "last one counts" not in command(text=f"{QUEUES}---{QUEUES}").err
     ran = command(text=f"{QUEUES}---{QUEUES.replace('nominalQuota: 2', 'nominalQuota: 3')}")
-    assert 'ClusterQueue "cq": it stands in' in ran.err
-    assert ran.err.count("too; the last one counts") == 1
+    assert 'ClusterQueue "cq": it is also in' in ran.err
+    assert ran.err.count("; the last one counts") == 1
 
 
 def test_the_error_for_a_kind_of_another_group_names_its_group(command: Callable[..., Ran]) -> None:
@@ -261,9 +261,9 @@ def test_a_pipe_gets_plain_whole_lines(command: Callable[..., Ran]) -> None:
 def test_a_reason_is_given_for_what_was_not_looked_at(command: Callable[..., Ran]) -> None:
     strict = QUEUES.replace("namespaceSelector: {}", "namespaceSelector: {}\n  queueingStrategy: StrictFIFO")
     ran = command(text=strict + JOB % ("a", 3) + JOB % ("b", 1))
-    assert "(not considered yet: 1 workload before it in the queue)" in ran.out
+    assert "(not considered yet: 1 workload ahead of it in the queue)" in ran.out
     ran = command(text=QUEUES + JOB % ("a", 3) + JOB % ("b", 3))
-    assert "(not considered: an equivalent workload before it did not get quota)" in ran.out
+    assert "(not considered: an equivalent workload ahead of it did not get quota)" in ran.out
 
 
 def test_an_inactive_queue_is_shown_with_its_reason(command: Callable[..., Ran]) -> None:
@@ -311,7 +311,7 @@ spec: {provisioningClassName: queued-provisioning.gke.io}
 
 def test_what_a_workload_with_quota_waits_for_is_shown(command: Callable[..., Ran]) -> None:
     ran = command(text=CHECKED + CHECK + QUEUED + JOB % ("a", 1))
-    assert "(has quota, waits for admission check dws)" in ran.out
+    assert "(has quota, waiting for admission check dws)" in ran.out
     assert re.search(r"^team/job-a-\w+ +dws +Pending$", ran.out, re.M)
     assert re.search(r"^dws +kueue.x-k8s.io/provisioning-request +True +The admission check is active$", ran.out, re.M)
     assert ran.err == "note: added the Namespaces that the objects are in: team\n"

@@ -194,7 +194,7 @@ def lost(*arguments: str) -> list[str]:
 def test_pods_on_a_failed_node_are_shown_until_it_is_replaced(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(lost()) == ExitCode.OK
     out = capsys.readouterr().out
-    assert "time alone changes something at 2026-01-01T10:00:01Z: go on with --for=2s" in out
+    assert "something changes by itself at 2026-01-01T10:00:01Z: continue with --for=2s" in out
     assert [row[-1] for row in table_of(out, "PLACED")] == [
         "gpu-2: 2, rack-2: 4 (gpu-2 failed, not replaced)",
         "rack-1: 4, gpu-2: 2 (gpu-2 failed, not replaced)",
@@ -227,29 +227,29 @@ SENTENCES = {
     "2 have the taint a=b:NoSchedule, which the pods do not tolerate",
     'topology "racks" allows to fit only 1 out of 2 slice(s). Total nodes: 2; excluded: topologyDomain: 1': (
         f"no single {RACK} has room for 2 slices of 3 pods: the best has room for 1; "
-        f"of 2 domains 1 are outside the {RACK} that the other pods stand in"
+        f"of 2 domains 1 are outside the {RACK} of the other pods"
     ),
     f'topology "t" doesn\'t allow to fit; 1/2 slice(s) fit on level {RACK}; 3/8 slice(s) fit on level {HOST}': (
-        f"the domain with most room has it for 1 of 2 slices on level {RACK}, 3 of 8 slices on level {HOST}"
+        f"the domain with the most room has room for 1 of 2 slices on level {RACK}, 3 of 8 slices on level {HOST}"
     ),
     f"no topology domains at level: {RACK}": (
-        "no node that is ready and schedulable has the flavor's nodeLabels and a label for every level"
+        "no ready and schedulable node has the flavor's nodeLabels and a label for every level"
     ),
     'Flavor "f" does not contain the requested level': (
         f"flavor f has the levels {RACK}, {HOST}; the pods ask for zone, which is none of them"
     ),
     'Flavor "f" supports only TopologyAwareScheduling': (
-        "flavor f has a topology, so it takes only pods that ask for one, by an annotation or a request"
+        "flavor f has a topology, so it only takes pods that ask for one, with an annotation or a request"
     ),
     'Flavor "g" does not support TopologyAwareScheduling': (
-        "the pods ask for a topology, and flavor g has no topologyName"
+        "the pods ask for a topology, but flavor g has no topologyName"
     ),
     'Flavor "g" information missing in TAS cache': "the Topology of flavor g does not exist",
     "Workload was evicted as there was no replacement for unhealthy node(s): n1,n2": (
         "no other node has room for the pods that were on n1 and n2"
     ),
     "Cannot replace the node, because the existing topologyAssignment is invalid, as it contains the stale domain n3": (
-        "a failed node can be replaced only while all others are there, and n3 is gone or not ready"
+        "a failed node can only be replaced while all others are there, but n3 is gone or not ready"
     ),
     "Workload eviction triggered due to multiple TAS assigned node failures, including: n1, n2": (
         "Kueue replaces one node of a workload at a time, and these have failed: n1, n2"
@@ -303,16 +303,16 @@ REQUIRED = 'Workload "team/w": spec.podSets[0].topologyRequest.required: '
 FINDINGS = {
     "a Topology that does not exist": (
         FLAVOR + node("n1") + workload("w", 1),
-        f'{FLAVOR_OBJECT}topologyName: there is no Topology "t", so nothing gets a place by this flavor; '
+        f'{FLAVOR_OBJECT}topologyName: there is no Topology "t", so this flavor cannot place any pods; '
         "create it, or name one that exists",
     ),
     "no Nodes": (
         topology(RACK, HOST),
-        f"{FLAVOR_OBJECT}nodeLabels: there are no Nodes among the objects, so no pod gets a place; give the Nodes, too",
+        f"{FLAVOR_OBJECT}nodeLabels: there are no Nodes among the objects, so no pod can be placed; add the Nodes to the input",
     ),
     "labels of no Node": (
         topology(RACK, HOST) + node("n1", pool="other"),
-        f"{FLAVOR_OBJECT}nodeLabels: no Node has the labels pool=p, so no pod gets a place; "
+        f"{FLAVOR_OBJECT}nodeLabels: no Node has the labels pool=p, so no pod can be placed; "
         "label the nodes, or correct nodeLabels",
     ),
     "a level of no Node": (
@@ -328,7 +328,7 @@ FINDINGS = {
     "Nodes that take no pods": (
         topology(RACK, HOST) + node("n1", ready="False") + node("n2", spec="{unschedulable: true}"),
         f"{FLAVOR_OBJECT}nodeLabels: no Node with these labels takes pods: n1 (not ready), n2 (unschedulable); "
-        "kubectl uncordon those that are cordoned, and see why the others are not ready",
+        "uncordon those that are cordoned, and find out why the others are not ready",
     ),
     "a level that no flavor has": (
         TWO_RACKS + workload("w", 1, "{required: zone}"),
@@ -338,7 +338,7 @@ FINDINGS = {
     "more than a domain holds": (
         TWO_RACKS + workload("w", 9),
         f"{REQUIRED}no single {RACK} could hold these 9 pods even if no other workload ran; "
-        "ask for a wider level, for preferred in place of required, or for fewer pods",
+        "ask for a wider level, for preferred instead of required, or for fewer pods",
     ),
 }
 

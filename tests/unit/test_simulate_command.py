@@ -297,4 +297,4 @@ def test_results_are_written_into_a_folder(simulate: Callable[..., Ran]) -> None
 def test_a_folder_that_is_a_file_is_refused(simulate: Callable[..., Ran]) -> None:
     Path("taken").write_text("")
     ran = simulate(SCENARIO, "--results", "taken")
-    assert (ran.code, "the results can not be written" in ran.err) == (ExitCode.BAD_INPUT, True)
+    assert (ran.code, "the results cannot be written" in ran.err) == (ExitCode.BAD_INPUT, True)

@@ -88,8 +88,8 @@ def test_a_saved_engine_from_a_stream_keeps_its_configuration(folder: Path, monk
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["engine", "in.yaml"], "engine: a saved engine is a whole state by itself"),
-        (["engine", "--trusted"], "engine: a saved engine has taken its objects already"),
+        (["engine", "in.yaml"], "engine: a saved engine is a complete state"),
+        (["engine", "--trusted"], "engine: a saved engine has already accepted its objects"),
         (["engine", "--feature-gates", "PartialAdmission=false"], "had another Configuration"),
         (["cut"], "cut: this is not a whole save"),
         (["changed.json"], "changed.json: "),

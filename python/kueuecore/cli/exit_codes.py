@@ -40,5 +40,5 @@ _MEANINGS = {
     ExitCode.BUG: "a bug in kueuecore",
     ExitCode.UNWRITABLE: "the output cannot be written, for example because the disk is full",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
-    ExitCode.BROKEN_PIPE: "whoever was reading the output stopped",
+    ExitCode.BROKEN_PIPE: "the reader of the output closed the pipe",
 }

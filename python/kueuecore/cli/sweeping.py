@@ -169,7 +169,7 @@ def _order(found: Sweep, name: str | None) -> list[int]:
     if name is None:
         return points
     if name not in found.names:
-        raise ManifestError.of(f"no run has a figure {shown(name)}", remedy=f"use one of {', '.join(found.names)}")
+        raise ManifestError.of(f"no run has a figure {shown(name)}", remedy=f"write one of {', '.join(found.names)}")
     medians = [found.estimate(point, name).median for point in points]
     return sorted(points, key=lambda point: (medians[point] is None, medians[point] or 0.0))
 

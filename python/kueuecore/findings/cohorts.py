@@ -19,7 +19,7 @@ __all__ = ["circles", "lonely_members", "policies_without_cohort", "unused_cohor
     "KC301",
     "policy-without-cohort",
     Severity.WARNING,
-    "a borrowing or preemption policy that needs a cohort, without one",
+    "a borrowing or preemption policy without the cohort that it needs",
 )
 def policies_without_cohort(facts: Facts) -> Iterator[Hit]:
     """Limits and policies that have no effect without a cohort; an API server rejects such limits in new objects."""
@@ -70,7 +70,7 @@ def lonely_members(facts: Facts) -> Iterator[Hit]:
         )
 
 
-@rule("KC303", "cohort-circle", Severity.ERROR, "Cohorts that are each other's ancestors")
+@rule("KC303", "cohort-circle", Severity.ERROR, "Cohorts that form a cycle")
 def circles(facts: Facts) -> Iterator[Hit]:
     """Every ClusterQueue below such a cycle is inactive (rules/02 §4)."""
     for circle in facts.tree.cycles:
@@ -84,7 +84,7 @@ def circles(facts: Facts) -> Iterator[Hit]:
         )
 
 
-@rule("KC304", "unused-cohort", Severity.WARNING, "a Cohort without any ClusterQueue or Cohort in it")
+@rule("KC304", "unused-cohort", Severity.WARNING, "a Cohort that no ClusterQueue and no other Cohort belongs to")
 def unused_cohorts(facts: Facts) -> Iterator[Hit]:
     """One with quota in a larger tree is fine: others borrow from it. Without ClusterQueues, they may be elsewhere."""
     tree = facts.tree

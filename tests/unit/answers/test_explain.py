@@ -115,13 +115,13 @@ def test_a_lending_limit_that_keeps_quota_is_named() -> None:
 
 def test_what_a_workload_borrows_is_said(run: Callable[..., Ran]) -> None:
     found = explained([*cohort(), workload("held", "a", 8), workload("w", "a", 6)], "w")
-    sentence = "ClusterQueue a has 10 cpu and uses 8: with 6 more it borrows 4 in Cohort x (02 §2.4)"
+    sentence = "ClusterQueue a has 10 cpu and uses 8: with 6 more it borrows 4 from Cohort x (02 §2.4)"
     assert why_it_borrows(found.pod_sets[0].trials[0]) == sentence
     alone = explained([*cohort(), workload("held", "a", 8)], "held")
     assert why_it_borrows(alone.pod_sets[0].trials[0]) == ""
     ran = run("-q", str(ROOT / "examples" / "two-teams"), "team-b/job-lint-ae481")
     assert (
-        "ClusterQueue team-b has 200m cpu and uses 1200m: with 200m more it borrows 1200m in Cohort company (02 §2.4)"
+        "ClusterQueue team-b has 200m cpu and uses 1200m: with 200m more it borrows 1200m from Cohort company (02 §2.4)"
         in ran.out
     )
 
@@ -204,7 +204,7 @@ def test_who_comes_back_later_says_when(run: Callable[..., Ran], tmp_path: Path)
     path = tmp_path / "state.yaml"
     path.write_text("\n---\n".join(map(json.dumps, [*cohort(), later])), encoding="utf-8")
     ran = run(str(path), "w", "--trusted", "--now", "2026-01-01T00:30:00Z")
-    assert f"it is not tried before {until}" in ran.out
+    assert f"it is not retried before {until}" in ran.out
 
 
 def test_a_flavor_that_is_not_tried_says_why() -> None:

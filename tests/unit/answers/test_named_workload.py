@@ -53,7 +53,7 @@ def test_jobs_are_among_the_names(ask: Callable[..., Ran], given: str, meant: st
 def test_a_job_without_a_queue_is_left_alone(ask: Callable[..., Ran]) -> None:
     ran = ask("explain", QUEUES + JOB % ("a", "", ""), "Job/team/a")
     assert ran.code == ExitCode.BAD_INPUT
-    assert f"{NO_WORKLOAD}, so Kueue leaves it alone; set the label to a LocalQueue of namespace team: lq\n" in ran.err
+    assert f"{NO_WORKLOAD}, so Kueue leaves it alone; set the label to a LocalQueue in namespace team: lq\n" in ran.err
 
 
 def test_a_job_that_somebody_else_suspended_is_said_to_be(ask: Callable[..., Ran]) -> None:
@@ -67,7 +67,7 @@ def test_without_a_local_queue_in_its_namespace_one_is_to_be_made(ask: Callable[
         (QUEUES + JOB % ("a", "", "")).replace("namespace: team}\nspec: {cl", "namespace: b}\nspec: {cl"),
         "a",
     )
-    assert "; create a LocalQueue in namespace team, and name it in the label\n" in ran.err
+    assert "; create a LocalQueue in namespace team, and set the label to its name\n" in ran.err
 
 
 def test_a_job_that_waits_for_its_priority_class_is_said_to(ask: Callable[..., Ran]) -> None:
@@ -85,7 +85,7 @@ def test_a_job_that_the_webhook_refuses_is_refused_with_its_field(ask: Callable[
 def test_pods_without_a_queue_and_objects_that_are_no_jobs_are_explained(ask: Callable[..., Ran]) -> None:
     pod = "---\n{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: team}, spec: {containers: [{name: c}]}}"
     assert 'Pod "team/p": it has no Workload: it has no label' in ask("explain", QUEUES + pod, "Pod/p").err
-    assert "Kueue makes no Workload of a ClusterQueue; docs/jobs.md" in ask("explain", QUEUES, "ClusterQueue/cq").err
+    assert "Kueue creates no Workload for a ClusterQueue; docs/jobs.md" in ask("explain", QUEUES, "ClusterQueue/cq").err
 
 
 def test_the_job_of_a_workload_in_a_dump_may_be_named(

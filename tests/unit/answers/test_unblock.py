@@ -1,4 +1,4 @@
-"""`unblock`: the least changes that would admit a workload that waits, kind by kind."""
+"""`unblock`: the smallest changes that would admit a waiting workload, kind by kind."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_one_that_waits_for_its_time_is_submitted_again() -> None:
     engine = world(queue("cq", group(default=cpu("2"))))
     engine.apply(asked, now=NOW, trusted=True)
     found = unblock(engine, "w", namespace="ns", now=NOW)
-    assert shown(found.changes) == [("submit it again", "-", "with its time of creation", "Fits", ())]
+    assert shown(found.changes) == [("submit it again", "-", "with its creation time", "Fits", ())]
 
 
 def test_those_that_disturb_nobody_come_first() -> None:

@@ -152,22 +152,22 @@ def test_what_would_wait_may_fail(ask: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([EXAMPLE], "nothing is asked; name jobs with -f, or ask with --settle who moves"),
-        ([EXAMPLE, "--settle"], "nothing changes, so nobody moves"),
-        (["-", "-f", "-"], "standard input is read once"),
+        ([EXAMPLE], "nothing is asked; give jobs with -f, or see what moves with --settle"),
+        ([EXAMPLE, "--settle"], "nothing changes, so nothing moves"),
+        (["-", "-f", "-"], "standard input can be read only once"),
         (
             [EXAMPLE, "--settle", "--set", "ClusterQueue/visoin:spec.cohortName=x"],
             "no object matches ClusterQueue/visoin",
         ),
-        ([EXAMPLE, "--settle", "--set", "Job/tune:spec.parallelism=3"], "an engine holds no Job"),
-        ([EXAMPLE, "--settle", "--set", "spec.cohortName=x"], "is no field of a state"),
+        ([EXAMPLE, "--settle", "--set", "Job/tune:spec.parallelism=3"], "a state has no objects of kind Job"),
+        ([EXAMPLE, "--settle", "--set", "spec.cohortName=x"], "is not a field of a state"),
         ([EXAMPLE, "--settle", "--set", f"{QUOTA}=-1"], "Invalid value"),
         ([EXAMPLE, "--settle", "--set", "Cohort/research:spec.a[0]=1"], "there is no [0]"),
         (
             [EXAMPLE, "--settle", "--delete", "Workload/lab/nobody"],
             "there is no Workload/lab/nobody; write one of lab/eval, lab/label",
         ),
-        ([EXAMPLE, "--settle", "--delete", "Workload"], '"Workload" names no object'),
+        ([EXAMPLE, "--settle", "--delete", "Workload"], '"Workload" does not name an object'),
         ([EXAMPLE, "--settle", "--delete", "Workload/trian"], "no Workload/trian; write Workload/lab/train\n"),
         ([EXAMPLE, "--settle", "--delete", "ClusterQueue/visoin"], "; write ClusterQueue/vision\n"),
         ([EXAMPLE, "--settle", "--delete", "Job/lab/trian"], 'no workload "Job/lab/trian"; write lab/train\n'),

@@ -174,7 +174,7 @@ def test_the_command_writes_what_run_reads(capsys: pytest.CaptureFixture[str], t
     out, names = tmp_path / "out.yaml", tmp_path / "names.json"
     ran = run(capsys, "anonymise", tmp_path / "in.yaml", "-o", out, "--names", names, "--now", "2026-01-01T00:00:00Z")
     assert (ran.code, ran.out) == (0, "")
-    assert ran.err.splitlines()[0] == "note: left out, for decisions do not read them: Job (1)"
+    assert ran.err.splitlines()[0] == "note: left out, as no decision depends on them: Job (1)"
     assert json.loads(names.read_text())["clusterQueue"] == {"skunkworks": "cq-1"}
     assert out.read_text().splitlines()[0] == "# kueuecore run --now 2026-01-01T00:00:00Z"
     before = json.loads(run(capsys, "run", tmp_path / "in.yaml", "-o", "json").out)
@@ -198,7 +198,7 @@ def test_wrong_input_is_reported(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert run(capsys, "anonymise", tmp_path / "no.yaml").code == 2
     ran = run(capsys, "anonymise", EXAMPLES / "two-teams", "-o", tmp_path / "no/out.yaml")
     assert (ran.code, ran.out) == (2, "")
-    assert "--output: No such file or directory; name another file" in ran.err
+    assert "--output: No such file or directory; choose another file" in ran.err
 
 
 @pytest.mark.parametrize("command", ["anonymise", "shrink", "check"])

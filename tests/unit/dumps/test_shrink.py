@@ -103,14 +103,14 @@ def test_fields_flavors_and_numbers_go_too() -> None:
 @pytest.mark.parametrize(
     ("showing", "problem"),
     [
-        (KeepsPending(name="team-b/hotfix"), "team-b/hotfix is not pending; show what it is: Admitted"),
+        (KeepsPending(name="team-b/hotfix"), "team-b/hotfix is not pending; it is Admitted"),
         (KeepsPending(name="team-b/benchmark", message="x y"), 'team-b/benchmark is not pending with "x y"'),
         (
             Admits(name="team-b/benchmark"),
-            "team-b/benchmark is not admitted; show what it is: Pending: couldn't assign",
+            "team-b/benchmark is not admitted; it is Pending: couldn't assign",
         ),
         (Admits(name="team-b/none"), 'there is no Workload and no job "team-b/none"; write one of team-a/'),
-        (Preempts(preemptor="team-a/notebook", victim="team-b/lint"), "nobody preempts anybody here"),
+        (Preempts(preemptor="team-a/notebook", victim="team-b/lint"), "there are no preemptions here"),
         (Unsettled(), "it settles"),
     ],
 )
@@ -168,7 +168,7 @@ def test_options_that_do_not_go_together_are_wrong_usage(capsys: pytest.CaptureF
     assert run(capsys, "shrink", folder).code == 2
     ran = run(capsys, "shrink", folder, "--pending", "team-b/hotfix")
     assert (ran.code, ran.out) == (2, "")
-    assert "team-b/hotfix is not pending; show what it is: Admitted" in ran.err
+    assert "team-b/hotfix is not pending; it is Admitted" in ran.err
 
 
 def test_other_quota_trees_go_at_once() -> None:

@@ -195,7 +195,7 @@ def test_small_worlds_are_written_for_run(command: Callable[..., Ran], capsys: p
 def test_a_folder_that_can_not_be_written_is_named(command: Callable[..., Ran]) -> None:
     ran = command(CLEAN, "--write-worlds", "in.yaml")
     assert ran.code == ExitCode.BAD_INPUT
-    assert "in.yaml: it can not be written" in ran.err
+    assert "in.yaml: cannot write it" in ran.err
 
 
 def test_a_configuration_decides_with(command: Callable[..., Ran]) -> None:

@@ -327,7 +327,7 @@ def test_a_limit_counts_what_cohorts_above_keep_from_it() -> None:
     """The other 6 are behind a lendingLimit of 2, so that is all that could be borrowed."""
     text = pair("nominalQuota: 4, borrowingLimit: 2", "nominalQuota: 6, lendingLimit: 2")
     (finding,) = check(parse_manifests(text), select=["loose-borrowing-limit"])
-    assert finding.problem.message == "it never binds: all that could be borrowed is 2 cpu"
+    assert finding.problem.message == "it never binds: there is only 2 cpu to borrow"
 
 
 def test_of_units_the_rarer_one_is_odd() -> None:
@@ -335,7 +335,7 @@ def test_of_units_the_rarer_one_is_odd() -> None:
     (finding,) = check(parse_manifests(flavor() + "".join(texts)), select=["units-differ"])
     assert str(finding.object) == 'ClusterQueue "a"'
     assert finding.problem.message == (
-        'Invalid value: "4000": ClusterQueue b has 4 of the same cpu of flavor default, which is 1000 times less'
+        'Invalid value: "4000": ClusterQueue b has 4 cpu in the same flavor default, 1000 times less'
     )
 
 
@@ -353,7 +353,7 @@ def test_limits_without_a_cohort_are_found_in_a_dump() -> None:
 def test_a_topology_without_levels_counts_as_missing() -> None:
     text = HALL.replace("spec: {levels: [{nodeLabel: rack}]}\n", "")
     (finding,) = check(parse_manifests(text), select=["missing-topology"])
-    assert finding.problem.message == 'Topology "hall" has no levels, so nothing gets a place by this flavor'
+    assert finding.problem.message == 'Topology "hall" has no levels, so this flavor cannot place any pods'
 
 
 def test_without_the_gate_topologies_are_not_looked_at() -> None:

@@ -82,7 +82,7 @@ def test_nothing_of_the_smallest_world_can_go() -> None:
 def test_what_is_advised_against_a_circle_ends_it() -> None:
     finding = only(LOOP, "preemption-loop")
     assert finding.problem.remedy == (
-        "any of these would end it: preemption.withinClusterQueue: Never in ClusterQueue left; "
+        "any of these would stop it: preemption.withinClusterQueue: Never in ClusterQueue left; "
         "preemption.borrowWithinCohort.policy: Never in ClusterQueue left"
     )
     for field in ("withinClusterQueue", "policy"):
@@ -98,9 +98,9 @@ def test_a_large_workload_starves_behind_small_ones_that_come_again() -> None:
     finding = only(NOISE + STARVATION, "starvation")
     assert str(finding.object) == 'Workload "team/big"'
     assert finding.problem.message == (
-        "it fits, and is never admitted if whenever one of team/s1, team/s2 ends another like it comes; it takes no "
-        "more than ResourceFlavor default, ClusterQueue a, LocalQueue team/a, Workload team/s1, Workload team/s2, "
-        "Workload team/big"
+        "it fits, but is never admitted if each of team/s1, team/s2 is followed by another like it when it ends; these "
+        "objects suffice: ResourceFlavor default, ClusterQueue a, LocalQueue team/a, Workload team/s1, "
+        "Workload team/s2, Workload team/big"
     )
     assert "queueingStrategy: StrictFIFO in ClusterQueue a" in finding.problem.remedy
 
@@ -157,7 +157,7 @@ def test_how_many_wait_behind_a_head_that_never_fits_is_said() -> None:
     text += "".join(workload(name, "a", cpus) for name, cpus in (("ok", 1), ("huge", 5), ("next", 1), ("last", 1)))
     finding = only(text, "blocked-strict-fifo")
     assert finding.problem.message.startswith(
-        "it never fits in ClusterQueue a, and StrictFIFO lets nobody pass it, 2 workloads now: couldn't assign flavors"
+        "it never fits in ClusterQueue a, and with StrictFIFO it blocks all behind it, now 2 workloads: couldn't assign flavors"
     )
 
 

@@ -99,7 +99,7 @@ def test_an_expectation_is_met(expect: str, submit: str, tmp_path: Path) -> None
             "never preempted: admitted in cq with cpu: default",
             "",
         ),
-        ("{workload: team/high, at: 30s, admitted: true}", PREEMPTED, "is admitted", "not there yet", ""),
+        ("{workload: team/high, at: 30s, admitted: true}", PREEMPTED, "is admitted", "not submitted yet", ""),
         (
             "{clusterQueue: cq, usage: {default: {cpu: 2}}}",
             ONE,

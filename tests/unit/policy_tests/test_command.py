@@ -88,7 +88,7 @@ def test_a_pattern_picks_tests(run, tmp_path: Path) -> None:  # type: ignore[no-
     assert run(tmp_path, "-k", "b_*ad").out.count("FAILED") == 1
     ran = run(tmp_path, "-k", "neither")
     assert (ran.code, ran.out) == (2, "")
-    assert "no test is called like 'neither'" in ran.err
+    assert "no test matches 'neither'" in ran.err
 
 
 def test_wrong_input_exits_with_2_and_names_everything_once(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

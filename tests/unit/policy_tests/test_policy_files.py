@@ -56,17 +56,17 @@ def test_several_documents_are_read_one_after_the_other(tmp_path: Path) -> None:
         (f"{HEAD}cases:\n- name: a\n", "a_test.yaml:5: cases[0].expect: Required value"),
         (f"{HEAD}casses: []\n", "a_test.yaml:4: casses: unknown field; write cases"),
         (case("{workload: team/one}"), "a_test.yaml:7: cases[0].expect[0]: nothing is expected"),
-        (case("{admitted: true}"), "a_test.yaml:7: cases[0].expect[0]: it is about 0 things"),
-        (case("{workload: a, clusterQueue: b, admitted: true}"), "cases[0].expect[0]: it is about 2 things"),
+        (case("{admitted: true}"), "a_test.yaml:7: cases[0].expect[0]: it has 0 subjects"),
+        (case("{workload: a, clusterQueue: b, admitted: true}"), "cases[0].expect[0]: it has 2 subjects"),
         (case("{workload: a, admited: true}"), "cases[0].expect[0].admited: unknown field; write admitted"),
         (case("{workload: a, admitted: {queue: b}}"), "cases[0].expect[0].admitted.queue: unknown field"),
         (case("{workload: a, admitted: 3}"), "cases[0].expect[0].admitted: a mapping is needed, not a number"),
         (case("{workload: a, pending: false}"), "cases[0].expect[0].pending: Invalid value: false"),
         (case("{workload: a, waits: {}}"), "cases[0].expect[0].waits: nothing is expected"),
         (case("{workload: a, waits: {below: soon}}"), 'cases[0].expect[0].waits.below: not a duration: "soon"'),
-        (case("{clusterQueue: a, usage: {f: {cpu: x}}}"), 'cases[0].expect[0].usage.f.cpu: no quantity: "x"'),
-        (case("{clusterQueue: a, usage: {f: 3}}"), "cases[0].expect[0].usage.f: no amounts"),
-        (case("{workload: a, admitted: {domains: {rack: x}}}"), "neither domains nor a count"),
+        (case("{clusterQueue: a, usage: {f: {cpu: x}}}"), 'cases[0].expect[0].usage.f.cpu: not a quantity: "x"'),
+        (case("{clusterQueue: a, usage: {f: 3}}"), "cases[0].expect[0].usage.f: not amounts"),
+        (case("{workload: a, admitted: {domains: {rack: x}}}"), "neither a list of domains nor a count"),
         (case(EXPECT, f"{ONE}\n{ONE}"), 'cases[0].submit: Duplicate value: "one"'),
         (case(EXPECT, "{job: no.yaml}"), "no.yaml: there is no such file"),
         (case(EXPECT, f"{{job: {job('one')}, at: never}}"), "cases[0].submit[0].at: not a duration"),
@@ -77,7 +77,7 @@ def test_several_documents_are_read_one_after_the_other(tmp_path: Path) -> None:
         ),
         (
             f"{HEAD}until: 1m\n{case('{workload: a, at: 2m, admitted: true}').removeprefix(HEAD)}",
-            "is for a time after `until`",
+            "checks at a time after `until`",
         ),
     ],
 )
@@ -91,5 +91,5 @@ def test_everything_that_is_wrong_is_reported_once(tmp_path: Path) -> None:
     assert problems(tmp_path, text) == [
         'a_test.yaml:4: until: not a duration: "soon"; write seconds such as 90, or a duration such as 1m30s,'
         " from 0 to 292 years (2562047h)",
-        'a_test.yaml:7: cases[1].name: Duplicate value: "a"; give each case a name of its own',
+        'a_test.yaml:7: cases[1].name: Duplicate value: "a"; give each case its own name',
     ]
