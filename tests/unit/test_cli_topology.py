@@ -116,7 +116,7 @@ def test_nodes_are_shown_where_they_are_the_only_level(command: Callable[..., Ra
     assert [row[2] for row in table_of(ran.out, "FLAVOR")] == ["n1", "n2"]
 
 
-def test_domains_of_one_name_are_told_apart(command: Callable[..., Ran]) -> None:
+def test_domains_with_the_same_name_show_their_path(command: Callable[..., Ran]) -> None:
     levels = topology("block", RACK)
     nodes = "".join(node(f"n{b}").replace("pool: p", f"pool: p, block: {b}") for b in ("x", "y"))
     ran = command(levels + nodes + workload("w", 5, "{unconstrained: true}"))
@@ -143,7 +143,7 @@ status: {phase: Running}
     assert ["f", HOST, "n3", "1", "cpu", "4", "500m", "0", "3500m"] in wide
 
 
-def test_without_topology_there_are_no_such_tables(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_topology_there_are_no_topology_tables(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(EXAMPLE.parent / "two-teams")]) == ExitCode.OK
     assert not {"PLACED", "NOT PLACED", "ALLOCATABLE"} & set(capsys.readouterr().out.split())
 
@@ -167,7 +167,7 @@ def test_json_has_all_of_it(command: Callable[..., Ran]) -> None:
     assert (rack["nodes"], rack["allocatable"], rack["used"], rack["free"]) == (2, "8", "5", "3")
 
 
-def test_what_is_shown_is_what_the_engine_says(command: Callable[..., Ran]) -> None:
+def test_the_tables_agree_with_the_engine(command: Callable[..., Ran]) -> None:
     engine = Engine()
     text = TWO_RACKS + workload("w", 5) + "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: team}}"
     engine.apply(text, now=0)
@@ -201,7 +201,7 @@ def test_pods_on_a_failed_node_are_shown_until_it_is_replaced(capsys: pytest.Cap
     ]
 
 
-def test_with_time_a_failed_node_is_replaced(capsys: pytest.CaptureFixture[str]) -> None:
+def test_for_lets_a_failed_node_be_replaced(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(lost("--for=2s", "-o", "json")) == ExitCode.OK
     document: Any = json.loads(capsys.readouterr().out)
     assert [it["failedNodes"] for it in document["workloads"]] == [[], []]
@@ -259,7 +259,7 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize("message", SENTENCES)
-def test_every_message_has_its_sentence(message: str) -> None:
+def test_every_placement_message_has_a_sentence(message: str) -> None:
     levels = ("zone",) if "requested level" in message else ()
     asked = AskedTopology("main", required=RACK, slices=tuple((level, 3) for level in levels or ("zone",)))
     if levels:
@@ -270,19 +270,19 @@ def test_every_message_has_its_sentence(message: str) -> None:
     )
 
 
-def test_pods_that_may_be_spread_lack_room_everywhere() -> None:
+def test_pods_that_may_spread_report_room_in_all_domains() -> None:
     asked = AskedTopology("main", preferred=RACK)
     message = 'topology "t" allows to fit only 4 out of 5 pod(s)'
     assert why_not_placed(message, asked, levels=LEVELS) == "all nodes together have room for 4 of 5 pods"
 
 
-def test_a_message_goes_by_pod_sets() -> None:
+def test_a_message_is_split_by_pod_sets() -> None:
     message = "couldn't assign flavors to pod set a: one, two; couldn't assign flavors to pod set b: three"
     assert [reasons_of(message, it) for it in ("a", "b", "c")] == ["one, two", "three", ""]
     assert reasons_of("another message", "a") == "another message"
 
 
-def test_what_is_asked_for_is_said() -> None:
+def test_the_topology_request_is_shown() -> None:
     request: JsonObject = {"required": "block", "podSetSliceRequiredTopology": "rack", "podSetSliceSize": 2}
     assert str(AskedTopology.of({"topologyRequest": request})) == "required block, slices of 2 in rack"
     assert str(AskedTopology.of({"topologyRequest": {"unconstrained": True}})) == "unconstrained"
@@ -308,7 +308,7 @@ FINDINGS = {
     ),
     "no Nodes": (
         topology(RACK, HOST),
-        f"{FLAVOR_OBJECT}nodeLabels: there are no Nodes among the objects, so no pod can be placed; add the Nodes to the input",
+        f"{FLAVOR_OBJECT}nodeLabels: there are no Nodes among the objects, so no pod can be placed; add the Nodes",
     ),
     "labels of no Node": (
         topology(RACK, HOST) + node("n1", pool="other"),
@@ -344,19 +344,19 @@ FINDINGS = {
 
 
 @pytest.mark.parametrize("what", FINDINGS)
-def test_what_is_odd_is_said_with_its_remedy(what: str, command: Callable[..., Ran]) -> None:
+def test_topology_mistakes_are_reported_with_a_remedy(what: str, command: Callable[..., Ran]) -> None:
     text, expected = FINDINGS[what]
     warnings = [line for line in command(text).err.splitlines() if line.startswith("warning: ")]
     assert [line.partition("): ")[2] for line in warnings] == [expected]
     assert command(text, "-q").err == ""
 
 
-def test_who_only_waits_for_others_is_no_finding(command: Callable[..., Ran]) -> None:
+def test_waiting_for_others_is_not_a_finding(command: Callable[..., Ran]) -> None:
     ran = command(TWO_RACKS + workload("a", 5) + workload("b", 5) + workload("c", 5))
     assert "warning" not in ran.err
     why = f"no single {RACK} has room for 5 pods: the best has room for 3; of 4 nodes 2 have too little cpu for one pod"
     assert table_of(ran.out, "NOT PLACED") == [["team/c", "main", f"required {RACK}", why]]
 
 
-def test_without_the_gate_nothing_is_odd(command: Callable[..., Ran]) -> None:
+def test_without_the_feature_gate_there_are_no_topology_findings(command: Callable[..., Ran]) -> None:
     assert "warning" not in command(FLAVOR, "--feature-gates", "TopologyAwareScheduling=false").err

@@ -75,7 +75,7 @@ def missing_nodes(facts: Facts) -> Iterator[Hit]:
                 it.flavor,
                 "there are no Nodes among the objects, so no pod can be placed",
                 field="spec.nodeLabels",
-                remedy="add the Nodes to the input",
+                remedy="add the Nodes",
             )
 
 

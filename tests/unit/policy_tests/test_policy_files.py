@@ -20,7 +20,7 @@ def problems(folder: Path, text: str) -> list[str]:
     return [str(it).removeprefix(f"{folder}/") for it in raised.value.problems]
 
 
-def test_a_directory_stands_for_the_tests_in_it_and_below_it(tmp_path: Path) -> None:
+def test_a_directory_is_searched_recursively_for_tests(tmp_path: Path) -> None:
     for name in (
         "b_test.yaml",
         "a_test.yml",
@@ -37,7 +37,7 @@ def test_a_directory_stands_for_the_tests_in_it_and_below_it(tmp_path: Path) -> 
     assert policy_test_files(tmp_path / "queues.yaml") == (str(tmp_path / "queues.yaml"),)
 
 
-def test_a_directory_without_tests_is_wrong_input(tmp_path: Path) -> None:
+def test_a_directory_without_tests_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(ManifestError, match=r"no file in it ends in _test\.yaml, _test\.yml or _test\.json"):
         policy_test_files(tmp_path)
 
@@ -81,7 +81,7 @@ def test_several_documents_are_read_one_after_the_other(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_reported_with_its_line(text: str, problem: str, tmp_path: Path) -> None:
+def test_each_problem_is_reported_with_its_line(text: str, problem: str, tmp_path: Path) -> None:
     found = problems(tmp_path, text)
     assert [problem in it for it in found].count(True) == 1, found
 

@@ -141,9 +141,7 @@ def test_seeds_are_given_once_each(seeds: list[int]) -> None:
 def test_the_table(run: Callable[..., Ran]) -> None:
     ran = run(EXAMPLE, "--set", f"{QUOTA}=7", "--seeds", "6")
     assert (ran.code, ran.err) == (ExitCode.OK, "")
-    assert re.search(
-        r"^6 seeds, 360 jobs: \d+ wait less, \d+ wait longer, \d+ unchanged$", ran.out, re.MULTILINE
-    )
+    assert re.search(r"^6 seeds, 360 jobs: \d+ wait less, \d+ wait longer, \d+ unchanged$", ran.out, re.MULTILINE)
     assert re.search(r"^mean wait +\S+ +\S+ +-\S+  -\S+ to -\S+$", ran.out, re.MULTILINE)
     assert re.search(r"^large +team-b +60 ", ran.out, re.MULTILINE)
 

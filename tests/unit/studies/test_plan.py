@@ -330,8 +330,8 @@ def test_jobs_that_no_quota_admits_are_named_with_their_reason(tmp_path: Path, r
     ran = run(str(path), "--wait", "p95<=1h", "--flavor", "old", "--resource", "cpu", "--seeds", "1")
     assert ran.code == ExitCode.FOUND
     lines = ran.out.splitlines()
-    assert (
-        lines[2] == "old/cpu: no quota meets it, as 12 of the jobs are never admitted even with unlimited quota, because:"
+    assert lines[2] == (
+        "old/cpu: no quota meets it, as 12 of the jobs are never admitted even with unlimited quota, because:"
     )
     assert "insufficient quota for memory in flavor old" in lines[3]
     assert "(60Gi) > maximum capacity (50Gi)" in lines[3]
