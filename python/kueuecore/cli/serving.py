@@ -120,7 +120,7 @@ def _serve(options: argparse.Namespace, configuration: Configuration | None) -> 
         extra = {"error": str(error) or type(error).__name__, "notes": getattr(error, "__notes__", [])}
         # Ordinary failures of a cluster need no traceback.
         cause = None if isinstance(error, ListenError | LeaseLostError) else error
-        logging.getLogger("kueuecore.kubernetes").critical("cannot go on", extra=extra, exc_info=cause)
+        logging.getLogger("kueuecore.kubernetes").critical("cannot continue", extra=extra, exc_info=cause)
         return ExitCode.UNAVAILABLE
     return ExitCode.OK
 

@@ -14,7 +14,7 @@ from kueuecore.dumps.read_fields import RULES
 from kueuecore.dumps.renaming import Names, Walk
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest
-from kueuecore.times import END_NS, TimeLike, format_time, nanoseconds
+from kueuecore.times import END_NS, TimeLike, nanoseconds
 from kueuecore.world import World
 
 __all__ = ["Anonymised", "anonymise"]
@@ -118,8 +118,3 @@ def _texts(value: JsonValue) -> Iterator[str]:
             for key, it in value.items():
                 yield key
                 yield from _texts(it)
-
-
-def header(found: Anonymised) -> str:
-    """The command that reproduces the decisions, for the first line of a file."""
-    return f"kueuecore run --now {format_time(found.now)}"

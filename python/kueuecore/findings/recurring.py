@@ -63,7 +63,7 @@ class _Recurring:
         self._engine = facts.engine.fork()
         self._now = facts.now
         self._trusted = facts.world.trusted
-        self._objects = {key: _anew(it.object) for key, it in facts.workloads.items()}
+        self._objects = {key: _as_created(it.object) for key, it in facts.workloads.items()}
         # A dump may leave out the namespace; the engine then holds the workload without one.
         self._namespaces = {_key(it.namespace, it.name): it.namespace for it in self._engine.workloads()}
         holding = (it for it in self._engine.workloads() if it.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED))
@@ -120,7 +120,7 @@ def _key(namespace: str, name: str) -> Key:
     return namespace or DEFAULT_NAMESPACE, name
 
 
-def _anew(plain: JsonObject) -> JsonObject:
+def _as_created(plain: JsonObject) -> JsonObject:
     """The Workload as it was created, without status."""
     metadata = {key: it for key, it in object_at(plain, "metadata").items() if key != "generation"}
     return {key: it for key, it in plain.items() if key != "status"} | {"metadata": metadata}
