@@ -2,8 +2,8 @@
 
     python -I scripts/readme_example.py README.md
 
-The blocks run with the interpreter that runs this file, one process each, in an empty folder, so that they use the
-installed package and nothing of the checkout.
+The blocks run with the interpreter that runs this file, one process each, in a folder with nothing but the `examples`
+beside the file, so that they import the installed package and nothing of the checkout.
 """
 
 import difflib
@@ -62,9 +62,10 @@ def main(path: pathlib.Path) -> int:
     if not found:
         print(f"{path}: no python block")
         return 1
+    folder = path.resolve().parent / "examples"
     failed = 0
     for example in found:
-        wrong = problem(example)
+        wrong = problem(example, beside=folder if folder.exists() else None)
         print(f"{path.name}:{example.line}: {'differs' if wrong else 'ok'}")
         if wrong:
             print(wrong)

@@ -21,6 +21,7 @@ from kueuecore.objects import (
     Workload,
 )
 from kueuecore.objects import Quantity as Quantity
+from kueuecore.states import Stage
 from kueuecore.times import format_time, nanoseconds
 
 T0 = nanoseconds("2026-01-01T00:00:00Z")
@@ -135,3 +136,8 @@ def story(engine: Engine, now: int, cycles: int = 6) -> list[Any]:
         decision = engine.cycle(now + number * SECOND)
         reported.append((decision.admissions, decision.preemptions, decision.pending, decision.parked, decision.events))
     return reported
+
+
+def stage(engine: Engine, name: str) -> Stage:
+    """The stage of Workload `ns/name`."""
+    return engine.workload(name, namespace="ns").stage

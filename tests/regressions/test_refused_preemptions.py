@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kueuecore.controller import Controller, WorkloadWrite
-from tests.unit.test_controller import World, workload
+from tests.unit.controller.world import World, workload
 
 WAITS = (
     "couldn't assign flavors to pod set main: "

@@ -6,7 +6,7 @@ import pytest
 
 from kueuecore import Configuration
 from kueuecore.controller import Controller
-from tests.unit.test_controller import World, thing, workload
+from tests.unit.controller.world import World, thing, workload
 
 MERGES = """
 apiVersion: config.kueue.x-k8s.io/v1beta2

@@ -24,6 +24,7 @@ from kueuecore.multikueue import (
 from kueuecore.times import format_time, nanoseconds
 
 SECOND = 10**9
+OUR_LABEL = {"kueue.x-k8s.io/multikueue-origin": "multikueue"}
 MINUTE = 60 * SECOND
 START = nanoseconds("2026-01-01T00:00:00Z")
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -270,3 +271,28 @@ class Stage:
         else:
             self.events += command.events if isinstance(command, Patch) else ()
             self.manager.confirm(command, answer, now=self.now)
+
+
+def dispatched(*clusters: str, **options: Any) -> Stage:
+    """A workload with a copy on each worker."""
+    stage = Stage(*(clusters or ("west", "east")), **options)
+    stage.job()
+    stage.settle()
+    return stage
+
+
+def admitted(on: str = "west", **options: Any) -> Stage:
+    """A workload that a worker has won."""
+    stage = dispatched(**options)
+    stage.condition(on, "job", "QuotaReserved")
+    stage.condition(on, "job", "Admitted")
+    stage.settle()
+    assert stage.check_of() == ("Ready", f'The workload was admitted on "{on}"')
+    return stage
+
+
+def elastic(stage: Stage, name: str, **annotations: str) -> None:
+    job = stage.job(name)
+    marked = {"kueue.x-k8s.io/elastic-job": "true", **annotations}
+    stage.api[""].patch("Job", name, {"metadata": {"annotations": marked}}, namespace=job["metadata"]["namespace"])
+    stage.api[""].patch("Workload", name, {"metadata": {"annotations": marked}}, namespace="ns")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kueuecore import Configuration
 from kueuecore.checks import ObjectWriteKind
 from kueuecore.controller import Controller, Turn
-from tests.unit.test_controller import SECOND, World, conditions, workload
+from tests.unit.controller.world import SECOND, World, conditions, workload
 
 FINALIZER = "kueue.x-k8s.io/resource-in-use"
 

@@ -12,7 +12,7 @@ from kueuecore.api_server import RefusedError
 from kueuecore.checks import ObjectWriteKind
 from kueuecore.controller import WATCHED, Controller, Turn
 from kueuecore.states import Stage
-from tests.unit.test_controller import SECOND, World, queue, thing, workload
+from tests.unit.controller.world import SECOND, World, queue, thing, workload
 
 FAIR = """
 apiVersion: config.kueue.x-k8s.io/v1beta2

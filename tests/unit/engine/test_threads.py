@@ -17,7 +17,7 @@ from kueuecore.engine import Engine
 from kueuecore.errors import KueuecoreError, ManifestError, UnknownObjectError
 from tests.builders import admitted, at, cluster_queue, local_queue, settle, snapshot, usage, workload, world
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_threads_share_an_engine_without_losing_anything() -> None:

@@ -10,7 +10,7 @@ from kueuecore.errors import ManifestError, UnknownObjectError
 from tests.builders import T0, at, cluster_queue, workload
 
 
-def test_a_misspelled_field_is_told_with_the_refusal() -> None:
+def test_a_refusal_also_warns_of_a_misspelled_field() -> None:
     manifest = cluster_queue().to_manifest()
     manifest["spec"]["stopPolice"] = "Hold"  # type: ignore[index, call-overload]
     manifest["spec"]["queueingStrategy"] = "FIFO"  # type: ignore[index, call-overload]

@@ -1,4 +1,4 @@
-"""What the metrics of a controller show, one behaviour a test; `test_controller.py` has the counters."""
+"""What the metrics of a controller show, one behaviour a test; `test_counters.py` has the counters."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller import WATCHED, Controller, Turn
 from kueuecore.errors import UnknownObjectError
 from kueuecore.provisioning import ProvisioningController
-from tests.unit.test_controller import SECOND, World, conditions, thing, workload
+from tests.unit.controller.world import SECOND, World, conditions, thing, workload
 
 CONFIG = thing(
     "ProvisioningRequestConfig",

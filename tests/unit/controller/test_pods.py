@@ -6,7 +6,7 @@ from typing import Any
 
 from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.controller import Controller, Turn
-from tests.unit.test_controller import SECOND, World, thing, workload
+from tests.unit.controller.world import SECOND, World, thing, workload
 
 HOST = "kubernetes.io/hostname"
 REQUIRED = "kueue.x-k8s.io/podset-required-topology"

@@ -1,0 +1,96 @@
+"""A small cluster with a controller on it, for tests of the controller's loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kueuecore.api_server import ApiServer
+from kueuecore.controller import Controller, Turn, WorkloadWrite
+
+SECOND = 1_000_000_000
+START = 1_767_225_600 * SECOND
+KUEUE = "kueue.x-k8s.io/v1beta2"
+
+
+def thing(kind: str, name: str, spec: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    metadata = {"name": name, **more.pop("metadata", {})}
+    if kind in ("LocalQueue", "Workload"):
+        metadata["namespace"] = "default"
+    made = {"apiVersion": "v1" if kind == "Namespace" else KUEUE, "kind": kind, "metadata": metadata, **more}
+    return made if spec is None else {**made, "spec": spec}
+
+
+def queue(quota: int | str, **spec: Any) -> dict[str, Any]:
+    flavor = {"name": "default-flavor", "resources": [{"name": "cpu", "nominalQuota": quota}]}
+    groups = [{"coveredResources": ["cpu"], "flavors": [flavor]}]
+    defaults = {"namespaceSelector": {}, "queueingStrategy": "BestEffortFIFO", "stopPolicy": "None"}
+    return thing("ClusterQueue", "cluster-queue", {**defaults, "resourceGroups": groups, **spec})
+
+
+def workload(name: str, cpu: int | str = 1, *, priority: int = 0, **spec: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    pod_sets = [{"name": "main", "count": 1, "template": template}]
+    return thing(
+        "Workload", name, {"queueName": "jobs", "active": True, "priority": priority, "podSets": pod_sets} | spec
+    )
+
+
+class World:
+    """A cluster, a controller on it, and what a turn of the two is."""
+
+    def __init__(self, quota: int | str = 2, controller: Controller | None = None, **spec: Any) -> None:
+        self.cluster = ApiServer(now=START)
+        self.controller = controller or Controller(status_delay_seconds=None)
+        self.seen = 0
+        for made in (
+            thing("Namespace", "default", metadata={"labels": {"kubernetes.io/metadata.name": "default"}}),
+            thing("ResourceFlavor", "default-flavor", {}),
+            queue(quota, **spec),
+            thing("LocalQueue", "jobs", {"clusterQueue": "cluster-queue", "stopPolicy": "None"}),
+        ):
+            self.cluster.create(made)
+
+    @property
+    def now(self) -> int:
+        return self.cluster.now
+
+    def watch(self) -> list[bool]:
+        news = [(version, event) for version, event in self.cluster.history if version > self.seen]
+        self.seen = self.cluster.version
+        return [self.controller.observe(event, now=self.now) for _, event in news]
+
+    def turn(self) -> Turn:
+        self.watch()
+        self.cluster.now += SECOND
+        return self.controller.turn(self.now)
+
+    def send(self, write: WorkloadWrite) -> None:
+        answer = self.cluster.patch(
+            "Workload", write.name, write.patch, namespace=write.namespace, subresource=write.subresource
+        )
+        assert self.controller.confirm(write, answer, now=self.now)
+
+    def settle(self) -> None:
+        for _ in range(20):
+            turn = self.turn()
+            for write in turn.writes:
+                self.send(write)
+            if not turn.writes and self.controller.next_wake(self.now) != self.now:
+                return
+        raise AssertionError("it never settles")
+
+    def stored(self, name: str) -> dict[str, Any]:
+        return self.cluster.get("Workload", name, namespace="default")
+
+    def holding(self) -> list[str]:
+        """The names of those that have Admitted in the cluster."""
+        return [it["metadata"]["name"] for it in self.cluster.list("Workload")[0] if "Admitted" in conditions(it)]
+
+    def usage(self) -> str:
+        return next(row.usage for row in self.controller.engine.quota())
+
+
+def conditions(manifest: dict[str, Any]) -> dict[str, str]:
+    found = manifest.get("status", {}).get("conditions", ())
+    return {it["type"]: it["reason"] for it in found if it["status"] == "True"}
