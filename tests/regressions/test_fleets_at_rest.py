@@ -313,7 +313,7 @@ def test_a_job_that_ends_without_having_been_admitted_is_not_counted_as_minus_on
     monkeypatch.setattr("kueuecore.cli.simulating.read_scenario", lambda *_, **__: Scenario())
     monkeypatch.setattr("kueuecore.cli.simulating.run_scenario", lambda _, **__: outcome)
     assert main(["simulate", "scenario.yaml"]) == ExitCode.OK
-    assert capsys.readouterr().out.startswith("2 jobs: 1 finished, 1 running; over after 1s\n")
+    assert capsys.readouterr().out.startswith("2 jobs: 1 finished, 1 running; done after 1s\n")
 
 
 # Arguments.
