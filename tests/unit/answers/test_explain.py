@@ -110,7 +110,7 @@ def test_quota_withheld_by_a_lending_limit_is_an_obstacle() -> None:
     (asked,) = found.pod_sets[0].trials[0].asked
     assert (asked.verdict, asked.potential) == ("ExceedsMaximum", "12")
     assert [it.free for it in asked.kept] == ["8"]
-    assert "more than ClusterQueue a could have" in obstacles(found)[0].text
+    assert "more than ClusterQueue a could get if nothing else ran" in obstacles(found)[0].text
 
 
 def test_the_report_says_how_much_is_borrowed_from_which_cohort(run: Callable[..., Ran]) -> None:

@@ -215,7 +215,7 @@ def test_the_manifests_of_a_saved_engine_are_read(tmp_path: Path, capsys: pytest
     World.of(read_manifests(EXAMPLES / "two-flavors")).apply_to(engine, now=START)
     (tmp_path / "saved").write_bytes(engine.save())
     assert main(["anonymise", str(tmp_path / "saved")]) == 2
-    assert "saved: this is a saved engine; name manifests or a dump, such as `kueuecore run -o yaml` makes" in (
+    assert "saved: this is a saved engine; give manifests or a dump; `kueuecore run -o yaml` makes one of it" in (
         capsys.readouterr().err
     )
     assert main(["run", "-q", "-o", "yaml", str(tmp_path / "saved")]) == 0
