@@ -173,7 +173,7 @@ def test_kinds_that_are_not_read_are_named_once(command: Callable[..., Ran]) -> 
     foreign = "\n---\n{apiVersion: v1, kind: Service, metadata: {name: %s}}"
     config = "\n---\n{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}"
     ran = command(text=QUEUES + foreign % "a" + foreign % "b" + config)
-    assert "warning: these kinds are not read: Configuration (1), Service (2); name the Configuration" in ran.err
+    assert "warning: these kinds are not read: Configuration (1), Service (2); pass the Configuration" in ran.err
 
 
 def test_an_object_given_twice_is_reported_unless_it_is_the_same(command: Callable[..., Ran]) -> None:

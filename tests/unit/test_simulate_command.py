@@ -287,7 +287,7 @@ def test_results_are_written_into_a_folder(simulate: Callable[..., Ran]) -> None
         ExitCode.OK,
         ["cluster_queues.csv", "cohorts.csv", "jobs.csv", "metrics.prom", "summary.json"],
     )
-    assert ran.err.endswith("summary.json, metrics.prom into out\n")
+    assert ran.err.endswith("summary.json, metrics.prom to out\n")
     rows = Path("out/jobs.csv").read_text().splitlines()
     assert len(rows) == 1 + 3
     column = rows[0].split(",").index("wait_seconds")

@@ -60,7 +60,7 @@ assumed:
 - quotas, queues and nodes stay as they are, unless a scenario changes them
 
 LOCAL QUEUE  PRIORITY  RUN TIMES FROM  FINISHED  RUNNING  MEDIAN
-ns/lq             any  given                -        -       -
+ns/lq             any  given                  -        -       -
 """,
         "",
     )
@@ -133,8 +133,8 @@ def test_a_state_may_be_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture
         (("--run-seconds", "{men: 5m}"), "--run-seconds: not a duration"),
         (("--run-seconds", "soon"), '--run-seconds: not a duration: "soon"'),
         (("--run-seconds", "lq=5m"), "--run-seconds: no Workload is in a queue lq; write one of cq, ns/lq"),
-        (("--horizon", "soon"), "'soon' is no duration above 0"),
-        (("--quantiles", "0,50"), "'0,50' is no list of percentages between 0 and 100"),
+        (("--horizon", "soon"), "'soon' is not a duration above 0"),
+        (("--quantiles", "0,50"), "'0,50' is not a list of percentages between 0 and 100"),
         (("--now", "soon"), "'soon' is not a time"),
     ],
 )

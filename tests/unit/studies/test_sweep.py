@@ -188,7 +188,7 @@ def test_csv_has_a_row_for_each_run_and_json_everything(run: Callable[..., Ran])
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "nothing varies; name a field"),
+        ([], "nothing varies; give a field"),
         (["--grid", "work[0].count=3"], "has no list of values; write TARGET=[V, ...]"),
         (["--grid", "work[0].count=[]"], "has no list of values"),
         (["--grid", "work[0].count"], "has no value"),
