@@ -212,7 +212,10 @@ def _parser() -> argparse.ArgumentParser:
     add = commands.add_parser("gates", help="list Kueue's feature gates, their defaults and what they do")
     add.set_defaults(command=gates)
     add.add_argument(
-        "--color", choices=["auto", "always", "never"], default="auto", help="by default only on a terminal"
+        "--color",
+        choices=["auto", "always", "never"],
+        default="auto",
+        help="use colours; by default only on a terminal",
     )
     return parser
 
@@ -233,7 +236,10 @@ def _add_inputs(add: argparse.ArgumentParser, *, takes_engines: bool = True) -> 
 
 def _add_style(shown: argparse._ArgumentGroup) -> None:
     shown.add_argument(
-        "--color", choices=["auto", "always", "never"], default="auto", help="by default only on a terminal"
+        "--color",
+        choices=["auto", "always", "never"],
+        default="auto",
+        help="use colours; by default only on a terminal",
     )
     shown.add_argument("--no-color", dest="color", action="store_const", const="never", help="same as --color=never")
     shown.add_argument("-q", "--quiet", action="store_true", help="no notes and warnings on stderr")

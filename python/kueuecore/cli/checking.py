@@ -65,7 +65,7 @@ def add_check(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> 
         "the objects are a dump of a cluster: take them as they are, without defaulting, validating or adding any"
     )
     given.add_argument("--trusted", action="store_true", help=help_text)
-    wanted = add.add_argument_group("which findings; by code, prefix of codes, or name")
+    wanted = add.add_argument_group("which findings, by code, prefix of codes, or name")
     wanted.add_argument("--select", metavar="ID,ID", type=_ids, action="extend", default=[], help="only these findings")
     wanted.add_argument(
         "--ignore", metavar="ID,ID", type=_ids, action="extend", default=[], help="all but these findings"

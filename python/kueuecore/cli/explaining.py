@@ -27,10 +27,10 @@ from kueuecore.times import format_time, nanoseconds
 __all__ = ["add_explain"]
 
 _DESCRIPTION = """\
-Reads a state, settles it as `kueuecore run` does, and shows everything behind the decision about one
-workload: the obstacles by flavor, resource and cohort, which workloads hold what it needs, which of
-them could be preempted and which may not, and the rule for each. For a workload that already has
-quota, shows where it would go if it asked again now, and why."""
+Reads a state, runs cycles until nothing changes, as `kueuecore run` does, and shows everything behind
+the decision about one workload: the obstacles by flavor, resource and cohort, which workloads hold
+what it needs, which of them could be preempted and which may not, and the rule for each. For a
+workload that already has quota, shows where it would go if it asked again now, and why."""
 
 _EPILOG = """\
 examples:

@@ -30,7 +30,10 @@ def add_study(command: argparse.ArgumentParser, *, seeds: int) -> None:
 def add_look(out: argparse._ArgumentGroup) -> None:
     """Add `--color` and `--quiet`."""
     out.add_argument(
-        "--color", choices=["auto", "always", "never"], default="auto", help="by default only on a terminal"
+        "--color",
+        choices=["auto", "always", "never"],
+        default="auto",
+        help="use colours; by default only on a terminal",
     )
     out.add_argument("-q", "--quiet", action="store_true", help="no warnings and no progress on stderr")
 

@@ -21,10 +21,10 @@ from kueuecore.times import format_time
 __all__ = ["add_unblock"]
 
 _DESCRIPTION = """\
-Reads a state, settles it as `kueuecore run` does, and finds the smallest changes that would admit a
-waiting workload: more quota, fewer pods, another flavor, a higher priority, and so on. Each change
-is tried on a copy, and one step less is shown not to be enough. The changes that disturb other
-workloads least come first."""
+Reads a state, runs cycles until nothing changes, as `kueuecore run` does, and finds the smallest
+changes that would admit a waiting workload: more quota, fewer pods, another flavor, a higher
+priority, and so on. Each change is tried on a copy, and one step less is shown not to be enough. The
+changes that disturb other workloads least come first."""
 
 _EPILOG = """\
 examples:

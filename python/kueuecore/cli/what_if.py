@@ -41,10 +41,10 @@ from kueuecore.times import format_time
 __all__ = ["add_what_if"]
 
 _DESCRIPTION = """\
-Reads a state, settles it as `kueuecore run` does, and tries more jobs on a copy: each on its own, as
-the only head of the next cycle. --set and --delete change the copy first. With --settle all jobs are
-submitted to the copy, which then settles again: which workloads would move? The state itself is not
-changed."""
+Reads a state, runs cycles until nothing changes, as `kueuecore run` does, and tries more jobs on a
+copy: each on its own, as the only head of the next cycle. --set and --delete change the copy first.
+With --settle all jobs are submitted to the copy, and cycles run again: which workloads would move?
+The state itself is not changed."""
 
 _EPILOG = """\
 examples:
@@ -107,7 +107,7 @@ def add_what_if(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -
     help_text = "delete an object from the state first: KIND/NAME or KIND/NAMESPACE/NAME; repeatable"
     asked.add_argument("--delete", dest="deletions", metavar="OBJECT", action="append", default=[], help=help_text)
     asked.add_argument(
-        "--settle", action="store_true", help="settle again with the jobs and changes, and show which workloads moved"
+        "--settle", action="store_true", help="run cycles with the jobs and changes, and show which workloads moved"
     )
     out = add.add_argument_group("output")
     out.add_argument(
