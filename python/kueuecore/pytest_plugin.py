@@ -1,7 +1,7 @@
-"""Policy tests in pytest: files of kind PolicyTest are collected, and the fixture `kueue` is a cluster to ask.
+"""Policy tests in pytest: collects files of kind PolicyTest, and provides the fixture `kueue`, a cluster for tests.
 
-pytest finds it by itself where the extra `pytest` is installed. Everything else is imported when it is first used:
-who has no policy tests pays nothing.
+pytest finds the plugin by itself if the extra `pytest` is installed. It imports everything else on first use, so
+projects without policy tests pay nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["PolicyFile", "PolicyItem", "kueue"]
 
 _ENDINGS = ("_test.yaml", "_test.yml", "_test.json")
-# Others call their files so, too.
+# Other projects use the same file names.
 _KIND = re.compile(rb"""["']?kind["']?\s*:\s*["']?PolicyTest\b""")
 
 
@@ -40,7 +40,7 @@ class PolicyFile(pytest.File):
     """A file of policy tests."""
 
     def collect(self) -> Iterator[PolicyItem]:
-        """Its cases."""
+        """Yield its cases."""
         from kueuecore.errors import ManifestError
         from kueuecore.policy_tests import read_policy_tests
 
@@ -53,11 +53,11 @@ class PolicyFile(pytest.File):
 
 
 class PolicyItem(pytest.Item):
-    """One case.
+    """One case of a policy test file.
 
     Args:
-        test: What it is.
-        others: What every item has.
+        test: The policy test.
+        others: The arguments of every pytest item.
     """
 
     def __init__(self, *, test: PolicyTest, **others: Any) -> None:
@@ -65,10 +65,10 @@ class PolicyItem(pytest.Item):
         self.test = test
 
     def runtest(self) -> None:
-        """Run it.
+        """Run the test.
 
         Raises:
-            AssertionError: Every expectation that is not met.
+            AssertionError: Some expectations are not met; lists all of them.
             ManifestError: Everything that is wrong with its objects and jobs.
         """
         from kueuecore.policy_tests import run_policy_test
@@ -78,7 +78,7 @@ class PolicyItem(pytest.Item):
             raise AssertionError("\n\n".join(map(str, result.failures)))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """What is not as expected, or wrong with the input: no traceback, for no program is at fault."""
+        """Show unmet expectations and bad input without a traceback, as no code is at fault."""
         from kueuecore.errors import ManifestError
 
         if isinstance(excinfo.value, AssertionError | ManifestError):
@@ -86,15 +86,15 @@ class PolicyItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Where it stands; lines count from 0 here."""
+        """Return its location; pytest counts lines from 0 here."""
         return self.path, self.test.line - 1, self.name
 
 
 @pytest.fixture
 def kueue(request: pytest.FixtureRequest) -> Kueue:
-    """A cluster: `load` its objects, `submit` jobs, `settle`, and ask what became of them.
+    """Provide a cluster: `load` its objects, `submit` jobs, `settle`, and ask what became of them.
 
-    Files are looked for beside the test.
+    File names are relative to the directory of the test.
     """
     from kueuecore.policy_tests.asking import Kueue
 
@@ -105,7 +105,7 @@ def kueue(request: pytest.FixtureRequest) -> Kueue:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show the last answer of `kueue` in full below an assertion that fails: pytest cuts long ones."""
+    """Show the last answer of `kueue` in full below a failed assertion, as pytest truncates long ones."""
     report = yield
     found = getattr(item, "funcargs", {}).get("kueue")
     answer = getattr(found, "last_answer", None)
@@ -115,7 +115,7 @@ def pytest_runtest_makereport(
 
 
 def _relative(text: str, node: pytest.Item | pytest.Collector) -> str:
-    """A message with the name of its file as people see it from where they are."""
+    """Make the file name in a message relative to the working directory."""
     folder = str(node.config.invocation_params.dir)
     path = str(node.path)
     return text.replace(path, os.path.relpath(path, folder)) if path.startswith(folder) else text

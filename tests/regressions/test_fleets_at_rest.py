@@ -300,7 +300,7 @@ def test_the_command_tells_that_a_fleet_does_not_come_to_rest(
     assert json.loads(capsys.readouterr().out)["ending"] == "Unsettled"
     assert main(arguments) == ExitCode.UNSETTLED
     reported = capsys.readouterr()
-    assert reported.out.startswith("1 jobs: 1 pending; cut off because it never settles, after 0s\n")
+    assert reported.out.startswith("1 jobs: 1 pending; stopped, as it never settles, after 0s\n")
     assert reported.err.startswith("note: the fleet never settles at 2026-01-01T00:00:00Z: ")
 
 
@@ -313,7 +313,7 @@ def test_a_job_that_ends_without_having_been_admitted_is_not_counted_as_minus_on
     monkeypatch.setattr("kueuecore.cli.simulating.read_scenario", lambda *_, **__: Scenario())
     monkeypatch.setattr("kueuecore.cli.simulating.run_scenario", lambda _, **__: outcome)
     assert main(["simulate", "scenario.yaml"]) == ExitCode.OK
-    assert capsys.readouterr().out.startswith("2 jobs: 1 finished, 1 running; over after 1s\n")
+    assert capsys.readouterr().out.startswith("2 jobs: 1 finished, 1 running; done after 1s\n")
 
 
 # Arguments.

@@ -80,7 +80,7 @@ def test_the_exit_codes_are_documented() -> None:
         assert f"| {code.value} | {meaning} |" in documented
 
 
-def test_help_and_version_tell_what_matters(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_and_version_show_what_matters(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == ExitCode.OK
     assert KUEUE_COMMIT in capsys.readouterr().out
     assert main(["run", "--help"]) == ExitCode.OK
@@ -113,7 +113,7 @@ def run_example(name: str, capsys: pytest.CaptureFixture[str]) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-def test_two_flavors_go_to_those_who_may_use_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_flavors_go_to_the_workloads_that_may_use_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert flavors(run_example("two-flavors", capsys)) == {
         "job-preprocess-e5aef": {"spot"},
         "job-report-210ea": {"on-demand"},
@@ -142,7 +142,7 @@ def test_a_queue_without_quota_borrows_all(capsys: pytest.CaptureFixture[str]) -
 # Input.
 
 
-def test_jobs_become_workloads_and_go_in_the_order_of_the_file(command: Callable[..., Ran]) -> None:
+def test_jobs_become_workloads_and_queue_in_the_order_of_the_file(command: Callable[..., Ran]) -> None:
     ran = command("in.yaml", "-o", "json", text=QUEUES + JOB % ("z", 2) + JOB % ("a", 2))
     document = json.loads(ran.out)
     assert {workload["owner"]: workload["status"] for workload in document["workloads"]} == {
@@ -173,14 +173,14 @@ def test_kinds_that_are_not_read_are_named_once(command: Callable[..., Ran]) -> 
     foreign = "\n---\n{apiVersion: v1, kind: Service, metadata: {name: %s}}"
     config = "\n---\n{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}"
     ran = command(text=QUEUES + foreign % "a" + foreign % "b" + config)
-    assert "warning: these kinds are not read: Configuration (1), Service (2); name the Configuration" in ran.err
+    assert "warning: these kinds are not read: Configuration (1), Service (2); pass the Configuration" in ran.err
 
 
 def test_an_object_given_twice_is_reported_unless_it_is_the_same(command: Callable[..., Ran]) -> None:
     assert "last one counts" not in command(text=f"{QUEUES}---{QUEUES}").err
     ran = command(text=f"{QUEUES}---{QUEUES.replace('nominalQuota: 2', 'nominalQuota: 3')}")
-    assert 'ClusterQueue "cq": it stands in' in ran.err
-    assert ran.err.count("too; the last one counts") == 1
+    assert 'ClusterQueue "cq": it is also in' in ran.err
+    assert ran.err.count("; the last one counts") == 1
 
 
 def test_the_error_for_a_kind_of_another_group_names_its_group(command: Callable[..., Ran]) -> None:
@@ -193,19 +193,19 @@ def test_the_error_for_a_misspelled_gate_suggests_the_right_one(command: Callabl
     assert "unrecognized feature gate: PartialAdmision; write PartialAdmission" in ran.err
 
 
-def test_a_gate_that_is_gone_is_named_with_the_version_that_removed_it(command: Callable[..., Ran]) -> None:
+def test_a_removed_gate_is_reported_with_the_version_that_removed_it(command: Callable[..., Ran]) -> None:
     ran = command("in.yaml", "--feature-gates", "FlavorFungibilityImplicitPreferenceDefault=true", text=QUEUES)
     assert ran.code == ExitCode.BAD_INPUT
     assert "; Kueue 0.16 removed it; leave it out, and set spec.flavorFungibility.preference" in ran.err
     assert "PreserveScanProgress" not in ran.err
 
 
-def test_a_gate_that_is_near_none_is_not_taken_for_another(command: Callable[..., Ran]) -> None:
+def test_an_unknown_gate_without_a_similar_name_gets_no_suggestion(command: Callable[..., Ran]) -> None:
     ran = command("in.yaml", "--feature-gates", "FlavorFungibilityNeverHeardOf=true", text=QUEUES)
     assert "FlavorFungibilityNeverHeardOf; write one of those that `kueuecore gates` lists" in ran.err
 
 
-def test_a_job_that_an_api_server_would_refuse_is_reported_with_the_cause(command: Callable[..., Ran]) -> None:
+def test_a_job_that_an_api_server_would_reject_is_reported_with_the_cause(command: Callable[..., Ran]) -> None:
     nameless = command(text=QUEUES + (JOB % ("a", 1)).replace("name: a, ", ""))
     assert "metadata.name: Required value: name or generateName is required; give it a name" in nameless.err
     number = command(text=QUEUES + (JOB % ("a", 1)).replace("queue-name: lq", "queue-name: 5"))
@@ -227,7 +227,7 @@ def test_an_unknown_field_is_a_warning_with_its_line(command: Callable[..., Ran]
     assert re.search(r"^warning: in\.yaml:\d+ \(document 4\): LocalQueue \"team/lq\": .*clusterQeue", ran.err, re.M)
 
 
-def test_the_newest_time_of_the_objects_is_the_time(command: Callable[..., Ran]) -> None:
+def test_now_defaults_to_the_newest_time_in_the_objects(command: Callable[..., Ran]) -> None:
     dated = QUEUES.replace("{name: cq}", '{name: cq, creationTimestamp: "2026-03-01T00:00:00Z"}')
     assert json.loads(command("in.yaml", "-o", "json", text=dated).out)["now"] == "2026-03-01T00:00:00Z"
     assert json.loads(command("in.yaml", "-o", "json", text=QUEUES).out)["now"] == "1970-01-01T00:00:00Z"
@@ -235,7 +235,7 @@ def test_the_newest_time_of_the_objects_is_the_time(command: Callable[..., Ran])
     assert json.loads(chosen.out)["now"] == "2027-01-01T00:00:00Z"
 
 
-def test_configuration_and_gates_count(command: Callable[..., Ran]) -> None:
+def test_configuration_and_gates_affect_the_outcome(command: Callable[..., Ran]) -> None:
     job = (JOB % ("a", 5)).replace("labels:", 'annotations: {kueue.x-k8s.io/job-min-parallelism: "1"}, labels:')
     assert "2 of 5" in command(text=QUEUES + job).out
     assert "1 Pending" in command("in.yaml", "--feature-gates", "PartialAdmission=false", text=QUEUES + job).out
@@ -258,12 +258,12 @@ def test_a_pipe_gets_plain_whole_lines(command: Callable[..., Ran]) -> None:
     assert "\x1b[32mAdmitted" in command("in.yaml", "--color=always", text=QUEUES + JOB % ("a", 1)).out
 
 
-def test_a_reason_is_given_for_what_was_not_looked_at(command: Callable[..., Ran]) -> None:
+def test_a_workload_not_considered_says_why(command: Callable[..., Ran]) -> None:
     strict = QUEUES.replace("namespaceSelector: {}", "namespaceSelector: {}\n  queueingStrategy: StrictFIFO")
     ran = command(text=strict + JOB % ("a", 3) + JOB % ("b", 1))
-    assert "(not considered yet: 1 workload before it in the queue)" in ran.out
+    assert "(not considered yet: 1 workload ahead of it in the queue)" in ran.out
     ran = command(text=QUEUES + JOB % ("a", 3) + JOB % ("b", 3))
-    assert "(not considered: an equivalent workload before it did not get quota)" in ran.out
+    assert "(not considered: an equivalent workload ahead of it did not get quota)" in ran.out
 
 
 def test_an_inactive_queue_is_shown_with_its_reason(command: Callable[..., Ran]) -> None:
@@ -311,7 +311,7 @@ spec: {provisioningClassName: queued-provisioning.gke.io}
 
 def test_what_a_workload_with_quota_waits_for_is_shown(command: Callable[..., Ran]) -> None:
     ran = command(text=CHECKED + CHECK + QUEUED + JOB % ("a", 1))
-    assert "(has quota, waits for admission check dws)" in ran.out
+    assert "(has quota, waiting for admission check dws)" in ran.out
     assert re.search(r"^team/job-a-\w+ +dws +Pending$", ran.out, re.M)
     assert re.search(r"^dws +kueue.x-k8s.io/provisioning-request +True +The admission check is active$", ran.out, re.M)
     assert ran.err == "note: added the Namespaces that the objects are in: team\n"
@@ -327,7 +327,7 @@ def test_a_check_without_its_config_is_not_active(command: Callable[..., Ran]) -
     assert re.search(r"^cq +AdmissionCheckInactive +", ran.out, re.M)
 
 
-def test_a_check_of_another_controller_says_nothing_by_itself(command: Callable[..., Ran]) -> None:
+def test_a_check_of_another_controller_gets_no_condition(command: Callable[..., Ran]) -> None:
     check = CHECK.replace("kueue.x-k8s.io/provisioning-request", "example.com/x")
     assert re.search(r"^dws +example.com/x +-$", command(text=CHECKED + check).out, re.M)
 
@@ -338,7 +338,7 @@ def test_a_wrong_config_of_a_check_is_reported_with_its_line(command: Callable[.
     assert re.search(r'in\.yaml:\d+ \(document 5\): ProvisioningRequestConfig "queued": spec', ran.err)
 
 
-def test_the_form_of_the_json_document_stays(command: Callable[..., Ran]) -> None:
+def test_the_json_document_keeps_its_schema(command: Callable[..., Ran]) -> None:
     document = json.loads(command("in.yaml", "-o", "json", text=QUEUES + JOB % ("a", 1) + JOB % ("b", 3)).out)
     document["kueuecore"] = document["kueue"]["version"] = document["kueue"]["commit"] = ""
     assert form(document) == {
@@ -421,7 +421,7 @@ def form(value: Any) -> Any:
     return type(value).__name__
 
 
-def test_what_is_preempted_is_shown_with_its_preemptor(command: Callable[..., Ran]) -> None:
+def test_preempted_workloads_are_shown_with_their_preemptor(command: Callable[..., Ran]) -> None:
     text = QUEUES.replace(
         "namespaceSelector: {}", "namespaceSelector: {}\n  preemption: {withinClusterQueue: LowerPriority}"
     )
@@ -469,14 +469,14 @@ def test_a_terminal_gets_wrapped_messages() -> None:
 # Exit codes.
 
 
-def test_pending_workloads_fail_only_on_demand(command: Callable[..., Ran]) -> None:
+def test_pending_workloads_fail_only_with_fail_on_pending(command: Callable[..., Ran]) -> None:
     text = QUEUES + JOB % ("a", 3)
     assert command(text=text).code == ExitCode.OK
     assert command("in.yaml", "--fail-on-pending", text=text).code == ExitCode.PENDING
     assert command("in.yaml", "--fail-on-pending", text=QUEUES).code == ExitCode.OK
 
 
-def test_a_job_waits_for_what_it_names_and_others_run(command: Callable[..., Ran]) -> None:
+def test_a_job_with_a_missing_reference_waits_while_others_run(command: Callable[..., Ran]) -> None:
     waiting = (JOB % ("waits", 1)).replace("lq}", "lq, kueue.x-k8s.io/priority-class: gone}")
     ran = command("in.yaml", "--fail-on-pending", text=QUEUES + JOB % ("runs", 1) + waiting)
     assert ran.code == ExitCode.PENDING
@@ -523,7 +523,7 @@ def test_no_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert "COMMAND" in capsys.readouterr().err
 
 
-def test_what_stays_undecided_has_a_code_of_its_own(command: Callable[..., Ran]) -> None:
+def test_undecided_workloads_have_their_own_exit_code(command: Callable[..., Ran]) -> None:
     template = """
 ---
 apiVersion: resource.k8s.io/v1
@@ -544,7 +544,7 @@ spec:
     assert re.search(r"Undecided .* spec\.podSets\[0\]\.template\.spec\.resourceClaims\[0\]: ", ran.out)
 
 
-def test_what_never_settles_has_a_code_of_its_own(command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsettled_runs_have_their_own_exit_code(command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state_file, "settle", lambda *_, **__: Settled(Ending.REPEATING, (), (), ()))
     ran = command(text=QUEUES)
     assert ran.code == ExitCode.UNSETTLED
@@ -554,7 +554,7 @@ def test_what_never_settles_has_a_code_of_its_own(command: Callable[..., Ran], m
 @pytest.mark.parametrize(
     ("error", "code"), [(KeyboardInterrupt, ExitCode.INTERRUPTED), (ZeroDivisionError, ExitCode.BUG)]
 )
-def test_an_end_from_within(
+def test_a_bug_and_an_interrupt_have_their_own_exit_codes(
     command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, error: type[BaseException], code: int
 ) -> None:
     def settle(*_: object, **__: object) -> None:
@@ -566,7 +566,7 @@ def test_an_end_from_within(
     assert ("this is a bug" in ran.err) == (code == ExitCode.BUG)
 
 
-def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(tmp_path: Path) -> None:
     text = QUEUES + "".join(JOB % (f"job-{i}", 1) for i in range(300))
     (tmp_path / "in.yaml").write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "kueuecore", "run", "-q", "-o", "json", str(tmp_path / "in.yaml")]

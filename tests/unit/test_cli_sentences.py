@@ -15,7 +15,7 @@ SENTENCES = {
     "InCohortReclamation": "ours takes back quota of its own that theirs has borrowed",
     "InCohortReclaimWhileBorrowing": "ours may preempt even to borrow (borrowWithinCohort): "
     "the priority of ns/new is 100, that of ns/old 0",
-    "InCohortFairSharing": "theirs has a greater share of the cohort than ours, by fair sharing",
+    "InCohortFairSharing": "theirs has a greater share of the cohort than ours (fair sharing)",
 }
 
 
@@ -37,7 +37,7 @@ def _cohort(
 
 
 @pytest.mark.parametrize("reason", SENTENCES)
-def test_every_reason_has_its_sentence(reason: str) -> None:
+def test_every_preemption_reason_has_a_sentence(reason: str) -> None:
     any_reclaim = ClusterQueuePreemption(reclaim_within_cohort=RECLAIM_ANY)
     match reason:
         case "InClusterQueue":
@@ -51,7 +51,7 @@ def test_every_reason_has_its_sentence(reason: str) -> None:
     assert reported == (reason, SENTENCES[reason])
 
 
-def test_among_equals_the_older_goes_first() -> None:
+def test_among_equal_priorities_the_older_goes_first() -> None:
     engine = world(queue("ours", {"f": "500m"}, preemption=ClusterQueuePreemption(within_cluster_queue=NEWER)))
     start(engine, job("old", "400m", "ours", created=30))
     (preemption,) = run(engine, job("new", "400m", "ours", created=1), second=9).preemptions

@@ -116,7 +116,7 @@ def test_nodes_are_shown_where_they_are_the_only_level(command: Callable[..., Ra
     assert [row[2] for row in table_of(ran.out, "FLAVOR")] == ["n1", "n2"]
 
 
-def test_domains_of_one_name_are_told_apart(command: Callable[..., Ran]) -> None:
+def test_domains_with_the_same_name_show_their_path(command: Callable[..., Ran]) -> None:
     levels = topology("block", RACK)
     nodes = "".join(node(f"n{b}").replace("pool: p", f"pool: p, block: {b}") for b in ("x", "y"))
     ran = command(levels + nodes + workload("w", 5, "{unconstrained: true}"))
@@ -143,7 +143,7 @@ status: {phase: Running}
     assert ["f", HOST, "n3", "1", "cpu", "4", "500m", "0", "3500m"] in wide
 
 
-def test_without_topology_there_are_no_such_tables(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_topology_there_are_no_topology_tables(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(EXAMPLE.parent / "two-teams")]) == ExitCode.OK
     assert not {"PLACED", "NOT PLACED", "ALLOCATABLE"} & set(capsys.readouterr().out.split())
 
@@ -167,7 +167,7 @@ def test_json_has_all_of_it(command: Callable[..., Ran]) -> None:
     assert (rack["nodes"], rack["allocatable"], rack["used"], rack["free"]) == (2, "8", "5", "3")
 
 
-def test_what_is_shown_is_what_the_engine_says(command: Callable[..., Ran]) -> None:
+def test_the_tables_agree_with_the_engine(command: Callable[..., Ran]) -> None:
     engine = Engine()
     text = TWO_RACKS + workload("w", 5) + "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: team}}"
     engine.apply(text, now=0)
@@ -194,14 +194,14 @@ def lost(*arguments: str) -> list[str]:
 def test_pods_on_a_failed_node_are_shown_until_it_is_replaced(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(lost()) == ExitCode.OK
     out = capsys.readouterr().out
-    assert "time alone changes something at 2026-01-01T10:00:01Z: go on with --for=2s" in out
+    assert "something changes by itself at 2026-01-01T10:00:01Z: continue with --for=2s" in out
     assert [row[-1] for row in table_of(out, "PLACED")] == [
         "gpu-2: 2, rack-2: 4 (gpu-2 failed, not replaced)",
         "rack-1: 4, gpu-2: 2 (gpu-2 failed, not replaced)",
     ]
 
 
-def test_with_time_a_failed_node_is_replaced(capsys: pytest.CaptureFixture[str]) -> None:
+def test_for_lets_a_failed_node_be_replaced(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(lost("--for=2s", "-o", "json")) == ExitCode.OK
     document: Any = json.loads(capsys.readouterr().out)
     assert [it["failedNodes"] for it in document["workloads"]] == [[], []]
@@ -227,29 +227,29 @@ SENTENCES = {
     "2 have the taint a=b:NoSchedule, which the pods do not tolerate",
     'topology "racks" allows to fit only 1 out of 2 slice(s). Total nodes: 2; excluded: topologyDomain: 1': (
         f"no single {RACK} has room for 2 slices of 3 pods: the best has room for 1; "
-        f"of 2 domains 1 are outside the {RACK} that the other pods stand in"
+        f"of 2 domains 1 are outside the {RACK} of the other pods"
     ),
     f'topology "t" doesn\'t allow to fit; 1/2 slice(s) fit on level {RACK}; 3/8 slice(s) fit on level {HOST}': (
-        f"the domain with most room has it for 1 of 2 slices on level {RACK}, 3 of 8 slices on level {HOST}"
+        f"the domain with the most room has room for 1 of 2 slices on level {RACK}, 3 of 8 slices on level {HOST}"
     ),
     f"no topology domains at level: {RACK}": (
-        "no node that is ready and schedulable has the flavor's nodeLabels and a label for every level"
+        "no ready and schedulable node has the flavor's nodeLabels and a label for every level"
     ),
     'Flavor "f" does not contain the requested level': (
         f"flavor f has the levels {RACK}, {HOST}; the pods ask for zone, which is none of them"
     ),
     'Flavor "f" supports only TopologyAwareScheduling': (
-        "flavor f has a topology, so it takes only pods that ask for one, by an annotation or a request"
+        "flavor f has a topology, so it only takes pods that ask for one, with an annotation or a request"
     ),
     'Flavor "g" does not support TopologyAwareScheduling': (
-        "the pods ask for a topology, and flavor g has no topologyName"
+        "the pods ask for a topology, but flavor g has no topologyName"
     ),
     'Flavor "g" information missing in TAS cache': "the Topology of flavor g does not exist",
     "Workload was evicted as there was no replacement for unhealthy node(s): n1,n2": (
         "no other node has room for the pods that were on n1 and n2"
     ),
     "Cannot replace the node, because the existing topologyAssignment is invalid, as it contains the stale domain n3": (
-        "a failed node can be replaced only while all others are there, and n3 is gone or not ready"
+        "a failed node can only be replaced while all others are there, but n3 is gone or not ready"
     ),
     "Workload eviction triggered due to multiple TAS assigned node failures, including: n1, n2": (
         "Kueue replaces one node of a workload at a time, and these have failed: n1, n2"
@@ -259,7 +259,7 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize("message", SENTENCES)
-def test_every_message_has_its_sentence(message: str) -> None:
+def test_every_placement_message_has_a_sentence(message: str) -> None:
     levels = ("zone",) if "requested level" in message else ()
     asked = AskedTopology("main", required=RACK, slices=tuple((level, 3) for level in levels or ("zone",)))
     if levels:
@@ -270,19 +270,19 @@ def test_every_message_has_its_sentence(message: str) -> None:
     )
 
 
-def test_pods_that_may_be_spread_lack_room_everywhere() -> None:
+def test_pods_that_may_spread_report_room_in_all_domains() -> None:
     asked = AskedTopology("main", preferred=RACK)
     message = 'topology "t" allows to fit only 4 out of 5 pod(s)'
     assert why_not_placed(message, asked, levels=LEVELS) == "all nodes together have room for 4 of 5 pods"
 
 
-def test_a_message_goes_by_pod_sets() -> None:
+def test_a_message_is_split_by_pod_sets() -> None:
     message = "couldn't assign flavors to pod set a: one, two; couldn't assign flavors to pod set b: three"
     assert [reasons_of(message, it) for it in ("a", "b", "c")] == ["one, two", "three", ""]
     assert reasons_of("another message", "a") == "another message"
 
 
-def test_what_is_asked_for_is_said() -> None:
+def test_the_topology_request_is_shown() -> None:
     request: JsonObject = {"required": "block", "podSetSliceRequiredTopology": "rack", "podSetSliceSize": 2}
     assert str(AskedTopology.of({"topologyRequest": request})) == "required block, slices of 2 in rack"
     assert str(AskedTopology.of({"topologyRequest": {"unconstrained": True}})) == "unconstrained"
@@ -303,16 +303,16 @@ REQUIRED = 'Workload "team/w": spec.podSets[0].topologyRequest.required: '
 FINDINGS = {
     "a Topology that does not exist": (
         FLAVOR + node("n1") + workload("w", 1),
-        f'{FLAVOR_OBJECT}topologyName: there is no Topology "t", so nothing gets a place by this flavor; '
+        f'{FLAVOR_OBJECT}topologyName: there is no Topology "t", so this flavor cannot place any pods; '
         "create it, or name one that exists",
     ),
     "no Nodes": (
         topology(RACK, HOST),
-        f"{FLAVOR_OBJECT}nodeLabels: there are no Nodes among the objects, so no pod gets a place; give the Nodes, too",
+        f"{FLAVOR_OBJECT}nodeLabels: there are no Nodes among the objects, so no pod can be placed; add the Nodes",
     ),
     "labels of no Node": (
         topology(RACK, HOST) + node("n1", pool="other"),
-        f"{FLAVOR_OBJECT}nodeLabels: no Node has the labels pool=p, so no pod gets a place; "
+        f"{FLAVOR_OBJECT}nodeLabels: no Node has the labels pool=p, so no pod can be placed; "
         "label the nodes, or correct nodeLabels",
     ),
     "a level of no Node": (
@@ -328,7 +328,7 @@ FINDINGS = {
     "Nodes that take no pods": (
         topology(RACK, HOST) + node("n1", ready="False") + node("n2", spec="{unschedulable: true}"),
         f"{FLAVOR_OBJECT}nodeLabels: no Node with these labels takes pods: n1 (not ready), n2 (unschedulable); "
-        "kubectl uncordon those that are cordoned, and see why the others are not ready",
+        "uncordon those that are cordoned, and find out why the others are not ready",
     ),
     "a level that no flavor has": (
         TWO_RACKS + workload("w", 1, "{required: zone}"),
@@ -338,25 +338,25 @@ FINDINGS = {
     "more than a domain holds": (
         TWO_RACKS + workload("w", 9),
         f"{REQUIRED}no single {RACK} could hold these 9 pods even if no other workload ran; "
-        "ask for a wider level, for preferred in place of required, or for fewer pods",
+        "ask for a wider level, for preferred instead of required, or for fewer pods",
     ),
 }
 
 
 @pytest.mark.parametrize("what", FINDINGS)
-def test_what_is_odd_is_said_with_its_remedy(what: str, command: Callable[..., Ran]) -> None:
+def test_topology_mistakes_are_reported_with_a_remedy(what: str, command: Callable[..., Ran]) -> None:
     text, expected = FINDINGS[what]
     warnings = [line for line in command(text).err.splitlines() if line.startswith("warning: ")]
     assert [line.partition("): ")[2] for line in warnings] == [expected]
     assert command(text, "-q").err == ""
 
 
-def test_who_only_waits_for_others_is_no_finding(command: Callable[..., Ran]) -> None:
+def test_waiting_for_others_is_not_a_finding(command: Callable[..., Ran]) -> None:
     ran = command(TWO_RACKS + workload("a", 5) + workload("b", 5) + workload("c", 5))
     assert "warning" not in ran.err
     why = f"no single {RACK} has room for 5 pods: the best has room for 3; of 4 nodes 2 have too little cpu for one pod"
     assert table_of(ran.out, "NOT PLACED") == [["team/c", "main", f"required {RACK}", why]]
 
 
-def test_without_the_gate_nothing_is_odd(command: Callable[..., Ran]) -> None:
+def test_without_the_feature_gate_there_are_no_topology_findings(command: Callable[..., Ran]) -> None:
     assert "warning" not in command(FLAVOR, "--feature-gates", "TopologyAwareScheduling=false").err

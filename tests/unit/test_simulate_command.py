@@ -287,7 +287,7 @@ def test_results_are_written_into_a_folder(simulate: Callable[..., Ran]) -> None
         ExitCode.OK,
         ["cluster_queues.csv", "cohorts.csv", "jobs.csv", "metrics.prom", "summary.json"],
     )
-    assert ran.err.endswith("summary.json, metrics.prom into out\n")
+    assert ran.err.endswith("summary.json, metrics.prom to out\n")
     rows = Path("out/jobs.csv").read_text().splitlines()
     assert len(rows) == 1 + 3
     column = rows[0].split(",").index("wait_seconds")
@@ -297,4 +297,4 @@ def test_results_are_written_into_a_folder(simulate: Callable[..., Ran]) -> None
 def test_a_folder_that_is_a_file_is_refused(simulate: Callable[..., Ran]) -> None:
     Path("taken").write_text("")
     ran = simulate(SCENARIO, "--results", "taken")
-    assert (ran.code, "the results can not be written" in ran.err) == (ExitCode.BAD_INPUT, True)
+    assert (ran.code, "the results cannot be written" in ran.err) == (ExitCode.BAD_INPUT, True)

@@ -54,7 +54,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_manifests_a_stream_a_saved_engine_and_a_journal_settle_alike(
+def test_manifests_stdin_a_saved_engine_and_a_journal_settle_alike(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = {"a": "Admitted", "b": "Pending"}
@@ -88,15 +88,15 @@ def test_a_saved_engine_from_a_stream_keeps_its_configuration(folder: Path, monk
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["engine", "in.yaml"], "engine: a saved engine is a whole state by itself"),
-        (["engine", "--trusted"], "engine: a saved engine has taken its objects already"),
+        (["engine", "in.yaml"], "engine: a saved engine is a complete state"),
+        (["engine", "--trusted"], "engine: a saved engine has already accepted its objects"),
         (["engine", "--feature-gates", "PartialAdmission=false"], "had another Configuration"),
         (["cut"], "cut: this is not a whole save"),
         (["changed.json"], "changed.json: "),
         (["none.yaml"], "none.yaml: there is no such file"),
     ],
 )
-def test_what_is_wrong_is_named(folder: Path, arguments: list[str], message: str) -> None:
+def test_bad_states_are_errors_with_a_reason(folder: Path, arguments: list[str], message: str) -> None:
     engine = an_engine(Configuration(), keeps_journal=True)
     (folder / "engine").write_bytes(engine.save())
     (folder / "cut").write_bytes(engine.save()[:-5])

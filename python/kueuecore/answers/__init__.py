@@ -1,6 +1,6 @@
-"""Answers about a state, each tried on a fork of it: what would become of a workload, who would move.
+"""Answer questions about a state by trying things on forks of it: why a workload waits, what would admit it.
 
-A fork shares with the engine what neither changes; the engine itself stays as it is.
+A fork is copy-on-write; the engine itself never changes.
 """
 
 from kueuecore.answers.changes import Change, ChangeKind, Unblocking

@@ -1,4 +1,4 @@
-"""Amounts in the units of quota: milli-units of `cpu`, whole units (bytes) of all else (rules/01 §7)."""
+"""Amounts in the units of quota: thousandths of a `cpu`, whole units (bytes) of anything else (rules/01 §7)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BYTES = ("memory", "storage", "hugepages")
 
 
 def units_of(resource: str, quantity: JsonValue) -> int:
-    """How many units a quantity is, rounded up; 0 for what is none.
+    """Convert a quantity to units, rounded up; 0 if it is not a quantity.
 
     Example:
         >>> units_of("cpu", "1500m"), units_of("memory", "2Ki"), units_of("nvidia.com/gpu", 8)
@@ -26,7 +26,7 @@ def units_of(resource: str, quantity: JsonValue) -> int:
 
 
 def quantity_of(resource: str, units: int) -> str:
-    """The quantity of so many units, as people write it.
+    """Format a number of units as a quantity, with the largest suffix that divides it.
 
     Example:
         >>> quantity_of("cpu", 1500), quantity_of("cpu", 2000), quantity_of("memory", 2**31), quantity_of("gpu", 1024)
@@ -42,9 +42,9 @@ def quantity_of(resource: str, units: int) -> str:
 
 
 def requests_of(workload: JsonObject) -> dict[str, int]:
-    """What all pods of a Workload ask for of each resource, in units; near enough for where to look first.
+    """Add up what all pods of a Workload request, in units; good enough as a first guess.
 
-    `status.resourceRequests` has what Kueue itself has made of it, where a cycle has looked at the workload.
+    Uses `status.resourceRequests`, as computed by Kueue, if a cycle has looked at the workload already.
     """
     total: Counter[str] = Counter()
     stated = list_at(workload, "status", "resourceRequests")
@@ -59,7 +59,7 @@ def requests_of(workload: JsonObject) -> dict[str, int]:
 
 
 def pod_requests(pod_set: JsonObject) -> dict[str, int]:
-    """What the containers of one pod ask for together, in units."""
+    """Add up what the containers of one pod request, in units."""
     total: Counter[str] = Counter()
     for container in list_at(pod_set, "template", "spec", "containers"):
         requests = object_at(container, "resources", "requests")

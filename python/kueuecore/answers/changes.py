@@ -1,4 +1,4 @@
-"""Changes that would admit a workload, as plain data."""
+"""Data classes for changes that would admit a workload."""
 
 from __future__ import annotations
 
@@ -14,55 +14,55 @@ __all__ = ["Change", "ChangeKind", "Unblocking"]
 
 
 class ChangeKind(StrEnum):
-    """What is changed. Changes that are alike in all else are in this order."""
+    """What is changed. Changes that rank equal otherwise are sorted in this order."""
 
     START = "Start"
-    """What holds it back on purpose goes: `stopPolicy` of its queues, `active: false`."""
+    """Remove what holds it back on purpose: `stopPolicy` of its queues, `active: false`."""
     NODES = "Nodes"
-    """Node selector, node affinity or tolerations, so that another flavor may have its pods."""
+    """Change its node selector, node affinity or tolerations, so that it can use another flavor."""
     LOCAL_QUEUE = "LocalQueue"
-    """Another LocalQueue of its namespace."""
+    """Submit it to another LocalQueue in its namespace."""
     MIN_COUNT = "MinCount"
-    """`minCount`: partial admission with fewer pods (rules/03 §9)."""
+    """Set `minCount`: partial admission with fewer pods (rules/03 §9)."""
     PODS = "Pods"
-    """Fewer pods."""
+    """Ask for fewer pods."""
     REQUEST = "Request"
-    """Smaller requests of containers."""
+    """Lower the requests of its containers."""
     QUOTA = "Quota"
-    """More `nominalQuota` of its ClusterQueue or of a cohort above it."""
+    """Raise a `nominalQuota` of its ClusterQueue, or of a cohort above it."""
     BORROWING_LIMIT = "BorrowingLimit"
-    """A higher `borrowingLimit` of its ClusterQueue or of a cohort above it."""
+    """Raise a `borrowingLimit` of its ClusterQueue, or of a cohort above it."""
     LENDING_LIMIT = "LendingLimit"
-    """A higher `lendingLimit` of another one."""
+    """Raise a `lendingLimit` of another ClusterQueue or cohort."""
     PRIORITY = "Priority"
-    """A higher priority."""
+    """Raise its priority."""
     PRIORITY_CLASS = "PriorityClass"
-    """A WorkloadPriorityClass that exists."""
+    """Use another of the existing WorkloadPriorityClasses."""
     PREEMPTION = "Preemption"
-    """Another preemption policy of its ClusterQueue."""
+    """Change a preemption policy of its ClusterQueue."""
     VICTIMS = "Victims"
-    """Workloads that hold quota are deleted."""
+    """Delete workloads that hold quota."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change that would admit the workload: it was tried, and so was one step less, which would not.
+    """A change that would admit the workload. It was tried, and so was one step less, which would not.
 
     Args:
         kind: What is changed.
         what: The same in words, with names.
-        before: What stands there now.
-        after: What is to stand there.
-        step: The edits and deletions.
-        less: Each way to do one step less: one unit, pod or step of priority less. None of them admits the workload.
-            Empty: nothing less is possible but to change nothing.
-        outcome: `Fits`, or `Preempts` if the workload itself has others give way.
-        preemptions: Whom it preempts.
-        evicted: Keys of the others that lose their quota then, for whomever.
-        moved: Keys of all others that stand elsewhere then.
-        size: How large it is beside what was there or what is asked for; only for comparing.
-        is_least: Is nothing smaller of this kind enough? False for victims beyond 12 candidates: then only none of them
-            can be spared.
+        before: The present value.
+        after: The new value.
+        step: The edits and deletions that make the change.
+        less: The same change less one unit, pod or step of priority, in each possible way. None of them admits the
+            workload. Empty if the only smaller change is no change.
+        outcome: `Fits`, or `Preempts` if the workload has to preempt others.
+        preemptions: The workloads it preempts.
+        evicted: Keys of the other workloads that lose their quota, whichever workload preempts them.
+        moved: Keys of all other workloads whose stage, queue or flavors change.
+        size: Its size relative to the present value or to the request; only for comparisons.
+        is_least: Whether no smaller change of this kind would do. False for victims among more than 12 candidates:
+            each of them is needed, but another set might be smaller.
     """
 
     kind: ChangeKind
@@ -80,17 +80,17 @@ class Change:
 
     @property
     def rank(self) -> tuple[bool, int, Fraction, int, str]:
-        """By what changes are sorted: how much they disturb others, then their size."""
+        """The sort key: how much the change disturbs others, then its size."""
         order = list(ChangeKind).index(self.kind)
         return bool(self.evicted), len(self.evicted) + len(self.moved), self.size, order, self.what
 
 
 @dataclass(frozen=True, slots=True)
 class Unblocking:
-    """What would admit a workload.
+    """The changes that would admit a workload.
 
     Args:
-        workload: Where it stands once cycles have run until nothing changes.
+        workload: Its state once cycles have run until nothing changes.
         changes: The changes, those that disturb others least first; empty if it has quota.
         n_tried: How many changes were tried.
     """

@@ -1,4 +1,4 @@
-"""Numbers of a state that can be turned, and the least turn that admits a workload."""
+"""Searches for the smallest change of a number, or of several, that admits a workload."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["Dial", "change_of", "least_changes", "least_turns"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dial:
-    """A number that can be turned in one direction, a step at a time.
+    """A number that can be changed in one direction, step by step. A number of steps is called a turn.
 
     Args:
         kind: What turning it changes.
         what: The same in words, with names.
-        most: The furthest turn.
-        edits: What a turn by so many steps changes; 0 steps: nothing.
-        shown: What stands there after so many steps.
-        weight: How many steps are a change of the size 1.
-        hint: A turn that may be the least.
-        base: Edits that must come before those of all dials, once: what makes room for the number.
+        most: The largest turn.
+        edits: The edits that make a turn; none for 0.
+        shown: The value after a turn, as text.
+        weight: How many steps count as a change of size 1.
+        hint: A guess at the smallest turn that is enough.
+        base: Edits to make once, before those of any dial, so that the field exists.
     """
 
     kind: ChangeKind
@@ -40,7 +40,7 @@ class Dial:
 
 
 def least_changes(trials: Trials, dials: Sequence[Dial]) -> Iterator[Change]:
-    """The least turn of each dial by itself; if none is enough, that of all of them together."""
+    """The smallest turn of each dial by itself; if none is enough, the smallest of all of them together."""
     alone = [change for dial in dials if (change := _turned(trials, [dial])) is not None]
     if alone or len(dials) == 1:
         yield from alone
@@ -49,13 +49,13 @@ def least_changes(trials: Trials, dials: Sequence[Dial]) -> Iterator[Change]:
 
 
 def least_turns(admits: Callable[[Sequence[int]], bool], dials: Sequence[Dial]) -> tuple[int, ...] | None:
-    """Turns that admit, such that one step less of any of them does not; `None`: not even the furthest do.
+    """Find turns that admit while one step less of any of them does not; `None` if not even the largest admit.
 
-    Each dial is turned back between a turn that admits and one that does not, until the two are neighbours. So the
-    claim holds whether more of a turn is always better or not.
+    Bisects each dial between a turn that admits and one that does not until the two are neighbours, so the result
+    holds even where a larger turn is not always better.
 
     Args:
-        admits: Tries turns, one for each dial.
+        admits: Tries turns, one per dial.
         dials: The dials.
     """
     turns = [dial.most for dial in dials]
@@ -83,7 +83,7 @@ def change_of(
     size: Fraction = Fraction(1),
     is_least: bool = True,
 ) -> Change | None:
-    """A change with what it comes to; `None`: it is refused, or does not admit after all."""
+    """Make a `Change` with its outcome; `None` if it is rejected, or does not admit after all."""
     verdict = trials.judge(step)
     if verdict is None:
         return None
@@ -96,7 +96,7 @@ def _turned(trials: Trials, dials: Sequence[Dial]) -> Change | None:
     turns = least_turns(lambda turns: trials.admits(_step(dials, turns)), dials)
     if turns is None:
         return None
-    # What needs no turn is left as it is.
+    # Dials that need no turn are left out.
     used = [(dial, turn) for dial, turn in zip(dials, turns, strict=True) if turn]
     if not used:
         return None
@@ -127,7 +127,7 @@ def _with(admits: Callable[[Sequence[int]], bool], turns: Sequence[int], index: 
 
 
 def _least(admits: Callable[[int], bool], high: int, hint: int) -> int:
-    """The lower end of some turns that admit, from one that does, down to 0."""
+    """Bisect from `high`, which admits, down to a turn that admits while one less does not."""
     if high == 0 or admits(0):
         return 0
     low = 0

@@ -1,4 +1,4 @@
-"""Why a workload waits, or where it would go: everything that the decision on it looked at."""
+"""Explains why a workload waits, or where it would go: everything that the decision about it looked at."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ __all__ = [
     "explain",
 ]
 
-# Of a pod set whose requests are above its limits, or outside those of a LimitRange.
+# Messages about requests above the pod's limits, or outside a LimitRange.
 _ABOUT_REQUESTS = ("resources validation failed: ", "resources didn't satisfy LimitRange constraints: ")
 
 
 class Fate(StrEnum):
-    """What a search for victims did with a workload that uses what is contested (rules/04)."""
+    """The verdict of a search for victims on a workload that uses what is contested (rules/04)."""
 
     VICTIM = "Victim"
-    """It has to give way."""
+    """It is preempted."""
     NOT_NEEDED = "NotNeeded"
-    """It could have been taken, but others were enough."""
+    """It could be preempted, but others are enough."""
     NOT_ENOUGH = "NotEnough"
-    """It could have been taken, but with all the others it would not have been enough."""
+    """It could be preempted, but even with all other candidates that is not enough."""
     POLICY = "Policy"
-    """The policy of the preemptor's ClusterQueue takes nobody there."""
+    """The policy of the preemptor's ClusterQueue is `Never`."""
     PRIORITY = "Priority"
     """Its priority is not lower."""
     OLDER = "Older"
-    """Its priority is equal, and it is older."""
+    """Its priority is the same, and it is older."""
     INACTIVE = "Inactive"
-    """Its ClusterQueue is stopped or broken."""
+    """Its ClusterQueue is inactive."""
     WITHIN_NOMINAL = "WithinNominal"
     """Its ClusterQueue uses no more than its nominal quota."""
     COHORT_WITHIN_NOMINAL = "CohortWithinNominal"
@@ -58,25 +58,25 @@ class Fate(StrEnum):
     SHARE = "Share"
     """The preemptor's side of the cohort would have the larger share."""
     BACK_WITHIN_NOMINAL = "BackWithinNominal"
-    """Those taken before it brought its ClusterQueue back to its quota."""
+    """Earlier victims already brought its ClusterQueue back within its quota."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """What a ClusterQueue or Cohort has for an amount that comes to it. Amounts are quantities; None: no limit.
+    """One node on a request's way up the cohort tree. Amounts are quantities; None is unlimited.
 
     Args:
         kind: `ClusterQueue` or `Cohort`.
         name: Its name.
         nominal: `nominalQuota`.
-        borrowing_limit: `borrowingLimit`; None: no limit.
-        lending_limit: `lendingLimit`; None: no limit.
-        subtree_quota: Its own quota, and what its children lend.
-        usage: What is used of that.
-        needed: How much of what is asked for comes to it: what is below has no more.
-        available: What it can give, with all above it.
-        missing: By how much the limit here is too low, whatever is above it.
-        binds: `Quota` or `BorrowingLimit` where what is needed runs out; None: not here.
+        borrowing_limit: `borrowingLimit`.
+        lending_limit: `lendingLimit`.
+        subtree_quota: Its own quota plus what its children lend.
+        usage: How much of that is used.
+        needed: How much of the request reaches this node because the nodes below cannot cover it.
+        available: How much it can give, together with all nodes above it.
+        missing: By how much the limit at this node is too low, whatever the nodes above it have.
+        binds: `Quota` or `BorrowingLimit` if that is exhausted here; else None.
     """
 
     kind: str
@@ -109,15 +109,15 @@ class KeptQuota:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is asked for of one resource in a flavor (rules/03 §4.1).
+    """A request for one resource in a flavor (rules/03 §4.1).
 
     Args:
         resource: The resource.
-        amount: How much, with what earlier pod sets take of it.
-        potential: What the ClusterQueue could have if everything were idle; None: no limit.
-        verdict: `Fits`, `Contested` (others use it), `ExceedsMaximum` (there is never so much).
-        levels: The ClusterQueue, and each Cohort that would have to lend some, from below.
-        kept: Free quota of others that they do not lend.
+        amount: How much, including what earlier pod sets take.
+        potential: How much the ClusterQueue could use if nothing else ran; None is unlimited.
+        verdict: `Fits`, `Contested` (others use it), `ExceedsMaximum` (there is never enough).
+        levels: The ClusterQueue and each Cohort that would have to lend, from the bottom up.
+        kept: Free quota that others do not lend.
     """
 
     resource: str
@@ -135,11 +135,11 @@ class FlavorTrial:
     Args:
         flavor: The flavor.
         mode: `Fit`, `Preempt` or `NoFit`.
-        is_chosen: Is it the one?
-        borrowing_level: How far up the tree it would borrow; 0: it would not.
-        preemption: What a search for victims promised: `NoCandidates`, `Preempt`, `Reclaim`; None: there was none.
-        reasons: What Kueue says against it.
-        asked: What is asked of it.
+        is_chosen: Whether it was chosen.
+        borrowing_level: How far up the tree it would borrow; 0 if it would not.
+        preemption: The result of the search for victims, `NoCandidates`, `Preempt` or `Reclaim`; None without one.
+        reasons: Kueue's reasons against it.
+        asked: The requests, by resource.
     """
 
     flavor: str
@@ -153,14 +153,14 @@ class FlavorTrial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSetTrials:
-    """What was tried for a pod set.
+    """The flavors tried for a pod set.
 
     Args:
         index: Its index in `spec.podSets`.
         trials: The flavors that were tried, in order.
-        not_tried: Those that were not, because an earlier one was good enough.
+        not_tried: The flavors not tried because an earlier one was good enough.
         unavailable: Resources that its ClusterQueue has no quota for.
-        reasons: What Kueue says against it, all flavors together; empty: it fits.
+        reasons: Kueue's reasons against it, from all flavors; empty if it fits.
     """
 
     index: int
@@ -179,8 +179,8 @@ class Holder:
         name: Its name.
         cluster_queue: The ClusterQueue whose quota it holds.
         priority: Its effective priority.
-        uses: What it uses of what is contested, by flavor and resource.
-        fate: What the search did with it.
+        uses: Its usage of contested resources, by flavor and resource.
+        fate: The verdict of the search on it.
     """
 
     namespace: str
@@ -196,9 +196,9 @@ class Search:
     """A search for victims (rules/04 §4, §5).
 
     Args:
-        contested: The flavors and resources of which there is too little.
-        is_found: Were there enough?
-        holders: All workloads in the tree of cohorts that use something contested.
+        contested: The flavors and resources that are short.
+        is_found: Whether there were enough victims.
+        holders: All workloads in the cohort tree that use a contested resource.
     """
 
     contested: tuple[tuple[str, str], ...]
@@ -208,15 +208,15 @@ class Search:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Everything that the decision on a workload looked at.
+    """Everything that the decision about a workload looked at.
 
     Args:
-        workload: Where it stands.
-        now: What it would come to if it were the only head of a cycle now; one that holds quota is asked about as if
-            it had none.
-        queue: How its ClusterQueue stands; None: there is none.
-        ahead: The workloads of its ClusterQueue that stand before it, the first first.
-        pod_sets: What was tried for its pod sets; empty if it does not come that far.
+        workload: Its state.
+        now: The outcome if it were the only head of a cycle now; a workload that holds quota is evaluated as if it
+            had none.
+        queue: The state of its ClusterQueue; None if there is none.
+        ahead: The workloads ahead of it in its ClusterQueue, in order.
+        pod_sets: The flavors tried for its pod sets; empty if the decision did not get that far.
         searches: The searches for victims, in the order in which they were made.
     """
 
@@ -229,23 +229,24 @@ class Explanation:
 
     @property
     def repeats_status(self) -> bool:
-        """Does the decision say what the status says already, maybe in other words?
+        """Whether the decision repeats the message of the status, maybe in other words.
 
-        Requests that a LimitRange forbids may be refused twice: a cycle looks at them with the LimitRange's defaults,
-        and the status is written again without these (rules/05 §6.1). The status is what Kueue shows.
+        Requests that a LimitRange forbids may be rejected twice, with different messages: a cycle applies the
+        LimitRange's defaults first, and the status is later written without them (rules/05 §6.1). Kueue shows the
+        status.
         """
         ours, status = self.now.message, self.workload.message
         return ours == status or (ours.startswith(_ABOUT_REQUESTS) and status.startswith(_ABOUT_REQUESTS))
 
 
 def explain(engine: Engine, name: str, *, namespace: str, now: TimeLike | None = None) -> Explanation:
-    """Why a workload waits, or where it would go. Nothing changes, and it costs no more than the decision itself.
+    """Explain why a workload waits, or where it would go. Changes nothing, and costs no more than the decision itself.
 
     Args:
         engine: The engine.
         name: Name of the Workload.
         namespace: Its namespace.
-        now: When it is asked; by default the latest time that any call named.
+        now: The current time; by default the latest time passed to any call.
 
     Raises:
         UnknownObjectError: There is no such Workload.

@@ -1,4 +1,4 @@
-"""Who has moved between two states of an engine: who got quota, who lost it, who went elsewhere."""
+"""Compares two states of an engine: which workloads got quota, lost it, or moved."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _WITH_QUOTA = (Stage.QUOTA_RESERVED, Stage.ADMITTED)
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a workload stands at one time.
+    """The state of a workload at one time.
 
     Args:
         stage: Its stage.
-        cluster_queue: Its ClusterQueue; `None`: its LocalQueue does not exist.
-        flavors: Pod set to resource to flavor, with quota.
+        cluster_queue: Its ClusterQueue; `None` if its LocalQueue does not exist.
+        flavors: The flavors it holds quota in, by pod set and resource.
         message: Kueue's message.
     """
 
@@ -31,24 +31,24 @@ class Standing:
 
     @classmethod
     def of(cls, state: WorkloadState) -> Self:
-        """Of a workload as an engine has it."""
+        """Take it from the state of a workload in an engine."""
         holding = state.status.get("admission", {}).get("clusterQueue") or state.cluster_queue
         return cls(state.stage, holding, state.flavors, state.message)
 
     @property
     def has_quota(self) -> bool:
-        """Does it hold quota?"""
+        """Whether it holds quota."""
         return self.stage in _WITH_QUOTA
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A workload that stands elsewhere than before.
+    """A workload whose stage, queue or flavors have changed.
 
     Args:
         key: `namespace/name`.
-        before: Where it stood; `None`: it was not there.
-        after: Where it stands; `None`: it is gone.
+        before: Its state before; `None` if it did not exist.
+        after: Its state after; `None` if it was deleted.
     """
 
     key: str
@@ -57,7 +57,7 @@ class Move:
 
     @property
     def what(self) -> str:
-        """What happened to it, in a word."""
+        """What happened to it, in one word."""
         had, has = (bool(it and it.has_quota) for it in (self.before, self.after))
         if self.after is None:
             return "deleted"
@@ -69,7 +69,7 @@ class Move:
 
 
 def moves_between(before: Iterable[WorkloadState], after: Iterable[WorkloadState]) -> tuple[Move, ...]:
-    """The workloads that stand elsewhere than before, by key. A message that changes is no move.
+    """List the workloads that have moved, sorted by key. A changed message is not a move.
 
     Example:
         >>> moves_between((), ())

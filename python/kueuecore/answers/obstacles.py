@@ -1,4 +1,4 @@
-"""What stands in the way of a workload, in sentences, each with the rule that says so."""
+"""Describes in sentences what keeps a workload waiting, each with the rule behind it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _FILES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
-    """One thing that stands in the way of a pod set in one flavor.
+    """A reason why a pod set cannot use a flavor.
 
     Args:
-        pod_set: Index of the pod set; None: it is about all of them.
-        flavor: The flavor; empty: in any.
-        resource: The resource; empty: it is about none in particular.
-        rule: Where the rule stands, such as `02 §2.2` of docs/rules.
+        pod_set: Index of the pod set; None if it concerns all of them.
+        flavor: The flavor; empty if it concerns all of them.
+        resource: The resource; empty if it concerns none in particular.
+        rule: The section of docs/rules, such as `02 §2.2`.
         text: A sentence without a full stop.
     """
 
@@ -40,7 +40,7 @@ class Obstacle:
 
 
 def rule_link(rule: str) -> str:
-    """The file of a rule, from the root of the repository.
+    """Return the path of a rule's file, from the root of the repository.
 
     Example:
         >>> rule_link("02 §2.2")
@@ -50,10 +50,10 @@ def rule_link(rule: str) -> str:
 
 
 def obstacles(explanation: Explanation) -> tuple[Obstacle, ...]:
-    """What stands in the way, flavor by flavor, resource by resource, from the ClusterQueue up.
+    """List the obstacles by flavor and resource, from the ClusterQueue up.
 
     Args:
-        explanation: What the decision looked at.
+        explanation: The explanation of the decision.
     """
     workload, queue = explanation.workload, explanation.workload.cluster_queue or ""
     found = []
@@ -67,13 +67,13 @@ def obstacles(explanation: Explanation) -> tuple[Obstacle, ...]:
         for trial in pod_set.trials:
             found += _of_trial(trial, pod_set.index, queue)
         if len(found) == n_before and not pod_set.unavailable:
-            # Quota is there, but no place on nodes; or a selector is wrong.
+            # There is quota, but no room on nodes; or a selector matches nothing.
             found += [_reason(it, pod_set.index) for it in pod_set.reasons]
     return tuple(found)
 
 
 def _before_flavors(explanation: Explanation) -> Obstacle:
-    """Why its flavors are not even looked at."""
+    """Why the decision did not even get to flavors."""
     status = explanation.workload.message
     rule, text = "05 §6.1", status if explanation.repeats_status else explanation.now.message or status
     if explanation.queue is not None and not explanation.queue.is_active:
@@ -101,7 +101,7 @@ def _of_trial(trial: FlavorTrial, pod_set: int, queue: str) -> Iterator[Obstacle
 
 def _of_quota(asked: Asked, queue: str) -> Iterator[tuple[str, str]]:
     if asked.verdict == "ExceedsMaximum":
-        text = f"{asked.amount} {asked.resource} is more than ClusterQueue {queue} could have with all else idle: "
+        text = f"{asked.amount} {asked.resource} is more than ClusterQueue {queue} could get if nothing else ran: "
         yield "02 §2.3", f"{text}{asked.potential}"
     if asked.verdict != "Contested":
         return
@@ -109,7 +109,10 @@ def _of_quota(asked: Asked, queue: str) -> Iterator[tuple[str, str]]:
         if level.binds is not None:
             yield "02 §2.2", _bound(level, asked.resource)
     for kept in asked.kept:
-        yield "02 §2", f"{kept.kind} {kept.name} has {kept.free} {asked.resource} free that its lendingLimit keeps"
+        yield (
+            "02 §2",
+            f"{kept.kind} {kept.name} has {kept.free} {asked.resource} free, which its lendingLimit withholds",
+        )
 
 
 def _bound(level: Level, resource: str) -> str:
@@ -121,7 +124,7 @@ def _bound(level: Level, resource: str) -> str:
 
 
 def why_it_borrows(trial: FlavorTrial) -> str:
-    """What a request takes beyond the quota of its ClusterQueue, and where from (rules/02 §2.4); empty: it does not."""
+    """Say how much a request borrows, and from which cohort (rules/02 §2.4); empty if it does not borrow."""
     return "; ".join(_borrowed(asked) for asked in trial.asked if trial.borrowing_level and _is_over(asked))
 
 
@@ -136,26 +139,26 @@ def _borrowed(asked: Asked) -> str:
     total = units_of(name, own.usage) + units_of(name, asked.amount)
     over = quantity_of(name, total - units_of(name, own.subtree_quota))
     has = f"{own.kind} {own.name} has {own.subtree_quota} {name} and uses {own.usage}"
-    return f"{has}: with {asked.amount} more it borrows {over} in {lender.kind} {lender.name} (02 §2.4)"
+    return f"{has}: with {asked.amount} more it borrows {over} from {lender.kind} {lender.name} (02 §2.4)"
 
 
 def why_so(holder: Holder, explanation: Explanation) -> tuple[str, str]:
-    """Why a search for victims took or spared a workload: the rule, and a sentence without a full stop.
+    """Say why a search for victims took or spared a workload: the rule, and a sentence without a full stop.
 
     Args:
         holder: The workload.
-        explanation: That of the preemptor.
+        explanation: The explanation for the preemptor.
     """
     ours = explanation.workload
     own = holder.cluster_queue == ours.cluster_queue
     policy = "withinClusterQueue" if own else "reclaimWithinCohort"
     match holder.fate:
         case Fate.VICTIM:
-            return "04 §4", "it has to give way"
+            return "04 §4", "it is preempted"
         case Fate.NOT_NEEDED:
-            return "04 §4.5", "it could be taken, but others are enough"
+            return "04 §4.5", "it could be preempted, but others are enough"
         case Fate.NOT_ENOUGH:
-            return "04 §4.4", "it could be taken, but with all others that could it would not be enough"
+            return "04 §4.4", "it could be preempted, but even with all other candidates that is not enough"
         case Fate.POLICY:
             return "04 §2", f"{policy} of ClusterQueue {ours.cluster_queue} is Never"
         case Fate.PRIORITY:
@@ -163,7 +166,7 @@ def why_so(holder: Holder, explanation: Explanation) -> tuple[str, str]:
         case Fate.OLDER:
             return "04 §2", f"its priority is the same, and it is older ({policy})"
         case Fate.INACTIVE:
-            return "04 §4.2", f"ClusterQueue {holder.cluster_queue} is stopped or broken"
+            return "04 §4.2", f"ClusterQueue {holder.cluster_queue} is inactive"
         case Fate.WITHIN_NOMINAL:
             return "04 §4.2", f"ClusterQueue {holder.cluster_queue} uses no more than its own quota"
         case Fate.COHORT_WITHIN_NOMINAL:
@@ -174,7 +177,7 @@ def why_so(holder: Holder, explanation: Explanation) -> tuple[str, str]:
         case Fate.THRESHOLD:
             return "04 §4.1", f"borrowWithinCohort of ClusterQueue {ours.cluster_queue} protects its priority"
         case Fate.SHARE:
-            return "04 §5.4", f"the share of ClusterQueue {ours.cluster_queue} would be the larger one"
+            return "04 §5.4", f"ClusterQueue {ours.cluster_queue} would have the larger share"
         case Fate.BACK_WITHIN_NOMINAL:
-            text = f"without those taken before it, ClusterQueue {holder.cluster_queue} is back to its own quota"
+            text = f"without the earlier victims, ClusterQueue {holder.cluster_queue} is back within its own quota"
             return "04 §4.4", text

@@ -1,4 +1,4 @@
-"""Changes in parts, of which as few as possible are kept."""
+"""Searches for the fewest parts of a change that are enough."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Part:
     """A part of a change.
 
     Args:
-        what: What changes, in words.
-        before: What stands there now.
-        after: What is to stand there.
+        what: What is changed, in words.
+        before: The present value.
+        after: The new value.
         edits: The edits.
     """
 
@@ -31,13 +31,13 @@ class Part:
 
 
 def needed_parts(trials: Trials, kind: ChangeKind, parts: Sequence[Part], what: str = "") -> Change | None:
-    """The parts without any of which the workload gets no quota; `None`: not even all of them are enough.
+    """Keep only parts that are needed: without any one of them the workload gets no quota. `None` if all are too few.
 
     Args:
-        trials: Tries them.
+        trials: Tries the parts.
         kind: What is changed.
         parts: All parts.
-        what: What is changed, in words; by default that of the parts that are needed.
+        what: What is changed, in words; by default the words of the needed parts.
     """
     needed = list(parts)
     if not needed or not trials.admits(_step(needed)):

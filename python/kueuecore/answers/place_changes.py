@@ -1,4 +1,4 @@
-"""Another place for a workload: another flavor, another LocalQueue, a queue that is not stopped."""
+"""Tries other places for a workload: other flavors, other LocalQueues, queues that are no longer stopped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEEPS_OFF = ("NoSchedule", "NoExecute")
 
 
 def node_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterator[Change]:
-    """Node selectors, affinities and tolerations with which a flavor of the ClusterQueue may have the pods."""
+    """Node selectors, affinities and tolerations that would let the pods use a flavor of the ClusterQueue."""
     asked = requests_of(workload)
     for group in list_at(trials.engine.object("ClusterQueue", queue), "spec", "resourceGroups"):
         if not set(asked) & {str(it) for it in list_at(group, "coveredResources")}:
@@ -36,7 +36,7 @@ def node_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterator[C
 
 
 def local_queue_changes(trials: Trials, workload: JsonObject) -> Iterator[Change]:
-    """The other LocalQueues of its namespace in which the workload gets quota."""
+    """Other LocalQueues in its namespace through which the workload would get quota."""
     now = text_at(workload, "spec", "queueName")
     for queue in trials.engine.objects("LocalQueue"):
         name, namespace = text_at(queue, "metadata", "name"), text_at(queue, "metadata", "namespace")
@@ -50,10 +50,10 @@ def local_queue_changes(trials: Trials, workload: JsonObject) -> Iterator[Change
 
 
 def start_changes(trials: Trials, workload: JsonObject, queue: str, *, helps_again: bool) -> Iterator[Change]:
-    """What holds the workload back on purpose; and whether it is enough to submit it again."""
+    """Lift what holds the workload back on purpose; or only submit it again, if that is enough."""
     if helps_again:
         what, step = "submit it again", Step(resubmits=True)
-        change = change_of(trials, ChangeKind.START, what, before="-", after="with its time of creation", step=step)
+        change = change_of(trials, ChangeKind.START, what, before="-", after="with its creation time", step=step)
         if change is not None:
             yield change
         return
@@ -74,7 +74,7 @@ def start_changes(trials: Trials, workload: JsonObject, queue: str, *, helps_aga
 
 
 def _parts(workload: JsonObject, flavor: JsonObject) -> list[Part]:
-    """What may keep the pods off the nodes of a flavor (rules/03 §5)."""
+    """Everything that may keep the pods off the nodes of a flavor (rules/03 §5)."""
     labels = texts_at(flavor, "spec", "nodeLabels")
     taints = [it for it in list_at(flavor, "spec", "nodeTaints") if text_at(it, "effect") in _KEEPS_OFF]
     of_flavor = list_at(flavor, "spec", "tolerations")

@@ -1,4 +1,4 @@
-"""Others that give way: by another preemption policy, or because somebody deletes them."""
+"""Tries to make others give way: by another preemption policy, or by deleting them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from kueuecore.states import Stage, WorkloadState
 __all__ = ["MOST_EXACT", "policy_changes", "victim_changes"]
 
 MOST_EXACT = 12
-"""Up to so many candidates the fewest victims are looked for among all sets of them."""
+"""Up to this many candidates, all sets are searched for the fewest victims."""
 
-# From the weakest on (rules/04 §1).
+# From the weakest to the strongest (rules/04 §1).
 _POLICIES = {
     "withinClusterQueue": ("Never", "LowerPriority", "LowerOrNewerEqualPriority"),
     "reclaimWithinCohort": ("Never", "LowerPriority", "Any"),
@@ -30,7 +30,7 @@ _POLICIES = {
 
 
 def policy_changes(trials: Trials, queue: str) -> Iterator[Change]:
-    """The weakest policy of the ClusterQueue, field by field, with which the workload gets quota by preempting."""
+    """The weakest preemption policy of the ClusterQueue, per field, with which the workload gets quota."""
     preemption = object_at(trials.engine.object("ClusterQueue", queue), "spec", "preemption")
     dials = []
     for field, policies in _POLICIES.items():
@@ -43,7 +43,7 @@ def policy_changes(trials: Trials, queue: str) -> Iterator[Change]:
 
 
 def victim_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Iterator[Change]:
-    """The fewest workloads with quota that would have to go; beyond 12 candidates some of which none can be spared."""
+    """The fewest workloads to delete; beyond 12 candidates, a set of which each one is needed."""
     candidates = _candidates(trials, workload, tree)
     if not candidates or not trials.admits(_deleting(candidates)):
         return
@@ -83,9 +83,9 @@ def _policy_dial(queue: str, field: str, policies: Sequence[str]) -> Dial:
 
 
 def _candidates(trials: Trials, workload: JsonObject, tree: QuotaTree) -> list[WorkloadState]:
-    """Those that hold what the workload needs, the least important first.
+    """The workloads that hold what is needed, the least important first.
 
-    Quota is that of the tree. Nodes are shared by all that have a flavor over them, wherever their quota is from.
+    Quota is shared within the cohort tree; nodes are shared by all workloads in a flavor of these nodes, in any tree.
     """
     engine = trials.engine
     asked = set(requests_of(workload))
@@ -108,7 +108,7 @@ def _candidates(trials: Trials, workload: JsonObject, tree: QuotaTree) -> list[W
 
 
 def _fewest(trials: Trials, candidates: Sequence[WorkloadState]) -> Sequence[WorkloadState]:
-    """All sets by their size; of those of one size the one that comes first."""
+    """Try all sets by size; among sets of one size the first wins."""
     for size in range(1, len(candidates)):
         for chosen in combinations(candidates, size):
             if trials.admits(_deleting(chosen)):
@@ -117,7 +117,7 @@ def _fewest(trials: Trials, candidates: Sequence[WorkloadState]) -> Sequence[Wor
 
 
 def _none_spared(trials: Trials, candidates: Sequence[WorkloadState]) -> Sequence[WorkloadState]:
-    """The least important that are enough together, without those that can be spared."""
+    """Take the least important candidates until they are enough, then drop those that are not needed."""
     low, high = 0, len(candidates)
     while high - low > 1:
         middle = (low + high) // 2
@@ -129,7 +129,7 @@ def _none_spared(trials: Trials, candidates: Sequence[WorkloadState]) -> Sequenc
     is_fewer = True
     while is_fewer:
         is_fewer = False
-        # The most important are spared first.
+        # Drop the most important first.
         for one in reversed(tuple(chosen)):
             others = [it for it in chosen if it is not one]
             if others and trials.admits(_deleting(others)):

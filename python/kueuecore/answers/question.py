@@ -1,4 +1,4 @@
-"""What is asked about: objects that are not in a state yet, as that state would take them in."""
+"""Prepares objects that are not in a state yet, so that they can be tried on it."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ __all__ = ["Question", "edit_manifests"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Objects beside a state: the Workloads among them, made of jobs or given, are what is asked about.
+    """Objects to try on a state. The question is about the Workloads among them, given or made from jobs.
 
     Args:
         workloads: These Workloads, in the order given.
-        others: What comes with them: queues, flavors, Namespaces that are missing.
-        replaced: Namespace and name of the state's Workloads whose place they or their jobs take.
-        jobs: `Kind/name` of the job of each Workload that was made of one, by its namespace and name.
+        others: Objects to add with them: queues, flavors, missing Namespaces.
+        replaced: Namespaces and names of the state's Workloads that they, or their jobs, replace.
+        jobs: `Kind/name` of the job behind a Workload, by the Workload's namespace and name.
         ignored: Jobs that get no Workload, and why.
-        waiting: Jobs that get none until something is there, and what.
+        waiting: Jobs that get none until something exists, and what.
     """
 
     workloads: tuple[Manifest, ...]
@@ -40,15 +40,15 @@ class Question:
 
     @classmethod
     def of(cls, manifests: Sequence[Manifest], world: World, *, configuration: Configuration | None = None) -> Question:
-        """Work out what manifests mean beside the objects of a state.
+        """Work out what manifests mean on top of the objects of a state.
 
         Args:
-            manifests: The objects that are asked about.
+            manifests: The objects to ask about.
             world: The objects of the state.
-            configuration: Its Configuration: which jobs are managed.
+            configuration: The Configuration, which says which jobs are managed.
 
         Raises:
-            ManifestError: A job that Kueue's webhook would refuse.
+            ManifestError: Kueue's webhook would reject a job.
         """
         asked_refs = {_ref(it.object) for it in manifests}
         again = {key for key, job in world.jobs.items() if _ref(job.object) in asked_refs}
@@ -59,7 +59,7 @@ class Question:
             if _ref(it.object) not in asked_refs and not (is_workload(it.object) and _key(it.object) in again)
         ]
         both = World.of([*kept, *manifests], configuration=configuration, integrations=world.integrations)
-        # Objects get names and labels on the way, and keep their sources; jobs stay what they are.
+        # Objects may be copied to add names and labels, and keep their sources; jobs stay the same objects.
         sources, jobs = {id(it.source) for it in manifests}, set(map(id, manifests))
         made_of_asked = {key for key, job in both.jobs.items() if id(job) in jobs}
         made = set(map(id, both.made))
@@ -87,7 +87,7 @@ class Question:
         )
 
     def prepare(self, engine: Engine, *, now: TimeLike) -> None:
-        """Bring in what comes with the Workloads, and take away those whose place they take.
+        """Delete the Workloads that are replaced, and add the other objects.
 
         Raises:
             ManifestError: Everything that is wrong with the objects.
@@ -98,7 +98,7 @@ class Question:
 
 
 def edit_manifests(manifests: Iterable[Manifest], edits: Sequence[Edit]) -> tuple[tuple[Manifest, ...], list[Edit]]:
-    """Manifests with the edits that match one of them, and the other edits.
+    """Apply edits to the manifests that they match; returns the manifests, and the edits that matched none.
 
     Raises:
         ManifestError: An edit does not fit a manifest that it matches.
@@ -118,7 +118,7 @@ def edit_manifests(manifests: Iterable[Manifest], edits: Sequence[Edit]) -> tupl
 
 
 def _placed(manifest: Manifest) -> Manifest:
-    """The same with its namespace."""
+    """The manifest with its namespace written out."""
     metadata = object_at(manifest.object, "metadata")
     placed = {**metadata, "namespace": _key(manifest.object)[0]}
     return replace(manifest, object={**manifest.object, "metadata": placed})

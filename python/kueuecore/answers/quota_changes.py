@@ -1,4 +1,4 @@
-"""More quota, and higher limits, so that a workload gets quota."""
+"""Tries more quota and higher limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class QuotaTree:
     Args:
         queue: The ClusterQueue.
         above: Its cohorts, from the nearest up.
-        rows: Quota and usage of all that hangs together with it, by kind, name, flavor and resource.
+        rows: Quota and usage of its whole cohort tree, by kind, name, flavor and resource.
     """
 
     queue: str
@@ -51,14 +51,14 @@ class QuotaTree:
         return frozenset({name for kind, name, *_ in self.rows if kind == "ClusterQueue"} | {self.queue})
 
     def far(self, flavor: str, resource: str, asked: int) -> int:
-        """More than anybody could miss."""
+        """An amount that is certainly more than needed."""
         there = [row for (*_, of, name), row in self.rows.items() if (of, name) == (flavor, resource)]
         used = sum(units_of(resource, row.usage) + units_of(resource, row.nominal) for row in there)
         return int(min((asked + used + 1) * _FAR, _LARGEST))
 
 
 def quota_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Iterator[Change]:
-    """The least `nominalQuota`, of the ClusterQueue and of each cohort above it that is an object."""
+    """The smallest sufficient `nominalQuota` of the ClusterQueue, and of each Cohort object above it."""
     engine, asked = trials.engine, requests_of(workload)
     queue = engine.object("ClusterQueue", tree.queue)
     nodes = [("ClusterQueue", queue), *(("Cohort", it) for name in tree.above if (it := _cohort(engine, name)))]
@@ -74,7 +74,7 @@ def quota_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Iter
 
 
 def limit_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Iterator[Change]:
-    """The least `borrowingLimit` on the way up, and the least `lendingLimit` of the others, where there are limits."""
+    """The smallest sufficient `borrowingLimit` on the way up, and `lendingLimit` elsewhere, where there are limits."""
     engine, asked = trials.engine, requests_of(workload)
     path = [("ClusterQueue", tree.queue), *(("Cohort", name) for name in tree.above)]
     flavors = {flavor for (kind, name, flavor, _) in tree.rows if (kind, name) == path[0]}
@@ -91,7 +91,7 @@ def limit_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Iter
             continue
         if place is None or resource not in place.entries:
             continue
-        # What is lent is no more than what there is (rules/01 §1).
+        # A lendingLimit must not exceed the nominalQuota (rules/01 §1).
         room = units_of(resource, row.nominal) - units_of(resource, limit)
         most = tree.far(flavor, resource, asked[resource]) if is_on_path else room
         if most > 0:
@@ -110,8 +110,8 @@ class _Place:
         name: Its name.
         flavor: The flavor.
         path: The path of its resources.
-        entries: What stands there, by resource.
-        base: What must be edited first, so that it stands there.
+        entries: Its quotas, by resource.
+        base: Edits that create it, if it does not exist yet.
     """
 
     kind: str
@@ -134,7 +134,7 @@ class _Place:
 
 
 def _place(kind: str, node: JsonObject, flavor: str, group: JsonObject) -> _Place | None:
-    """The place of a flavor, made if there is none yet and there can be one."""
+    """The place of a flavor; one is created if it is missing and allowed there."""
     found = _Place.of(kind, node, flavor)
     if found is not None or kind != "Cohort":
         return found

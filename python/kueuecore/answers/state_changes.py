@@ -1,4 +1,4 @@
-"""Changes of the objects that an engine holds: fields by path, and deletions."""
+"""Changes objects that an engine holds: sets fields by path, and deletes objects."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _MOST_NAMES = 9
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """An object that goes.
+    """An object to delete.
 
     Args:
         kind: Its kind.
         name: Its name.
-        namespace: Its namespace; empty: it has none, or the name is there only once.
+        namespace: Its namespace; empty if it has none, or if the name is unique.
     """
 
     kind: str
@@ -43,10 +43,10 @@ class Deletion:
 
 
 def parse_deletion(text: str) -> Deletion:
-    """A deletion as it is written: `KIND/NAME` or `KIND/NAMESPACE/NAME`.
+    """Parse a deletion, written as `KIND/NAME` or `KIND/NAMESPACE/NAME`.
 
     Raises:
-        ManifestError: It is written in another way.
+        ManifestError: The text has another form.
 
     Example:
         >>> parse_deletion("Workload/team-a/notebook")
@@ -54,7 +54,7 @@ def parse_deletion(text: str) -> Deletion:
     """
     kind, *names = text.split("/")
     if not kind or not 1 <= len(names) <= 2 or not all(names):
-        raise ManifestError.of(f"{quoted(text)} names no object", remedy=_FORM)
+        raise ManifestError.of(f"{quoted(text)} does not name an object", remedy=_FORM)
     return Deletion(kind, names[-1], names[0] if len(names) == 2 else "")
 
 
@@ -66,20 +66,20 @@ def change_state(
     now: TimeLike,
     trusted: bool = False,
 ) -> None:
-    """Change objects that an engine holds, all at one time. No cycle has run then.
+    """Change objects that an engine holds, all at the same time. Runs no cycle.
 
-    A Workload that is pending is submitted again, as if its job were deleted and made anew, but with its name and its
-    time of creation. After an error some of it may have been done: work on a fork.
+    A pending Workload is submitted again, as if its job had been deleted and recreated, but keeps its name and
+    creation time. An error may leave some of the changes made: work on a fork.
 
     Args:
         engine: The engine.
-        edits: The fields that change, one after the other.
-        deletions: The objects that go, after that.
-        now: When it happens.
+        edits: The fields to change, in this order.
+        deletions: The objects to delete afterwards.
+        now: The time of the changes.
         trusted: Take the changed objects as they are, without validation.
 
     Raises:
-        ManifestError: Something is not there, a path leads nowhere, or an API server with Kueue would refuse it.
+        ManifestError: An object or path does not exist, or an API server with Kueue would reject the change.
 
     Example:
         >>> from kueuecore.scenarios import parse_edit
@@ -103,16 +103,16 @@ def change_state(
 
 
 def resubmit(engine: Engine, workload: JsonObject, *, now: TimeLike, trusted: bool = False) -> None:
-    """Delete a Workload, and submit it again with its name and its time of creation; what was written to it is gone.
+    """Delete a Workload, and submit it again with its name and creation time, but without its status.
 
     Args:
         engine: The engine.
-        workload: The Workload as it is to be submitted.
-        now: When it happens.
+        workload: The Workload to submit.
+        now: The time of the submission.
         trusted: Take it as it is, without validation.
 
     Raises:
-        ManifestError: An API server with Kueue would refuse it.
+        ManifestError: An API server with Kueue would reject it.
     """
     metadata = {name: value for name, value in object_at(workload, "metadata").items() if name != "generation"}
     submitted: JsonObject = {**workload, "metadata": metadata}
@@ -123,7 +123,11 @@ def resubmit(engine: Engine, workload: JsonObject, *, now: TimeLike, trusted: bo
 
 def _edited(engine: Engine, edit: Edit, before: dict[ObjectRef, JsonObject]) -> dict[ObjectRef, JsonObject]:
     if edit.kind not in HELD_KINDS:
-        what = f"{edit.target} is no field of a state" if edit.kind == "" else f"an engine holds no {edit.kind}"
+        what = (
+            f"{edit.target} is not a field of a state"
+            if edit.kind == ""
+            else f"a state has no objects of kind {edit.kind}"
+        )
         raise ManifestError.of(what, remedy=f"{_EDIT_FORM}; the kind is one of {', '.join(HELD_KINDS)}")
     matching = [it for it in map(Manifest, _of_edit(engine, edit)) if edit.matches(it)]
     if not matching:
@@ -144,7 +148,7 @@ def _edited(engine: Engine, edit: Edit, before: dict[ObjectRef, JsonObject]) -> 
 
 
 def _of_edit(engine: Engine, edit: Edit) -> tuple[JsonObject, ...]:
-    """Objects among which are those of an edit: where it names one of many, that one alone."""
+    """Candidates for an edit: just the one object if it names one, else all of its kind."""
     namespace, _, name = edit.name.rpartition("/")
     is_one = not set("*?[") & set(edit.name) and bool(namespace) == (edit.kind in _WITH_NAMESPACE)
     if not is_one:
@@ -170,7 +174,7 @@ def _delete(engine: Engine, deletion: Deletion, now: TimeLike) -> None:
         refs = [_ref(it) for it in engine.objects(deletion.kind)]
         places = [it.namespace for it in refs if it.name == deletion.name]
         if len(places) > 1:
-            remedy = f"write {deletion.kind}/{places[0]}/{deletion.name}, say"
+            remedy = f"give the namespace, such as {deletion.kind}/{places[0]}/{deletion.name}"
             raise ManifestError.of(f"{deletion} is in {len(places)} namespaces", remedy=remedy)
         namespace = places[0] if places else ""
     try:
@@ -183,7 +187,7 @@ def _delete(engine: Engine, deletion: Deletion, now: TimeLike) -> None:
 
 
 def _near(engine: Engine, kind: str, name: str) -> str:
-    """What to write in place of a name that no object of a kind has, with or without its namespace."""
+    """Suggest names similar to one that does not exist, given with or without its namespace."""
     keys = [_ref(it).key for it in engine.objects(kind)]
     if not keys:
         return f"the state has no {kind}"

@@ -1,4 +1,4 @@
-"""Changes tried on forks of a state: does a workload get quota, and who moves for it?"""
+"""Tries changes on forks of a state: does a workload get quota, and which others move?"""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from kueuecore.steady_state import Ending, Settled, settle
 
 __all__ = ["Step", "Trials", "Verdict"]
 
-# Evictions in a circle end here; what settles takes far less.
+# Stops endless evictions; a state that settles takes far fewer.
 _MOST_CYCLES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is changed. If it is the workload itself, it is submitted again, with its name and its time of creation.
+    """A set of changes. If they touch the workload itself, it is submitted again, with its name and creation time.
 
     Args:
-        edits: Fields.
-        deletions: Objects that go.
-        resubmits: Is the workload submitted again even if nothing of it changes?
+        edits: The fields to change.
+        deletions: The objects to delete.
+        resubmits: Whether the workload is submitted again even if nothing about it changes.
     """
 
     edits: tuple[Edit, ...] = ()
@@ -39,12 +39,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a step that admits the workload comes to.
+    """The consequences of a step that admits the workload.
 
     Args:
-        preemptions: Whom the workload preempts.
-        evicted: Keys of the others that lose their quota, for whomever, or are deleted with it.
-        moved: Keys of all others that stand elsewhere then.
+        preemptions: The workloads that it preempts.
+        evicted: Keys of other workloads that lose their quota, whichever workload preempts them, or are deleted.
+        moved: Keys of all other workloads whose stage, queue or flavors change.
     """
 
     preemptions: tuple[Preemption, ...]
@@ -53,11 +53,11 @@ class Verdict:
 
 
 class Trials:
-    """Tries steps on forks of a state at rest.
+    """Tries steps on forks of a settled state.
 
     Args:
-        engine: The state.
-        namespace: Namespace of the workload that is to get quota.
+        engine: The settled state.
+        namespace: Namespace of the workload that should get quota.
         name: Its name.
         now: The time of everything that happens.
     """
@@ -71,11 +71,11 @@ class Trials:
         self._own = f"{namespace}/{name}"
 
     def admits(self, step: Step) -> bool:
-        """Does the workload hold quota once nothing changes any more? The step is taken as it is, unchecked."""
+        """Whether the workload holds quota once nothing changes any more. Does not validate the step."""
         return self._run(step, trusted=True) is not None
 
     def judge(self, step: Step) -> Verdict | None:
-        """What a step comes to; `None`: it does not admit the workload, or an API server with Kueue would refuse it."""
+        """Try a step; `None` if it does not admit the workload, or an API server with Kueue would reject it."""
         try:
             ran = self._run(step, trusted=False)
         except ManifestError:
@@ -106,7 +106,7 @@ class Trials:
         decisions = settled.decisions
         ended = [it for decision in decisions for it in (*decision.preemptions, *decision.evictions)]
         admitted = [it for decision in decisions for it in (*decision.admissions, *decision.placed)]
-        # Nobody moves without a word: only those that something was said about are looked at.
+        # Every move leaves a decision or an event: comparing those workloads is enough.
         said = {(it.namespace, it.name) for it in (*ended, *admitted)}
         said |= {(it.namespace, it.name) for it in settled.events}
         said |= {(it.namespace, it.name) for it in step.deletions}
@@ -114,7 +114,7 @@ class Trials:
         before, after = _states(self.engine, said), _states(fork, said)
         had = {it.key for it in before if it.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)}
         moves = moves_between(before, after)
-        # Who was evicted and is back where it was has lost what it had done all the same.
+        # A workload that was evicted and readmitted to the same place has still lost its work.
         lost = {it.key for it in moves if not (it.after and it.after.has_quota)} | {it.key for it in ended}
         evicted = lost & had
         preemptions = tuple(it for it in ended if isinstance(it, Preemption) and it.preemptor == self._own)

@@ -1,4 +1,4 @@
-"""The least changes that would admit a workload that waits, each of them tried."""
+"""Finds the smallest changes that would admit a waiting workload, by trying them."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def unblock(
     was_at_rest: bool = False,
     kinds: Collection[ChangeKind] = tuple(ChangeKind),
 ) -> Unblocking:
-    """The least changes that would admit a workload now, those that disturb others least first.
+    """Find the smallest changes that would admit a workload now, those that disturb others least first.
 
-    Every change is tried on a fork: it is made, cycles run until nothing changes any more, and the workload holds quota
-    then, at once or after preemptions. So is one step less, which leaves it pending: one unit of a resource (a
+    Each change is tried on a fork: after it, cycles run until nothing changes any more, and the workload then holds
+    quota, at once or after preemptions. One step less is tried too, and leaves it pending: one unit of a resource (a
     thousandth of a cpu, a byte, a device), one pod, one step of priority, one victim. Where more is not always better,
-    there may be other changes; what is said of these holds all the same.
+    other changes may exist as well.
 
     Args:
-        engine: The engine; it stays as it is.
+        engine: The engine; it is not changed.
         name: Name of the Workload.
         namespace: Its namespace.
-        now: The time of all that is tried; by default the latest time that any call named.
-        was_at_rest: Has `settle` run on the engine, so that changes can be tried on it as it is?
-        kinds: The kinds of changes that are looked for.
+        now: The time of all trials; by default the latest time passed to any call.
+        was_at_rest: Whether the engine is settled already, so that `settle` need not run first.
+        kinds: The kinds of changes to look for.
 
     Raises:
         UnknownObjectError: There is no such Workload.
@@ -96,7 +96,7 @@ def unblock(
 def _changes(trials: Trials, queue: str, kinds: frozenset[ChangeKind]) -> Iterator[Change]:
     workload = trials.engine.object("Workload", trials.name, namespace=trials.namespace)
     wants = kinds.__contains__
-    # Where a workload waits for time to pass, it is enough to submit it again, whatever else changes about it.
+    # A workload in a backoff only needs to be submitted again, so any change to it would seem to help.
     helps_again = trials.admits(Step(resubmits=True))
     if wants(ChangeKind.START):
         yield from start_changes(trials, workload, queue, helps_again=helps_again)
@@ -120,7 +120,7 @@ def _changes(trials: Trials, queue: str, kinds: frozenset[ChangeKind]) -> Iterat
 
 
 def _own_changes(trials: Trials, workload: JsonObject, kinds: frozenset[ChangeKind]) -> Iterator[Change]:
-    """What does not need a ClusterQueue to be there."""
+    """Changes that do not need an existing ClusterQueue."""
     wants = kinds.__contains__
     if wants(ChangeKind.LOCAL_QUEUE):
         yield from local_queue_changes(trials, workload)

@@ -1,4 +1,4 @@
-"""Changes of the workload itself: fewer pods, smaller requests, a higher priority."""
+"""Tries changes of the workload itself: fewer pods, smaller requests, a higher priority."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_PRIORITY = 2**31 - 1
 
 
 def pod_changes(trials: Trials, workload: JsonObject) -> Iterator[Change]:
-    """The most pods of each pod set that get quota, and the highest `minCount` with which some of them do."""
+    """The most pods of each pod set that would get quota, and the highest `minCount` with which some would."""
     pod_sets = [object_at(it) for it in list_at(workload, "spec", "podSets")]
     edit = partial(edit_of, workload)
     fewer: list[Dial] = []
@@ -41,7 +41,7 @@ def pod_changes(trials: Trials, workload: JsonObject) -> Iterator[Change]:
     for index, pod_set in enumerate(pod_sets):
         others = (it for it in pod_sets if it is not pod_set)
         highest = int_at(pod_set, "minCount") or int_at(pod_set, "count")
-        # Only one pod set may have it (rules/03 §9).
+        # Only one pod set may have a minCount (rules/03 §9).
         if highest <= 1 or any(int_at(it, "minCount") for it in others):
             continue
         path = f"spec.podSets[{index}].minCount"
@@ -55,7 +55,7 @@ def pod_changes(trials: Trials, workload: JsonObject) -> Iterator[Change]:
 
 
 def request_changes(trials: Trials, workload: JsonObject) -> Iterator[Change]:
-    """The largest request of each container for each resource with which the workload gets quota."""
+    """The largest request of each container, per resource, with which the workload gets quota."""
     dials: list[Dial] = []
     for index, pod_set in enumerate(list_at(workload, "spec", "podSets")):
         name = text_at(pod_set, "name")

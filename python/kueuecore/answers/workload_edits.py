@@ -1,4 +1,4 @@
-"""Edits of one Workload."""
+"""Edits of a Workload."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["edit_of"]
 
 
 def edit_of(workload: JsonObject, path: str, value: JsonValue) -> Edit:
-    """An edit of a field of a Workload.
+    """Make an edit of a field of a Workload.
 
     Example:
         >>> edit_of({"metadata": {"namespace": "a", "name": "w"}}, "spec.priority", 5).target

@@ -1,4 +1,4 @@
-"""The command `kueuecore`: what Kueue would decide on some manifests, without a cluster."""
+"""The `kueuecore` command: shows what Kueue would decide about some manifests, without a cluster."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ if TYPE_CHECKING:
 __all__ = ["ExitCode", "main"]
 
 _DESCRIPTION = """\
-Decides what Kueue would decide on the objects in some manifests: which workloads get
-quota, from which flavors, and why the others wait. No cluster is asked, none is changed."""
+Shows what Kueue would decide about some manifests: which workloads get quota, from which
+flavors, and why the others wait. Reads files only; `serve` alone talks to a cluster."""
 
 _RUN_DESCRIPTION = """\
 Reads manifests, runs scheduling cycles until nothing changes any more, and shows the outcome.
-Time stands still unless --for lets it go on, no workload finishes, and what is evicted stops at once.
+Time stands still unless you give --for; no workload finishes, and evicted pods stop at once.
 
-Read are Kueue's kinds (v1beta2 and v1beta1), Namespaces, LimitRanges, RuntimeClasses,
-PriorityClasses, ResourceClaimTemplates, DeviceClasses, Nodes and Pods; jobs become Workloads first."""
+Reads Kueue's kinds (v1beta2 and v1beta1), Namespaces, LimitRanges, RuntimeClasses,
+PriorityClasses, ResourceClaimTemplates, DeviceClasses, Nodes and Pods. Jobs are turned into Workloads first."""
 
 _RUN_EPILOG = """\
 examples:
-  kueuecore run queues.yaml jobs.yaml         what would become of these jobs?
-  kueuecore run -R manifests/ -o wide         a directory and those in it, with more columns
+  kueuecore run queues.yaml jobs.yaml         what would happen to these jobs?
+  kueuecore run -R manifests/ -o wide         a directory and its subdirectories, with more columns
   kueuecore run . --feature-gates PartialAdmission=false
-  kueuecore run manifests/ --fail-on-pending  a test for CI
+  kueuecore run manifests/ --fail-on-pending  a check for CI
   kubectl get -A -o yaml \\
     ns,resourceflavors,clusterqueues,cohorts,admissionchecks,workloadpriorityclasses,localqueues,workloads \\
     | kueuecore run - --trusted               what would a running Kueue do next?
@@ -64,16 +64,16 @@ exit codes:
 
 
 _SIMULATE_DESCRIPTION = """\
-Reads a scenario, runs it through virtual time until nothing is left to happen, and shows what
-became of each job, and how long jobs waited. The same scenario always comes to the same; what is
-drawn comes from its seed. docs/cli.md describes the file."""
+Runs a scenario in virtual time until nothing is left to happen, and shows what became of each
+job and how long jobs waited. The same scenario and seed always give the same result.
+docs/scenarios.md describes the file."""
 
 _SIMULATE_EPILOG = """\
 examples:
   kueuecore simulate examples/scenario/scenario.yaml
-  kueuecore simulate scenario.yaml --seed 2 -o wide   other draws, every job by itself
+  kueuecore simulate scenario.yaml --seed 2 -o wide   another seed, and a row for every job
   kueuecore simulate scenario.yaml -o json | jq '.clusterQueues[].waitSeconds'
-  kueuecore simulate year.yaml --checkpoint year.checkpoint --resume   goes on where it was cut off
+  kueuecore simulate year.yaml --checkpoint year.checkpoint --resume   continue an interrupted run
 
 exit codes:
 """
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
     Args:
-        arguments: Its arguments; by default those of the process.
+        arguments: The arguments; by default `sys.argv[1:]`.
 
     Returns:
         The exit code, one of `ExitCode`.
@@ -113,14 +113,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(arguments: Sequence[str] | None) -> int:
     try:
         options = _parser().parse_args(arguments)
-    except SystemExit as end:  # --help, --version, or wrong usage, which has been reported
+    except SystemExit as end:  # --help, --version, or wrong usage, which argparse has already reported
         return end.code if isinstance(end.code, int) else ExitCode.OK
     code: int = options.command(options)
     return code
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that survives closed streams and escapes what people typed."""
+    """A parser that copes with closed streams and escapes what the user typed."""
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         if file is not None:
@@ -135,61 +135,63 @@ class _Parser(argparse.ArgumentParser):
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        write(f"kueuecore {version()}, which decides as Kueue {KUEUE_VERSION} at commit {KUEUE_COMMIT}\n")
+        write(f"kueuecore {version()}, which follows Kueue {KUEUE_VERSION} at commit {KUEUE_COMMIT}\n")
         parser.exit()
 
 
 def _parser() -> argparse.ArgumentParser:
     formatter = argparse.RawDescriptionHelpFormatter
     parser = _Parser(prog="kueuecore", description=_DESCRIPTION, formatter_class=formatter)
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version, and that of Kueue")
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="show this version, and the version of Kueue that it follows"
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     add = commands.add_parser(
         "run",
-        help="what becomes of the workloads in some manifests",
+        help="show what Kueue would do with the workloads in some manifests",
         description=_RUN_DESCRIPTION,
         epilog=_RUN_EPILOG + _exit_codes(),
         formatter_class=formatter,
     )
     add.set_defaults(command=run)
     _add_inputs(add)
-    shown = add.add_argument_group("what comes out")
+    shown = add.add_argument_group("output")
     shown.add_argument("-o", "--output", choices=["table", "wide", "json", "yaml"], default="table", help=_OUTPUT_HELP)
-    shown.add_argument("--events", action="store_true", help="show the events too (always in json)")
+    shown.add_argument("--events", action="store_true", help="show events too (json always has them)")
     _add_style(shown)
 
     add = commands.add_parser(
         "simulate",
-        help="how long jobs wait in a scenario, through virtual time",
+        help="run a scenario in virtual time and show how long jobs wait",
         description=_SIMULATE_DESCRIPTION,
         epilog=_SIMULATE_EPILOG + _exit_codes(),
         formatter_class=formatter,
     )
     add.set_defaults(command=simulate)
     add.add_argument("scenario", metavar="SCENARIO", help="a YAML file of kind Scenario")
-    add.add_argument("--seed", type=_seed, help="draw from this seed, not from that of the file: 0 to 2^53")
+    add.add_argument("--seed", type=_seed, help="use this seed instead of the one in the file: 0 to 2^53")
     add.add_argument(
         "--allow-code",
         action="store_true",
-        help="run the program that fleet.policy.use names; read it first: it runs with your privileges",
+        help="run the program that fleet.policy.use names; read it first, as it runs with your privileges",
     )
-    saved = add.add_argument_group("runs that may be cut off")
-    help_text = "save the run into this file now and then, and after Ctrl-C; it is deleted when the run is over"
+    saved = add.add_argument_group("checkpoints")
+    help_text = "save the run to this file from time to time and on Ctrl-C; deleted when the run ends"
     saved.add_argument("--checkpoint", type=Path, metavar="FILE", help=help_text)
-    saved.add_argument("--resume", action="store_true", help="go on from that file, if it is there")
-    help_text = "how often to save it, such as 5m; by default every minute"
+    saved.add_argument("--resume", action="store_true", help="continue from that file if it exists")
+    help_text = "how often to save, such as 5m; by default every minute"
     saved.add_argument("--checkpoint-every", type=_step_seconds, metavar="DURATION", help=help_text)
-    shown = add.add_argument_group("what comes out")
-    help_text = "table (the default); wide: every job, nothing wrapped; json: one document with everything"
+    shown = add.add_argument_group("output")
+    help_text = "table (the default); wide: every job, no wrapping; json: everything, as one document"
     shown.add_argument("-o", "--output", choices=["table", "wide", "json"], default="table", help=help_text)
-    help_text = "write a page of HTML with pictures into this file; takes the extra `report`"
+    help_text = "write an HTML page with charts to this file; needs the extra `report`"
     shown.add_argument("--report", type=Path, metavar="FILE", help=help_text)
-    help_text = "write tables of jobs, ClusterQueues and cohorts, measures and Kueue's metrics into this folder"
+    help_text = "write tables of jobs, ClusterQueues, cohorts, measures and Kueue's metrics to this folder"
     shown.add_argument("--results", type=Path, metavar="DIR", help=help_text)
-    help_text = "the form of these tables; parquet and arrow take the extra `arrow`"
+    help_text = "the format of these tables; parquet and arrow need the extra `arrow`"
     shown.add_argument("--results-format", choices=["csv", "parquet", "arrow"], default="csv", help=help_text)
-    help_text = "a row of ClusterQueues and cohorts every so often, such as 1m; by default at each change"
+    help_text = "write a row per ClusterQueue and cohort at this interval, such as 1m; by default at each change"
     shown.add_argument("--results-step", type=_step_seconds, metavar="DURATION", help=help_text)
     _add_style(shown)
 
@@ -207,14 +209,19 @@ def _parser() -> argparse.ArgumentParser:
     add_shrink(commands, exit_codes=_exit_codes(), add_inputs=add_manifests)
     add_serve(commands, exit_codes=_exit_codes())
     add_completion(commands, parser)
-    add = commands.add_parser("gates", help="list the feature gates of Kueue, their defaults and what they do")
+    add = commands.add_parser("gates", help="list Kueue's feature gates, their defaults and what they do")
     add.set_defaults(command=gates)
-    add.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="by default on a terminal")
+    add.add_argument(
+        "--color",
+        choices=["auto", "always", "never"],
+        default="auto",
+        help="use colours; by default only on a terminal",
+    )
     return parser
 
 
 def _add_inputs(add: argparse.ArgumentParser, *, takes_engines: bool = True) -> None:
-    """What goes in: the options of all commands that decide on manifests."""
+    """Add the input options of every command that decides about manifests."""
     given = add_state(add, paths="PATH", takes_engines=takes_engines)
     given.add_argument(
         "--for",
@@ -222,19 +229,24 @@ def _add_inputs(add: argparse.ArgumentParser, *, takes_engines: bool = True) -> 
         metavar="DURATION",
         type=_duration,
         default=0,
-        help="go on for so long, as 10s or 1h30m, at each time at which time alone changes something: backoffs end, "
-        "failed nodes are replaced; by default time stands still",
+        help="let this much time pass, such as 10s or 1h30m, with cycles whenever a backoff ends, a failed node is "
+        "replaced, or anything else is due; by default time stands still",
     )
 
 
 def _add_style(shown: argparse._ArgumentGroup) -> None:
-    shown.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="by default on a terminal")
-    shown.add_argument("--no-color", dest="color", action="store_const", const="never", help="as --color=never")
+    shown.add_argument(
+        "--color",
+        choices=["auto", "always", "never"],
+        default="auto",
+        help="use colours; by default only on a terminal",
+    )
+    shown.add_argument("--no-color", dest="color", action="store_const", const="never", help="same as --color=never")
     shown.add_argument("-q", "--quiet", action="store_true", help="no notes and warnings on stderr")
     shown.add_argument(
         "--fail-on-pending",
         action="store_true",
-        help="exit with 1 if a workload is still pending, or a job waits for its own, in the end",
+        help="exit with 1 if a workload is still pending at the end, or a job still waits for its Workload",
     )
 
 
@@ -242,7 +254,7 @@ def _exit_codes() -> str:
     return "\n".join(f"  {code.value:<4} {code.meaning}" for code in ExitCode)
 
 
-_OUTPUT_HELP = """table (the default); wide: more columns, nothing wrapped; json: one document with everything;
+_OUTPUT_HELP = """table (the default); wide: more columns, no wrapping; json: everything, as one document;
 yaml: the objects with the status that Kueue would write"""
 
 
@@ -258,7 +270,7 @@ def _seed(text: str) -> int:
 def _step_seconds(text: str) -> float:
     found = _duration(text)
     if not found:
-        raise argparse.ArgumentTypeError(f"{quoted(text)} is not more than 0")
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is not greater than 0")
     return found / 1e9
 
 

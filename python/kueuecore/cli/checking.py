@@ -1,4 +1,4 @@
-"""`kueuecore check`: mistakes in manifests that an API server accepts, as text or for other programs."""
+"""`kueuecore check`: reports mistakes in manifests that an API server accepts, as text or for other programs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from kueuecore.findings import Finding, Severity, check
 __all__ = ["add_check"]
 
 _DESCRIPTION = """\
-Reads manifests and finds mistakes that an API server accepts: quota that nobody can use, limits that
-never bind, policies that mean nothing, queues that lead nowhere, work that never gets quota, and
-workloads that preempt each other for ever. docs/check.md lists all findings."""
+Finds mistakes in manifests that an API server accepts: quota that nobody can use, limits that never
+bind, policies without effect, queues that lead nowhere, workloads that can never get quota, and
+workloads that preempt each other forever. docs/check.md lists all findings."""
 
 _EPILOG = """\
 examples:
-  kueuecore check queues/                     what is odd about these queues?
+  kueuecore check queues/                     what is wrong with these queues?
   kustomize build overlays/prod | kueuecore check -
   kueuecore check -R . --ignore KC2,missing-flavor --fail-on error
-  kueuecore check . -o github                 notes beside the lines of a pull request
+  kueuecore check . -o github                 annotate a pull request
   kueuecore check . -o sarif > check.sarif    for code scanning
 
 exit codes:
@@ -49,30 +49,34 @@ def add_check(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> 
     """Add the command to the parser."""
     add = commands.add_parser(
         "check",
-        help="mistakes in manifests that an API server accepts",
+        help="find mistakes in manifests that an API server accepts",
         description=_DESCRIPTION,
         epilog=_EPILOG + exit_codes,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add.set_defaults(command=check_command)
     add.add_argument("paths", metavar="PATH", nargs="+", help="a YAML or JSON file, a directory, or - for stdin")
-    given = add.add_argument_group("what goes in")
-    given.add_argument("-R", "--recursive", action="store_true", help="go into the directories of directories")
-    help_text = "Kueue's Configuration; by default that of Kueue's release manifest"
+    given = add.add_argument_group("input")
+    given.add_argument("-R", "--recursive", action="store_true", help="read subdirectories too")
+    help_text = "Kueue's Configuration; by default the one in Kueue's release manifest"
     given.add_argument("--config", metavar="FILE", help=help_text)
     add_feature_gates(given)
-    help_text = "the objects are a dump of a cluster: take them as they are, without defaults, checks and additions"
+    help_text = (
+        "the objects are a dump of a cluster: take them as they are, without defaulting, validating or adding any"
+    )
     given.add_argument("--trusted", action="store_true", help=help_text)
-    wanted = add.add_argument_group("what is looked for; each takes codes, beginnings of codes and names")
+    wanted = add.add_argument_group("which findings, by code, prefix of codes, or name")
     wanted.add_argument("--select", metavar="ID,ID", type=_ids, action="extend", default=[], help="only these findings")
-    wanted.add_argument("--ignore", metavar="ID,ID", type=_ids, action="extend", default=[], help="not these")
+    wanted.add_argument(
+        "--ignore", metavar="ID,ID", type=_ids, action="extend", default=[], help="all but these findings"
+    )
     wanted.add_argument("--list", action=_List, nargs=0, help="list all findings and exit")
-    shown = add.add_argument_group("what comes out")
-    help_text = "text (the default): a line each; json; sarif: SARIF 2.1.0; github: commands for GitHub Actions"
+    shown = add.add_argument_group("output")
+    help_text = "text (the default): one line each; json; sarif: SARIF 2.1.0; github: commands for GitHub Actions"
     shown.add_argument("-o", "--output", choices=["text", "json", "sarif", "github"], default="text", help=help_text)
-    help_text = "exit with 1 from this severity on; by default warning"
+    help_text = "exit with 1 if a finding is at least this severe; by default warning"
     shown.add_argument("--fail-on", choices=[*map(str, Severity)], default="warning", help=help_text)
-    help_text = "write the smallest objects that show a preemption loop or starvation into this folder"
+    help_text = "write the smallest objects that show each preemption loop or starvation to this folder"
     shown.add_argument("--write-worlds", type=Path, metavar="DIR", help=help_text)
     add_look(shown)
 
@@ -109,7 +113,7 @@ def check_command(options: argparse.Namespace) -> int:
 
 
 def _write_worlds(folder: Path, found: Sequence[Finding]) -> list[Path]:
-    """A file for each finding with a world of its own, which `kueuecore run` reads."""
+    """Write a file that `kueuecore run` reads for each finding that has a world."""
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -119,7 +123,7 @@ def _write_worlds(folder: Path, found: Sequence[Finding]) -> list[Path]:
             file.write_text(f"# {finding.severity} {finding.code} {finding.name}\n{text}", encoding="utf-8")
             written.append(file)
     except OSError as error:
-        message = f"it can not be written: {error.strerror or error}"
+        message = f"cannot write it: {error.strerror or error}"
         raise ManifestError.of(message, file=str(folder), remedy="name another folder with --write-worlds") from None
     return written
 

@@ -1,4 +1,4 @@
-"""AdmissionChecks as far as the command has to do with them: whether they are active, and what they say."""
+"""AdmissionChecks for the command: which are active, and what their controllers report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kueuecore.world import World
 __all__ = ["READ_KINDS", "CheckRow", "check_rows", "with_active_checks"]
 
 READ_KINDS = frozenset({"ProvisioningRequestConfig"})
-"""Kinds that no engine reads, and that say whether checks are active."""
+"""Kinds that no engine reads, but that decide whether checks are active."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class CheckRow:
 
 
 def with_active_checks(world: World, *, now: int) -> World:
-    """The world with the condition that Kueue's provisioning controller would write into checks that have none.
+    """Add the condition Active that Kueue's provisioning controller would write to checks that have none.
 
     Raises:
         ManifestError: A ProvisioningRequestConfig is wrong.
@@ -56,7 +56,7 @@ def with_active_checks(world: World, *, now: int) -> World:
 
 
 def check_rows(world: World) -> tuple[CheckRow, ...]:
-    """The AdmissionChecks by name; of those that are given twice the last."""
+    """The AdmissionChecks, sorted by name; the last one wins where a name is given twice."""
     checks = [it.object for it in world.manifests if _is_check(it)]
     rows = {text_at(it, "metadata", "name"): it for it in checks}
     found = []

@@ -1,4 +1,4 @@
-"""The commands themselves: from options to output."""
+"""The commands `run` and `gates`."""
 
 from __future__ import annotations
 

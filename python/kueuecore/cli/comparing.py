@@ -1,4 +1,4 @@
-"""`kueuecore compare`: two configurations and the same work, as tables or JSON."""
+"""`kueuecore compare`: runs the same work under two configurations, and reports tables or JSON."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from kueuecore.studies import Change, Comparison, Estimate, GroupChange, compare
 __all__ = ["add_compare"]
 
 _DESCRIPTION = """\
-Runs the same work under two configurations, once for each seed, and shows who waits less, who
-more, who is evicted and what is lost. Jobs are paired by the order in which they come."""
+Runs the same work under two configurations, once per seed, and shows which jobs wait less or more,
+what is evicted and how much work is lost. Jobs are paired by the order in which they arrive."""
 
 _EPILOG = """\
 examples:
@@ -36,7 +36,7 @@ examples:
     --set 'cluster.configuration.fairSharing.preemptionStrategies=[LessThanOrEqualToFinalShare]'
   kueuecore compare scenario.yaml --seeds 30 \\
     --set 'ClusterQueue/team-*:spec.resourceGroups[0].flavors[name=spot].resources[name=cpu].nominalQuota=8'
-  kueuecore compare before.yaml renamed.yaml --fail-on-difference -q    a test for CI
+  kueuecore compare before.yaml renamed.yaml --fail-on-difference -q    a check for CI
 
 exit codes:
 """
@@ -59,7 +59,7 @@ _RIGHT = (
 )
 _NAMES = {
     "mean_wait_seconds": "mean wait",
-    "p95_wait_seconds": "95 of 100 wait no more than",
+    "p95_wait_seconds": "95th percentile of waits",
     "never_admitted": "jobs never admitted",
     "failed": "jobs failed",
     "evictions": "evictions",
@@ -76,7 +76,7 @@ def add_compare(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -
     """Add the command to the parser."""
     add = commands.add_parser(
         "compare",
-        help="the same work under two configurations: who waits less, and who more",
+        help="compare how long jobs wait under two configurations",
         description=_DESCRIPTION,
         epilog=_EPILOG + exit_codes,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -84,14 +84,16 @@ def add_compare(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -
     add.set_defaults(command=compare_command)
     add.add_argument("a", metavar="A", help="a YAML file of kind Scenario")
     add.add_argument(
-        "b", metavar="B", nargs="?", help="another with the same work; by default A with what --set changes"
+        "b", metavar="B", nargs="?", help="another with the same work; by default A with the changes of --set"
     )
-    help_text = "a field of B, as KIND/NAME:PATH=VALUE, or PATH=VALUE of the scenario itself; may be repeated"
+    help_text = "set a field in B: KIND/NAME:PATH=VALUE, or PATH=VALUE for the scenario itself; repeatable"
     add.add_argument("--set", dest="edits", metavar="EDIT", action="append", default=[], help=help_text)
     add_study(add, seeds=10)
-    out = add.add_argument_group("what comes out")
-    out.add_argument("-o", "--output", choices=["table", "json"], default="table", help="json: also each seed")
-    help_text = "write a page of HTML with pictures into this file; takes the extra `report`"
+    out = add.add_argument_group("output")
+    out.add_argument(
+        "-o", "--output", choices=["table", "json"], default="table", help="json also has the result of each seed"
+    )
+    help_text = "write an HTML page with charts to this file; needs the extra `report`"
     out.add_argument("--report", type=Path, metavar="FILE", help=help_text)
     add_look(out)
     out.add_argument("--fail-on-difference", action="store_true", help="exit with 1 if anything differs")
@@ -102,11 +104,11 @@ def compare_command(options: argparse.Namespace) -> int:
     if options.report is not None:
         require_pages()
     if options.b is None and not options.edits:
-        remedy = "name a second scenario, or change the first with --set PATH=VALUE"
+        remedy = "give a second scenario, or change the first with --set PATH=VALUE"
         raise ManifestError.of("there is nothing to compare with", remedy=remedy)
     a = read_scenario(options.a, allow_code=options.allow_code)
     edits = [parse_edit(it) for it in options.edits]
-    # Both draw the same, whatever seed stands in the second.
+    # Both use the same seeds, whatever the second file says.
     b = read_scenario(options.b or options.a, allow_code=options.allow_code, edits=edits)
     seeds = range(a.seed, a.seed + options.seeds)
     workers = min(options.workers, 2 * len(seeds))
@@ -115,7 +117,7 @@ def compare_command(options: argparse.Namespace) -> int:
     if not options.quiet:
         to_stderr(*(f"warning: {shown(it)}" for it in comparison.warnings))
     if options.report is not None:
-        # Edits are too long for a heading.
+        # Edits would be too long for a title.
         title, reported = (f"{options.a} and {options.b}", ()) if options.b else (options.a, options.edits)
         write_page(ComparisonReport(comparison, title=title, edits=reported), options.report, quiet=options.quiet)
     if options.output == "json":
@@ -128,7 +130,7 @@ def compare_command(options: argparse.Namespace) -> int:
 def _report(comparison: Comparison, style: Style) -> str:
     total, n_seeds = comparison.total, len(comparison.seeds)
     n_same = total.n_jobs - total.n_less - total.n_more
-    reported = f"{total.n_less} of them wait less, {total.n_more} more, {n_same} as long as before"
+    reported = f"{total.n_less} wait less, {total.n_more} wait longer, {n_same} unchanged"
     parts = [f"{n_seeds} seed{'s' * (n_seeds > 1)}, {total.n_jobs} jobs: {reported}"]
     if not comparison.is_any:
         return f"{parts[0]}\nno difference"
@@ -137,13 +139,13 @@ def _report(comparison: Comparison, style: Style) -> str:
     parts.append(_groups(comparison.groups, style))
     note = "A, B and CHANGE are medians over seeds"
     if total["evictions"].difference.interval is None:
-        note += "; an interval takes six seeds or more"
+        note += "; intervals need six seeds or more"
     return "\n\n".join([*parts, note])
 
 
 def _groups(groups: Sequence[GroupChange], style: Style) -> str:
     header = ["WORK", "CLUSTER QUEUE", "JOBS", "LESS", "MORE", "WAIT A", "WAIT B", "CHANGE", "95% INTERVAL"]
-    # Most scenarios have no jobs that fail, and the table is wide.
+    # In most scenarios no job fails, and the table is wide enough.
     fail = any(any((*it["failed"].a.values, *it["failed"].b.values)) for it in groups)
     header += ["FAILED A", "FAILED B"] if fail else []
     header += ["EVICTIONS A", "EVICTIONS B", "LOST A", "LOST B"]
@@ -174,7 +176,7 @@ def _name(name: str) -> str:
 
 
 def _cells(name: str, given: Change) -> list[str]:
-    """The measure under both, the change, and its interval."""
+    """The measure under A and B, the change, and its interval."""
     is_span = name.endswith("_seconds")
     plain, signed = (seconds, change) if is_span else (_number, _signed)
     interval = given.difference.interval

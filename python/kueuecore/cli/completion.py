@@ -1,4 +1,4 @@
-"""`kueuecore completion`: a script with which a shell completes the command."""
+"""`kueuecore completion`: prints a shell completion script."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["add_completion"]
 
 _EPILOG = """\
 examples:
-  source <(kueuecore completion bash)                                      this shell
+  source <(kueuecore completion bash)                                      for this shell only
   kueuecore completion bash > ~/.local/share/bash-completion/completions/kueuecore
   kueuecore completion zsh > "${fpath[1]}/_kueuecore"
 """
@@ -24,13 +24,13 @@ def add_completion(commands: argparse._SubParsersAction[Any], parser: argparse.A
     """Add the command to the parser.
 
     Args:
-        commands: Where to.
+        commands: The subcommands to add it to.
         parser: The whole parser, with all commands.
     """
     add = commands.add_parser(
         "completion",
-        help="a script with which a shell completes the command",
-        description="Writes a script for a shell to standard output; takes the extra `completion`.",
+        help="print a shell completion script",
+        description="Writes a completion script to standard output; needs the extra `completion`.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -39,23 +39,23 @@ def add_completion(commands: argparse._SubParsersAction[Any], parser: argparse.A
 
 
 def completion(parser: argparse.ArgumentParser, shell: str) -> int:
-    """Write the script of a shell; returns the exit code.
+    """Write the completion script for a shell; returns the exit code.
 
     Raises:
-        ManifestError: The extra is not there.
+        ManifestError: The extra `completion` is not installed.
     """
     try:
         import shtab
     except ImportError:
         remedy = "pip install 'kueuecore[completion]'"
-        raise ManifestError.of("completion takes the extra `completion`", remedy=remedy) from None
+        raise ManifestError.of("completion needs the extra `completion`", remedy=remedy) from None
     _complete_files(parser, shtab.FILE)
     write(shtab.complete(parser, shell=shell))
     return ExitCode.OK
 
 
 def _complete_files(parser: argparse.ArgumentParser, file: object) -> None:
-    """Let every argument that is a file complete to one."""
+    """Make every argument that is a file complete to file names."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():

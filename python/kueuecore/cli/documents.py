@@ -23,14 +23,14 @@ from kueuecore.world import is_workload
 __all__ = ["document_head", "json_document", "workload_head", "yaml_document", "yaml_documents"]
 
 _SCHEMA = 1
-"""Number of the form of the JSON document: a field that changes or goes away raises it, a new one does not."""
+"""Version of the JSON document: changing or removing a field increments it, adding one does not."""
 
 _WIDEST = 2**31  # lines are not wrapped
 _NUMBER = re.compile(r"[-+]?[.\d_]*\d[.\d_]*([eE][-+]?\d+)?")
 
 
 def document_head() -> JsonObject:
-    """What every JSON document of the command begins with."""
+    """The fields at the start of every JSON document of the command."""
     return {
         "schema": _SCHEMA,
         "kueuecore": version(),
@@ -39,7 +39,7 @@ def document_head() -> JsonObject:
 
 
 def workload_head(state: WorkloadState) -> JsonObject:
-    """What every answer about one workload says of it."""
+    """The fields that describe the workload in every answer about one."""
     return {
         "namespace": state.namespace,
         "name": state.name,
@@ -194,8 +194,8 @@ def yaml_documents(outcome: RunOutcome, *, is_ascii: bool) -> str:
     """The objects with the statuses that Kueue would write, one YAML document each.
 
     Args:
-        outcome: What a run came to.
-        is_ascii: Is all beyond ASCII to be escaped?
+        outcome: The outcome of a run.
+        is_ascii: Escape everything outside ASCII?
     """
     return "---\n".join(yaml_document(plain, is_ascii=is_ascii) for plain in _with_statuses(outcome))
 
@@ -205,10 +205,10 @@ def yaml_document(plain: JsonObject, *, is_ascii: bool) -> str:
 
     Args:
         plain: The object.
-        is_ascii: Is all beyond ASCII to be escaped?
+        is_ascii: Escape everything outside ASCII?
     """
     text = yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=not is_ascii, width=_WIDEST)
-    # Raw line separators would come back as line ends, and control characters would have a hold on the terminal.
+    # Raw line separators would be read back as line ends, and control characters would reach the terminal.
     if text.replace("\n", "").isprintable():
         return text
     return yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=False, width=_WIDEST)
@@ -220,19 +220,19 @@ def _with_statuses(outcome: RunOutcome) -> Iterator[JsonObject]:
         status = _status(outcome.engine, plain)
         generation = 0 if status is None else _generation(status)
         if generation and is_workload(plain):
-            # Without that number the status would be that of another generation.
+            # Without it, the conditions' observedGeneration would not match the object.
             metadata = object_at(plain, "metadata")
             plain = {**plain, "metadata": {**metadata, "generation": metadata.get("generation", generation)}}
         yield plain if status is None else {**plain, "status": dict(status)}
 
 
 def _generation(status: Mapping[str, Any]) -> int:
-    """The generation for which a status was written, as an API server counts them; 0 if it names none."""
+    """The `observedGeneration` of a status; 0 if it has none."""
     return max((it.get("observedGeneration", 0) for it in status.get("conditions", ())), default=0)
 
 
 def _status(engine: Engine, plain: JsonObject) -> Mapping[str, Any] | None:
-    """The status that Kueue would write; none of an object that it writes none of."""
+    """The status that Kueue would write; `None` for objects whose status it does not write."""
     kind, name = text_at(plain, "kind"), text_at(plain, "metadata", "name")
     if not text_at(plain, "apiVersion").startswith("kueue.x-k8s.io/"):
         return None
@@ -249,7 +249,7 @@ def _status(engine: Engine, plain: JsonObject) -> Mapping[str, Any] | None:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts that another YAML parser might take for numbers in quotes, and no anchors."""
+    """Quotes strings that another YAML parser might read as numbers, and writes no anchors."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""The exit codes of the command."""
+"""Exit codes of the command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["ExitCode"]
 
 
 class ExitCode(IntEnum):
-    """What the command exits with."""
+    """The exit code of the command."""
 
     OK = 0
     PENDING = 1
@@ -24,21 +24,21 @@ class ExitCode(IntEnum):
 
     @property
     def meaning(self) -> str:
-        """What it means, in a few words."""
+        """What the code means, in a few words."""
         return _MEANINGS[self]
 
 
 _MEANINGS = {
-    ExitCode.OK: "done, whether workloads are pending or not",
-    ExitCode.PENDING: "a workload is pending or a job waits for its Workload in the end (only with --fail-on-pending), "
-    "two configurations differ (only with --fail-on-difference), no quota is enough (of plan), there are findings "
-    "(of check), a policy test fails, or a dump without names decides otherwise",
-    ExitCode.BAD_INPUT: "wrong usage, or objects that an API server with Kueue would refuse",
-    ExitCode.UNSETTLED: "it never settles: workloads evict each other in a circle, or a fleet keeps changing",
-    ExitCode.UNDECIDED: "nothing is decided on some workload, because it needs what is not built yet",
-    ExitCode.UNAVAILABLE: "an address is taken, the Lease is lost, or a thread of it has died (only of serve)",
+    ExitCode.OK: "success, even if workloads are pending",
+    ExitCode.PENDING: "a workload is pending, or a job has no Workload yet (with --fail-on-pending); two "
+    "configurations differ (with --fail-on-difference); no quota meets the target (plan); there are findings (check); "
+    "a policy test failed (test); the anonymised dump leads to other decisions (anonymise)",
+    ExitCode.BAD_INPUT: "wrong usage, or objects that an API server with Kueue would reject",
+    ExitCode.UNSETTLED: "it never settles: workloads keep evicting each other, or a fleet keeps changing",
+    ExitCode.UNDECIDED: "a workload is undecided: it uses a feature that kueuecore does not support yet",
+    ExitCode.UNAVAILABLE: "an address is in use, the Lease was lost, or a thread died (serve)",
     ExitCode.BUG: "a bug in kueuecore",
-    ExitCode.UNWRITABLE: "the output cannot be written: for example, the disk is full or standard output is closed",
+    ExitCode.UNWRITABLE: "the output cannot be written, for example because the disk is full",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
-    ExitCode.BROKEN_PIPE: "the reader of the output went away",
+    ExitCode.BROKEN_PIPE: "the reader of the output closed the pipe",
 }

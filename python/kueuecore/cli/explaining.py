@@ -1,4 +1,4 @@
-"""`kueuecore explain`: everything that stands in the way of a workload, or why it went where it is."""
+"""`kueuecore explain`: shows everything that keeps a workload waiting, or why it was placed where it is."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from kueuecore.times import format_time, nanoseconds
 __all__ = ["add_explain"]
 
 _DESCRIPTION = """\
-Reads a state, runs cycles until it rests as `kueuecore run` does, and shows everything that the
-decision on one workload looks at: what stands in its way by flavor, resource and cohort, who holds
-what it waits for, who could have been preempted for it and who is spared, and which rule says so.
-A workload that has quota is asked about as if it had none: where would it go now, and why?"""
+Reads a state, runs cycles until nothing changes, as `kueuecore run` does, and shows everything behind
+the decision about one workload: the obstacles by flavor, resource and cohort, which workloads hold
+what it needs, which of them could be preempted and which may not, and the rule for each. For a
+workload that already has quota, shows where it would go if it asked again now, and why."""
 
 _EPILOG = """\
 examples:
@@ -42,7 +42,7 @@ examples:
 exit codes:
 """
 
-# Rows of holders that a table shows; JSON has all.
+# The table shows this many holders; JSON has all of them.
 _MOST_HOLDERS = 20
 _MOST_AHEAD = 5
 _COLORS = {Fate.VICTIM: "red", Fate.NOT_ENOUGH: "yellow", Fate.NOT_NEEDED: "green"}
@@ -53,7 +53,7 @@ def add_explain(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -
     """Add the command to the parser."""
     add = commands.add_parser(
         "explain",
-        help="why a workload waits, or why it is where it is",
+        help="explain why a workload waits, or why it is where it is",
         description=_DESCRIPTION,
         epilog=_EPILOG + exit_codes,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -61,8 +61,8 @@ def add_explain(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -
     add.set_defaults(command=explain_command)
     add_state(add)
     add.add_argument("workload", metavar="WORKLOAD", help=WORKLOAD_HELP)
-    out = add.add_argument_group("what comes out")
-    help_text = "wide: all that hold what it waits for, nothing wrapped; json: one document with everything"
+    out = add.add_argument_group("output")
+    help_text = "table (the default); wide: all holders, no wrapping; json: everything, as one document"
     out.add_argument("-o", "--output", choices=["table", "wide", "json"], default="table", help=help_text)
     add_look(out)
     out.add_argument("--fail-on-pending", action="store_true", help="exit with 1 if the workload is pending")
@@ -85,7 +85,7 @@ def explain_command(options: argparse.Namespace) -> int:
 
 
 def _pushed_out_by(state: SettledState, found: Explanation) -> str:
-    """The workload for which it was preempted; empty if it was not, or nobody knows."""
+    """The workload that preempted it; empty if none did, or if it is unknown."""
     key = found.workload.key
     for decision in reversed(state.settled.decisions):
         for preemption in decision.preemptions:
@@ -122,32 +122,32 @@ def _summary(found: Explanation, row: Row, by: str, at: int) -> str:
             first = found.ahead[:_MOST_AHEAD]
             named = ", ".join(f"{it.key} (parked)" if it.place == "inadmissible" else it.key for it in first)
             more = f" and {len(found.ahead) - _MOST_AHEAD} more" if len(found.ahead) > _MOST_AHEAD else ""
-            lines.append(f"before it in the queue: {named}{more}")
+            lines.append(f"ahead of it in the queue: {named}{more}")
         elif workload.place is not None:
-            lines.append("nobody is before it in the queue")
+            lines.append("nothing is ahead of it in the queue")
         lines += _backoff(row, at)
         if now.outcome.value != "Waits":
-            lines.append(f"as the head of a cycle it would have quota now: {now.outcome.value}")
+            lines.append(f"as the head of a cycle it would get quota now: {now.outcome.value}")
         elif now.message and now.message != row.message and not found.repeats_status:
-            lines.append(f"as the head of a cycle it would wait still: {now.message}")
+            lines.append(f"as the head of a cycle it would still wait: {now.message}")
     else:
         lines.append(f"{workload.key} is {workload.stage}{place}{message}")
         if workload.stage is not Stage.FINISHED:
             answer = ", ".join(filter(None, [now.outcome.value, now.message]))
-            lines.append(f"asked again without its quota: {answer}")
+            lines.append(f"if it asked again now: {answer}")
     if row.open_checks:
-        lines.append(f"it waits for its admission checks: {', '.join(row.open_checks)}")
+        lines.append(f"it is waiting for its admission checks: {', '.join(row.open_checks)}")
     if by:
-        lines.append(f"{by} pushed it out")
+        lines.append(f"it was preempted by {by}")
     if now.undecided is not None:
-        lines.append(f"nothing is decided on it: {now.undecided[0]}: {now.undecided[1]}")
+        lines.append(f"kueuecore cannot decide about it: {now.undecided[0]}: {now.undecided[1]}")
     return "\n".join(map(shown, lines))
 
 
 def _backoff(row: Row, at: int) -> list[str]:
-    """That it is not tried before a time, after evictions because of which it was requeued later."""
+    """Until when it is not retried, if an eviction requeued it with a delay."""
     until = text_at(dict(row.state.status), "requeueState", "requeueAt")
-    return [f"it is not tried before {until}"] if until and nanoseconds(until) > at else []
+    return [f"it is not retried before {until}"] if until and nanoseconds(until) > at else []
 
 
 def _name(row: Row, index: int | None) -> str:
@@ -165,7 +165,7 @@ def _flavors(found: Explanation, row: Row, style: Style) -> str:
             [name, it.flavor, _result(it), "; ".join(it.reasons) or why_it_borrows(it) or "-"] for it in pod_set.trials
         ]
         is_chosen = any(it.is_chosen for it in pod_set.trials)
-        why = "an earlier flavor is good enough" if is_chosen else "it had failed before"
+        why = "an earlier flavor is good enough" if is_chosen else "the pod set had already failed"
         rows += [[name, flavor, "not tried", why] for flavor in pod_set.not_tried]
     return table(["POD SET", "FLAVOR", "RESULT", "WHY"], rows, style) if rows else ""
 
@@ -179,12 +179,12 @@ def _result(trial: FlavorTrial) -> Painted:
 
 def _obstacles(found: Explanation, row: Row, style: Style) -> str:
     rows = [[_name(row, it.pod_set), it.flavor or "-", it.resource or "-", it.rule, it.text] for it in obstacles(found)]
-    return table(["POD SET", "FLAVOR", "RESOURCE", "RULE", "WHAT STANDS IN THE WAY"], rows, style) if rows else ""
+    return table(["POD SET", "FLAVOR", "RESOURCE", "RULE", "OBSTACLE"], rows, style) if rows else ""
 
 
 def _levels(found: Explanation, row: Row, style: Style) -> str:
-    """The way of what is contested up the cohort tree."""
-    header = ["POD SET", "FLAVOR", "RESOURCE", "ASKED OF", "TOTAL", "USED", "NEEDED", "AVAILABLE", "MISSING"]
+    """How each contested request fares at every level of the cohort tree."""
+    header = ["POD SET", "FLAVOR", "RESOURCE", "LEVEL", "TOTAL", "USED", "NEEDED", "AVAILABLE", "MISSING"]
     rows: list[list[Cell]] = []
     for pod_set, trial, asked in _contested(found):
         for level in asked.levels:
@@ -206,9 +206,9 @@ def _contested(found: Explanation) -> list[tuple[int, FlavorTrial, Asked]]:
 
 
 def _holders(found: Explanation, style: Style, *, is_wide: bool) -> list[str]:
-    """Who uses what is contested, a table for each search for victims that looked at other things."""
+    """The workloads that use what is contested: a table for each distinct search for victims."""
     parts = []
-    # Flavors are tried first, and what was chosen is searched for again.
+    # Each flavor is tried first, and the chosen one is searched again: the last search counts.
     for last in {(it.contested, it.is_found): it for it in found.searches}.values():
         what = ", ".join(f"{resource} in {flavor}" for flavor, resource in last.contested)
         holders = sorted(last.holders, key=lambda it: (it.fate is not Fate.VICTIM, it.fate in _SPARED))
@@ -221,8 +221,8 @@ def _holders(found: Explanation, style: Style, *, is_wide: bool) -> list[str]:
         header = ["HOLDS IT", "CLUSTER QUEUE", "PRIORITY", "USES", "VERDICT", "RULE", "WHY"]
         n_left = len(holders) - len(listed)
         more = [f"and {n_left} more (-o wide)"] if n_left else []
-        verdict = "they make room" if last.is_found else "nobody is preempted for it"
-        found_rows = table(header, rows, style, right=["PRIORITY"]) if rows else "nobody uses it"
+        verdict = "preempting the victims makes room" if last.is_found else "no preemption makes room"
+        found_rows = table(header, rows, style, right=["PRIORITY"]) if rows else "no workload uses it"
         parts.append("\n".join([f"{what}: {verdict}", found_rows, *more]))
     return parts
 

@@ -1,4 +1,4 @@
-"""Findings as text, JSON, SARIF, and commands of GitHub Actions."""
+"""Findings as text, JSON, SARIF, and GitHub Actions commands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def text_lines(found: Sequence[Finding], style: Style) -> str:
-    """A line for each finding, and how many there are."""
+    """One line per finding, and a line that counts them."""
     lines = []
     for it in found:
         place, severity = it.problem.place, str(it.severity)
@@ -77,7 +77,7 @@ def _named(ref: ObjectRef) -> JsonObject:
 
 
 def sarif_log(found: Sequence[Finding]) -> str:
-    """The findings as a log of SARIF 2.1.0, the format of code scanning."""
+    """The findings as a SARIF 2.1.0 log, the format for code scanning."""
     rules: list[JsonValue] = [
         {
             "id": it.code,
@@ -120,13 +120,13 @@ def _result(finding: Finding, rule_index: int) -> JsonObject:
 
 
 def _uri(file: str) -> str:
-    """A file as a reference: relative ones are relative to where the command ran."""
+    """A file as a URI; relative paths stay relative to the working directory."""
     path = PurePath(file)
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())
 
 
 def github_commands(found: Sequence[Finding]) -> str:
-    """A command of GitHub Actions for each finding, which shows it beside its line."""
+    """A GitHub Actions command per finding, which annotates its line."""
     return "".join(f"{_github(it)}\n" for it in found)
 
 

@@ -1,4 +1,4 @@
-"""Which flavors pod sets have, as short as it is unambiguous."""
+"""The flavors of pod sets, written as briefly as possible."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["flavors_of_pod_sets"]
 
 
 def flavors_of_pod_sets(flavors: Mapping[str, Mapping[str, str]]) -> str:
-    """Flavors of a workload, from pod set to resource to flavor; `-` if there are none.
+    """Write the flavors of a workload, given by pod set and resource; `-` if there are none.
 
     Example:
         >>> flavors_of_pod_sets({"main": {"cpu": "spot", "memory": "spot"}})
@@ -26,7 +26,7 @@ def flavors_of_pod_sets(flavors: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _by_flavor(flavors: Mapping[str, str]) -> str:
-    """`spot` if all resources have it, else `spot (cpu, memory), gpu-a (nvidia.com/gpu)`."""
+    """`spot` if all resources have that flavor, else `spot (cpu, memory), gpu-a (nvidia.com/gpu)`."""
     resources: dict[str, list[str]] = {}
     for resource, flavor in flavors.items():
         resources.setdefault(flavor, []).append(resource)

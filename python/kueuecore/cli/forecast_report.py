@@ -18,7 +18,7 @@ __all__ = ["forecast_document", "forecast_report"]
 
 _SECOND_NS = 1_000_000_000
 _SOURCES = {
-    "Priority": "its own",
+    "Priority": "this priority",
     "LocalQueue": "the LocalQueue",
     "ClusterQueue": "the ClusterQueue",
     "All": "all queues",
@@ -27,11 +27,11 @@ _SOURCES = {
 
 
 def forecast_report(found: Eta, percentages: Sequence[float], style: Style) -> str:
-    """What people read: when, and on what that stands.
+    """The forecasts as text: when, and on which assumptions.
 
     Args:
         found: The forecasts.
-        percentages: Which quantiles.
+        percentages: The quantiles to show, in percent.
         style: Colour and width.
     """
     parts = []
@@ -40,7 +40,7 @@ def forecast_report(found: Eta, percentages: Sequence[float], style: Style) -> s
     elif found.forecasts:
         parts.append(_several(found, percentages, style))
     else:
-        parts.append("no workload waits")
+        parts.append("no workload is waiting")
     if any(it.seconds and not it.never for it in found.forecasts):
         parts += _assumptions(found, style)
     return "\n\n".join(parts)
@@ -53,7 +53,7 @@ def _single(found: Eta, forecast: Forecast, percentages: Sequence[float], style:
     if forecast.status is Status.ADMITTED:
         return f"{name} is admitted" + _since(forecast)
     if forecast.never:
-        return f"{name} is never admitted as things are, even with the cluster to itself: {forecast.never}"
+        return f"{name} will never be admitted as things are, not even in an empty cluster: {forecast.never}"
     head = f"{name} {_standing(forecast)} at {_time(found.now)}; of {len(found.seeds)} futures"
     n_not = sum(map(isinf, forecast.seconds))
     reported = f"all admit it within {horizon}" if not n_not else f"{n_not} do not admit it within {horizon}"
@@ -78,7 +78,9 @@ def _several(found: Eta, percentages: Sequence[float], style: Style) -> str:
     if not any(row[-1] for row in rows):
         header, rows = header[:-1], [row[:-1] for row in rows]
     head = f"{len(rows)} workloads at {_time(found.now)}, {len(found.seeds)} futures, "
-    head += f"up to {_long(found.horizon_seconds)}; so long until so many of the futures admit it"
+    head += (
+        f"up to {_long(found.horizon_seconds)}; each % column: the time within which that share of futures admits it"
+    )
     return f"{head}\n\n" + table(header, rows, style, right=[*names, "NOT ADMITTED"])
 
 
@@ -99,7 +101,7 @@ def _at(after: float, found: Eta) -> str:
 
 
 def _time(time: int) -> str:
-    """A time to the second: a forecast to the nanosecond would look more certain than it is."""
+    """A time to the second: nanoseconds would suggest a precision that a forecast does not have."""
     return format_time(time // _SECOND_NS * _SECOND_NS)
 
 
@@ -110,7 +112,7 @@ def _long(span: float) -> str:
 
 def _assumptions(found: Eta, style: Style) -> list[str]:
     given = found.assumptions
-    header = ["LOCAL QUEUE", "PRIORITY", "RUN TIMES OF", "FINISHED", "RUNNING", "MEDIAN"]
+    header = ["LOCAL QUEUE", "PRIORITY", "RUN TIMES FROM", "FINISHED", "RUNNING", "MEDIAN"]
     rows = []
     for it in given.run_times:
         counts = ["-", "-"] if it.source == "Given" else [str(it.n_finished), str(it.n_running)]
@@ -120,7 +122,7 @@ def _assumptions(found: Eta, style: Style) -> list[str]:
     parts = [f"assumed:\n{_sentences(found)}", table(header, rows, style, right=["PRIORITY", *header[3:]])]
     if given.arrivals:
         rows = [[it.local_queue, str(it.n_seen), f"{it.per_hour:.3g}"] for it in given.arrivals]
-        parts.append(table(["LOCAL QUEUE", "CAME", "AN HOUR"], rows, style, right=["CAME", "AN HOUR"]))
+        parts.append(table(["LOCAL QUEUE", "ARRIVED", "PER HOUR"], rows, style, right=["ARRIVED", "PER HOUR"]))
     return parts
 
 
@@ -128,24 +130,24 @@ def _sentences(found: Eta) -> str:
     given = found.assumptions
     holding = "1 workload holds" if given.n_running == 1 else f"{given.n_running} workloads hold"
     waiting = "1 waits" if given.n_pending == 1 else f"{given.n_pending} wait"
-    lines = [f"- {holding} quota and {waiting}; jobs run as the table says"]
-    work = f"the {given.n_work} jobs of the scenario come" if given.n_work else ""
+    lines = [f"- {holding} quota and {waiting}; run times are as in the table"]
+    work = f"the {given.n_work} jobs of the scenario arrive" if given.n_work else ""
     if given.arrivals and given.window_seconds is not None:
-        more = f"workloads come on as in the last {seconds(given.window_seconds)}"
+        more = f"workloads keep arriving as in the last {seconds(given.window_seconds)}"
         lines.append(f"- {work + ', and ' if work else ''}{more}")
     else:
-        lines.append(f"- {work or 'no other workloads come'}" + (" and no others" if work else ""))
-    lines.append("- an evicted job begins anew; admission checks are ready at once")
+        lines.append(f"- {work or 'no more workloads arrive'}" + (" and no others" if work else ""))
+    lines.append("- an evicted job starts over; admission checks are ready at once")
     lines.append("- quotas, queues and nodes stay as they are, unless a scenario changes them")
     return "\n".join(lines)
 
 
 def forecast_document(found: Eta, percentages: Sequence[float]) -> str:
-    """One JSON document with all of it.
+    """The forecasts as one JSON document.
 
     Args:
         found: The forecasts.
-        percentages: Which quantiles.
+        percentages: The quantiles to show, in percent.
     """
     given = found.assumptions
     document: JsonObject = {

@@ -1,4 +1,4 @@
-"""`kueuecore eta`: when workloads that wait will be admitted, as a table or JSON."""
+"""`kueuecore eta`: forecasts when waiting workloads will be admitted, as a table or JSON."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from kueuecore.studies.forecast import HORIZON_SECONDS, MOST_HORIZON_SECONDS, N_
 __all__ = ["add_eta"]
 
 _DESCRIPTION = """\
-Says when workloads that wait will be admitted. What a cluster has now is played on many times, each
-with run times and arrivals drawn from what it has seen, and the answer is quantiles of these futures,
-with what they stand on."""
+Forecasts when waiting workloads will be admitted. Plays the present state of a cluster forward many
+times, each time with run times and arrivals drawn from its history, and reports quantiles over these
+futures, together with the assumptions behind them."""
 
 _EPILOG = """\
 examples:
-  kueuecore eta dump.yaml team-a/train               10, 50 and 90 of 100 futures admit it by then
-  kueuecore eta dump.yaml                            all that wait
-  kueuecore eta dump.yaml team-a/train --run-seconds '{mean: 30m}'    nothing has finished yet
+  kueuecore eta dump.yaml team-a/train               by when 10, 50 and 90 % of the futures admit it
+  kueuecore eta dump.yaml                            all waiting workloads
+  kueuecore eta dump.yaml team-a/train --run-seconds '{mean: 30m}'    if nothing has finished yet
   kueuecore eta dump.yaml train --run-seconds team-b/lq=2h --arrivals none
   kubectl get -A -o yaml ns,resourceflavors,clusterqueues,cohorts,localqueues,workloads | kueuecore eta - train
 
@@ -49,45 +49,51 @@ def add_eta(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> No
     """Add the command to the parser."""
     add = commands.add_parser(
         "eta",
-        help="when workloads that wait will be admitted",
+        help="forecast when waiting workloads will be admitted",
         description=_DESCRIPTION,
         epilog=_EPILOG + exit_codes,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add.set_defaults(command=eta_command)
-    help_text = "a file, a directory or - with what a cluster has now, or a YAML file of kind Scenario"
+    help_text = "the present state of a cluster (a file, a directory or -), or a YAML file of kind Scenario"
     add.add_argument("state", metavar="STATE", help=help_text)
-    help_text = "NAMESPACE/NAME of a Workload or its job, or the name alone; by default all that wait"
+    help_text = "NAMESPACE/NAME of a Workload or its job, or the name alone; by default all that are waiting"
     add.add_argument("workloads", metavar="WORKLOAD", nargs="*", help=help_text)
-    given = add.add_argument_group("what is assumed")
+    given = add.add_argument_group("assumptions")
     help_text = (
-        "how long jobs run, as in a scenario: 30m, '{mean: 30m}', '{lognormal: {median: 10m, sigma: 1}}'; of one queue "
-        "with NAMESPACE/LOCALQUEUE= or CLUSTERQUEUE= before it; may be repeated; by default as those that have finished"
+        "how long jobs run, as in a scenario: 30m, '{mean: 30m}', '{lognormal: {median: 10m, sigma: 1}}'; prefix it "
+        "with NAMESPACE/LOCALQUEUE= or CLUSTERQUEUE= for one queue; repeatable; by default fitted to finished jobs"
     )
     given.add_argument("--run-seconds", metavar="[QUEUE=]DISTRIBUTION", action="append", default=[], help=help_text)
     help_text = (
-        "fitted: workloads come on as they have come; none: no more come; by default fitted, unless a scenario brings "
-        "work of its own"
+        "fitted: workloads keep arriving as they have so far; none: no more arrive; by default fitted, unless a "
+        "scenario has work of its own"
     )
     given.add_argument("--arrivals", choices=["fitted", "none"], help=help_text)
-    help_text = "count arrivals of no more than the last so long, such as 24h; by default all that is to be seen"
+    help_text = "fit arrivals to this last span of time only, such as 24h; by default to all there are"
     given.add_argument("--window", metavar="DURATION", type=_span, help=help_text)
-    help_text = "how far to look, such as 12h; by default 30d"
+    help_text = "how far to look ahead, such as 12h; by default 30d"
     given.add_argument("--horizon", metavar="DURATION", type=_span, default=HORIZON_SECONDS, help=help_text)
-    given.add_argument("--config", metavar="FILE", help="Kueue's Configuration, as of `kueuecore run`")
+    given.add_argument("--config", metavar="FILE", help="Kueue's Configuration, as for `kueuecore run`")
     given.add_argument(
-        "--now", metavar="TIME", type=_time, help="the time of a dump; by default the newest in its objects"
+        "--now", metavar="TIME", type=_time, help="the time of the dump; by default the newest time in its objects"
     )
     add.add_argument(
         "--seeds", metavar="N", type=count, default=N_SEEDS, help=f"how many futures; by default {N_SEEDS}"
     )
     add.add_argument(
-        "--workers", metavar="N", type=count, default=os.cpu_count() or 1, help="processes; by default one a core"
+        "--workers",
+        metavar="N",
+        type=count,
+        default=os.cpu_count() or 1,
+        help="number of processes; by default one per core",
     )
-    out = add.add_argument_group("what comes out")
-    help_text = "percentages of futures, such as 5,50,95; by default 10,50,90"
+    out = add.add_argument_group("output")
+    help_text = "quantiles in percent, such as 5,50,95; by default 10,50,90"
     out.add_argument("--quantiles", metavar="P,...", type=_quantiles, default=(10.0, 50.0, 90.0), help=help_text)
-    out.add_argument("-o", "--output", choices=["table", "json"], default="table", help="json: also each future")
+    out.add_argument(
+        "-o", "--output", choices=["table", "json"], default="table", help="json also has the result of each future"
+    )
     add_look(out)
 
 
@@ -122,7 +128,7 @@ def eta_command(options: argparse.Namespace) -> int:
 
 
 def _scenario(options: argparse.Namespace) -> Scenario:
-    """The state, which is a scenario or a dump."""
+    """Read the state, which is a scenario or a dump."""
     manifests = manifests_of([options.state], recursive=False)
     if any(it.object.get("kind") == KIND for it in manifests):
         for option, given, field in (
@@ -130,17 +136,17 @@ def _scenario(options: argparse.Namespace) -> Scenario:
             ("--now", options.now, "start"),
         ):
             if given is not None:
-                remedy = f"write `{field}` into the scenario"
-                raise ManifestError.of(f"{option} is for a dump", remedy=remedy, file=options.state)
+                remedy = f"set `{field}` in the scenario"
+                raise ManifestError.of(f"{option} works with a dump only", remedy=remedy, file=options.state)
         return scenario_of(manifests, options.state)
     cluster = ClusterPart(objects=manifests, configuration=read_configuration(options.config, []))
-    # Without any time it is 1970, as of `kueuecore run`.
+    # Without any time it is 1970, as for `kueuecore run`.
     now = options.now if options.now is not None else newest_time_of(cluster) or 0
     return Scenario(cluster=cluster, start=now)
 
 
 def _run_seconds(text: str) -> tuple[str, Spans]:
-    """A queue, empty for all others, and how long its jobs run."""
+    """A queue (empty: all others) and how long its jobs run."""
     queue, equals, value = text.partition("=")
     if not equals or any(it in queue for it in " {["):
         queue, value = "", text
@@ -155,13 +161,13 @@ def _run_seconds(text: str) -> tuple[str, Spans]:
 
 
 def _span(text: str) -> float:
-    """A duration of an option, with days if there are any."""
+    """Parse the duration of an option; days are allowed."""
     try:
         seconds = seconds_of(float(text)) if text.replace(".", "", 1).isdigit() else seconds_of(text)
     except ValueError:
         seconds = None
     if seconds is None or not 0 < seconds <= MOST_HORIZON_SECONDS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration above 0, such as 12h or 30d, of at most ten years")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration above 0 and up to ten years, such as 12h or 30d")
     return seconds
 
 
@@ -180,5 +186,5 @@ def _quantiles(text: str) -> tuple[float, ...]:
     except ValueError:
         found = ()
     if not found or not all(isfinite(it) and 0 < it < 100 for it in found):
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of percentages between 0 and 100, such as 10,50,90")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of percentages between 0 and 100, such as 10,50,90")
     return tuple(sorted(set(found)))

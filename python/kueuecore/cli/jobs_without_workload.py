@@ -1,4 +1,4 @@
-"""Why a job that somebody asks about has no Workload."""
+"""Explains why a job has no Workload."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _PAGE = "docs/jobs.md says which jobs get one"
 
 
 def why_without(state: SettledState, kind: str, place: list[str], name: str) -> list[Problem]:
-    """Why the jobs that an argument may mean have no Workload; empty: there are none.
+    """Say why the jobs that an argument may mean have no Workload; empty if there are no such jobs.
 
     Args:
         state: The state.
-        kind: The kind that was named; empty: none was.
-        place: The namespace that was named, if one was.
+        kind: The kind that was given; empty if none was.
+        place: The namespace that was given, if one was.
         name: The name.
     """
 
@@ -38,7 +38,7 @@ def why_without(state: SettledState, kind: str, place: list[str], name: str) -> 
 
 
 def _known_reasons(state: SettledState, is_meant: Callable[[ObjectRef], bool]) -> Iterator[Problem]:
-    """What the reconciler of jobs said."""
+    """The reasons that the job reconciler gave."""
     for it in state.world.ignored:
         if is_meant(it.job):
             yield _without(state, it.manifest, it.job, it.reason)
@@ -48,7 +48,7 @@ def _known_reasons(state: SettledState, is_meant: Callable[[ObjectRef], bool]) -
 
 
 def _other_reasons(state: SettledState, kind: str, is_meant: Callable[[ObjectRef], bool]) -> Iterator[Problem]:
-    """Of jobs that it passes over without a word, and of objects that are no jobs, if their kind was named."""
+    """Jobs that the reconciler skips without a reason, and objects that are not jobs, if their kind was given."""
     for manifest in state.given:
         ref = object_ref(manifest.object)
         if not is_meant(ref) or is_workload(manifest.object):
@@ -56,7 +56,7 @@ def _other_reasons(state: SettledState, kind: str, is_meant: Callable[[ObjectRef
         if integration_of(manifest.object, integrations=state.world.integrations) is not None:
             yield _without(state, manifest, ref, _NO_QUEUE)
         elif kind:
-            yield manifest.problem(f"Kueue makes no Workload of a {ref.kind}", remedy=_PAGE)
+            yield manifest.problem(f"Kueue creates no Workload for a {ref.kind}", remedy=_PAGE)
 
 
 def _without(state: SettledState, manifest: Manifest, job: ObjectRef, reason: str) -> Problem:
@@ -66,7 +66,7 @@ def _without(state: SettledState, manifest: Manifest, job: ObjectRef, reason: st
         reason += "; it is suspended, but not by Kueue" if is_suspended else ", so Kueue leaves it alone"
         remedy = _queue_remedy(state, job.namespace or DEFAULT_NAMESPACE)
     problem = Problem(f"it has no Workload: {reason}", object=job, remedy=remedy)
-    # The pods of a Deployment stand in no file.
+    # The pods of a Deployment are not in any file.
     return manifest.locate(problem) if object_ref(manifest.object) == job else problem
 
 
@@ -74,6 +74,6 @@ def _queue_remedy(state: SettledState, namespace: str) -> str:
     refs = map(object_ref, state.engine.objects("LocalQueue"))
     queues = [it.name for it in refs if it.namespace == namespace]
     if not queues:
-        return f"create a LocalQueue in namespace {namespace}, and name it in the label"
+        return f"create a LocalQueue in namespace {namespace}, and set the label to its name"
     named = ", ".join(queues[:_MOST_QUEUES]) + (", ..." if len(queues) > _MOST_QUEUES else "")
-    return f"set the label to a LocalQueue of namespace {namespace}: {named}"
+    return f"set the label to a LocalQueue in namespace {namespace}: {named}"

@@ -1,4 +1,4 @@
-"""Policy tests as JUnit XML, which CI systems read."""
+"""Results of policy tests as JUnit XML, which CI systems read."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["junit_xml"]
 
 
 def junit_xml(results: Sequence[CaseResult]) -> str:
-    """A `testsuites` document: a suite for each file, a test case for each case. It names no times.
+    """Write a `testsuites` document: a suite per file, a test case per case. It has no times.
 
     Args:
-        results: What came of the tests, those of a file beside each other.
+        results: The results, grouped by file.
     """
     root = ElementTree.Element("testsuites", {"name": "kueuecore", **_counts(results)})
     for file, group in groupby(results, key=lambda it: it.test.file):
@@ -25,7 +25,7 @@ def junit_xml(results: Sequence[CaseResult]) -> str:
         for result in found:
             _add_case(suite, result)
     ElementTree.indent(root)
-    # In ASCII, so that it is the same wherever it is written.
+    # ASCII, so that the locale does not change the file.
     data: bytes = ElementTree.tostring(root, encoding="us-ascii", xml_declaration=True)
     return data.decode("ascii") + "\n"
 

@@ -1,4 +1,4 @@
-"""The workload that an argument of a command means."""
+"""Finds the workload that an argument of a command names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORKLOAD_HELP = "the workload or its job, as NAMESPACE/NAME or NAME, or the job 
 
 
 class JobName(NamedTuple):
-    """A job, and the namespace and name of a Workload of it."""
+    """A job, and the namespace and name of one of its Workloads."""
 
     kind: str
     name: str
@@ -28,10 +28,10 @@ class JobName(NamedTuple):
 
 
 def named_workload(state: SettledState, text: str) -> tuple[str, str]:
-    """Namespace and name of the workload that is meant; the name of a Workload goes before that of a job.
+    """Return the namespace and name of the workload that is meant; names of Workloads win over names of jobs.
 
     Raises:
-        ManifestError: There is none, and why, or there are several.
+        ManifestError: None matches, with the reason, or several do.
     """
     *place, name = text.split("/")
     kind = place.pop(0) if place and place[0][:1].isupper() else ""
@@ -43,15 +43,15 @@ def named_workload(state: SettledState, text: str) -> tuple[str, str]:
         mine = [it for it in jobs if it.name == name and kind in ("", it.kind) and place in ([], [it.workload[0]])]
         found = list(dict.fromkeys(it.workload for it in mine))
     if len(found) > 1:
-        remedy = f"write {'/'.join(found[0])}, say"
-        raise ManifestError.of(f"{quoted(text)} may be {len(found)} workloads", remedy=remedy)
+        remedy = f"give the namespace too, such as {'/'.join(found[0])}"
+        raise ManifestError.of(f"{quoted(text)} matches {len(found)} workloads", remedy=remedy)
     if not found:
         raise ManifestError(why_without(state, kind, place, name) or [_unknown(state, text, keys, jobs)])
     return found[0]
 
 
 def jobs_with_workloads(state: SettledState) -> Iterator[JobName]:
-    """The jobs of the Workloads that were made here, and of those that name theirs as their owner."""
+    """The jobs of Workloads that were created from them here, and of Workloads that name their job as owner."""
     for key, job in state.world.jobs.items():
         yield JobName(text_at(job.object, "kind"), text_at(job.object, "metadata", "name"), key)
     for workload in filter(lambda it: is_workload(it.object), state.world.manifests):
@@ -63,7 +63,7 @@ def jobs_with_workloads(state: SettledState) -> Iterator[JobName]:
 
 
 def _unknown(state: SettledState, text: str, keys: list[tuple[str, str]], jobs: list[JobName]) -> Problem:
-    """That there is no such workload, and which may be meant."""
+    """The problem that there is no such workload, with similar names."""
     written: dict[str, str] = {}
     for namespace, name in keys:
         full = f"{namespace}/{name}"
@@ -72,7 +72,7 @@ def _unknown(state: SettledState, text: str, keys: list[tuple[str, str]], jobs: 
     for kind, namespace, name in [*((it.kind, it.workload[0], it.name) for it in jobs), *without]:
         full = f"{kind}/{namespace}/{name}"
         written |= dict.fromkeys((full, f"{namespace}/{name}", f"{kind}/{name}", name), full)
-    # The kind may be what is wrong.
+    # The kind may be the mistake.
     bare = text.partition("/")[2] if text[:1].isupper() else text
     near = dict.fromkeys(written[it] for it in near_names(text, written, n=3) or near_names(bare, written, n=3))
     otherwise = "write NAMESPACE/NAME, as `run` shows it" if written else "give a state with Workloads or jobs"

@@ -1,4 +1,4 @@
-"""What a run came to, gathered once for every form of output."""
+"""The outcome of a run, collected once for every output format."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = ["NotPlaced", "Row", "RunOutcome", "namespaces_of"]
 
 @dataclass(frozen=True, slots=True)
 class NotPlaced:
-    """A pod set that has no place in a topology.
+    """A pod set that could not be placed in a topology.
 
     Args:
         asked: What it asks for.
-        why: Why there is none, in a sentence.
+        why: Why it could not be placed, in a sentence.
     """
 
     asked: AskedTopology
@@ -37,16 +37,16 @@ class NotPlaced:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A workload, with what its object says beside its state.
+    """A workload: its state, and what its object says.
 
     Args:
-        state: Where it stands.
-        owner: The job that it was made for, `Kind/name`; empty if it has none.
-        counts: Pods that each pod set asks for.
+        state: Its state.
+        owner: The job it belongs to, `Kind/name`; empty if it has none.
+        counts: How many pods each pod set asks for.
         position: Its position in its ClusterQueue while it is queued there, from 0.
-        undecided: Why nothing is decided on it, if that is so.
-        placements: Where its pods stand.
-        not_placed: The pod sets that have no place, while it is pending.
+        undecided: Why kueuecore cannot decide about it, if it cannot.
+        placements: Where its pods are placed.
+        not_placed: The pod sets that could not be placed, while it is pending.
     """
 
     state: WorkloadState
@@ -58,12 +58,12 @@ class Row:
     not_placed: tuple[NotPlaced, ...] = ()
 
     def placement(self, pod_set: str) -> Placement | None:
-        """Where the pods of a pod set stand, if it has a place in a topology."""
+        """Where the pods of a pod set are placed, if a topology is involved."""
         return next((it for it in self.placements if it.pod_set == pod_set), None)
 
     @property
     def failed_nodes(self) -> tuple[str, ...]:
-        """Nodes that have failed under its pods and are not replaced yet: `status.unhealthyNodes`."""
+        """Failed nodes of its pods that have not been replaced yet: `status.unhealthyNodes`."""
         return tuple(it["name"] for it in self.state.status.get("unhealthyNodes", ()))
 
     @property
@@ -73,12 +73,12 @@ class Row:
 
     @property
     def checks(self) -> tuple[JsonObject, ...]:
-        """What its admission checks say: `status.admissionChecks`."""
+        """The states of its admission checks: `status.admissionChecks`."""
         return tuple(map(dict, self.state.status.get("admissionChecks", ())))
 
     @property
     def open_checks(self) -> tuple[str, ...]:
-        """The checks for which a workload with quota still waits."""
+        """The checks that a workload with quota is still waiting for."""
         if self.state.stage is not Stage.QUOTA_RESERVED:
             return ()
         return tuple(text_at(it, "name") for it in self.checks if text_at(it, "state") != "Ready")
@@ -90,18 +90,18 @@ class Row:
 
 
 def namespaces_of(plain: JsonObject) -> tuple[str, ...]:
-    """Where an engine may keep an object: one that names no namespace in `default`, or as it is if it is trusted."""
+    """The namespaces in which an engine may keep an object; one without goes to `default`, or stays so if trusted."""
     namespace = text_at(plain, "metadata", "namespace")
     return (namespace,) if namespace else ("", DEFAULT_NAMESPACE)
 
 
 class RunOutcome:
-    """What a run came to.
+    """The outcome of a run.
 
     Args:
         engine: The engine after it.
         world: The objects that were given.
-        settled: What happened.
+        settled: The cycles that ran, and how they ended.
         now: The time at which it happened, in nanoseconds since 1970.
     """
 
@@ -146,7 +146,7 @@ class RunOutcome:
         if state.stage is not Stage.PENDING:
             return ()
         levels = self.topology_objects.levels
-        # Kueue has tried it without them, too (rules/08 §11.5).
+        # Kueue has also tried to place it in an empty cluster (rules/08 §11.5).
         never = "; they would not fit without other workloads either" if state.reason == NO_PLACE_EVER else ""
         found = []
         for asked in map(AskedTopology.of, list_at(plain, "spec", "podSets")):
@@ -162,16 +162,16 @@ class RunOutcome:
 
     @cached_property
     def capacity(self) -> tuple[DomainCapacity, ...]:
-        """What the domains of topologies have, and have free."""
+        """The capacity of topology domains, and how much of it is free."""
         return self.engine.domain_capacity()
 
     @property
     def preemptions(self) -> tuple[Preemption, ...]:
-        """What was preempted for whom, in order."""
+        """All preemptions, in order."""
         return tuple(it for decision in self.settled.decisions for it in decision.preemptions)
 
     def why(self, preemption: Preemption) -> str:
-        """A preemption in a sentence for people."""
+        """Why a preemption happened, in a sentence."""
         states = self._states
         return why_preempted(preemption, states[preemption.key], states[preemption.preemptor])
 
@@ -196,19 +196,19 @@ class RunOutcome:
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
-        """How many workloads there are of each status, in the order of their lives; statuses without any left out."""
+        """The number of workloads in each status, in the order of a workload's life; without zeros."""
         found = Counter(row.status for row in self.workloads)
         return {status: found[status] for status in ("Undecided", *map(str, Stage)) if found[status]}
 
 
 def _key(plain: JsonObject, kept: Container[tuple[str, str]]) -> tuple[str, str]:
-    """Namespace and name under which the engine keeps a Workload."""
+    """The namespace and name under which the engine keeps a Workload."""
     name = text_at(plain, "metadata", "name")
     return next((key for namespace in namespaces_of(plain) if (key := (namespace, name)) in kept), ("", name))
 
 
 def _owner(plain: JsonObject, job: JsonObject) -> str:
-    """The job of a Workload: what owns it, but of a pod that was made for a Deployment the Deployment."""
+    """The job of a Workload: its owner, but the Deployment if the owner is one of a Deployment's pods."""
     for owner in list_at(plain, "metadata", "ownerReferences"):
         kind = text_at(job, "kind")
         if kind and kind != text_at(owner, "kind"):

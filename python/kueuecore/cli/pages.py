@@ -1,4 +1,4 @@
-"""Writing pages with pictures."""
+"""Writes HTML pages with charts."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ __all__ = ["require_pages", "write_page"]
 
 
 def require_pages() -> None:
-    """Find out before a long run whether its page can be made.
+    """Check before a long run that its page can be made.
 
     Raises:
-        ManifestError: The extra is not there.
+        ManifestError: The extra `report` is not installed.
     """
     if any(find_spec(name) is None for name in ("altair", "jinja2", "vl_convert")):
         remedy = "pip install 'kueuecore[report]'"
-        raise ManifestError.of("a report takes the extra `report`", remedy=remedy)
+        raise ManifestError.of("a report needs the extra `report`", remedy=remedy)
 
 
 def write_page(page: Framed, path: Path, *, quiet: bool) -> None:
-    """Write a page into a file, and say so.
+    """Write a page to a file, and note it on standard error.
 
     Raises:
-        ManifestError: The file can not be written.
+        ManifestError: The file cannot be written.
     """
     try:
         page.write(path)
     except OSError as error:
-        raise ManifestError.of(f"the report can not be written: {error}", remedy="name another file") from None
+        raise ManifestError.of(f"the report cannot be written: {error}", remedy="name another file") from None
     if not quiet:
         to_stderr(f"note: wrote {shown(str(path))}")

@@ -1,4 +1,4 @@
-"""`kueuecore plan`: the smallest quota that keeps waits short, with the curve, as tables or JSON."""
+"""`kueuecore plan`: finds the smallest quota that keeps waits short, and reports it with the curve."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from kueuecore.studies.quota_scaling import unit_suffix
 __all__ = ["add_plan"]
 
 _DESCRIPTION = """\
-Looks for the smallest nominal quota with which jobs wait no longer than they are to, and shows how
-waits depend on quota. Of each flavor all quotas vary by one factor; the rest stays as it is."""
+Finds the smallest nominal quota that meets a target for waits, and shows how waits depend on quota.
+All quotas of a flavor are scaled by the same factor; everything else stays as it is."""
 
 _EPILOG = """\
 examples:
@@ -45,35 +45,37 @@ def add_plan(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> N
     """Add the command to the parser."""
     add = commands.add_parser(
         "plan",
-        help="the smallest quota that keeps waits short",
+        help="find the smallest quota that keeps waits short",
         description=_DESCRIPTION,
         epilog=_EPILOG + exit_codes,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add.set_defaults(command=plan_command)
     add.add_argument("scenario", metavar="SCENARIO", help="a YAML file of kind Scenario")
-    help_text = (
-        "what waits are to be: p95<=1h (any percentile), mean<=10m or max<=2h; a job never admitted waits for ever"
-    )
+    help_text = "the target: p95<=1h (any percentile), mean<=10m or max<=2h; a job that is never admitted waits forever"
     add.add_argument("--wait", metavar="TARGET", required=True, help=help_text)
-    what = add.add_argument_group("which quota varies; the first three may be repeated")
-    help_text = "only that of this ClusterQueue, and only its jobs count; by default of all, and of Cohorts"
+    what = add.add_argument_group("which quota to vary; the first three options are repeatable")
+    help_text = (
+        "vary the quota of this ClusterQueue only, and count only its jobs; by default all ClusterQueues and Cohorts"
+    )
     what.add_argument("--cluster-queue", metavar="NAME", action="append", default=[], help=help_text)
-    help_text = "only that of this flavor; by default of each flavor by itself, the others as they are"
+    help_text = "vary the quota of this flavor only; by default each flavor in turn, with the others unchanged"
     what.add_argument("--flavor", metavar="NAME", action="append", default=[], help=help_text)
-    help_text = "only that of this resource; by default all resources of a flavor by one factor"
+    help_text = "vary the quota of this resource only; by default all resources of a flavor, by the same factor"
     what.add_argument("--resource", metavar="NAME", action="append", default=[], help=help_text)
-    what.add_argument("--together", action="store_true", help="all flavors by one factor")
-    help_text = "the total in steps of so many cores, GiB or devices; by default 1"
+    what.add_argument("--together", action="store_true", help="vary all flavors together, by the same factor")
+    help_text = "vary the total in steps of N cores, GiB or devices; by default 1"
     what.add_argument("--step", metavar="N", type=count, default=1, help=help_text)
-    help_text = "a field at all quotas, as KIND/NAME:PATH=VALUE, or PATH=VALUE of the scenario itself; may be repeated"
+    help_text = "set a field in every run: KIND/NAME:PATH=VALUE, or PATH=VALUE for the scenario itself; repeatable"
     what.add_argument("--set", dest="edits", metavar="EDIT", action="append", default=[], help=help_text)
     add_study(add, seeds=5)
-    help_text = "in which share of the seeds the target has to be met; by default 0.5, which is the median"
+    help_text = "share of the seeds that must meet the target; by default 0.5, the median"
     add.add_argument("--share", metavar="SHARE", type=_share, default=0.5, help=help_text)
-    out = add.add_argument_group("what comes out")
-    out.add_argument("-o", "--output", choices=["table", "json"], default="table", help="json: also each seed")
-    help_text = "write a page of HTML with the curve into this file; takes the extra `report`"
+    out = add.add_argument_group("output")
+    out.add_argument(
+        "-o", "--output", choices=["table", "json"], default="table", help="json also has the result of each seed"
+    )
+    help_text = "write an HTML page with the curve to this file; needs the extra `report`"
     out.add_argument("--report", type=Path, metavar="FILE", help=help_text)
     add_look(out)
 
@@ -130,7 +132,7 @@ def _share(text: str) -> float:
 
 def _head(found: Plan) -> str:
     n_seeds = len(found.seeds)
-    seeds = "with the only seed" if n_seeds == 1 else f"with {found.n_needed} of {n_seeds} seeds or more"
+    seeds = "in the only seed" if n_seeds == 1 else f"in at least {found.n_needed} of {n_seeds} seeds"
     return f"target: {found.target.says} {seconds(found.target.seconds)} or less, {seeds}"
 
 
@@ -145,14 +147,14 @@ def _report(found: Plan, style: Style) -> str:
 def _verdict(found: Plan, style: Style) -> str:
     if found.answer is not None:
         needed = style.paint(f"{found.scale.name}: {_amount(found, found.answer)}", "bold")
-        return f"{needed} is the smallest quota that meets it; there is {_now(found)}"
+        return f"{needed} is the smallest quota that meets it; now it is {_now(found)}"
     limit = found.unlimited
     verdict = style.paint(f"{found.scale.name}: no quota meets it", "bold")
     if isfinite(limit.wait):
-        why = "they wait for something else: other quotas, limits to borrowing, nodes, checks or the next cycle"
-        return f"{verdict}: {found.target.figure} is {seconds(limit.wait)} even if it is no limit\n  {why}"
-    reasons = [shown(message) for message, _ in found.reasons[:3]] or ["the scenario ends before it is their turn"]
-    head = f"{verdict}, as {limit.median_never:g} of the jobs are never admitted even if it is no limit, because:"
+        why = "jobs wait for something else: other quotas, borrowing limits, nodes, checks or the next cycle"
+        return f"{verdict}: {found.target.figure} is {seconds(limit.wait)} even with unlimited quota\n  {why}"
+    reasons = [shown(message) for message, _ in found.reasons[:3]] or ["the scenario ends before their turn comes"]
+    head = f"{verdict}, as {limit.median_never:g} of the jobs are never admitted even with unlimited quota, because:"
     return "\n  ".join([head, *reasons])
 
 
@@ -177,7 +179,7 @@ def _curve(found: Plan, style: Style) -> str:
         used = point.median_utilisation
         rows.append(
             [
-                "no limit" if point is found.unlimited else _amount(found, point),
+                "unlimited" if point is found.unlimited else _amount(found, point),
                 _wait(point.wait),
                 f"{point.median_never:g}",
                 "-" if used is None or point is found.unlimited else f"{used:.0%}",
@@ -185,12 +187,12 @@ def _curve(found: Plan, style: Style) -> str:
                 ", ".join(notes),
             ]
         )
-    header = ["QUOTA", figure, "NEVER ADMITTED", "USED", "MEETS IT", ""]
+    header = ["QUOTA", figure, "NEVER ADMITTED", "USED", "MEETS TARGET", ""]
     return table(header, rows, style, right=header[:4])
 
 
 def _wait(wait: float) -> str:
-    return seconds(wait) if isfinite(wait) else "for ever"
+    return seconds(wait) if isfinite(wait) else "forever"
 
 
 def _oddities(found: Plan) -> list[str]:
@@ -201,7 +203,7 @@ def _oddities(found: Plan) -> list[str]:
     if found.smaller:
         amounts = [_amount(found, it) for it in found.smaller]
         meet = "meets" if len(amounts) == 1 else "meet"
-        lines.append(f"note: {_listed(amounts)} {meet} the target, too, but a larger quota does not")
+        lines.append(f"note: {_listed(amounts)} also {meet} the target, but some larger quota does not")
     if found.answer is not None and found.answer.median_never:
         n = f"{found.answer.median_never:g}"
         lines.append(f"note: {n} of the jobs are never admitted with {_amount(found, found.answer)}")
@@ -218,7 +220,7 @@ def _quotas(found: Plan, answer: PlanPoint, style: Style) -> str:
     for it, n in zip(found.scale.quotas, found.scale.split(answer.n_units), strict=True):
         suffix = unit_suffix(it.resource)
         rows.append([f"{it.kind}/{it.name}", it.flavor, it.resource, f"{float(it.units):g}{suffix}", f"{n}{suffix}"])
-    return table(["OF", "FLAVOR", "RESOURCE", "NOW", "NEEDED"], rows, style, right=["NOW", "NEEDED"])
+    return table(["QUOTA OF", "FLAVOR", "RESOURCE", "NOW", "NEEDED"], rows, style, right=["NOW", "NEEDED"])
 
 
 def _document(plans: list[Plan]) -> str:
@@ -265,7 +267,7 @@ def _point(found: Plan, point: PlanPoint) -> JsonValue:
     return {
         "quota": point.n_units,
         "meets": found.meets(point),
-        # JSON has no infinity: who waits for ever has no wait.
+        # JSON has no infinity: null means that the job waits forever.
         "waitSeconds": _finite(point.wait),
         "waitSecondsBySeed": [_finite(it) for it in point.waits],
         "neverAdmittedBySeed": [*point.n_never],

@@ -1,4 +1,4 @@
-"""`kueuecore test`: from files of policy tests to what is not as expected."""
+"""`kueuecore test`: runs policy tests, and reports the expectations that are not met."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from kueuecore.policy_tests import CaseResult, PolicyTest, policy_test_files, re
 __all__ = ["add_test"]
 
 _DESCRIPTION = """\
-Runs policy tests: YAML files with queues, the jobs that come, and what is to become of each.
-Shows every expectation that is not met, with file and line, what there is instead, and why."""
+Runs policy tests: YAML files with queues, the jobs that arrive, and the expected outcome of each.
+Shows every expectation that is not met, with file and line, the actual outcome, and why."""
 
 _EPILOG = """\
 examples:
-  kueuecore test examples/policy-tests         all files *_test.yaml in it, and in its directories
-  kueuecore test . -k 'borrows'                those whose file or name has this in it
+  kueuecore test examples/policy-tests         all files *_test.yaml in it and its subdirectories
+  kueuecore test . -k 'borrows'                tests whose file or name contains this
   kueuecore test . --junit report.xml          for CI
   kueuecore test . -o json | jq '.tests[] | select(.outcome == "failed")'
 
@@ -42,19 +42,21 @@ def add_test(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> N
     """Add the command to the parser."""
     add = commands.add_parser(
         "test",
-        help="is everything as some policy tests expect it?",
+        help="run policy tests",
         description=_DESCRIPTION,
         epilog=_EPILOG + exit_codes,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add.set_defaults(command=test_command)
-    help_text = "a YAML file of kind PolicyTest, a directory that has some, or - for stdin"
+    help_text = "a YAML file of kind PolicyTest, a directory of such files, or - for stdin"
     add.add_argument("paths", metavar="PATH", nargs="+", help=help_text)
-    help_text = "only those whose FILE::NAME has this in it, in whatever case; * and ? stand for any characters"
+    help_text = "run only tests whose FILE::NAME contains this, ignoring case; * and ? are wildcards"
     add.add_argument("-k", dest="pattern", metavar="PATTERN", default="", help=help_text)
-    out = add.add_argument_group("what comes out")
-    out.add_argument("-o", "--output", choices=["table", "json"], default="table", help="json: one document")
-    out.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML into this file")
+    out = add.add_argument_group("output")
+    out.add_argument(
+        "-o", "--output", choices=["table", "json"], default="table", help="json: everything, as one document"
+    )
+    out.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML to this file")
     add_look(out)
 
 
@@ -62,8 +64,8 @@ def test_command(options: argparse.Namespace) -> int:
     """Run `kueuecore test`; returns the exit code."""
     tests = [it for it in _read(options.paths) if _is_meant(it, options.pattern)]
     if not tests:
-        remedy = "write another pattern"
-        raise ManifestError.of(f"no test is called like {options.pattern!r}", field="-k", remedy=remedy)
+        remedy = "try another pattern"
+        raise ManifestError.of(f"no test matches {options.pattern!r}", field="-k", remedy=remedy)
     with run_progress(quiet=options.quiet) as progress:
         results = _run(tests, progress)
     if not options.quiet:
@@ -78,10 +80,10 @@ def test_command(options: argparse.Namespace) -> int:
 
 
 def _read(paths: Sequence[str]) -> list[PolicyTest]:
-    """The tests of all files, each file once.
+    """Read the tests of all files, each file once.
 
     Raises:
-        ManifestError: Everything that is wrong with any of them.
+        ManifestError: Everything that is wrong with any of the files.
     """
     problems: list[Problem] = []
     tests: list[PolicyTest] = []
@@ -103,10 +105,10 @@ def _read(paths: Sequence[str]) -> list[PolicyTest]:
 
 
 def _run(tests: Sequence[PolicyTest], progress: Callable[[int, int], None] | None) -> list[CaseResult]:
-    """What came of the tests.
+    """Run the tests.
 
     Raises:
-        ManifestError: Everything that is wrong with objects and jobs of any of them.
+        ManifestError: Everything that is wrong with the objects and jobs of any of them.
     """
     problems: dict[Problem, None] = {}
     results = []
@@ -114,7 +116,7 @@ def _run(tests: Sequence[PolicyTest], progress: Callable[[int, int], None] | Non
         try:
             results.append(run_policy_test(test))
         except ManifestError as error:
-            # Cases of one file have objects in common.
+            # Cases of one file share objects, and so their problems.
             problems |= dict.fromkeys(error.problems)
         if progress is not None:
             progress(index + 1, len(tests))
@@ -131,7 +133,7 @@ def _save(text: str, path: Path) -> None:
     try:
         path.write_text(text, encoding="ascii", newline="\n")
     except OSError as error:
-        remedy = "name another file"
+        remedy = "choose another file"
         raise ManifestError.of(error.strerror or str(error), field="--junit", remedy=remedy, file=str(path)) from None
 
 

@@ -1,4 +1,4 @@
-"""How far a long run has come, on a terminal; and what Ctrl-C does meanwhile."""
+"""Progress bars for long runs, and what Ctrl-C does meanwhile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["ctrl_c_raises", "job_progress", "rule_progress", "run_progress", "sh
 
 @contextmanager
 def run_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on standard error that counts runs; nothing where that is no terminal, or without the extra `progress`.
+    """Show a bar that counts runs, if standard error is a terminal and the extra `progress` is installed.
 
     Args:
         quiet: Show nothing.
@@ -31,14 +31,14 @@ def run_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
 
 @contextmanager
 def rule_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on standard error that counts rules; as `run_progress`."""
+    """Show a bar that counts rules, as `run_progress` does."""
     with _counted("rule", quiet=quiet) as report:
         yield report
 
 
 @contextmanager
 def shrink_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on standard error that counts tries, and says how many objects are left; as `run_progress`.
+    """Show a bar that counts tries, and how many objects are left, as `run_progress` does.
 
     Args:
         quiet: Show nothing.
@@ -58,12 +58,10 @@ def shrink_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | Non
 
 @contextmanager
 def job_progress(n_jobs: int, *, quiet: bool) -> Iterator[Progress | None]:
-    """A bar on standard error that counts the jobs that have ended; nothing where that is no terminal.
-
-    Without the extra `progress` there is none.
+    """Show a bar that counts finished jobs, as `run_progress` does.
 
     Args:
-        n_jobs: How many jobs come.
+        n_jobs: How many jobs arrive in all.
         quiet: Show nothing.
     """
     bar = None if quiet else _bar("job", n_jobs)
@@ -81,7 +79,7 @@ def job_progress(n_jobs: int, *, quiet: bool) -> Iterator[Progress | None]:
 
 @contextmanager
 def ctrl_c_raises() -> Iterator[None]:
-    """Let Ctrl-C raise KeyboardInterrupt, which ends a run with what has happened by then, in place of the process."""
+    """Make Ctrl-C raise KeyboardInterrupt, which ends a run early with its results, instead of killing the process."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
         yield
@@ -109,7 +107,7 @@ def _counted(unit: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] |
 
 
 def _bar(unit: str, total: int | None = None) -> tqdm[NoReturn] | None:
-    # Without standard error there is nobody to look.
+    # Standard error may be closed.
     if sys.stderr is None or not sys.stderr.isatty():
         return None
     try:

@@ -1,4 +1,4 @@
-"""The outcome of a run as tables, for people."""
+"""The outcome of a run as tables."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def report(outcome: RunOutcome, style: Style, *, wide: bool = False, events: boo
     """The outcome as text, without a final newline.
 
     Args:
-        outcome: What a run came to.
+        outcome: The outcome of a run.
         style: Colour and width.
-        wide: With more columns, and nothing wrapped?
-        events: With the events?
+        wide: More columns, no wrapping?
+        events: Show events?
     """
     style = style.wide() if wide else style
     parts = [_summary(outcome, style), _workloads(outcome, style, wide=wide)]
@@ -79,10 +79,10 @@ def _summary(outcome: RunOutcome, style: Style) -> str:
 
 
 def _about_time(outcome: RunOutcome, wake: int) -> str:
-    """What to do to see what time changes. A second pass counts from when the objects were read: rules/08 §11.10."""
-    first = f"time alone changes something at {format_time(wake)}"
+    """When something changes by itself, and how to see it. A second pass is due soon after reading: rules/08 §11.10."""
+    first = f"something changes by itself at {format_time(wake)}"
     soon = wake - outcome.engine.now <= _SECOND_PASS_NS
-    return f"{first}: {'go on with --for=2s' if soon else f'run again with --now={format_time(wake)}'}"
+    return f"{first}: {'continue with --for=2s' if soon else f'run again with --now={format_time(wake)}'}"
 
 
 def _workloads(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
@@ -114,20 +114,20 @@ def _workloads(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
 
 
 def _message(row: Row, *, wide: bool) -> str:
-    """Kueue's message; in brackets what is to be said where Kueue says nothing."""
+    """Kueue's message; in brackets an explanation of our own where Kueue has none."""
     if not row.message and row.state.place == "inadmissible":
-        return "(not considered: an equivalent workload before it did not get quota)"  # rules/05 §4
+        return "(not considered: an equivalent workload ahead of it did not get quota)"  # rules/05 §4
     if not row.message and row.position is not None:
-        return f"(not considered yet: {_plural(row.position, 'workload')} before it in the queue)"
+        return f"(not considered yet: {_plural(row.position, 'workload')} ahead of it in the queue)"
     if row.open_checks:
         checks = "admission check" if len(row.open_checks) == 1 else "admission checks"
-        return f"(has quota, waits for {checks} {', '.join(row.open_checks)})"
-    # That an admitted workload is admitted stands in the column before.
+        return f"(has quota, waiting for {checks} {', '.join(row.open_checks)})"
+    # The STATUS column already says that a workload is admitted.
     return row.message if wide or row.state.stage is not Stage.ADMITTED else ""
 
 
 def _pods(row: Row) -> str:
-    """Pods of all pod sets: those that may start of those that are asked for, if they are fewer."""
+    """The pods of all pod sets; `4 of 8` if fewer were admitted than asked for."""
     asked = sum(row.counts.values())
     assigned = row.state.status.get("admission", {}).get("podSetAssignments")
     given = sum(int(it.get("count", 0)) for it in assigned) if assigned else asked
@@ -154,7 +154,7 @@ def _preemptions(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
 
 
 def _checks(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
-    """What the checks of workloads say."""
+    """The states of the admission checks of workloads."""
     header = ["WORKLOAD", "ADMISSION CHECK", "STATE", *(["SINCE", "RETRIES"] if wide else []), "MESSAGE"]
     rows: list[list[Cell]] = []
     for row in outcome.workloads:
@@ -167,7 +167,7 @@ def _checks(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
 
 
 def _admission_checks(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
-    """The AdmissionChecks; one on which nobody has decided yet is not active."""
+    """The AdmissionChecks; one without the condition Active is not active."""
     rows = [
         [it.name, it.controller_name or "-", it.active or "-", *([it.reason or "-"] if wide else []), it.message]
         for it in outcome.admission_checks
@@ -212,7 +212,7 @@ def _amount(quantity: str | None) -> str:
 
 
 def _events(outcome: RunOutcome, style: Style) -> str:
-    """Each event once, where it happened first, with how often it did."""
+    """Each distinct event once, where it first happened, with its count."""
     counts = Counter(outcome.settled.events)
     rows = [[it.type, it.reason, str(n), it.key, it.message] for it, n in counts.items()]
     return (

@@ -1,4 +1,4 @@
-"""Why somebody has to give way, in a sentence for people."""
+"""Why a workload was preempted, in a sentence."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ __all__ = ["why_preempted"]
 
 
 def why_preempted(preemption: Preemption, victim: WorkloadState, preemptor: WorkloadState) -> str:
-    """The rule of Kueue that let one workload preempt another, with what it looked at (rules/04 §1, §4.1, §5).
+    """Explain which of Kueue's rules let one workload preempt another (rules/04 §1, §4.1, §5).
 
     Args:
-        preemption: What was decided.
-        victim: The workload that gives way.
+        preemption: The decision.
+        victim: The workload that is preempted.
         preemptor: The workload that needs the room.
 
     Returns:
@@ -32,8 +32,8 @@ def why_preempted(preemption: Preemption, victim: WorkloadState, preemptor: Work
             order = f"the priority of {preemptor.key} is {preemptor.priority}, that of {victim.key} {victim.priority}"
             return f"{ours} may preempt even to borrow (borrowWithinCohort): {order}"
         case "InCohortFairSharing":
-            return f"{theirs} has a greater share of the cohort than {ours}, by fair sharing"
+            return f"{theirs} has a greater share of the cohort than {ours} (fair sharing)"
         case "FlavorMigration":
-            return f"{preemptor.key} takes its place on a flavor that comes first"
+            return f"{preemptor.key} takes its place on a preferred flavor"
         case reason:
             return reason

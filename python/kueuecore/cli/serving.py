@@ -1,4 +1,4 @@
-"""`kueuecore serve`: schedules the jobs of a cluster, or watches a Kueue do it."""
+"""`kueuecore serve`: schedules the jobs of a cluster, or shadows a Kueue that does."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["add_serve"]
 _DESCRIPTION = """\
 Schedules the jobs of a Kubernetes cluster by Kueue's rules, in Kueue's place: it creates Workloads, admits and
 evicts them, starts and stops their jobs, and writes statuses and events. The cluster needs Kueue's CRDs.
-With --dry-run it runs beside a Kueue, writes nothing, and logs where it would decide otherwise.
+With --dry-run it runs beside a Kueue, writes nothing, and logs where it would decide differently.
 
-Logs are JSON on standard error, one object a line. docs/run-in-a-cluster.md says what is needed and left out."""
+Logs are JSON on standard error, one object per line. docs/run-in-a-cluster.md lists prerequisites and limits."""
 
 _EPILOG = """\
 examples:
@@ -38,7 +38,7 @@ exit codes:
 
 
 def add_serve(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
-    """Add the command to those of the parser."""
+    """Add the command to the parser."""
     add = commands.add_parser(
         "serve",
         help="schedule the jobs of a cluster",
@@ -47,29 +47,32 @@ def add_serve(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add.set_defaults(command=serve_command)
-    cluster = add.add_argument_group("which cluster")
+    cluster = add.add_argument_group("cluster")
     cluster.add_argument(
-        "--kubeconfig", metavar="FILE", type=Path, help="by default that of the pod, else KUBECONFIG or ~/.kube/config"
+        "--kubeconfig",
+        metavar="FILE",
+        type=Path,
+        help="by default the pod's service account, else KUBECONFIG or ~/.kube/config",
     )
     cluster.add_argument("--context", metavar="NAME", help="a context of the kubeconfig; by default its current one")
-    cluster.add_argument("--server", metavar="URL", default="", help="an API server that asks for no credentials")
-    given = add.add_argument_group("how it decides")
+    cluster.add_argument("--server", metavar="URL", default="", help="an API server that needs no credentials")
+    given = add.add_argument_group("scheduling")
     given.add_argument(
-        "--config", metavar="FILE", help="Kueue's Configuration; by default that of Kueue's release manifest"
+        "--config", metavar="FILE", help="Kueue's Configuration; by default the one in Kueue's release manifest"
     )
-    given.add_argument("--dry-run", action="store_true", help="write nothing, and log where a Kueue decides otherwise")
-    process = add.add_argument_group("the process")
+    given.add_argument("--dry-run", action="store_true", help="write nothing, and log where Kueue decides differently")
+    process = add.add_argument_group("process")
     process.add_argument(
         "--leader-elect",
         metavar="true|false",
         choices=["true", "false"],
-        help="wait for Kueue's Lease before it decides; by default as in the Configuration",
+        help="hold Kueue's Lease before scheduling; by default as in the Configuration",
     )
     for name in ("metrics", "health"):
         process.add_argument(
             f"--{name}-address",
             metavar="HOST:PORT",
-            help=f"where to serve {name}; 0: nowhere; by default as configured",
+            help=f"where to serve {name}; 0 to turn it off; by default as in the Configuration",
         )
     process.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
 
@@ -115,9 +118,9 @@ def _serve(options: argparse.Namespace, configuration: Configuration | None) -> 
         return ExitCode.BAD_INPUT
     except Exception as error:
         extra = {"error": str(error) or type(error).__name__, "notes": getattr(error, "__notes__", [])}
-        # What may happen in any cluster needs no traceback.
+        # Ordinary failures of a cluster need no traceback.
         cause = None if isinstance(error, ListenError | LeaseLostError) else error
-        logging.getLogger("kueuecore.kubernetes").critical("cannot go on", extra=extra, exc_info=cause)
+        logging.getLogger("kueuecore.kubernetes").critical("cannot continue", extra=extra, exc_info=cause)
         return ExitCode.UNAVAILABLE
     return ExitCode.OK
 
@@ -138,7 +141,7 @@ def _settings(options: argparse.Namespace, configuration: Configuration | None) 
     if options.leader_elect == "false" or options.dry_run:
         settings = replace(settings, lease=None)
     elif options.leader_elect == "true" and settings.lease is None:
-        raise ValueError("the Configuration has no Lease: write leaderElection.leaderElect: true there")
+        raise ValueError("the Configuration has no Lease: set leaderElection.leaderElect: true there")
     return settings
 
 

@@ -1,4 +1,4 @@
-"""`kueuecore anonymise`: a dump without names that shows the same decisions."""
+"""`kueuecore anonymise`: writes a dump without names that leads to the same decisions."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from kueuecore.world import World
 __all__ = ["add_anonymise", "add_output", "deciding_of", "save_text", "write_objects"]
 
 _DESCRIPTION = """\
-Writes a dump without names: namespaces, queues, cohorts, flavors, workloads, nodes, labels and their
-values become numbers that sort as the names did; images, programs, environment and messages go.
-Decides on both, and refuses to write a dump whose decisions are not the same."""
+Anonymises a dump: namespaces, queues, cohorts, flavors, workloads, nodes, labels and their values
+become numbers that sort as the names did; images, programs, environments and messages are removed.
+Runs both, and writes nothing if they lead to different decisions."""
 
 _EPILOG = """\
 examples:
-  kueuecore anonymise dump.yaml --trusted -o shared.yaml      of a cluster, to attach to a report
-  kueuecore anonymise manifests/ --names names.json > out.yaml   and which name stands for which
+  kueuecore anonymise dump.yaml --trusted -o shared.yaml      a cluster's dump, to attach to a bug report
+  kueuecore anonymise manifests/ --names names.json > out.yaml   and keep the mapping of names
   kueuecore anonymise dump.yaml --seed 7 --move-to 2026-01-01T00:00:00Z
 
 exit codes:
@@ -51,48 +51,48 @@ def add_anonymise(
     """Add the command to the parser.
 
     Args:
-        commands: Where to.
-        exit_codes: What they mean.
-        add_inputs: Adds the options of `run` that say what goes in.
-        time: Reads a time.
-        seed: Reads a seed.
+        commands: The subcommands to add it to.
+        exit_codes: The help text on exit codes.
+        add_inputs: Adds the input options of `run`.
+        time: Parses a time.
+        seed: Parses a seed.
     """
     add = commands.add_parser(
         "anonymise",
-        help="a dump without names that shows the same decisions",
+        help="remove names from a dump without changing its decisions",
         description=_DESCRIPTION,
         epilog=_EPILOG + exit_codes,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add.set_defaults(command=anonymise_command)
     add_inputs(add)
-    out = add.add_argument_group("what comes out")
+    out = add.add_argument_group("output")
     add_output(out)
-    help_text = "write which name stands for which into this file, as JSON: keep it to yourself"
+    help_text = "write the mapping of names to this file, as JSON; do not share it"
     out.add_argument("--names", type=Path, metavar="FILE", help=help_text)
-    help_text = "leave out numbers by chance, so that they do not say how many names there are: 0 to 2^53"
+    help_text = "skip numbers at random, so that they do not reveal how many names there are: 0 to 2^53"
     out.add_argument("--seed", type=seed, metavar="N", help=help_text)
-    help_text = "all times move, so that the decisions happen at this one"
+    help_text = "shift all times so that the decisions happen at this one"
     out.add_argument("--move-to", type=time, metavar="TIME", help=help_text)
 
 
 def add_output(out: argparse._ArgumentGroup) -> None:
-    """Add where objects go, and what is said on the way."""
-    out.add_argument("-o", "--output", metavar="FILE", default="-", help="write into this file; by default to stdout")
+    """Add `--output` and `--quiet`."""
+    out.add_argument("-o", "--output", metavar="FILE", default="-", help="write to this file; by default to stdout")
     out.add_argument("-q", "--quiet", action="store_true", help="no notes and no progress on stderr")
 
 
 def anonymise_command(options: argparse.Namespace) -> int:
     """Run `kueuecore anonymise`; returns the exit code."""
     if options.names is not None and options.names.resolve() == Path(options.output).resolve():
-        raise ManifestError.of("--names and --output are one file", remedy="name another for the names")
+        raise ManifestError.of("--names and --output name the same file", remedy="write the names to another file")
     manifests, deciding = deciding_of(options)
     found = anonymise(manifests, deciding, seed=options.seed, move_to=options.move_to)
     if found.differences:
         lines = [shown(it) for it in found.differences[:_MOST_DIFFERENCES]]
         n_more = len(found.differences) - len(lines)
         more = [f"and {n_more} more"] if n_more else []
-        to_stderr(*lines, *more, "kueuecore: without names other decisions are made, nothing was written")
+        to_stderr(*lines, *more, "kueuecore: the anonymised dump leads to other decisions, nothing was written")
         return ExitCode.PENDING
     if options.names is not None:
         save_text(json.dumps(found.names.by_category, indent=2) + "\n", options.names, field="--names")
@@ -101,14 +101,14 @@ def anonymise_command(options: argparse.Namespace) -> int:
         dropped = ", ".join(f"{kind} ({n})" for kind, n in found.dropped.items())
         n_names = sum(map(len, found.names.by_category.values()))
         to_stderr(
-            *([f"note: left out, for decisions do not read them: {dropped}"] if dropped else []),
+            *([f"note: left out, as no decision depends on them: {dropped}"] if dropped else []),
             f"note: {len(found.objects)} objects, {n_names} names; the decisions are the same",
         )
     return ExitCode.OK
 
 
 def deciding_of(options: argparse.Namespace) -> tuple[tuple[Manifest, ...], Deciding]:
-    """The objects, with the conditions of checks that `run` would write, and how they are decided on."""
+    """Read the objects, with the conditions of checks that `run` would write, and how to decide about them."""
     configuration = read_configuration(options.config, options.feature_gates)
     manifests = manifests_of(options.paths, recursive=options.recursive)
     world = World.of(manifests, configuration=configuration, trusted=options.trusted)
@@ -131,7 +131,7 @@ def _options_of_run(options: argparse.Namespace) -> Iterable[str]:
 
 
 def write_objects(objects: Iterable[JsonObject], options: argparse.Namespace, *, now: int) -> None:
-    """Write objects as YAML into `--output`; the first line says how to see the decisions again.
+    """Write objects as YAML to `--output`; the first line is the command that reproduces the decisions.
 
     Raises:
         ManifestError: The file cannot be written.
@@ -154,5 +154,5 @@ def save_text(text: str, path: Path, *, field: str) -> None:
     try:
         path.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
-        remedy = "name another file"
+        remedy = "choose another file"
         raise ManifestError.of(error.strerror or str(error), field=field, remedy=remedy, file=str(path)) from None

@@ -1,4 +1,4 @@
-"""`kueuecore shrink`: the smallest dump that still shows a decision."""
+"""`kueuecore shrink`: writes the smallest dump that still shows a decision."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from kueuecore.errors import ManifestError
 __all__ = ["add_shrink"]
 
 _DESCRIPTION = """\
-Writes the smallest dump that still shows a decision: objects go, then fields, flavors and pod sets,
-and numbers become small, as long as the same is decided. Without any one of the objects that are
-left it is not. Names are those of Workloads or of their jobs."""
+Writes the smallest dump that still shows a decision: removes objects, then fields, flavors and pod
+sets, and makes numbers smaller, as long as the decision stays the same. None of the objects left can
+be removed without changing it. Name Workloads, or their jobs."""
 
 _EPILOG = """\
 examples:
-  kueuecore shrink dump.yaml --trusted --pending team-a/train      why does it wait, in a few objects?
+  kueuecore shrink dump.yaml --trusted --pending team-a/train      the few objects that keep it waiting
   kueuecore shrink dump.yaml --pending team-a/train --message 'insufficient unused quota'
   kueuecore shrink manifests/ --preempts team-a/release team-b/sweep -o small.yaml
   kueuecore shrink loop.yaml --unsettled | kueuecore anonymise - -o share.yaml
@@ -40,29 +40,29 @@ def add_shrink(
     """Add the command to the parser.
 
     Args:
-        commands: Where to.
-        exit_codes: What they mean.
-        add_inputs: Adds the options of `run` that say what goes in.
+        commands: The subcommands to add it to.
+        exit_codes: The help text on exit codes.
+        add_inputs: Adds the input options of `run`.
     """
     add = commands.add_parser(
         "shrink",
-        help="the smallest dump that still shows a decision",
+        help="shrink a dump to the smallest that still shows a decision",
         description=_DESCRIPTION,
         epilog=_EPILOG + exit_codes,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add.set_defaults(command=shrink_command)
     add_inputs(add)
-    what = add.add_argument_group("what it is to show")
+    what = add.add_argument_group("the decision to keep")
     one = what.add_mutually_exclusive_group(required=True)
-    one.add_argument("--pending", metavar="NS/NAME", help="it waits, with the same message but for numbers")
-    one.add_argument("--admitted", metavar="NS/NAME", help="it is admitted, in the same ClusterQueue and flavors")
+    one.add_argument("--pending", metavar="NS/NAME", help="it stays pending, with the same message apart from numbers")
+    one.add_argument("--admitted", metavar="NS/NAME", help="it is admitted, to the same ClusterQueue and flavors")
     help_text = "A preempts B, for the same reason"
     one.add_argument("--preempts", nargs=2, metavar=("A", "B"), help=help_text)
-    one.add_argument("--unsettled", action="store_true", help="workloads evict each other in a circle")
-    help_text = "of --pending: that the message has this in it, in whatever case, is enough"
+    one.add_argument("--unsettled", action="store_true", help="workloads keep evicting each other")
+    help_text = "with --pending: any message that contains this will do, ignoring case"
     what.add_argument("--message", metavar="TEXT", default="", help=help_text)
-    add_output(add.add_argument_group("what comes out"))
+    add_output(add.add_argument_group("output"))
 
 
 def shrink_command(options: argparse.Namespace) -> int:
@@ -78,13 +78,13 @@ def shrink_command(options: argparse.Namespace) -> int:
 
 
 def _showing(options: argparse.Namespace) -> Showing:
-    """What is to be shown.
+    """The decision to keep.
 
     Raises:
-        ManifestError: The options do not go together.
+        ManifestError: The options contradict each other.
     """
     if options.message and not options.pending:
-        raise ManifestError.of("--message is given without --pending", remedy="write --pending NAMESPACE/NAME")
+        raise ManifestError.of("--message works with --pending only", remedy="add --pending NAMESPACE/NAME")
     if options.pending:
         return KeepsPending(name=options.pending, message=options.message)
     if options.admitted:

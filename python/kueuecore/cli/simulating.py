@@ -1,4 +1,4 @@
-"""`kueuecore simulate`: from a scenario to tables or JSON."""
+"""`kueuecore simulate`: runs a scenario in virtual time, and reports tables or JSON."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from kueuecore.times import format_time
 
 __all__ = ["simulate"]
 
-# So much is lost at most, and writing takes a small part of it.
+# At most this much work is lost, and saving takes a small fraction of it.
 _SAVES_SECONDS = 60.0
-# More jobs than these are listed only on request.
+# More jobs than this are listed with -o wide only.
 _MOST_JOBS = 30
 _TIMES = ("MIN WAIT", "MEAN", "P95", "MAX")
 _LOST_NODES = ("MOVED", "NODE EVICTIONS")
@@ -46,10 +46,10 @@ _RIGHT = (*_COUNTS, *_TIMES, "EVICTIONS", *_LOST_NODES, "COPIES", "WASTED", "COP
 _JOB_RIGHT = ("CREATED", "ADMITTED", "WAITED", "FINISHED", "EVICTIONS", *_LOST_NODES, "COPIES")
 _SECOND_NS = 1_000_000_000
 _ENDINGS = {
-    ScenarioEnding.COMPLETE: "over",
-    ScenarioEnding.CYCLE_LIMIT: "cut off, because it does not come to an end,",
+    ScenarioEnding.COMPLETE: "done",
+    ScenarioEnding.CYCLE_LIMIT: "stopped, as it does not come to an end,",
     ScenarioEnding.INTERRUPTED: "interrupted",
-    ScenarioEnding.UNSETTLED: "cut off because it never settles,",
+    ScenarioEnding.UNSETTLED: "stopped, as it never settles,",
 }
 
 
@@ -59,7 +59,7 @@ def simulate(options: argparse.Namespace) -> int:
     checkpoint = _checkpoint(options)
     if options.report is not None:
         require_pages()
-    # A policy of somebody's own is a program that may print; the data are to stay data.
+    # A user's policy is a program that may print: keep that out of our output.
     with redirect_stdout(sys.stderr):
         scenario = read_scenario(options.scenario, seed=options.seed, allow_code=options.allow_code)
         try:
@@ -80,10 +80,10 @@ def simulate(options: argparse.Namespace) -> int:
         write(_report(outcome, style, wide=options.output == "wide") + "\n")
     if outcome.ending is ScenarioEnding.INTERRUPTED:
         if checkpoint is not None and checkpoint.path.exists() and not options.quiet:
-            to_stderr(f"note: saved in {shown(str(checkpoint.path))}: --resume goes on from there")
+            to_stderr(f"note: saved in {shown(str(checkpoint.path))}: continue with --resume")
         return ExitCode.INTERRUPTED
     if checkpoint is not None:
-        # There is nothing left to go on with.
+        # The run is over: nothing is left to resume.
         checkpoint.remove()
     if outcome.ending is not ScenarioEnding.COMPLETE:
         return ExitCode.UNSETTLED
@@ -92,10 +92,10 @@ def simulate(options: argparse.Namespace) -> int:
 
 
 def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
-    """Where the run is saved.
+    """Where to save the run.
 
     Raises:
-        ManifestError: An option about a file that nobody has named.
+        ManifestError: An option needs `--checkpoint`, which is missing.
     """
     if options.checkpoint is not None:
         return Checkpoint(
@@ -103,20 +103,20 @@ def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
         )
     for given, option in ((options.resume, "--resume"), (options.checkpoint_every, "--checkpoint-every")):
         if given:
-            raise ManifestError.of(f"{option} takes a file", remedy="name it with --checkpoint FILE")
+            raise ManifestError.of(f"{option} needs a checkpoint file", remedy="name it with --checkpoint FILE")
     return None
 
 
 def _write_results(outcome: ScenarioOutcome, options: argparse.Namespace) -> None:
-    """Write tables, measures and metrics into a folder.
+    """Write tables, measures and metrics to a folder.
 
     Raises:
-        ManifestError: There are none of a fleet, or the folder can not be written.
+        ManifestError: The scenario is a fleet's, or the folder cannot be written.
     """
     if outcome.run is None:
-        remedy = "leave --results out, or take -o json"
+        remedy = "leave out --results, or use -o json"
         raise ManifestError.of(
-            "results are written for a scenario of one cluster", remedy=remedy, file=options.scenario
+            "--results works for a scenario of one cluster only", remedy=remedy, file=options.scenario
         )
     try:
         written = Results.of(outcome.run).write(
@@ -124,22 +124,24 @@ def _write_results(outcome: ScenarioOutcome, options: argparse.Namespace) -> Non
         )
     except ImportError:
         remedy = "pip install 'kueuecore[arrow]', or write --results-format csv"
-        raise ManifestError.of("Parquet and Arrow take the extra `arrow`", remedy=remedy) from None
+        raise ManifestError.of("Parquet and Arrow need the extra `arrow`", remedy=remedy) from None
     except OSError as error:
-        raise ManifestError.of(f"the results can not be written: {error}", remedy="name another folder") from None
+        raise ManifestError.of(f"the results cannot be written: {error}", remedy="choose another folder") from None
     if not options.quiet:
-        to_stderr(f"note: wrote {', '.join(it.name for it in written)} into {shown(str(options.results))}")
+        to_stderr(f"note: wrote {', '.join(it.name for it in written)} to {shown(str(options.results))}")
 
 
 def _write_report(outcome: ScenarioOutcome, options: argparse.Namespace) -> None:
-    """Write the page with pictures.
+    """Write the HTML page.
 
     Raises:
-        ManifestError: There is none of a fleet, the extra is not there, or the file can not be written.
+        ManifestError: The scenario is a fleet's, the extra is not installed, or the file cannot be written.
     """
     if outcome.run is None:
-        remedy = "leave --report out, or take -o json"
-        raise ManifestError.of("a report is of a scenario of one cluster", remedy=remedy, file=options.scenario)
+        remedy = "leave out --report, or use -o json"
+        raise ManifestError.of(
+            "--report works for a scenario of one cluster only", remedy=remedy, file=options.scenario
+        )
     write_page(Report(outcome.run, title=options.scenario), options.report, quiet=options.quiet)
 
 
@@ -155,7 +157,7 @@ def _report(outcome: ScenarioOutcome, style: Style, *, wide: bool) -> str:
 
 def _summary(outcome: ScenarioOutcome) -> str:
     waits = outcome.all
-    # A job may end without having been admitted.
+    # A job may end without ever being admitted.
     left = outcome.jobs.numbers[outcome.jobs.numbers["finished"] < 0]
     n_pending = int((left["admitted"] < 0).sum())
     n_running = len(left) - n_pending
@@ -164,7 +166,7 @@ def _summary(outcome: ScenarioOutcome) -> str:
     reported = ", ".join(f"{n} {kind}" for n, kind in kinds if n) or "none"
     lines = [f"{waits.n_jobs} jobs: {reported}; {_ENDINGS[outcome.ending]} after {span(outcome.end - outcome.start)}"]
     if waits.n_admitted:
-        reported = f"waited {seconds(waits.mean)} in the mean, 95 of 100 no more than {seconds(waits.p95)}"
+        reported = f"mean wait {seconds(waits.mean)}, 95th percentile {seconds(waits.p95)}"
         lines.append(f"{reported}; {waits.n_evictions} evictions")
     numbers = outcome.jobs.numbers
     n_short = int((numbers["replacements"] + numbers["node_evictions"] > 0).sum())
@@ -225,7 +227,7 @@ def _waits(title: str, groups: Sequence[Waits], style: Style, *, is_fleet: bool)
 
 
 def _quotas(outcome: ScenarioOutcome, style: Style) -> str:
-    """The quota of a manager beside that of its workers."""
+    """The quota of a manager next to the quota of its workers."""
     header = ["MANAGER QUEUE", "RESOURCE", "QUOTA", "OF WORKERS", "EACH", "WHICH IS"]
     rows = []
     for it in outcome.quotas:

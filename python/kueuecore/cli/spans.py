@@ -1,4 +1,4 @@
-"""Spans of time as people read them."""
+"""Spans of time, formatted for people."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _SECOND_NS = 1_000_000_000
 
 
 def seconds(given: float | None) -> str:
-    """A span in seconds, or that there is none."""
+    """Format a span given in seconds; `-` for none."""
     return "-" if given is None else span(round(given * _SECOND_NS))
 
 
 def change(given: float | None) -> str:
-    """By how many seconds something differs, with its sign.
+    """Format a difference in seconds, with its sign.
 
     Example:
         >>> change(-90.0), change(0.0), change(None)

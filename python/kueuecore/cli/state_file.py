@@ -1,4 +1,4 @@
-"""STATE of a command: manifests, or a saved engine, as an engine on which cycles have run until nothing changed."""
+"""Reads the STATE of a command, manifests or a saved engine, and runs cycles until nothing changes."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _WITHOUT_FILE = f"""
 {{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration,
   integrations: {{frameworks: [{", ".join(INSTALLED_FRAMEWORKS)}]}}}}
 """
-_OF_ENGINE = "name manifests or a dump, such as `kueuecore run -o yaml` makes of it"
-# What Python's functions advise, in terms of the command.
+_OF_ENGINE = "give manifests or a dump; `kueuecore run -o yaml` makes one of it"
+# Remedies of the Python functions, put in terms of the command.
 _REMEDIES = {
     "pass recursive=True to read its directories too": "add -R to read its directories too",
     "use parse_manifests for a text": "check the name",
@@ -50,14 +50,14 @@ _REMEDIES = {
 
 @dataclass(frozen=True, slots=True)
 class SettledState:
-    """A state that was read, after cycles have run until nothing changed any more.
+    """A state as read from files, after cycles ran until nothing changed any more.
 
     Args:
         engine: The engine.
         world: The objects that were given, or that a saved engine holds.
-        settled: What happened until nothing changed.
-        now: The time at which it did, in nanoseconds since 1970.
-        given: The objects as they were given, without what has been added; none of a saved engine.
+        settled: The cycles that ran, and how they ended.
+        now: The time at which they ran, in nanoseconds since 1970.
+        given: The objects as they were given, without any added ones; none for a saved engine.
     """
 
     engine: Engine
@@ -70,37 +70,36 @@ class SettledState:
 def add_state(
     command: argparse.ArgumentParser, *, paths: str = "STATE", takes_engines: bool = True
 ) -> argparse._ArgumentGroup:
-    """Add the state and how it is read: its paths, `-R`, `--config`, `--feature-gates`, `--now`, `--trusted`.
+    """Add the arguments that name a state and say how to read it.
 
     Args:
         command: The command.
-        paths: What the help calls the paths.
-        takes_engines: May it be a saved engine, which has no manifests?
+        paths: The name of the paths in the help.
+        takes_engines: Accept a saved engine, which has no manifests?
 
     Returns:
-        The group of these options, for more of what goes in.
+        The group of these options, to add more input options to.
     """
     engines = ", - for stdin, or one file with a saved engine" if takes_engines else ", or - for stdin"
     help_text = f"a YAML or JSON file, a directory{engines}"
     command.add_argument("paths", metavar=paths, nargs="+", help=help_text)
-    given = command.add_argument_group("what goes in")
-    given.add_argument("-R", "--recursive", action="store_true", help="go into the directories of directories")
+    given = command.add_argument_group("input")
+    given.add_argument("-R", "--recursive", action="store_true", help="read subdirectories too")
     given.add_argument(
-        "--config", metavar="FILE", help="Kueue's Configuration; by default that of Kueue's release manifest"
+        "--config", metavar="FILE", help="Kueue's Configuration; by default the one in Kueue's release manifest"
     )
     add_feature_gates(given)
     given.add_argument(
         "--now",
         metavar="TIME",
         type=time_of,
-        help="when all this happens, as 2026-01-01T00:00:00Z; by default the newest time in the "
-        "objects, or 1970-01-01T00:00:00Z if they have none, so that the same objects always "
-        "give the same output",
+        help="the current time, such as 2026-01-01T00:00:00Z; by default the newest time in the objects, or "
+        "1970-01-01T00:00:00Z if they have none, so that the same objects always give the same output",
     )
     given.add_argument(
         "--trusted",
         action="store_true",
-        help="the objects are a dump of a cluster: take them as they are, without defaults, checks and additions",
+        help="the objects are a dump of a cluster: take them as they are, without defaulting, validating or adding any",
     )
     return given
 
@@ -118,11 +117,11 @@ def add_feature_gates(given: argparse._ArgumentGroup) -> None:
 
 
 def read_state(options: argparse.Namespace, *, span: int = 0) -> SettledState:
-    """Read the state that `add_state` has asked for, say what is strange about it, and run cycles until it rests.
+    """Read the state named by the options of `add_state`, warn of oddities, and run cycles until nothing changes.
 
     Args:
         options: The options of `add_state`, and `quiet`.
-        span: Go on for so many nanoseconds where time alone changes something.
+        span: Nanoseconds that may pass, with cycles at each time at which something changes by itself.
 
     Raises:
         ManifestError: Everything that is wrong with it.
@@ -133,26 +132,26 @@ def read_state(options: argparse.Namespace, *, span: int = 0) -> SettledState:
     if not saved:
         return _of_manifests(files, configuration, options, span)
     if len(files) > 1:
-        remedy = "name it alone, or give manifests"
-        raise ManifestError.of("a saved engine is a whole state by itself", remedy=remedy, file=saved[0][0])
+        remedy = "give it alone, or give manifests only"
+        raise ManifestError.of("a saved engine is a complete state", remedy=remedy, file=saved[0][0])
     given = configuration if options.config or options.feature_gates else None
     return _of_engine(*saved[0], given, options, span)
 
 
 def read_files(paths: Sequence[str], *, recursive: bool = False) -> tuple[tuple[str, str | bytes], ...]:
-    """Name and content of the files that the arguments of a command name, `-` for standard input.
+    """Read the files that the arguments of a command name, `-` for standard input; returns names and contents.
 
     Raises:
         ManifestError: Those that cannot be read.
     """
     if list(paths).count("-") > 1:
-        raise ManifestError.of("standard input is read once", remedy="give - only once")
+        raise ManifestError.of("standard input can be read only once", remedy="give - only once")
     problems: list[Problem] = []
     files = [file for path in paths for file in contents(path, problems, recursive=recursive)]
     problems = [replace(it, remedy=_REMEDIES.get(it.remedy, it.remedy)) for it in problems]
     if not problems:
         return tuple(files)
-    # What is wrong in those that can be read is reported along with them.
+    # Report the problems of readable files along with the unreadable ones.
     for name, data in files:
         try:
             parse_manifests(data, file=name)
@@ -162,10 +161,10 @@ def read_files(paths: Sequence[str], *, recursive: bool = False) -> tuple[tuple[
 
 
 def manifests_of(paths: Sequence[str], *, recursive: bool) -> tuple[Manifest, ...]:
-    """The objects of some paths.
+    """Read the objects in some paths.
 
     Raises:
-        ManifestError: Something can not be read, with remedies in terms of the command.
+        ManifestError: Something cannot be read; remedies are in terms of the command.
     """
     files = read_files(paths, recursive=recursive)
     for name, data in files:
@@ -175,7 +174,7 @@ def manifests_of(paths: Sequence[str], *, recursive: bool) -> tuple[Manifest, ..
 
 
 def read_configuration(file: str | None, gates: Sequence[tuple[str, bool]]) -> Configuration:
-    """The Configuration of `--config` and `--feature-gates`.
+    """Read the Configuration of `--config` and `--feature-gates`.
 
     Raises:
         ConfigurationError: Everything that is wrong with it.
@@ -185,7 +184,7 @@ def read_configuration(file: str | None, gates: Sequence[tuple[str, bool]]) -> C
     try:
         return Configuration.parse(_WITHOUT_FILE, feature_gates=dict(gates))
     except ConfigurationError as error:
-        # It can only be about the gates, which stand in no file.
+        # Only the gates can be wrong, and they are in no file.
         raise ConfigurationError(
             [Problem(it.message, field="--feature-gates", remedy=it.remedy) for it in error.problems]
         ) from None
@@ -211,7 +210,9 @@ def _of_engine(
     name: str, data: str | bytes, configuration: Configuration | None, options: argparse.Namespace, span: int
 ) -> SettledState:
     if options.trusted:
-        raise ManifestError.of("a saved engine has taken its objects already", remedy="leave out --trusted", file=name)
+        raise ManifestError.of(
+            "a saved engine has already accepted its objects", remedy="leave out --trusted", file=name
+        )
     data = data.encode() if isinstance(data, str) else data
     try:
         saved: bytes | JsonObject = data if holds_engine(data) else json.loads(data)
@@ -253,7 +254,7 @@ def _notes(world: World, applied: AppliedWorld) -> Iterator[str]:
     unread = {kind: n for kind, n in applied.unread.items() if kind not in READ_KINDS}
     if unread:
         kinds = ", ".join(f"{shortened(kind)} ({n})" for kind, n in unread.items())
-        hint = "; name the Configuration with --config" if "Configuration" in unread else ""
+        hint = "; pass the Configuration with --config" if "Configuration" in unread else ""
         others = [kind for kind in unread if kind in API_VERSIONS and kind != "Configuration"]
         hint += "".join(f"; a {kind} is read as {API_VERSIONS[kind]}" for kind in others)
         yield f"warning: these kinds are not read: {kinds}{hint}"
@@ -270,7 +271,7 @@ def _feature_gates(text: str) -> list[tuple[str, bool]]:
 
 
 def time_of(text: str) -> int:
-    """A time of an option, in nanoseconds since 1970."""
+    """Parse the time of an option; returns nanoseconds since 1970."""
     try:
         return nanoseconds(text)
     except ValueError as error:

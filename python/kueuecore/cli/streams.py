@@ -1,4 +1,4 @@
-"""Standard output and standard error, which may be closed, full, without a reader, or short of characters."""
+"""Writes to standard output and standard error, which may be closed, full, unread, or not UTF-8."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["OutputError", "is_utf8", "output", "to_stderr", "write"]
 
 
 class OutputError(Exception):
-    """What was to be shown can not be written.
+    """The output cannot be written.
 
     Args:
         reason: Why not.
-        has_reader: False if the reader, such as `head`, has gone away.
+        has_reader: False if the reader, such as `head`, has closed the pipe.
     """
 
     def __init__(self, reason: str, *, has_reader: bool = True) -> None:
@@ -39,10 +39,10 @@ def output() -> TextIO:
 
 
 def write(text: str) -> None:
-    """Write to standard output; characters that its encoding does not have are escaped.
+    """Write to standard output; escapes characters that its encoding lacks.
 
     Raises:
-        OutputError: It can not be written.
+        OutputError: It cannot be written.
     """
     stream = output()
     try:
@@ -54,7 +54,7 @@ def write(text: str) -> None:
 
 
 def to_stderr(*lines: str) -> None:
-    """Write lines to standard error, if there is one: what nobody can read is no reason to fail."""
+    """Write lines to standard error; failing to is not an error, as nobody could read it anyway."""
     stream = sys.stderr
     if stream is None or stream.closed:
         return
@@ -65,19 +65,19 @@ def to_stderr(*lines: str) -> None:
 
 
 def is_utf8() -> bool:
-    """Whether standard output is UTF-8, as those who read YAML expect."""
+    """Whether standard output is UTF-8, as YAML readers expect."""
     return codecs.lookup(_encoding(output())).name == "utf-8"
 
 
 def _write(stream: TextIO, text: str) -> None:
     data = text.encode(_encoding(stream), "backslashreplace")
     binary = getattr(stream, "buffer", None)
-    if binary is None:  # one that is kept in memory
+    if binary is None:  # an in-memory stream
         stream.write(data.decode(_encoding(stream)))
         stream.flush()
         return
     stream.flush()
-    # Unbuffered (PYTHONUNBUFFERED), a write may be partial, for example when the disk fills up.
+    # With PYTHONUNBUFFERED a write may be partial, for example when the disk fills up.
     left = memoryview(data)
     while left:
         n_bytes = binary.write(left)
@@ -92,8 +92,8 @@ def _encoding(stream: TextIO) -> str:
 
 
 def _discard(stream: TextIO) -> None:
-    """Python writes what is left in the buffer once more when it ends, and would complain."""
-    with suppress(OSError):  # no file of the system
+    """Drop what is left in the buffer: Python would try to write it again at exit, and complain."""
+    with suppress(OSError):  # not backed by a file descriptor
         nowhere = os.open(os.devnull, os.O_WRONLY)
         try:
             os.dup2(nowhere, stream.fileno())

@@ -1,4 +1,4 @@
-"""`kueuecore sweep`: one scenario under many configurations, as a table, CSV, JSON or a page."""
+"""`kueuecore sweep`: runs one scenario under many configurations; reports a table, CSV, JSON or a page."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from kueuecore.studies.sweeping import Axis, Journal, Sweep, drawn_points, grid_
 __all__ = ["add_sweep"]
 
 _DESCRIPTION = """\
-Runs one scenario at every point of a grid, or at points drawn at random, with each seed, and shows
-how long jobs wait at each point. Any field of the scenario, its objects and its jobs may vary."""
+Runs one scenario at every point of a grid, or at random points, with each seed, and shows how long
+jobs wait at each point. Any field of the scenario, its objects and its jobs can vary."""
 
 _EPILOG = """\
 examples:
@@ -59,30 +59,32 @@ def add_sweep(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> 
     """Add the command to the parser."""
     add = commands.add_parser(
         "sweep",
-        help="one scenario under many configurations: a grid, or a search at random",
+        help="run one scenario under many configurations: a grid, or random points",
         description=_DESCRIPTION,
         epilog=_EPILOG + exit_codes,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add.set_defaults(command=sweep_command)
     add.add_argument("scenario", metavar="SCENARIO", help="a YAML file of kind Scenario")
-    what = add.add_argument_group("what varies; each may be repeated")
-    help_text = "a field and its values, as KIND/NAME:PATH=[V, ...], or PATH=[V, ...] of the scenario itself"
+    what = add.add_argument_group("what to vary; repeatable")
+    help_text = "a field and its values: KIND/NAME:PATH=[V, ...], or PATH=[V, ...] for the scenario itself"
     what.add_argument("--grid", metavar="AXIS", action="append", default=[], help=help_text)
-    help_text = "a field and the least and most number that it may be, as TARGET=LOW..HIGH; takes --random"
+    help_text = "a field and its lowest and highest number: TARGET=LOW..HIGH; needs --random"
     what.add_argument("--range", dest="ranges", metavar="AXIS", action="append", default=[], help=help_text)
-    what.add_argument("--set", dest="edits", metavar="EDIT", action="append", default=[], help="a field at all points")
-    what.add_argument("--random", metavar="N", type=count, help="draw so many points, in place of the whole grid")
+    what.add_argument(
+        "--set", dest="edits", metavar="EDIT", action="append", default=[], help="set a field at all points"
+    )
+    what.add_argument("--random", metavar="N", type=count, help="draw N random points instead of the whole grid")
     add_study(add, seeds=1)
-    saved = add.add_argument_group("sweeps that may be cut off")
-    help_text = "write each run that is over into this file; it is deleted when the sweep is over"
+    saved = add.add_argument_group("checkpoints")
+    help_text = "write each finished run to this file; deleted when the sweep ends"
     saved.add_argument("--checkpoint", type=Path, metavar="FILE", help=help_text)
-    saved.add_argument("--resume", action="store_true", help="go on from that file, if it is there")
-    out = add.add_argument_group("what comes out")
-    help_text = "table (the default): medians over seeds; csv: a row for each run; json: everything"
+    saved.add_argument("--resume", action="store_true", help="continue from that file if it exists")
+    out = add.add_argument_group("output")
+    help_text = "table (the default): medians over seeds; csv: one row per run; json: everything"
     out.add_argument("-o", "--output", choices=["table", "csv", "json"], default="table", help=help_text)
-    out.add_argument("--sort", metavar="FIGURE", help="points in the order of a figure, such as p95_wait_seconds")
-    help_text = "write a page of HTML with pictures into this file; takes the extra `report`"
+    out.add_argument("--sort", metavar="FIGURE", help="sort the points by a figure, such as p95_wait_seconds")
+    help_text = "write an HTML page with charts to this file; needs the extra `report`"
     out.add_argument("--report", type=Path, metavar="FILE", help=help_text)
     add_look(out)
 
@@ -93,11 +95,11 @@ def sweep_command(options: argparse.Namespace) -> int:
         require_pages()
     axes = [_axis(it) for it in options.grid] + [_range(it) for it in options.ranges]
     if not axes:
-        raise ManifestError.of("nothing varies", remedy="name a field and its values with --grid TARGET=[V, ...]")
+        raise ManifestError.of("nothing varies", remedy="give a field and its values with --grid TARGET=[V, ...]")
     if options.ranges and options.random is None:
-        raise ManifestError.of("a range has no end of points", remedy="say how many to draw with --random N")
+        raise ManifestError.of("a range has infinitely many points", remedy="say how many to draw with --random N")
     if options.resume and options.checkpoint is None:
-        raise ManifestError.of("--resume takes a file", remedy="name it with --checkpoint FILE")
+        raise ManifestError.of("--resume needs a checkpoint file", remedy="name it with --checkpoint FILE")
     edits = [parse_edit(it) for it in options.edits]
     base = read_scenario(options.scenario, allow_code=options.allow_code, edits=edits)
     points = grid_points(axes) if options.random is None else drawn_points(axes, options.random, seed=base.seed)
@@ -119,7 +121,7 @@ def sweep_command(options: argparse.Namespace) -> int:
             )
         except KeyboardInterrupt:
             if journal is not None and not options.quiet:
-                to_stderr(f"note: saved in {shown(str(options.checkpoint))}: --resume goes on from there")
+                to_stderr(f"note: saved in {shown(str(options.checkpoint))}: continue with --resume")
             raise
     n_cut_off = int(sum(it["cut_off"] for it in found.figures))
     if n_cut_off and not options.quiet:
@@ -144,7 +146,7 @@ def _axis(text: str) -> Axis:
     values = parse_value(value)
     if not isinstance(values, list) or not values:
         raise ManifestError.of(f"{shown(text)} has no list of values", remedy="write TARGET=[V, ...]")
-    return _made(parse_target(target), tuple(values), remedy="name another field, or more --seeds")
+    return _made(parse_target(target), tuple(values), remedy="choose another field, or more --seeds")
 
 
 def _range(text: str) -> Axis:
@@ -167,14 +169,14 @@ def _order(found: Sweep, name: str | None) -> list[int]:
     if name is None:
         return points
     if name not in found.names:
-        raise ManifestError.of(f"no run has {shown(name)}", remedy=f"write one of {', '.join(found.names)}")
+        raise ManifestError.of(f"no run has a figure {shown(name)}", remedy=f"write one of {', '.join(found.names)}")
     medians = [found.estimate(point, name).median for point in points]
     return sorted(points, key=lambda point: (medians[point] is None, medians[point] or 0.0))
 
 
 def _report(found: Sweep, order: list[int], style: Style) -> str:
     targets = [it.target for it in found.points[0]]
-    # What all fields have in common says nothing.
+    # Leave out what all targets have in common.
     names = targets if len(targets) == 1 else [it.upper() for it in field_names(targets)]
     rows = []
     for point in order:

@@ -15,16 +15,16 @@ from kueuecore._text import escaped, shortened, shown
 __all__ = ["Cell", "Painted", "Style", "table"]
 
 _GAP = "  "
-# With less room than this for the last column, its text goes below the row.
+# With less room than this for the last column, its text goes on lines below the row.
 _NARROWEST = 40
 _INDENT = 4
-# A cell that is wider than this does not make its column wider.
+# Wider cells do not widen their column.
 _WIDEST = 1024
-# What holds sentences, or several names; every other column has one name or value.
+# Columns of sentences or lists of names; every other column has one name or value.
 _SENTENCES = (
     "MESSAGE",
     "WHY",
-    "WHAT STANDS IN THE WAY",
+    "OBSTACLE",
     "FLAVORS",
     "USAGE",
     "EACH",
@@ -43,7 +43,7 @@ class Style:
 
     Args:
         color: With escape sequences for colours?
-        width: Columns of the terminal; `None`: lines may have any length.
+        width: Columns of the terminal; `None` for no limit.
     """
 
     color: bool = False
@@ -51,10 +51,10 @@ class Style:
 
     @classmethod
     def of(cls, stream: TextIO, color: str = "auto") -> Style:
-        """The style for a stream: plain and complete unless it is a terminal.
+        """The style for a stream: without colour and wrapping unless it is a terminal.
 
         Args:
-            stream: Where it goes.
+            stream: The stream.
             color: `always`, `never`, or `auto`: on a terminal, unless `NO_COLOR` is set.
         """
         terminal = stream.isatty()
@@ -63,11 +63,11 @@ class Style:
         return cls(color == "always" or (color == "auto" and terminal and allowed), width)
 
     def wide(self) -> Style:
-        """The same without a limit to the width."""
+        """The same style without a limit on the width."""
         return replace(self, width=None)
 
     def paint(self, text: str, color: str) -> str:
-        """The text in a colour, or bold, if there are colours."""
+        """The text in a colour, or bold; unchanged if the style has no colours."""
         return f"\x1b[{_COLORS[color]}m{text}\x1b[0m" if self.color and text and color else text
 
 
@@ -76,7 +76,7 @@ class Painted:
     """A cell in a colour.
 
     Args:
-        text: What stands in it.
+        text: Its text.
         color: Its colour; empty for none.
     """
 
@@ -88,9 +88,9 @@ Cell: TypeAlias = str | Painted
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Cell]], style: Style, *, right: Sequence[str] = ()) -> str:
-    r"""A table of aligned columns. On a terminal the last column is wrapped, or goes below its row if there is no room.
+    r"""Lay out a table with aligned columns. On a terminal the last column wraps, or goes below its row if too narrow.
 
-    A cell is one line, whatever is in it: what does not print is escaped, and of long names the beginning is shown.
+    A cell is always one line: unprintable characters are escaped, and long names are cut off.
 
     Args:
         header: Names of the columns.

@@ -1,4 +1,4 @@
-"""Where pods stand, why others have no place, and what is free, as tables for people."""
+"""Tables of where pods are placed, why others are not, and what capacity is free."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AMOUNTS = ("NODES", "ALLOCATABLE", "OTHER PODS", "USED", "FREE")
 
 
 def placed_table(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
-    """Where the pods of each pod set stand: by domain, and by node if it is wide; empty if none has a place."""
+    """Show where pods are placed: by domain, and by node if `wide`; empty if none are."""
     name_of = _short_names(outcome.capacity)
     header = ["PLACED", "POD SET", "FLAVOR", "LEVEL", "DOMAINS", *(["ON NODES"] if wide else [])]
     rows: list[list[Cell]] = []
@@ -29,16 +29,16 @@ def placed_table(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
 
 
 def not_placed_table(outcome: RunOutcome, style: Style, *, only: Row | None = None) -> str:
-    """Why the pods of others have no place, or of one of them; empty if there are none."""
+    """Show why pod sets could not be placed, of all workloads or of `only`; empty if all were."""
     shown = outcome.workloads if only is None else (only,)
     rows = [[row.state.key, it.asked.pod_set, str(it.asked), it.why] for row in shown for it in row.not_placed]
     return table(["NOT PLACED", "POD SET", "ASKS FOR", "WHY"], rows, style) if rows else ""
 
 
 def capacity_table(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
-    """What each domain has free of what quota covers; if it is wide, nodes too, and all resources.
+    """Show the free capacity of each domain for the resources with quota; if `wide`, of nodes and all resources too.
 
-    Nodes are shown anyway where they are the only level. Empty if no flavor has a topology.
+    Nodes are always shown if they are the only level. Empty if no flavor has a topology.
     """
     covered = {(row.flavor, row.resource) for row in outcome.quota}
     flavors_with_quota = {flavor for flavor, _ in covered}
@@ -60,7 +60,7 @@ def capacity_table(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
 
 
 def _level_for_people(levels: Sequence[str]) -> str:
-    """The lowest level that is not the node, unless there is no other."""
+    """The lowest level above nodes, or nodes if there is no other."""
     above = [level for level in levels if level != HOSTNAME]
     return above[-1] if above else levels[-1] if levels else ""
 
@@ -81,7 +81,7 @@ def _failed(row: Row, placement: Placement) -> str:
 
 
 def _short_names(capacity: Sequence[DomainCapacity]) -> Callable[[str, str, tuple[str, ...]], str]:
-    """Names of domains: the last value of the path where no other domain of the level has it, else the whole path."""
+    """Name domains by the last value of their path if it is unique on its level, else by the whole path."""
     paths: dict[tuple[str, str, str], set[tuple[str, ...]]] = {}
     for row in capacity:
         paths.setdefault((row.flavor, row.level, row.path[-1]), set()).add(row.path)

@@ -1,4 +1,4 @@
-"""`kueuecore unblock`: the least changes that would admit a workload that waits."""
+"""`kueuecore unblock`: finds the smallest changes that would admit a waiting workload."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from kueuecore.times import format_time
 __all__ = ["add_unblock"]
 
 _DESCRIPTION = """\
-Reads a state, runs cycles until it rests as `kueuecore run` does, and looks for the least changes
-that would admit a workload that waits: more quota, fewer pods, another flavor, a higher priority,
-and so on. Each is tried on a copy, and so is one step less, which does not admit it. Those that
-disturb others least come first."""
+Reads a state, runs cycles until nothing changes, as `kueuecore run` does, and finds the smallest
+changes that would admit a waiting workload: more quota, fewer pods, another flavor, a higher
+priority, and so on. Each change is tried on a copy, and one step less is shown not to be enough. The
+changes that disturb other workloads least come first."""
 
 _EPILOG = """\
 examples:
@@ -42,7 +42,7 @@ def add_unblock(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -
     """Add the command to the parser."""
     add = commands.add_parser(
         "unblock",
-        help="the least changes that would admit a workload that waits",
+        help="find the smallest changes that would admit a waiting workload",
         description=_DESCRIPTION,
         epilog=_EPILOG + exit_codes,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -50,12 +50,14 @@ def add_unblock(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -
     add.set_defaults(command=unblock_command)
     add_state(add)
     add.add_argument("workload", metavar="WORKLOAD", help=WORKLOAD_HELP)
-    help_text = "look for changes of this kind alone; may be repeated: " + ", ".join(ChangeKind)
+    help_text = "look for changes of this kind only; repeatable: " + ", ".join(ChangeKind)
     add.add_argument(
         "--only", metavar="KIND", action="append", choices=list(map(str, ChangeKind)), default=[], help=help_text
     )
-    out = add.add_argument_group("what comes out")
-    out.add_argument("-o", "--output", choices=["table", "json"], default="table", help="json: with edits to apply")
+    out = add.add_argument_group("output")
+    out.add_argument(
+        "-o", "--output", choices=["table", "json"], default="table", help="json also has the edits to apply"
+    )
     add_look(out)
     out.add_argument("--fail-on-pending", action="store_true", help="exit with 1 if the workload is pending")
 
@@ -81,16 +83,16 @@ def _report(found: Unblocking, style: Style) -> str:
         return shown(f"{state.key} is {state.stage}{place}")
     first = shown(f"{state.key} waits{place}: {state.message}" if state.message else f"{state.key} waits{place}")
     if not found.changes:
-        return f"{first}\n\nno change admits it, of {found.n_tried} that were tried"
+        return f"{first}\n\nno single change admits it; {found.n_tried} were tried"
     rows: list[list[Cell]] = []
     for it in found.changes:
         would = Painted(str(it.outcome), _COLORS[it.outcome])
         moved = str(len(it.moved))
         rows.append([it.what, it.before, it.after, would, moved, ", ".join(it.evicted) or "-"])
-    header = ["CHANGE", "FROM", "TO", "WOULD", "OTHERS MOVED", "EVICTED"]
+    header = ["CHANGE", "FROM", "TO", "OUTCOME", "OTHERS MOVED", "EVICTED"]
     parts = [first, table(header, rows, style, right=["OTHERS MOVED"])]
     if not all(it.is_least for it in found.changes):
-        parts.append("victims: greedily, as there are many candidates; none can be spared, but others might be fewer")
+        parts.append("victims: found greedily among many candidates; each is needed, but a smaller set might exist")
     return "\n\n".join(parts)
 
 

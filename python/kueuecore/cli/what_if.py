@@ -1,4 +1,4 @@
-"""`kueuecore what-if`: what would become of jobs, or who would move, in a state that may be changed first."""
+"""`kueuecore what-if`: tries jobs and changes on a copy of a state, and reports what would happen."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ from kueuecore.times import format_time
 __all__ = ["add_what_if"]
 
 _DESCRIPTION = """\
-Reads a state, runs cycles until it rests as `kueuecore run` does, and tries on a copy of it what
-would become of more jobs: each by itself, as the only head of the next cycle. The state may be
-changed first. With --settle all of it is done on the copy, and cycles run until it rests again:
-who would move? The state itself stays as it is."""
+Reads a state, runs cycles until nothing changes, as `kueuecore run` does, and tries more jobs on a
+copy: each on its own, as the only head of the next cycle. --set and --delete change the copy first.
+With --settle all jobs are submitted to the copy, and cycles run again: which workloads would move?
+The state itself is not changed."""
 
 _EPILOG = """\
 examples:
-  kueuecore what-if state.yaml -f job.yaml             would it get quota, where, and who gives way?
-  kueuecore what-if dump.yaml --trusted -f job.yaml --settle   and who else would move?
+  kueuecore what-if state.yaml -f job.yaml             would it get quota, where, and what is preempted?
+  kueuecore what-if dump.yaml --trusted -f job.yaml --settle   and what else would move?
   kueuecore what-if state.yaml --settle \\
     --set 'ClusterQueue/team-a:spec.resourceGroups[0].flavors[name=spot].resources[name=cpu].nominalQuota=8'
   kueuecore what-if state.yaml -f job.yaml --set Job/train:spec.parallelism=2 --delete Workload/team-a/old
@@ -64,7 +64,7 @@ _MOVE_COLORS = {"admitted": "green", "evicted": "yellow", "deleted": "dim"}
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """One Workload that is asked about, and what would become of it."""
+    """A Workload that is asked about, and what would happen to it."""
 
     workload: JsonObject
     job: str
@@ -81,7 +81,7 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """What the copy came to."""
+    """How the copy settled."""
 
     settled: Settled
     moves: tuple[Move, ...]
@@ -92,25 +92,29 @@ def add_what_if(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -
     """Add the command to the parser."""
     add = commands.add_parser(
         "what-if",
-        help="what would become of a job, or who would move, in a state that may be changed",
+        help="show what would happen to a job, or what a change would move",
         description=_DESCRIPTION,
         epilog=_EPILOG + exit_codes,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add.set_defaults(command=what_if_command)
     add_state(add)
-    asked = add.add_argument_group("what is asked")
-    help_text = "jobs or Workloads to ask about, and what comes with them; a file, a directory or -; may be repeated"
+    asked = add.add_argument_group("question")
+    help_text = "jobs or Workloads to try, and objects to add with them: a file, a directory or -; repeatable"
     asked.add_argument("-f", "--filename", dest="asked", metavar="FILE", action="append", default=[], help=help_text)
-    help_text = "a field of the state, or of what is asked about, as KIND/NAME:PATH=VALUE; may be repeated"
+    help_text = "set a field in the state or in the files of -f: KIND/NAME:PATH=VALUE; repeatable"
     asked.add_argument("--set", dest="edits", metavar="EDIT", action="append", default=[], help=help_text)
-    help_text = "an object that goes first, as KIND/NAME or KIND/NAMESPACE/NAME; may be repeated"
+    help_text = "delete an object from the state first: KIND/NAME or KIND/NAMESPACE/NAME; repeatable"
     asked.add_argument("--delete", dest="deletions", metavar="OBJECT", action="append", default=[], help=help_text)
-    asked.add_argument("--settle", action="store_true", help="run cycles until it rests, and show who has moved")
-    out = add.add_argument_group("what comes out")
-    out.add_argument("-o", "--output", choices=["table", "json"], default="table", help="json: one document")
+    asked.add_argument(
+        "--settle", action="store_true", help="run cycles with the jobs and changes, and show which workloads moved"
+    )
+    out = add.add_argument_group("output")
+    out.add_argument(
+        "-o", "--output", choices=["table", "json"], default="table", help="json: everything, as one document"
+    )
     add_look(out)
-    out.add_argument("--fail-on-pending", action="store_true", help="exit with 1 if what is asked about would wait")
+    out.add_argument("--fail-on-pending", action="store_true", help="exit with 1 if a workload asked about would wait")
 
 
 def what_if_command(options: argparse.Namespace) -> int:
@@ -138,17 +142,17 @@ def what_if_command(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace, edits: Sequence[Edit]) -> None:
     if not options.asked and not options.settle:
-        remedy = "name jobs with -f, or ask with --settle who moves"
+        remedy = "give jobs with -f, or see what moves with --settle"
         raise ManifestError.of("nothing is asked", remedy=remedy)
     if not options.asked and not edits and not options.deletions:
-        remedy = "name jobs with -f, or change the state with --set or --delete"
-        raise ManifestError.of("nothing changes, so nobody moves", remedy=remedy)
+        remedy = "give jobs with -f, or change the state with --set or --delete"
+        raise ManifestError.of("nothing changes, so nothing moves", remedy=remedy)
     if "-" in options.asked and "-" in options.paths:
-        raise ManifestError.of("standard input is read once", remedy="give the state or the jobs in a file")
+        raise ManifestError.of("standard input can be read only once", remedy="give the state or the jobs in a file")
 
 
 def _changed(state: SettledState, question: Question, edits: Sequence[Edit], deletions: Sequence[Deletion]) -> Engine:
-    """A fork of the state with the changes, and with what comes along with the jobs."""
+    """Fork the state, apply the changes, and add the objects that come with the jobs."""
     changed = state.engine.fork()
     change_state(changed, edits, _of_jobs(deletions, state), now=state.now)
     question.prepare(changed, now=state.now)
@@ -156,7 +160,7 @@ def _changed(state: SettledState, question: Question, edits: Sequence[Edit], del
 
 
 def _of_jobs(deletions: Sequence[Deletion], state: SettledState) -> list[Deletion]:
-    """The same; in place of a job its Workload goes."""
+    """Replace deletions of jobs by deletions of their Workloads."""
     found = []
     jobs = list(jobs_with_workloads(state)) if deletions else []
     kinds = {kind for _, kind in state.world.integrations if kind not in HELD_KINDS}
@@ -195,7 +199,7 @@ def _report(answers: Sequence[_Answer], rest: _Rest | None, style: Style) -> str
     parts = [_answers(answers, style), _placed(answers, style), _preemptions(answers, style)]
     if rest is not None:
         parts += [_ending(rest), _moves(rest.moves, style)]
-    return "\n\n".join(filter(None, parts)) or "no workload is asked about"
+    return "\n\n".join(filter(None, parts)) or "there is no workload to ask about"
 
 
 def _answers(answers: Sequence[_Answer], style: Style) -> str:
@@ -216,7 +220,7 @@ def _answers(answers: Sequence[_Answer], style: Style) -> str:
                 shown,
             ]
         )
-    header = ["WORKLOAD", "QUEUE", "CLUSTER QUEUE", "WOULD", "AHEAD", "PODS", "FLAVORS", "MESSAGE"]
+    header = ["WORKLOAD", "QUEUE", "CLUSTER QUEUE", "OUTCOME", "AHEAD", "PODS", "FLAVORS", "MESSAGE"]
     return table(header, rows, style, right=["AHEAD", "PODS"]) if rows else ""
 
 
@@ -225,7 +229,7 @@ def _pods(pod_sets: Sequence[PodSetAdmission]) -> str:
 
 
 def _placed(answers: Sequence[_Answer], style: Style) -> str:
-    """Where the pods of those with a topology would stand."""
+    """Where pods with a topology would be placed."""
     rows: list[list[Cell]] = []
     for it in answers:
         for pod_set in it.found.pod_sets:
@@ -257,11 +261,11 @@ def _ending(rest: _Rest) -> str:
     cycles = f"{n_cycles} cycle{'' if n_cycles == 1 else 's'}"
     match rest.settled.ending:
         case Ending.SETTLED:
-            ending = f"at rest after {cycles}"
+            ending = f"settled after {cycles}"
         case Ending.REPEATING:
-            ending = f"never at rest: after {cycles} an earlier state came back"
+            ending = f"never settles: after {cycles} an earlier state came back"
         case Ending.CYCLE_LIMIT:
-            ending = f"not at rest after {cycles}"
+            ending = f"not settled after {cycles}"
     n_moves = len(rest.moves)
     return f"{ending}: {n_moves} {'workload' if n_moves == 1 else 'workloads'} moved"
 

@@ -1,4 +1,4 @@
-"""Dumps of clusters that can be shared: without names, or the smallest that shows a decision.
+"""Make dumps of clusters that can be shared: anonymised, or shrunk to the smallest that shows a decision.
 
 Example:
     >>> from kueuecore import read_manifests

@@ -1,4 +1,4 @@
-"""A dump without names that shows the same decisions, and the proof of it."""
+"""Anonymises a dump, and checks that it leads to the same decisions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kueuecore.dumps.read_fields import RULES
 from kueuecore.dumps.renaming import Names, Walk
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest
-from kueuecore.times import END_NS, TimeLike, format_time, nanoseconds
+from kueuecore.times import END_NS, TimeLike, nanoseconds
 from kueuecore.world import World
 
 __all__ = ["Anonymised", "anonymise"]
@@ -22,14 +22,14 @@ __all__ = ["Anonymised", "anonymise"]
 
 @dataclass(frozen=True, slots=True)
 class Anonymised:
-    """A dump without names.
+    """An anonymised dump.
 
     Args:
-        objects: The objects, in the order of those that were given.
-        names: Which name stands for which.
-        now: The time at which they are decided on, in nanoseconds since 1970.
-        differences: Where their decisions are not the same; none: they are, all of them.
-        dropped: Kinds that decisions do not read, and how many objects there were of each.
+        objects: The objects, in the order in which they were given.
+        names: The mapping of old to new names.
+        now: The time of the decisions, in nanoseconds since 1970.
+        differences: Where its decisions differ from the original's; empty if all are the same.
+        dropped: The kinds left out because no decision depends on them, and how many objects of each.
     """
 
     objects: tuple[JsonObject, ...]
@@ -42,21 +42,21 @@ class Anonymised:
 def anonymise(
     manifests: Iterable[Manifest], deciding: Deciding, *, seed: int | None = None, move_to: TimeLike | None = None
 ) -> Anonymised:
-    """Take out of a dump whatever says who it is of, and decide on both.
+    """Remove from a dump whatever could identify its owner, and check that it still leads to the same decisions.
 
     Names of namespaces, queues, cohorts, flavors, workloads, nodes, classes, labels and their values become numbers
-    that sort as the names did, for ties are broken by names and UIDs; resources that not every cluster has get names
-    whose hashes sort so, too (rules/03 §1). Jobs become Workloads. Images, programs, environment, messages and whatever
-    else decisions do not read goes. Quantities, counts, priorities and times stay.
+    that sort as the names did, because names and UIDs break ties. Uncommon resources get names whose hashes sort as
+    before, too (rules/03 §1). Jobs become Workloads. Images, programs, environments, messages and everything else that
+    no decision depends on are removed. Quantities, counts, priorities and times stay.
 
     Args:
         manifests: The objects.
-        deciding: How they are decided on.
-        seed: Leave out numbers by chance, so that they do not say how many names there are; None: leave out none.
-        move_to: All times move, so that the time of the decisions becomes this.
+        deciding: How to decide about them.
+        seed: Skip numbers at random, so that they do not reveal how many names there are; None to skip none.
+        move_to: Shift all times so that the decisions happen at this one.
 
     Raises:
-        ManifestError: Everything that is wrong with the objects; or times would move too far.
+        ManifestError: Everything that is wrong with the objects, or times would be shifted too far.
 
     Example:
         >>> from kueuecore import read_manifests
@@ -69,9 +69,9 @@ def anonymise(
     read, dropped = _read(world)
     shift = 0 if move_to is None else nanoseconds(move_to) - deciding.now
     if not 0 <= deciding.now + shift <= END_NS:
-        raise ManifestError.of("times would move out of 1970 to 2262", remedy="move them to another time")
+        raise ManifestError.of("times would leave the range from 1970 to 2262", remedy="move them to another time")
     collecting = Walk()
-    # Kinds are gone through in the order of the rules: labels of nodes come after those who ask for them.
+    # Kinds are visited in the order of the rules: node labels come after whatever selects them.
     for kind, rule in RULES.items():
         for it in read:
             if text_at(it, "kind") == kind:
@@ -87,7 +87,7 @@ def anonymise(
 
 
 def _read(world: World) -> tuple[Sequence[JsonObject], dict[str, int]]:
-    """The objects that decisions read, and how many there are of every other kind."""
+    """The objects that decisions depend on, and how many there are of every other kind."""
     read: list[JsonObject] = []
     dropped: dict[str, int] = {}
     for it in world.manifests:
@@ -100,7 +100,7 @@ def _read(world: World) -> tuple[Sequence[JsonObject], dict[str, int]]:
 
 
 def _named_in_configuration(deciding: Deciding) -> tuple[str, ...]:
-    """Resources and prefixes of resources that the Configuration names: they mean the same there as in the objects."""
+    """Resources and prefixes of resources in the Configuration, which is not anonymised, so they must stay."""
     if deciding.configuration is None:
         return ()
     texts = set(_texts(json.loads(json.dumps(deciding.configuration.to_dict().get("resources")))))
@@ -118,8 +118,3 @@ def _texts(value: JsonValue) -> Iterator[str]:
             for key, it in value.items():
                 yield key
                 yield from _texts(it)
-
-
-def header(found: Anonymised) -> str:
-    """How to see the decisions again, for the first line of a file."""
-    return f"kueuecore run --now {format_time(found.now)}"

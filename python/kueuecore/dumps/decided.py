@@ -1,4 +1,4 @@
-"""What is decided on the objects of a dump, as `kueuecore run` decides it."""
+"""Decides about the objects of a dump, as `kueuecore run` does."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["Decided", "Deciding"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deciding:
-    """How the objects of a dump are decided on: the options of `kueuecore run`.
+    """How to decide about the objects of a dump: the options of `kueuecore run`.
 
     Args:
         configuration: Kueue's Configuration.
-        now: The time, in nanoseconds since 1970.
-        span_ns: Go on for so long, at each time at which time alone changes something.
-        trusted: Take objects as they are.
+        now: The current time, in nanoseconds since 1970.
+        span_ns: Nanoseconds that may pass, with cycles at each time at which something changes by itself.
+        trusted: Take the objects as they are, without validation.
         max_cycles: Give up after this many cycles.
 
     Example:
@@ -44,7 +44,7 @@ class Deciding:
     max_cycles: int = 100_000
 
     def of(self, manifests: Iterable[Manifest]) -> Decided:
-        """Decide.
+        """Decide about some objects.
 
         Raises:
             ManifestError: Everything that is wrong with the objects.
@@ -58,12 +58,12 @@ class Deciding:
 
 @dataclass(frozen=True)
 class Decided:
-    """What was decided.
+    """The decisions about a dump.
 
     Args:
         engine: The engine afterwards.
         world: The objects.
-        settled: What happened.
+        settled: The cycles that ran, and how they ended.
     """
 
     engine: Engine
@@ -72,16 +72,16 @@ class Decided:
 
     @cached_property
     def workloads(self) -> dict[str, WorkloadState]:
-        """Where the workloads stand, by `namespace/name`."""
+        """The states of the workloads, by `namespace/name`."""
         return {it.key: it for it in self.engine.workloads()}
 
     @property
     def preemptions(self) -> tuple[Preemption, ...]:
-        """Who was preempted for whom, in order."""
+        """All preemptions, in order."""
         return tuple(it for decision in self.settled.decisions for it in decision.preemptions)
 
     def keys(self, name: str) -> tuple[str, ...]:
-        """The Workloads that `namespace/name` stands for: one of this name, or those of the job of this name."""
+        """The Workload called `namespace/name`, or else the Workloads of the job with that name."""
         if name in self.workloads:
             return (name,)
         named = {key: text_at(job.object, "metadata", "name") for key, job in self.world.jobs.items()}

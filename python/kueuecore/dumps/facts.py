@@ -1,4 +1,4 @@
-"""What was decided on a dump as facts that can be compared, under other names."""
+"""Writes decisions about a dump as facts that can be compared after renaming."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from kueuecore.states import WorkloadState
 __all__ = ["Facts", "differences", "facts_of"]
 
 Facts: TypeAlias = Mapping[str, JsonValue]
-"""What it is about, to what was decided."""
+"""Decisions by their subject."""
 
 
 def facts_of(decided: Decided, walk: Walk) -> Facts:
-    """Everything that was decided: where workloads stand and in which order, who preempted whom, quota, events.
+    """Collect all decisions: states of workloads, queue order, preemptions, quota, events.
 
     Args:
-        decided: What was decided.
-        walk: Puts other names in place of those that there are, or leaves them.
+        decided: The decisions.
+        walk: Renames everything, or nothing.
     """
     return dict(_facts(decided, walk))
 
 
 def differences(before: Facts, after: Facts) -> list[str]:
-    """Where two differ, a line each.
+    """Describe the differences, one line each.
 
     Example:
         >>> differences({"wl a": "Pending", "wl b": "Pending"}, {"wl a": "Admitted", "wl b": "Pending"})
@@ -57,7 +57,7 @@ def _facts(decided: Decided, walk: Walk) -> Iterator[tuple[str, JsonValue]]:
         )
     for placement in engine.placements():
         about = f"pods of {walk.key('workload', placement.key)}, {walk.name('podSet', placement.pod_set)}"
-        # The assignment of a topology that ends with nodes names these alone.
+        # If the lowest level is the node, the assignment only has node names.
         levels = (
             placement.levels if len(placement.levels) == len(_longest(placement.domains)) else placement.levels[-1:]
         )

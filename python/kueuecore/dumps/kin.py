@@ -1,4 +1,4 @@
-"""What may have to do with a decision: the quota tree of its workloads. A large dump is small without the rest."""
+"""Cuts a dump down to the cohort tree that a decision is about, which removes most of a large dump at once."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["kin"]
 
 
 def kin(objects: Sequence[JsonObject], decided: Decided, keys: Sequence[str]) -> Iterator[tuple[JsonObject, ...]]:
-    """The objects without other quota trees and what waits or runs there; then also without others that wait.
+    """Yield the objects without other cohort trees and their workloads, then also without other pending workloads.
 
     Args:
         objects: All objects.
-        decided: What is decided on them.
+        decided: The decisions about them.
         keys: The workloads that the decision is about.
     """
     queues = _tree(decided, {state.cluster_queue for key in keys if (state := decided.workloads.get(key)) is not None})
@@ -29,7 +29,7 @@ def kin(objects: Sequence[JsonObject], decided: Decided, keys: Sequence[str]) ->
 
 
 def _tree(decided: Decided, names: set[str | None]) -> set[str]:
-    """The ClusterQueues of the trees that some of them are in."""
+    """All ClusterQueues in the trees of some of them."""
     parents = {(it.kind, it.name): it.parent for it in decided.engine.quota()}
     for manifest in decided.world.manifests:
         kind, name = text_at(manifest.object, "kind"), text_at(manifest.object, "metadata", "name")
@@ -41,7 +41,7 @@ def _tree(decided: Decided, names: set[str | None]) -> set[str]:
 
     def root(queue: str) -> str:
         name, kind, seen = queue, "ClusterQueue", set[str]()
-        # Cohorts may stand in a circle.
+        # Cohorts may form a cycle.
         while (parent := parents.get((kind, name))) and parent not in seen:
             name, kind = parent, "Cohort"
             seen.add(parent)
@@ -62,7 +62,7 @@ def _is_near(plain: JsonObject, queues: set[str]) -> bool:
 
 
 def _without(objects: Sequence[JsonObject], decided: Decided, keys: set[str]) -> tuple[JsonObject, ...]:
-    """Without these Workloads, and without the jobs all of whose Workloads they are."""
+    """The objects without these Workloads, and without jobs that have no other Workloads."""
     jobs: dict[tuple[str, str, str], bool] = {}
     for place, job in decided.world.jobs.items():
         ref = _ref(job.object)

@@ -1,4 +1,4 @@
-"""New names in the order of the old ones: what is decided by the order of names is decided as before."""
+"""Creates new names that sort like the old ones, so that ties are broken as before."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from random import Random
 __all__ = ["fnv1a", "is_known_resource", "new_names", "new_resources"]
 
 _FNV_OFFSET, _FNV_PRIME, _BITS = 0xCBF29CE484222325, 0x100000001B3, 2**64
-# Makers of devices that everybody has: their resources say nothing about who uses them.
+# Vendors of common devices: their resources do not identify anyone.
 _MAKERS = (
     "amd.com",
     "aws.amazon.com",
@@ -27,12 +27,12 @@ _MOST_TRIES = 200_000
 
 
 def new_names(prefix: str, names: Iterable[str], *, seed: int | None = None) -> dict[str, str]:
-    """A new name for each: a prefix and a number of as many digits as the largest has.
+    """Map each name to a prefix and a number; all numbers have the same number of digits.
 
     Args:
-        prefix: What they begin with.
+        prefix: The prefix of the new names.
         names: The old names.
-        seed: Leave out numbers by chance, so that they do not say how many names there are; None: leave out none.
+        seed: Skip numbers at random, so that they do not reveal how many names there are; None to skip none.
 
     Example:
         >>> new_names("cq-", ["team-b", "team-a"])
@@ -48,7 +48,7 @@ def new_names(prefix: str, names: Iterable[str], *, seed: int | None = None) -> 
 
 
 def is_known_resource(name: str) -> bool:
-    """Is it a resource that many clusters have?
+    """Whether a resource is so common that its name can stay.
 
     Example:
         >>> [is_known_resource(it) for it in ("cpu", "nvidia.com/gpu", "hugepages-2Mi", "acme.example/fpga")]
@@ -58,15 +58,15 @@ def is_known_resource(name: str) -> bool:
 
 
 def new_resources(names: Iterable[str], kept: Iterable[str] = (), *, seed: int | None = None) -> dict[str, str]:
-    """A new name for each resource that not every cluster has; the others keep theirs.
+    """Map each uncommon resource to a new name; common ones keep theirs.
 
-    Kueue visits resources in the order of their names in some places and in that of a hash of the name in others
-    (rules/03 §1): both are as before.
+    Kueue visits resources by name in some places, and by a hash of the name in others (rules/03 §1). The new names keep
+    both orders.
 
     Args:
         names: The old names.
-        kept: Names that stay, whatever they are.
-        seed: As of `new_names`.
+        kept: Names to keep in any case.
+        seed: As for `new_names`.
 
     Example:
         >>> new = new_resources(["cpu", "acme.example/fpga", "memory", "lab.example/laser"])
@@ -84,7 +84,7 @@ def new_resources(names: Iterable[str], kept: Iterable[str] = (), *, seed: int |
     for place, name in enumerate(by_hash):
         if name in found:
             continue
-        # As many more have to find room up to the next that stays.
+        # Leave room for all others up to the next name that is already taken.
         low = fnv1a(found[by_hash[place - 1]]) if place else -1
         n_more, high = _room(by_hash[place:], found)
         found[name] = _with_hash(beginnings[name], low, low + (high - low) // n_more)
@@ -105,7 +105,7 @@ def fnv1a(name: str) -> int:
 
 
 def _room(names: Sequence[str], found: Mapping[str, str]) -> tuple[int, int]:
-    """How many have no new name yet up to the next that has one, counted from 1, and the hash of that one."""
+    """How many names, plus one, come before the next that has a new name, and the hash of that one."""
     for index, name in enumerate(names):
         if name in found:
             return index + 1, fnv1a(found[name])
@@ -113,7 +113,7 @@ def _room(names: Sequence[str], found: Mapping[str, str]) -> tuple[int, int]:
 
 
 def _beginning(name: str, stay: Sequence[str], number: str) -> str:
-    """What a new name begins with, to stand between the same names that stay as the old one."""
+    """A prefix that sorts a new name between the same kept names as the old one."""
     place = bisect(stay, name)
     before = stay[place - 1].partition("/")[0].lower() + "x" if place else "0"
     slash = f"{number}.example/r" if "/" in name else f"{number}r"
@@ -121,7 +121,7 @@ def _beginning(name: str, stay: Sequence[str], number: str) -> str:
 
 
 def _with_hash(beginning: str, low: int, high: int) -> str:
-    """The first name with this beginning whose hash is above `low` and below `high`."""
+    """The first name with this prefix whose hash is between `low` and `high`."""
     for number in count() if high - low > 1 else ():
         candidate = f"{beginning}{number}"
         if low < fnv1a(candidate) < high or number > _MOST_TRIES:

@@ -1,4 +1,4 @@
-"""What decisions read of each kind, and what the names in it are of: everything else goes (rules/01)."""
+"""The fields of each kind that decisions depend on, and the category of every name in them (rules/01)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["RULES"]
 
 _CONDITIONS_OF_NODES = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable")
 
-# Labels and annotations of Kueue's own that decisions read, and what their values are.
+# Kueue's own labels and annotations that decisions depend on, and rules for their values.
 _MARKS: Mapping[str, Rule] = {
     "kueue.x-k8s.io/queue-name": name("localQueue"),
     "kueue.x-k8s.io/priority-class": name("class"),
@@ -50,7 +50,7 @@ def _name_or_truth(walk: Walk, value: JsonValue) -> JsonValue:
 
 
 def _marks(walk: Walk, value: JsonValue) -> JsonValue:
-    """The labels or annotations that Kueue reads; None if there are none."""
+    """Keep the labels or annotations that Kueue reads; None if there are none."""
     return fields(_MARKS)(walk, value) or None
 
 
@@ -81,7 +81,7 @@ def _meta(category: str, *, labels: Rule = _marks) -> Rule:
 
 
 def _labels_asked_for(walk: Walk, value: JsonValue) -> JsonValue:
-    """Of nodes and namespaces those labels that anybody asks for."""
+    """Keep labels of nodes and namespaces that something selects by."""
     if not isinstance(value, dict):
         return None
     found: JsonObject = {
@@ -93,7 +93,7 @@ def _labels_asked_for(walk: Walk, value: JsonValue) -> JsonValue:
 
 
 def _label_map(walk: Walk, value: JsonValue) -> JsonValue:
-    """Labels that somebody asks for, with their values."""
+    """Rename labels that something selects by, with their values."""
     if not isinstance(value, dict):
         return None
     return {walk.asks_for(key): walk.label_value(key, str(it)) for key, it in value.items()}
@@ -111,7 +111,7 @@ def _requirement(walk: Walk, value: JsonValue) -> JsonValue:
 
 
 def _field_requirement(walk: Walk, value: JsonValue) -> JsonValue:
-    """Of a field of a node: there is only `metadata.name`."""
+    """Rename the values of a field requirement on nodes, which can only be on `metadata.name`."""
     values: list[JsonValue] = [walk.name("node", str(it)) for it in list_at(value, "values")]
     return {**object_at(value), "values": values}
 
@@ -122,7 +122,7 @@ _TERM = fields({"matchExpressions": each(_requirement), "matchFields": each(_fie
 
 
 def _taint(walk: Walk, value: JsonValue) -> JsonValue:
-    """A taint or a toleration."""
+    """Rename a taint or a toleration."""
     found: JsonObject = {}
     key = text_at(value, "key")
     for field, it in object_at(value).items():
@@ -141,7 +141,7 @@ _RESOURCES = fields({"requests": resources, "limits": resources})
 
 
 def _containers(walk: Walk, value: JsonValue) -> JsonValue:
-    """Containers by number: what they ask for, and whether they are sidecars."""
+    """Number the containers, and keep their requests and whether they are sidecars."""
     if not isinstance(value, list):
         return None
     rule = fields({"resources": _RESOURCES, "restartPolicy": keep})
@@ -208,7 +208,7 @@ def _conditions(types: tuple[str, ...] = ()) -> Rule:
 
 
 def _topology_assignment(walk: Walk, value: JsonValue) -> JsonValue:
-    """Domains one by one: values that share a beginning would say what it is."""
+    """Write domains one by one: the compressed form would reveal common prefixes of their names."""
     levels = [str(it) for it in list_at(value, "levels")]
     found: JsonObject = {"levels": [walk.asks_for(it) for it in levels]}
     if domains := list_at(value, "domains"):
@@ -422,7 +422,7 @@ def _device_request(walk: Walk, value: JsonValue) -> JsonValue:
         "allocationMode": keep,
         "count": keep,
         "adminAccess": keep,
-        # That there are any counts, not what they say.
+        # Decisions depend on whether there are selectors, not on their content.
         "selectors": each(fields({"cel": put({"expression": "true"})})),
     }
     return fields({"name": name("device"), "exactly": fields(rules), "firstAvailable": keep, **rules})(walk, value)
@@ -479,7 +479,7 @@ RULES: Mapping[str, Rule] = {
     "DeviceClass": _of("deviceClass", {"spec": fields({"extendedResourceName": name("resource")})}),
     "Workload": _of("workload", {"spec": _workload_spec, "status": _WORKLOAD_STATUS}),
     "Pod": _of("pod", {"spec": fields(_POD_SPEC), "status": fields({"phase": keep})}),
-    # Last, when it is known which of their labels anybody asks for.
+    # Last, when it is known which of their labels something selects by.
     "Node": _of(
         "node",
         {
@@ -490,4 +490,4 @@ RULES: Mapping[str, Rule] = {
     ),
     "Namespace": _of("namespace", {}, labels=_labels_asked_for),
 }
-"""By kind, in the order in which they are gone through."""
+"""Rules by kind, in the order in which kinds are visited."""

@@ -1,4 +1,4 @@
-"""Going through objects with names of several kinds: collecting them first, then putting new ones in their place."""
+"""Walks through objects twice: first to collect names by category, then to replace them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Names", "Rule", "Walk", "each", "fields", "keep", "mapping", "name",
 
 HOSTNAME = "kubernetes.io/hostname"
 _NAMESPACE_NAME = "kubernetes.io/metadata.name"
-# Of Kubernetes and its projects, which everybody has.
+# Domains of Kubernetes and its projects, which do not identify anyone.
 _KNOWN_DOMAINS = ("kubernetes.io", "k8s.io")
 _TRUTHS = ("", "true", "false", "True", "False")
-# What a new name of each category begins with.
+# The prefix of new names, by category.
 _PREFIXES = {
     "check": "check-",
     "claim": "claim-",
@@ -45,7 +45,7 @@ _PREFIXES = {
     "value": "value-",
     "workload": "wl-",
 }
-# Names that say nothing, and that Kueue or Kubernetes give.
+# Standard names of Kueue and Kubernetes, which do not identify anyone.
 _KEPT = {
     "podSet": ("main",),
     "priorityClass": ("system-cluster-critical", "system-node-critical"),
@@ -66,41 +66,41 @@ _NAMED_BY = {
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Old names to new ones, by category.
+    """The mapping of old to new names, by category.
 
     Args:
-        by_category: `flavor`, `namespace` and so on; within each, old to new.
+        by_category: New names by old ones, by category: `flavor`, `namespace` and so on.
     """
 
     by_category: Mapping[str, Mapping[str, str]]
 
     def new(self, category: str, old: str) -> str:
-        """The new name; the old one if it is none of these."""
+        """The new name; the old one if it has none."""
         return self.by_category.get(category, {}).get(old, old)
 
     def new_key(self, category: str, key: str) -> str:
-        """The new name of `namespace/name`."""
+        """The new form of `namespace/name`."""
         namespace, slash, name = key.partition("/")
         return f"{self.new('namespace', namespace)}/{self.new(category, name)}" if slash else key
 
 
 @dataclass(slots=True)
 class Walk:
-    """Goes through objects: without names it collects those that there are, with them it puts the new ones there.
+    """A walk through objects: collects names, or replaces them if new ones are given.
 
     Args:
-        names: New names; None: collect.
-        shift_ns: By how much times move.
+        names: The new names; None to collect names.
+        shift_ns: By how much to shift times.
     """
 
     names: Names | None = None
     shift_ns: int = 0
     found: dict[str, set[str]] = field(default_factory=dict)
-    # Compared as numbers by somebody.
+    # Labels that something compares as numbers.
     numeric: set[str] = field(default_factory=set)
 
     def name(self, category: str, old: str) -> str:
-        """The new name in place of an old one."""
+        """Replace or collect a name."""
         if not old or old in _KEPT.get(category, ()):
             return old
         if self.names is None:
@@ -109,37 +109,37 @@ class Walk:
         return self.names.new(category, old)
 
     def key(self, category: str, old: str) -> str:
-        """`namespace/name` with the new names; a name alone is of the same namespace."""
+        """Replace or collect `namespace/name`, or a name without a namespace."""
         namespace, slash, name = old.rpartition("/")
         return f"{self.name('namespace', namespace)}{slash}{self.name(category, name)}"
 
     def label(self, key: str) -> str:
-        """The key of a label or a taint: those of Kubernetes stay."""
+        """Replace or collect the key of a label or taint; those of Kubernetes stay."""
         domain = key.partition("/")[0] if "/" in key else ""
         is_known = any(domain == it or domain.endswith(f".{it}") for it in _KNOWN_DOMAINS)
         return key if is_known else self.name("label", key)
 
     def label_value(self, key: str, value: str) -> str:
-        """The value of a label or a taint: truths stay, and what is compared as numbers."""
+        """Replace or collect the value of a label or taint; booleans stay, and values that are compared as numbers."""
         if value in _TRUTHS or key in self.numeric:
             return value
         return self.name(_NAMED_BY.get(key, "value"), value)
 
     def is_asked_for(self, key: str) -> bool:
-        """Does anybody ask for this label of nodes or namespaces?"""
+        """Whether anything selects nodes or namespaces by this label."""
         return key in self.found.get("asked", ())
 
     def asks_for(self, key: str) -> str:
-        """A label that somebody asks for; its new key."""
+        """Note that something selects by a label; returns its new key."""
         self.found.setdefault("asked", set()).add(key)
         return self.label(key)
 
     def taken(self, *, seed: int | None, kept: tuple[str, ...]) -> Names:
-        """New names for all that were collected.
+        """Create new names for all that were collected.
 
         Args:
-            seed: As of `new_names`.
-            kept: Names that stay.
+            seed: As for `new_names`.
+            kept: Names to keep.
         """
         given = {category: sorted(it - set(kept)) for category, it in self.found.items() if category != "asked"}
         names = {
@@ -154,21 +154,21 @@ class Walk:
 
 
 Rule: TypeAlias = Callable[[Walk, JsonValue], JsonValue]
-"""What stands in place of a value; None: nothing."""
+"""Returns the replacement for a value; None to remove it."""
 
 
 def keep(_: Walk, value: JsonValue) -> JsonValue:
-    """As it is: a quantity, a number, a word of Kueue's."""
+    """Keep the value: a quantity, a number, a keyword of Kueue."""
     return value
 
 
 def put(value: JsonValue) -> Rule:
-    """Always this."""
+    """Replace any value by this one."""
     return lambda _, __: value
 
 
 def time(walk: Walk, value: JsonValue) -> JsonValue:
-    """A time, moved."""
+    """Shift a time."""
     if not isinstance(value, str) or not walk.shift_ns:
         return value
     try:
@@ -178,24 +178,24 @@ def time(walk: Walk, value: JsonValue) -> JsonValue:
 
 
 def name(category: str) -> Rule:
-    """A name of a category."""
+    """Rename a name of this category."""
     return lambda walk, value: walk.name(category, value) if isinstance(value, str) else None
 
 
 def each(rule: Rule) -> Rule:
-    """A list."""
+    """Apply a rule to each element of a list."""
     return lambda walk, value: [rule(walk, it) for it in value] if isinstance(value, list) else None
 
 
 def mapping(key: Callable[[Walk, str], str], value: Callable[[Walk, str, JsonValue], JsonValue]) -> Rule:
-    """A mapping of names that people choose."""
+    """Apply functions to the keys and values of a mapping with user-chosen keys."""
     return lambda walk, given: (
         {key(walk, it): value(walk, it, inner) for it, inner in given.items()} if isinstance(given, dict) else None
     )
 
 
 def fields(rules: Mapping[str, Rule]) -> Rule:
-    """A mapping of which these fields stay, and no others."""
+    """Apply rules to the fields of a mapping, and drop all other fields."""
 
     def rule(walk: Walk, value: JsonValue) -> JsonValue:
         if not isinstance(value, dict):
@@ -214,5 +214,5 @@ resources = mapping(lambda walk, it: walk.name("resource", it), lambda _, __, am
 
 
 def numeric_key(requirement: JsonValue) -> str:
-    """The label that a requirement compares as a number; empty if it does not."""
+    """The label that a requirement compares as a number; empty if there is none."""
     return text_at(requirement, "key") if text_at(requirement, "operator") in ("Gt", "Lt") else ""

@@ -1,4 +1,4 @@
-"""Decisions that a dump shows, and whether a smaller one shows them, too."""
+"""Decisions that a shrunk dump must still show."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[munkMGTPE]i?)?\b")
 
 
 class Showing(Protocol):
-    """A decision that is to be shown."""
+    """A decision that a dump must show."""
 
     def as_in(self, decided: Decided) -> Showing:
-        """The same with what it came to there: a smaller dump is to come to that, and not to something alike.
+        """Fill in the details of the decision from a dump, so that a smaller one must show exactly that decision.
 
         Raises:
-            ManifestError: It is not shown there.
+            ManifestError: The dump does not show it.
         """
         ...
 
     def is_in(self, decided: Decided) -> bool:
-        """Is it shown?"""
+        """Whether the decision is shown."""
         ...
 
     def about(self, decided: Decided) -> tuple[str, ...]:
-        """The workloads that it is about, as `namespace/name`."""
+        """The workloads involved, as `namespace/name`."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepsPending:
-    """A workload waits.
+    """A workload is pending.
 
     Args:
         name: `namespace/name` of the Workload, or of its job.
-        message: What Kueue's message has in it, in whatever case; empty: the whole message is to stay, but for numbers.
-        whole: Message and reason in the dump, without numbers; empty: none was looked at.
+        message: A text that Kueue's message must contain, ignoring case; empty to keep the message except for numbers.
+        whole: Reason and message in the dump, without numbers; empty if not known yet.
     """
 
     name: str
@@ -52,7 +52,7 @@ class KeepsPending:
     whole: tuple[str, str] = ("", "")
 
     def as_in(self, decided: Decided) -> KeepsPending:
-        """The same with the message that it has there."""
+        """Fill in the reason and message from a dump."""
         found = [it for it in _states(decided, self.name) if self._is_meant(it)]
         if not found:
             wanted = f' with "{self.message}" in its message' if self.message else ""
@@ -61,12 +61,12 @@ class KeepsPending:
         return KeepsPending(name=self.name, message=self.message, whole=whole)
 
     def is_in(self, decided: Decided) -> bool:
-        """Is it shown?"""
+        """Whether the decision is shown."""
         found = (it for it in _states(decided, self.name) if self._is_meant(it))
         return any(bool(self.message) or self.whole in (("", ""), _without_numbers(it)) for it in found)
 
     def about(self, decided: Decided) -> tuple[str, ...]:
-        """The workload that it is about."""
+        """The workload."""
         return decided.keys(self.name)
 
     def _is_meant(self, state: WorkloadState) -> bool:
@@ -79,8 +79,8 @@ class Admits:
 
     Args:
         name: `namespace/name` of the Workload, or of its job.
-        cluster_queue: The ClusterQueue whose quota it has in the dump; None: any.
-        flavors: By pod set and resource, the flavors that it has there; None: any.
+        cluster_queue: The ClusterQueue whose quota it holds in the dump; None for any.
+        flavors: Its flavors there, as pod set, resource and flavor; None for any.
     """
 
     name: str
@@ -88,14 +88,14 @@ class Admits:
     flavors: tuple[tuple[str, str, str], ...] | None = None
 
     def as_in(self, decided: Decided) -> Admits:
-        """The same with the ClusterQueue and the flavors that it has there."""
+        """Fill in the ClusterQueue and flavors from a dump."""
         found = [it for it in _states(decided, self.name) if it.stage is Stage.ADMITTED]
         if not found:
             _refuse(decided, self.name, "is not admitted")
         return Admits(name=self.name, cluster_queue=found[0].cluster_queue, flavors=_flavors(found[0]))
 
     def is_in(self, decided: Decided) -> bool:
-        """Is it shown? Pod sets and resources may be fewer."""
+        """Whether the decision is shown, possibly with fewer pod sets and resources."""
         for state in _states(decided, self.name):
             is_home = self.cluster_queue in (None, state.cluster_queue)
             flavors, wanted = _flavors(state), self.flavors
@@ -105,7 +105,7 @@ class Admits:
         return False
 
     def about(self, decided: Decided) -> tuple[str, ...]:
-        """The workload that it is about."""
+        """The workload."""
         return decided.keys(self.name)
 
 
@@ -114,9 +114,9 @@ class Preempts:
     """A workload preempts another.
 
     Args:
-        preemptor: Who needs the room: `namespace/name` of the Workload, or of its job.
-        victim: Who gives way.
-        reasons: Kueue's reasons in the dump; empty: any.
+        preemptor: The workload that preempts: `namespace/name` of the Workload, or of its job.
+        victim: The workload that is preempted.
+        reasons: Kueue's reasons in the dump; empty for any.
     """
 
     preemptor: str
@@ -124,18 +124,18 @@ class Preempts:
     reasons: tuple[str, ...] = ()
 
     def as_in(self, decided: Decided) -> Preempts:
-        """The same for the reasons that it has there."""
+        """Fill in the reasons from a dump."""
         reasons = self._reasons(decided)
         if not reasons:
             for name in (self.preemptor, self.victim):
                 _states(decided, name, must_be=True)
             by = [f"{it.preemptor} preempts {it.key}" for it in decided.preemptions]
-            remedy = f"name two of whom one does: {', '.join(by[:5])}" if by else "nobody preempts anybody here"
+            remedy = f"choose one of: {', '.join(by[:5])}" if by else "there are no preemptions here"
             raise ManifestError.of(f"{self.preemptor} does not preempt {self.victim}", remedy=remedy)
         return Preempts(preemptor=self.preemptor, victim=self.victim, reasons=reasons)
 
     def is_in(self, decided: Decided) -> bool:
-        """Is it shown?"""
+        """Whether the decision is shown."""
         found = self._reasons(decided)
         return any(not self.reasons or it in self.reasons for it in found)
 
@@ -151,20 +151,20 @@ class Preempts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsettled:
-    """It never settles: workloads evict each other in a circle."""
+    """The dump never settles: workloads keep evicting each other."""
 
     def as_in(self, decided: Decided) -> Unsettled:
-        """The same."""
+        """Check that a dump shows it."""
         if not self.is_in(decided):
-            raise ManifestError.of("it settles", remedy="show something else, such as --pending NAMESPACE/NAME")
+            raise ManifestError.of("it settles", remedy="keep another decision, such as --pending NAMESPACE/NAME")
         return self
 
     def is_in(self, decided: Decided) -> bool:
-        """Is it shown?"""
+        """Whether the decision is shown."""
         return decided.settled.ending is Ending.REPEATING
 
     def about(self, decided: Decided) -> tuple[str, ...]:
-        """The workloads of the circle."""
+        """The workloads in the loop."""
         return () if decided.settled.loop is None else decided.settled.loop.keys
 
 
@@ -178,14 +178,14 @@ def _states(decided: Decided, name: str, *, must_be: bool = False) -> Sequence[W
 
 
 def _refuse(decided: Decided, name: str, what: str) -> None:
-    """What was to be shown is not.
+    """Report that a decision is not shown.
 
     Raises:
         ManifestError: Always.
     """
     state = _states(decided, name, must_be=True)[0]
     message = f": {state.message}" if state.message else ""
-    raise ManifestError.of(f"{name} {what}", remedy=f"show what it is: {state.stage}{message}")
+    raise ManifestError.of(f"{name} {what}", remedy=f"it is {state.stage}{message}")
 
 
 def _flavors(state: WorkloadState) -> tuple[tuple[str, str, str], ...]:

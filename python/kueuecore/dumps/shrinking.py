@@ -1,4 +1,4 @@
-"""The smallest dump that still shows a decision."""
+"""Finds the smallest dump that still shows a decision."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Shrunk:
     Args:
         objects: Its objects.
         n_before: How many there were.
-        n_tries: How many dumps were decided on.
-        is_interrupted: Was Ctrl-C pressed? Then a smaller one may be there.
+        n_tries: How many dumps were tried.
+        is_interrupted: Whether Ctrl-C stopped the search, so that a smaller dump may exist.
     """
 
     objects: _Objects
@@ -43,18 +43,18 @@ def shrink(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> Shrunk:
-    """Make a dump small: objects go, then fields, flavors, pod sets, and numbers become 1, as long as it is shown.
+    """Shrink a dump as long as it shows a decision: remove objects, then fields, flavors and pod sets, lower numbers.
 
-    Without any one of the objects that are left it is not shown any more. The same dump always shrinks to the same.
+    Every object left is needed to show it. The same dump always shrinks to the same result.
 
     Args:
         manifests: The objects.
-        deciding: How they are decided on.
-        showing: What is to be shown.
-        progress: Is called with the number of tries and of the objects that are left.
+        deciding: How to decide about them.
+        showing: The decision to keep.
+        progress: Called with the number of tries and the number of objects left.
 
     Raises:
-        ManifestError: Everything that is wrong with the objects; or they do not show it.
+        ManifestError: Everything that is wrong with the objects, or they do not show the decision.
 
     Example:
         >>> from kueuecore import read_manifests

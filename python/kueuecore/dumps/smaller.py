@@ -1,4 +1,4 @@
-"""Delta debugging: whatever can go without making something go away that is to stay goes."""
+"""Delta debugging: removes whatever is not needed to show something."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from kueuecore._json import JsonObject, JsonValue
 __all__ = ["simpler", "simpler_object", "smallest_by", "with_simpler_objects", "without_parts"]
 
 Thing = TypeVar("Thing")
-# What an object is called, and what it is.
+# Fields that identify an object.
 _IDENTITY = ("apiVersion", "kind", "metadata")
-# Numbers above are halved only.
+# Larger numbers are only halved.
 _MOST_BY_ONE = 16
 _NAMES = ("name", "namespace", "generateName")
 
@@ -26,15 +26,15 @@ def smallest_by(
     max_tries: int | None = None,
     progress: Callable[[int, Thing], None] | None = None,
 ) -> Thing:
-    """The smallest that still shows something: of it no candidate does.
+    """Shrink a thing while it still shows something, until no candidate does.
 
     Args:
-        first: What shows it.
-        candidates_of: Smaller ones; it is given a function that returns the smallest so far, which changes while its
-            candidates are tried.
-        shows: Does another show it, too?
-        max_tries: Ask so often at most; None: as often as it takes.
-        progress: Is called with the number of tries and the smallest so far.
+        first: A thing that shows it.
+        candidates_of: Yields smaller candidates. It is passed a function that returns the smallest thing so far, which
+            changes while candidates are tried.
+        shows: Whether a candidate shows it too.
+        max_tries: The most candidates to try; None for no limit.
+        progress: Called with the number of tries and the smallest thing so far.
 
     Example:
         >>> smallest_by("hay needle hay", lambda it: (it()[:i] + it()[i + 1 :] for i in range(len(it()))),
@@ -59,14 +59,14 @@ def smallest_by(
 
 
 def without_parts(current: Callable[[], Sequence[Thing]]) -> Iterator[tuple[Thing, ...]]:
-    """Without large parts first, then without each one, from the end; also without the only one."""
+    """Leave out large parts first, then single elements from the end, even the last one left."""
     yield from shrinking.without_parts(current)
     if len(current()) == 1:
         yield ()
 
 
 def with_simpler_objects(current: Callable[[], Sequence[JsonObject]]) -> Iterator[tuple[JsonObject, ...]]:
-    """The same objects, one of them simpler."""
+    """Make one of the objects simpler."""
     for index in range(len(current())):
         before = None
         while current()[index] is not before:
@@ -80,7 +80,7 @@ def with_simpler_objects(current: Callable[[], Sequence[JsonObject]]) -> Iterato
 
 
 def simpler_object(plain: JsonObject) -> Iterator[JsonObject]:
-    """The object with less in it: without its status, or less in its spec or metadata; its names stay.
+    """Simplify an object: drop its status, or parts of its spec or metadata, but not its names.
 
     Example:
         >>> [it for it in simpler_object({"kind": "A", "metadata": {"name": "a"}, "spec": {"n": 2}})]
@@ -101,7 +101,7 @@ def simpler_object(plain: JsonObject) -> Iterator[JsonObject]:
 
 
 def simpler(value: JsonObject) -> Iterator[JsonObject]:
-    """A mapping without one of its fields, or with less in one."""
+    """Simplify a mapping: drop a field, or simplify its value."""
     for name, inner in value.items():
         yield {key: it for key, it in value.items() if key != name}
         for less in _simpler_value(inner):

@@ -1,6 +1,6 @@
-"""Mistakes in manifests that an API server accepts: `kueuecore check`, as a function.
+"""Find mistakes in manifests that an API server accepts: `kueuecore check` as a function.
 
-`check` says what is odd about some objects; `RULES` are all the things that it looks for.
+`check` reports what is wrong with some objects; `RULES` lists everything it looks for.
 """
 
 from kueuecore.findings.checking import check as check

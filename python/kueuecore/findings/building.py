@@ -1,4 +1,4 @@
-"""From objects to the facts about them: an engine that has them."""
+"""Builds facts about objects by loading them into an engine."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ __all__ = ["facts_of"]
 def facts_of(
     given: Sequence[Manifest], *, configuration: Configuration | None, now: int | None = None, trusted: bool = False
 ) -> Facts:
-    """What is known of some objects.
+    """Load objects into an engine, and return the facts about them.
 
     Args:
         given: The objects.
         configuration: Kueue's Configuration.
-        now: The time of everything; by default the newest in the objects.
-        trusted: Are they those of a dump?
+        now: The current time; by default the newest time in the objects.
+        trusted: Whether they are a dump, which an API server has validated.
 
     Raises:
-        ManifestError: All that an API server with Kueue would refuse.
+        ManifestError: An API server with Kueue would reject an object; lists everything that is wrong.
     """
     world = World.of(given, configuration=configuration, trusted=trusted)
     newest = world.newest_time()
@@ -41,7 +41,7 @@ def facts_of(
 
 
 def _with_active_check(manifest: Manifest, now: int) -> Manifest:
-    """An AdmissionCheck as its controller leaves it: manifests have no status, and that is nobody's mistake."""
+    """Mark an AdmissionCheck as active, as its controller would: manifests have no status, and need none."""
     plain = manifest.object
     if text_at(plain, "kind") != "AdmissionCheck" or not text_at(plain, "apiVersion").startswith(KUEUE_GROUP):
         return manifest

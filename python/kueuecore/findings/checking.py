@@ -1,4 +1,4 @@
-"""All that is odd about some objects."""
+"""Runs rules on objects, and collects their findings."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def check(
     An annotation of an object, `check.kueuecore/ignore: unused-flavor,KC305`, silences findings about it.
 
     Args:
-        objects: Objects of any kinds, in any form; jobs and Workloads among them are tried.
-        configuration: Kueue's Configuration; by default that of a new installation.
-        now: The time of everything; by default the newest in the objects, else 1970.
-        trusted: The objects are those of a dump, which an API server has checked.
-        select: Codes, beginnings of codes or names of the rules that are wanted; by default all.
-        ignore: The same for those that are not.
-        progress: Is called with the number of rules that have looked, and of all, from 0 on.
+        objects: Objects of any kind, in any form; jobs and Workloads among them are tried out.
+        configuration: Kueue's Configuration; by default the one of a new installation.
+        now: The current time; by default the newest time in the objects, else 1970.
+        trusted: Whether the objects are a dump, which an API server has validated.
+        select: Codes, prefixes of codes or names of the rules to run; by default all.
+        ignore: The same for rules to leave out.
+        progress: Called with the number of rules that have run, from 0, and of all rules.
 
     Returns:
-        The findings in the order of files and lines.
+        The findings, sorted by file and line.
 
     Raises:
-        ManifestError: Objects that an API server with Kueue would refuse, or an id that no finding has.
+        ManifestError: An API server with Kueue would reject an object, or an id is unknown.
 
     Example:
         >>> from kueuecore.manifests import parse_manifests
@@ -73,12 +73,12 @@ def check(
 def findings_of(
     facts: Facts, rules: Sequence[Rule], *, progress: Callable[[int, int], None] | None = None
 ) -> Iterator[Finding]:
-    """What some rules find, rule by rule, without what annotations silence; each once.
+    """Yield what some rules find, rule by rule, without duplicates and without what annotations silence.
 
     Args:
-        facts: What is known of the objects.
+        facts: The facts about the objects.
         rules: The rules.
-        progress: As of `check`.
+        progress: As for `check`.
     """
     for index, rule in enumerate(rules):
         if progress is not None:

@@ -1,4 +1,4 @@
-"""Cohorts in which nothing is shared, and policies that need one (rules/02 §4, rules/04)."""
+"""Rules about cohorts that share nothing, and policies that need a cohort (rules/02 §4, rules/04)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,14 @@ from kueuecore.manifests import Manifest
 __all__ = ["circles", "lonely_members", "policies_without_cohort", "unused_cohorts", "weight_zero"]
 
 
-@rule("KC301", "policy-without-cohort", Severity.WARNING, "a policy of borrowing where there is no cohort")
+@rule(
+    "KC301",
+    "policy-without-cohort",
+    Severity.WARNING,
+    "a borrowing or preemption policy without the cohort that it needs",
+)
 def policies_without_cohort(facts: Facts) -> Iterator[Hit]:
-    """Limits and policies that only a cohort gives a meaning; an API server refuses limits in new objects."""
+    """Limits and policies that have no effect without a cohort; an API server rejects such limits in new objects."""
     for owner in (*facts.cluster_queues.values(), *facts.cohorts.values()):
         is_queue = text_at(owner.object, "kind") == "ClusterQueue"
         node = Node(text_at(owner.object, "kind"), text_at(owner.object, "metadata", "name"))
@@ -27,14 +32,14 @@ def policies_without_cohort(facts: Facts) -> Iterator[Hit]:
         for field in _policies(owner):
             yield hit(
                 owner,
-                f"it means nothing without {name}",
+                f"it has no effect without {name}",
                 field=field,
-                remedy=f"name {'a cohort' if is_queue else 'a Cohort above it'} in {name}, or remove it",
+                remedy=f"set {name} to {'a cohort' if is_queue else 'a parent Cohort'}, or remove it",
             )
 
 
 def _policies(owner: Manifest) -> Iterator[str]:
-    """The fields that mean something in a cohort alone."""
+    """The fields that only have an effect in a cohort."""
     preemption = object_at(owner.object, "spec", "preemption")
     if text_at(preemption, "reclaimWithinCohort") not in ("", "Never"):
         yield "spec.preemption.reclaimWithinCohort"
@@ -50,7 +55,7 @@ def _policies(owner: Manifest) -> Iterator[str]:
 
 @rule("KC302", "lonely-member", Severity.NOTE, "a cohort with one ClusterQueue and no quota of its own")
 def lonely_members(facts: Facts) -> Iterator[Hit]:
-    """There is nobody to borrow from or to lend to; the name may be misspelt."""
+    """There is nobody to borrow from or lend to; the name may be misspelt."""
     tree = facts.tree
     for root, members in tree.members.items():
         if len(members) > 1 or root in tree.with_quota:
@@ -59,29 +64,29 @@ def lonely_members(facts: Facts) -> Iterator[Hit]:
         cohort = tree.parents[members[0]].name
         yield hit(
             owner,
-            f"it is the only ClusterQueue of cohort {cohort}, so there is nothing to borrow and nobody to lend to",
+            f"it is the only ClusterQueue of cohort {cohort}, so it has nobody to borrow from or lend to",
             field=parent_field(owner),
             remedy="correct the name, or add others to the cohort",
         )
 
 
-@rule("KC303", "cohort-circle", Severity.ERROR, "Cohorts that stand above each other in a circle")
+@rule("KC303", "cohort-circle", Severity.ERROR, "Cohorts that form a cycle")
 def circles(facts: Facts) -> Iterator[Hit]:
-    """Every ClusterQueue below is inactive (rules/02 §4)."""
+    """Every ClusterQueue below such a cycle is inactive (rules/02 §4)."""
     for circle in facts.tree.cycles:
         owner = facts.cohorts[circle[0].name]
         chain = " -> ".join(it.name for it in (*circle, circle[0]))
         yield hit(
             owner,
-            f"cohorts stand above each other in a circle, {chain}, so no ClusterQueue below them admits anything",
+            f"cohorts form a cycle, {chain}, so no ClusterQueue below them admits anything",
             field=parent_field(owner),
-            remedy="name no parent in one of them",
+            remedy="remove the parent of one of them",
         )
 
 
-@rule("KC304", "unused-cohort", Severity.WARNING, "a Cohort that no ClusterQueue and no other Cohort names")
+@rule("KC304", "unused-cohort", Severity.WARNING, "a Cohort that no ClusterQueue and no other Cohort belongs to")
 def unused_cohorts(facts: Facts) -> Iterator[Hit]:
-    """Of one with quota in a larger tree, others can borrow. Where no ClusterQueue is given, they are elsewhere."""
+    """One with quota in a larger tree is fine: others borrow from it. Without ClusterQueues, they may be elsewhere."""
     tree = facts.tree
     named = set(tree.parents.values())
     for name, owner in facts.cohorts.items():
@@ -91,15 +96,15 @@ def unused_cohorts(facts: Facts) -> Iterator[Hit]:
         if facts.cluster_queues and node not in named and not lends:
             yield hit(
                 owner,
-                "no ClusterQueue and no Cohort names it, so it does nothing",
+                "no ClusterQueue and no Cohort belongs to it, so it does nothing",
                 field="metadata.name",
-                remedy="name it in the cohortName of ClusterQueues, or delete it",
+                remedy="set cohortName of some ClusterQueues to it, or delete it",
             )
 
 
-@rule("KC305", "weight-zero", Severity.WARNING, "a fairSharing weight of 0 where there is no quota of its own")
+@rule("KC305", "weight-zero", Severity.WARNING, "a fairSharing weight of 0 without any quota of its own")
 def weight_zero(facts: Facts) -> Iterator[Hit]:
-    """With weight 0 whoever borrows has an infinite share, and goes last (rules/02 §6)."""
+    """With weight 0 anything borrowed makes the share infinite, so it comes last (rules/02 §6)."""
     for owner in (*facts.cluster_queues.values(), *facts.cohorts.values()):
         node = Node(text_at(owner.object, "kind"), text_at(owner.object, "metadata", "name"))
         weight = number(object_at(owner.object, "spec", "fairSharing").get("weight"))

@@ -1,4 +1,4 @@
-"""The objects that findings are about, by kind and name, and what an engine makes of them."""
+"""The facts that rules look at: objects by kind and name, and what an engine decides about them."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _CORE = {"Node", "Namespace", "Pod"}
 
 
 class Facts:
-    """What rules look at. Everything is worked out when it is first asked for.
+    """The facts that rules look at, all computed lazily.
 
     Args:
-        world: The objects, jobs made into Workloads.
-        engine: An engine that has them; it stays as it is.
-        given: The objects as they were given, without what has been added.
+        world: The objects, with Workloads for jobs.
+        engine: An engine that holds them; it is not changed.
+        given: The objects as they were given, without any added ones.
         configuration: Kueue's Configuration.
-        now: The time of everything, in nanoseconds since 1970.
-        warnings: What the engine had to say about the objects.
-        settled: What came of the engine, if that is known.
+        now: The current time, in nanoseconds since 1970.
+        warnings: The engine's warnings about the objects.
+        settled: The engine after cycles have run until nothing changed, if that is known.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Facts:
         self.warnings = tuple(warnings)
         self._settled_engine = settled
 
-    # Objects by name, in the order of the files; of those given twice the last.
+    # Objects by name, in the order of the files; the last one wins where a name is given twice.
 
     @cached_property
     def _by_kind(self) -> Mapping[str, Mapping[tuple[str, str], Manifest]]:
@@ -96,7 +96,7 @@ class Facts:
 
     @cached_property
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:
-        """The labels of the Namespaces that were given; those that were added say nothing."""
+        """The labels of the Namespaces that were given; added ones have no labels of their own."""
         named = {text_at(it.object, "metadata", "name") for it in self.given if _is_namespace(it)}
         found = self.of_kind("Namespace")
         return {name: texts_at(it.object, "metadata", "labels") for name, it in found.items() if name in named}
@@ -113,15 +113,15 @@ class Facts:
 
     @cached_property
     def topology_objects(self) -> TopologyObjects:
-        """What topology-aware scheduling reads."""
+        """The objects that topology-aware scheduling reads."""
         return TopologyObjects.of(self.world)
 
     def written(self, manifest: Manifest) -> Manifest:
-        """The object that people have written, and annotate: of a Workload that was made its job."""
+        """The object that the user wrote and can annotate: the job of a Workload that was made from one."""
         job = self.world.jobs.get(key_of(manifest.object)) if is_workload(manifest.object) else None
         return job or manifest
 
-    # What an engine says.
+    # What an engine decides.
 
     @cached_property
     def _outcome(self) -> tuple[Engine, Settled]:
@@ -135,17 +135,17 @@ class Facts:
 
     @property
     def settled(self) -> Settled:
-        """How it came to that."""
+        """The cycles that led there."""
         return self._outcome[1]
 
     @cached_property
     def states(self) -> Mapping[tuple[str, str], WorkloadState]:
-        """Where each workload stands then, by namespace and name."""
+        """The final state of each workload, by namespace and name."""
         states = self.settled_engine.workloads()
         return {(it.namespace or DEFAULT_NAMESPACE, it.name): it for it in states}
 
     def state_of(self, manifest: Manifest) -> WorkloadState | None:
-        """Where a Workload stands then."""
+        """The final state of a Workload."""
         return self.states.get(key_of(manifest.object))
 
 

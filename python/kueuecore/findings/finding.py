@@ -1,4 +1,4 @@
-"""What a finding is, and what a rule is that finds some."""
+"""Findings, and the rules that produce them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Severity(StrEnum):
     ERROR = "error"
     """Something does not work."""
     WARNING = "warning"
-    """It works, and hardly as meant."""
+    """It works, but hardly as intended."""
     NOTE = "note"
-    """It may be meant; worth a look."""
+    """It may be intended, but is worth a look."""
 
     @property
     def rank(self) -> int:
-        """A number that is higher the worse it is."""
+        """A number that grows with the severity."""
         return _RANKS[self]
 
 
@@ -38,12 +38,12 @@ _RANKS = {Severity.NOTE: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """What a rule has found, before it is known whether anybody wants to hear of it.
+    """What a rule found, before annotations are taken into account.
 
     Args:
-        manifest: The object that it is about, whose annotation may silence it.
-        problem: What it says.
-        world: The smallest set of objects that shows it, where one object does not.
+        manifest: The object at fault, whose annotation may silence the finding.
+        problem: What is wrong, where, and what to do.
+        world: The smallest set of objects that shows it, if one object is not enough.
     """
 
     manifest: Manifest
@@ -52,11 +52,11 @@ class Hit:
 
 
 def hit(manifest: Manifest, message: str, *, field: str = "", remedy: str, world: Iterable[JsonObject] = ()) -> Hit:
-    """What is odd about a field of an object, with file and line.
+    """Make a hit about a field of an object, with file and line.
 
     Args:
         manifest: The object.
-        message: What is odd, without a full stop.
+        message: What is wrong, without a full stop.
         field: Path of the field; empty for the object as a whole.
         remedy: What to do, as an instruction.
         world: The smallest set of objects that shows it.
@@ -66,13 +66,13 @@ def hit(manifest: Manifest, message: str, *, field: str = "", remedy: str, world
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing to look for.
+    """One kind of mistake to look for.
 
     Args:
-        code: Its number, such as `KC101`; it never changes.
-        name: Its name, such as `unused-flavor`; neither does this.
+        code: Its code, such as `KC101`, which never changes.
+        name: Its name, such as `unused-flavor`, which never changes either.
         severity: How bad it is.
-        summary: What it looks for, as a noun phrase for a table.
+        summary: What it looks for, as a noun phrase.
         find: Looks for it.
     """
 
@@ -84,7 +84,7 @@ class Rule:
 
 
 def rule(code: str, name: str, severity: Severity, summary: str) -> Callable[[Callable[[Facts], Iterator[Hit]]], Rule]:
-    """Make a rule of the function below; the arguments are those of `Rule`."""
+    """Turn the decorated function into a rule; the arguments are those of `Rule`."""
 
     def made(find: Callable[[Facts], Iterator[Hit]]) -> Rule:
         return Rule(code, name, severity, summary, find)
@@ -94,14 +94,14 @@ def rule(code: str, name: str, severity: Severity, summary: str) -> Callable[[Ca
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something odd about an object.
+    """Something wrong with an object.
 
-    As text it is `file:line: severity code name: object: field: message; remedy`, on one line.
+    Its text is one line: `file:line: severity code name: object: field: message; remedy`.
 
     Args:
         rule: The rule that found it.
-        problem: Object, field, file, line, what is odd and what to do.
-        world: The smallest set of objects that shows it, where one object does not: preemption loops, starvation.
+        problem: Object, field, file, line, what is wrong and what to do.
+        world: The smallest set of objects that shows it, for preemption loops and starvation.
     """
 
     rule: Rule
@@ -110,7 +110,7 @@ class Finding:
 
     @property
     def code(self) -> str:
-        """Number of the rule."""
+        """Code of the rule."""
         return self.rule.code
 
     @property
@@ -125,7 +125,7 @@ class Finding:
 
     @property
     def object(self) -> ObjectRef | None:
-        """The object that it is about."""
+        """The object at fault."""
         return self.problem.object
 
     def __str__(self) -> str:

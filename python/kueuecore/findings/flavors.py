@@ -1,4 +1,4 @@
-"""ResourceFlavors that nobody can use, or whose pods find no node."""
+"""Rules about ResourceFlavors that nobody can use, or whose pods find no node."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEEPS_OUT = ("NoSchedule", "NoExecute")
 
 @rule("KC101", "unused-flavor", Severity.WARNING, "a ResourceFlavor in which no ClusterQueue has quota")
 def unused_flavors(facts: Facts) -> Iterator[Hit]:
-    """Where no ClusterQueue is given, they are taken to be elsewhere."""
+    """Without any ClusterQueue, they are assumed to be elsewhere."""
     if not facts.cluster_queues:
         return
     used = {it.flavor for queue in facts.cluster_queues.values() for it in quota_fields(queue)}
@@ -36,7 +36,7 @@ def unused_flavors(facts: Facts) -> Iterator[Hit]:
 
 @rule("KC102", "missing-flavor", Severity.ERROR, "a ClusterQueue or Cohort with quota in a flavor that does not exist")
 def missing_flavors(facts: Facts) -> Iterator[Hit]:
-    """A ClusterQueue is inactive then (rules/02 §5)."""
+    """It makes a ClusterQueue inactive (rules/02 §5)."""
     for owner in (*facts.cluster_queues.values(), *facts.cohorts.values()):
         seen = set()
         for quota in quota_fields(owner):
@@ -55,12 +55,12 @@ def missing_flavors(facts: Facts) -> Iterator[Hit]:
 
 @rule("KC103", "unmatched-node-labels", Severity.WARNING, "a ResourceFlavor whose nodeLabels no Node has")
 def unmatched_labels(facts: Facts) -> Iterator[Hit]:
-    """Only where Nodes are given."""
+    """Looks only if Nodes are given."""
     for flavor in facts.flavors.values() if facts.nodes else ():
         labels = texts_at(flavor.object, "spec", "nodeLabels")
         has_topology = text_at(flavor.object, *TOPOLOGY_NAME) in facts.topology_objects.topologies
         if not nodes_with(labels, facts.nodes):
-            then = "no pod gets a place" if has_topology else "admitted pods find no node"
+            then = "no pod can be placed" if has_topology else "admitted pods find no node"
             yield hit(
                 flavor,
                 f"no Node has the labels {pairs(labels)}, so {then}",
@@ -71,20 +71,25 @@ def unmatched_labels(facts: Facts) -> Iterator[Hit]:
 
 @rule("KC104", "unmatched-node-taint", Severity.WARNING, "a nodeTaint of a ResourceFlavor that none of its Nodes has")
 def taints_of_no_node(facts: Facts) -> Iterator[Hit]:
-    """Workloads have to tolerate what no node asks for."""
+    """Workloads must tolerate a taint that no node has."""
     for flavor in _flavors_on_nodes(facts):
         nodes = nodes_with(texts_at(flavor.object, "spec", "nodeLabels"), facts.nodes)
         for index, taint in enumerate(list_at(flavor.object, "spec", "nodeTaints")):
             if nodes and not any(_key(taint) in map(_key, list_at(it.object, "spec", "taints")) for it in nodes):
                 yield hit(
                     flavor,
-                    f"none of its Nodes has the taint {_written(taint)}, and workloads have to tolerate it",
+                    f"none of its Nodes has the taint {_written(taint)}, yet workloads must tolerate it",
                     field=f"spec.nodeTaints[{index}]",
                     remedy="taint the nodes, or remove it here",
                 )
 
 
-@rule("KC105", "untolerated-taint", Severity.WARNING, "a taint of all Nodes of a ResourceFlavor that it does not name")
+@rule(
+    "KC105",
+    "untolerated-taint",
+    Severity.WARNING,
+    "a taint on all Nodes of a ResourceFlavor that the flavor does not list",
+)
 def untolerated_taints(facts: Facts) -> Iterator[Hit]:
     """Kueue then admits workloads whose pods stay pending."""
     for flavor in _flavors_on_nodes(facts):
@@ -98,14 +103,14 @@ def untolerated_taints(facts: Facts) -> Iterator[Hit]:
                 yield hit(
                     flavor,
                     f"all its Nodes have the taint {_written(taint)}, so pods that do not tolerate it are admitted "
-                    "and never start",
+                    "but never start",
                     field="spec",
                     remedy="add it to nodeTaints, so that Kueue keeps other workloads away, or to tolerations",
                 )
 
 
 def _flavors_on_nodes(facts: Facts) -> Iterator[Manifest]:
-    """The flavors without a topology, if there are Nodes."""
+    """The flavors without a topology, if Nodes are given."""
     if facts.nodes:
         yield from (it for it in facts.flavors.values() if not text_at(it.object, *TOPOLOGY_NAME))
 

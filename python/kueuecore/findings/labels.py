@@ -1,4 +1,4 @@
-"""Labels and names: what selectors match, nodes with labels, how both are written, and what was meant."""
+"""Helpers for labels and names: selector matching, formatting, and corrections of unknown names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_NAMES = 3
 
 
 def selects(selector: JsonValue, labels: Mapping[str, str]) -> bool:
-    """Whether a label selector matches labels; none at all matches nothing, an empty one everything.
+    """Whether a label selector matches labels; no selector matches nothing, an empty one matches everything.
 
     Example:
         >>> selects(None, {"team": "a"}), selects({}, {"team": "a"}), selects({"matchLabels": {"team": "b"}}, {})
@@ -48,12 +48,12 @@ def nodes_with(labels: Mapping[str, str], nodes: Mapping[str, Manifest]) -> list
 
 
 def pairs(labels: Mapping[str, str]) -> str:
-    """Labels as kubectl writes them."""
+    """Format labels as kubectl does."""
     return ", ".join(f"{key}={value}" for key, value in labels.items())
 
 
 def names_of(names: Iterable[str]) -> str:
-    """Some names, and how many more there are.
+    """List the first few names, and how many more there are.
 
     Example:
         >>> names_of("abcde")
@@ -65,12 +65,12 @@ def names_of(names: Iterable[str]) -> str:
 
 
 def correction(name: str, known: Iterable[str], *, kind: str) -> str:
-    """What to do about a name that nothing has.
+    """Suggest how to fix a name that nothing has.
 
     Args:
         name: The name.
-        known: The names that there are.
-        kind: What should have it.
+        known: The existing names.
+        kind: The kind of object that should have the name.
 
     Example:
         >>> correction("spot", ["spot-vm"], kind="ResourceFlavor"), correction("x", [], kind="ResourceFlavor")

@@ -1,4 +1,4 @@
-"""Limits that never bind, and quota that nobody else can use (rules/02 §2)."""
+"""Rules about limits that never bind, and quota that nobody else can use (rules/02 §2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["idle_cohort_quota", "lent_to_nobody", "loose_borrowing", "loose_lend
 
 
 def _quotas(facts: Facts) -> Iterator[tuple[Manifest, Node, QuotaField, Quotas]]:
-    """Each quota as it stands in a manifest, and as the engine has added it up."""
+    """Each quota as written in a manifest, and as totalled by the engine."""
     for owner in (*facts.cluster_queues.values(), *facts.cohorts.values()):
         node = Node(text_at(owner.object, "kind"), text_at(owner.object, "metadata", "name"))
         for field in quota_fields(owner):
@@ -25,9 +25,9 @@ def _quotas(facts: Facts) -> Iterator[tuple[Manifest, Node, QuotaField, Quotas]]
                 yield owner, node, field, facts.tree.quotas_of(node, field.flavor, field.resource)
 
 
-@rule("KC201", "loose-borrowing-limit", Severity.NOTE, "a borrowingLimit as high as all that could be borrowed")
+@rule("KC201", "loose-borrowing-limit", Severity.NOTE, "a borrowingLimit no lower than all there is to borrow")
 def loose_borrowing(facts: Facts) -> Iterator[Hit]:
-    """It never binds if own quota and limit come to what is there if nothing else runs (rules/02 §2.3)."""
+    """It never binds if own quota plus limit reach what is available when nothing else runs (rules/02 §2.3)."""
     for owner, node, field, quotas in _quotas(facts):
         limit, parent = quotas.borrowing_limit, facts.tree.parents.get(node)
         if not limit or parent is None or quotas.total == float("inf"):
@@ -38,21 +38,21 @@ def loose_borrowing(facts: Facts) -> Iterator[Hit]:
             most = max(Fraction(0), kept + above - quotas.total)
             yield hit(
                 owner,
-                f"it never binds: all that could be borrowed is {plain(most, field.resource)} {field.resource}",
+                f"it never binds: there is only {plain(most, field.resource)} {field.resource} to borrow",
                 field=f"{field.path}.borrowingLimit",
                 remedy="lower it, or remove it",
             )
 
 
-@rule("KC202", "loose-lending-limit", Severity.NOTE, "a lendingLimit as high as all that could be lent")
+@rule("KC202", "loose-lending-limit", Severity.NOTE, "a lendingLimit no lower than all there is to lend")
 def loose_lending(facts: Facts) -> Iterator[Hit]:
-    """As if there were none: nothing is kept back (rules/02 §2)."""
+    """It withholds nothing, as if there were no limit (rules/02 §2)."""
     for owner, node, field, quotas in _quotas(facts):
         limit = quotas.lending_limit
         if limit and node in facts.tree.parents and limit >= quotas.total:
             yield hit(
                 owner,
-                f"it never binds: all that could be lent is {plain(quotas.total, field.resource)} {field.resource}",
+                f"it never binds: there is only {plain(quotas.total, field.resource)} {field.resource} to lend",
                 field=f"{field.path}.lendingLimit",
                 remedy="lower it, or remove it",
             )
@@ -60,7 +60,7 @@ def loose_lending(facts: Facts) -> Iterator[Hit]:
 
 @rule("KC203", "lent-to-nobody", Severity.WARNING, "a lendingLimit where nobody in the cohort can borrow")
 def lent_to_nobody(facts: Facts) -> Iterator[Hit]:
-    """Others do not list the resource, or have a borrowingLimit of 0."""
+    """The others do not list the resource, or have a borrowingLimit of 0."""
     for owner, node, field, quotas in _quotas(facts):
         if not quotas.lending_limit or not quotas.total or node not in facts.tree.parents or not facts.tree.path(node):
             continue
@@ -68,16 +68,16 @@ def lent_to_nobody(facts: Facts) -> Iterator[Hit]:
             continue
         yield hit(
             owner,
-            f"nobody can borrow it: no other ClusterQueue of the cohort has {field.resource} of flavor {field.flavor} "
-            "and may borrow it",
+            f"nobody can borrow it: no other ClusterQueue in the cohort lists {field.resource} in flavor "
+            f"{field.flavor} and may borrow",
             field=f"{field.path}.lendingLimit",
             remedy="raise the borrowingLimit of others, add the flavor to them, or remove this limit",
         )
 
 
-@rule("KC204", "unshared-flavor", Severity.NOTE, "quota in a flavor that no other ClusterQueue of the cohort has")
+@rule("KC204", "unshared-flavor", Severity.NOTE, "quota in a flavor that no other ClusterQueue in the cohort lists")
 def unshared_flavors(facts: Facts) -> Iterator[Hit]:
-    """Where a lendingLimit says that it is to be lent, `lent-to-nobody` speaks."""
+    """With a lendingLimit, which shows the intention to lend, `lent-to-nobody` reports it instead."""
     tree = facts.tree
     reported = set()
     for owner, node, field, quotas in _quotas(facts):
@@ -90,15 +90,15 @@ def unshared_flavors(facts: Facts) -> Iterator[Hit]:
             reported.add((node, field.flavor))
             yield hit(
                 owner,
-                f"no other ClusterQueue of the cohort has flavor {field.flavor}, so nobody can borrow this quota",
+                f"no other ClusterQueue in the cohort lists flavor {field.flavor}, so nobody can borrow this quota",
                 field=f"{field.flavor_path}.name",
-                remedy="add the flavor to those that shall borrow it, if need be with a nominalQuota of 0",
+                remedy="add the flavor to the ClusterQueues that should borrow it, with a nominalQuota of 0 if need be",
             )
 
 
 @rule("KC205", "idle-cohort-quota", Severity.WARNING, "quota of a Cohort that no ClusterQueue can use")
 def idle_cohort_quota(facts: Facts) -> Iterator[Hit]:
-    """Quota of a Cohort is there to be borrowed: somebody has to list its flavor."""
+    """Only ClusterQueues that list the flavor can borrow quota of a Cohort."""
     for owner, node, field, quotas in _quotas(facts):
         if node.kind != "Cohort" or not quotas.nominal or not (path := facts.tree.path(node)):
             continue
@@ -106,20 +106,20 @@ def idle_cohort_quota(facts: Facts) -> Iterator[Hit]:
         if not any((field.flavor, field.resource) in facts.tree.quotas.get(it, {}) for it in members):
             yield hit(
                 owner,
-                f"no ClusterQueue of the cohort has {field.resource} of flavor {field.flavor}, so nobody can use it",
+                f"no ClusterQueue in the cohort lists {field.resource} in flavor {field.flavor}, so nobody can use it",
                 field=f"{field.path}.nominalQuota",
-                remedy="add the flavor to the ClusterQueues, if need be with a nominalQuota of 0, or remove it here",
+                remedy="add the flavor to the ClusterQueues, with a nominalQuota of 0 if need be, or remove it here",
             )
 
 
-@rule("KC206", "no-capacity", Severity.NOTE, "a ClusterQueue that has nothing of a resource, and can borrow nothing")
+@rule("KC206", "no-capacity", Severity.NOTE, "a ClusterQueue that has no quota for a resource, and can borrow none")
 def no_capacity(facts: Facts) -> Iterator[Hit]:
-    """A quota of 0 may mean that nobody shall use the flavor now."""
+    """A quota of 0 may be meant to close the flavor for now."""
     for owner, node, field, quotas in _quotas(facts):
         if node.kind == "ClusterQueue" and quotas.potential == 0 and number(field.amounts.get("nominalQuota")) == 0:
             yield hit(
                 owner,
-                f"there is no {field.resource} of flavor {field.flavor} here, and none to borrow",
+                f"there is no {field.resource} in flavor {field.flavor} here, and none to borrow",
                 field=f"{field.path}.nominalQuota",
                 remedy="give it quota here or in its cohort, or remove the flavor",
             )

@@ -1,4 +1,4 @@
-"""Workloads that preempt each other in a circle, in the smallest set of objects in which they do."""
+"""A rule about preemption loops, reported with the smallest set of objects that shows them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kueuecore.world import DEFAULT_NAMESPACE
 __all__ = ["preemption_loops"]
 
 
-@rule("KC603", "preemption-loop", Severity.ERROR, "workloads that preempt each other in a circle, for ever")
+@rule("KC603", "preemption-loop", Severity.ERROR, "workloads that preempt each other in an endless loop")
 def preemption_loops(facts: Facts) -> Iterator[Hit]:
-    """Kueue does nothing against it (docs/anomalies.md). One circle is reported at a time."""
+    """Kueue does not prevent it (docs/anomalies.md). One loop is reported at a time."""
     loop = _loop_in(facts)
     if loop is None:
         return
@@ -26,19 +26,19 @@ def preemption_loops(facts: Facts) -> Iterator[Hit]:
     workload = facts.written(facts.workloads[_key(loop.preemptions[0].preemptor)])
     yield hit(
         workload,
-        f"workloads preempt each other in a circle, {loop}; it takes no more than {named(world)}",
+        f"workloads preempt each other in a loop, {loop}; these objects suffice: {named(world)}",
         remedy=advice(
             world,
             fewer_policies(world),
             lambda some: _loop_in(some) is None,
-            otherwise="give them one priority, or let fewer ClusterQueues preempt",
+            otherwise="give them the same priority, or let fewer ClusterQueues preempt",
         ),
         world=[it.object for it in world.given],
     )
 
 
 def _loop_in(facts: Facts) -> PreemptionLoop | None:
-    """A circle in which somebody preempts somebody: workloads may also be evicted in one, for other reasons."""
+    """A loop with at least one preemption: workloads may also be evicted in a loop for other reasons."""
     loop = find_preemption_loop(facts.engine, now=facts.now)
     return loop if loop is not None and loop.preemptions else None
 

@@ -1,4 +1,4 @@
-"""Fields of Kueue's objects, in whichever version they are written."""
+"""Fields of Kueue's objects, whatever API version they are written in."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class QuotaField:
         flavor: The flavor.
         resource: The resource.
         path: Its field path, such as `spec.resourceGroups[0].flavors[1].resources[0]`.
-        flavor_path: That of the flavor.
-        amounts: `nominalQuota` and the limits, as they stand there.
+        flavor_path: The field path of its flavor.
+        amounts: `nominalQuota` and the limits, as written.
     """
 
     flavor: str
@@ -44,17 +44,17 @@ def quota_fields(manifest: Manifest) -> Iterator[QuotaField]:
 
 
 def parent_field(manifest: Manifest) -> str:
-    """The field path that names the cohort above a ClusterQueue or Cohort (rules/01 §8)."""
+    """The path of the field that names the parent of a ClusterQueue or Cohort (rules/01 §8)."""
     if text_at(manifest.object, "kind") == "Cohort":
         return "spec.parentName"
     return "spec.cohort" if text_at(manifest.object, "apiVersion") == "kueue.x-k8s.io/v1beta1" else "spec.cohortName"
 
 
 def parent_of(manifest: Manifest) -> str:
-    """The cohort above a ClusterQueue or Cohort; empty if there is none."""
+    """The parent of a ClusterQueue or Cohort; empty if there is none."""
     return text_at(manifest.object, *parent_field(manifest).split("."))
 
 
 def key_of(plain: JsonObject) -> tuple[str, str]:
-    """Namespace and name, as an API server has them."""
+    """Namespace and name, with the default namespace filled in."""
     return text_at(plain, "metadata", "namespace") or DEFAULT_NAMESPACE, text_at(plain, "metadata", "name")

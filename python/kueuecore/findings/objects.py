@@ -1,4 +1,4 @@
-"""What is odd about objects as such, whatever they are for."""
+"""Rules about objects of any kind."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from kueuecore.world import DEFAULT_NAMESPACE
 __all__ = ["repeated", "repeated_objects", "unknown_fields", "unread_versions", "waiting_jobs"]
 
 
-@rule("KC001", "unknown-field", Severity.WARNING, "a field that nobody knows: an API server drops it")
+@rule("KC001", "unknown-field", Severity.WARNING, "an unknown field, which an API server drops")
 def unknown_fields(facts: Facts) -> Iterator[Hit]:
-    """It may be the one that is missed elsewhere."""
+    """It may be a misspelt one that matters."""
     yield from _located(facts, facts.warnings)
 
 
-@rule("KC002", "repeated-object", Severity.WARNING, "an object that is given twice, in two forms")
+@rule("KC002", "repeated-object", Severity.WARNING, "an object that is given twice with different contents")
 def repeated_objects(facts: Facts) -> Iterator[Hit]:
-    """The last one counts."""
+    """The last one wins."""
     for manifest, problem in repeated(facts.given):
         yield Hit(manifest, problem)
 
 
-@rule("KC004", "unread-version", Severity.WARNING, "an object of Kueue in a group or version that is not read")
+@rule("KC004", "unread-version", Severity.WARNING, "a Kueue object in a group or version that is not read")
 def unread_versions(facts: Facts) -> Iterator[Hit]:
-    """An API server of today does not serve it (rules/01), so it does nothing."""
+    """Current API servers do not serve it (rules/01), so it has no effect."""
     for manifest in facts.given:
         kind, api_version = text_at(manifest.object, "kind"), text_at(manifest.object, "apiVersion")
         newest = API_VERSIONS.get(kind, "")
@@ -40,20 +40,20 @@ def unread_versions(facts: Facts) -> Iterator[Hit]:
         if is_meant and api_version not in (newest, newest.replace("v1beta2", "v1beta1")):
             yield hit(
                 manifest,
-                f"Unsupported value: {quoted(api_version)}: it is left out",
+                f"Unsupported value: {quoted(api_version)}: the object is ignored",
                 field="apiVersion",
                 remedy=f"write {newest}",
             )
 
 
-@rule("KC408", "waiting-job", Severity.WARNING, "a job that gets no Workload until what it names is there")
+@rule("KC408", "waiting-job", Severity.WARNING, "a job that gets no Workload until an object that it names exists")
 def waiting_jobs(facts: Facts) -> Iterator[Hit]:
-    """A priority class, or what it is made of."""
+    """For example a priority class, or an object it is built from."""
     yield from _located(facts, facts.world.waiting)
 
 
 def repeated(manifests: Iterable[Manifest]) -> Iterator[tuple[Manifest, Problem]]:
-    """Objects that are given twice, and not alike."""
+    """Objects that are given twice with different contents."""
     seen: dict[tuple[str, ObjectRef], Manifest] = {}
     for manifest in manifests:
         ref = object_ref(manifest.object)
@@ -62,12 +62,12 @@ def repeated(manifests: Iterable[Manifest]) -> Iterator[tuple[Manifest, Problem]
         key = (text_at(manifest.object, "apiVersion").partition("/")[0], ref)
         before = seen.get(key)
         if before is not None and before.object != manifest.object:
-            yield manifest, manifest.problem(f"it stands in {before.source} too; the last one counts")
+            yield manifest, manifest.problem(f"it is also in {before.source}; the last one counts")
         seen[key] = manifest
 
 
 def _located(facts: Facts, problems: Iterable[Problem]) -> Iterator[Hit]:
-    """Problems that somebody else has found, with the object whose annotation silences them."""
+    """Problems found elsewhere, with the object whose annotation may silence them."""
     objects = {(text_at(it.object, "kind"), *key_of(it.object)): it for it in facts.given}
     for problem in problems:
         about = problem.object or ObjectRef("")

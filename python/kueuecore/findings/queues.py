@@ -1,4 +1,4 @@
-"""Queues that lead nowhere, that nobody can reach, or that are stopped."""
+"""Rules about queues that lead nowhere, that nobody can reach, or that are stopped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 @rule("KC401", "missing-cluster-queue", Severity.ERROR, "a LocalQueue whose ClusterQueue does not exist")
 def missing_cluster_queues(facts: Facts) -> Iterator[Hit]:
-    """Its workloads wait for ever."""
+    """Its workloads wait forever."""
     for queue in facts.local_queues.values():
         name = text_at(queue.object, "spec", "clusterQueue")
         if name not in facts.cluster_queues:
@@ -37,15 +37,15 @@ def missing_cluster_queues(facts: Facts) -> Iterator[Hit]:
             )
 
 
-@rule("KC402", "unreachable-cluster-queue", Severity.WARNING, "a ClusterQueue to which no LocalQueue leads")
+@rule("KC402", "unreachable-cluster-queue", Severity.WARNING, "a ClusterQueue that no LocalQueue points to")
 def unreachable_queues(facts: Facts) -> Iterator[Hit]:
-    """Where no LocalQueue is given, they are taken to be elsewhere. One that selects no namespace is there to lend."""
+    """Without any LocalQueue, they are assumed to be elsewhere. A queue that selects no namespace is there to lend."""
     named = _reachable(facts)
     for name, queue in facts.cluster_queues.items():
         if named and name not in named and _selector(queue) is not None:
             yield hit(
                 queue,
-                "no LocalQueue leads to it, so nobody can submit to it",
+                "no LocalQueue points to it, so nobody can submit to it",
                 field="metadata.name",
                 remedy="create a LocalQueue, or remove the namespaceSelector if it is only there to lend",
             )
@@ -53,21 +53,21 @@ def unreachable_queues(facts: Facts) -> Iterator[Hit]:
 
 @rule("KC403", "stopped-queue", Severity.WARNING, "a ClusterQueue or LocalQueue with a stopPolicy")
 def stopped_queues(facts: Facts) -> Iterator[Hit]:
-    """Hold is easily left on."""
+    """A Hold is easily forgotten."""
     for queue in (*facts.cluster_queues.values(), *facts.local_queues.values()):
         policy = text_at(queue.object, "spec", "stopPolicy")
         if policy not in ("", "None"):
             yield hit(
                 queue,
-                f"Invalid value: {quoted(policy)}: nothing is admitted while it stands here",
+                f"Invalid value: {quoted(policy)}: nothing is admitted while it is set",
                 field="spec.stopPolicy",
-                remedy="remove it once the queue is to go on",
+                remedy="remove it to restart the queue",
             )
 
 
 @rule("KC404", "selects-no-namespace", Severity.WARNING, "a namespaceSelector that matches no Namespace")
 def selectors_of_nothing(facts: Facts) -> Iterator[Hit]:
-    """None at all matches nothing; others are compared with the Namespaces, if any are given."""
+    """A missing selector matches nothing; others are compared with the Namespaces, if any are given."""
     named = _reachable(facts)
     for name, queue in facts.cluster_queues.items():
         selector = _selector(queue)
@@ -78,12 +78,12 @@ def selectors_of_nothing(facts: Facts) -> Iterator[Hit]:
                 queue,
                 "Required value: without it no namespace is selected, so nothing is admitted",
                 field="spec.namespaceSelector",
-                remedy="write {} for all namespaces",
+                remedy="set it to {} to select all namespaces",
             )
         elif facts.namespaces and not any(selects(selector, it) for it in facts.namespaces.values()):
             yield hit(
                 queue,
-                "it matches none of the Namespaces, so nothing is admitted",
+                "it matches none of the Namespaces given, so nothing is admitted",
                 field="spec.namespaceSelector",
                 remedy="label a Namespace, or correct the selector",
             )
@@ -93,7 +93,7 @@ def selectors_of_nothing(facts: Facts) -> Iterator[Hit]:
     "KC405", "excluded-namespace", Severity.ERROR, "a LocalQueue in a Namespace that its ClusterQueue does not select"
 )
 def excluded_namespaces(facts: Facts) -> Iterator[Hit]:
-    """Where the selector matches none of the Namespaces, `selects-no-namespace` speaks."""
+    """If the selector matches no Namespace at all, `selects-no-namespace` reports that instead."""
     for (namespace, _), queue in facts.local_queues.items():
         name = text_at(queue.object, "spec", "clusterQueue")
         if namespace not in facts.namespaces or name not in facts.cluster_queues:
@@ -105,13 +105,13 @@ def excluded_namespaces(facts: Facts) -> Iterator[Hit]:
                 queue,
                 f"ClusterQueue {name} does not select namespace {namespace}, so nothing from here is admitted",
                 field="metadata.namespace",
-                remedy="label the Namespace as its namespaceSelector asks for, or use another ClusterQueue",
+                remedy="label the Namespace to match its namespaceSelector, or use another ClusterQueue",
             )
 
 
 @rule("KC406", "missing-admission-check", Severity.ERROR, "a ClusterQueue whose AdmissionCheck does not exist")
 def missing_checks(facts: Facts) -> Iterator[Hit]:
-    """The ClusterQueue is inactive then (rules/02 §5)."""
+    """It makes the ClusterQueue inactive (rules/02 §5)."""
     known = facts.of_kind("AdmissionCheck")
     for queue in facts.cluster_queues.values():
         plain = [(it, "") for it in list_at(queue.object, "spec", "admissionChecks")]
@@ -129,21 +129,21 @@ def missing_checks(facts: Facts) -> Iterator[Hit]:
 
 @rule("KC407", "missing-local-queue", Severity.ERROR, "a workload or job whose LocalQueue does not exist")
 def missing_local_queues(facts: Facts) -> Iterator[Hit]:
-    """It waits for ever."""
+    """It waits forever."""
     for workload in facts.workloads.values():
         name = text_at(workload.object, "spec", "queueName")
         namespace, _ = key_of(workload.object)
         if name and (namespace, name) not in facts.local_queues:
             yield hit(
                 workload,
-                f"Not found: {quoted(name)}: namespace {namespace} has no such LocalQueue, so it waits for ever",
+                f"Not found: {quoted(name)}: namespace {namespace} has no such LocalQueue, so it waits forever",
                 field="spec.queueName",
                 remedy=correction(name, [it for at, it in facts.local_queues if at == namespace], kind="LocalQueue"),
             )
 
 
 def _reachable(facts: Facts) -> set[str]:
-    """The ClusterQueues to which LocalQueues lead."""
+    """The ClusterQueues that LocalQueues point to."""
     return {text_at(it.object, "spec", "clusterQueue") for it in facts.local_queues.values()}
 
 

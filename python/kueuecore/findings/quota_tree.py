@@ -1,4 +1,4 @@
-"""ClusterQueues and cohorts as a tree of quotas: who stands below whom, and who could lend to whom (rules/02 §2)."""
+"""ClusterQueues and cohorts as a tree of quotas: parents, members, and who could lend to whom (rules/02 §2)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Amount: TypeAlias = Fraction | float
 
 
 class Node(NamedTuple):
-    """A ClusterQueue or Cohort by kind and name."""
+    """A ClusterQueue or Cohort, by kind and name."""
 
     kind: str
     name: str
@@ -28,12 +28,12 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """What one node has of one resource of one flavor; `None` where there is no limit.
+    """The quota of a node for one resource in one flavor; `None` where there is no limit.
 
     Args:
         nominal: `nominalQuota`.
-        total: What it and those below it have, without what they keep to themselves.
-        potential: What could be used here if nothing else ran.
+        total: The quota of its subtree, without what nodes below do not lend.
+        potential: How much could be used here if nothing else ran.
         borrowing_limit: `borrowingLimit`.
         lending_limit: `lendingLimit`.
     """
@@ -46,12 +46,12 @@ class Quotas:
 
 
 class QuotaTree:
-    """The quotas of all nodes, as the engine has added them up.
+    """The quotas of all nodes, as totalled by the engine.
 
     Args:
-        rows: What the engine says of each node.
-        cohorts: Cohorts that are objects, by name.
-        cluster_queues: ClusterQueues by name.
+        rows: The engine's quota rows.
+        cohorts: Cohort objects, by name.
+        cluster_queues: ClusterQueues, by name.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class QuotaTree:
                     self.parents[Node(kind, name)] = Node("Cohort", parent)
         self.cycles = self._cycles()
         self.members: dict[Node, list[Node]] = {}
-        """The ClusterQueues of each tree of cohorts, by its root; none of those below a circle."""
+        """The ClusterQueues of each cohort tree, by its root; without those below a cycle."""
         for name in cluster_queues:
             node = Node("ClusterQueue", name)
             if node in self.parents and (path := self.path(node)):
@@ -80,7 +80,7 @@ class QuotaTree:
                 self.with_quota.add(path[-1])
 
     def path(self, node: Node) -> tuple[Node, ...]:
-        """A node and all above it, the root last; nothing if they stand in a circle."""
+        """The path from a node up to its root; empty if there is a cycle."""
         found = [node]
         while (parent := self.parents.get(found[-1])) is not None:
             if parent in found:
@@ -89,7 +89,7 @@ class QuotaTree:
         return tuple(found)
 
     def _cycles(self) -> tuple[tuple[Node, ...], ...]:
-        """The circles in which cohorts stand, each from its first cohort on."""
+        """The cycles of cohorts, each starting at its first cohort."""
         found: list[tuple[Node, ...]] = []
         in_circle: set[Node] = set()
         for start in self.parents:
@@ -102,11 +102,11 @@ class QuotaTree:
         return tuple(found)
 
     def quotas_of(self, node: Node, flavor: str, resource: str) -> Quotas:
-        """What a node has; nothing where it names no such quota."""
+        """The quota of a node; zero if it does not list the flavor and resource."""
         return self.quotas.get(node, {}).get((flavor, resource), _NONE)
 
     def borrowers(self, lender: Node, flavor: str, resource: str) -> Iterator[Node]:
-        """ClusterQueues elsewhere in the tree that list the resource and may borrow what a node lends."""
+        """ClusterQueues elsewhere in the tree that list the resource and can borrow what a node lends."""
         up = self.path(lender)
         for node in self.members.get(up[-1], ()) if up else ():
             path = self.path(node)
@@ -120,7 +120,7 @@ class QuotaTree:
 
 
 def plain(amount: Amount, resource: str) -> str:
-    """An amount for people: cpu in thousandths where it is no whole number.
+    """Format an amount; cpu in thousandths if it is not a whole number.
 
     Example:
         >>> plain(Fraction(3, 2), "cpu"), plain(Fraction(4), "cpu"), plain(math.inf, "memory")

@@ -1,7 +1,7 @@
-"""Work that comes again: each workload that ends is followed by another of the same kind.
+"""Simulates recurring work: whenever a workload ends, another like it arrives.
 
-One workload ends at a time, the one that was admitted first, and a copy of it is created at that moment. Once the same
-state comes back, everything goes on like that for ever: whoever was not admitted in between never is.
+One workload ends at a time, the one admitted first, and a copy of it is created at that moment. Once a state returns,
+everything repeats forever: a workload that was not admitted in between never will be.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _MOST_WORKLOADS = 100
 
 
 def starved(facts: Facts) -> Mapping[Key, frozenset[Key]]:
-    """Workloads that are never admitted while others come again, and who is meanwhile.
+    """Find workloads that are never admitted while others recur, and the workloads admitted meanwhile.
 
-    Nothing where there are more than 100 workloads, where they preempt each other in a circle, where all get quota,
-    come again and get it again, or where no state comes back within ten rounds for each workload.
+    Returns nothing if there are more than 100 workloads, if they preempt each other in a loop, if every workload is
+    admitted again and again, or if no state returns within ten rounds per workload.
 
     Args:
         facts: The objects.
@@ -57,18 +57,18 @@ def starved(facts: Facts) -> Mapping[Key, frozenset[Key]]:
 
 
 class _Recurring:
-    """An engine in which whoever ends comes again."""
+    """An engine in which every workload that ends is created again."""
 
     def __init__(self, facts: Facts) -> None:
         self._engine = facts.engine.fork()
         self._now = facts.now
         self._trusted = facts.world.trusted
-        self._objects = {key: _anew(it.object) for key, it in facts.workloads.items()}
-        # A dump may leave out the namespace; the engine then knows the workload without one.
+        self._objects = {key: _as_created(it.object) for key, it in facts.workloads.items()}
+        # A dump may leave out the namespace; the engine then holds the workload without one.
         self._namespaces = {_key(it.namespace, it.name): it.namespace for it in self._engine.workloads()}
         holding = (it for it in self._engine.workloads() if it.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED))
         self.running = dict.fromkeys(_key(it.namespace, it.name) for it in holding)
-        """Those that hold quota, in the order in which they got it."""
+        """The workloads that hold quota, in the order in which they got it."""
         self._n_admissions = Counter(self.running.keys())
 
     def settles(self) -> bool:
@@ -81,7 +81,7 @@ class _Recurring:
                 key = _key(admitted.namespace, admitted.name)
                 self.running[key] = None
                 self._n_admissions[key] += 1
-        if any(it.reason.startswith("Evicted") for it in settled.events):  # between cycles, too: time has gone on
+        if any(it.reason.startswith("Evicted") for it in settled.events):  # also between cycles, as time has passed
             self.running = {key: None for key in self.running if self._holds(key)}
         return settled.ending is Ending.SETTLED
 
@@ -90,21 +90,21 @@ class _Recurring:
         return state.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)
 
     def has_served_all(self) -> bool:
-        """Whether every workload has had quota, come again, and had it again."""
+        """Whether every workload has been admitted at least twice."""
         return all(self._n_admissions[key] > 1 for key in self._objects)
 
     def waiting(self) -> Iterator[Key]:
-        """Those that wait, by ClusterQueue in their order."""
+        """The pending workloads, by ClusterQueue and in queue order."""
         for name in self._engine.cluster_queues():
             yield from (_key(it.namespace, it.name) for it in self._engine.pending(name))
 
     def state(self) -> Hashable:
-        """Who runs, in order, and who waits, in order: times count only as far as they give this order."""
+        """Running and pending workloads, each in order: times matter only in that they determine this order."""
         queues = [self._engine.pending(name) for name in self._engine.cluster_queues()]
         return tuple(self.running), tuple(tuple((it.key, it.place) for it in queued) for queued in queues)
 
     def end_first(self) -> None:
-        """The one that was admitted first ends, and comes again a second later."""
+        """End the workload that was admitted first, and create it again a second later."""
         key = next(iter(self.running))
         del self.running[key]
         namespace, name = self._namespaces[key], key[1]
@@ -120,7 +120,7 @@ def _key(namespace: str, name: str) -> Key:
     return namespace or DEFAULT_NAMESPACE, name
 
 
-def _anew(plain: JsonObject) -> JsonObject:
-    """A Workload as it is created."""
+def _as_created(plain: JsonObject) -> JsonObject:
+    """The Workload as it was created, without status."""
     metadata = {key: it for key, it in object_at(plain, "metadata").items() if key != "generation"}
     return {key: it for key, it in plain.items() if key != "status"} | {"metadata": metadata}

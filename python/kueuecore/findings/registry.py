@@ -1,4 +1,4 @@
-"""All rules, and how people choose among them. A new rule is a function with `rule` in one of the modules below."""
+"""All rules, and how to select among them. A new rule is a function with `@rule` in one of the modules below."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from kueuecore.findings.finding import Hit, Rule, Severity, hit, rule
 __all__ = ["ANNOTATION", "RULES", "RULES_OF_RUN", "chosen", "is_silenced", "table"]
 
 ANNOTATION = "check.kueuecore/ignore"
-"""Annotation of an object that silences findings about it: their codes or names, with commas between them."""
+"""Annotation that silences findings about an object: their codes or names, separated by commas."""
 
 
-@rule("KC003", "unknown-silencing", Severity.WARNING, f"an id in the annotation `{ANNOTATION}` that no finding has")
+@rule("KC003", "unknown-silencing", Severity.WARNING, f"an unknown id in the annotation `{ANNOTATION}`")
 def unknown_silencing(facts: Facts) -> Iterator[Hit]:
-    """It silences nothing, and hides that somebody wanted to."""
+    """It silences nothing, though it looks as if it did."""
     for manifest in facts.given:
         for wanted in _silenced(manifest.object):
             if not any(_has_id(it, wanted) for it in RULES):
@@ -41,18 +41,18 @@ RULES_OF_RUN: tuple[Rule, ...] = (
     flavors.unmatched_labels,
     *(it for it in RULES if it in vars(topology).values()),
 )
-"""Those of which `kueuecore run` warns: they explain why pods have no place."""
+"""The rules that `kueuecore run` warns about: they explain why pods cannot be placed."""
 
 
 def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
-    """The rules that somebody wants.
+    """Select rules.
 
     Args:
-        select: Codes, beginnings of codes such as `KC1`, or names; all rules if there are none.
-        ignore: The same for those that are left out.
+        select: Codes, prefixes of codes such as `KC1`, or names; all rules if empty.
+        ignore: The same for rules to leave out.
 
     Raises:
-        ManifestError: No rule has such an id.
+        ManifestError: An id is unknown.
     """
     wanted, unwanted = tuple(select), tuple(ignore)
     for option, ids in (("select", wanted), ("ignore", unwanted)):

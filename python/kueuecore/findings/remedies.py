@@ -1,4 +1,4 @@
-"""Changes to ClusterQueues that are tried before they are advised."""
+"""Suggests changes to ClusterQueues, and tries each before suggesting it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Change", "advice", "fewer_policies", "ways_to_pass"]
 
 
 class Change(NamedTuple):
-    """Another value of a field of a ClusterQueue's spec, such as `preemption.withinClusterQueue`."""
+    """A new value for a field of a ClusterQueue's spec, such as `preemption.withinClusterQueue`."""
 
     cluster_queue: str
     field: str
@@ -27,21 +27,21 @@ class Change(NamedTuple):
 
 
 def advice(facts: Facts, changes: Iterable[Change], is_well: Callable[[Facts], bool], *, otherwise: str) -> str:
-    """The changes after which all is well, as an instruction.
+    """Try changes, and list those that help as an instruction.
 
     Args:
-        facts: The smallest objects in which it is not.
-        changes: What could help; each is tried alone.
-        is_well: Is it, among the changed objects?
-        otherwise: What to say if none helps.
+        facts: The smallest objects that show the problem.
+        changes: Changes that could help; each is tried alone.
+        is_well: Whether the problem is gone from the changed objects.
+        otherwise: The instruction if none helps.
     """
     tried = ((change, with_objects(facts, [_changed(it, change) for it in facts.given])) for change in changes)
     helpful = [str(change) for change, changed in tried if changed is not None and is_well(changed)]
-    return f"any of these would end it: {'; '.join(helpful)}" if helpful else otherwise
+    return f"any of these would stop it: {'; '.join(helpful)}" if helpful else otherwise
 
 
 def fewer_policies(facts: Facts) -> Iterator[Change]:
-    """Each policy of preemption that is on, turned off."""
+    """Turn off each preemption policy that is on."""
     for name, queue in facts.cluster_queues.items():
         preemption = object_at(queue.object, "spec", "preemption")
         for field in ("withinClusterQueue", "reclaimWithinCohort"):
@@ -52,7 +52,7 @@ def fewer_policies(facts: Facts) -> Iterator[Change]:
 
 
 def ways_to_pass(facts: Facts, cluster_queue: str) -> Iterator[Change]:
-    """What could let the first workload of a ClusterQueue in: those behind it wait, or others make room."""
+    """Changes that could get the first workload of a ClusterQueue in: others queue behind it, or make room."""
     spec = object_at(facts.cluster_queues[cluster_queue].object, "spec")
     wanted = [
         ("queueingStrategy", "StrictFIFO"),

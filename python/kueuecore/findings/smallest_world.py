@@ -1,4 +1,4 @@
-"""The smallest set of objects in which something happens."""
+"""Finds the smallest set of objects in which something happens."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _MOST_TRIES = 500
 
 
 def smallest_world(facts: Facts, keys: Container[tuple[str, str]], happens: Callable[[Facts], bool]) -> Facts:
-    """The objects without those that it does not take. No single one of them can go, unless there are hundreds.
+    """Remove objects that are not needed for something to happen. Every one left is needed, unless there are hundreds.
 
     Args:
         facts: The objects in which it happens.
-        keys: The workloads that seem to take part, by namespace and name: whether they suffice is tried first.
-        happens: Does it happen among other objects?
+        keys: The workloads that seem to be involved, by namespace and name; these alone are tried first.
+        happens: Whether it happens among some objects.
     """
 
     def still_happens(some: Sequence[Manifest]) -> bool:
@@ -36,7 +36,7 @@ def smallest_world(facts: Facts, keys: Container[tuple[str, str]], happens: Call
 
 
 def with_workloads(facts: Facts, keys: Container[tuple[str, str]]) -> Facts | None:
-    """The objects without the Workloads and jobs that are not among these; nothing if they are not valid then.
+    """The objects with only these of the Workloads and their jobs; `None` if that is not valid.
 
     Args:
         facts: All objects.
@@ -50,15 +50,15 @@ def with_workloads(facts: Facts, keys: Container[tuple[str, str]]) -> Facts | No
 
 
 def named(facts: Facts) -> str:
-    """Names of the objects that were given, for people."""
+    """The names of the objects that were given, as text."""
     return ", ".join(f"{ref.kind} {ref.key}" for ref in (object_ref(it.object) for it in facts.given))
 
 
 def with_objects(facts: Facts, some: Sequence[Manifest]) -> Facts | None:
-    """What is known of other objects at the same time; nothing if they are not valid.
+    """The facts about other objects, at the same time; `None` if they are not valid.
 
     Args:
-        facts: Says when that is, and under which Configuration.
+        facts: Facts from which to take the time and the Configuration.
         some: The objects.
     """
     try:

@@ -1,4 +1,4 @@
-"""Workloads that could run, and never do while others come again (rules/05 §4)."""
+"""A rule about workloads that would fit, but starve while others recur (rules/05 §4)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from kueuecore.steady_state import find_preemption_loop
 __all__ = ["starving_workloads"]
 
 
-@rule("KC604", "starvation", Severity.NOTE, "a workload that never gets quota if those that end come again")
+@rule("KC604", "starvation", Severity.NOTE, "a workload that never gets quota while others keep arriving")
 def starving_workloads(facts: Facts) -> Iterator[Hit]:
-    """The first of each ClusterQueue. It fits if nothing else runs: those that never do have findings of their own."""
+    """Reports the first in each ClusterQueue that fits if nothing else runs; others have findings of their own."""
     able = may_run(facts)
     trees: dict[Node, set[tuple[str, str]]] = {}
     for key, state in facts.states.items():
@@ -27,7 +27,7 @@ def starving_workloads(facts: Facts) -> Iterator[Hit]:
         if path:
             trees.setdefault(path[-1], set()).add(key)
     for keys in trees.values():
-        # Trees of cohorts share nothing but nodes.
+        # Cohort trees share nothing but nodes.
         part = None if able.isdisjoint(keys) else with_workloads(facts, keys)
         if part is not None:
             yield from _in_tree(part, able)
@@ -48,13 +48,13 @@ def _in_tree(facts: Facts, able: frozenset[tuple[str, str]]) -> Iterator[Hit]:
         others = names_of("/".join(it) for it in sorted(starved(world)[key]))
         yield hit(
             facts.written(facts.workloads[key]),
-            f"it fits, and is never admitted if whenever one of {others} ends another like it comes; "
-            f"it takes no more than {named(world)}",
+            f"it fits, but is never admitted if each of {others} is followed by another like it when it ends; "
+            f"these objects suffice: {named(world)}",
             remedy=advice(
                 world,
                 ways_to_pass(world, queue or ""),
                 _all_are_served,
-                otherwise="give it quota that others can not borrow, or a higher priority",
+                otherwise="give it quota that others cannot borrow, or a higher priority",
             ),
             world=[it.object for it in world.given],
         )

@@ -1,6 +1,6 @@
-"""What is odd about topologies, their flavors and nodes, and workloads that ask for them (rules/08).
+"""Rules about topologies, their flavors and nodes, and workloads that ask for them (rules/08).
 
-None of it is an error for Kueue, which says nothing. `kueuecore run` warns of these, too.
+Kueue accepts all of this without a word. `kueuecore run` warns of it too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class _Placing(NamedTuple):
-    """A flavor that places pods, with its Topology, if it exists, and its Nodes."""
+    """A flavor that places pods, with its Topology, if that exists, and its Nodes."""
 
     name: str
     flavor: Manifest
@@ -39,12 +39,12 @@ class _Placing(NamedTuple):
 
 
 def _placing(facts: Facts) -> Iterator[_Placing]:
-    """The flavors with a topology, by name, where topology-aware scheduling is on."""
+    """The flavors with a topology, by name, if topology-aware scheduling is on."""
     if not facts.engine.configuration.is_enabled("TopologyAwareScheduling"):
         return
     found = facts.topology_objects
     for name, flavor in sorted(found.flavors.items()):
-        # One without levels counts as not there (rules/08 §1.1).
+        # A Topology without levels counts as missing (rules/08 §1.1).
         topology = found.topologies.get(text_at(flavor.object, *TOPOLOGY_NAME)) if found.levels_of(name) else None
         nodes = nodes_with(texts_at(flavor.object, "spec", "nodeLabels"), dict(sorted(found.nodes.items())))
         yield _Placing(name, flavor, topology, nodes)
@@ -52,7 +52,7 @@ def _placing(facts: Facts) -> Iterator[_Placing]:
 
 @rule("KC501", "missing-topology", Severity.ERROR, "a ResourceFlavor whose Topology does not exist, or has no levels")
 def missing_topologies(facts: Facts) -> Iterator[Hit]:
-    """Its ClusterQueues are inactive then (rules/02 §5)."""
+    """It makes its ClusterQueues inactive (rules/02 §5)."""
     for it in _placing(facts):
         if it.topology is None:
             name = text_at(it.flavor.object, *TOPOLOGY_NAME)
@@ -60,26 +60,28 @@ def missing_topologies(facts: Facts) -> Iterator[Hit]:
             what = f"Topology {quoted(name)} has no levels" if is_empty else f"there is no Topology {quoted(name)}"
             yield hit(
                 it.flavor,
-                f"{what}, so nothing gets a place by this flavor",
+                f"{what}, so this flavor cannot place any pods",
                 field="spec.topologyName",
                 remedy="list its levels, or name another" if is_empty else "create it, or name one that exists",
             )
 
 
-@rule("KC502", "nodes-not-given", Severity.NOTE, "a ResourceFlavor with a topology, and no Nodes among the objects")
+@rule("KC502", "nodes-not-given", Severity.NOTE, "a ResourceFlavor with a topology, but no Nodes among the objects")
 def missing_nodes(facts: Facts) -> Iterator[Hit]:
-    """Nothing can be said about places then."""
+    """Without Nodes, nothing can be placed."""
     for it in _placing(facts):
         if it.topology is not None and not facts.nodes:
             yield hit(
                 it.flavor,
-                "there are no Nodes among the objects, so no pod gets a place",
+                "there are no Nodes among the objects, so no pod can be placed",
                 field="spec.nodeLabels",
-                remedy="give the Nodes, too",
+                remedy="add the Nodes",
             )
 
 
-@rule("KC503", "level-without-nodes", Severity.WARNING, "a level of a Topology that Nodes of its flavor do not have")
+@rule(
+    "KC503", "level-without-nodes", Severity.WARNING, "a level of a Topology that is missing from Nodes of its flavor"
+)
 def levels_of_no_node(facts: Facts) -> Iterator[Hit]:
     """Nodes without a label for every level are not used (rules/08 §4)."""
     for it in _placing(facts):
@@ -101,9 +103,11 @@ def levels_of_no_node(facts: Facts) -> Iterator[Hit]:
             )
 
 
-@rule("KC504", "unavailable-nodes", Severity.WARNING, "a ResourceFlavor with a topology whose Nodes all take no pods")
+@rule(
+    "KC504", "unavailable-nodes", Severity.WARNING, "a ResourceFlavor with a topology, none of whose Nodes takes pods"
+)
 def unavailable_nodes(facts: Facts) -> Iterator[Hit]:
-    """They are cordoned or not ready."""
+    """All are cordoned or not ready."""
     for it in _placing(facts):
         if it.topology is None:
             continue
@@ -115,13 +119,13 @@ def unavailable_nodes(facts: Facts) -> Iterator[Hit]:
                 it.flavor,
                 f"no Node with these labels takes pods: {names}",
                 field="spec.nodeLabels",
-                remedy="kubectl uncordon those that are cordoned, and see why the others are not ready",
+                remedy="uncordon those that are cordoned, and find out why the others are not ready",
             )
 
 
-@rule("KC505", "unknown-level", Severity.ERROR, "a workload that asks for a level that no flavor of its queue has")
+@rule("KC505", "unknown-level", Severity.ERROR, "a workload that asks for a level that none of its queue's flavors has")
 def unknown_levels(facts: Facts) -> Iterator[Hit]:
-    """It waits for ever."""
+    """It waits forever."""
     for manifest, state, flavors in _waiting(facts):
         levels = {name: facts.topology_objects.levels_of(name) for name in flavors}
         known = "; ".join(f"{name} has {', '.join(it)}" for name, it in levels.items() if it)
@@ -139,9 +143,9 @@ def unknown_levels(facts: Facts) -> Iterator[Hit]:
                 )
 
 
-@rule("KC506", "domain-too-small", Severity.ERROR, "a workload that requires a domain in which its pods never fit")
+@rule("KC506", "domain-too-small", Severity.ERROR, "a workload that requires a single domain, but fits in none")
 def domains_too_small(facts: Facts) -> Iterator[Hit]:
-    """Kueue has tried it without the others, too (rules/08 §11.5)."""
+    """Kueue has tried it in an empty cluster too (rules/08 §11.5)."""
     for manifest, state, flavors in _waiting(facts):
         known = [level for name in flavors for level in facts.topology_objects.levels_of(name)]
         for index, asked in enumerate(_asked(manifest)):
@@ -153,12 +157,12 @@ def domains_too_small(facts: Facts) -> Iterator[Hit]:
                     manifest,
                     f"no single {asked.required} could hold these {count} pods even if no other workload ran",
                     field=f"spec.podSets[{index}].topologyRequest.required",
-                    remedy="ask for a wider level, for preferred in place of required, or for fewer pods",
+                    remedy="ask for a wider level, for preferred instead of required, or for fewer pods",
                 )
 
 
 def _waiting(facts: Facts) -> Iterator[tuple[Manifest, WorkloadState, Sequence[str]]]:
-    """Pending workloads by key with the flavors of their ClusterQueue, unless one of these has no Topology."""
+    """Pending workloads with the flavors of their ClusterQueue, unless the Topology of one of these is missing."""
     if not facts.engine.configuration.is_enabled("TopologyAwareScheduling"):
         return
     flavors = {

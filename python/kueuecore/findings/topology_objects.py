@@ -1,4 +1,4 @@
-"""The objects of a run that topology-aware scheduling reads."""
+"""The objects that topology-aware scheduling reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOPOLOGY_NAME = ("spec", "topologyName")
 
 @dataclass(frozen=True, slots=True)
 class TopologyObjects:
-    """The objects of a world that topology-aware scheduling reads, by name; of those given twice the last.
+    """The objects that topology-aware scheduling reads, by name; the last one wins where a name is given twice.
 
     Args:
         topologies: Topologies.
@@ -31,7 +31,7 @@ class TopologyObjects:
 
     @classmethod
     def of(cls, world: World) -> TopologyObjects:
-        """Those of a world."""
+        """Collect them from a world."""
         of_kind: dict[str, dict[str, Manifest]] = {"Topology": {}, "ResourceFlavor": {}, "Node": {}}
         for manifest in world.manifests:
             plain = manifest.object
@@ -50,7 +50,7 @@ class TopologyObjects:
 
     @property
     def levels(self) -> dict[str, tuple[str, ...]]:
-        """Levels by the name of a Topology, and by that of a flavor with one."""
+        """Levels by the name of each Topology, and by the name of each flavor with one."""
         return {name: levels_of_topology(it) for name, it in self.topologies.items()} | {
             name: self.levels_of(name) for name in self.flavors
         }

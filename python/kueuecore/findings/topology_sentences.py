@@ -1,4 +1,4 @@
-"""Why pods have no place in a topology, in a sentence for people. Kueue's own words: rules/08 §3, §10, §11, §13."""
+"""Translates Kueue's messages about topology placement into plain sentences (rules/08 §3, §10, §11, §13)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kueuecore._json import JsonValue, int_at, list_at, text_at
 __all__ = ["NO_PLACE_EVER", "AskedTopology", "reasons_of", "why_not_placed"]
 
 NO_PLACE_EVER = "TopologyPlacementFailed"
-"""The reason that Kueue gives where there is no place even without other workloads (rules/08 §11.5)."""
+"""Kueue's reason if the pods do not fit even without other workloads (rules/08 §11.5)."""
 
 HOSTNAME = "kubernetes.io/hostname"
 _FORM = r'(?:taint "[^"]*"|resource "[^"]*"|nodeSelector|affinity|topologyDomain|schedulerLibraryNoFit): \d+'
@@ -40,13 +40,13 @@ _OF_POD_SET = re.compile(r"(?:^|; |, )?(?:couldn't|failed to) assign flavors to 
 
 @dataclass(frozen=True, slots=True)
 class AskedTopology:
-    """What a pod set asks of topology (rules/08 §2).
+    """The topology request of a pod set (rules/08 §2).
 
     Args:
         pod_set: Its name.
-        required: The level in one domain of which its pods must stand, as a node label; empty if there is none.
-        preferred: The same for one in which they should.
-        unconstrained: Whether it asks for a place anywhere.
+        required: The level, a node label, at which all pods must be in one domain; empty if none is required.
+        preferred: The level at which they should be in one domain; empty if none is preferred.
+        unconstrained: Whether any placement will do.
         slices: Level and size of its slices, the widest first.
     """
 
@@ -58,7 +58,7 @@ class AskedTopology:
 
     @classmethod
     def of(cls, pod_set: JsonValue) -> AskedTopology:
-        """From a pod set of a Workload."""
+        """Read it from a pod set of a Workload."""
         request = pod_set.get("topologyRequest") if isinstance(pod_set, dict) else None
         layers = list_at(request, "podsetSliceRequiredTopologyConstraints")
         slices = [(text_at(it, "topology"), int_at(it, "size")) for it in layers]
@@ -74,7 +74,7 @@ class AskedTopology:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """All levels that it names."""
+        """All levels that the request names."""
         return tuple(filter(None, (self.required, self.preferred, *(level for level, _ in self.slices))))
 
     def __str__(self) -> str:
@@ -89,12 +89,12 @@ class AskedTopology:
 
 
 def why_not_placed(message: str, asked: AskedTopology, *, levels: Mapping[str, Sequence[str]]) -> str:
-    """What Kueue says about pods that have no place, in other words.
+    """Explain Kueue's message about pods that could not be placed.
 
     Args:
-        message: Kueue's message about the workload, or what it says about one pod set.
+        message: Kueue's message about the workload, or the part about one pod set.
         asked: What the pod set asks for.
-        levels: By the name of a Topology, and by that of each flavor with one, its levels.
+        levels: The levels of each Topology by its name, and by the name of each flavor with it.
 
     Returns:
         A sentence without a full stop; empty if the message is not about topology.
@@ -104,19 +104,19 @@ def why_not_placed(message: str, asked: AskedTopology, *, levels: Mapping[str, S
     if found := _LAYERS.search(message):
         layers = _LAYER.findall(found["layers"])
         each = ", ".join(f"{fit} of {need} slices on level {level}" for fit, need, level in layers)
-        return f"the domain with most room has it for {each}" + _excluded(found, asked, levels)
+        return f"the domain with the most room has room for {each}" + _excluded(found, asked, levels)
     if found := _NO_DOMAINS.search(message):
-        return "no node that is ready and schedulable has the flavor's nodeLabels and a label for every level"
+        return "no ready and schedulable node has the flavor's nodeLabels and a label for every level"
     if found := _LEVEL.search(message):
         known = ", ".join(levels.get(found[1], ())) or "none"
         missing = [level for level in asked.levels if level not in levels.get(found[1], ())]
         return f"flavor {found[1]} has the levels {known}; {_named(missing)} none of them"
     if found := _ONLY.search(message):
         return (
-            f"flavor {found[1]} has a topology, so it takes only pods that ask for one, by an annotation or a request"
+            f"flavor {found[1]} has a topology, so it only takes pods that ask for one, with an annotation or a request"
         )
     if found := _NOT.search(message):
-        return f"the pods ask for a topology, and flavor {found[1]} has no topologyName"
+        return f"the pods ask for a topology, but flavor {found[1]} has no topologyName"
     if found := _UNKNOWN.search(message):
         return f"the Topology of flavor {found[1]} does not exist"
     return _about_nodes(message)
@@ -124,7 +124,7 @@ def why_not_placed(message: str, asked: AskedTopology, *, levels: Mapping[str, S
 
 def _about_nodes(message: str) -> str:
     if found := _STALE.search(message):
-        return f"a failed node can be replaced only while all others are there, and {found[1]} is gone or not ready"
+        return f"a failed node can only be replaced while all others are there, but {found[1]} is gone or not ready"
     if found := _NO_REPLACEMENT.search(message):
         return f"no other node has room for the pods that were on {found[1].replace(',', ' and ')}"
     if found := _SEVERAL.search(message):
@@ -135,7 +135,7 @@ def _about_nodes(message: str) -> str:
 def _too_little(found: re.Match[str], asked: AskedTopology, levels: Mapping[str, Sequence[str]]) -> str:
     need, fit = int(found["need"]), int(found["fit"] or 0)
     size = asked.slices[0][1] if found["unit"] == "slice" and asked.slices else 1
-    # The pods of a replacement are fewer than those of the workload: it is their number that the message has.
+    # When nodes are replaced, the message counts the pods to replace, not all pods of the workload.
     what = f"{need} {'pod' if need == 1 else 'pods'}" if size == 1 else f"{need} slices of {size} pods"
     if asked.required:
         most = f": the best has room for {fit}" if fit else "" if need == 1 else ", not even for one of them"
@@ -164,7 +164,7 @@ def _excluded(found: re.Match[str], asked: AskedTopology, levels: Mapping[str, S
             case "affinity":
                 parts.append(f"{n} do not match the node affinity")
             case "topologyDomain":
-                parts.append(f"{n} are outside the {asked.required or 'domain'} that the other pods stand in")
+                parts.append(f"{n} are outside the {asked.required or 'domain'} of the other pods")
             case _:
                 parts.append(f"{n} are not ready, or kube-scheduler would refuse them")
     return f"; of {found['total']} {noun} {', '.join(parts)}"
@@ -180,7 +180,7 @@ def _named(missing: Sequence[str]) -> str:
 
 
 def reasons_of(message: str, pod_set: str) -> str:
-    """What a message says about one pod set; the whole message if it does not go by pod sets."""
+    """The part of a message that concerns one pod set; the whole message if it has no such parts."""
     parts = list(_OF_POD_SET.finditer(message))
     for part, after in zip(parts, [*parts, None][1:], strict=True):
         if part[1] == pod_set:

@@ -1,4 +1,4 @@
-"""Quantities that hardly mean what they say: bytes for gibibytes, thousandths of what is whole."""
+"""Rules about quantities with a likely mistake: bytes for gibibytes, fractions of whole units."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = ["fractional_amounts", "tiny_amounts", "units_that_differ"]
 _FIELDS = ("nominalQuota", "borrowingLimit", "lendingLimit")
 _BYTES = re.compile(r"memory|ephemeral-storage|hugepages-.*")
 _FORM = re.compile(r"[+-]?([0-9.]+)(.*)")
-_SMALLEST = 2**20  # bytes: no quota is meant to be less than a mebibyte
-_FACTOR = 500  # from here on a difference looks like a lost suffix
+_SMALLEST = 2**20  # bytes: a quota below a mebibyte is a mistake
+_FACTOR = 500  # from this ratio on, a suffix was probably forgotten
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A quantity as it stands in a manifest."""
+    """A quantity as written in a manifest."""
 
     owner: Manifest
     node: Node
@@ -40,7 +40,7 @@ class _Written:
 
     @property
     def digits(self) -> str:
-        """What stands before the suffix."""
+        """The number before the suffix."""
         match = _FORM.fullmatch(self.text)
         return match[1] if match else self.text
 
@@ -50,41 +50,46 @@ class _Written:
         return match[2] if match else ""
 
 
-@rule("KC211", "fractional-amount", Severity.WARNING, "a fraction of what is counted whole, such as memory of 64000m")
+@rule(
+    "KC211",
+    "fractional-amount",
+    Severity.WARNING,
+    "a fraction of a resource that is counted whole, such as memory: 64000m",
+)
 def fractional_amounts(facts: Facts) -> Iterator[Hit]:
-    """All but cpu is counted in whole units, and rounded up (rules/01 §7.1)."""
+    """Everything but cpu is counted in whole units, rounded up (rules/01 §7.1)."""
     for it in _quantities(facts):
         if _is_fraction(it):
             whole = -(-it.value.numerator // it.value.denominator)
             unit = f"{whole} bytes of {it.resource}" if _BYTES.fullmatch(it.resource) else f"{whole} {it.resource}"
             yield hit(
                 it.owner,
-                f"Invalid value: {quoted(it.text)}: this is {unit}, because only cpu is counted in thousandths",
+                f"Invalid value: {quoted(it.text)}: this is {unit}, as only cpu is counted in thousandths",
                 field=it.field,
-                remedy="write a whole number, of bytes with a suffix such as Gi",
+                remedy="write a whole number; for bytes with a suffix such as Gi",
             )
 
 
-@rule("KC212", "tiny-amount", Severity.WARNING, "memory or storage of a few bytes, such as 64 in place of 64Gi")
+@rule("KC212", "tiny-amount", Severity.WARNING, "memory or storage of a few bytes, such as 64 instead of 64Gi")
 def tiny_amounts(facts: Facts) -> Iterator[Hit]:
-    """Less than a mebibyte is the quota of no queue."""
+    """No queue has less than a mebibyte of quota."""
     for it in _quantities(facts):
         if _is_tiny(it) and not _is_fraction(it):
             yield hit(
                 it.owner,
                 f"Invalid value: {quoted(it.text)}: this is {int(it.value)} bytes of {it.resource}",
                 field=it.field,
-                remedy=f"write {it.digits}Gi, if gibibytes are meant",
+                remedy=f"write {it.digits}Gi if you mean gibibytes",
             )
 
 
-@rule("KC213", "units-differ", Severity.WARNING, "a quantity that looks like that of another queue in another unit")
+@rule("KC213", "units-differ", Severity.WARNING, "a quantity that matches another queue's except for the unit")
 def units_that_differ(facts: Facts) -> Iterator[Hit]:
-    """64G here and 64Gi there, or 4000 here and 4000m there, for one resource of one flavor in one cohort."""
+    """64G here and 64Gi there, or 4000 and 4000m, for the same resource and flavor in the same cohort."""
     groups: dict[tuple[Node, str, str], list[_Written]] = {}
     for it in _quantities(facts):
         path = facts.tree.path(it.node)
-        is_meant = it.value and not (_is_tiny(it) or _is_fraction(it))  # of others more can be said
+        is_meant = it.value and not (_is_tiny(it) or _is_fraction(it))  # the others have more specific findings
         if path and is_meant and it.field.endswith("nominalQuota"):
             groups.setdefault((path[-1], it.flavor, it.resource), []).append(it)
     for group in groups.values():
@@ -102,7 +107,7 @@ def _is_tiny(it: _Written) -> bool:
 def _odd_ones(group: list[_Written]) -> Iterator[Hit]:
     counts = Counter(it.text for it in group)
     firsts = {it.text: it for it in reversed(group)}
-    # Of two that differ, the one of which there are fewer is odd; of as many, the one that comes first further down.
+    # Of two that differ, the rarer one is reported; if they are equally frequent, the one that first appears later.
     ranks = {text: rank for rank, text in enumerate(sorted(counts, key=lambda it: -counts[it]))}
     for it in group:
         usual = (other for text, other in firsts.items() if ranks[text] < ranks[it.text] and _looks_like(it, other))
@@ -110,15 +115,15 @@ def _odd_ones(group: list[_Written]) -> Iterator[Hit]:
         if first is not None:
             yield hit(
                 it.owner,
-                f"Invalid value: {quoted(it.text)}: {first.node.kind} {first.node.name} has {first.text} of the same "
-                f"{it.resource} of flavor {it.flavor}, which is {_ratio(it.value, first.value)}",
+                f"Invalid value: {quoted(it.text)}: {first.node.kind} {first.node.name} has {first.text} {it.resource} "
+                f"in the same flavor {it.flavor}, {_ratio(it.value, first.value)}",
                 field=it.field,
-                remedy="write both in one unit",
+                remedy="write both in the same unit",
             )
 
 
 def _looks_like(it: _Written, other: _Written) -> bool:
-    """The same digits with another suffix, or cpu that seems to have lost its `m`."""
+    """Whether both have the same digits with different suffixes, or a cpu seems to have lost its `m`."""
     if it.value == other.value:
         return False
     if it.digits == other.digits and it.suffix != other.suffix and it.digits != "1":

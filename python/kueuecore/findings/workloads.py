@@ -1,4 +1,4 @@
-"""Workloads that never get quota, whatever else runs or ends (rules/03, rules/05)."""
+"""Rules about workloads that never get quota, even in an empty cluster (rules/03, rules/05)."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ from kueuecore.world import is_workload
 __all__ = ["blocked_queues", "hopeless_workloads", "may_run", "never_fitting"]
 
 
-@rule("KC601", "blocked-strict-fifo", Severity.ERROR, "a workload that never fits, in a queue in which nobody may pass")
+@rule("KC601", "blocked-strict-fifo", Severity.ERROR, "a workload that never fits and blocks a StrictFIFO queue")
 def blocked_queues(facts: Facts) -> Iterator[Hit]:
-    """Once it is the head of a StrictFIFO queue, nothing behind it is admitted any more (rules/05 §4)."""
+    """Once it is the head of a StrictFIFO queue, nothing behind it is ever admitted (rules/05 §4)."""
     for key, why in never_fitting(facts).items():
         workload, name = facts.written(facts.workloads[key]), facts.states[key].cluster_queue or ""
         if _strategy(facts, name) == "StrictFIFO":
             behind = _behind(facts, name, facts.states[key].key)
             yield hit(
                 workload,
-                f"it never fits in ClusterQueue {name}, and StrictFIFO lets nobody pass it, {behind} "
-                f"{'workload' if behind == 1 else 'workloads'} now: {why}",
+                f"it never fits in ClusterQueue {name}, and with StrictFIFO it blocks all behind it, now {behind} "
+                f"{'workload' if behind == 1 else 'workloads'}: {why}",
                 remedy="ask for less, raise the quota, or use BestEffortFIFO",
             )
 
 
 @rule("KC602", "never-fits", Severity.NOTE, "a workload that does not fit even if nothing else runs")
 def hopeless_workloads(facts: Facts) -> Iterator[Hit]:
-    """Those that block a queue, and those that lack a place in a topology, have findings of their own."""
+    """Workloads that block a queue, or that do not fit into a topology, have findings of their own."""
     for key, why in never_fitting(facts).items():
         name = facts.states[key].cluster_queue or ""
         if _strategy(facts, name) != "StrictFIFO" and not _is_about_topology(facts, facts.workloads[key], why):
             yield hit(
                 facts.written(facts.workloads[key]),
-                f"it never fits in ClusterQueue {name}, whatever else ends: {why}",
+                f"it never fits in ClusterQueue {name}, even if nothing else runs: {why}",
                 remedy="ask for less, or raise the quota",
             )
 
 
 def never_fitting(facts: Facts) -> Mapping[tuple[str, str], str]:
-    """Pending workloads that would wait in a cluster without any other, with Kueue's message.
+    """Find pending workloads that would wait even in an otherwise empty cluster, with Kueue's message.
 
-    Left out are those whose queue is missing, stopped or not for them: other findings name the queue.
+    Leaves out those whose queue is missing, stopped or closed to them: other findings report the queue.
     """
     return {
         key: answer.message
@@ -62,12 +62,12 @@ def never_fitting(facts: Facts) -> Mapping[tuple[str, str], str]:
 
 
 def may_run(facts: Facts) -> frozenset[tuple[str, str]]:
-    """Pending workloads that would get quota in a cluster without any other."""
+    """Find pending workloads that would get quota in an otherwise empty cluster."""
     return frozenset(key for key, answer in _alone(facts) if answer.outcome is Outcome.FITS)
 
 
 def _alone(facts: Facts) -> Iterator[tuple[tuple[str, str], WhatIf]]:
-    """What would become of each pending workload that may enter its queue, if it were the only one."""
+    """The outcome for each pending workload that may enter its queue, if it were the only one."""
     empty = _without_work(facts)
     for key, workload in facts.workloads.items():
         if _may_enter(facts, empty, workload):
@@ -84,7 +84,7 @@ def _without_work(facts: Facts) -> Engine:
 
 
 def _may_enter(facts: Facts, empty: Engine, workload: Manifest) -> bool:
-    """Whether a workload is pending, and its queues are there, active and for its namespace."""
+    """Whether a workload is pending, and its queues exist, are active and open to its namespace."""
     key = key_of(workload.object)
     state = facts.states.get(key)
     if state is None or state.stage is not Stage.PENDING or object_at(workload.object, "spec").get("active") is False:
@@ -96,7 +96,7 @@ def _may_enter(facts: Facts, empty: Engine, workload: Manifest) -> bool:
     if name not in facts.cluster_queues or not empty.cluster_queue(name).is_active:
         return False
     namespace = facts.of_kind("Namespace").get(key[0])
-    if namespace is None:  # it was left out of a dump
+    if namespace is None:  # the dump may not contain it
         return False
     selector = object_at(facts.cluster_queues[name].object, "spec").get("namespaceSelector")
     return selects(selector, texts_at(namespace.object, "metadata", "labels"))

@@ -1,4 +1,4 @@
-"""Tests of a policy: queues, the jobs that come, and what is to become of each. For CI, and for pytest.
+"""Test a policy: queues, the jobs that arrive, and the expected outcome of each. For CI, and for pytest.
 
 Example:
     >>> tests = read_policy_tests("examples/policy-tests/two-teams_test.yaml")

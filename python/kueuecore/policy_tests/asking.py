@@ -1,4 +1,4 @@
-"""A cluster that tests in Python ask: load objects, submit jobs, let time go by, and assert what became of them."""
+"""The cluster of Python tests: load objects, submit jobs, let time pass, and assert what became of them."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from kueuecore.world import DEFAULT_NAMESPACE
 __all__ = ["Kueue", "Objects"]
 
 Objects: TypeAlias = str | PathLike[str] | ManifestLike
-"""A file or a directory, YAML (a text of several lines, or that begins with a brace), or an object."""
+"""A file or directory, YAML (a string with several lines, or that starts with a brace), or an object."""
 Duration: TypeAlias = float | str
 """Seconds, or a duration such as `1m30s`."""
 
 
 class Kueue:
-    """A cluster to ask. Every question gives a `Verdict`, which is true or says what there is instead, and why.
+    """A cluster to ask questions. Each answer is a `Verdict`: true, or with the actual state and the reason for it.
 
     Args:
-        folder: Where files are looked for.
+        folder: The directory that file names are relative to.
 
     Example:
         >>> kueue = Kueue("examples")
@@ -55,16 +55,16 @@ insufficient unused quota for cpu in flavor default-flavor, 300m more needed)>
         self._now: TimeLike | None = None
         self._cluster: PolicyCluster | None = None
         self.last_answer: Verdict | None = None
-        """What the last question gave; None: nothing was asked."""
+        """The answer to the last question; None before the first."""
 
     @property
     def cluster(self) -> PolicyCluster:
-        """The cluster, which begins with what was loaded before it is first asked for."""
+        """The cluster; created on first use, from everything loaded so far."""
         if self._cluster is None:
             self._cluster = PolicyCluster(self._objects, configuration=self._configuration, now=self._now)
         return self._cluster
 
-    # What goes in.
+    # Input.
 
     def load(
         self,
@@ -73,24 +73,26 @@ insufficient unused quota for cpu in flavor default-flavor, 300m more needed)>
         feature_gates: Mapping[str, bool] | None = None,
         now: TimeLike | None = None,
     ) -> None:
-        """Objects are there from the beginning; they are checked with the first job that comes.
+        """Load objects that exist from the start. They are validated on the first submit, settle or question.
 
         Args:
             objects: Files, directories, YAML or objects.
-            configuration: Kueue's Configuration, or the file that it is in.
-            feature_gates: Feature gates of Kueue; not together with a Configuration that is given as such.
-            now: The time of the beginning; by default the newest in the objects.
+            configuration: Kueue's Configuration, or a file with it.
+            feature_gates: Kueue's feature gates; not together with a `Configuration` object.
+            now: The start time; by default the newest time in the objects.
 
         Raises:
-            ManifestError: What cannot be read.
-            RuntimeError: The cluster has begun.
+            ManifestError: Something cannot be read.
+            RuntimeError: The cluster exists already.
         """
         if self._cluster is not None:
-            raise RuntimeError("the cluster has begun: load everything before the first submit, settle or question")
+            raise RuntimeError(
+                "the cluster exists already: load everything before the first submit, settle or question"
+            )
         self._objects += (it for given in objects for it in self._read(given))
         if isinstance(configuration, Configuration):
             if feature_gates is not None:
-                raise ValueError("feature_gates: the Configuration has its own; make it with them")
+                raise ValueError("feature_gates: the Configuration has its own; pass them when you create it")
             self._configuration = configuration
         elif configuration is not None:
             self._configuration = Configuration.read(self._folder / configuration, feature_gates=feature_gates)
@@ -110,16 +112,16 @@ insufficient unused quota for cpu in flavor default-flavor, 300m more needed)>
         every: Duration = 0.0,
         runs: Duration | None = None,
     ) -> tuple[str, ...]:
-        """Jobs or Workloads come.
+        """Submit jobs or Workloads.
 
         Args:
-            job: One job or Workload, or the file that it is in.
-            name: What it is called; by default as it says. Of several, each gets its number after it: `train-1`.
-            namespace: Its namespace; by default as it says.
+            job: One job or Workload, or a file with it.
+            name: Its name; by default the one in the object. With `count`, each gets a number: `train-1`.
+            namespace: Its namespace; by default the one in the object.
             count: How many.
-            at: When the first comes, from the beginning; by default now.
-            every: How long after one comes the next.
-            runs: How long each runs once it is admitted; None: for ever.
+            at: When the first arrives, counted from the start; by default now.
+            every: The time between two of them.
+            runs: How long each runs once it is admitted; None for forever.
 
         Returns:
             `namespace/name` of their Workloads, in order.
@@ -139,14 +141,14 @@ insufficient unused quota for cpu in flavor default-flavor, 300m more needed)>
         return self.cluster.submit(coming)
 
     def settle(self, until: Duration | None = None) -> None:
-        """Let time go by until nothing is left to happen, or until a time from the beginning.
+        """Let time pass until nothing is left to happen, or until a time counted from the start.
 
         Raises:
-            UnsettledError: Workloads preempt each other for ever.
+            UnsettledError: Workloads preempt each other forever.
         """
         self.cluster.settle(None if until is None else _seconds("until", until))
 
-    # What may be asked. A name is that of a Workload or of its job; `*` and `?` stand for any characters.
+    # Questions. A name is that of a Workload or of its job; `*` and `?` are wildcards.
 
     def admitted(
         self,
@@ -158,18 +160,18 @@ insufficient unused quota for cpu in flavor default-flavor, 300m more needed)>
         domains: Mapping[str, int | Sequence[str]] | None = None,
         count: int | None = None,
     ) -> Verdict:
-        """Is it admitted, or was until its job ended?
+        """Check that a workload is admitted, or was until its job ended.
 
         Args:
-            name: Who.
-            cluster_queue: Whose quota it has; empty: any.
-            flavors: Resource to flavor, or pod set to resource to flavor.
-            nodes: The nodes that its pods are on, all of them.
-            domains: By node label, the domains that its pods are in, all of them, or how many there are.
-            count: Of how many of those that the name stands for it is to hold; None: of all.
+            name: The workload or workloads.
+            cluster_queue: The ClusterQueue whose quota it holds; empty for any.
+            flavors: Flavors by resource, or by pod set and resource.
+            nodes: All nodes that its pods are on.
+            domains: By node label, all domains that its pods are in, or their number.
+            count: How many of the workloads that match the name it must hold for; None for all.
 
         Raises:
-            UnknownObjectError: Nobody is called so.
+            UnknownObjectError: No workload matches the name.
         """
         check = Admitted(
             cluster_queue=cluster_queue,
@@ -180,23 +182,23 @@ insufficient unused quota for cpu in flavor default-flavor, 300m more needed)>
         return self._asked(name, check, count)
 
     def pending(self, name: str, *, message: str = "", reason: str = "", count: int | None = None) -> Verdict:
-        """Does it wait for quota? With this in Kueue's message, and this reason, if they are given."""
+        """Check that a workload is waiting for quota, with this text in Kueue's message, and this reason."""
         return self._asked(name, Pending(message=message, reason=reason), count)
 
     def finished(self, name: str, *, count: int | None = None) -> Verdict:
-        """Has its job ended?"""
+        """Check that its job has ended."""
         return self._asked(name, Finished(), count)
 
     def preempted(self, name: str, *, by: str = "", reason: str = "", count: int | None = None) -> Verdict:
-        """Was it preempted at some time? By somebody, and for this reason, if they are given."""
+        """Check that a workload was preempted at some time, by this workload and for this reason."""
         return self._asked(name, Preempted(by=by, reason=reason), count)
 
     def never_preempted(self, name: str) -> Verdict:
-        """Was it never preempted?"""
+        """Check that a workload was never preempted."""
         return self._asked(name, Preempted(is_expected=False), None)
 
     def waits(self, name: str, *, below: Duration | None = None, at_least: Duration | None = None) -> Verdict:
-        """Does it wait for its first admission for less than this, or for so long at least?"""
+        """Check that a workload waits for its first admission for less than `below`, or for `at_least` this long."""
         if below is None and at_least is None:
             raise ValueError("waits: give below or at_least")
         check = Waits(
@@ -206,7 +208,7 @@ insufficient unused quota for cpu in flavor default-flavor, 300m more needed)>
         return self._asked(name, check, None)
 
     def uses(self, cluster_queue: str, usage: Amounts) -> Verdict:
-        """Does a ClusterQueue use so much, by flavor and resource?
+        """Check the usage of a ClusterQueue, by flavor and resource.
 
         Raises:
             UnknownObjectError: There is no such ClusterQueue.
@@ -216,7 +218,7 @@ insufficient unused quota for cpu in flavor default-flavor, 300m more needed)>
         return self._answered(list(expectation.verdicts(self.cluster)), cluster_queue)
 
     def states(self, name: str) -> tuple[WorkloadState, ...]:
-        """Where the workloads stand that a name stands for, with their statuses."""
+        """Return the states of the workloads that match a name, with their statuses."""
         return self.cluster.states(name)
 
     def _asked(self, name: str, check: Check, count: int | None) -> Verdict:
@@ -224,9 +226,9 @@ insufficient unused quota for cpu in flavor default-flavor, 300m more needed)>
         return self._answered(list(expectation.verdicts(self.cluster)), name)
 
     def _answered(self, verdicts: Sequence[Verdict], subject: str) -> Verdict:
-        """The first that is not met, or one for all."""
+        """The first verdict that is not met, or one for all."""
         unmet = next((it for it in verdicts if not it), None)
-        met = verdicts[0] if len(verdicts) == 1 else Verdict(True, subject, "", f"so it is of all {len(verdicts)}")
+        met = verdicts[0] if len(verdicts) == 1 else Verdict(True, subject, "", f"true of all {len(verdicts)}")
         self.last_answer = met if unmet is None else unmet
         return self.last_answer
 
@@ -248,5 +250,5 @@ def _named(job: Manifest, name: str, namespace: str, suffix: str) -> Manifest:
 def _seconds(name: str, given: Duration) -> float:
     found = seconds_of(given)
     if found is None:
-        raise ValueError(f"{name}: {given!r} is no duration; write seconds, or a text such as 1m30s")
+        raise ValueError(f"{name}: {given!r} is not a duration; give seconds, or a string such as 1m30s")
     return found

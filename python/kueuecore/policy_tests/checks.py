@@ -1,4 +1,4 @@
-"""What may be expected of one workload: each check looks, and says what there is instead."""
+"""The checks that a test can make on one workload."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kueuecore.states import Stage, WorkloadState
 __all__ = ["Admitted", "Check", "Finished", "Flavors", "Pending", "Preempted", "Waits"]
 
 Flavors: TypeAlias = Mapping[str, str | Mapping[str, str]]
-"""Resource to flavor, of every pod set; or pod set to resource to flavor."""
+"""Flavors by resource, for every pod set; or by pod set and resource."""
 
 
 class Check(Protocol):
-    """Something that may be expected of one workload."""
+    """An expectation about one workload."""
 
     def verdict(self, cluster: PolicyCluster, key: str) -> Verdict:
-        """Whether it is so.
+        """Return the verdict on a workload.
 
         Args:
             cluster: The cluster as it is now.
@@ -37,11 +37,11 @@ class Admitted:
     """It is admitted, or was until its job ended.
 
     Args:
-        is_expected: False: it is not.
-        cluster_queue: The ClusterQueue whose quota it has; empty: any.
-        flavors: The flavors that it has; those that are not named may be any.
-        nodes: The nodes that its pods are on, all of them; None: any.
-        domains: By node label of a level, the domains that its pods are in, all of them, or how many there are.
+        is_expected: False to expect the opposite.
+        cluster_queue: The ClusterQueue whose quota it holds; empty for any.
+        flavors: Its flavors; resources that are not listed may have any.
+        nodes: All nodes that its pods are on; None for any.
+        domains: By node label of a level, all domains that its pods are in, or their number.
     """
 
     is_expected: bool = True
@@ -51,7 +51,7 @@ class Admitted:
     domains: Mapping[str, int | tuple[str, ...]] = field(default_factory=dict)
 
     def verdict(self, cluster: PolicyCluster, key: str) -> Verdict:
-        """Whether it is so."""
+        """Return the verdict on a workload."""
         state = cluster.state(key)
         is_admitted = state is not None and _is_admitted(state)
         if not self.is_expected or not is_admitted or state is None:
@@ -82,18 +82,18 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """It waits for quota.
+    """It is waiting for quota.
 
     Args:
-        message: What Kueue's message has in it, in whatever case.
-        reason: The reason of its condition QuotaReserved, such as `WaitingForQuota`; empty: any.
+        message: A text that Kueue's message contains, ignoring case.
+        reason: The reason of its condition QuotaReserved, such as `WaitingForQuota`; empty for any.
     """
 
     message: str = ""
     reason: str = ""
 
     def verdict(self, cluster: PolicyCluster, key: str) -> Verdict:
-        """Whether it is so."""
+        """Return the verdict on a workload."""
         state = cluster.state(key)
         got, why = standing(cluster, key)
         is_so = (
@@ -115,13 +115,13 @@ class Finished:
     """Its job has ended.
 
     Args:
-        is_expected: False: it has not.
+        is_expected: False to expect the opposite.
     """
 
     is_expected: bool = True
 
     def verdict(self, cluster: PolicyCluster, key: str) -> Verdict:
-        """Whether it is so."""
+        """Return the verdict on a workload."""
         state = cluster.state(key)
         is_finished = state is not None and state.stage is Stage.FINISHED
         expected = "is finished" if self.is_expected else "is not finished"
@@ -133,9 +133,9 @@ class Preempted:
     """It was preempted at some time.
 
     Args:
-        is_expected: False: it never was.
-        by: Who preempted it: a name as `PolicyCluster.keys` takes it; empty: anybody.
-        reason: Why, such as `InClusterQueue` or `InCohortReclamation`; empty: whatever.
+        is_expected: False to expect that it never was.
+        by: The preemptor, by a name that `PolicyCluster.keys` takes; empty for any.
+        reason: Kueue's reason, such as `InClusterQueue` or `InCohortReclamation`; empty for any.
     """
 
     is_expected: bool = True
@@ -143,10 +143,10 @@ class Preempted:
     reason: str = ""
 
     def verdict(self, cluster: PolicyCluster, key: str) -> Verdict:
-        """Whether it is so.
+        """Return the verdict on a workload.
 
         Raises:
-            UnknownObjectError: Nobody is called as in `by`.
+            UnknownObjectError: No workload matches `by`.
         """
         preemptors = cluster.keys(self.by) if self.by else ()
         of_it = [it for it in cluster.preemptions() if it.key == key]
@@ -169,15 +169,15 @@ class Waits:
     """How long it waits for its first admission.
 
     Args:
-        below_seconds: It is admitted before it has waited so long; None: no matter.
-        at_least_seconds: It waits for so long at least; None: no matter.
+        below_seconds: It is admitted in less than this time; None for no such limit.
+        at_least_seconds: It waits for at least this long; None for no such limit.
     """
 
     below_seconds: float | None = None
     at_least_seconds: float | None = None
 
     def verdict(self, cluster: PolicyCluster, key: str) -> Verdict:
-        """Whether it is so."""
+        """Return the verdict on a workload."""
         waited_ns, is_admitted = cluster.wait_ns(key)
         is_so = self.below_seconds is None or (is_admitted and waited_ns < self.below_seconds * 1e9)
         is_so = is_so and (self.at_least_seconds is None or waited_ns >= self.at_least_seconds * 1e9)
@@ -192,10 +192,10 @@ class Waits:
 
 
 def standing(cluster: PolicyCluster, key: str) -> tuple[str, str]:
-    """Where a workload stands, in words, and Kueue's message about it if it waits."""
+    """Describe the state of a workload in words, with Kueue's message if it is pending."""
     state = cluster.state(key)
     if state is None:
-        return "not there yet", ""
+        return "not submitted yet", ""
     home = f" in {state.cluster_queue}" if state.cluster_queue else ""
     if state.stage is Stage.PENDING:
         return f"pending{home}", state.message
@@ -209,7 +209,7 @@ def _is_admitted(state: WorkloadState) -> bool:
 
 
 def _has_flavor(state: WorkloadState, name: str, wanted: str | Mapping[str, str]) -> bool:
-    """Has every pod set that uses the resource this flavor? Or has the pod set these flavors?"""
+    """Whether every pod set that uses a resource has this flavor, or a pod set has these flavors."""
     if isinstance(wanted, str):
         given = [it[name] for it in state.flavors.values() if name in it]
         return bool(given) and all(fnmatchcase(it, wanted) for it in given)
@@ -218,7 +218,7 @@ def _has_flavor(state: WorkloadState, name: str, wanted: str | Mapping[str, str]
 
 
 def _flat(state: WorkloadState) -> Flavors:
-    """Its flavors by resource if all pod sets have the same; else by pod set."""
+    """Its flavors by resource if all pod sets have the same, else by pod set."""
     if len({tuple(it.items()) for it in state.flavors.values()}) <= 1:
         return next(iter(state.flavors.values()), {})
     return state.flavors
@@ -235,7 +235,7 @@ def _written(flavors: Flavors) -> str:
 
 
 def _domains(cluster: PolicyCluster, key: str, level: str) -> set[str]:
-    """The domains of a level in which its pods are."""
+    """The domains of a level that its pods are in."""
     found = set()
     for placement in cluster.placements(key):
         if level in placement.levels:

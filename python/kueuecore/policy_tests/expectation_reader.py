@@ -1,4 +1,4 @@
-"""Reading what is expected: the entries of `expect`."""
+"""Reads the entries of `expect`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ _AMOUNTS = "write `FLAVOR: {RESOURCE: QUANTITY}`"
 
 
 def read_expectations(case: Fields) -> Iterator[Expectation]:
-    """What a case expects, one for each field that says something, so that each has its own line."""
+    """Read the expectations of a case, one per field, so that each has its own line."""
     for section in case.parts("expect"):
         at = section.seconds("at")
         named = [it for it in _SUBJECTS if section.plain.get(it) is not None]
         if len(named) != 1:
-            section.complain("", f"it is about {len(named)} things", "write one of workload, clusterQueue and cohort")
+            section.complain(
+                "", f"it has {len(named)} subjects", "write exactly one of workload, clusterQueue and cohort"
+            )
             continue
         (subject,) = named
         name = section.text(subject)
@@ -136,7 +138,7 @@ def _flavors(part: Fields) -> Flavors:
         elif isinstance(value, dict) and all(isinstance(it, str) for it in value.values()):
             found[name] = {resource: str(flavor) for resource, flavor in value.items()}
         elif section is not None:
-            section.complain(name, "no flavor", _FLAVORS)
+            section.complain(name, "not a flavor", _FLAVORS)
     return found
 
 
@@ -158,7 +160,7 @@ def _domains(part: Fields) -> Mapping[str, int | tuple[str, ...]]:
         elif _is_count(value):
             found[level] = int(str(value))
         elif section is not None:
-            section.complain(level, "neither domains nor a count", "write a list of names, or how many there are")
+            section.complain(level, "neither a list of domains nor a count", "write a list of names, or their number")
     return found
 
 
@@ -170,11 +172,11 @@ def _amounts(section: Fields, name: str) -> Amounts:
     part, found = section.part(name), dict[str, dict[str, str]]()
     for flavor, resources in part.plain.items() if part is not None else ():
         if part is None or not isinstance(resources, dict):
-            section.complain(f"{name}.{flavor}", "no amounts", _AMOUNTS)
+            section.complain(f"{name}.{flavor}", "not amounts", _AMOUNTS)
             continue
         for resource, amount in resources.items():
             if number(amount) is None:
-                section.complain(f"{name}.{flavor}.{resource}", f"no quantity: {shown(amount)}", _AMOUNTS)
+                section.complain(f"{name}.{flavor}.{resource}", f"not a quantity: {shown(amount)}", _AMOUNTS)
             else:
                 found.setdefault(flavor, {})[resource] = str(amount)
     return found

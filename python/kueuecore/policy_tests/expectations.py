@@ -1,4 +1,4 @@
-"""Expectations: what is to hold of workloads by name, and of the quota of a ClusterQueue or a Cohort."""
+"""Expectations about workloads, selected by name, and about the quota of a ClusterQueue or Cohort."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from kueuecore.states import QuotaRow
 __all__ = ["Amounts", "Expectation", "QueueExpectation", "WorkloadExpectation"]
 
 Amounts: TypeAlias = Mapping[str, Mapping[str, str]]
-"""Flavor to resource to quantity."""
+"""Quantities by flavor and resource."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadExpectation:
-    """What is expected of the workloads that a name stands for.
+    """An expectation about the workloads that match a name.
 
     Args:
-        name: A name, as `PolicyCluster.keys` takes it.
-        checks: What is to hold of each.
-        count: Of how many of them it is to hold; None: of all.
-        at: When, in seconds from the beginning; None: in the end.
-        place: Where it stands, `file:line`.
+        name: A name that `PolicyCluster.keys` takes.
+        checks: The checks on each workload.
+        count: How many of them must pass the checks; None for all.
+        at: When to check, in seconds from the start; None for the end.
+        place: Its location, `file:line`.
     """
 
     name: str
@@ -37,10 +37,10 @@ class WorkloadExpectation:
     place: str = ""
 
     def verdicts(self, cluster: PolicyCluster) -> Iterator[Verdict]:
-        """What comes of it now.
+        """Yield the verdicts as of now.
 
         Raises:
-            UnknownObjectError: Nobody is called so.
+            UnknownObjectError: No workload matches the name.
         """
         keys = cluster.keys(self.name)
         found = {key: [check.verdict(cluster, key) for check in self.checks] for key in keys}
@@ -57,15 +57,15 @@ class WorkloadExpectation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueExpectation:
-    """What is expected of the quota of a ClusterQueue or a Cohort.
+    """An expectation about the quota of a ClusterQueue or Cohort.
 
     Args:
         kind: `ClusterQueue` or `Cohort`.
         name: Its name.
-        usage: What is used there.
-        borrowed: What is borrowed.
-        at: When, in seconds from the beginning; None: in the end.
-        place: Where it stands, `file:line`.
+        usage: The amounts in use.
+        borrowed: The amounts borrowed.
+        at: When to check, in seconds from the start; None for the end.
+        place: Its location, `file:line`.
     """
 
     kind: str
@@ -76,7 +76,7 @@ class QueueExpectation:
     place: str = ""
 
     def verdicts(self, cluster: PolicyCluster) -> Iterator[Verdict]:
-        """What comes of it now.
+        """Yield the verdicts as of now.
 
         Raises:
             UnknownObjectError: There is no such queue.

@@ -1,4 +1,4 @@
-"""A cluster for tests of a policy: objects, jobs that come, and what became of each by its name."""
+"""The cluster of policy tests: objects, arriving jobs, and the outcome of each by its name."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from kueuecore.world import DEFAULT_NAMESPACE, AppliedWorld, World, is_workload
 __all__ = ["BEGINNING", "Coming", "PolicyCluster"]
 
 BEGINNING = "2026-01-01T00:00:00Z"
-"""When a test begins, if neither it nor its objects say."""
-# Far more than any test needs: who comes here preempts each other for ever.
+"""The start time of a test if neither it nor its objects give one."""
+# Far more than any test needs: only endless preemptions get here.
 _MOST_CYCLES = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coming:
-    """A job or a Workload that comes.
+    """A job or Workload to submit.
 
     Args:
-        job: The job or the Workload.
-        at: When, in seconds from the beginning.
-        run_seconds: How long it runs once it is admitted; None: for ever.
-        ends_failed: Does it fail then?
-        linger_seconds: How long its pods stay on a node that has failed; None: they are gone at once.
-        node_loss: What becomes of its run once they are gone.
-        save_seconds: How much work lies between two checkpoints; None: who is evicted begins from the start.
+        job: The job or Workload.
+        at: When it arrives, in seconds from the start.
+        run_seconds: How long it runs once it is admitted; None for forever.
+        ends_failed: Whether it fails at the end of its run.
+        linger_seconds: How long its pods stay on a failed node; None if they are gone at once.
+        node_loss: What happens to its run when they are gone.
+        save_seconds: The work between two checkpoints; None if it starts over after an eviction.
     """
 
     job: ManifestLike
@@ -52,15 +52,15 @@ class Coming:
 
 
 class PolicyCluster:
-    """A cluster in virtual time whose workloads are known by their names and by those of their jobs.
+    """A cluster in virtual time, in which workloads can be addressed by their own name or that of their job.
 
-    What comes at one time queues in the order in which it was given, as the objects of `kueuecore run` do. Admission
-    checks are ready at once.
+    Jobs that arrive at the same time queue in the order given, as with `kueuecore run`. Admission checks are ready at
+    once.
 
     Args:
-        objects: What is there from the beginning. Its Workloads run for ever.
+        objects: The objects that exist from the start. Workloads among them run forever.
         configuration: Kueue's Configuration.
-        now: The time of the beginning; by default the newest in the objects, or `BEGINNING` if they have none.
+        now: The start time; by default the newest time in the objects, or `BEGINNING` if they have none.
         cycle_seconds: How long a cycle takes.
 
     Raises:
@@ -110,17 +110,17 @@ class PolicyCluster:
 
     @property
     def start(self) -> int:
-        """The time of the beginning, in nanoseconds since 1970."""
+        """The start time, in nanoseconds since 1970."""
         return self._cluster.start
 
     @property
     def now(self) -> int:
-        """The time, in nanoseconds since 1970."""
+        """The current time, in nanoseconds since 1970."""
         return self._cluster.now
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Fields of the objects and jobs that nobody knows, jobs that get no Workload, and the like."""
+        """Warnings about unknown fields, jobs that get no Workload, and the like."""
         applied: AppliedWorld = World.of(self._given, configuration=self._configuration).apply_to(
             Engine(self._configuration), now=self.start
         )
@@ -129,10 +129,10 @@ class PolicyCluster:
         ignored = (f"{it}; it gets no Workload" for it in self._world.ignored)
         return tuple(dict.fromkeys((*map(str, applied.warnings), *waiting, *ignored, *unread)))
 
-    # What happens.
+    # Actions.
 
     def submit(self, coming: Sequence[Coming]) -> tuple[str, ...]:
-        """Jobs and Workloads will come; what is late comes at once, and of one time they come in this order.
+        """Schedule jobs and Workloads to arrive; at once if their time has passed, in order if their times are equal.
 
         Returns:
             `namespace/name` of their Workloads, in order.
@@ -164,34 +164,34 @@ class PolicyCluster:
         return tuple(keys)
 
     def settle(self, until: float | None = None) -> None:
-        """Let time go by until nothing is left to happen.
+        """Let time pass until nothing is left to happen.
 
         Args:
-            until: Do all that happens up to this time, in seconds from the beginning, and stand there.
+            until: Stop at this time, in seconds from the start, after everything that happens up to then.
 
         Raises:
-            UnsettledError: Workloads preempt each other for ever.
+            UnsettledError: Workloads preempt each other forever.
             OutOfTimeError: It goes on beyond April 2262.
         """
         self._cluster.advance(None if until is None else min(self.start + round(until * 1e9), END_NS))
         if self._cluster.is_cut:
             loop = find_preemption_loop(self._cluster.engine, now=self.now)
-            raise UnsettledError("workloads preempt each other for ever" + (f": {loop}" if loop else ""))
+            raise UnsettledError("workloads preempt each other forever" + (f": {loop}" if loop else ""))
 
-    # What there is.
+    # State.
 
     def keys(self, name: str) -> tuple[str, ...]:
-        """The Workloads that a name stands for, in the order in which they were given.
+        """Return the Workloads that match a name, in the order in which they were given.
 
         Args:
-            name: `namespace/name` of a Workload or of its job; without a namespace that of `default`. `*` and `?`
-                stand for any characters.
+            name: `namespace/name` of a Workload or of its job; the namespace is `default` if left out. `*` and `?` are
+                wildcards.
 
         Raises:
-            UnknownObjectError: None is called so.
+            UnknownObjectError: None matches.
         """
         wanted = name if "/" in name else f"{DEFAULT_NAMESPACE}/{name}"
-        # A name counts for itself before it counts as a pattern.
+        # An exact match wins over a pattern.
         if wanted in self._names:
             return tuple(self._names[wanted])
         found = dict.fromkeys(key for it, keys in self._names.items() if fnmatchcase(it, wanted) for key in keys)
@@ -204,15 +204,15 @@ class PolicyCluster:
         return tuple(found)
 
     def states(self, name: str) -> tuple[WorkloadState, ...]:
-        """Where the workloads stand that a name stands for; those that are still to come are left out.
+        """Return the states of the workloads that match a name, without those that have not arrived yet.
 
         Raises:
-            UnknownObjectError: None is called so.
+            UnknownObjectError: None matches.
         """
         return tuple(it for key in self.keys(name) if (it := self.state(key)) is not None)
 
     def state(self, key: str) -> WorkloadState | None:
-        """Where a Workload stands; None: it is still to come."""
+        """Return the state of a Workload; None if it has not arrived yet."""
         namespace, _, name = key.partition("/")
         try:
             return self._cluster.engine.workload(name, namespace=namespace)
@@ -220,15 +220,15 @@ class PolicyCluster:
             return None
 
     def placements(self, key: str) -> tuple[Placement, ...]:
-        """Where the pods of a Workload stand."""
+        """Return where the pods of a Workload are placed."""
         return tuple(it for it in self._cluster.engine.placements() if it.key == key)
 
     def preemptions(self) -> tuple[Preemption, ...]:
-        """Who was preempted for whom so far, in order."""
+        """Return all preemptions so far, in order."""
         return tuple(it for cycle in self._cluster.run().cycles for it in cycle.decision.preemptions)
 
     def wait_ns(self, key: str) -> tuple[int, bool]:
-        """How long a Workload waited for its first admission, in nanoseconds, and whether it was admitted at all."""
+        """Return how long a Workload waited for its first admission, in nanoseconds, and whether it was admitted."""
         created, end = self.start, self.now
         for step in self._cluster.steps:
             if step.key == key and step.kind is StepKind.CREATED:
@@ -238,10 +238,10 @@ class PolicyCluster:
         return max(end - created, 0), False
 
     def quota(self, kind: str, name: str) -> tuple[QuotaRow, ...]:
-        """Quota and usage of a ClusterQueue or a Cohort.
+        """Return quota and usage of a ClusterQueue or Cohort.
 
         Raises:
-            UnknownObjectError: There is none.
+            UnknownObjectError: There is no such object.
         """
         rows = self._cluster.engine.quota()
         found = tuple(it for it in rows if (it.kind, it.name) == (kind, name))
@@ -254,7 +254,7 @@ class PolicyCluster:
         return found
 
     def name_of(self, key: str) -> str:
-        """What people call a Workload: by the name of its job, unless that has several."""
+        """Return the name to show for a Workload: that of its job, unless the job has several Workloads."""
         names = (name for name, keys in self._names.items() if keys == [key] and name != key)
         return next(names, key)
 
@@ -270,7 +270,7 @@ class PolicyCluster:
                     keys.append(key)
 
     def _add_namespaces(self, world: World) -> None:
-        """Those that jobs are in, and that nobody has given."""
+        """Add the Namespaces of jobs that were not given."""
         for manifest in world.manifests:
             name = _key(manifest.object)[1]
             if _kind(manifest) == "Namespace" and name not in self._namespaces:
@@ -279,10 +279,10 @@ class PolicyCluster:
 
 
 def _check_times(jobs: Sequence[Manifest], coming: Sequence[Coming], start: int) -> None:
-    """Everything that is to happen happens before time ends.
+    """Check that everything happens before the end of representable time.
 
     Raises:
-        ManifestError: What does not.
+        ManifestError: Something happens later.
     """
     problems = []
     for job, it in zip(jobs, coming, strict=True):
@@ -297,10 +297,10 @@ def _check_times(jobs: Sequence[Manifest], coming: Sequence[Coming], start: int)
 
 
 def _check_all_came(jobs: Sequence[Manifest], world: World) -> None:
-    """Every job that comes has a Workload.
+    """Check that every submitted job has a Workload.
 
     Raises:
-        ManifestError: Those that have none, and why.
+        ManifestError: Some have none; says why.
     """
     given = set(map(id, jobs))
     problems = [
@@ -333,7 +333,7 @@ def _key(plain: JsonObject) -> tuple[str, str]:
 
 
 def _owners(workload: JsonObject) -> Iterator[str]:
-    """The job of a Workload of a dump, which may not be in it."""
+    """The job that owns a Workload from a dump, which may not contain the job itself."""
     metadata = object_at(workload, "metadata")
     owners = metadata.get("ownerReferences")
     for owner in owners if isinstance(owners, list) else ():

@@ -1,4 +1,4 @@
-"""A policy test, and what came of it."""
+"""Policy tests, and their results."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ __all__ = ["CaseResult", "Failure", "PolicyTest", "run_policy_test"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyTest:
-    """One case of a file: objects, the jobs that come, and what is expected.
+    """One case of a file: objects, the jobs that arrive, and the expectations.
 
     Args:
-        file: The file that it is in.
-        line: Where it begins there.
-        name: What it is called.
-        objects: What is there from the beginning.
+        file: Its file.
+        line: The line on which it starts.
+        name: Its name.
+        objects: The objects that exist from the start.
         configuration: Kueue's Configuration.
-        now: The beginning, in nanoseconds since 1970; None: the newest time in the objects.
-        seed: Where everything comes from that is drawn.
+        now: The start time, in nanoseconds since 1970; None for the newest time in the objects.
+        seed: The random seed.
         cycle_seconds: How long a cycle takes.
-        work: What comes.
-        until_seconds: When it ends at the latest, from the beginning; None: when nothing is left to happen.
-        expect: What is expected.
+        work: The jobs that arrive.
+        until_seconds: When to stop, in seconds from the start; None to run until nothing is left to happen.
+        expect: The expectations.
     """
 
     file: str
@@ -47,7 +47,7 @@ class PolicyTest:
 
     @property
     def id(self) -> str:
-        """The file and the name: `queues_test.yaml::who borrows`."""
+        """File and name: `queues_test.yaml::who borrows`."""
         return f"{self.file}::{self.name}"
 
 
@@ -56,8 +56,8 @@ class Failure:
     """An expectation that is not met.
 
     Args:
-        place: Where it stands, `file:line`.
-        verdict: What there is instead.
+        place: Its location, `file:line`.
+        verdict: The verdict, with the actual state.
     """
 
     place: str
@@ -69,12 +69,12 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What came of a policy test.
+    """The result of a policy test.
 
     Args:
         test: The test.
-        failures: The expectations that are not met; none: it has passed.
-        warnings: Fields that nobody knows, and the like.
+        failures: The expectations that are not met; none if it has passed.
+        warnings: Warnings about unknown fields, and the like.
     """
 
     test: PolicyTest
@@ -83,12 +83,12 @@ class CaseResult:
 
     @property
     def has_passed(self) -> bool:
-        """Are all expectations met?"""
+        """Whether all expectations are met."""
         return not self.failures
 
 
 def run_policy_test(test: PolicyTest) -> CaseResult:
-    """Run one. The same test always comes to the same.
+    """Run a policy test. The same test always has the same result.
 
     Raises:
         ManifestError: Everything that is wrong with its objects, its jobs, or the names in its expectations.
@@ -107,7 +107,7 @@ def run_policy_test(test: PolicyTest) -> CaseResult:
         _look(test, cluster, None, failures, problems)
     except UnsettledError as error:
         place = f"{test.file}:{test.line}"
-        failures.append(Failure(place, Verdict(False, test.name, "comes to an end", "it never settles", str(error))))
+        failures.append(Failure(place, Verdict(False, test.name, "settles", "it never settles", str(error))))
     except KueuecoreError as error:
         if isinstance(error, ManifestError):
             raise
@@ -118,7 +118,7 @@ def run_policy_test(test: PolicyTest) -> CaseResult:
 
 
 def _coming(work: Work, seed: int) -> list[Coming]:
-    # An Arrival does not say whether it fails.
+    # An Arrival does not know whether its job fails.
     fails = (it[2] for it in work.times(seed))
     return [
         Coming(
@@ -137,7 +137,7 @@ def _coming(work: Work, seed: int) -> list[Coming]:
 def _look(
     test: PolicyTest, cluster: PolicyCluster, at: float | None, failures: list[Failure], problems: list[Problem]
 ) -> None:
-    """Look at what is expected for this time."""
+    """Check the expectations for this time."""
     for expectation in test.expect:
         if expectation.at != at:
             continue

@@ -1,4 +1,4 @@
-"""Policy tests as people write them into files: finding the files, and reading them with everything that is wrong."""
+"""Finds and reads files of policy tests, and reports everything that is wrong with them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = ["ENDINGS", "KIND", "policy_test_files", "read_policy_tests"]
 
 KIND = "PolicyTest"
 ENDINGS = ("_test.yaml", "_test.yml", "_test.json")
-"""What the names of files end in that directories are searched for."""
+"""Endings of the file names that are searched for in directories."""
 
 
 def policy_test_files(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """The files of policy tests in a directory and those below it, sorted; a file, and `-`, stands for itself.
+    """Return the sorted policy test files in a directory and its subdirectories; for a file or `-`, just that.
 
     Raises:
         ManifestError: The directory has none, or cannot be read.
@@ -46,14 +46,14 @@ def policy_test_files(path: str | os.PathLike[str]) -> tuple[str, ...]:
         found += [str(Path(folder) / it) for it in files if it.endswith(ENDINGS) and not it.startswith(".")]
     if not found and not problems:
         message = f"no file in it ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
-        problems.append(Problem(message, file=name, remedy="name a file, or another directory"))
+        problems.append(Problem(message, file=name, remedy="give a file, or another directory"))
     if problems:
         raise ManifestError(problems)
     return tuple(sorted(found))
 
 
 def read_policy_tests(path: str | os.PathLike[str]) -> tuple[PolicyTest, ...]:
-    """Read the cases of a file of kind PolicyTest, in their order; the files that it names are looked for beside it.
+    """Read the cases of a file of kind PolicyTest, in order. File names in it are relative to its directory.
 
     Raises:
         ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
@@ -75,7 +75,7 @@ def read_policy_tests(path: str | os.PathLike[str]) -> tuple[PolicyTest, ...]:
     reader = PartReader(Path(name).parent, allow_code=False, is_input_read=name == "-")
     tests = [test for it in documents for test in _Reader(it, reader, problems).tests()]
     if problems:
-        # What all cases have in common is read for each.
+        # The parts that all cases share are read once per case.
         raise ManifestError(dict.fromkeys(problems))
     return tuple(tests)
 
@@ -85,8 +85,8 @@ class _Reader:
 
     Args:
         document: The document.
-        parts: Reads what it has in common with a scenario.
-        problems: Where problems are noted.
+        parts: Reads the parts that it shares with scenarios.
+        problems: Collects the problems.
     """
 
     def __init__(self, document: Manifest, parts: PartReader, problems: list[Problem]) -> None:
@@ -112,9 +112,9 @@ class _Reader:
         for index, case in enumerate(cases):
             name = case.text("name")
             if not name:
-                case.complain("name", "Required value", "say in a few words what it shows")
+                case.complain("name", "Required value", "say in a few words what it tests")
             elif name in names:
-                case.complain("name", f"Duplicate value: {shown(name)}", "give each case a name of its own")
+                case.complain("name", f"Duplicate value: {shown(name)}", "give each case its own name")
             names.add(name)
             own = self._configuration(case, given, gates)
             case_now = _now(case)
@@ -132,7 +132,7 @@ class _Reader:
                 expect=tuple(read_expectations(case)),
             )
             if not case.plain.get("expect"):
-                case.complain("expect", "Required value", "say what is to come of it")
+                case.complain("expect", "Required value", "say what you expect")
             _check_names(case, test.work)
             _check_times(case, test)
             case.end()
@@ -144,7 +144,7 @@ class _Reader:
         return tuple(self._parts.work(it, index, start=0, until=None, in_fleet=False) for index, it in parts)
 
     def _configuration(self, case: Fields, given: object, gates: dict[str, bool]) -> Configuration | None:
-        """That of a case; None: that of the file."""
+        """The Configuration of a case; None for that of the file."""
         own_gates = _gates(case)
         if case.value("configuration") is None and not own_gates:
             return None
@@ -170,13 +170,13 @@ def _gates(section: Fields) -> dict[str, bool]:
 
 
 def _check_names(case: Fields, work: Sequence[Work]) -> None:
-    """No two jobs of a case have the same name."""
+    """Check that no two jobs of a case have the same name."""
     names: set[tuple[str, str, str]] = set()
     for it in work:
         first = it.job_at(0).object
         key = (text_at(first, "kind"), text_at(first, "metadata", "namespace"), it.name)
         if key in names:
-            remedy = "give the jobs names of their own: `name: train`"
+            remedy = "give each job its own name: `name: train`"
             case.complain("submit", f"Duplicate value: {shown(it.name)}", remedy)
         names.add(key)
 
@@ -186,4 +186,4 @@ def _check_times(case: Fields, test: PolicyTest) -> None:
         return
     for index, it in enumerate(test.expect):
         if it.at is not None and it.at > test.until_seconds:
-            case.complain("expect", f"entry {index + 1} is for a time after `until`", "write a later `until`")
+            case.complain("expect", f"entry {index + 1} checks at a time after `until`", "set a later `until`")

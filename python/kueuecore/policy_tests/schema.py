@@ -1,4 +1,4 @@
-"""What a file of policy tests may hold, as a JSON Schema that editors read."""
+"""The JSON Schema of policy test files, for editors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kueuecore.scenarios.schema import scenario_schema
 
 __all__ = ["policy_test_schema"]
 
-# The work of a scenario and what it is made of.
+# The definitions of a scenario's work, which policy tests share.
 _OF_SCENARIOS = (
     "object",
     "objectOrFile",
@@ -25,9 +25,9 @@ _OF_SCENARIOS = (
 
 
 def policy_test_schema() -> JsonObject:
-    """The JSON Schema of a policy test, draft 2020-12; a new copy each time.
+    """Return the JSON Schema of a policy test, draft 2020-12; a new copy each time.
 
-    It takes whatever `read_policy_tests` takes, and refuses unknown fields and values of other types.
+    It accepts whatever `read_policy_tests` accepts, and rejects unknown fields and values of other types.
 
     Example:
         >>> policy_test_schema()["properties"]["kind"]

@@ -1,4 +1,4 @@
-"""Whether an expectation is met, and if not, what there is instead and why."""
+"""The verdict on an expectation: whether it is met, and if not, the actual state and the reason for it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["Verdict"]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of an expectation: true if it is met.
+    """The verdict on an expectation; true if it is met.
 
     Args:
-        is_met: Is it?
-        subject: The workload or the queue that it is about.
-        expected: What was expected, in words.
-        got: What there is.
-        why: Kueue's message about that; empty if it has none.
+        is_met: Whether it is met.
+        subject: The workload or queue.
+        expected: The expectation, in words.
+        got: The actual state, in words.
+        why: Kueue's message about it; empty if there is none.
 
     Example:
         >>> verdict = Verdict(False, "team-a/train", "is admitted", "pending in a", "insufficient quota for cpu")
@@ -43,6 +43,6 @@ class Verdict:
         return "\n".join([*lines, f"  why:      {self.why}"] if self.why else lines)
 
     def __repr__(self) -> str:
-        # What pytest shows of an assertion that fails; longer ones it cuts in the middle.
+        # pytest shows this for a failed assertion, and truncates longer texts in the middle.
         why = f" ({self.why})" if self.why else ""
         return f"<{self.subject}: expected {self.expected}; got {self.got}{why}>"

@@ -65,7 +65,7 @@ def fates(found: Explanation) -> dict[str, Fate]:
     return {it.name: it.fate for it in found.searches[-1].holders}
 
 
-def test_without_policies_nobody_is_preempted() -> None:
+def test_without_preemption_policies_every_holder_is_spared_by_policy() -> None:
     given = [workload("old", "a", 8), workload("other", "b", 6), workload("w", "a", 5, priority=9)]
     found = explained([*cohort(), *given[:2]], "old")
     assert found.now.outcome.value == "Fits"
@@ -76,7 +76,7 @@ def test_without_policies_nobody_is_preempted() -> None:
     assert [it.text for it in obstacles(found)] == ["Cohort x has 20 cpu, of which 14 are in use: 2 short"]
 
 
-def test_priorities_and_age_spare() -> None:
+def test_holders_of_higher_priority_or_age_are_spared() -> None:
     preemption = {"withinClusterQueue": "LowerOrNewerEqualPriority", "reclaimWithinCohort": "Any"}
     given = [
         *cohort(preemption=preemption),
@@ -89,7 +89,7 @@ def test_priorities_and_age_spare() -> None:
     assert fates(found) == {"high": Fate.PRIORITY, "older": Fate.OLDER, "other": Fate.WITHIN_NOMINAL}
 
 
-def test_what_a_queue_lends_is_taken_back() -> None:
+def test_a_borrower_is_the_victim_when_a_queue_reclaims_its_quota() -> None:
     given = [*cohort(preemption={"reclaimWithinCohort": "Any"}), workload("big", "b", 9, age=9)]
     given += [workload("borrower", "b", 6, priority=-1, age=8)]
     objects = [*given, workload("w", "a", 10)]
@@ -102,7 +102,7 @@ def test_what_a_queue_lends_is_taken_back() -> None:
     assert fates(found) == {"big": Fate.NOT_NEEDED, "borrower": Fate.VICTIM}
 
 
-def test_a_lending_limit_that_keeps_quota_is_named() -> None:
+def test_quota_withheld_by_a_lending_limit_is_an_obstacle() -> None:
     group = {"name": "cpu", "nominalQuota": 10, "lendingLimit": 2}
     objects = cohort()
     objects[4]["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0] = group
@@ -110,23 +110,23 @@ def test_a_lending_limit_that_keeps_quota_is_named() -> None:
     (asked,) = found.pod_sets[0].trials[0].asked
     assert (asked.verdict, asked.potential) == ("ExceedsMaximum", "12")
     assert [it.free for it in asked.kept] == ["8"]
-    assert "more than ClusterQueue a could have" in obstacles(found)[0].text
+    assert "more than ClusterQueue a could get if nothing else ran" in obstacles(found)[0].text
 
 
-def test_what_a_workload_borrows_is_said(run: Callable[..., Ran]) -> None:
+def test_the_report_says_how_much_is_borrowed_from_which_cohort(run: Callable[..., Ran]) -> None:
     found = explained([*cohort(), workload("held", "a", 8), workload("w", "a", 6)], "w")
-    sentence = "ClusterQueue a has 10 cpu and uses 8: with 6 more it borrows 4 in Cohort x (02 §2.4)"
+    sentence = "ClusterQueue a has 10 cpu and uses 8: with 6 more it borrows 4 from Cohort x (02 §2.4)"
     assert why_it_borrows(found.pod_sets[0].trials[0]) == sentence
     alone = explained([*cohort(), workload("held", "a", 8)], "held")
     assert why_it_borrows(alone.pod_sets[0].trials[0]) == ""
     ran = run("-q", str(ROOT / "examples" / "two-teams"), "team-b/job-lint-ae481")
     assert (
-        "ClusterQueue team-b has 200m cpu and uses 1200m: with 200m more it borrows 1200m in Cohort company (02 §2.4)"
+        "ClusterQueue team-b has 200m cpu and uses 1200m: with 200m more it borrows 1200m from Cohort company (02 §2.4)"
         in ran.out
     )
 
 
-def test_pods_without_a_place_are_explained_by_level(run: Callable[..., Ran], tmp_path: Path) -> None:
+def test_pods_that_cannot_be_placed_are_explained_by_level(run: Callable[..., Ran], tmp_path: Path) -> None:
     asked = kueue("Workload", "w", "ns", queueName="q", podSets=[pod_set(count=3, required=RACK)])
     objects = [topology(RACK, HOST), flavor(nodeLabels={RACK: "r"}), node("n", "r", cpu=2), *queue(), asked]
     path = tmp_path / "state.yaml"
@@ -137,7 +137,7 @@ def test_pods_without_a_place_are_explained_by_level(run: Callable[..., Ran], tm
     assert "08 §10" in ran.out
 
 
-def test_a_workload_that_was_preempted_says_for_whom(run: Callable[..., Ran], tmp_path: Path) -> None:
+def test_a_preempted_workload_names_its_preemptor(run: Callable[..., Ran], tmp_path: Path) -> None:
     preemption = {"withinClusterQueue": "LowerPriority"}
     low = workload("low", "a", 10)
     low["status"] = {
@@ -163,7 +163,7 @@ def test_a_workload_that_was_preempted_says_for_whom(run: Callable[..., Ran], tm
     assert run(str(path), "ns/low", "--trusted", "--fail-on-pending").code == ExitCode.PENDING
 
 
-def test_what_is_short_is_what_each_limit_lacks() -> None:
+def test_each_limit_that_binds_says_how_much_is_short() -> None:
     group = {"name": "cpu", "nominalQuota": 3, "borrowingLimit": 2}
     objects = cohort()
     objects[2]["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0] = group
@@ -182,14 +182,14 @@ def test_what_is_short_is_what_each_limit_lacks() -> None:
         ({"namespaceSelector": {"matchLabels": {"no": "body"}}}, "namespace doesn't match ClusterQueue selector"),
     ],
 )
-def test_what_keeps_a_whole_queue_back_is_named(change: Json, expected: str) -> None:
+def test_an_obstacle_before_any_flavor_is_tried_is_shown(change: Json, expected: str) -> None:
     objects = cohort()
     objects[2]["spec"] |= change
     (obstacle,) = obstacles(explained([*objects, workload("w", "a", 1)], "w"))
     assert expected in obstacle.text.replace("Workload ", "")
 
 
-def test_who_comes_back_later_says_when(run: Callable[..., Ran], tmp_path: Path) -> None:
+def test_a_workload_in_backoff_says_until_when(run: Callable[..., Ran], tmp_path: Path) -> None:
     later = workload("w", "a", 1)
     until = "2026-01-01T03:00:00Z"
     evicted = {
@@ -204,10 +204,10 @@ def test_who_comes_back_later_says_when(run: Callable[..., Ran], tmp_path: Path)
     path = tmp_path / "state.yaml"
     path.write_text("\n---\n".join(map(json.dumps, [*cohort(), later])), encoding="utf-8")
     ran = run(str(path), "w", "--trusted", "--now", "2026-01-01T00:30:00Z")
-    assert f"it is not tried before {until}" in ran.out
+    assert f"it is not retried before {until}" in ran.out
 
 
-def test_a_flavor_that_is_not_tried_says_why() -> None:
+def test_an_untried_flavor_says_why() -> None:
     asked = kueue("Workload", "w", "ns", queueName="a", podSets=[pod_set(cpu=1)])
     asked["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"]["requests"]["example.com/x"] = 1
     found = explained([*cohort(), asked], "w")
@@ -217,7 +217,7 @@ def test_a_flavor_that_is_not_tried_says_why() -> None:
 
 
 @pytest.mark.parametrize("fair", [False, True])
-def test_every_verdict_has_a_rule_that_stands_in_the_docs(fair: bool) -> None:
+def test_every_verdict_cites_a_section_of_the_rules(fair: bool) -> None:
     given = [
         *cohort(preemption={"withinClusterQueue": "LowerPriority"}),
         workload("h", "a", 10, 9),
@@ -234,7 +234,7 @@ def test_every_verdict_has_a_rule_that_stands_in_the_docs(fair: bool) -> None:
         assert why
 
 
-def test_who_is_not_there_is_refused(run: Callable[..., Ran]) -> None:
+def test_an_unknown_workload_is_an_error(run: Callable[..., Ran]) -> None:
     ran = run("examples/what-if", "lab/nobody")
     assert ran.code == ExitCode.BAD_INPUT
     assert "there is no workload" in ran.err
@@ -248,7 +248,9 @@ def limit_range(**limits: Any) -> Json:
     return {"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": spec}
 
 
-def test_what_a_limit_range_forbids_is_said_once_as_the_status_says_it(run: Callable[..., Ran], tmp_path: Path) -> None:
+def test_a_limit_range_violation_is_shown_once_with_the_message_of_the_status(
+    run: Callable[..., Ran], tmp_path: Path
+) -> None:
     # The maximum is the default limit, too: a cycle finds the request above it, before it looks at the maximum.
     objects = [*cohort(), limit_range(max={"cpu": "2"}), workload("w", "a", 3)]
     found = explained(objects, "w")
@@ -266,7 +268,7 @@ def test_what_a_limit_range_forbids_is_said_once_as_the_status_says_it(run: Call
     assert "as the head of a cycle" not in ran.out
 
 
-def test_what_the_cycle_alone_finds_is_said_beside_the_status() -> None:
+def test_a_message_only_the_cycle_gives_is_shown_next_to_the_status() -> None:
     found = explained([*cohort(), limit_range(default={"cpu": "2"}), workload("w", "a", 3)], "w")
     assert found.workload.message == "Workload is pending evaluation in the scheduling queue"
     assert not found.repeats_status

@@ -35,7 +35,7 @@ def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran
 
 
 @pytest.mark.parametrize("command", ["explain", "unblock", "eta"])
-def test_a_slip_is_answered_with_the_names_that_may_be_meant(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_misspelt_name_gets_similar_names(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "-q", EXAMPLE, "lab/trian"]) == ExitCode.BAD_INPUT
     assert "lab/trian" in (err := capsys.readouterr().err)
     assert "; write lab/train\n" in err
@@ -44,48 +44,48 @@ def test_a_slip_is_answered_with_the_names_that_may_be_meant(command: str, capsy
 @pytest.mark.parametrize(
     ("given", "meant"), [("god", "Job/team/good"), ("Job/good-one", ""), ("Job/team/goood", "Job/team/good")]
 )
-def test_jobs_are_among_the_names(ask: Callable[..., Ran], given: str, meant: str) -> None:
+def test_similar_names_include_jobs(ask: Callable[..., Ran], given: str, meant: str) -> None:
     ran = ask("explain", QUEUES + JOB % ("good", QUEUE % "", ""), given)
     assert ran.code == ExitCode.BAD_INPUT
     assert f"; write {meant or 'NAMESPACE/NAME, as `run` shows it'}\n" in ran.err
 
 
-def test_a_job_without_a_queue_is_left_alone(ask: Callable[..., Ran]) -> None:
+def test_a_job_without_a_queue_label_says_that_kueue_leaves_it_alone(ask: Callable[..., Ran]) -> None:
     ran = ask("explain", QUEUES + JOB % ("a", "", ""), "Job/team/a")
     assert ran.code == ExitCode.BAD_INPUT
-    assert f"{NO_WORKLOAD}, so Kueue leaves it alone; set the label to a LocalQueue of namespace team: lq\n" in ran.err
+    assert f"{NO_WORKLOAD}, so Kueue leaves it alone; set the label to a LocalQueue in namespace team: lq\n" in ran.err
 
 
-def test_a_job_that_somebody_else_suspended_is_said_to_be(ask: Callable[..., Ran]) -> None:
+def test_a_job_suspended_by_someone_else_is_reported_as_such(ask: Callable[..., Ran]) -> None:
     ran = ask("unblock", QUEUES + JOB % ("a", "", "\n  suspend: true"), "a")
     assert f"{NO_WORKLOAD}; it is suspended, but not by Kueue; set the label" in ran.err
 
 
-def test_without_a_local_queue_in_its_namespace_one_is_to_be_made(ask: Callable[..., Ran]) -> None:
+def test_without_a_local_queue_in_its_namespace_the_remedy_is_to_create_one(ask: Callable[..., Ran]) -> None:
     ran = ask(
         "explain",
         (QUEUES + JOB % ("a", "", "")).replace("namespace: team}\nspec: {cl", "namespace: b}\nspec: {cl"),
         "a",
     )
-    assert "; create a LocalQueue in namespace team, and name it in the label\n" in ran.err
+    assert "; create a LocalQueue in namespace team, and set the label to its name\n" in ran.err
 
 
-def test_a_job_that_waits_for_its_priority_class_is_said_to(ask: Callable[..., Ran]) -> None:
+def test_a_job_waiting_for_its_priority_class_says_so(ask: Callable[..., Ran]) -> None:
     labels = QUEUE % ", kueue.x-k8s.io/priority-class: high"
     ran = ask("explain", QUEUES + JOB % ("a", labels, ""), "team/a")
     assert 'the job has no Workload yet: WorkloadPriorityClass "high" not found; add the class' in ran.err
 
 
-def test_a_job_that_the_webhook_refuses_is_refused_with_its_field(ask: Callable[..., Ran]) -> None:
+def test_a_job_that_the_webhook_rejects_is_reported_with_its_field(ask: Callable[..., Ran]) -> None:
     ran = ask("explain", QUEUES + JOB % ("a", QUEUE % "", "\n  parallelism: -1"), "Job/a")
     assert ran.code == ExitCode.BAD_INPUT
     assert 'Job "team/a": spec.' in ran.err
 
 
-def test_pods_without_a_queue_and_objects_that_are_no_jobs_are_explained(ask: Callable[..., Ran]) -> None:
+def test_pods_without_a_queue_and_objects_that_are_not_jobs_are_explained(ask: Callable[..., Ran]) -> None:
     pod = "---\n{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: team}, spec: {containers: [{name: c}]}}"
     assert 'Pod "team/p": it has no Workload: it has no label' in ask("explain", QUEUES + pod, "Pod/p").err
-    assert "Kueue makes no Workload of a ClusterQueue; docs/jobs.md" in ask("explain", QUEUES, "ClusterQueue/cq").err
+    assert "Kueue creates no Workload for a ClusterQueue; docs/jobs.md" in ask("explain", QUEUES, "ClusterQueue/cq").err
 
 
 def test_the_job_of_a_workload_in_a_dump_may_be_named(
@@ -100,7 +100,7 @@ def test_the_job_of_a_workload_in_a_dump_may_be_named(
         assert ran.out.startswith("team/job-a-"), name
 
 
-def test_the_name_of_a_workload_goes_before_that_of_a_job(ask: Callable[..., Ran]) -> None:
+def test_a_workload_name_wins_over_a_job_name(ask: Callable[..., Ran]) -> None:
     workload = """
 ---
 apiVersion: kueue.x-k8s.io/v1beta2

@@ -1,4 +1,4 @@
-"""`unblock`: the least changes that would admit a workload that waits, kind by kind."""
+"""`unblock`: the smallest changes that would admit a waiting workload, kind by kind."""
 
 from __future__ import annotations
 
@@ -67,24 +67,24 @@ def shown(found: tuple[Change, ...]) -> list[tuple[str, str, str, str, tuple[str
     return [(it.what, it.before, it.after, str(it.outcome), it.evicted) for it in found]
 
 
-def test_one_who_has_quota_needs_no_change() -> None:
+def test_a_workload_with_quota_needs_no_change() -> None:
     found = unblock(world(queue("cq", group(default=cpu("2"))), workload("w", 2)), "w", namespace="ns", now=NOW)
     assert (found.changes, found.n_tried, str(found.workload.stage)) == ((), 0, "Admitted")
 
 
-def test_one_who_is_not_there_is_an_error() -> None:
+def test_an_unknown_workload_is_an_error() -> None:
     with pytest.raises(UnknownObjectError, match="ns/w"):
         unblock(world(), "w", namespace="ns", now=NOW)
 
 
-def test_the_engine_stays_as_it_is() -> None:
+def test_the_engine_is_not_changed() -> None:
     engine = world(queue("cq", group(default=cpu("2"))), workload("w", 3))
     before = engine.save()
     assert changes(engine)
     assert engine.save() == before
 
 
-def test_quota_that_several_resources_lack_is_raised_together() -> None:
+def test_quota_of_several_short_resources_is_raised_together() -> None:
     quotas = {"cpu": {"nominalQuota": "2"}, "memory": {"nominalQuota": "1Gi"}}
     engine = world(queue("cq", group(default=quotas)), workload("w", 3, cpu="1500m", memory="1Gi"))
     (found,) = changes(engine, ChangeKind.QUOTA)
@@ -94,7 +94,7 @@ def test_quota_that_several_resources_lack_is_raised_together() -> None:
     assert less == [["4499m", "3Gi"], ["4500m", "3221225471"]]
 
 
-def test_those_who_stand_before_it_get_their_quota_too() -> None:
+def test_the_change_also_serves_workloads_ahead_in_the_queue() -> None:
     engine = world(
         queue("cq", group(default=cpu("2")), queueingStrategy="StrictFIFO"),
         workload("a", 3),
@@ -104,7 +104,7 @@ def test_those_who_stand_before_it_get_their_quota_too() -> None:
     assert (found.after, found.moved, found.evicted) == ("4", ("ns/a",), ())
 
 
-def test_a_cohort_that_has_none_of_a_flavor_gets_some() -> None:
+def test_a_cohort_without_the_flavor_gets_quota_in_it() -> None:
     engine = world(thing("Cohort", "all"), queue("cq", group(default=cpu("2")), cohortName="all"), workload("w", 3))
     of_queue, of_cohort = sorted(changes(engine, ChangeKind.QUOTA), key=lambda it: it.what)
     assert (of_queue.what, of_queue.after) == ("nominalQuota of ClusterQueue cq for cpu in default", "3")
@@ -131,7 +131,7 @@ def test_limits_are_raised_where_they_bind() -> None:
     assert (found.before, found.after) == ("1", "3")
 
 
-def test_fewer_pods_or_smaller_ones_fit() -> None:
+def test_fewer_or_smaller_pods_are_proposed() -> None:
     engine = world(queue("cq", group(default=cpu("2"))), workload("w", 4))
     assert shown(changes(engine, ChangeKind.PODS, ChangeKind.MIN_COUNT, ChangeKind.REQUEST)) == [
         ("minCount of pod set main", "4", "2", "Fits", ()),
@@ -140,7 +140,7 @@ def test_fewer_pods_or_smaller_ones_fit() -> None:
     ]
 
 
-def test_a_taint_is_tolerated_and_a_label_is_asked_for() -> None:
+def test_tolerations_and_node_selectors_are_proposed() -> None:
     spot = thing(
         "ResourceFlavor",
         "spot",
@@ -154,7 +154,7 @@ def test_a_taint_is_tolerated_and_a_label_is_asked_for() -> None:
     assert (found.before, found.after, len(found.less)) == ("pool=a, -", "pool=b, spot=yes", 2)
 
 
-def test_another_local_queue_has_room() -> None:
+def test_another_local_queue_with_room_is_proposed() -> None:
     local = thing("LocalQueue", "roomy", namespace="ns", spec={"clusterQueue": "large"})
     engine = world(
         queue("cq", group(default=cpu("2"))), queue("large", group(default=cpu("9"))), local, workload("w", 3)
@@ -164,7 +164,7 @@ def test_another_local_queue_has_room() -> None:
     ]
 
 
-def test_the_lowest_priority_and_the_lowest_class_that_evict_are_named() -> None:
+def test_the_lowest_sufficient_priority_and_class_are_proposed() -> None:
     within = {"preemption": {"withinClusterQueue": "LowerPriority"}}
     classes = [thing("WorkloadPriorityClass", name, value=n) for name, n in (("a", 3), ("b", 5), ("c", 9))]
     running = workload("r", 2, priority=4)
@@ -177,7 +177,7 @@ def test_the_lowest_priority_and_the_lowest_class_that_evict_are_named() -> None
     assert [[edit.value for edit in step.edits] for step in found[1].less] == [[4]]
 
 
-def test_the_weakest_policy_is_named() -> None:
+def test_the_weakest_sufficient_policy_is_proposed() -> None:
     running = workload("r", 2, local_queue="other", second=0)
     lender = queue("borrower", group(default=cpu("0")), cohortName="all")
     local = thing("LocalQueue", "other", namespace="ns", spec={"clusterQueue": "borrower"})
@@ -191,7 +191,7 @@ def test_the_weakest_policy_is_named() -> None:
     assert [[edit.value for edit in step.edits] for step in found.less] == [["LowerPriority"]]
 
 
-def test_the_fewest_victims_are_looked_for_among_all_sets() -> None:
+def test_all_sets_are_searched_for_the_fewest_victims() -> None:
     running = [workload(f"r{n}", pods, priority=9) for n, pods in enumerate((1, 1, 2, 4))]
     engine = world(queue("cq", group(default=cpu("8"))), *running, workload("w", 5))
     (found,) = changes(engine, ChangeKind.VICTIMS)
@@ -199,7 +199,7 @@ def test_the_fewest_victims_are_looked_for_among_all_sets() -> None:
     assert [[it.name for it in step.deletions] for step in found.less] == [["r3"], ["r0"]]
 
 
-def test_of_many_candidates_none_is_taken_that_can_be_spared() -> None:
+def test_among_many_candidates_every_victim_is_needed() -> None:
     running = [workload(f"r{n:02}", 1, priority=9 + n) for n in range(14)]
     engine = world(queue("cq", group(default=cpu("14"))), *running, workload("w", 3))
     (found,) = changes(engine, ChangeKind.VICTIMS)
@@ -207,7 +207,7 @@ def test_of_many_candidates_none_is_taken_that_can_be_spared() -> None:
     assert found.evicted == ("ns/r00", "ns/r01", "ns/r02")
 
 
-def test_what_is_stopped_is_started() -> None:
+def test_restarting_a_stopped_queue_is_proposed() -> None:
     engine = world(queue("cq", group(default=cpu("2")), stopPolicy="Hold"), workload("w", 2))
     assert shown(changes(engine)) == [("stopPolicy of ClusterQueue cq", "Hold", "None", "Fits", ())]
     asked = workload("w", 2)
@@ -217,7 +217,7 @@ def test_what_is_stopped_is_started() -> None:
     assert (found.what, len(found.less)) == ("active and stopPolicy of ClusterQueue cq", 2)
 
 
-def test_one_that_waits_for_its_time_is_submitted_again() -> None:
+def test_a_workload_in_backoff_only_needs_to_be_submitted_again() -> None:
     asked = workload("w", 2)
     requeued = {"type": "Requeued", "status": "False", "reason": "PodsReadyTimeout", "lastTransitionTime": NOW}
     asked["status"] = {
@@ -227,10 +227,10 @@ def test_one_that_waits_for_its_time_is_submitted_again() -> None:
     engine = world(queue("cq", group(default=cpu("2"))))
     engine.apply(asked, now=NOW, trusted=True)
     found = unblock(engine, "w", namespace="ns", now=NOW)
-    assert shown(found.changes) == [("submit it again", "-", "with its time of creation", "Fits", ())]
+    assert shown(found.changes) == [("submit it again", "-", "with its creation time", "Fits", ())]
 
 
-def test_those_that_disturb_nobody_come_first() -> None:
+def test_changes_that_disturb_nobody_come_first() -> None:
     within = {"preemption": {"withinClusterQueue": "LowerPriority"}}
     engine = world(queue("cq", group(default=cpu("2")), **within), workload("r", 2), workload("w", 2, second=1))
     found = changes(engine)

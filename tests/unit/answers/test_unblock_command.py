@@ -28,7 +28,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Command:
     return run
 
 
-def test_json_has_edits_that_what_if_takes(command: Command) -> None:
+def test_json_has_edits_that_what_if_accepts(command: Command) -> None:
     ran = command("unblock", "-q", str(EXAMPLE), "lab/train", "--only", "Quota", "-o", "json")
     document = json.loads(ran.out)
     assert (ran.code, document["workload"]["status"]) == (ExitCode.OK, "Pending")
@@ -42,7 +42,7 @@ def test_json_has_edits_that_what_if_takes(command: Command) -> None:
     assert (move["workload"], move["move"]) == ("lab/train", "admitted")
 
 
-def test_a_job_may_be_named(command: Command, tmp_path: Path) -> None:
+def test_a_job_can_be_named_instead_of_its_workload(command: Command, tmp_path: Path) -> None:
     job = tmp_path / "job.yaml"
     job.write_text(TUNE.read_text(encoding="utf-8").replace("parallelism: 5", "parallelism: 50"), encoding="utf-8")
     outs = {
@@ -54,23 +54,23 @@ def test_a_job_may_be_named(command: Command, tmp_path: Path) -> None:
     assert "pods of pod set main" in out
 
 
-def test_the_state_may_come_from_standard_input(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_state_can_come_from_standard_input(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "---\n".join((EXAMPLE / f"{name}.yaml").read_text(encoding="utf-8") for name in ("queues", "workloads"))
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
     by_stream = command("unblock", "-q", "-", "train")
     assert by_stream.out == command("unblock", "-q", str(EXAMPLE), "lab/train").out
 
 
-def test_one_that_has_quota_is_said_to_have_it(command: Command) -> None:
+def test_a_workload_with_quota_is_reported_with_its_stage(command: Command) -> None:
     ran = command("unblock", "-q", str(EXAMPLE), "lab/eval", "--fail-on-pending")
     assert ran == (ExitCode.OK, "lab/eval is Admitted in ClusterQueue vision\n", "")
     assert command("unblock", "-q", str(EXAMPLE), "train", "--only", "Start", "--fail-on-pending").code == 1
 
 
-def test_that_nothing_helps_is_said(command: Command) -> None:
+def test_it_says_so_if_no_change_helps(command: Command) -> None:
     ran = command("unblock", "-q", str(EXAMPLE), "train", "--only", "BorrowingLimit")
     assert ran.code == ExitCode.OK
-    assert "no change admits it, of " in ran.out
+    assert "no single change admits it; " in ran.out
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_that_nothing_helps_is_said(command: Command) -> None:
         ("a/b/c", 'there is no workload "a/b/c"'),
     ],
 )
-def test_a_name_that_is_not_there_is_an_error(command: Command, name: str, message: str) -> None:
+def test_an_unknown_name_is_an_error(command: Command, name: str, message: str) -> None:
     ran = command("unblock", "-q", str(EXAMPLE), name)
     assert (ran.code, ran.out) == (ExitCode.BAD_INPUT, "")
     assert message in ran.err
@@ -93,4 +93,4 @@ def test_a_name_in_two_namespaces_is_an_error(command: Command, tmp_path: Path) 
     (tmp_path / "twice.yaml").write_text(text.replace("namespace: lab", "namespace: other"), encoding="utf-8")
     ran = command("unblock", "-q", str(EXAMPLE), str(tmp_path / "twice.yaml"), "train")
     assert ran.code == ExitCode.BAD_INPUT
-    assert '"train" may be 2 workloads; write lab/train, say' in ran.err
+    assert '"train" matches 2 workloads; give the namespace too, such as lab/train' in ran.err

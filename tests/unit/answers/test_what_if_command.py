@@ -39,7 +39,7 @@ def document(ran: Ran) -> dict[str, Any]:
     return found
 
 
-def test_a_job_is_admitted_once_a_less_important_one_has_given_way(ask: Command) -> None:
+def test_a_job_preempts_a_less_important_one(ask: Command) -> None:
     (found,) = document(ask(EXAMPLE, "-f", TUNE, "-o", "json"))["workloads"]
     victims = [(it["workload"], it["clusterQueue"], it["reason"]) for it in found.pop("preemptions")]
     assert victims == [("lab/eval", "vision", "InClusterQueue")]
@@ -65,7 +65,7 @@ def test_a_job_is_admitted_once_a_less_important_one_has_given_way(ask: Command)
     }
 
 
-def test_edits_and_deletions_come_first(ask: Command) -> None:
+def test_edits_and_deletions_apply_before_the_question(ask: Command) -> None:
     def would(*arguments: str) -> str:
         (found,) = document(ask(EXAMPLE, "-f", TUNE, "-o", "json", *arguments))["workloads"]
         return str(found["would"])
@@ -77,7 +77,7 @@ def test_edits_and_deletions_come_first(ask: Command) -> None:
     assert would("--set", "ClusterQueue/vision:spec.preemption.withinClusterQueue=Never") == "Waits"
 
 
-def test_what_would_a_quota_do(ask: Command) -> None:
+def test_settle_shows_what_a_new_quota_moves(ask: Command) -> None:
     arguments = [
         "--settle",
         "--set",
@@ -89,7 +89,7 @@ def test_what_would_a_quota_do(ask: Command) -> None:
     assert settled["moves"][0]["after"]["flavors"] == {"main": {"cpu": "on-demand"}}
 
 
-def test_who_else_would_move(ask: Command) -> None:
+def test_settle_shows_which_other_workloads_move(ask: Command) -> None:
     ran = ask(EXAMPLE, "-f", TUNE, "--settle")
     assert ran.code == ExitCode.OK
     moves = [line.split()[:2] for line in ran.out.split("WORKLOAD")[-1].splitlines()[1:]]
@@ -97,7 +97,7 @@ def test_who_else_would_move(ask: Command) -> None:
     assert moves[1][1] == "admitted"
 
 
-def test_a_workload_of_the_state_is_asked_about_as_if_it_came_anew(ask: Command) -> None:
+def test_a_workload_of_the_state_is_tried_as_if_it_were_new(ask: Command) -> None:
     state = [f"{EXAMPLE}/queues.yaml", f"{EXAMPLE}/workloads.yaml"]
     found = document(ask(*state, "-f", state[1], "-o", "json"))["workloads"]
     assert {it["workload"]: it["would"] for it in found} == {
@@ -115,7 +115,7 @@ def test_a_job_asked_about_twice_counts_once(ask: Command, tmp_path: Path) -> No
     assert found["would"] == "Fits"
 
 
-def test_a_saved_engine_answers_alike(ask: Command, tmp_path: Path) -> None:
+def test_a_saved_engine_gives_the_same_answer(ask: Command, tmp_path: Path) -> None:
     configuration = Configuration()
     engine = Engine(configuration)
     World.of(read_manifests(EXAMPLE), configuration=configuration).apply_to(engine, now=0)
@@ -132,7 +132,7 @@ def test_the_question_comes_from_standard_input(ask: Command, monkeypatch: pytes
     assert found["would"] == "Preempts"
 
 
-def test_queues_may_come_along_with_the_job(ask: Command, tmp_path: Path) -> None:
+def test_queues_in_the_file_of_the_job_are_added(ask: Command, tmp_path: Path) -> None:
     file = tmp_path / "more.yaml"
     text = Path(TUNE).read_text(encoding="utf-8").replace("queue-name: vision", "queue-name: new")
     queue = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: new, namespace: lab}, spec: %s}"
@@ -141,7 +141,7 @@ def test_queues_may_come_along_with_the_job(ask: Command, tmp_path: Path) -> Non
     assert (found["localQueue"], found["would"]) == ("new", "Preempts")
 
 
-def test_what_would_wait_may_fail(ask: Command) -> None:
+def test_fail_on_pending_exits_with_1_if_the_job_would_wait(ask: Command) -> None:
     waits = ["-f", TUNE, "--set", "ClusterQueue/vision:spec.preemption.withinClusterQueue=Never"]
     assert ask(EXAMPLE, *waits).code == ExitCode.OK
     assert ask(EXAMPLE, *waits, "--fail-on-pending").code == ExitCode.PENDING
@@ -152,22 +152,22 @@ def test_what_would_wait_may_fail(ask: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([EXAMPLE], "nothing is asked; name jobs with -f, or ask with --settle who moves"),
-        ([EXAMPLE, "--settle"], "nothing changes, so nobody moves"),
-        (["-", "-f", "-"], "standard input is read once"),
+        ([EXAMPLE], "nothing is asked; give jobs with -f, or see what moves with --settle"),
+        ([EXAMPLE, "--settle"], "nothing changes, so nothing moves"),
+        (["-", "-f", "-"], "standard input can be read only once"),
         (
             [EXAMPLE, "--settle", "--set", "ClusterQueue/visoin:spec.cohortName=x"],
             "no object matches ClusterQueue/visoin",
         ),
-        ([EXAMPLE, "--settle", "--set", "Job/tune:spec.parallelism=3"], "an engine holds no Job"),
-        ([EXAMPLE, "--settle", "--set", "spec.cohortName=x"], "is no field of a state"),
+        ([EXAMPLE, "--settle", "--set", "Job/tune:spec.parallelism=3"], "a state has no objects of kind Job"),
+        ([EXAMPLE, "--settle", "--set", "spec.cohortName=x"], "is not a field of a state"),
         ([EXAMPLE, "--settle", "--set", f"{QUOTA}=-1"], "Invalid value"),
         ([EXAMPLE, "--settle", "--set", "Cohort/research:spec.a[0]=1"], "there is no [0]"),
         (
             [EXAMPLE, "--settle", "--delete", "Workload/lab/nobody"],
             "there is no Workload/lab/nobody; write one of lab/eval, lab/label",
         ),
-        ([EXAMPLE, "--settle", "--delete", "Workload"], '"Workload" names no object'),
+        ([EXAMPLE, "--settle", "--delete", "Workload"], '"Workload" does not name an object'),
         ([EXAMPLE, "--settle", "--delete", "Workload/trian"], "no Workload/trian; write Workload/lab/train\n"),
         ([EXAMPLE, "--settle", "--delete", "ClusterQueue/visoin"], "; write ClusterQueue/vision\n"),
         ([EXAMPLE, "--settle", "--delete", "Job/lab/trian"], 'no workload "Job/lab/trian"; write lab/train\n'),
@@ -177,7 +177,7 @@ def test_what_would_wait_may_fail(ask: Command) -> None:
         ([EXAMPLE, "--settle", "--delete", "Sofa/x"], "Sofa/x cannot be deleted"),
     ],
 )
-def test_what_is_wrong_with_a_question_is_named(ask: Command, arguments: list[str], message: str) -> None:
+def test_bad_questions_are_errors_with_a_remedy(ask: Command, arguments: list[str], message: str) -> None:
     ran = ask(*arguments)
     assert ran.code == ExitCode.BAD_INPUT
     assert message in ran.err

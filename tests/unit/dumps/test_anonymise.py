@@ -89,7 +89,7 @@ def of_history(history: History) -> list[Manifest]:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_examples_decide_the_same_without_names(folder: str) -> None:
+def test_anonymised_examples_lead_to_the_same_decisions(folder: str) -> None:
     manifests = read_manifests(EXAMPLES / folder)
     now = World.of(manifests).newest_time() or 0
     found = anonymise(manifests, Deciding(now=now))
@@ -99,7 +99,7 @@ def test_examples_decide_the_same_without_names(folder: str) -> None:
 
 @pytest.mark.parametrize("draw", [random_history, random_contest, random_topology], ids=lambda it: it.__name__)
 @pytest.mark.parametrize("seed", [None, 3])
-def test_random_worlds_decide_the_same_without_names(draw: type[History], seed: int | None) -> None:
+def test_anonymised_random_worlds_lead_to_the_same_decisions(draw: type[History], seed: int | None) -> None:
     n_preemptions = 0
     for number in range(25):
         history = draw(number)  # type: ignore[arg-type]
@@ -111,7 +111,7 @@ def test_random_worlds_decide_the_same_without_names(draw: type[History], seed: 
     assert n_preemptions > 0 or draw is random_topology
 
 
-def test_nothing_that_people_have_named_is_left() -> None:
+def test_no_user_chosen_name_is_left() -> None:
     found = anonymised(SECRETS)
     text = yaml.safe_dump_all(found.objects)
     assert [it for it in OLD.split() if re.search(rf"(?i)\b{it}", text)] == []
@@ -123,7 +123,7 @@ def test_nothing_that_people_have_named_is_left() -> None:
     ]
 
 
-def test_the_order_of_names_stays() -> None:
+def test_new_names_keep_the_order_of_the_old() -> None:
     names = anonymised(SECRETS.replace("apollo", "zz") + "---\n{apiVersion: v1, kind: Namespace, metadata: {name: a}}")
     assert names.names.by_category["namespace"] == {"a": "ns-1", "zz": "ns-2"}
     assert list(new_names("n-", map(str, range(12))).values())[-1] == "n-12"
@@ -143,7 +143,7 @@ def test_resources_keep_their_order_by_name_and_by_hash() -> None:
         assert [it for it in new if ("/" in it) != ("/" in new[it])] == []
 
 
-def test_other_orders_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_order_is_reported_as_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     def backwards(prefix: str, names: list[str], *, seed: int | None = None) -> dict[str, str]:
         ordered = sorted(set(names), reverse=True)
         return {name: f"{prefix}{number:04}" for number, name in enumerate(ordered)}
@@ -154,7 +154,7 @@ def test_other_orders_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["anonymise", str(EXAMPLES / "two-teams"), "-q"]) == 1
 
 
-def test_times_move_together() -> None:
+def test_move_to_shifts_all_times_together() -> None:
     manifests = read_manifests(EXAMPLES / "taking-back")
     now = World.of(manifests).newest_time() or 0
     found = anonymise(manifests, Deciding(now=now), move_to="2020-01-01T00:00:00Z")
@@ -174,7 +174,7 @@ def test_the_command_writes_what_run_reads(capsys: pytest.CaptureFixture[str], t
     out, names = tmp_path / "out.yaml", tmp_path / "names.json"
     ran = run(capsys, "anonymise", tmp_path / "in.yaml", "-o", out, "--names", names, "--now", "2026-01-01T00:00:00Z")
     assert (ran.code, ran.out) == (0, "")
-    assert ran.err.splitlines()[0] == "note: left out, for decisions do not read them: Job (1)"
+    assert ran.err.splitlines()[0] == "note: left out, as no decision depends on them: Job (1)"
     assert json.loads(names.read_text())["clusterQueue"] == {"skunkworks": "cq-1"}
     assert out.read_text().splitlines()[0] == "# kueuecore run --now 2026-01-01T00:00:00Z"
     before = json.loads(run(capsys, "run", tmp_path / "in.yaml", "-o", "json").out)
@@ -185,7 +185,7 @@ def test_the_command_writes_what_run_reads(capsys: pytest.CaptureFixture[str], t
     assert (again.out, again.err) == (out.read_text(), "")
 
 
-def test_a_dump_of_a_cluster_is_taken_as_it_is(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_trusted_dump_is_taken_as_it_is(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     dump = run(capsys, "run", EXAMPLES / "taking-back", "-o", "yaml", "-q").out
     (tmp_path / "dump.yaml").write_text(dump, encoding="utf-8")
     ran = run(capsys, "anonymise", tmp_path / "dump.yaml", "--trusted", "-q")
@@ -198,11 +198,13 @@ def test_wrong_input_is_reported(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert run(capsys, "anonymise", tmp_path / "no.yaml").code == 2
     ran = run(capsys, "anonymise", EXAMPLES / "two-teams", "-o", tmp_path / "no/out.yaml")
     assert (ran.code, ran.out) == (2, "")
-    assert "--output: No such file or directory; name another file" in ran.err
+    assert "--output: No such file or directory; choose another file" in ran.err
 
 
 @pytest.mark.parametrize("command", ["anonymise", "shrink", "check"])
-def test_what_reads_manifests_alone_says_so(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_of_commands_that_read_only_manifests_omits_saved_engines(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([command, "--help"]) == 0
     assert "a directory, or - for stdin" in " ".join((said := capsys.readouterr().out).split())
     assert "saved engine" not in said
@@ -213,7 +215,7 @@ def test_the_manifests_of_a_saved_engine_are_read(tmp_path: Path, capsys: pytest
     World.of(read_manifests(EXAMPLES / "two-flavors")).apply_to(engine, now=START)
     (tmp_path / "saved").write_bytes(engine.save())
     assert main(["anonymise", str(tmp_path / "saved")]) == 2
-    assert "saved: this is a saved engine; name manifests or a dump, such as `kueuecore run -o yaml` makes" in (
+    assert "saved: this is a saved engine; give manifests or a dump; `kueuecore run -o yaml` makes one of it" in (
         capsys.readouterr().err
     )
     assert main(["run", "-q", "-o", "yaml", str(tmp_path / "saved")]) == 0

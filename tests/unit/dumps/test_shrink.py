@@ -53,7 +53,7 @@ def assert_minimal(found: Shrunk, deciding: Deciding, wanted: Showing) -> None:
 
 
 @pytest.mark.parametrize(("folder", "showing"), SHOWN)
-def test_without_any_object_that_is_left_it_is_not_shown(folder: str, showing: Showing) -> None:
+def test_every_object_left_is_needed(folder: str, showing: Showing) -> None:
     manifests, deciding = given(folder)
     wanted = showing.as_in(deciding.of(manifests))
     found = shrink(manifests, deciding, showing)
@@ -80,7 +80,7 @@ def test_preemptions_of_random_contests_shrink() -> None:
     assert n_shrunk > 3
 
 
-def test_a_circle_stays_a_circle() -> None:
+def test_an_unsettled_dump_stays_unsettled() -> None:
     manifests = parse_manifests(LOOP)
     deciding = Deciding(now=0)
     extra = parse_manifests("{apiVersion: v1, kind: Namespace, metadata: {name: else}}")
@@ -103,24 +103,24 @@ def test_fields_flavors_and_numbers_go_too() -> None:
 @pytest.mark.parametrize(
     ("showing", "problem"),
     [
-        (KeepsPending(name="team-b/hotfix"), "team-b/hotfix is not pending; show what it is: Admitted"),
+        (KeepsPending(name="team-b/hotfix"), "team-b/hotfix is not pending; it is Admitted"),
         (KeepsPending(name="team-b/benchmark", message="x y"), 'team-b/benchmark is not pending with "x y"'),
         (
             Admits(name="team-b/benchmark"),
-            "team-b/benchmark is not admitted; show what it is: Pending: couldn't assign",
+            "team-b/benchmark is not admitted; it is Pending: couldn't assign",
         ),
         (Admits(name="team-b/none"), 'there is no Workload and no job "team-b/none"; write one of team-a/'),
-        (Preempts(preemptor="team-a/notebook", victim="team-b/lint"), "nobody preempts anybody here"),
+        (Preempts(preemptor="team-a/notebook", victim="team-b/lint"), "there are no preemptions here"),
         (Unsettled(), "it settles"),
     ],
 )
-def test_what_the_whole_dump_does_not_show_is_refused(showing: Showing, problem: str) -> None:
+def test_a_decision_that_the_dump_does_not_show_is_an_error(showing: Showing, problem: str) -> None:
     manifests, deciding = given("two-teams")
     with pytest.raises(ManifestError, match=re.escape(problem)):
         shrink(manifests, deciding, showing)
 
 
-def test_ctrl_c_leaves_the_smallest_so_far() -> None:
+def test_ctrl_c_writes_the_smallest_so_far() -> None:
     manifests, deciding = given("two-teams")
 
     def stop(n_tries: int, n_objects: int) -> None:
@@ -151,7 +151,7 @@ def test_the_command_writes_what_run_reads(capsys: pytest.CaptureFixture[str], t
     assert (again.out, again.err) == (out.read_text(), "")
 
 
-def test_a_small_dump_can_lose_its_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_shrunk_dump_can_be_anonymised(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "loop.yaml").write_text(LOOP, encoding="utf-8")
     run(capsys, "shrink", tmp_path / "loop.yaml", "--unsettled", "-o", tmp_path / "small.yaml")
     ran = run(capsys, "anonymise", tmp_path / "small.yaml", "-q")
@@ -161,17 +161,17 @@ def test_a_small_dump_can_lose_its_names(capsys: pytest.CaptureFixture[str], tmp
     assert run(capsys, "run", tmp_path / "shared.yaml").code == 3
 
 
-def test_options_that_do_not_go_together_are_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_contradictory_options_are_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     folder = EXAMPLES / "two-teams"
     assert run(capsys, "shrink", folder, "--unsettled", "--message", "x").code == 2
     assert run(capsys, "shrink", folder, "--unsettled", "--admitted", "a/b").code == 2
     assert run(capsys, "shrink", folder).code == 2
     ran = run(capsys, "shrink", folder, "--pending", "team-b/hotfix")
     assert (ran.code, ran.out) == (2, "")
-    assert "team-b/hotfix is not pending; show what it is: Admitted" in ran.err
+    assert "team-b/hotfix is not pending; it is Admitted" in ran.err
 
 
-def test_other_quota_trees_go_at_once() -> None:
+def test_other_cohort_trees_are_removed_at_once() -> None:
     copies = [
         Manifest(
             json.loads(json.dumps(it.object).replace("team-", f"tree-{number}-").replace("company", f"co-{number}"))

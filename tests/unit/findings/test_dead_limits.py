@@ -91,7 +91,7 @@ def limits(objects: list[dict[str, Any]]) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_limit_that_never_binds_can_go(seed: int) -> None:
+def test_removing_a_limit_that_never_binds_changes_nothing(seed: int) -> None:
     objects = world(Random(seed))
     found = check(objects, select=["loose-borrowing-limit", "loose-lending-limit"])
     without = deepcopy(objects)
@@ -102,7 +102,7 @@ def test_a_limit_that_never_binds_can_go(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_borrowing_limit_that_is_not_found_changes_what_could_be_used(seed: int) -> None:
+def test_a_borrowing_limit_without_a_finding_does_bind(seed: int) -> None:
     objects = world(Random(seed))
     found = {(it.object.name, it.problem.field) for it in check(objects, select=["KC201"]) if it.object is not None}
     before = Engine()
@@ -118,7 +118,7 @@ def test_a_borrowing_limit_that_is_not_found_changes_what_could_be_used(seed: in
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_what_is_lent_to_nobody_changes_nothing_for_others(seed: int) -> None:
+def test_quota_lent_to_nobody_changes_nothing_for_others(seed: int) -> None:
     objects = world(Random(seed))
     for finding in check(objects, select=["lent-to-nobody"]):
         assert finding.object is not None

@@ -295,13 +295,13 @@ def test_a_rule_finds_what_it_is_for(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", CASES)
-def test_a_rule_does_not_find_what_only_looks_like_it(rule: str) -> None:
+def test_a_rule_ignores_what_only_looks_like_its_case(rule: str) -> None:
     _, _, near_miss = CASES[rule]
     assert found(near_miss, rule) == []
 
 
 @pytest.mark.parametrize("rule", CASES)
-def test_a_finding_stands_on_a_line_of_its_object_and_says_what_to_do(rule: str) -> None:
+def test_a_finding_has_a_line_of_its_object_and_a_remedy(rule: str) -> None:
     text, _, _ = CASES[rule]
     lines = text.splitlines()
     for finding in check(parse_manifests(text), select=[rule]):
@@ -323,23 +323,23 @@ def test_codes_and_names_are_unique() -> None:
 # What is particular about one rule.
 
 
-def test_a_limit_counts_what_cohorts_above_keep_from_it() -> None:
+def test_a_limit_counts_what_parent_cohorts_withhold() -> None:
     """The other 6 are behind a lendingLimit of 2, so that is all that could be borrowed."""
     text = pair("nominalQuota: 4, borrowingLimit: 2", "nominalQuota: 6, lendingLimit: 2")
     (finding,) = check(parse_manifests(text), select=["loose-borrowing-limit"])
-    assert finding.problem.message == "it never binds: all that could be borrowed is 2 cpu"
+    assert finding.problem.message == "it never binds: there is only 2 cpu to borrow"
 
 
-def test_of_units_the_rarer_one_is_odd() -> None:
+def test_the_rarer_of_two_units_is_reported() -> None:
     texts = [queue(name, f"nominalQuota: {it}", cohort="all") for name, it in (("a", 4000), ("b", 4), ("c", 4))]
     (finding,) = check(parse_manifests(flavor() + "".join(texts)), select=["units-differ"])
     assert str(finding.object) == 'ClusterQueue "a"'
     assert finding.problem.message == (
-        'Invalid value: "4000": ClusterQueue b has 4 of the same cpu of flavor default, which is 1000 times less'
+        'Invalid value: "4000": ClusterQueue b has 4 cpu in the same flavor default, 1000 times less'
     )
 
 
-def test_cohorts_of_an_older_version_are_named_by_their_field() -> None:
+def test_findings_in_v1beta1_name_the_field_cohort() -> None:
     text = (ONE + BOTH).replace("v1beta2", "v1beta1").replace("cohortName", "cohort")
     assert found(text, "lonely-member") == [('ClusterQueue "b"', "spec.cohort")]
 
@@ -353,10 +353,10 @@ def test_limits_without_a_cohort_are_found_in_a_dump() -> None:
 def test_a_topology_without_levels_counts_as_missing() -> None:
     text = HALL.replace("spec: {levels: [{nodeLabel: rack}]}\n", "")
     (finding,) = check(parse_manifests(text), select=["missing-topology"])
-    assert finding.problem.message == 'Topology "hall" has no levels, so nothing gets a place by this flavor'
+    assert finding.problem.message == 'Topology "hall" has no levels, so this flavor cannot place any pods'
 
 
-def test_without_the_gate_topologies_are_not_looked_at() -> None:
+def test_without_the_feature_gate_topologies_are_ignored() -> None:
     gates = [it.name for it in feature_gates() if it.name.startswith(("TAS", "TopologyAware"))]
     text = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}"
     off = Configuration.parse(text, feature_gates=dict.fromkeys(gates, False))

@@ -56,7 +56,7 @@ def changed(objects: Sequence[JsonObject], old: str, new: str) -> list[JsonObjec
     return [json.loads(json.dumps(it).replace(old, new)) for it in objects]
 
 
-def test_a_circle_of_preemption_is_shown_by_its_smallest_world() -> None:
+def test_a_preemption_loop_is_shown_by_its_smallest_world() -> None:
     finding = only(NOISE + LOOP, "preemption-loop")
     assert str(finding.object) == 'Workload "team/small"'
     assert names(finding.world) == [
@@ -72,35 +72,35 @@ def test_a_circle_of_preemption_is_shown_by_its_smallest_world() -> None:
     assert "team/large preempts team/small (InClusterQueue)" in finding.problem.message
 
 
-def test_nothing_of_the_smallest_world_can_go() -> None:
+def test_every_object_of_the_smallest_world_is_needed() -> None:
     world = only(NOISE + LOOP, "preemption-loop").world
     assert ending(world) is Ending.REPEATING
     smaller = [[*world[:i], *world[i + 1 :]] for i in range(len(world))]
     assert {ending(it) for it in smaller} == {Ending.SETTLED}
 
 
-def test_what_is_advised_against_a_circle_ends_it() -> None:
+def test_each_remedy_for_a_loop_ends_it() -> None:
     finding = only(LOOP, "preemption-loop")
     assert finding.problem.remedy == (
-        "any of these would end it: preemption.withinClusterQueue: Never in ClusterQueue left; "
+        "any of these would stop it: preemption.withinClusterQueue: Never in ClusterQueue left; "
         "preemption.borrowWithinCohort.policy: Never in ClusterQueue left"
     )
     for field in ("withinClusterQueue", "policy"):
         assert ending(changed(finding.world, f'"{field}": "LowerPriority"', f'"{field}": "Never"')) is Ending.SETTLED
 
 
-def test_preemption_that_ends_is_no_circle() -> None:
+def test_preemption_that_ends_is_not_a_loop() -> None:
     text = LOOP.replace("borrowWithinCohort: {policy: LowerPriority}", "borrowWithinCohort: {policy: Never}")
     assert check(parse_manifests(text), select=["preemption-loop"]) == ()
 
 
-def test_a_large_workload_starves_behind_small_ones_that_come_again() -> None:
+def test_a_large_workload_starves_behind_recurring_small_ones() -> None:
     finding = only(NOISE + STARVATION, "starvation")
     assert str(finding.object) == 'Workload "team/big"'
     assert finding.problem.message == (
-        "it fits, and is never admitted if whenever one of team/s1, team/s2 ends another like it comes; it takes no "
-        "more than ResourceFlavor default, ClusterQueue a, LocalQueue team/a, Workload team/s1, Workload team/s2, "
-        "Workload team/big"
+        "it fits, but is never admitted if each of team/s1, team/s2 is followed by another like it when it ends; these "
+        "objects suffice: ResourceFlavor default, ClusterQueue a, LocalQueue team/a, Workload team/s1, "
+        "Workload team/s2, Workload team/big"
     )
     assert "queueingStrategy: StrictFIFO in ClusterQueue a" in finding.problem.remedy
 
@@ -108,17 +108,17 @@ def test_a_large_workload_starves_behind_small_ones_that_come_again() -> None:
 @pytest.mark.parametrize(
     "spec", ["queueingStrategy: StrictFIFO", "preemption: {withinClusterQueue: LowerOrNewerEqualPriority}"]
 )
-def test_what_is_advised_against_starvation_ends_it(spec: str) -> None:
+def test_each_remedy_for_starvation_ends_it(spec: str) -> None:
     text = STARVATION.replace("namespaceSelector: {}", f"namespaceSelector: {{}}\n  {spec}")
     assert check(parse_manifests(text), select=["starvation"]) == ()
 
 
-def test_who_only_has_to_wait_for_its_turn_does_not_starve() -> None:
+def test_waiting_for_a_turn_is_not_starvation() -> None:
     text = HUNGRY + "".join(workload(name, "a", 2) for name in ("w1", "w2", "w3", "w4", "w5"))
     assert check(parse_manifests(text), select=["starvation"]) == ()
 
 
-def test_a_low_priority_starves_where_a_high_one_comes_again() -> None:
+def test_a_low_priority_starves_behind_a_recurring_high_one() -> None:
     text = HUNGRY + workload("low", "a", 4) + workload("h1", "a", 4, priority=1) + workload("h2", "a", 4, priority=1)
     facts = facts_of(parse_manifests(text), configuration=None)
     assert starved(facts) == {("team", "low"): frozenset({("team", "h1"), ("team", "h2")})}
@@ -130,7 +130,7 @@ def test_starvation_is_found_in_one_of_many_trees() -> None:
     assert str(only(others + STARVATION, "starvation").object) == 'Workload "team/big"'
 
 
-def test_of_a_job_its_file_is_named_and_its_world_has_the_job() -> None:
+def test_a_finding_about_a_job_names_its_file_and_its_world_has_the_job() -> None:
     job = """---
 apiVersion: batch/v1
 kind: Job
@@ -145,22 +145,23 @@ spec:
     assert "Job big" in names(finding.world)
 
 
-def test_of_workloads_whose_namespace_a_dump_leaves_out_nothing_is_said() -> None:
+def test_workloads_in_a_namespace_missing_from_a_dump_have_no_findings() -> None:
     text = STARVATION.replace("name: big", "name: z-big")  # nor does it say which came first, so names decide
     assert check(parse_manifests(text), trusted=True, select=["KC6"]) == ()
     (finding,) = check(parse_manifests(text + namespace("team")), trusted=True, select=["KC6"])
     assert str(finding.object) == 'Workload "team/z-big"'
 
 
-def test_how_many_wait_behind_a_head_that_never_fits_is_said() -> None:
+def test_a_blocked_queue_reports_how_many_wait_behind_its_head() -> None:
     text = flavor() + queue("a", spec="queueingStrategy: StrictFIFO") + local_queue("a")
     text += "".join(workload(name, "a", cpus) for name, cpus in (("ok", 1), ("huge", 5), ("next", 1), ("last", 1)))
     finding = only(text, "blocked-strict-fifo")
     assert finding.problem.message.startswith(
-        "it never fits in ClusterQueue a, and StrictFIFO lets nobody pass it, 2 workloads now: couldn't assign flavors"
+        "it never fits in ClusterQueue a, and with StrictFIFO it blocks all behind it, now 2 workloads: "
+        "couldn't assign flavors"
     )
 
 
-def test_what_shrinks_keeps_its_order_and_needs_every_part() -> None:
+def test_shrinking_keeps_the_order_and_only_needed_parts() -> None:
     assert shrunk("abcdefgh", lambda some: {"b", "g"} <= set(some), max_tries=100) == ("b", "g")
     assert len(shrunk(range(64), lambda some: 63 in some, max_tries=3)) == 32

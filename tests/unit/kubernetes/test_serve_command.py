@@ -94,7 +94,7 @@ def test_an_address_that_is_taken_is_69_in_one_line(
         assert main(["serve", *NOBODY, *NOWHERE, *mode, f"--{name}-address", where]) == 69
     (line,) = capsys.readouterr().err.splitlines()
     found = json.loads(line)
-    assert (found["level"], found["message"]) == ("critical", "cannot go on")
+    assert (found["level"], found["message"]) == ("critical", "cannot continue")
     assert f"{name} cannot be served at {where}: " in found["error"]
     assert "traceback" not in found
 

@@ -99,7 +99,7 @@ def test_an_expectation_is_met(expect: str, submit: str, tmp_path: Path) -> None
             "never preempted: admitted in cq with cpu: default",
             "",
         ),
-        ("{workload: team/high, at: 30s, admitted: true}", PREEMPTED, "is admitted", "not there yet", ""),
+        ("{workload: team/high, at: 30s, admitted: true}", PREEMPTED, "is admitted", "not submitted yet", ""),
         (
             "{clusterQueue: cq, usage: {default: {cpu: 2}}}",
             ONE,
@@ -110,7 +110,7 @@ def test_an_expectation_is_met(expect: str, submit: str, tmp_path: Path) -> None
         ("{clusterQueue: cq, usage: {spot: {cpu: 2}}}", ONE, "uses 2 of spot/cpu", "no quota of spot/cpu", ""),
     ],
 )
-def test_an_expectation_that_is_not_met_says_what_there_is_and_why(
+def test_an_unmet_expectation_shows_the_actual_state_and_why(
     expect: str, submit: str, expected: str, got: str, why: str | None, tmp_path: Path
 ) -> None:
     (failure,) = failures(tmp_path, expect, submit)
@@ -127,12 +127,12 @@ def test_each_field_of_an_expectation_has_its_own_line(tmp_path: Path) -> None:
     assert failure.verdict.expected == "is pending"
 
 
-def test_what_comes_at_one_time_queues_in_the_order_of_the_file(tmp_path: Path) -> None:
+def test_jobs_that_arrive_together_queue_in_the_order_of_the_file(tmp_path: Path) -> None:
     submit = f"{{job: {job('zz', '2')}}}\n{{job: {job('aa', '2')}}}"
     assert failures(tmp_path, "{workload: team/zz, admitted: true}\n{workload: team/aa, pending: true}", submit) == ()
 
 
-def test_objects_and_gates_of_a_case_come_on_top_of_those_of_the_file(tmp_path: Path) -> None:
+def test_objects_and_gates_of_a_case_add_to_those_of_the_file(tmp_path: Path) -> None:
     text = f"""{HEAD}featureGates: {{PartialAdmission: true}}
 submit: [{ONE}]
 cases:
@@ -152,7 +152,7 @@ cases:
     assert [it.configuration.is_enabled("PartialAdmission") for it in tests] == [True, False]
 
 
-def test_workloads_that_preempt_each_other_for_ever_fail(tmp_path: Path) -> None:
+def test_workloads_that_preempt_each_other_forever_fail_the_test(tmp_path: Path) -> None:
     page = (EXAMPLES.parent / "docs/anomalies.md").read_text(encoding="utf-8")
     page = page.split("## Preemption comes to an end")[1]
     (tmp_path / "loop.yaml").write_text(page.split("```yaml\n")[1].split("```")[0], encoding="utf-8")
@@ -171,7 +171,7 @@ def test_workloads_that_preempt_each_other_for_ever_fail(tmp_path: Path) -> None
         ("{clusterQueue: cx, usage: {default: {cpu: 1}}}", 'there is no ClusterQueue "cx"; write one of cq'),
     ],
 )
-def test_a_name_that_nobody_has_is_wrong_input_and_not_a_failure(expect: str, problem: str, tmp_path: Path) -> None:
+def test_an_unknown_name_is_bad_input_and_not_a_failure(expect: str, problem: str, tmp_path: Path) -> None:
     with pytest.raises(ManifestError) as raised:
         failures(tmp_path, expect, ONE)
     (found,) = raised.value.problems

@@ -32,7 +32,7 @@ def test_the_examples_pass(run) -> None:  # type: ignore[no-untyped-def]
     assert ran.out.splitlines()[-1] == f"{ran.out.count('passed  ')} passed"
 
 
-def test_a_failure_says_where_what_and_why(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_failure_shows_its_place_and_the_reason(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     good, bad = write(tmp_path, GOOD), write(tmp_path, BAD, "b_test.yaml")
     ran = run(tmp_path)
     assert ran.code == 1
@@ -81,17 +81,17 @@ def test_junit_has_a_suite_for_each_file(run, tmp_path: Path) -> None:  # type: 
     assert (tmp_path / "out.xml").read_bytes() == before
 
 
-def test_a_pattern_picks_tests(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_pattern_selects_tests(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     write(tmp_path, GOOD)
     write(tmp_path, BAD, "b_test.yaml")
     assert run(tmp_path, "-k", "A_TEST").code == 0
     assert run(tmp_path, "-k", "b_*ad").out.count("FAILED") == 1
     ran = run(tmp_path, "-k", "neither")
     assert (ran.code, ran.out) == (2, "")
-    assert "no test is called like 'neither'" in ran.err
+    assert "no test matches 'neither'" in ran.err
 
 
-def test_wrong_input_exits_with_2_and_names_everything_once(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_bad_input_exits_with_2_and_reports_each_problem_once(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     write(tmp_path, f"{HEAD}cases: []\n")
     write(tmp_path, f"{HEAD}cases: 3\n", "b_test.yaml")
     ran = run(tmp_path, tmp_path)
@@ -99,7 +99,7 @@ def test_wrong_input_exits_with_2_and_names_everything_once(run, tmp_path: Path)
     assert ran.err.splitlines()[-1] == "kueuecore: 3 problems, nothing was decided"
 
 
-def test_jobs_that_webhooks_refuse_are_wrong_input(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_jobs_that_webhooks_reject_are_bad_input(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     wrong = job("one").replace("cpu: 1", "cpu: x")
     write(tmp_path, case("{workload: team/one, admitted: true}", f"{{job: {wrong}}}"))
     ran = run(tmp_path)
@@ -107,7 +107,7 @@ def test_jobs_that_webhooks_refuse_are_wrong_input(run, tmp_path: Path) -> None:
     assert f"{tmp_path}/a_test.yaml:7" in ran.err
 
 
-def test_a_file_comes_from_standard_input(  # type: ignore[no-untyped-def]
+def test_a_file_can_come_from_standard_input(  # type: ignore[no-untyped-def]
     run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path, GOOD)
@@ -118,7 +118,7 @@ def test_a_file_comes_from_standard_input(  # type: ignore[no-untyped-def]
     assert (ran.code, ran.out.splitlines()[0]) == (0, "passed  <stdin>::good")
 
 
-def test_fields_that_nobody_knows_are_warnings(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_unknown_fields_are_warnings(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     write(tmp_path, GOOD)
     (tmp_path / "queues.yaml").write_text(
         (tmp_path / "queues.yaml")
@@ -134,7 +134,7 @@ def test_fields_that_nobody_knows_are_warnings(run, tmp_path: Path) -> None:  # 
 
 
 @pytest.mark.parametrize("field", ["at", "runs"])
-def test_what_would_happen_after_the_end_of_time_is_wrong_input(run, tmp_path: Path, field: str) -> None:  # type: ignore[no-untyped-def]
+def test_events_after_the_end_of_time_are_bad_input(run, tmp_path: Path, field: str) -> None:  # type: ignore[no-untyped-def]
     submit = f"{{job: {job('one')}, {field}: 2562047h}}"
     write(tmp_path, case("{workload: team/one, admitted: true}", submit))
     ran = run(tmp_path)

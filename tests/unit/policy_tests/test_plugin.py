@@ -46,7 +46,7 @@ def test_a_file_that_cannot_be_read_is_an_error_with_its_line(pytester: pytest.P
     ran.stdout.fnmatch_lines(["*a_test.yaml:4*cases: Required value*"])
 
 
-def test_a_job_that_is_refused_fails_with_its_line(pytester: pytest.Pytester) -> None:
+def test_a_rejected_job_fails_with_its_line(pytester: pytest.Pytester) -> None:
     write(pytester.path, case("{workload: team/one, admitted: true}", ONE.replace("cpu: 1", "cpu: x")))
     ran = run(pytester)
     ran.assert_outcomes(failed=1)
@@ -102,7 +102,7 @@ def test_the_fixture_is_a_cluster_to_ask(pytester: pytest.Pytester) -> None:
     run(pytester).assert_outcomes(passed=3)
 
 
-def test_an_assertion_that_fails_shows_the_answer_in_full(pytester: pytest.Pytester) -> None:
+def test_a_failed_assertion_shows_the_full_answer(pytester: pytest.Pytester) -> None:
     (pytester.path / "queues.yaml").write_text(QUEUES, encoding="utf-8")
     pytester.makepyfile(
         f"""

@@ -20,7 +20,7 @@ def problems(folder: Path, text: str) -> list[str]:
     return [str(it).removeprefix(f"{folder}/") for it in raised.value.problems]
 
 
-def test_a_directory_stands_for_the_tests_in_it_and_below_it(tmp_path: Path) -> None:
+def test_a_directory_is_searched_recursively_for_tests(tmp_path: Path) -> None:
     for name in (
         "b_test.yaml",
         "a_test.yml",
@@ -37,7 +37,7 @@ def test_a_directory_stands_for_the_tests_in_it_and_below_it(tmp_path: Path) -> 
     assert policy_test_files(tmp_path / "queues.yaml") == (str(tmp_path / "queues.yaml"),)
 
 
-def test_a_directory_without_tests_is_wrong_input(tmp_path: Path) -> None:
+def test_a_directory_without_tests_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(ManifestError, match=r"no file in it ends in _test\.yaml, _test\.yml or _test\.json"):
         policy_test_files(tmp_path)
 
@@ -56,17 +56,17 @@ def test_several_documents_are_read_one_after_the_other(tmp_path: Path) -> None:
         (f"{HEAD}cases:\n- name: a\n", "a_test.yaml:5: cases[0].expect: Required value"),
         (f"{HEAD}casses: []\n", "a_test.yaml:4: casses: unknown field; write cases"),
         (case("{workload: team/one}"), "a_test.yaml:7: cases[0].expect[0]: nothing is expected"),
-        (case("{admitted: true}"), "a_test.yaml:7: cases[0].expect[0]: it is about 0 things"),
-        (case("{workload: a, clusterQueue: b, admitted: true}"), "cases[0].expect[0]: it is about 2 things"),
+        (case("{admitted: true}"), "a_test.yaml:7: cases[0].expect[0]: it has 0 subjects"),
+        (case("{workload: a, clusterQueue: b, admitted: true}"), "cases[0].expect[0]: it has 2 subjects"),
         (case("{workload: a, admited: true}"), "cases[0].expect[0].admited: unknown field; write admitted"),
         (case("{workload: a, admitted: {queue: b}}"), "cases[0].expect[0].admitted.queue: unknown field"),
         (case("{workload: a, admitted: 3}"), "cases[0].expect[0].admitted: a mapping is needed, not a number"),
         (case("{workload: a, pending: false}"), "cases[0].expect[0].pending: Invalid value: false"),
         (case("{workload: a, waits: {}}"), "cases[0].expect[0].waits: nothing is expected"),
         (case("{workload: a, waits: {below: soon}}"), 'cases[0].expect[0].waits.below: not a duration: "soon"'),
-        (case("{clusterQueue: a, usage: {f: {cpu: x}}}"), 'cases[0].expect[0].usage.f.cpu: no quantity: "x"'),
-        (case("{clusterQueue: a, usage: {f: 3}}"), "cases[0].expect[0].usage.f: no amounts"),
-        (case("{workload: a, admitted: {domains: {rack: x}}}"), "neither domains nor a count"),
+        (case("{clusterQueue: a, usage: {f: {cpu: x}}}"), 'cases[0].expect[0].usage.f.cpu: not a quantity: "x"'),
+        (case("{clusterQueue: a, usage: {f: 3}}"), "cases[0].expect[0].usage.f: not amounts"),
+        (case("{workload: a, admitted: {domains: {rack: x}}}"), "neither a list of domains nor a count"),
         (case(EXPECT, f"{ONE}\n{ONE}"), 'cases[0].submit: Duplicate value: "one"'),
         (case(EXPECT, "{job: no.yaml}"), "no.yaml: there is no such file"),
         (case(EXPECT, f"{{job: {job('one')}, at: never}}"), "cases[0].submit[0].at: not a duration"),
@@ -77,11 +77,11 @@ def test_several_documents_are_read_one_after_the_other(tmp_path: Path) -> None:
         ),
         (
             f"{HEAD}until: 1m\n{case('{workload: a, at: 2m, admitted: true}').removeprefix(HEAD)}",
-            "is for a time after `until`",
+            "checks at a time after `until`",
         ),
     ],
 )
-def test_what_is_wrong_is_reported_with_its_line(text: str, problem: str, tmp_path: Path) -> None:
+def test_each_problem_is_reported_with_its_line(text: str, problem: str, tmp_path: Path) -> None:
     found = problems(tmp_path, text)
     assert [problem in it for it in found].count(True) == 1, found
 
@@ -91,5 +91,5 @@ def test_everything_that_is_wrong_is_reported_once(tmp_path: Path) -> None:
     assert problems(tmp_path, text) == [
         'a_test.yaml:4: until: not a duration: "soon"; write seconds such as 90, or a duration such as 1m30s,'
         " from 0 to 292 years (2562047h)",
-        'a_test.yaml:7: cases[1].name: Duplicate value: "a"; give each case a name of its own',
+        'a_test.yaml:7: cases[1].name: Duplicate value: "a"; give each case its own name',
     ]

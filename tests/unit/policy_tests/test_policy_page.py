@@ -45,7 +45,7 @@ def test_the_program_passes_and_its_answer_is_as_it_says() -> None:
     (program,) = block(r"```python\n(def test_.*?)```")
     found: dict[str, object] = {}
     exec(program, found)
-    kueue, test = Kueue(ROOT), found["test_who_waits_gets_the_quota_that_ends_first"]
+    kueue, test = Kueue(ROOT), found["test_a_waiting_job_gets_the_first_quota_to_be_freed"]
     assert callable(test)
     test(kueue)
     (printed,) = block(r"shows the whole answer:\n\n```text\n(.*?)\n```")

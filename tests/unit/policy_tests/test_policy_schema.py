@@ -112,7 +112,7 @@ def changed(path: tuple[str | int, ...], value: Any) -> Any:
     return document
 
 
-def test_the_schema_is_one_of_its_draft() -> None:
+def test_the_schema_is_valid_for_its_draft() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
 
@@ -126,7 +126,7 @@ def test_a_file_with_every_field_fits(folder: Path) -> None:
     assert is_read(folder, WHOLE)
 
 
-def test_what_the_reader_takes_the_schema_takes(folder: Path) -> None:
+def test_the_schema_accepts_whatever_the_reader_accepts(folder: Path) -> None:
     wrong = [
         (text_of(path), value)
         for path in places(WHOLE)
@@ -137,7 +137,7 @@ def test_what_the_reader_takes_the_schema_takes(folder: Path) -> None:
     assert wrong == []
 
 
-def test_a_value_of_the_wrong_type_is_refused_by_both(folder: Path) -> None:
+def test_reader_and_schema_reject_values_of_the_wrong_type(folder: Path) -> None:
     wrong = [
         (text_of(path), value)
         for path in places(WHOLE)
@@ -148,7 +148,7 @@ def test_a_value_of_the_wrong_type_is_refused_by_both(folder: Path) -> None:
     assert wrong == []
 
 
-def test_an_unknown_field_is_refused_by_both(folder: Path) -> None:
+def test_reader_and_schema_reject_unknown_fields(folder: Path) -> None:
     found = []
     for path in places(WHOLE):
         text = text_of(path)

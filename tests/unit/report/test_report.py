@@ -152,7 +152,7 @@ def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 def test_the_command_says_where_it_can_not_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", EXAMPLE, "--report", str(tmp_path / "no" / "out.html")]) == ExitCode.BAD_INPUT
-    assert "the report can not be written" in capsys.readouterr().err
+    assert "the report cannot be written" in capsys.readouterr().err
 
 
 def test_without_the_extra_the_command_says_what_to_install(
@@ -161,14 +161,14 @@ def test_without_the_extra_the_command_says_what_to_install(
     monkeypatch.setitem(sys.modules, "jinja2", None)
     path = tmp_path / "out.html"
     assert main(["simulate", EXAMPLE, "--report", str(path)]) == ExitCode.BAD_INPUT
-    assert "a report takes the extra `report`; pip install 'kueuecore[report]'" in capsys.readouterr().err
+    assert "a report needs the extra `report`; pip install 'kueuecore[report]'" in capsys.readouterr().err
     assert not path.exists()
 
 
 def test_a_fleet_has_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["simulate", "examples/multikueue-regions/scenario.yaml", "--report", str(tmp_path / "out.html")]
     assert main(arguments) == ExitCode.BAD_INPUT
-    assert "a report is of a scenario of one cluster" in capsys.readouterr().err
+    assert "--report works for a scenario of one cluster only" in capsys.readouterr().err
 
 
 def test_deep_cohorts_are_nested_lists() -> None:

@@ -163,12 +163,12 @@ def test_a_missing_extra_is_reported_before_anything_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse() -> None:
-        raise ManifestError.of("a report takes the extra `report`", remedy="pip install 'kueuecore[report]'")
+        raise ManifestError.of("a report needs the extra `report`", remedy="pip install 'kueuecore[report]'")
 
     monkeypatch.setattr("kueuecore.cli.sweeping.require_pages", refuse)
     path = tmp_path / "out.html"
     arguments = ["sweep", EXAMPLE, "--grid", f"{QUOTA}=[4]", "--checkpoint", str(tmp_path / "c"), "--report", str(path)]
     assert main(arguments) == ExitCode.BAD_INPUT
-    assert "a report takes the extra `report`" in capsys.readouterr().err
+    assert "a report needs the extra `report`" in capsys.readouterr().err
     assert not path.exists()
     assert not (tmp_path / "c").exists()

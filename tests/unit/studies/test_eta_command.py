@@ -54,13 +54,13 @@ FUTURES  WITHIN  BY
     90%  50m00s  2026-01-05T12:50:00Z
 
 assumed:
-- 1 workload holds quota and 2 wait; jobs run as the table says
-- no other workloads come
-- an evicted job begins anew; admission checks are ready at once
+- 1 workload holds quota and 2 wait; run times are as in the table
+- no more workloads arrive
+- an evicted job starts over; admission checks are ready at once
 - quotas, queues and nodes stay as they are, unless a scenario changes them
 
-LOCAL QUEUE  PRIORITY  RUN TIMES OF  FINISHED  RUNNING  MEDIAN
-ns/lq             any  given                -        -       -
+LOCAL QUEUE  PRIORITY  RUN TIMES FROM  FINISHED  RUNNING  MEDIAN
+ns/lq             any  given                  -        -       -
 """,
         "",
     )
@@ -97,11 +97,11 @@ def test_one_that_is_admitted_or_has_ended_needs_no_forecast(run: Callable[..., 
 
 def test_one_that_never_fits_says_why(run: Callable[..., Ran]) -> None:
     out = run("big", *HOUR, workloads=WAITING).out
-    assert out.startswith("ns/big is never admitted as things are, even with the cluster to itself: couldn't assign")
+    assert out.startswith("ns/big will never be admitted as things are, not even in an empty cluster: couldn't assign")
 
 
 def test_where_nobody_waits_there_is_nothing_to_say(run: Callable[..., Ran]) -> None:
-    assert run(*HOUR, workloads=WAITING[:1]).out == "no workload waits\n"
+    assert run(*HOUR, workloads=WAITING[:1]).out == "no workload is waiting\n"
 
 
 def test_a_dump_may_come_from_standard_input(
@@ -122,7 +122,7 @@ def test_a_state_may_be_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["eta", str(file), "waits", "--arrivals", "none", *QUICK]) == ExitCode.OK
     assert "50%   5m00s" in capsys.readouterr().out
     assert main(["eta", str(file), "waits", "--now", NOW]) == ExitCode.BAD_INPUT
-    assert "--now is for a dump; write `start` into the scenario" in capsys.readouterr().err
+    assert "--now works with a dump only; set `start` in the scenario" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_a_state_may_be_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture
         (("--run-seconds", "{men: 5m}"), "--run-seconds: not a duration"),
         (("--run-seconds", "soon"), '--run-seconds: not a duration: "soon"'),
         (("--run-seconds", "lq=5m"), "--run-seconds: no Workload is in a queue lq; write one of cq, ns/lq"),
-        (("--horizon", "soon"), "'soon' is no duration above 0"),
-        (("--quantiles", "0,50"), "'0,50' is no list of percentages between 0 and 100"),
+        (("--horizon", "soon"), "'soon' is not a duration above 0"),
+        (("--quantiles", "0,50"), "'0,50' is not a list of percentages between 0 and 100"),
         (("--now", "soon"), "'soon' is not a time"),
     ],
 )

@@ -313,9 +313,9 @@ def test_if_no_quota_is_enough_it_says_so(tmp_path: Path, run: Callable[..., Ran
     ran = run(str(path), "--wait", "max<=1s", "--flavor", "old", "--seeds", "1", *edits)
     assert ran.code == ExitCode.FOUND
     lines = ran.out.splitlines()
-    assert lines[2] == "old/example.com/gpu: no quota meets it: max is 33s even if it is no limit"
-    assert "they wait for something else" in lines[3]
-    assert lines[-1].split()[:3] == ["no", "limit", "33s"]
+    assert lines[2] == "old/example.com/gpu: no quota meets it: max is 33s even with unlimited quota"
+    assert "jobs wait for something else" in lines[3]
+    assert lines[-1].split()[:2] == ["unlimited", "33s"]
     assert (
         json.loads(run(str(path), "--wait", "max<=1s", "--flavor", "old", *edits, "-o", "json").out)["plans"][0][
             "needed"
@@ -330,8 +330,8 @@ def test_jobs_that_no_quota_admits_are_named_with_their_reason(tmp_path: Path, r
     ran = run(str(path), "--wait", "p95<=1h", "--flavor", "old", "--resource", "cpu", "--seeds", "1")
     assert ran.code == ExitCode.FOUND
     lines = ran.out.splitlines()
-    assert (
-        lines[2] == "old/cpu: no quota meets it, as 12 of the jobs are never admitted even if it is no limit, because:"
+    assert lines[2] == (
+        "old/cpu: no quota meets it, as 12 of the jobs are never admitted even with unlimited quota, because:"
     )
     assert "insufficient quota for memory in flavor old" in lines[3]
     assert "(60Gi) > maximum capacity (50Gi)" in lines[3]

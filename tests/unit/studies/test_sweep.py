@@ -189,15 +189,15 @@ def test_csv_has_a_row_for_each_run_and_json_everything(run: Callable[..., Ran])
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "nothing varies; name a field"),
+        ([], "nothing varies; give a field"),
         (["--grid", "work[0].count=3"], "has no list of values; write TARGET=[V, ...]"),
         (["--grid", "work[0].count=[]"], "has no list of values"),
         (["--grid", "work[0].count"], "has no value"),
         (["--range", "work[0].count=1..2"], "say how many to draw with --random N"),
         (["--random", "2", "--range", "work[0].count=1"], "write TARGET=LOW..HIGH"),
         (["--random", "2", "--range", "work[0].count=a..b"], "write TARGET=LOW..HIGH"),
-        (["--grid", "work[0].count=[1]", "--resume"], "--resume takes a file"),
-        (["--grid", "work[0].count=[1]", "--sort", "x"], "no run has x; write one of"),
+        (["--grid", "work[0].count=[1]", "--resume"], "--resume needs a checkpoint file"),
+        (["--grid", "work[0].count=[1]", "--sort", "x"], "no run has a figure x; write one of"),
         (["--grid", "work[0].count=[1, -1]"], "work[0].count"),
         (["--grid", "Cohort/x:spec.a=[1]"], "no object matches Cohort/x"),
     ],
@@ -239,7 +239,7 @@ def test_ctrl_c_answers_at_once_and_says_how_to_go_on(tmp_path: Path, workers: s
         os.killpg(process.pid, signal.SIGINT)
         _, reported = process.communicate(timeout=30)
     assert process.returncode == ExitCode.INTERRUPTED
-    assert f"note: saved in {path}: --resume goes on from there" in reported
+    assert f"note: saved in {path}: continue with --resume" in reported
     assert "Traceback" not in reported
 
 
