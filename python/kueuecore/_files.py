@@ -12,7 +12,9 @@ from typing import IO
 from kueuecore._text import shortened
 from kueuecore.errors import Problem
 
-__all__ = ["contents", "read_file"]
+__all__ = ["EMPTY_NAME", "contents", "read_file"]
+
+EMPTY_NAME = Problem("the name of a file is empty", remedy='write "." for the directory you are in')
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _LARGEST = 2**30  # bytes: what never ends, such as /dev/zero, must not fill the memory
@@ -43,7 +45,7 @@ def contents(
         name = getattr(source, "name", None)
         yield (name if isinstance(name, str) else "<stream>"), source.read()
     elif source == "":
-        problems.append(Problem("the name of a file is empty", remedy='write "." for the directory you are in'))
+        problems.append(EMPTY_NAME)
     elif source == "-":
         yield from _standard_input(problems)
     else:

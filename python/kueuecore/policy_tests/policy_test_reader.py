@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kueuecore._fields import Fields, shown
+from kueuecore._files import EMPTY_NAME
 from kueuecore._json import text_at
 from kueuecore.configuration import Configuration
 from kueuecore.errors import ManifestError, Problem
@@ -30,9 +31,11 @@ def policy_test_files(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Return the sorted policy test files in a directory and its subdirectories; for a file or `-`, just that.
 
     Raises:
-        ManifestError: The directory has none, or cannot be read.
+        ManifestError: The directory has none or cannot be read, or the name is empty.
     """
     name = os.fsdecode(path)
+    if not name:
+        raise ManifestError([EMPTY_NAME])
     if name == "-" or not Path(name).is_dir():
         return (name,)
     problems: list[Problem] = []

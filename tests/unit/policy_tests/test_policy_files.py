@@ -42,6 +42,12 @@ def test_a_directory_without_tests_is_bad_input(tmp_path: Path) -> None:
         policy_test_files(tmp_path)
 
 
+def test_an_empty_name_is_refused() -> None:
+    # Not the current directory, which is what Path("") would be.
+    with pytest.raises(ManifestError, match=r'the name of a file is empty; write "\." for the directory you are in'):
+        policy_test_files("")
+
+
 def test_several_documents_are_read_one_after_the_other(tmp_path: Path) -> None:
     text = f"{case(EXPECT, ONE)}---\n{case(EXPECT, ONE, 'another')}"
     assert [(it.name, it.line) for it in read_policy_tests(write(tmp_path, text))] == [("a case", 5), ("another", 15)]
