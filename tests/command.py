@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["QUEUES", "Ran"]
+__all__ = ["JOB", "QUEUES", "Ran"]
 
 QUEUES = """
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: default}}
@@ -22,6 +22,19 @@ apiVersion: kueue.x-k8s.io/v1beta2
 kind: LocalQueue
 metadata: {name: lq, namespace: team}
 spec: {clusterQueue: cq}
+"""
+
+JOB = """
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: %s, namespace: team, labels: {kueue.x-k8s.io/queue-name: lq}}
+spec:
+  parallelism: %d
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, resources: {requests: {cpu: 1}}}]
 """
 
 

@@ -224,7 +224,7 @@ cluster: {}
 def test_a_fleet_tells_of_copies_and_of_the_quota_of_its_manager(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(Path(__file__).parents[2])
+    monkeypatch.chdir(Path(__file__).parents[3])
     assert main(["simulate", "examples/multikueue/overflow.yaml", "-o", "json"]) == ExitCode.OK
     reported = json.loads(capsys.readouterr().out)
     assert reported["managerQuota"] == [

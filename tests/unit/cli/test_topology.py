@@ -16,7 +16,7 @@ from kueuecore.manifests import JsonObject
 from tests.command import Ran
 
 RACK, HOST = "example.com/rack", "kubernetes.io/hostname"
-EXAMPLE = Path(__file__).parents[2] / "examples" / "topology"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "topology"
 
 
 def topology(*levels: str) -> str:

@@ -1,0 +1,117 @@
+"""What the command reads, and what it says of wrong input."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kueuecore.cli import ExitCode
+from tests.command import JOB, QUEUES, Ran
+
+
+def test_jobs_become_workloads_and_queue_in_the_order_of_the_file(command: Callable[..., Ran]) -> None:
+    ran = command("in.yaml", "-o", "json", text=QUEUES + JOB % ("z", 2) + JOB % ("a", 2))
+    document = json.loads(ran.out)
+    assert {workload["owner"]: workload["status"] for workload in document["workloads"]} == {
+        "Job/z": "Admitted",
+        "Job/a": "Pending",
+    }
+
+
+def test_standard_input_is_read(command: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(QUEUES.encode())))
+    assert "cq " in command("-").out
+
+
+def test_missing_namespaces_are_added_and_reported(command: Callable[..., Ran]) -> None:
+    ran = command(text=QUEUES + JOB % ("a", 1))
+    assert ran.err == "note: added the Namespaces that the objects are in: team\n"
+    assert "1 Admitted" in ran.out
+    assert command("in.yaml", "-q", text=QUEUES).err == ""
+
+
+def test_a_dump_is_taken_as_it_is(command: Callable[..., Ran]) -> None:
+    ran = command("in.yaml", "--trusted", text=QUEUES + JOB % ("a", 1))
+    assert ran.err == ""
+    assert 'workload namespace "team" does not exist' in ran.out
+
+
+def test_kinds_that_are_not_read_are_named_once(command: Callable[..., Ran]) -> None:
+    foreign = "\n---\n{apiVersion: v1, kind: Service, metadata: {name: %s}}"
+    config = "\n---\n{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}"
+    ran = command(text=QUEUES + foreign % "a" + foreign % "b" + config)
+    assert "warning: these kinds are not read: Configuration (1), Service (2); pass the Configuration" in ran.err
+
+
+def test_an_object_given_twice_is_reported_unless_it_is_the_same(command: Callable[..., Ran]) -> None:
+    assert "last one counts" not in command(text=f"{QUEUES}---{QUEUES}").err
+    ran = command(text=f"{QUEUES}---{QUEUES.replace('nominalQuota: 2', 'nominalQuota: 3')}")
+    assert 'ClusterQueue "cq": it is also in' in ran.err
+    assert ran.err.count("; the last one counts") == 1
+
+
+def test_the_error_for_a_kind_of_another_group_names_its_group(command: Callable[..., Ran]) -> None:
+    ran = command(text="{apiVersion: kueue.sigs.k8s.io/v1, kind: Cohort, metadata: {name: a}}")
+    assert "these kinds are not read: Cohort (1); a Cohort is read as kueue.x-k8s.io/v1beta2" in ran.err
+
+
+def test_the_error_for_a_misspelled_gate_suggests_the_right_one(command: Callable[..., Ran]) -> None:
+    ran = command("in.yaml", "--feature-gates", "PartialAdmision=true", text=QUEUES)
+    assert "unrecognized feature gate: PartialAdmision; write PartialAdmission" in ran.err
+
+
+def test_a_removed_gate_is_reported_with_the_version_that_removed_it(command: Callable[..., Ran]) -> None:
+    ran = command("in.yaml", "--feature-gates", "FlavorFungibilityImplicitPreferenceDefault=true", text=QUEUES)
+    assert ran.code == ExitCode.BAD_INPUT
+    assert "; Kueue 0.16 removed it; leave it out, and set spec.flavorFungibility.preference" in ran.err
+    assert "PreserveScanProgress" not in ran.err
+
+
+def test_an_unknown_gate_without_a_similar_name_gets_no_suggestion(command: Callable[..., Ran]) -> None:
+    ran = command("in.yaml", "--feature-gates", "FlavorFungibilityNeverHeardOf=true", text=QUEUES)
+    assert "FlavorFungibilityNeverHeardOf; write one of those that `kueuecore gates` lists" in ran.err
+
+
+def test_a_job_that_an_api_server_would_reject_is_reported_with_the_cause(command: Callable[..., Ran]) -> None:
+    nameless = command(text=QUEUES + (JOB % ("a", 1)).replace("name: a, ", ""))
+    assert "metadata.name: Required value: name or generateName is required; give it a name" in nameless.err
+    number = command(text=QUEUES + (JOB % ("a", 1)).replace("queue-name: lq", "queue-name: 5"))
+    assert 'in body must be of type string: "integer"; write it in quotes' in number.err
+    assert (nameless.code, number.code) == (ExitCode.BAD_INPUT, ExitCode.BAD_INPUT)
+
+
+def test_a_job_without_a_queue_is_reported(command: Callable[..., Ran]) -> None:
+    job = (JOB % ("a", 1)).replace(", labels: {kueue.x-k8s.io/queue-name: lq}", "")
+    ran = command(text=QUEUES + job)
+    assert 'note: Job "team/a": it has no label kueue.x-k8s.io/queue-name; it gets no Workload\n' in ran.err
+    assert "not read" not in ran.err
+
+
+def test_an_unknown_field_is_a_warning_with_its_line(command: Callable[..., Ran]) -> None:
+    ran = command(
+        text=QUEUES + "\n---\n" + QUEUES.split("---")[2].replace("clusterQueue", "clusterQeue: x, clusterQueue")
+    )
+    assert re.search(r"^warning: in\.yaml:\d+ \(document 4\): LocalQueue \"team/lq\": .*clusterQeue", ran.err, re.M)
+
+
+def test_now_defaults_to_the_newest_time_in_the_objects(command: Callable[..., Ran]) -> None:
+    dated = QUEUES.replace("{name: cq}", '{name: cq, creationTimestamp: "2026-03-01T00:00:00Z"}')
+    assert json.loads(command("in.yaml", "-o", "json", text=dated).out)["now"] == "2026-03-01T00:00:00Z"
+    assert json.loads(command("in.yaml", "-o", "json", text=QUEUES).out)["now"] == "1970-01-01T00:00:00Z"
+    chosen = command("in.yaml", "-o", "json", "--now", "2027-01-01T00:00:00Z", text=dated)
+    assert json.loads(chosen.out)["now"] == "2027-01-01T00:00:00Z"
+
+
+def test_configuration_and_gates_affect_the_outcome(command: Callable[..., Ran]) -> None:
+    job = (JOB % ("a", 5)).replace("labels:", 'annotations: {kueue.x-k8s.io/job-min-parallelism: "1"}, labels:')
+    assert "2 of 5" in command(text=QUEUES + job).out
+    assert "1 Pending" in command("in.yaml", "--feature-gates", "PartialAdmission=false", text=QUEUES + job).out
+    settings = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nfeatureGates: {PartialAdmission: false}"
+    Path("config").write_text(settings, encoding="utf-8")
+    assert "1 Pending" in command("in.yaml", "--config", "config", text=QUEUES + job).out
