@@ -62,7 +62,7 @@ enum Refused {
 #[pymethods]
 impl Engine {
     /// `models_readiness`: pods become ready or not, so that waitForPodsReady counts even by default. `keeps_calls`: for
-    /// `told`.
+    /// `journal`.
     #[new]
     fn new(configuration: &Configuration, models_readiness: bool, keeps_calls: bool) -> Self {
         let configuration = &configuration.inner;
@@ -93,7 +93,7 @@ impl Engine {
 
     /// The latest time that any call named, and the calls that have changed the engine, if they are kept: names,
     /// arguments but the last, and the last, which is the time.
-    fn told(&self, py: Python<'_>) -> (i64, Option<Vec<CallRow>>) {
+    fn journal(&self, py: Python<'_>) -> (i64, Option<Vec<CallRow>>) {
         let journal = read_journal(py, &self.inner, Journal::clone);
         (journal.now, self.keeps_calls.then(|| journal.calls(py)))
     }
@@ -327,11 +327,11 @@ impl Engine {
         let found = self.read(py, |engine| {
             let gates = engine.state.config.gates;
             let found = engine.explain(namespace, name, Time(now))?;
-            let told = explain::explanation(&found);
-            Some((found.what_if, gates, told))
+            let explanation = explain::explanation(&found);
+            Some((found.what_if, gates, explanation))
         })?;
-        let (what_if, gates, told) = found.ok_or_else(|| unknown_object(py, "Workload", namespace, name))?;
-        Ok((what_if_row(py, what_if, &gates)?, to_python(py, &told)?))
+        let (what_if, gates, explanation) = found.ok_or_else(|| unknown_object(py, "Workload", namespace, name))?;
+        Ok((what_if_row(py, what_if, &gates)?, to_python(py, &explanation)?))
     }
 
     /// A copy that goes its own way; what neither of the two changes is shared.

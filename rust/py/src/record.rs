@@ -54,7 +54,7 @@ impl Record {
     }
 
     /// Number of recorded cycles.
-    fn n_told(&self) -> usize {
+    fn n_recorded_cycles(&self) -> usize {
         self.inner.log.cycles.len()
     }
 

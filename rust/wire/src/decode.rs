@@ -288,10 +288,10 @@ fn not_json(text: &str, error: &serde_json::Error) -> FieldError {
 /// because they would count from the start of the object.
 fn in_words(message: &str) -> String {
     let is_of_type = message.starts_with("invalid type: ") || message.starts_with("invalid value: ");
-    let (told, expected) = message.rsplit_once(", expected ").filter(|_| is_of_type).unwrap_or(("", message));
+    let (found, expected) = message.rsplit_once(", expected ").filter(|_| is_of_type).unwrap_or(("", message));
     let expected = expected.rfind(" at line ").map_or(expected, |end| &expected[..end]);
     match expected {
-        _ if told.is_empty() => expected.to_owned(),
+        _ if found.is_empty() => expected.to_owned(),
         "i32" => "must be an integer of 32 bits".to_owned(),
         "i64" => "must be an integer of 64 bits".to_owned(),
         "f64" => "must be a number".to_owned(),

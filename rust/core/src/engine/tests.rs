@@ -134,13 +134,13 @@ fn who_finds_its_targets_taken_looks_for_others_in_its_own_cohort_alone() {
     let mut victims: Vec<&str> = decision.preemptions.iter().map(|p| p.key.name()).collect();
     victims.sort_unstable();
     assert_eq!(victims, ["x-v1", "x-v2", "x-v3", "y-v1", "y-v2", "y-v3"]);
-    let again: Vec<_> = decision.target_recomputations.iter().map(|(queue, told)| (queue.as_str(), told)).collect();
+    let again: Vec<_> = decision.target_recomputations.iter().map(|(queue, counts)| (queue.as_str(), counts)).collect();
     let found = BTreeMap::from([("new_targets", 1)]);
     assert_eq!(again, [("x-p2", &found), ("x-p3", &found), ("y-p2", &found), ("y-p3", &found)]);
 }
 
 #[test]
-fn a_cycle_tells_how_many_parked_workloads_are_tried_again_with_heads_or_without() {
+fn a_cycle_counts_retried_parked_workloads_with_and_without_heads() {
     let mut world = world();
     world.submit(workload("running", "10"));
     world.cycle();
@@ -311,8 +311,8 @@ fn pod_sets_are_adjusted_to_the_limit_ranges_of_now() {
         let mut silent = workload(cpu, "1");
         silent.pod_sets[0].template.spec.containers[0].resources.requests.clear();
         world.submit(silent);
-        let told = world.cycle().admissions.remove(0).admission.pod_set_assignments[0].resource_usage["cpu"].clone();
-        assert_eq!(told.text(), cpu);
+        let usage = world.cycle().admissions.remove(0).admission.pod_set_assignments[0].resource_usage["cpu"].clone();
+        assert_eq!(usage.text(), cpu);
     }
 }
 

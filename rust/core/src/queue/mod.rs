@@ -166,7 +166,7 @@ impl Pending {
         Some((home, key, stands))
     }
 
-    /// Takes a workload out of heap and parked ones; tells where it stood.
+    /// Takes a workload out of heap and parked ones; returns where it stood.
     fn take(&mut self, places: &mut Places, id: WorkloadId) -> Option<Stands> {
         let (bucket, key, stood) = self.find(places, id)?;
         let mark = mark_of(id);
@@ -305,7 +305,7 @@ impl Pending {
     /// Gives a head back (rules/05 §3). Returns the workloads of its shape that were parked with it; `None` if it changes
     /// nothing for others of its shape.
     pub fn requeue(&mut self, places: &mut Places, item: &Item, returned: &Returned) -> Option<Vec<Parked>> {
-        let &Returned { reason, told, pending_flavors, generation, hashing } = returned;
+        let &Returned { reason, status_reason, pending_flavors, generation, hashing } = returned;
         if reason.makes_preemptor() {
             // In StrictFIFO the head comes back to the front without that (rules/05 §5).
             let sticky = self.strategy == QueueingStrategy::BestEffortFIFO;
@@ -333,7 +333,7 @@ impl Pending {
             && reason.holds_for_shape()
             && self.strategy == QueueingStrategy::BestEffortFIFO
         {
-            return self.park_shape(places, shape, told);
+            return self.park_shape(places, shape, status_reason);
         }
         None
     }
@@ -364,10 +364,10 @@ impl Pending {
         let is_known = self.parked_shapes.insert(shape, reason) == Some(reason);
         let waiting = self.of_shape(shape).filter(|bucket| !bucket.active.keys().is_empty());
         let waiting: Vec<BucketId> = waiting.map(|bucket| bucket.id).collect();
-        let mut told = Vec::with_capacity(waiting.len());
+        let mut moved = Vec::with_capacity(waiting.len());
         for id in waiting {
             let (n_moved, marks) = self.change(id, |Bucket { active, parked, .. }| {
-                told.push(active.all());
+                moved.push(active.all());
                 parked.take_all(active)
             });
             places.discount(marks);
@@ -376,7 +376,7 @@ impl Pending {
         }
         // One of them was parked just before this.
         let has_others = |queue: &Self| queue.parked_of_shape(shape).nth(1).is_some();
-        (!told.is_empty() || (!is_known && has_others(self))).then_some(told)
+        (!moved.is_empty() || (!is_known && has_others(self))).then_some(moved)
     }
 
     /// Begins a flush: the marks of shapes go, and what was popped before comes back to the heap (rules/05 §3.1).

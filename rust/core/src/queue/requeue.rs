@@ -60,7 +60,7 @@ pub struct Returned {
     /// Why.
     pub reason: RequeueReason,
     /// The reason in its status, and in those of its shape that are parked with it.
-    pub told: &'static str,
+    pub status_reason: &'static str,
     /// Has its flavor scan not ended?
     pub pending_flavors: bool,
     /// The generation of the object when it was popped.

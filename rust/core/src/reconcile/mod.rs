@@ -75,8 +75,8 @@ impl State {
         if !pass.refuse_devices(&mut workload) {
             pass.explain_unreserved(&mut workload);
         }
-        let told = find(&workload.status.conditions, conditions::QUOTA_RESERVED)?;
-        Some((told.reason.to_string(), told.text().to_string()))
+        let condition = find(&workload.status.conditions, conditions::QUOTA_RESERVED)?;
+        Some((condition.reason.to_string(), condition.text().to_string()))
     }
 
     /// [`State::reconcile`] for every workload that something may have changed for, in the order of namespace and name.

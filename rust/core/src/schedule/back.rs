@@ -66,7 +66,7 @@ impl State {
         }
         let gates = self.config.gates;
         let reason = reasons::unadmitted(entry.reason, reasons::PENDING, gates);
-        let requests = (!self.tells_requests(entry.workload)).then(|| self.resource_requests(entry.workload));
+        let requests = (!self.has_recorded_requests(entry.workload)).then(|| self.resource_requests(entry.workload));
         let queue = self.names.queues[entry.queue].clone();
         self.agenda.touch(entry.workload);
         let written = self.workloads.transition(entry.workload, |it| {
@@ -110,7 +110,7 @@ impl State {
         let item = self.item(workload);
         let hashing = self.gate(Gate::SchedulingEquivalenceHashing);
         let pending = &mut self.queues[queue].pending;
-        let returned = Returned { reason, told: quota_reserved_reason, pending_flavors, generation, hashing };
+        let returned = Returned { reason, status_reason: quota_reserved_reason, pending_flavors, generation, hashing };
         let parked = pending.requeue(&mut self.places, &item, &returned);
         if let Some((shape, parked)) = item.shape.zip(parked) {
             self.agenda.touch_parked(queue, shape);
@@ -121,31 +121,32 @@ impl State {
         self.queues[queue].pending.is_inadmissible(&self.places, workload)
     }
 
-    /// Does `status.resourceRequests` tell the totals already, in whatever spelling?
-    fn tells_requests(&self, workload: WorkloadId) -> bool {
+    /// Does `status.resourceRequests` already hold the totals, in whatever spelling?
+    fn has_recorded_requests(&self, workload: WorkloadId) -> bool {
         let record = self.workloads.get(workload);
-        let told = record.workload.status.resource_requests.as_ref();
-        let shared = record.spec.told.get().filter(|_| record.has_totals_of_its_spec());
-        if told.zip(shared).is_some_and(|(told, shared)| told.is_same(shared)) {
+        let recorded = record.workload.status.resource_requests.as_ref();
+        let shared = record.spec.resource_requests.get().filter(|_| record.has_totals_of_its_spec());
+        if recorded.zip(shared).is_some_and(|(own, shared)| own.is_same(shared)) {
             return true;
         }
-        let told = told.map_or(&[][..], |told| told);
-        let same = |((told, pod_set), totals): ((&PodSetRequest, &PodSet), &Totals)| {
-            told.name == pod_set.name
-                && told.resources.len() == totals.requests.len()
+        let recorded = recorded.map_or(&[][..], |requests| requests);
+        let same = |((requests, pod_set), totals): ((&PodSetRequest, &PodSet), &Totals)| {
+            requests.name == pod_set.name
+                && requests.resources.len() == totals.requests.len()
                 && totals.requests.iter().all(|&(resource, value)| {
                     let name = self.names.resource_text(resource);
-                    told.resources.get(name).is_some_and(|told| told.cmp_value(&exact_quantity(name, value)).is_eq())
+                    requests.resources.get(name).is_some_and(|it| it.cmp_value(&exact_quantity(name, value)).is_eq())
                 })
         };
-        told.len() == record.totals.len() && told.iter().zip(&record.spec.adjusted).zip(record.totals.iter()).all(same)
+        recorded.len() == record.totals.len()
+            && recorded.iter().zip(&record.spec.adjusted).zip(record.totals.iter()).all(same)
     }
 
     /// `status.resourceRequests`: the totals per pod set.
     fn resource_requests(&self, workload: WorkloadId) -> Shared<Vec<PodSetRequest>> {
         let record = self.workloads.get(workload);
         if record.has_totals_of_its_spec() {
-            record.spec.told.get_or_init(|| self.requests_of(record).into()).clone()
+            record.spec.resource_requests.get_or_init(|| self.requests_of(record).into()).clone()
         } else {
             self.requests_of(record).into()
         }
@@ -176,21 +177,21 @@ mod tests {
     use crate::testing::{World, workload};
 
     #[test]
-    fn the_status_tells_what_is_asked_for_now() {
+    fn resource_requests_follow_reclaimed_pods() {
         let mut world = World::new(Config::default());
         let mut large = workload("large", "6");
         large.pod_sets = vec![PodSet { count: 3, ..large.pod_sets[0].clone() }].into();
         world.submit(large);
-        let told = |world: &World| {
-            let requests = world.get("large").status.resource_requests.clone().expect("it was told why it waits");
+        let cpu = |world: &World| {
+            let requests = world.get("large").status.resource_requests.clone().expect("it waits");
             requests[0].resources["cpu"].text().into_owned()
         };
         assert!(world.cycle().pending[0].written);
-        assert_eq!(told(&world), "18");
+        assert_eq!(cpu(&world), "18");
         world.change("large", |it| {
             it.status.rare.reclaimable_pods = vec![ReclaimablePod { name: "main".into(), count: 1 }]
         });
         assert!(world.cycle().pending[0].written);
-        assert_eq!(told(&world), "12");
+        assert_eq!(cpu(&world), "12");
     }
 }

@@ -29,12 +29,12 @@ use crate::workloads::before::Unconfirmed;
 use crate::workloads::charge::Target;
 
 impl State {
-    /// What an entry gets, and as its status tells it (rules/05 §6.4 step 12).
+    /// The admission of an entry, and the assignment behind it (rules/05 §6.4 step 12).
     pub(crate) fn admission(&mut self, entry: &Entry) -> (Shared<Admission>, Assigned) {
         let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
         let assigned = self.workloads.assigned(&mut self.names, entry.workload, assignment);
         let cluster_queue = self.names.queues[entry.queue].clone();
-        (Admission { cluster_queue, pod_set_assignments: assigned.told.clone() }.into(), assigned)
+        (Admission { cluster_queue, pod_set_assignments: assigned.pod_set_assignments.clone() }.into(), assigned)
     }
 
     /// The event of a reservation is worded while the assignment is at hand.

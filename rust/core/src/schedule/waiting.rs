@@ -148,7 +148,7 @@ mod tests {
     use crate::status::readiness::note_readiness;
     use crate::testing::{World, at, cluster_queue, workload};
 
-    fn told(decision: &Decision) -> (Vec<&str>, Option<&str>) {
+    fn outcome(decision: &Decision) -> (Vec<&str>, Option<&str>) {
         let admitted = decision.admissions.iter().map(|admission| admission.key.name()).collect();
         (admitted, decision.waits_for_pods.as_ref().map(|key| key.name()))
     }
@@ -161,16 +161,16 @@ mod tests {
     #[test]
     fn a_cycle_admits_one_after_the_other_as_their_pods_become_ready() {
         let mut world = World::where_pods_block();
-        assert_eq!(told(&world.cycle()), (vec!["a"], Some("b")));
+        assert_eq!(outcome(&world.cycle()), (vec!["a"], Some("b")));
         let message = "WaitingForPodsReady: waiting for all admitted workloads to be in PodsReady condition";
         assert!(world.condition("b", QUOTA_RESERVED).contains(message), "{}", world.condition("b", QUOTA_RESERVED));
         world.now = at(5);
-        assert_eq!(told(&world.cycle()), (vec![], Some("b")), "nothing has become ready");
+        assert_eq!(outcome(&world.cycle()), (vec![], Some("b")), "nothing has become ready");
         become_ready(&mut world, "a");
         let decision = world.cycle();
-        assert_eq!((told(&decision), decision.cycle), ((vec!["b"], Some("c")), 1));
+        assert_eq!((outcome(&decision), decision.cycle), ((vec!["b"], Some("c")), 1));
         become_ready(&mut world, "b");
-        assert_eq!(told(&world.cycle()), (vec!["c"], None));
+        assert_eq!(outcome(&world.cycle()), (vec!["c"], None));
         assert_eq!(world.cycle().cycle, 0, "there was no other head");
     }
 
@@ -186,7 +186,7 @@ mod tests {
             workload.status.conditions.set(reserved);
         });
         become_ready(&mut world, "a");
-        assert_eq!(told(&world.cycle()), (vec!["b"], Some("c")));
+        assert_eq!(outcome(&world.cycle()), (vec!["b"], Some("c")));
         let later = || [Object::ClusterQueue(cluster_queue("later", "1"))];
         world.apply(later());
         let (id, now) = (world.id("b"), world.now);
@@ -202,7 +202,7 @@ mod tests {
         let mut world = World::where_pods_block();
         world.cycle();
         world.delete(Kind::Workload, "a");
-        assert_eq!(told(&world.cycle()), (vec!["b"], Some("c")));
+        assert_eq!(outcome(&world.cycle()), (vec!["b"], Some("c")));
     }
 
     #[test]
@@ -213,9 +213,9 @@ mod tests {
         // Its slot belongs to another workload now.
         world.submit(Workload { queue_name: "b".into(), ..workload("d", "4") });
         become_ready(&mut world, "a");
-        assert_eq!(told(&world.cycle()), (vec!["c"], None));
+        assert_eq!(outcome(&world.cycle()), (vec!["c"], None));
         become_ready(&mut world, "c");
-        assert_eq!(told(&world.cycle()), (vec!["d"], None));
+        assert_eq!(outcome(&world.cycle()), (vec!["d"], None));
     }
 
     #[test]
@@ -227,9 +227,9 @@ mod tests {
             workload.meta.key = Key::new(key.namespace(), key.name(), "another");
         });
         become_ready(&mut world, "a");
-        assert_eq!(told(&world.cycle()), (vec!["c"], None));
+        assert_eq!(outcome(&world.cycle()), (vec!["c"], None));
         become_ready(&mut world, "c");
-        assert_eq!(told(&world.cycle()), (vec!["b"], None));
+        assert_eq!(outcome(&world.cycle()), (vec!["b"], None));
     }
 
     #[test]
@@ -238,11 +238,11 @@ mod tests {
         world.cycle();
         world.delete(Kind::ClusterQueue, "b");
         become_ready(&mut world, "a");
-        assert_eq!(told(&world.cycle()), (vec!["c"], None));
+        assert_eq!(outcome(&world.cycle()), (vec!["c"], None));
         become_ready(&mut world, "c");
         assert_eq!(world.cycle().cycle, 0);
         world.apply([Object::ClusterQueue(cluster_queue("b", "4"))]);
-        assert_eq!(told(&world.cycle()), (vec!["b"], None));
+        assert_eq!(outcome(&world.cycle()), (vec!["b"], None));
     }
 
     #[test]
@@ -252,7 +252,7 @@ mod tests {
         // It would no longer fit; the cycle decides on what it saw.
         world.apply([Object::ClusterQueue(cluster_queue("b", "1"))]);
         become_ready(&mut world, "a");
-        assert_eq!(told(&world.cycle()), (vec!["b"], Some("c")));
+        assert_eq!(outcome(&world.cycle()), (vec!["b"], Some("c")));
     }
     #[test]
     fn a_head_that_asks_for_less_when_its_wait_ends_is_charged_that() {
@@ -264,7 +264,7 @@ mod tests {
             workload.pod_sets = pod_sets.into();
         });
         become_ready(&mut world, "a");
-        assert_eq!(told(&world.cycle()), (vec!["b"], Some("c")));
+        assert_eq!(outcome(&world.cycle()), (vec!["b"], Some("c")));
         let record = world.engine.state.workloads.get(world.id("b"));
         assert_eq!((record.totals[0].count, record.totals[0].requests[0].1), (0, 0));
     }

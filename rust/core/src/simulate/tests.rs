@@ -41,7 +41,7 @@ fn run(world: &mut World, happenings: Vec<Happening>, options: Options) -> Run {
 }
 
 /// Seconds, step, and name.
-fn told(run: &Run) -> Vec<(i64, Step, &str)> {
+fn steps(run: &Run) -> Vec<(i64, Step, &str)> {
     run.log.steps.iter().map(|(time, step, key)| (time.0 / SECOND, *step, run.log.key(*key).name())).collect()
 }
 
@@ -50,7 +50,7 @@ fn a_job_waits_until_another_has_ended() {
     let mut world = World::new(Config::default());
     let run = run(&mut world, vec![create(20, workload("b", "6"), 5), create(11, workload("a", "6"), 60)], OPTIONS);
     assert_eq!(
-        told(&run),
+        steps(&run),
         [
             (11, Step::Created, "a"),
             (11, Step::Admitted, "a"),
@@ -82,8 +82,8 @@ fn the_log_says_who_was_preempted_for_whom_and_why() {
     let (_, run) = preempting(7);
     let log = &run.log.preemptions;
     assert_eq!((&log.times[..], &log.workloads[..], &log.preemptors[..]), (&[at(20).0][..], &[0][..], &[1][..]));
-    let told = reasons::OF_DECISIONS[usize::from(log.reasons[0])];
-    assert_eq!((run.log.key(log.workloads[0]).name(), told), ("a", "InClusterQueue"));
+    let reason = reasons::OF_DECISIONS[usize::from(log.reasons[0])];
+    assert_eq!((run.log.key(log.workloads[0]).name(), reason), ("a", "InClusterQueue"));
 }
 
 #[test]
@@ -149,9 +149,9 @@ fn the_moment_at_which_a_job_was_to_stop_comes_though_it_has_ended() {
     ];
     let options = Options { eviction_ns: 7 * SECOND, quiet_cycles: Some(1), timers: Timers::AfterRound, ..OPTIONS };
     let run = run(&mut world, happenings, options);
-    assert!(!told(&run).contains(&(27, Step::Stopped, "a")), "{:?}", told(&run));
+    assert!(!steps(&run).contains(&(27, Step::Stopped, "a")), "{:?}", steps(&run));
     // At 10, 20, 21, 22 (b still waits), 25, 26 and 27; then at 85, when b ends.
-    assert_eq!(run.n_cycles, 8, "{:?}", told(&run));
+    assert_eq!(run.n_cycles, 8, "{:?}", steps(&run));
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn an_evicted_job_stops_and_starts_from_zero() {
     for (eviction_seconds, stopped, started) in [(0, 20, 21), (7, 27, 27)] {
         let (_, run) = preempting(eviction_seconds);
         assert_eq!(
-            told(&run)[2..],
+            steps(&run)[2..],
             [
                 (20, Step::Created, "b"),
                 (stopped, Step::Stopped, "a"),
@@ -204,7 +204,7 @@ fn a_run_past_the_end_of_time_says_so_and_clamps_nothing() {
     let most = i64::MAX / SECOND - 100;
     let happenings = || vec![create(11, workload("a", "6"), most), create(12, workload("b", "6"), most)];
     let late = run(&mut World::new(Config::default()), happenings(), OPTIONS);
-    assert_eq!((late.ending, told(&late).last()), (Ending::OutOfTime, Some(&(11 + most, Step::Admitted, "b"))));
+    assert_eq!((late.ending, steps(&late).last()), (Ending::OutOfTime, Some(&(11 + most, Step::Admitted, "b"))));
     // A cycle that does not end in time.
     let slow = Options { cycle_step_ns: i64::MAX, ..OPTIONS };
     let late = run(&mut World::new(Config::default()), happenings(), slow);
@@ -217,7 +217,7 @@ fn checks_are_ready_once_quota_is_reserved() {
     world.apply([check("prov")]);
     world.change_cluster_queue(|queue| queue.admission_checks = rules(&["prov"]));
     let run = run(&mut world, vec![create(11, workload("a", "1"), 4)], OPTIONS);
-    assert_eq!(told(&run)[1..], [(11, Step::Admitted, "a"), (15, Step::Finished, "a")]);
+    assert_eq!(steps(&run)[1..], [(11, Step::Admitted, "a"), (15, Step::Finished, "a")]);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn events_without_an_object_are_ignored() {
         update(16, Object::Workload(Box::new(workload("a", "2")))),
     ];
     let run = run(&mut world, happenings, OPTIONS);
-    assert_eq!(told(&run)[2..], [(12, Step::Finished, "a"), (14, Step::Deleted, "a")]);
+    assert_eq!(steps(&run)[2..], [(12, Step::Finished, "a"), (14, Step::Deleted, "a")]);
     assert!(world.engine.state.workloads.is_empty());
 }
 
@@ -244,7 +244,7 @@ fn an_update_of_a_workload_keeps_its_status_and_counts_its_specs() {
     let same = update(12, Object::Workload(Box::new(workload("a", "11"))));
     let small = update(14, Object::Workload(Box::new(workload("a", "10"))));
     let run = run(&mut world, vec![big, same, small], OPTIONS);
-    assert_eq!(told(&run)[1..], [(14, Step::Admitted, "a"), (18, Step::Finished, "a")]);
+    assert_eq!(steps(&run)[1..], [(14, Step::Admitted, "a"), (18, Step::Finished, "a")]);
     assert_eq!((run.n_cycles, world.get("a").meta.generation), (2, 2));
 }
 
@@ -263,7 +263,7 @@ fn timers_are_not_skipped() {
     let mut world = World::new(Config::default());
     let brief = Workload { maximum_execution_time_seconds: Some(30), ..workload("a", "1") };
     let run = run(&mut world, vec![create(11, brief, 100)], OPTIONS);
-    assert_eq!(told(&run)[1..], [(11, Step::Admitted, "a"), (41, Step::Stopped, "a")]);
+    assert_eq!(steps(&run)[1..], [(11, Step::Admitted, "a"), (41, Step::Stopped, "a")]);
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn a_drained_queue_stops_its_jobs_for_good() {
     let drained = ClusterQueue { stop_policy: StopPolicy::HoldAndDrain, ..cluster_queue("cq", "10") };
     let happenings = vec![create(11, workload("a", "1"), 100), update(20, Object::ClusterQueue(drained))];
     let run = run(&mut world, happenings, OPTIONS);
-    assert_eq!(told(&run)[2..], [(20, Step::Stopped, "a")]);
+    assert_eq!(steps(&run)[2..], [(20, Step::Stopped, "a")]);
     assert_eq!(world.condition("a", conditions::REQUEUED).split(' ').next(), Some("False"));
 }
 
@@ -281,7 +281,7 @@ fn what_is_pending_at_the_beginning_is_not_kept_waiting() {
     let mut world = World::new(Config::default());
     world.submit(workload("a", "1"));
     let run = run(&mut world, Vec::new(), OPTIONS);
-    assert_eq!(told(&run), [(10, Step::Admitted, "a")]);
+    assert_eq!(steps(&run), [(10, Step::Admitted, "a")]);
 }
 
 #[test]
@@ -328,8 +328,8 @@ fn a_workload_parked_with_another_keeps_its_message() {
     let happenings = vec![create(10, workload("b", "6"), 0), create(30, urgent, 0), create(30, workload("a", "6"), 0)];
     run(&mut world, happenings.into_iter().map(forever).collect(), OPTIONS);
     // Evicted and back in the heap, it is parked together with the equivalent workload at the front.
-    let told = ["a", "b"].map(|name| world.condition(name, conditions::QUOTA_RESERVED));
-    assert!(told[1].starts_with("False PendingEvaluation: Preempted to accommodate"), "{told:?}");
+    let texts = ["a", "b"].map(|name| world.condition(name, conditions::QUOTA_RESERVED));
+    assert!(texts[1].starts_with("False PendingEvaluation: Preempted to accommodate"), "{texts:?}");
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn the_job_of_a_deleted_workload_stops_at_its_time() {
     let happenings = vec![create(200, workload("c", "6"), 500), create(205, urgent, 2), delete];
     let run =
         simulate(&mut world.engine, happenings, Options { eviction_ns: 50 * SECOND, ..OPTIONS }, at(200), || false);
-    assert_eq!(told(&run)[3..], [(210, Step::Deleted, "c"), (210, Step::Admitted, "d"), (212, Step::Finished, "d")]);
+    assert_eq!(steps(&run)[3..], [(210, Step::Deleted, "c"), (210, Step::Admitted, "d"), (212, Step::Finished, "d")]);
     assert_eq!(run.end, at(255));
 }
 
@@ -397,7 +397,7 @@ fn five_short(timers: Timers) -> Vec<(i64, Step, String)> {
     let short = |name| Workload { maximum_execution_time_seconds: Some(1), ..workload(name, "2") };
     let happenings = ["a", "b", "c", "d", "e"].into_iter().map(|name| create(10, short(name), 60)).collect();
     let run = run(&mut world, happenings, Options { timers, ..OPTIONS });
-    let stopped = told(&run).into_iter().filter(|(_, step, _)| *step == Step::Stopped);
+    let stopped = steps(&run).into_iter().filter(|(_, step, _)| *step == Step::Stopped);
     stopped.map(|(time, step, name)| (time, step, name.to_owned())).collect()
 }
 

@@ -160,8 +160,8 @@ fn pods_that_wait_for_the_host_in_vain_are_failed() {
     let phase = |name| world.engine.state.cluster.pod("ns", name).map(|pod| pod.phase.clone());
     assert_eq!([phase("waits"), phase("gated"), phase("runs")].map(Option::unwrap), ["Failed", "Pending", "Running"]);
     assert!(failed(&world).is_empty());
-    let told = world.engine.take_failed_pods();
-    assert_eq!(told, [("ns".to_owned(), "waits".to_owned(), terminated_by_kueue(world.now))]);
+    let failed_pods = world.engine.take_failed_pods();
+    assert_eq!(failed_pods, [("ns".to_owned(), "waits".to_owned(), terminated_by_kueue(world.now))]);
     assert!(world.engine.take_failed_pods().is_empty());
 }
 
@@ -204,8 +204,8 @@ fn a_pod_that_comes_late_for_a_host_is_failed_and_forgotten_once_it_has_gone() {
         world.reconcile();
     }
     world.delete(Kind::Pod, "gone");
-    let told = world.engine.take_failed_pods();
-    assert_eq!(told.iter().map(|it| it.1.as_str()).collect::<Vec<_>>(), ["late"]);
+    let failed_pods = world.engine.take_failed_pods();
+    assert_eq!(failed_pods.iter().map(|it| it.1.as_str()).collect::<Vec<_>>(), ["late"]);
 }
 
 #[test]

@@ -101,10 +101,10 @@ fn limits_that_only_a_limit_range_sets_are_for_the_cycle_to_tell() {
     world.apply([Object::LimitRange(LimitRange { meta, limits: vec![item] })]);
     world.submit(workload("w", "2"));
     world.cycle();
-    let told = "False Misconfigured: resources validation failed: \
+    let expected = "False Misconfigured: resources validation failed: \
                 spec.podSets[0].template.spec.containers[0]: Invalid value: [\"cpu\"]: requests must not exceed its \
                 limits";
-    assert_eq!(world.condition("w", QUOTA_RESERVED), told);
+    assert_eq!(world.condition("w", QUOTA_RESERVED), expected);
     world.reconcile();
     let expected = "False PendingEvaluation: Workload is pending evaluation in the scheduling queue";
     assert_eq!(world.condition("w", QUOTA_RESERVED), expected);
@@ -115,10 +115,10 @@ fn what_a_cycle_said_stands_until_the_next_one() {
     let mut world = world();
     world.submit(workload("w", "11"));
     world.cycle();
-    let told = format!("False ExceedsMaxQuota: {DOES_NOT_FIT}");
-    assert_eq!(world.condition("w", QUOTA_RESERVED), told);
+    let expected = format!("False ExceedsMaxQuota: {DOES_NOT_FIT}");
+    assert_eq!(world.condition("w", QUOTA_RESERVED), expected);
     world.reconcile();
-    assert_eq!(world.condition("w", QUOTA_RESERVED), told);
+    assert_eq!(world.condition("w", QUOTA_RESERVED), expected);
 }
 
 #[test]

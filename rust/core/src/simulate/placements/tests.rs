@@ -46,9 +46,9 @@ fn pods_are_placed_when_their_job_starts_and_when_a_node_is_replaced() {
     assert_eq!(placed(&log), [(11, "x", "a", 3), (12, "y", "b", 2), (again, "x", "b", 3), (300, "z", "a", 4)]);
     assert_eq!(log.placements.domains.len(), 2);
     let node_changes = log.nodes.times.iter().zip(&log.nodes.nodes).zip(&log.nodes.losses);
-    let told: Vec<_> =
+    let changes: Vec<_> =
         node_changes.map(|((time, node), lost)| (time / SECOND, &log.nodes.names[*node as usize][..], *lost)).collect();
-    assert_eq!(told, [(20, "a", 1), (200, "a", 0)]);
+    assert_eq!(changes, [(20, "a", 1), (200, "a", 0)]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn runs(seconds: i64) -> JobPlan {
 }
 
 /// Seconds, name, pods, and the lost and idle seconds.
-fn told(log: &Log) -> Vec<(i64, &str, i64, i64, i64)> {
+fn rows(log: &Log) -> Vec<(i64, &str, i64, i64, i64)> {
     let work = &log.work;
     let row = |row: usize| {
         let spans = (work.lost_ns[row] / SECOND, work.idle_ns[row] / SECOND);
@@ -44,7 +44,7 @@ fn an_eviction_loses_what_was_done_since_the_last_checkpoint() {
             create(60, urgent("c"), runs(5)),
         ];
         let log = simulate(&mut world.engine, happenings, tests::OPTIONS, at(10), || false).log;
-        assert_eq!(told(&log), [(25, "a", 1, lost[0], 0), (60, "a", 1, lost[1], 0)], "{saves:?}");
+        assert_eq!(rows(&log), [(25, "a", 1, lost[0], 0), (60, "a", 1, lost[1], 0)], "{saves:?}");
     }
 }
 
@@ -65,7 +65,7 @@ fn pods_that_are_not_ready_do_no_work() {
     let happenings = vec![create(10, workload("a", "1"), JobPlan { pods, ..runs(30) })];
     let log = simulate(&mut world.engine, happenings, tests::OPTIONS, at(10), || false).log;
     let finished = log.steps.last().map(|it| it.0.0 / SECOND).expect("it ends");
-    assert_eq!(told(&log), [(13, "a", 1, 0, 3), (finished, "a", 1, 0, 2)]);
+    assert_eq!(rows(&log), [(13, "a", 1, 0, 3), (finished, "a", 1, 0, 2)]);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_job_that_begins_anew_with_another_node_loses_work_without_an_eviction() {
             Happening { at: at(30), change: Change::Update(Box::new(Object::Node(node))) },
         ];
         let log = simulate(&mut world.engine, happenings, tests::OPTIONS, at(10), || false).log;
-        assert_eq!(told(&log), lost, "{node_loss:?} {saves:?}");
+        assert_eq!(rows(&log), lost, "{node_loss:?} {saves:?}");
     }
 }
 
@@ -117,9 +117,9 @@ fn who_is_there_in_the_beginning_is_recorded_with_what_the_cluster_knows() {
     world.submit(workload("b", "6"));
     let happenings = vec![create(10, workload("c", "6"), runs(5)), create(20, workload("d", "1"), runs(5))];
     let log = simulate(&mut world.engine, happenings, tests::OPTIONS, at(10), || false).log;
-    let told: Vec<_> =
+    let present: Vec<_> =
         log.work.present.iter().map(|it| (log.key(it.workload).name(), it.admitted, it.was_evicted)).collect();
-    assert_eq!(told[..2], [("a", Some(at(5)), false), ("b", None, false)]);
+    assert_eq!(present[..2], [("a", Some(at(5)), false), ("b", None, false)]);
     assert_eq!(log.work.present[0].created, at(3));
-    assert!(told.iter().all(|it| it.0 != "d"), "it comes later");
+    assert!(present.iter().all(|it| it.0 != "d"), "it comes later");
 }
