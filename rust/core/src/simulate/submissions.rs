@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_says_when_its_job_comes_and_how_long_it_runs_and_whether_it_fails() {
+    fn a_row_gives_arrival_run_time_and_outcome_of_its_job() {
         let rows = two().happenings().expect("columns of one length");
         let jobs = rows.iter().map(|it| match &it.change {
             Change::Submit { row, run_ns, ends_failed, .. } => (it.at, *row, *run_ns, *ends_failed),
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_another_length_are_refused() {
+    fn columns_of_different_lengths_are_refused() {
         let refused = |change: fn(&mut Submissions)| {
             let mut rows = two();
             change(&mut rows);

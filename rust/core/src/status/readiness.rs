@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_ready_says_whether_pods_start_or_recover() {
+    fn the_pods_ready_reason_distinguishes_start_from_recovery() {
         use ConditionStatus::{False, True};
         let mut workload = admitted_at(1);
         for (ready, expected, new) in [

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_of_a_decision_has_its_place_as_its_code() {
+    fn the_code_of_a_reason_is_its_index() {
         assert_eq!(OF_DECISIONS.map(|reason| usize::from(code(reason))), std::array::from_fn(|place| place));
         assert_eq!(code(BACKOFF_FINISHED), u8::MAX);
     }

@@ -31,7 +31,7 @@ fn preempts(world: &mut World) {
 }
 
 #[test]
-fn an_eviction_loses_what_was_done_since_the_last_checkpoint() {
+fn an_eviction_loses_the_work_since_the_last_checkpoint() {
     // It runs from 10 to 25, from 31 to 60, and to its end.
     for (saves, lost) in [(None, [15, 29]), (Some(10), [5, 9]), (Some(20), [15, 9]), (Some(5), [0, 4])] {
         let mut world = World::new(Config::default());
@@ -49,7 +49,7 @@ fn an_eviction_loses_what_was_done_since_the_last_checkpoint() {
 }
 
 #[test]
-fn pods_that_are_not_ready_do_no_work() {
+fn pods_do_no_work_until_they_are_ready() {
     let waits = WaitForPodsReady {
         timeout_ns: 3 * SECOND,
         recovery_timeout_ns: None,
@@ -69,7 +69,7 @@ fn pods_that_are_not_ready_do_no_work() {
 }
 
 #[test]
-fn a_job_that_begins_anew_with_another_node_loses_work_without_an_eviction() {
+fn restarting_on_a_replacement_node_loses_work_without_an_eviction() {
     for (node_loss, saves, lost) in [
         (NodeLoss::RunsOn, None, vec![]),
         (NodeLoss::Waits, None, vec![(81, "x", 3, 0, 1)]),
@@ -90,7 +90,7 @@ fn a_job_that_begins_anew_with_another_node_loses_work_without_an_eviction() {
 }
 
 #[test]
-fn a_job_may_fail_when_its_time_is_over() {
+fn a_job_can_end_as_failed() {
     let mut world = World::new(Config::default());
     let fails = JobPlan { ends_failed: true, ..runs(5) };
     let happenings = vec![create(10, workload("a", "1"), fails), create(10, workload("b", "1"), runs(5))];
@@ -106,7 +106,7 @@ fn a_job_may_fail_when_its_time_is_over() {
 }
 
 #[test]
-fn who_is_there_in_the_beginning_is_recorded_with_what_the_cluster_knows() {
+fn workloads_present_at_the_start_are_recorded_with_their_history() {
     let mut world = World::new(Config::default());
     world.now = at(5);
     world.submit(Workload {
