@@ -17,7 +17,7 @@ use crate::run::run;
 struct Unknown;
 
 impl Engine {
-    /// A call as it is to be written down.
+    /// A call, ready for the journal.
     pub(crate) fn call<'py, A>(&self, py: Python<'py>, name: &'static str, arguments: A) -> PyResult<Call>
     where
         A: IntoPyObject<'py, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,
@@ -26,7 +26,7 @@ impl Engine {
         Ok(Call { name, arguments: arguments.map(Bound::unbind) })
     }
 
-    /// Work on the engine that is not written down.
+    /// Runs work that the journal leaves out.
     pub fn run<R: Send>(
         &self,
         py: Python<'_>,
@@ -43,8 +43,8 @@ impl Engine {
         run(py, &self.inner, |engine, _| work(engine))
     }
 
-    /// Does what a call asks for, at `now` or at the time of the call before, and writes it down: no signal and no thread
-    /// comes in between. What is refused is not written down.
+    /// Runs a call at `now`, or at the time of the call before, and records it in the journal: no signal and no thread
+    /// comes in between. A refused call is not recorded.
     pub(crate) fn change<R: Send, E: Send>(
         &self,
         py: Python<'_>,

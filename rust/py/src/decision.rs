@@ -45,7 +45,7 @@ fn preemption_row(it: &core::Preempted) -> PreemptionRow {
     (key(&it.key), it.queue.to_string(), key(&it.preemptor), it.reason, it.message.to_string())
 }
 
-/// Outcome, ClusterQueue, admission, preemptions; reason, message, how many stand before it, what is not decided.
+/// Outcome, ClusterQueue, admission, preemptions; reason, message, how many are ahead of it, what is undecided.
 pub type WhatIfRow<'py> = (
     &'static str,
     String,

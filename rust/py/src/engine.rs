@@ -76,7 +76,7 @@ impl Engine {
         self.read(py, |engine| engine.state.evaluates_always = true)
     }
 
-    /// All that it knows with a note of the caller's, as bytes; the time of the last call is in it.
+    /// The whole engine as bytes, with a note of the caller's and the time of the last call.
     fn save<'py>(&self, py: Python<'py>, note: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         let save = |engine: &mut core::Engine, journal: &mut Journal| {
             engine.save(&[&journal.now.to_le_bytes(), note].concat())
@@ -196,7 +196,7 @@ impl Engine {
         self.change_workload(py, call, (namespace, name), now, core::Engine::release)
     }
 
-    /// The pods of a workload's job are ready, or not any more.
+    /// The pods of a workload's job are ready, or no longer ready.
     fn note_readiness(
         &self,
         py: Python<'_>,
@@ -217,7 +217,7 @@ impl Engine {
         self.change_workload(py, call, (namespace, name), now, |engine, id, at| engine.forget(id, gone, at))
     }
 
-    /// What was to be written to a workload was refused: its nodes are looked at again.
+    /// A write to a workload was refused: its nodes are checked again.
     fn _look_at_nodes_again(&self, py: Python<'_>, namespace: &str, name: &str, now: Option<i64>) -> PyResult<bool> {
         let call = self.call(py, "_look_at_nodes_again", (namespace, name))?;
         self.change_workload(py, call, (namespace, name), now, |engine, id, _| engine.look_at_nodes_again(id))
@@ -229,7 +229,7 @@ impl Engine {
         self.change_workload(py, call, (namespace, name), now, |engine, id, _| engine.confirm(id))
     }
 
-    /// Where the workloads stand to which something may have been written since the last call.
+    /// The rows of the workloads that may have been written to since the last call.
     fn _take_written<'py>(&self, py: Python<'py>, now: Option<i64>) -> PyResult<Bound<'py, PyAny>> {
         let rows = self.change_always(py, self.call(py, "_take_written", ())?, now, |engine, _| {
             let written = engine.take_written();
@@ -280,8 +280,8 @@ impl Engine {
     }
 
     /// What would become of a Workload, given as JSON, if it were decided on next; nothing changes. Outcome,
-    /// ClusterQueue, admission, preemptions as in `Decision`, reason, message, how many stand before it, and the field
-    /// and message of what is not decided.
+    /// ClusterQueue, admission, preemptions as in `Decision`, reason, message, how many are ahead of it, and the field and
+    /// message of what is undecided.
     fn what_if<'py>(
         &self,
         py: Python<'py>,
@@ -334,7 +334,7 @@ impl Engine {
         Ok((what_if_row(py, what_if, &gates)?, to_python(py, &explanation)?))
     }
 
-    /// A copy that goes its own way; what neither of the two changes is shared.
+    /// An independent copy; parts that neither changes are shared.
     fn fork(&self, py: Python<'_>) -> PyResult<Self> {
         let copy =
             run(py, &self.inner, |engine, journal| Kept { engine: Some(engine.fork()), journal: journal.clone() })?;
@@ -351,7 +351,7 @@ impl Engine {
         self.read(py, |engine| engine.state.workloads.len())
     }
 
-    /// The names of ClusterQueues, of flavors, of resources and of reasons, by the numbers that stand for them in tables.
+    /// The names of ClusterQueues, flavors, resources and reasons, indexed by their numbers in tables.
     fn names(&self, py: Python<'_>) -> PyResult<Names> {
         self.read(py, |engine| {
             let names = &engine.state.names;

@@ -39,7 +39,7 @@ impl State {
         if entry.status != EntryStatus::NotNominated && reason == RequeueReason::Generic {
             reason = RequeueReason::FailedAfterNomination;
         }
-        // A skipped entry goes on where its scan ended, though nothing was wrong with the flavor (rules/03 §6).
+        // A skipped entry continues after the flavor where its scan ended, although that flavor fit (rules/03 §6).
         let keeps_progress = !entry.starts_over
             && (entry.status != EntryStatus::Skipped || self.gate(Gate::FlavorFungibilityPreserveScanProgress));
         if let Some(assignment) = &entry.assignment {
@@ -70,7 +70,7 @@ impl State {
         let queue = self.names.queues[entry.queue].clone();
         self.agenda.touch(entry.workload);
         let written = self.workloads.transition(entry.workload, |it| {
-            // An API server refuses a condition without a reason, and with it all that is written (rules/08 §11.5).
+            // An API server refuses a condition without a reason, and with it the whole write (rules/08 §11.5).
             let mut written =
                 !reason.is_empty() && keep_pending(it, entry.reason, entry.message.clone(), requests, now, gates);
             if entry.status == EntryStatus::PreemptionGated {

@@ -37,7 +37,7 @@ impl State {
         (Admission { cluster_queue, pod_set_assignments: assigned.pod_set_assignments.clone() }.into(), assigned)
     }
 
-    /// The event of a reservation is worded while the assignment is at hand.
+    /// Notes a reservation. Its event is worded now, while the assignment is known.
     pub(crate) fn note_reservation(&mut self, entry: &Entry, cycle: &mut Cycle) {
         let (admission, assigned) = self.admission(entry);
         let record = self.workloads.get(entry.workload);
@@ -109,8 +109,8 @@ impl State {
         }
     }
 
-    /// What a workload is before a cycle writes to it, so that a refused write can be taken back; and what it is now, if it
-    /// came as an older copy, to which the cycle writes.
+    /// The state of a workload before a cycle writes to it, so that a refused write can be undone; and its newest state,
+    /// if the cycle has an older copy and writes to that.
     fn before_write(&mut self, id: WorkloadId) -> (Unconfirmed, Option<Workload>) {
         let Record { workload, totals, resume, .. } = self.workloads.get(id);
         let (status, totals, resume) = (workload.status.clone(), Arc::clone(totals), resume.clone());
@@ -229,15 +229,15 @@ impl State {
         now: Time,
         decision: &mut Decision,
     ) {
-        // A victim that came for a second pass itself is evicted as it is, not as it came; but if that pass has evicted it,
-        // it is preempted instead.
+        // A victim that is itself in a second pass is preempted in its newest state, not in that of its copy; an eviction
+        // by that pass is replaced by the preemption.
         let by_its_pass = decision.evictions.iter().position(|it| it.workload == target.workload);
         let newest = by_its_pass.and_then(|at| {
             decision.evictions.remove(at);
             self.overwrite_with_copy(target.workload)
         });
         self.show_newest(target.workload);
-        // One that is on its way out already is only waited for.
+        // If it is already evicted, the preemptor just waits for it.
         if !self.workloads.row(target.workload).is_evicted {
             let (preempted, preemption) = self.preempted(target, preemptor, queue);
             let message = preempted.message.clone();
@@ -262,7 +262,7 @@ impl State {
         }
     }
 
-    /// Who gives way to whom, and why.
+    /// The preemption of a target: preemptor, reason, message.
     pub(crate) fn preempted(
         &self,
         target: Target,

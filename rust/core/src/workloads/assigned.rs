@@ -56,7 +56,7 @@ impl Assigned {
         Self { pod_sets: spec.original.clone(), pod_set_assignments, totals, charged }
     }
 
-    /// Does no workload have it any more?
+    /// Is it no longer used by any workload?
     pub(crate) fn is_unused(&self) -> bool {
         !self.pod_set_assignments.is_shared()
     }
