@@ -61,8 +61,8 @@ enum Refused {
 
 #[pymethods]
 impl Engine {
-    /// `models_readiness`: pods become ready or not, so that waitForPodsReady counts even by default. `keeps_calls`: for
-    /// `journal`.
+    /// `models_readiness`: pods become ready or not, so that waitForPodsReady counts even by default. `keeps_calls`:
+    /// records calls for `journal`.
     #[new]
     fn new(configuration: &Configuration, models_readiness: bool, keeps_calls: bool) -> Self {
         let configuration = &configuration.inner;
@@ -118,7 +118,8 @@ impl Engine {
         applied.map_err(|rejections: Vec<Rejection>| manifest_error(py, &rejections))
     }
 
-    /// Applies workloads given as columns: queue u32, priority i32, created i64, count i32, requests i64. All or nothing.
+    /// Applies workloads given as columns: queue u32, priority i32, created i64, count i32, requests i64. All or
+    /// nothing.
     fn submit(
         &self,
         py: Python<'_>,
@@ -280,8 +281,8 @@ impl Engine {
     }
 
     /// What would become of a Workload, given as JSON, if it were decided on next; nothing changes. Outcome,
-    /// ClusterQueue, admission, preemptions as in `Decision`, reason, message, how many are ahead of it, and the field and
-    /// message of what is undecided.
+    /// ClusterQueue, admission, preemptions as in `Decision`, reason, message, how many are ahead of it, and the
+    /// field and message of what is undecided.
     fn what_if<'py>(
         &self,
         py: Python<'py>,
@@ -315,8 +316,8 @@ impl Engine {
         what_if_row(py, it, &gates)
     }
 
-    /// Why a workload waits, or where it would go if it were asked about without its quota; nothing changes. As `what_if`,
-    /// and what was tried.
+    /// Why a workload waits or, if it has quota, where it would go without it; nothing changes. Returns what `what_if`
+    /// does, and what was tried.
     fn explain<'py>(
         &self,
         py: Python<'py>,

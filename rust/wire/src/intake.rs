@@ -11,8 +11,8 @@ use crate::field_error::{FieldError, Rejection, object_ref};
 use crate::validate;
 
 /// Reads a batch that is about to be applied to an engine at `now`; nothing changes yet. At [`Door::People`] the
-/// objects are stored one by one, as by an API server with Kueue's webhooks: fields are filled in, and changes of immutable
-/// fields are refused, also of an object that came earlier in the batch.
+/// objects are stored one by one, as by an API server with Kueue's webhooks: fields are filled in, and changes of
+/// immutable fields are refused, also of an object that came earlier in the batch.
 ///
 /// # Errors
 /// Every rejected object with all its errors.

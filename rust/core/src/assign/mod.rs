@@ -364,7 +364,7 @@ fn assign_group(
         } else {
             flavors.retain(|choice| requests.iter().any(|request| request.0 == choice.resource));
         }
-        // Later pod sets are not looked at then, and are missing from messages too (rules/03 §3 rule 7).
+        // Later pod sets are not evaluated then, and are missing from messages too (rules/03 §3 rule 7).
         goes_on &= error.is_none() && (requests.is_empty() || !flavors.is_empty());
         count(candidate, replaced, draft, at);
     }

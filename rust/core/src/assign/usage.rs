@@ -22,7 +22,7 @@ impl Usage {
         self.change(pair, |amount| amount.plus_units(units));
     }
 
-    /// Changes the amount of a pair; where there is none, from nothing.
+    /// Changes the amount of a pair; an absent one counts as zero.
     pub fn change(&mut self, pair: FlavorResourceId, changed: impl FnOnce(Amount) -> Amount) {
         let at = self.0.iter().position(|(known, _)| *known >= pair).unwrap_or(self.0.len());
         match self.0.get_mut(at) {

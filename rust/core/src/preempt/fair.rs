@@ -99,8 +99,8 @@ fn collect<'a>(
         let root = world.forest.root(parent).expect("a preemptor is not below a cycle");
         for queue in world.forest.queues_below(root) {
             let row = world.row(queue);
-            // Only the ClusterQueue itself is asked; cohorts between do not shield as in the classical search
-            // (rules/04 §5.1).
+            // Only the ClusterQueue itself must borrow; cohorts in between do not protect it, unlike in the
+            // classical search (rules/04 §5.1).
             if queue != own && world.forest.is_active(queue) && borrows(demand, tree, row) {
                 add(queue, preemption.reclaim_within_cohort);
             }

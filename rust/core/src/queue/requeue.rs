@@ -30,8 +30,8 @@ impl RequeueReason {
     /// Does the workload go straight back to the heap?
     pub(super) fn is_immediate(self, strategy: QueueingStrategy) -> bool {
         match strategy {
-            // A head that does not fit blocks its ClusterQueue, one from a namespace that is not selected does not (rules/05
-            // §3).
+            // A head that does not fit blocks its ClusterQueue, but one from an unselected namespace does not
+            // (rules/05 §3).
             QueueingStrategy::StrictFIFO => self != RequeueReason::NamespaceMismatch,
             QueueingStrategy::BestEffortFIFO => matches!(
                 self,

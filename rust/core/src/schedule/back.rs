@@ -1,4 +1,4 @@
-//! Back to the queue, with a reason in the status (rules/05 §6.5).
+//! Returns heads to their queues, with a reason in the status (rules/05 §6.5).
 
 use crate::assign::Resume;
 use crate::base::gates::Gate;
@@ -15,10 +15,10 @@ use crate::status::admissible::is_admissible;
 use crate::status::reasons;
 use crate::status::reservation::{block_on_preemption_gates, keep_pending};
 use crate::workloads::Record;
-/// Where a head went that got no quota.
+/// Where a head without quota went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Back {
-    /// It holds quota, and comes for a second pass again.
+    /// It holds quota, and is listed for another second pass.
     ForSecondPass,
     /// Into its heap.
     InHeap,
@@ -27,7 +27,7 @@ pub(crate) enum Back {
 }
 
 impl State {
-    /// Gives a head back to its queue (rules/05 §6.5).
+    /// Returns a head to its queue (rules/05 §6.5).
     pub(crate) fn give_back(&mut self, entry: &Entry, decision: &mut Decision) -> Back {
         if let Some(iteration) = entry.second_pass
             && self.comes_again(entry.workload, iteration)
@@ -35,7 +35,7 @@ impl State {
             return Back::ForSecondPass;
         }
         let mut reason = entry.requeue;
-        // One that came that far lost to others of this cycle only, and may be the next head at once (rules/05 §6.5).
+        // It lost only to others of this cycle, and may be the next head at once (rules/05 §6.5).
         if entry.status != EntryStatus::NotNominated && reason == RequeueReason::Generic {
             reason = RequeueReason::FailedAfterNomination;
         }
@@ -43,7 +43,7 @@ impl State {
         let keeps_progress = !entry.starts_over
             && (entry.status != EntryStatus::Skipped || self.gate(Gate::FlavorFungibilityPreserveScanProgress));
         if let Some(assignment) = &entry.assignment {
-            // One that has come to the last flavor starts with the first, as one without progress does.
+            // After the last flavor the scan starts with the first, as it does without progress.
             let (generation, cycle, shape) = (entry.generation, self.cycle, entry.shape);
             let resume = || Box::new(Resume { tried: assignment.progress(), generation, cycle, shape });
             let resume = (keeps_progress && assignment.has_pending_flavors()).then(resume);

@@ -17,7 +17,7 @@ use crate::workloads::Spec;
 /// Amounts by flavor-resource, in the order of their ids.
 pub type Charged = Arc<[(FlavorResourceId, Amount)]>;
 
-/// What a workload is assigned.
+/// The assignment of a workload.
 #[derive(Clone, Debug)]
 pub struct Assigned {
     /// The pod sets for which it was computed. The number of the spec is not enough: a waiting cycle has its own table
