@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_of_a_pair_are_summed_and_pairs_stand_in_the_order_of_their_ids() {
+    fn amounts_are_summed_per_pair_in_id_order() {
         let mut usage = Usage::default();
         for (pair, units) in [(5, 1), (2, 7), (5, 2), (9, 0), (2, -3)] {
             usage.add(FlavorResourceId(pair), units);

@@ -176,7 +176,7 @@ mod tests {
 
     /// Someone else's reservation of `b` is seen while the cycle waits; the cycle's own is rejected.
     #[test]
-    fn a_reservation_that_comes_back_counts_once_its_cluster_queue_does() {
+    fn a_restored_reservation_counts_once_its_cluster_queue_exists() {
         let mut world = World::where_pods_block();
         world.cycle();
         world.change("b", |workload| {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_goes_while_it_waits_is_not_admitted() {
+    fn a_head_deleted_during_the_wait_is_not_admitted() {
         let mut world = World::where_pods_block();
         world.cycle();
         world.delete(Kind::Workload, "b");
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_whose_queue_goes_while_it_waits_is_not_admitted() {
+    fn a_head_whose_queue_is_deleted_during_the_wait_is_not_admitted() {
         let mut world = World::where_pods_block();
         world.cycle();
         world.delete(Kind::ClusterQueue, "b");
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_meanwhile_is_not_seen_by_the_cycle() {
+    fn a_waiting_cycle_does_not_see_later_changes() {
         let mut world = World::where_pods_block();
         world.cycle();
         // It would no longer fit; the cycle decides on what it saw.
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(outcome(&world.cycle()), (vec!["b"], Some("c")));
     }
     #[test]
-    fn a_head_that_asks_for_less_when_its_wait_ends_is_charged_that() {
+    fn a_head_that_shrinks_during_the_wait_is_charged_its_new_requests() {
         let mut world = World::where_pods_block();
         world.cycle();
         world.change("b", |workload| {
