@@ -1,4 +1,4 @@
-//! How calls reach the engine behind its lock, and which of them are written down.
+//! How calls reach the engine behind its lock, and which of them are recorded.
 
 use std::convert::Infallible;
 
@@ -60,8 +60,8 @@ impl Engine {
         })
     }
 
-    /// Answers a question, and writes it down: it moves no time and decides nothing, but names and slots that are first
-    /// met in it are the engine's from then on.
+    /// Answers a question and records it: it neither moves the time nor decides anything, but the names and slots that
+    /// first occur in it stay in the engine.
     pub(crate) fn ask<R: Send, E: Send>(
         &self,
         py: Python<'_>,
@@ -76,7 +76,7 @@ impl Engine {
         })
     }
 
-    /// A change that nothing refuses.
+    /// A change that cannot be refused.
     pub(crate) fn change_always<R: Send>(
         &self,
         py: Python<'_>,

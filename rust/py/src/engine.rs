@@ -71,7 +71,7 @@ impl Engine {
         Self { inner: Mutex::new(kept), keeps_calls }
     }
 
-    /// From now on every head of every cycle is evaluated, also where nothing has changed: tests compare.
+    /// Evaluates every head of every cycle from now on, even if nothing has changed; for tests.
     fn _evaluate_always(&self, py: Python<'_>) -> PyResult<()> {
         self.read(py, |engine| engine.state.evaluates_always = true)
     }
@@ -251,7 +251,7 @@ impl Engine {
         failed.into_iter().map(row).collect()
     }
 
-    /// Kind, namespace and name of the queues and cohorts that may have another status than at the last call.
+    /// Kind, namespace and name of the queues and cohorts whose status may have changed since the last call.
     fn _take_changed_queues(&self, py: Python<'_>, now: Option<i64>) -> PyResult<Vec<(&'static str, String, String)>> {
         self.change_always(py, self.call(py, "_take_changed_queues", ())?, now, |engine, _| {
             let changed = engine.take_changed_queues();
@@ -265,7 +265,7 @@ impl Engine {
         Ok(events.iter().map(event_row).collect())
     }
 
-    /// Where all workloads stand, as one number.
+    /// The places and stages of all workloads as one number, for comparison.
     fn _standings(&self, py: Python<'_>) -> PyResult<u64> {
         self.read(py, |engine| engine.state.standings())
     }
@@ -280,7 +280,7 @@ impl Engine {
         self.read(py, |engine| engine.state.next_wake(Time(now)).map(|time| time.0))
     }
 
-    /// What would become of a Workload, given as JSON, if it were decided on next; nothing changes. Outcome,
+    /// The outcome for a Workload, given as JSON, if it were decided on next; nothing changes. Outcome,
     /// ClusterQueue, admission, preemptions as in `Decision`, reason, message, how many are ahead of it, and the
     /// field and message of what is undecided.
     fn what_if<'py>(
@@ -375,7 +375,7 @@ impl Engine {
         })
     }
 
-    /// Where a workload stands, with its status.
+    /// The row of a workload, with its status.
     fn workload<'py>(&self, py: Python<'py>, namespace: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let row = self.read(py, |engine| {
             let id = engine.state.workloads.find(namespace, name)?;
@@ -430,17 +430,17 @@ impl Engine {
         to_python(py, &serde_json::Value::Array(rows.into_iter().map(serde_json::Value::Object).collect()))
     }
 
-    /// What every domain of every topology has, a row for each resource.
+    /// Capacity of every domain of every topology, one row per resource.
     fn domain_capacity<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.read(py, |engine| report::capacity_rows(&mut engine.state))?)
     }
 
-    /// Where the pods of workloads stand.
+    /// Where the pods of workloads are placed.
     fn placements<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.read(py, |engine| report::placement_rows(&mut engine.state))?)
     }
 
-    /// The objects of a kind that it holds, or one of them; `None`: of a kind that is not kept.
+    /// The stored objects of a kind, or one of them; `None`: the kind is not stored.
     fn objects<'py>(
         &self,
         py: Python<'py>,
@@ -452,7 +452,7 @@ impl Engine {
         found.map(|it| to_python(py, &serde_json::Value::Array(it))).transpose()
     }
 
-    /// How queues and cohorts stand, for metrics.
+    /// Gauges of queues and cohorts, for metrics.
     fn _gauges<'py>(&self, py: Python<'py>, lists_workloads: bool) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.read(py, |engine| gauges::gauges(&engine.state, lists_workloads))?)
     }
