@@ -86,7 +86,7 @@ class SavedEngine:
             >>> Engine.replay(engine.journal()).save() == engine.save()
             True
         """
-        now, calls = self._core.told()
+        now, calls = self._core.journal()
         if calls is None:
             raise ValueError("this engine keeps no journal: make it with keeps_journal=True")
         return EngineJournal(self._configuration.to_dict(), self._models_readiness, now, calls).to_json()

@@ -217,7 +217,7 @@ class Run:
     @cached_property
     def cycles(self) -> tuple[SimulatedCycle, ...]:
         """The cycles in which something happened or, with `messages`, was said."""
-        rows = (self._core.cycle(index) for index in range(self._core.n_told()))
+        rows = (self._core.cycle(index) for index in range(self._core.n_recorded_cycles()))
         return tuple(
             SimulatedCycle(number, time, Decision(decision), n_parked, tuple(parked))
             for number, time, decision, n_parked, parked in rows

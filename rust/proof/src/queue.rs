@@ -142,8 +142,8 @@ impl World {
         let place =
             |pending: &Pending, places: &Places| (pending.is_active(places, id), pending.is_inadmissible(places, id));
         let before = place(pending, places);
-        let told = "";
-        pending.requeue(places, &item, &Returned { reason, told, pending_flavors, generation, hashing });
+        let status_reason = "";
+        pending.requeue(places, &item, &Returned { reason, status_reason, pending_flavors, generation, hashing });
         Ok(json!(before != place(pending, places)))
     }
 

@@ -67,14 +67,22 @@ pub(super) fn topology(case: &Case<'_>) -> Answer {
     };
     let uid = given.as_ref().map_or("", |it| it.meta.key.uid());
     let found = ground.place(&asks, terms, &mut Assumed::default(), (uid, &mut Seen::default()));
+    let found = found.into_iter().map(|(index, place)| (asked.pod_sets[index].name.clone(), place));
+    Ok(Some(Value::Object(answer(found, &gates))))
+}
+
+/// The places of pod sets, or why there is none.
+fn answer(
+    found: impl Iterator<Item = (String, Result<TopologyAssignment, String>)>,
+    gates: &Gates,
+) -> Map<String, Value> {
     let mut answer = Map::new();
     let (mut assignments, mut reasons, mut api) = (Map::new(), Map::new(), Map::new());
     let mut first = String::new();
-    for (index, place) in found {
-        let name = asked.pod_sets[index].name.clone();
+    for (name, place) in found {
         match place {
             Ok(place) => {
-                api.insert(name.clone(), encoded(&name, &place, &gates));
+                api.insert(name.clone(), encoded(&name, &place, gates));
                 assignments.insert(name, shown(&place));
             }
             Err(reason) => {
@@ -89,7 +97,7 @@ pub(super) fn topology(case: &Case<'_>) -> Answer {
     answer.insert("apiAssignments".to_owned(), Value::Object(api));
     answer.insert("reasons".to_owned(), Value::Object(reasons));
     answer.insert("reason".to_owned(), Value::from(first));
-    Ok(Some(Value::Object(answer)))
+    answer
 }
 
 /// An assignment as cases write it, one entry per domain.

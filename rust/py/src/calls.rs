@@ -1,4 +1,4 @@
-//! How calls reach the engine behind its lock, and which of them are written down.
+//! How calls reach the engine behind its lock, and which of them are recorded.
 
 use std::convert::Infallible;
 
@@ -17,7 +17,7 @@ use crate::run::run;
 struct Unknown;
 
 impl Engine {
-    /// A call as it is to be written down.
+    /// A call, ready for the journal.
     pub(crate) fn call<'py, A>(&self, py: Python<'py>, name: &'static str, arguments: A) -> PyResult<Call>
     where
         A: IntoPyObject<'py, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,
@@ -26,7 +26,7 @@ impl Engine {
         Ok(Call { name, arguments: arguments.map(Bound::unbind) })
     }
 
-    /// Work on the engine that is not written down.
+    /// Runs work that the journal leaves out.
     pub fn run<R: Send>(
         &self,
         py: Python<'_>,
@@ -43,8 +43,8 @@ impl Engine {
         run(py, &self.inner, |engine, _| work(engine))
     }
 
-    /// Does what a call asks for, at `now` or at the time of the call before, and writes it down: no signal and no thread
-    /// comes in between. What is refused is not written down.
+    /// Runs a call at `now`, or at the time of the call before, and records it in the journal: no signal and no thread
+    /// comes in between. A refused call is not recorded.
     pub(crate) fn change<R: Send, E: Send>(
         &self,
         py: Python<'_>,
@@ -60,8 +60,8 @@ impl Engine {
         })
     }
 
-    /// Answers a question, and writes it down: it moves no time and decides nothing, but names and slots that are first
-    /// met in it are the engine's from then on.
+    /// Answers a question and records it: it neither moves the time nor decides anything, but the names and slots that
+    /// first occur in it stay in the engine.
     pub(crate) fn ask<R: Send, E: Send>(
         &self,
         py: Python<'_>,
@@ -76,7 +76,7 @@ impl Engine {
         })
     }
 
-    /// A change that nothing refuses.
+    /// A change that cannot be refused.
     pub(crate) fn change_always<R: Send>(
         &self,
         py: Python<'_>,

@@ -45,7 +45,7 @@ fn preemption_row(it: &core::Preempted) -> PreemptionRow {
     (key(&it.key), it.queue.to_string(), key(&it.preemptor), it.reason, it.message.to_string())
 }
 
-/// Outcome, ClusterQueue, admission, preemptions; reason, message, how many stand before it, what is not decided.
+/// Outcome, ClusterQueue, admission, preemptions; reason, message, how many are ahead of it, what is undecided.
 pub type WhatIfRow<'py> = (
     &'static str,
     String,
@@ -59,8 +59,8 @@ pub fn what_if_row<'py>(py: Python<'py>, it: WhatIf, gates: &Gates) -> PyResult<
     let admission = it.admission.as_ref().map(|admission| to_python(py, &encode::admission(admission, gates)));
     let preemptions = it.preemptions.iter().map(preemption_row).collect();
     let undecided = it.undecided.map(|undecided| (undecided.field, undecided.message));
-    let told = (it.reason, it.message, it.n_ahead, undecided);
-    Ok((it.outcome.name(), it.queue, admission.transpose()?, preemptions, told))
+    let details = (it.reason, it.message, it.n_ahead, undecided);
+    Ok((it.outcome.name(), it.queue, admission.transpose()?, preemptions, details))
 }
 
 #[pymethods]

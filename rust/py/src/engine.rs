@@ -61,8 +61,8 @@ enum Refused {
 
 #[pymethods]
 impl Engine {
-    /// `models_readiness`: pods become ready or not, so that waitForPodsReady counts even by default. `keeps_calls`: for
-    /// `told`.
+    /// `models_readiness`: pods become ready or not, so that waitForPodsReady counts even by default. `keeps_calls`:
+    /// records calls for `journal`.
     #[new]
     fn new(configuration: &Configuration, models_readiness: bool, keeps_calls: bool) -> Self {
         let configuration = &configuration.inner;
@@ -71,12 +71,12 @@ impl Engine {
         Self { inner: Mutex::new(kept), keeps_calls }
     }
 
-    /// From now on every head of every cycle is evaluated, also where nothing has changed: tests compare.
+    /// Evaluates every head of every cycle from now on, even if nothing has changed; for tests.
     fn _evaluate_always(&self, py: Python<'_>) -> PyResult<()> {
         self.read(py, |engine| engine.state.evaluates_always = true)
     }
 
-    /// All that it knows with a note of the caller's, as bytes; the time of the last call is in it.
+    /// The whole engine as bytes, with a note of the caller's and the time of the last call.
     fn save<'py>(&self, py: Python<'py>, note: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         let save = |engine: &mut core::Engine, journal: &mut Journal| {
             engine.save(&[&journal.now.to_le_bytes(), note].concat())
@@ -93,7 +93,7 @@ impl Engine {
 
     /// The latest time that any call named, and the calls that have changed the engine, if they are kept: names,
     /// arguments but the last, and the last, which is the time.
-    fn told(&self, py: Python<'_>) -> (i64, Option<Vec<CallRow>>) {
+    fn journal(&self, py: Python<'_>) -> (i64, Option<Vec<CallRow>>) {
         let journal = read_journal(py, &self.inner, Journal::clone);
         (journal.now, self.keeps_calls.then(|| journal.calls(py)))
     }
@@ -118,7 +118,8 @@ impl Engine {
         applied.map_err(|rejections: Vec<Rejection>| manifest_error(py, &rejections))
     }
 
-    /// Applies workloads given as columns: queue u32, priority i32, created i64, count i32, requests i64. All or nothing.
+    /// Applies workloads given as columns: queue u32, priority i32, created i64, count i32, requests i64. All or
+    /// nothing.
     fn submit(
         &self,
         py: Python<'_>,
@@ -196,7 +197,7 @@ impl Engine {
         self.change_workload(py, call, (namespace, name), now, core::Engine::release)
     }
 
-    /// The pods of a workload's job are ready, or not any more.
+    /// The pods of a workload's job are ready, or no longer ready.
     fn note_readiness(
         &self,
         py: Python<'_>,
@@ -217,7 +218,7 @@ impl Engine {
         self.change_workload(py, call, (namespace, name), now, |engine, id, at| engine.forget(id, gone, at))
     }
 
-    /// What was to be written to a workload was refused: its nodes are looked at again.
+    /// A write to a workload was refused: its nodes are checked again.
     fn _look_at_nodes_again(&self, py: Python<'_>, namespace: &str, name: &str, now: Option<i64>) -> PyResult<bool> {
         let call = self.call(py, "_look_at_nodes_again", (namespace, name))?;
         self.change_workload(py, call, (namespace, name), now, |engine, id, _| engine.look_at_nodes_again(id))
@@ -229,7 +230,7 @@ impl Engine {
         self.change_workload(py, call, (namespace, name), now, |engine, id, _| engine.confirm(id))
     }
 
-    /// Where the workloads stand to which something may have been written since the last call.
+    /// The rows of the workloads that may have been written to since the last call.
     fn _take_written<'py>(&self, py: Python<'py>, now: Option<i64>) -> PyResult<Bound<'py, PyAny>> {
         let rows = self.change_always(py, self.call(py, "_take_written", ())?, now, |engine, _| {
             let written = engine.take_written();
@@ -250,7 +251,7 @@ impl Engine {
         failed.into_iter().map(row).collect()
     }
 
-    /// Kind, namespace and name of the queues and cohorts that may have another status than at the last call.
+    /// Kind, namespace and name of the queues and cohorts whose status may have changed since the last call.
     fn _take_changed_queues(&self, py: Python<'_>, now: Option<i64>) -> PyResult<Vec<(&'static str, String, String)>> {
         self.change_always(py, self.call(py, "_take_changed_queues", ())?, now, |engine, _| {
             let changed = engine.take_changed_queues();
@@ -264,7 +265,7 @@ impl Engine {
         Ok(events.iter().map(event_row).collect())
     }
 
-    /// Where all workloads stand, as one number.
+    /// The places and stages of all workloads as one number, for comparison.
     fn _standings(&self, py: Python<'_>) -> PyResult<u64> {
         self.read(py, |engine| engine.state.standings())
     }
@@ -279,9 +280,9 @@ impl Engine {
         self.read(py, |engine| engine.state.next_wake(Time(now)).map(|time| time.0))
     }
 
-    /// What would become of a Workload, given as JSON, if it were decided on next; nothing changes. Outcome,
-    /// ClusterQueue, admission, preemptions as in `Decision`, reason, message, how many stand before it, and the field
-    /// and message of what is not decided.
+    /// The outcome for a Workload, given as JSON, if it were decided on next; nothing changes. Outcome,
+    /// ClusterQueue, admission, preemptions as in `Decision`, reason, message, how many are ahead of it, and the
+    /// field and message of what is undecided.
     fn what_if<'py>(
         &self,
         py: Python<'py>,
@@ -315,8 +316,8 @@ impl Engine {
         what_if_row(py, it, &gates)
     }
 
-    /// Why a workload waits, or where it would go if it were asked about without its quota; nothing changes. As `what_if`,
-    /// and what was tried.
+    /// Why a workload waits or, if it has quota, where it would go without it; nothing changes. Returns what `what_if`
+    /// does, and what was tried.
     fn explain<'py>(
         &self,
         py: Python<'py>,
@@ -327,14 +328,14 @@ impl Engine {
         let found = self.read(py, |engine| {
             let gates = engine.state.config.gates;
             let found = engine.explain(namespace, name, Time(now))?;
-            let told = explain::explanation(&found);
-            Some((found.what_if, gates, told))
+            let explanation = explain::explanation(&found);
+            Some((found.what_if, gates, explanation))
         })?;
-        let (what_if, gates, told) = found.ok_or_else(|| unknown_object(py, "Workload", namespace, name))?;
-        Ok((what_if_row(py, what_if, &gates)?, to_python(py, &told)?))
+        let (what_if, gates, explanation) = found.ok_or_else(|| unknown_object(py, "Workload", namespace, name))?;
+        Ok((what_if_row(py, what_if, &gates)?, to_python(py, &explanation)?))
     }
 
-    /// A copy that goes its own way; what neither of the two changes is shared.
+    /// An independent copy; parts that neither changes are shared.
     fn fork(&self, py: Python<'_>) -> PyResult<Self> {
         let copy =
             run(py, &self.inner, |engine, journal| Kept { engine: Some(engine.fork()), journal: journal.clone() })?;
@@ -351,7 +352,7 @@ impl Engine {
         self.read(py, |engine| engine.state.workloads.len())
     }
 
-    /// The names of ClusterQueues, of flavors, of resources and of reasons, by the numbers that stand for them in tables.
+    /// The names of ClusterQueues, flavors, resources and reasons, indexed by their numbers in tables.
     fn names(&self, py: Python<'_>) -> PyResult<Names> {
         self.read(py, |engine| {
             let names = &engine.state.names;
@@ -374,7 +375,7 @@ impl Engine {
         })
     }
 
-    /// Where a workload stands, with its status.
+    /// The row of a workload, with its status.
     fn workload<'py>(&self, py: Python<'py>, namespace: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let row = self.read(py, |engine| {
             let id = engine.state.workloads.find(namespace, name)?;
@@ -429,17 +430,17 @@ impl Engine {
         to_python(py, &serde_json::Value::Array(rows.into_iter().map(serde_json::Value::Object).collect()))
     }
 
-    /// What every domain of every topology has, a row for each resource.
+    /// Capacity of every domain of every topology, one row per resource.
     fn domain_capacity<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.read(py, |engine| report::capacity_rows(&mut engine.state))?)
     }
 
-    /// Where the pods of workloads stand.
+    /// Where the pods of workloads are placed.
     fn placements<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.read(py, |engine| report::placement_rows(&mut engine.state))?)
     }
 
-    /// The objects of a kind that it holds, or one of them; `None`: of a kind that is not kept.
+    /// The stored objects of a kind, or one of them; `None`: the kind is not stored.
     fn objects<'py>(
         &self,
         py: Python<'py>,
@@ -451,7 +452,7 @@ impl Engine {
         found.map(|it| to_python(py, &serde_json::Value::Array(it))).transpose()
     }
 
-    /// How queues and cohorts stand, for metrics.
+    /// Gauges of queues and cohorts, for metrics.
     fn _gauges<'py>(&self, py: Python<'py>, lists_workloads: bool) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.read(py, |engine| gauges::gauges(&engine.state, lists_workloads))?)
     }

@@ -54,7 +54,7 @@ impl Record {
     }
 
     /// Number of recorded cycles.
-    fn n_told(&self) -> usize {
+    fn n_recorded_cycles(&self) -> usize {
         self.inner.log.cycles.len()
     }
 
@@ -173,8 +173,8 @@ impl Record {
         (bytes(py, classes.iter().flat_map(|it| it.to_le_bytes())), names)
     }
 
-    /// Each eviction: number of the workload, index of the cause, and ClusterQueue (2^32 - 1 for none), all u32; reasons
-    /// with their underlying causes.
+    /// Each eviction: number of the workload, index of the cause, and ClusterQueue (2^32 - 1 for none), all u32;
+    /// reasons with their underlying causes.
     fn evictions<'py>(&self, py: Python<'py>) -> ([Bound<'py, PyBytes>; 3], Vec<(String, String)>) {
         let labels = &self.inner.log.labels;
         let columns = [

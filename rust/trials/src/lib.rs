@@ -1,14 +1,14 @@
-//! Any bytes in, and what must hold whatever they are.
+//! Trials: properties that hold for any bytes.
 //!
-//! A trial takes bytes, makes something of them, and panics where a promise is broken. `fuzz/` looks for such bytes;
-//! `tests/corpora.rs` tries those again that were found before.
+//! A trial builds something from bytes, and panics if a property does not hold. `fuzz/` searches for such bytes;
+//! `tests/corpora.rs` replays those found before.
 //!
 //! | trial | reads the bytes as |
 //! |---|---|
 //! | [`manifests::manifests`] | JSON manifests, at both doors, into an engine |
-//! | [`quantities::quantities`] | two quantities, one a line |
-//! | [`histories::histories`] | a small world and what happens in it, the engine saved and loaded on the way |
-//! | [`snapshots::snapshots`] | a history, and what is damaged in the save that it leads to |
+//! | [`quantities::quantities`] | two quantities, one per line |
+//! | [`histories::histories`] | a small world and its events; the engine is saved and loaded on the way |
+//! | [`snapshots::snapshots`] | a history, and damage to the save at its end |
 #![forbid(unsafe_code)]
 
 pub mod audit;

@@ -36,8 +36,8 @@ static CLUSTER: LazyLock<(Engine, String)> = LazyLock::new(|| {
     let mut engine = Engine::default();
     let world = intake(&engine, WORLD, Door::People, START).expect("the world is valid");
     engine.apply(objects(&world), START);
-    let told = format!("{engine:?}");
-    (engine, told)
+    let text = format!("{engine:?}");
+    (engine, text)
 });
 
 /// Panics if a manifest is half applied, or rejected without a reason.

@@ -1,7 +1,7 @@
-//! JSON bytes to objects of the core.
+//! Decodes JSON bytes into objects of the core.
 //!
-//! Two doors: [`Door::Trusted`] takes what an API server has already checked; [`Door::People`] first does the API
-//! server's work: shapes, defaults, validation, and a warning for every unknown field.
+//! [`Door::Trusted`] takes objects that an API server has checked. [`Door::People`] first does the API server's work:
+//! shapes, defaults, validation, and a warning for every unknown field.
 
 mod batch;
 mod devices;
@@ -45,7 +45,7 @@ pub struct Decoded {
     pub objects: Vec<(Object, usize)>,
     /// Fields that were ignored.
     pub warnings: Vec<Warning>,
-    /// Objects of kinds that are not read.
+    /// Objects of other kinds.
     pub foreign: Vec<Foreign>,
 }
 
@@ -167,7 +167,7 @@ pub(crate) fn uid_of(object: &Object) -> &str {
     }
 }
 
-/// The kind to read; `None` for one that is not ours.
+/// The kind of an object; `None` for one that is not read.
 fn find_kind(api_version: &str, kind: &str) -> Result<Option<Kind>, FieldError> {
     if kind.is_empty() {
         return Err(FieldError::required("kind", ""));
@@ -203,7 +203,7 @@ pub(crate) trait Source {
 impl Source for &str {
     type Error = FieldError;
 
-    /// Reads the value; only on failure it is read again to find the path and the offending value.
+    /// Reads the value. On failure it is read again to find the path and the offending value.
     fn read<W: DeserializeOwned>(self) -> Result<W, FieldError> {
         serde_json::from_str(self).map(|shaped: Shaped<W>| shaped.0).map_err(|error| {
             match serde_json::from_str::<Value>(self) {
@@ -276,22 +276,22 @@ fn at_path<'a>(value: &'a Value, path: &serde_path_to_error::Path) -> Option<&'a
     })
 }
 
-/// JSON that looks well-formed but cannot be read: nested too deeply, a number beyond float64, or text that is not
-/// Unicode. It is read once more to find the path.
+/// The error for JSON that is well-formed but unreadable: nested too deeply, a number beyond float64, or text that is
+/// not Unicode. The text is read once more to find the path.
 fn not_json(text: &str, error: &serde_json::Error) -> FieldError {
     let again = serde_path_to_error::deserialize::<_, Value>(&mut serde_json::Deserializer::from_str(text));
     let path = again.err().map(|error| error.path().to_string()).filter(|path| path != ".").unwrap_or_default();
     FieldError::unshown(path, in_words(&error.to_string()))
 }
 
-/// serde's message in terms of JSON: what would be right. The value is shown anyway, and line and column are dropped
-/// because they would count from the start of the object.
+/// serde's message in terms of JSON: what the value must be. The value is reported separately; line and column are
+/// dropped because they would count from the start of the object.
 fn in_words(message: &str) -> String {
     let is_of_type = message.starts_with("invalid type: ") || message.starts_with("invalid value: ");
-    let (told, expected) = message.rsplit_once(", expected ").filter(|_| is_of_type).unwrap_or(("", message));
+    let (found, expected) = message.rsplit_once(", expected ").filter(|_| is_of_type).unwrap_or(("", message));
     let expected = expected.rfind(" at line ").map_or(expected, |end| &expected[..end]);
     match expected {
-        _ if told.is_empty() => expected.to_owned(),
+        _ if found.is_empty() => expected.to_owned(),
         "i32" => "must be an integer of 32 bits".to_owned(),
         "i64" => "must be an integer of 64 bits".to_owned(),
         "f64" => "must be a number".to_owned(),

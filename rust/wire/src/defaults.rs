@@ -1,6 +1,6 @@
-//! Defaults outside the schemas: the namespace, what Kueue's webhooks change, and LimitRanges.
+//! Defaults outside the schemas: namespaces, changes by Kueue's webhooks, LimitRanges, requests of pods.
 //!
-//! Defaults of single fields are in the schemas (rules/01 §1-6).
+//! Schemas hold the defaults of single fields (rules/01 §1-6).
 
 use kueuecore::base::gates::{Gate, Gates};
 use kueuecore::base::shared::Shared;
@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 
 use crate::kinds::Kind;
 
-/// Puts an object of a namespaced kind into namespace `default` if it names none, as kubectl does, and removes the
-/// namespace of a cluster-scoped object, as the API server does. Returns the removed namespace.
+/// Sets namespace `default` on a namespaced object without one, as kubectl does, and removes the namespace of a
+/// cluster-scoped object, as the API server does. Returns the removed namespace.
 pub fn namespace(kind: Kind, object: &mut Value) -> Option<Value> {
     let metadata = object.as_object_mut()?.entry("metadata").or_insert(Value::Null);
     if metadata.is_null() {
@@ -29,7 +29,7 @@ pub fn namespace(kind: Kind, object: &mut Value) -> Option<Value> {
 /// Finalizer that keeps a ClusterQueue or ResourceFlavor from being deleted while in use.
 const IN_USE: &str = "kueue.x-k8s.io/resource-in-use";
 
-/// What Kueue's mutating webhooks change in a new object (rules/01 §1, §4, §6).
+/// Changes a new object as Kueue's mutating webhooks do (rules/01 §1, §4, §6).
 pub fn webhooks(kind: Kind, object: &mut Value, gates: &Gates) {
     match kind {
         Kind::ClusterQueue | Kind::ResourceFlavor => add_finalizer(object),
@@ -51,7 +51,7 @@ fn add_finalizer(object: &mut Value) {
     }
 }
 
-/// Fills in what an API server does: LimitRanges, and the requests of pods.
+/// Fills in LimitRanges and the requests of pods, as an API server does.
 pub fn complete(object: &mut Object) {
     match object {
         Object::LimitRange(range) => range.limits.iter_mut().for_each(limit_range_item),
@@ -60,7 +60,7 @@ pub fn complete(object: &mut Object) {
     }
 }
 
-/// A missing request defaults to the limit; the pod's own only if no container sets anything.
+/// A missing request defaults to the limit; that of the pod itself only if no container requests the resource.
 fn pod_requests(spec: &mut PodSpec) {
     for container in spec.init_containers.iter_mut().chain(&mut spec.containers) {
         fill(&mut container.resources.requests, &container.resources.limits);
@@ -89,8 +89,8 @@ fn fill(resources: &mut ResourceList, from: &ResourceList) {
     }
 }
 
-/// What an API server sets when it stores an object: the creation time of a new object; on update, identity and status
-/// of the stored one, and the next generation if a Workload's spec changed.
+/// Sets what an API server sets when it stores an object: the creation time of a new one; on an update, identity and
+/// status of the stored one, and the next generation if the spec of a Workload changed.
 pub fn storing(stored: Option<&Object>, object: &mut Object, now: Time) {
     if let Object::Workload(new) = object {
         let old = stored.and_then(|old| if let Object::Workload(old) = old { Some(&**old) } else { None });
@@ -126,7 +126,7 @@ fn storing_workload(stored: Option<&Workload>, new: &mut Workload, now: Time) {
     stamp(created, generation, stored.map(|old| (old.meta.created, old.meta.generation)), now);
 }
 
-/// A node given without a status keeps its old one.
+/// A node without a status keeps the stored one.
 fn keep_node_status(old: &Node, new: &mut Node) {
     if new.allocatable.is_empty() && new.condition_statuses.is_empty() {
         new.allocatable.clone_from(&old.allocatable);
@@ -135,7 +135,7 @@ fn keep_node_status(old: &Node, new: &mut Node) {
     }
 }
 
-/// A pod keeps its old status too, and once bound stays on its node.
+/// A pod without a status keeps the stored one, and a bound pod stays on its node.
 fn keep_pod_status(old: &Pod, new: &mut Pod) {
     for (new, old) in [(&mut new.phase, &old.phase), (&mut new.node_name, &old.node_name)] {
         if new.is_empty() {

@@ -10,12 +10,12 @@ use crate::defaults::storing;
 use crate::field_error::{FieldError, Rejection, object_ref};
 use crate::validate;
 
-/// Reads a batch that is about to be applied to an engine at `now`; nothing changes yet. At [`Door::People`] it is
-/// stored as an API server with Kueue's webhooks would, one object after the other: that fills in what it fills in, and
-/// refuses what may not change, of an object that came earlier in the batch, too.
+/// Reads a batch that is about to be applied to an engine at `now`; nothing changes yet. At [`Door::People`] the
+/// objects are stored one by one, as by an API server with Kueue's webhooks: fields are filled in, and changes of
+/// immutable fields are refused, also of an object that came earlier in the batch.
 ///
 /// # Errors
-/// Every object that is refused, with all that is wrong with it.
+/// Every rejected object with all its errors.
 ///
 /// ```
 /// use kueuecore::engine::Engine;

@@ -362,7 +362,7 @@ pub fn workload_row(state: &State, id: WorkloadId) -> Value {
         Some(local_queue.cluster_queue.as_str())
     });
     let condition = |kind| conditions::find(&workload.status.conditions, kind);
-    let told = [conditions::FINISHED, conditions::EVICTED, conditions::ADMITTED, conditions::QUOTA_RESERVED]
+    let decisive = [conditions::FINISHED, conditions::EVICTED, conditions::ADMITTED, conditions::QUOTA_RESERVED]
         .into_iter()
         .filter_map(condition)
         .find(|c| c.status == kueuecore::objects::ConditionStatus::True)
@@ -380,8 +380,8 @@ pub fn workload_row(state: &State, id: WorkloadId) -> Value {
         "clusterQueue": queue,
         "priority": workload.priority.unwrap_or_default(),
         "isActive": workload.active != Some(false),
-        "reason": told.map_or("", |c| c.reason.as_str()),
-        "message": told.map(|c| c.text()).unwrap_or_default().as_str(),
+        "reason": decisive.map_or("", |c| c.reason.as_str()),
+        "message": decisive.map(|c| c.text()).unwrap_or_default().as_str(),
         "place": place,
         "status": encode::workload_status(&workload.status, &state.config.gates),
     })

@@ -1,4 +1,4 @@
-//! One object on its way into an API server with Kueue's webhooks: stored, or refused by whom and why.
+//! Stores one object as an API server with Kueue's webhooks does, or says who refuses it and why.
 
 use kueuecore::base::gates::Gates;
 use serde_json::Value;

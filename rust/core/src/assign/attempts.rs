@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_that_is_given_twice_is_worded_once() {
+    fn a_repeated_reason_is_shown_once() {
         let mut names = Names::default();
         names.resource("cpu");
         names.resource("gpu");
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn why_a_flavor_does_not_fit_is_recorded_only_if_that_is_wanted() {
+    fn reasons_for_no_fit_are_recorded_only_on_request() {
         let [cpu, _] = MISSING;
         for (observes, recorded) in [(true, NoFitReason::ExceedsMaxQuota), (false, NoFitReason::None)] {
             let mut tried = Attempt::of(FlavorId(0));
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flavor_that_two_groups_have_tried_is_as_bad_as_the_worse_of_the_two() {
+    fn a_flavor_tried_for_two_groups_gets_the_worse_mode() {
         let [cpu, gpu] = MISSING;
         let mut attempts = AttemptList::new();
         let first = Attempt {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flavor_that_the_next_group_has_and_did_not_try_does_not_fit() {
+    fn a_flavor_that_the_next_group_did_not_try_does_not_fit() {
         for (observability, reason) in [(true, NoFitReason::NoMatchingFlavor), (false, NoFitReason::None)] {
             let mut attempts = AttemptList::new();
             merge_scanned(&mut attempts, [attempt(0, Mode::Fit, &[])], CPU, &group(&[0]), observability);

@@ -364,7 +364,7 @@ fn assign_group(
         } else {
             flavors.retain(|choice| requests.iter().any(|request| request.0 == choice.resource));
         }
-        // Later pod sets are not looked at then, and are missing from messages too (rules/03 §3 rule 7).
+        // Later pod sets are not evaluated then, and are missing from messages too (rules/03 §3 rule 7).
         goes_on &= error.is_none() && (requests.is_empty() || !flavors.is_empty());
         count(candidate, replaced, draft, at);
     }
@@ -376,8 +376,7 @@ fn find_flavors(scan: &Scan<'_>, tree: &mut Tree, found: &mut Found<'_>, oracle:
     let context = scan.context;
     for &(resource, quantity) in scan.requests {
         let Some(group) = context.queue.group_of(resource) else {
-            // To ask for none of a resource without quota is no reason to fail, but brings no flavor (rules/03 §3 rule
-            // 4a).
+            // Requesting zero of a resource without quota does not fail, but gets no flavor (rules/03 §3 rule 4a).
             if quantity == 0 || context.ignores_undeclared() {
                 continue;
             }
@@ -395,8 +394,7 @@ fn find_flavors(scan: &Scan<'_>, tree: &mut Tree, found: &mut Found<'_>, oracle:
             let observability = context.gate(Gate::UnadmittedWorkloadsObservability);
             attempts::merge(found.attempts, n_attempts, resource, group, observability);
         }
-        // One group without a flavor takes those of the other groups along: nothing is assigned in part (rules/03 §3
-        // rule 4c).
+        // If one group has no flavor, the others get none either: nothing is assigned in part (rules/03 §3 rule 4c).
         if !has_flavor {
             break;
         }

@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_away_as_few_pods_as_possible_in_proportion() {
+    fn as_few_pods_as_possible_are_removed_in_proportion() {
         let sets = [pod_set(4, Some(2)), pod_set(10, Some(4)), pod_set(3, None)];
         assert_eq!(largest_within(17, &sets), Some(vec![4, 10, 3]));
         assert_eq!(largest_within(13, &sets), Some(vec![3, 7, 3]));

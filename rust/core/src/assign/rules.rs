@@ -38,7 +38,7 @@ mod tests {
     use crate::objects::Preemption;
 
     #[test]
-    fn equal_rules_are_the_same_and_those_that_nobody_has_any_more_are_forgotten() {
+    fn equal_rules_are_shared_and_unused_ones_forgotten() {
         let other = || QueueRules { preemption: Some(Preemption::default()), ..QueueRules::default() };
         let mut table = RulesTable::default();
         let (rules, id) = table.share(QueueRules::default());

@@ -72,6 +72,8 @@ type Modes = SmallVec<[GranularMode; 4]>;
 
 impl Scan<'_> {
     /// Finds the flavor for a resource group that covers `lead`, and returns whether there is one (rules/03 §4).
+    ///
+    /// In one piece: the loop is hot, and swaps the buffers of the best flavor and the current one.
     pub(crate) fn find_flavor(
         &self,
         tree: &mut Tree,
@@ -84,7 +86,7 @@ impl Scan<'_> {
         let fungibility = &self.context.queue.fungibility;
         let fungible = self.context.gate(Gate::FlavorFungibility);
         let start = match self.candidate.resume {
-            // Only the first pod set of a group has a say, whatever the others have tried (rules/03 §6).
+            // Only the first pod set of a group decides, whatever the others have tried (rules/03 §6).
             Some(resume) if fungible => resume.next_index(self.members[0], lead),
             _ => 0,
         };
@@ -249,7 +251,7 @@ pub(super) fn unsuitable<'a>(
             }
         }
         let spec = &pod_set.template.spec;
-        // PreferNoSchedule is a wish of the node that quota does not heed (rules/03 §5 rule 3).
+        // PreferNoSchedule is only a preference, and does not count here (rules/03 §5 rule 3).
         let forbidding = |effect: &str| effect == "NoSchedule" || effect == "NoExecute";
         let untolerated = object
             .node_taints
@@ -259,8 +261,7 @@ pub(super) fn unsuitable<'a>(
         if let Some(taint) = untolerated {
             return Ok(Some(Reason::UntoleratedTaint(flavor, Box::new(taint.clone()))));
         }
-        // Against the labels of this flavor alone: a key that only other flavors have is not asked for here (rules/03
-        // §5 rule 4).
+        // Only keys that this flavor labels count, not those of other flavors (rules/03 §5 rule 4).
         if !selectors::affinity_matches(spec, &object.node_labels).map_err(|e| e.0)? {
             return Ok(Some(Reason::AffinityMismatch(flavor)));
         }

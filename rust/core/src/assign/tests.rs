@@ -84,7 +84,7 @@ fn totals_are_scaled_only_to_another_count_and_never_from_none() {
 }
 
 #[test]
-fn pods_that_ask_for_topology_do_not_get_a_flavor_without_one() {
+fn pods_with_a_topology_request_skip_flavors_without_one() {
     let expected = "couldn't assign flavors to pod set main: Flavor \"plain\" does not support TopologyAwareScheduling";
     assert_eq!(message(vec![group(&["cpu"])], pod_set(true, true)), expected);
     assert_eq!(message(vec![group(&["cpu"])], pod_set(true, false)), "");
@@ -107,7 +107,7 @@ fn no_pods_need_no_topology() {
 }
 
 #[test]
-fn pod_sets_of_a_topology_group_are_assigned_as_one_and_the_next_only_if_they_fit() {
+fn a_topology_group_is_assigned_as_one_and_the_next_only_if_it_fits() {
     let pods = |name: &str, group: Option<&str>, count| {
         let mut pods = PodSet { name: name.to_owned(), count, ..pod_set(true, false) };
         let pod_set_group_name = group.map(str::to_owned);
@@ -135,7 +135,7 @@ fn pod_sets_of_a_topology_group_are_assigned_as_one_and_the_next_only_if_they_fi
 }
 
 #[test]
-fn pods_that_do_not_ask_for_topology_pass_over_a_flavor_that_places_by_it() {
+fn pods_without_a_topology_request_skip_topology_flavors() {
     let mut world = World::new(Config::default());
     let racks = ResourceFlavor { meta: meta("", "racks"), topology_name: "t".to_owned(), ..ResourceFlavor::default() };
     world.apply([

@@ -22,7 +22,7 @@ impl Usage {
         self.change(pair, |amount| amount.plus_units(units));
     }
 
-    /// Changes the amount of a pair; where there is none, from nothing.
+    /// Changes the amount of a pair; an absent one counts as zero.
     pub fn change(&mut self, pair: FlavorResourceId, changed: impl FnOnce(Amount) -> Amount) {
         let at = self.0.iter().position(|(known, _)| *known >= pair).unwrap_or(self.0.len());
         match self.0.get_mut(at) {
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_of_a_pair_are_summed_and_pairs_stand_in_the_order_of_their_ids() {
+    fn amounts_are_summed_per_pair_in_id_order() {
         let mut usage = Usage::default();
         for (pair, units) in [(5, 1), (2, 7), (5, 2), (9, 0), (2, -3)] {
             usage.add(FlavorResourceId(pair), units);

@@ -180,7 +180,7 @@ pub enum GateError {
         /// The name as given.
         name: String,
     },
-    /// The gate cannot be changed any more.
+    /// The gate is locked.
     #[error("cannot set feature gate {} to {on}, feature is locked to {}", gate.name(), gate.default_on())]
     Locked {
         /// The gate.

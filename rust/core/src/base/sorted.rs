@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_can_be_changed_where_its_place_does_not_depend_on_it() {
+    fn found_items_can_be_changed_except_for_their_key() {
         for n in [3, 1_000] {
             let mut list = Sorted::from_sorted((0..n).map(|number| (number, 0)).collect());
             let copy = list.clone();

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_do_not_fit_together_change_nothing() {
+    fn mismatched_columns_change_nothing() {
         let refused = |change: fn(&mut Columns)| {
             let (mut engine, mut columns) = (Engine::default(), two());
             change(&mut columns);

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_learns_where_quota_ends_and_who_is_spared() {
+    fn a_waiting_workload_gets_the_binding_limit_and_the_spared_candidates() {
         let mut world = world();
         world.submit(workload("w", "6"));
         world.cycle();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn who_preempts_learns_whom() {
+    fn a_preempting_workload_gets_its_victims() {
         let mut world = world();
         world.submit(Workload { priority: Some(2), ..workload("w", "6") });
         let found = explain(&mut world, "w");
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_quota_is_asked_about_without_it() {
+    fn a_workload_with_quota_is_explained_without_it() {
         let mut world = world();
         let found = explain(&mut world, "a");
         assert_eq!(found.what_if.outcome, Outcome::Fits);

@@ -106,8 +106,8 @@ impl Engine {
         self.state.take_changed_queues()
     }
 
-    /// The pods that were failed since the last call because they waited in vain for a node, by namespace and name:
-    /// their phase is `Failed`, and this condition is added (rules/08 §13.4).
+    /// The pods that were failed since the last call because their node has failed, by namespace and name, with the
+    /// condition to add; their phase is `Failed` (rules/08 §13.4).
     pub fn take_failed_pods(&mut self) -> Vec<(String, String, Condition)> {
         let failed = self.state.node_watch.take_failed_pods().into_iter();
         failed.map(|((namespace, name), at)| (namespace, name, terminated_by_kueue(at))).collect()

@@ -17,7 +17,7 @@ fn world() -> World {
 }
 
 #[test]
-fn a_reservation_is_not_forgotten_in_the_name_of_a_deleted_workload() {
+fn forgetting_a_reservation_does_not_hit_a_new_workload_in_the_same_slot() {
     let mut world = world();
     world.submit(workload("first", "1"));
     world.cycle();
@@ -29,7 +29,7 @@ fn a_reservation_is_not_forgotten_in_the_name_of_a_deleted_workload() {
 }
 
 #[test]
-fn who_looks_for_a_head_and_finds_none_has_none_in_flight() {
+fn popping_an_empty_queue_leaves_nothing_in_flight() {
     let mut world = world();
     world.submit(workload("w", "1"));
     let id = world.id("w");
@@ -41,7 +41,7 @@ fn who_looks_for_a_head_and_finds_none_has_none_in_flight() {
 }
 
 #[test]
-fn a_newer_version_from_outside_stands_whatever_becomes_of_the_reservation() {
+fn a_newer_version_replaces_an_unconfirmed_reservation() {
     let mut world = world();
     world.submit(workload("w", "1"));
     world.cycle();
@@ -55,7 +55,7 @@ fn a_newer_version_from_outside_stands_whatever_becomes_of_the_reservation() {
 }
 
 #[test]
-fn a_reservation_where_no_cluster_queue_is_leaves_the_workload_counted_where_it_was() {
+fn a_reservation_in_a_missing_cluster_queue_stays_counted_in_the_old_one() {
     let mut world = world();
     world.submit(workload("w", "1"));
     world.cycle();
@@ -78,7 +78,7 @@ fn a_reservation_where_no_cluster_queue_is_leaves_the_workload_counted_where_it_
 }
 
 #[test]
-fn who_follows_what_is_written_may_forget_a_reservation_cycles_later() {
+fn reservations_stay_unconfirmed_across_cycles_if_writes_are_followed() {
     for follows in [false, true] {
         let mut world = world();
         if follows {
@@ -98,7 +98,7 @@ fn who_follows_what_is_written_may_forget_a_reservation_cycles_later() {
 }
 
 #[test]
-fn a_cluster_queue_that_is_being_deleted_when_first_seen_admits_nothing() {
+fn a_cluster_queue_first_seen_while_being_deleted_admits_nothing() {
     let mut world = world();
     world.delete(Kind::ClusterQueue, "cq");
     world.submit(workload("w", "1"));
@@ -108,7 +108,7 @@ fn a_cluster_queue_that_is_being_deleted_when_first_seen_admits_nothing() {
 }
 
 #[test]
-fn who_finds_its_targets_taken_looks_for_others_in_its_own_cohort_alone() {
+fn an_entry_with_taken_targets_finds_others_in_its_own_cohort() {
     let mut world = world();
     for cohort in ["x", "y"] {
         for (name, cpu) in [("borrower", "0"), ("p1", "4"), ("p2", "4"), ("p3", "4")] {
@@ -134,13 +134,13 @@ fn who_finds_its_targets_taken_looks_for_others_in_its_own_cohort_alone() {
     let mut victims: Vec<&str> = decision.preemptions.iter().map(|p| p.key.name()).collect();
     victims.sort_unstable();
     assert_eq!(victims, ["x-v1", "x-v2", "x-v3", "y-v1", "y-v2", "y-v3"]);
-    let again: Vec<_> = decision.target_recomputations.iter().map(|(queue, told)| (queue.as_str(), told)).collect();
+    let again: Vec<_> = decision.target_recomputations.iter().map(|(queue, counts)| (queue.as_str(), counts)).collect();
     let found = BTreeMap::from([("new_targets", 1)]);
     assert_eq!(again, [("x-p2", &found), ("x-p3", &found), ("y-p2", &found), ("y-p3", &found)]);
 }
 
 #[test]
-fn a_cycle_tells_how_many_parked_workloads_are_tried_again_with_heads_or_without() {
+fn a_cycle_counts_retried_parked_workloads_with_and_without_heads() {
     let mut world = world();
     world.submit(workload("running", "10"));
     world.cycle();
@@ -164,7 +164,7 @@ fn a_cycle_tells_how_many_parked_workloads_are_tried_again_with_heads_or_without
 }
 
 #[test]
-fn who_has_to_ask_before_it_preempts_waits_at_the_gate() {
+fn a_closed_preemption_gate_holds_back_a_preemption() {
     for (is_on, names) in [(true, vec![]), (false, vec!["low"])] {
         let gates = Gates::default().with(Gate::MultiKueueOrchestratedPreemption, is_on);
         let mut world = World::new(Config { gates, ..Config::default() });
@@ -187,7 +187,7 @@ fn who_has_to_ask_before_it_preempts_waits_at_the_gate() {
 }
 
 #[test]
-fn pod_sets_of_one_group_get_one_flavor_for_the_sum_of_what_they_ask_for() {
+fn pod_sets_of_one_group_get_one_flavor_for_their_total() {
     let gates = Gates::default().with(Gate::TopologyAwareScheduling, false);
     for (group, expected) in [(Some("all"), ["large", "large"]), (None, ["default", "large"])] {
         let mut world = World::new(Config { gates, ..Config::default() });
@@ -208,7 +208,7 @@ fn pod_sets_of_one_group_get_one_flavor_for_the_sum_of_what_they_ask_for() {
 }
 
 #[test]
-fn who_is_admitted_has_no_flavor_to_go_on_with() {
+fn an_admitted_workload_has_no_scan_progress() {
     let mut world = world();
     world.apply([flavor("other")]);
     world.change_cluster_queue(|queue| {
@@ -220,7 +220,7 @@ fn who_is_admitted_has_no_flavor_to_go_on_with() {
 }
 
 #[test]
-fn who_changes_while_it_waits_in_no_queue_begins_with_the_first_flavor() {
+fn a_workload_updated_outside_any_queue_starts_with_the_first_flavor() {
     for (changes, is_kept) in [(false, true), (true, false)] {
         let mut world = world();
         world.submit(workload("w", "1"));
@@ -249,7 +249,7 @@ fn unlimited_cohort() -> World {
 }
 
 #[test]
-fn what_a_search_loses_of_a_saturated_sum_is_lost_until_the_cycle_ends() {
+fn a_saturated_sum_stays_reduced_until_the_cycle_ends() {
     let mut world = unlimited_cohort();
     let of =
         |queue: &str, name: &str, cpu: &str| Workload { queue_name: queue.to_owned().into(), ..workload(name, cpu) };
@@ -280,7 +280,7 @@ fn what_a_search_loses_of_a_saturated_sum_is_lost_until_the_cycle_ends() {
 }
 
 #[test]
-fn workloads_that_pass_through_leave_nothing_of_their_shapes() {
+fn shapes_of_short_lived_workloads_are_forgotten() {
     let mut world = world();
     world.submit(workload("first", "11"));
     world.cycle();
@@ -301,7 +301,7 @@ fn workloads_that_pass_through_leave_nothing_of_their_shapes() {
 }
 
 #[test]
-fn pod_sets_are_adjusted_to_the_limit_ranges_of_now() {
+fn pod_sets_are_adjusted_to_the_current_limit_ranges() {
     let mut world = world();
     for cpu in ["2", "3"] {
         let mut item = LimitRangeItem { kind: "Container".to_owned(), ..LimitRangeItem::default() };
@@ -311,14 +311,14 @@ fn pod_sets_are_adjusted_to_the_limit_ranges_of_now() {
         let mut silent = workload(cpu, "1");
         silent.pod_sets[0].template.spec.containers[0].resources.requests.clear();
         world.submit(silent);
-        let told = world.cycle().admissions.remove(0).admission.pod_set_assignments[0].resource_usage["cpu"].clone();
-        assert_eq!(told.text(), cpu);
+        let usage = world.cycle().admissions.remove(0).admission.pod_set_assignments[0].resource_usage["cpu"].clone();
+        assert_eq!(usage.text(), cpu);
     }
 }
 
 /// Kueue considers reclaimed pods only of admitted workloads (rules/05 §3.1).
 #[test]
-fn pods_that_are_given_back_bring_back_who_is_parked_once_their_workload_is_admitted() {
+fn reclaimed_pods_of_an_admitted_workload_retry_parked_ones() {
     let mut world = world();
     world.apply([check("c")]);
     world.change_cluster_queue(|queue| queue.admission_checks = rules(&["c"]));
@@ -340,7 +340,7 @@ fn pods_that_are_given_back_bring_back_who_is_parked_once_their_workload_is_admi
 }
 
 #[test]
-fn fewer_pods_are_only_admitted_with_the_gate_for_it() {
+fn counts_are_reduced_only_with_the_partial_admission_gate() {
     for (is_on, count) in [(true, Some(10)), (false, None)] {
         let gates = Gates::default().with(Gate::PartialAdmission, is_on);
         let mut world = World::new(Config { gates, ..Config::default() });
@@ -354,7 +354,7 @@ fn fewer_pods_are_only_admitted_with_the_gate_for_it() {
 }
 
 #[test]
-fn a_cluster_queue_on_a_cycle_of_cohorts_stands_alone() {
+fn a_cluster_queue_on_a_cycle_of_cohorts_has_a_tree_of_its_own() {
     let mut world = world();
     let below =
         |name: &str, parent: &str| Cohort { meta: meta(name), parent_name: parent.to_owned(), ..Cohort::default() };
@@ -375,7 +375,7 @@ fn a_cluster_queue_on_a_cycle_of_cohorts_stands_alone() {
 }
 
 #[test]
-fn usage_of_nothing_in_a_flavor_without_quota_is_charged_beside_that_of_others() {
+fn zero_usage_in_a_flavor_without_quota_does_not_affect_other_charges() {
     let mut world = world();
     for (name, flavor) in [("first", "gone"), ("second", "other")] {
         let mut reserved = workload(name, "1");
@@ -404,7 +404,7 @@ fn usage_of_nothing_in_a_flavor_without_quota_is_charged_beside_that_of_others()
 }
 
 #[test]
-fn a_fork_and_its_original_do_not_see_what_the_other_does() {
+fn a_fork_and_its_original_are_independent() {
     let mut origin = world();
     for n in 0..600 {
         origin.submit(workload(&format!("w{n}"), &format!("{}m", 50 + n % 7)));

@@ -133,8 +133,8 @@ impl State {
         if entry.status == EntryStatus::Assumed {
             answer.outcome = Outcome::Fits;
             answer.admission = cycle.assumed.pop().map(|assumed| assumed.admission);
-            let told = cycle.decision.events.iter().find(|event| event.reason == "QuotaReserved");
-            answer.message = told.map_or_else(String::new, |event| event.text().to_string());
+            let reserved = cycle.decision.events.iter().find(|event| event.reason == "QuotaReserved");
+            answer.message = reserved.map_or_else(String::new, |event| event.text().to_string());
         } else if !cycle.preemptions.is_empty() {
             answer.outcome = Outcome::Preempts;
             answer.admission = Some(self.admission(&entry).0);

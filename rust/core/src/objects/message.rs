@@ -95,7 +95,7 @@ impl Message {
             (QuotaReservedAmong(_), QuotaReservedAmong(_))
             | (PreemptedWithPriorities(_), PreemptedWithPriorities(_))
             | (PreemptedFor(_), PreemptedFor(_)) => true,
-            // What is not listed here is compared by its words.
+            // All others are compared by their text.
             _ if std::mem::discriminant(self) == std::mem::discriminant(other) => return None,
             _ => false,
         })

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pods_claim_devices_by_a_claim_or_by_a_template() {
+    fn pods_claim_devices_by_claim_or_template() {
         let claims = |claim_name: Option<&str>, template_name: Option<&str>| {
             let [claim_name, template_name] = [claim_name, template_name].map(|name| name.map(str::to_owned));
             let resource_claims = vec![PodResourceClaim { claim_name, template_name }];

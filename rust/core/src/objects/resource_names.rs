@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_what_is_read_back_of_what_is_written() {
+    fn written_byte_quantities_read_back_equal() {
         let near = |value: i64| (-2..3).map(move |by| value.saturating_add(by));
         let powers = (0..63).flat_map(|n| near(1 << n));
         let decimal = (0..19).flat_map(|n| near(10_i64.pow(n)).chain(near(3 * 10_i64.pow(n.min(18)))));

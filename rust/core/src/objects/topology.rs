@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_to_ask_for_topology_is_explicit() {
+    fn a_topology_request_is_explicit_if_it_asks_for_levels_or_slices() {
         let rack = || Some("rack".to_owned());
         for (asked, expected) in [
             (request(|_| ()), false),

@@ -198,7 +198,7 @@ fn limit_ranges_bound_containers_and_whole_pods() {
 }
 
 #[test]
-fn what_is_not_requested_is_not_below_a_minimum() {
+fn resources_without_a_request_do_not_violate_a_minimum() {
     let summary = summarize(&[&limit_range(vec![LimitRangeItem { min: list("cpu=1"), ..item("Container") }])]);
     let absent = workload(PodSpec { containers: vec![container("memory=1")], ..Default::default() });
     assert_eq!(check_resources(&absent.pod_sets, &summary), Ok(()));

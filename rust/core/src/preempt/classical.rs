@@ -121,8 +121,8 @@ impl Grounds {
         let mut advantage = fits_in_quota(tree, preemptor.row, &mut remaining);
         let mut ancestors = SmallVec::new();
         for row in std::iter::successors(tree.parent(preemptor.row), |&row| tree.parent(row)) {
-            // Over those who meet it here it has what advantage it had below: this cohort's own quota counts for the next
-            // one up (rules/04 §4.2).
+            // Against candidates that meet it in this cohort, it has the advantage from below: the cohort's own quota
+            // counts for the next one up (rules/04 §4.2).
             ancestors.push((row, advantage));
             // Once won, an advantage holds for all cohorts further up (rules/04 §4.2).
             advantage |= fits_in_quota(tree, row, &mut remaining);
@@ -284,7 +284,7 @@ impl<'a> Search<'a> {
         let mut streams = self.streams(allow_borrowing);
         let mut shortage = self.demand.shortage(tree, self.preemptor.row, allow_borrowing);
         let patience = patience(self.world, 1 + self.others.len());
-        // Who is on the way out already costs nothing, so all of these come before anybody else (rules/04 §4.2).
+        // Evicting what is already evicted costs nothing, so all of these come first (rules/04 §4.2).
         for only_evicted in [true, false] {
             for (stream, sources) in &mut streams {
                 while let Some(candidate) =
@@ -326,7 +326,7 @@ impl<'a> Search<'a> {
 
     /// Does preempting there no longer help? Since victims are only removed, that stays so.
     fn is_exhausted(&self, tree: &Tree, source: &Source) -> bool {
-        // Those of the own ClusterQueue are never passed over, however little it uses (rules/04 §4.4).
+        // The own ClusterQueue is never exhausted, however little it uses (rules/04 §4.4).
         let Some(ancestor) = source.ancestor else { return false };
         // The ClusterQueue itself and every cohort strictly between it and the common ancestor.
         let path = std::iter::successors(Some(source.row), |&row| tree.parent(row));

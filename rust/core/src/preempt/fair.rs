@@ -39,7 +39,7 @@ pub(super) fn find_targets(
     let is_hopeless = cfg!(debug_assertions) && search.is_hopeless(tree);
     let mut retry = Vec::new();
     let mut outcome = search.first_pass(tree, queues, strategies[0], &mut retry);
-    // The second strategy only sees whom the first one passed over (rules/04 §5.2).
+    // The second strategy only sees candidates that the first one passed over (rules/04 §5.2).
     if outcome.is_continue() && strategies.len() > 1 {
         outcome = search.second_pass(tree, retry);
     }
@@ -48,7 +48,7 @@ pub(super) fn find_targets(
     let mut removed = search.removed;
     take_out(tree, preemptor, demand);
     if fits {
-        // Asks only whether the workload still fits: fairness is not checked again for who remains (rules/04 §5.2).
+        // Only checks whether the workload still fits, not whether the remaining victims are fair (rules/04 §5.2).
         minimise(tree, preemptor, demand, true, &mut removed);
     }
     let targets = removed.targets();
@@ -99,8 +99,8 @@ fn collect<'a>(
         let root = world.forest.root(parent).expect("a preemptor is not below a cycle");
         for queue in world.forest.queues_below(root) {
             let row = world.row(queue);
-            // Only the ClusterQueue itself is asked; cohorts between do not shield as in the classical search
-            // (rules/04 §5.1).
+            // Only the ClusterQueue itself must borrow; cohorts in between do not protect it, unlike in the
+            // classical search (rules/04 §5.1).
             if queue != own && world.forest.is_active(queue) && borrows(demand, tree, row) {
                 add(queue, preemption.reclaim_within_cohort);
             }
@@ -240,7 +240,7 @@ impl<'a> Search<'a> {
         retry: &mut Vec<Victim<'a>>,
     ) -> Outcome {
         let row = self.preemptor.row;
-        // Asked once, with the preemptor counted in and nobody taken out yet (rules/04 §5.4).
+        // Decided once, with the preemptor counted and no victim removed yet (rules/04 §5.4).
         let has_nominal_right = within_nominal_gate(self.world)
             && self.demand.contested.iter().all(|&c| tree.usage(row, c) <= tree.nominal(row, c));
         let mut order = Order::new(self.world, self.preemptor, queues);

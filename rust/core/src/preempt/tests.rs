@@ -28,7 +28,7 @@ fn preempted(world: &mut World) -> Vec<String> {
 }
 
 #[test]
-fn below_its_nominal_quota_a_queue_takes_back_what_it_lent_before_it_preempts_its_own() {
+fn a_queue_below_nominal_reclaims_lent_quota_before_preempting_its_own() {
     assert_eq!(preempted(&mut world()), ["borrower"]);
 }
 
@@ -53,7 +53,7 @@ fn evicted_workloads_are_the_first_candidates_in_any_queue() {
 }
 
 #[test]
-fn of_two_queues_with_the_same_share_the_one_with_the_lesser_workload_gives() {
+fn between_equal_shares_the_queue_with_the_first_candidate_gives_way() {
     let mut world = World::new(Config { fair_sharing: Some(FairSharing::default()), ..Config::default() });
     world.change_cluster_queue(|queue| {
         queue.cohort_name = "x".to_owned();
@@ -89,7 +89,7 @@ fn victims(world: &mut World, preemptor: Workload) -> Vec<String> {
 }
 
 #[test]
-fn an_unneeded_victim_is_dropped_even_if_a_larger_one_of_its_queue_is() {
+fn an_unneeded_victim_is_dropped_even_if_a_larger_one_of_its_queue_is_too() {
     let mut world = running(Config::default(), &[("a", 1, "1"), ("b", 2, "6"), ("c", 3, "3")]);
     assert_eq!(victims(&mut world, workload("x", "8")), ["c", "b"], "the last comes to the place of the first");
 }
@@ -133,7 +133,7 @@ fn borrowers(config: Config, queues: &[(&str, usize)]) -> World {
 }
 
 #[test]
-fn nobody_gives_more_than_it_has_borrowed() {
+fn a_queue_gives_up_no_more_than_it_borrows() {
     let mut world = borrowers(Config::default(), &[("p", 5), ("q", 8), ("r", 3)]);
     assert_eq!(victims(&mut world, workload("x", "7")), ["p0", "p1", "q0", "q1"]);
 }

@@ -144,12 +144,12 @@ mod tests {
     #[test]
     fn reported_workloads_stay_when_the_group_changes() {
         let (mut to, mut from) = (group(3..4), group(0..3));
-        let told = from.all();
+        let reported = from.all();
         to.take_all(&mut from);
-        assert_eq!([told.is_empty(), from.all().is_empty()], [false, true]);
+        assert_eq!([reported.is_empty(), from.all().is_empty()], [false, true]);
         let first = to.keys().first().cloned().expect("four of them");
         to.remove(&first);
-        let names: Vec<&str> = told.keys().map(|key| key.name()).collect();
-        assert_eq!((names, told.len(), to.keys().len()), (vec!["w0", "w1", "w2"], 3, 3));
+        let names: Vec<&str> = reported.keys().map(|key| key.name()).collect();
+        assert_eq!((names, reported.len(), to.keys().len()), (vec!["w0", "w1", "w2"], 3, 3));
     }
 }

@@ -24,7 +24,7 @@ use crate::base::key::Key;
 use crate::base::sorted::Sorted;
 use crate::objects::{QueueingStrategy, Time};
 
-/// How a workload stands in its queue.
+/// The state of a workload in its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stands {
     InHeap,
@@ -33,7 +33,7 @@ enum Stands {
     Held,
 }
 
-/// What the queue has to know of a workload to place it.
+/// What the queue needs of a workload to place it.
 #[derive(Clone, Debug)]
 pub struct Item {
     /// The workload.
@@ -63,7 +63,7 @@ pub struct Preemptor {
     pub sticky: bool,
 }
 
-/// The pending queue of one ClusterQueue. Where a workload stands in it is looked up in [`Places`], of all queues.
+/// The pending queue of one ClusterQueue. [`Places`], shared by all queues, says where a workload is in it.
 #[derive(Clone, Debug)]
 pub struct Pending {
     /// `queueingStrategy`.
@@ -123,7 +123,7 @@ impl Pending {
         }
     }
 
-    /// Puts a workload into the heap that stands nowhere.
+    /// Puts a workload into the heap; it is nowhere in the queue yet.
     fn push_active(&mut self, places: &mut Places, item: &Item) {
         let (bucket, key) = self.give_place(places, item);
         self.change(bucket, |bucket| bucket.active.insert(key));
@@ -138,7 +138,7 @@ impl Pending {
         (bucket, key)
     }
 
-    /// Parks a workload that stands nowhere.
+    /// Parks a workload; it is nowhere in the queue yet.
     fn park(&mut self, places: &mut Places, item: &Item) {
         let (bucket, key) = ((item.shape, item.local_queue), self.key(item));
         places.put(item.id, Place::new(bucket, &key));
@@ -152,7 +152,7 @@ impl Pending {
         places.count(mark_of(item.id).wrapping_mul(PARKED));
     }
 
-    /// Where in this queue a workload stands, and how, if it does.
+    /// The place of a workload in this queue, if it is in it.
     fn find(&self, places: &Places, id: WorkloadId) -> Option<(BucketId, OrderKey, Stands)> {
         let place = places.get(id)?;
         let (home, key) = (place.bucket, place.key(id));
@@ -166,7 +166,7 @@ impl Pending {
         Some((home, key, stands))
     }
 
-    /// Takes a workload out of heap and parked ones; tells where it stood.
+    /// Removes a workload from the heap or the parked ones; returns where it was.
     fn take(&mut self, places: &mut Places, id: WorkloadId) -> Option<Stands> {
         let (bucket, key, stood) = self.find(places, id)?;
         let mark = mark_of(id);
@@ -186,8 +186,8 @@ impl Pending {
         Some(stood)
     }
 
-    /// Changes a bucket, a new one if there is none of this id. Its first in the heap is known afterwards, and an empty
-    /// bucket goes unless there is no other.
+    /// Changes the bucket with this id, which is created if needed. Then updates the first of its heap, and drops the
+    /// bucket if it is empty and not the only one.
     fn change<T>(&mut self, id: BucketId, change: impl FnOnce(&mut Bucket) -> T) -> T {
         if self.buckets.find(|it| it.id.cmp(&id)).is_none() {
             let is_alone_and_empty = self.buckets.len() == 1 && self.buckets.first().is_some_and(Bucket::is_empty);
@@ -216,7 +216,7 @@ impl Pending {
     /// A new or changed workload (rules/05 §2.1). `relevant` says whether a parked one changed in a way that may make
     /// it admissible.
     pub fn push_or_update(&mut self, places: &mut Places, item: &Item, relevant: bool) {
-        // The cycle gives it back itself, and reads the newest object then (rules/05 §2.1 rule 1).
+        // The cycle returns it itself, and then reads the newest object (rules/05 §2.1 rule 1).
         if self.is_inflight(item.id) {
             return;
         }
@@ -234,14 +234,14 @@ impl Pending {
         }
     }
 
-    /// Has it to wait for a moment, or for a change that others of its shape wait for?
+    /// Must it wait for a backoff, or for the change that its shape waits for?
     fn is_held_back(&self, item: &Item) -> bool {
-        // In StrictFIFO nobody overtakes the head, so there is nobody to keep from trying (rules/05 §4).
+        // In StrictFIFO nothing overtakes the head, so shapes are not marked (rules/05 §4).
         let marked = self.strategy == QueueingStrategy::BestEffortFIFO && self.parked_reason(item.shape).is_some();
         !item.backoff_expired || marked
     }
 
-    /// Many new workloads, none of which stands anywhere.
+    /// Adds many new workloads, none of which is in the queue.
     pub(crate) fn push_new(&mut self, places: &mut Places, items: &[Item]) {
         let mut arrivals: BTreeMap<BucketId, Vec<OrderKey>> = BTreeMap::new();
         for item in items {
@@ -257,29 +257,29 @@ impl Pending {
         }
     }
 
-    /// A workload that comes with its LocalQueue: into the heap, unless it is somewhere already.
+    /// Adds a workload that comes with its LocalQueue to the heap, unless it is in the queue or in flight.
     pub(crate) fn push_if_absent(&mut self, places: &mut Places, item: &Item) {
         if self.find(places, item.id).is_none() && !self.is_inflight(item.id) {
             self.push_active(places, item);
         }
     }
 
-    /// Forgets a workload. Has it left the heap empty?
+    /// Forgets a workload; returns whether that left the heap empty.
     pub fn delete(&mut self, places: &mut Places, id: WorkloadId) -> bool {
         let stood = self.take(places, id);
         if self.inflight == Some(id) {
             self.inflight = None;
         }
-        // Only here: one that fits nowhere any more stays the preemptor (rules/05 §5).
+        // Only here: a preemptor that no longer fits anywhere stays the preemptor (rules/05 §5).
         if self.preemptor.is_some_and(|p| p.id == id) {
             self.preemptor = None;
         }
         stood == Some(Stands::InHeap) && !self.has_active()
     }
 
-    /// Takes the head out, to be decided on. `usage` says what a LocalQueue has used; it is only asked if that counts.
+    /// Takes the head out for a decision. `usage` is that of a LocalQueue, called only if usage affects the order.
     pub fn pop(&mut self, places: &mut Places, usage: impl Fn(LocalQueueId) -> f64) -> Option<WorkloadId> {
-        // Also where there is no head: a flush counts as recent by this number (rules/05 §2.2).
+        // Even without a head: this number decides whether a flush is recent (rules/05 §2.2).
         self.pop_cycle += 1;
         self.inflight = None;
         let &First { ref key, bucket, .. } = self.head(usage)?;
@@ -302,10 +302,10 @@ impl Pending {
         heads.min_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.key.cmp(&b.1.key))).map(|(_, first)| first)
     }
 
-    /// Gives a head back (rules/05 §3). Returns the workloads of its shape that were parked with it; `None` if it changes
-    /// nothing for others of its shape.
+    /// Returns a head to the queue (rules/05 §3). The result lists the workloads of its shape that were parked with it;
+    /// `None` if nothing changes for others of its shape.
     pub fn requeue(&mut self, places: &mut Places, item: &Item, returned: &Returned) -> Option<Vec<Parked>> {
-        let &Returned { reason, told, pending_flavors, generation, hashing } = returned;
+        let &Returned { reason, status_reason, pending_flavors, generation, hashing } = returned;
         if reason.makes_preemptor() {
             // In StrictFIFO the head comes back to the front without that (rules/05 §5).
             let sticky = self.strategy == QueueingStrategy::BestEffortFIFO;
@@ -333,12 +333,12 @@ impl Pending {
             && reason.holds_for_shape()
             && self.strategy == QueueingStrategy::BestEffortFIFO
         {
-            return self.park_shape(places, shape, told);
+            return self.park_shape(places, shape, status_reason);
         }
         None
     }
 
-    /// Who waited for its victims before does not stand in front any more.
+    /// The previous preemptor loses its place in front.
     fn lose_stickiness(&mut self, places: &mut Places, old: Option<Preemptor>) {
         let Some((bucket, stale, stands)) = old.and_then(|old| self.find(places, old.id)) else { return };
         let key = OrderKey { not_sticky: true, ..stale.clone() };
@@ -357,17 +357,17 @@ impl Pending {
         }
     }
 
-    /// Marks a shape and parks all of it that is in the heap: one step a LocalQueue. Returns these; `None` if there is nobody
-    /// else of the shape to whom the mark is new.
+    /// Marks a shape and parks its workloads that are in the heap, one step per LocalQueue. Returns these; `None` if
+    /// the mark is new to no other workload of the shape.
     pub fn park_shape(&mut self, places: &mut Places, shape: ShapeId, reason: &'static str) -> Option<Vec<Parked>> {
         let reason = if reason.is_empty() { crate::status::reasons::PENDING_EVALUATION } else { reason };
         let is_known = self.parked_shapes.insert(shape, reason) == Some(reason);
         let waiting = self.of_shape(shape).filter(|bucket| !bucket.active.keys().is_empty());
         let waiting: Vec<BucketId> = waiting.map(|bucket| bucket.id).collect();
-        let mut told = Vec::with_capacity(waiting.len());
+        let mut moved = Vec::with_capacity(waiting.len());
         for id in waiting {
             let (n_moved, marks) = self.change(id, |Bucket { active, parked, .. }| {
-                told.push(active.all());
+                moved.push(active.all());
                 parked.take_all(active)
             });
             places.discount(marks);
@@ -376,10 +376,10 @@ impl Pending {
         }
         // One of them was parked just before this.
         let has_others = |queue: &Self| queue.parked_of_shape(shape).nth(1).is_some();
-        (!told.is_empty() || (!is_known && has_others(self))).then_some(told)
+        (!moved.is_empty() || (!is_known && has_others(self))).then_some(moved)
     }
 
-    /// Begins a flush: the marks of shapes go, and what was popped before comes back to the heap (rules/05 §3.1).
+    /// Begins a flush: clears the marks of shapes, and lets heads popped earlier return to the heap (rules/05 §3.1).
     pub(crate) fn begin_flush(&mut self) {
         self.flush_cycle = self.pop_cycle;
         self.parked_shapes.clear();

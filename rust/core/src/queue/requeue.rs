@@ -30,8 +30,8 @@ impl RequeueReason {
     /// Does the workload go straight back to the heap?
     pub(super) fn is_immediate(self, strategy: QueueingStrategy) -> bool {
         match strategy {
-            // A head that does not fit blocks its ClusterQueue, one from a namespace that is not selected does not (rules/05
-            // §3).
+            // A head that does not fit blocks its ClusterQueue, but one from an unselected namespace does not
+            // (rules/05 §3).
             QueueingStrategy::StrictFIFO => self != RequeueReason::NamespaceMismatch,
             QueueingStrategy::BestEffortFIFO => matches!(
                 self,
@@ -60,7 +60,7 @@ pub struct Returned {
     /// Why.
     pub reason: RequeueReason,
     /// The reason in its status, and in those of its shape that are parked with it.
-    pub told: &'static str,
+    pub status_reason: &'static str,
     /// Has its flavor scan not ended?
     pub pending_flavors: bool,
     /// The generation of the object when it was popped.

@@ -94,37 +94,20 @@ impl Pending {
             next = id.0.saturating_add(1);
             let stands_here = from.live.contains(id) && waits(id) && places.get(id).is_none();
             from.check(stands_here && pending.inflight != Some(id), "a workload that waits elsewhere")?;
-            let item = item(id);
-            let kind = from.byte()?;
-            let (bucket, key) = if kind & 4 == 0 {
-                ((item.shape, item.local_queue), pending.key(&item))
-            } else {
-                let bucket = Stored::read_from(from)?;
-                let (not_sticky, negated_priority) = (Stored::read_from(from)?, Stored::read_from(from)?);
-                let time = Stored::read_from(from)?;
-                let key = restore_key(&item.key, from)?;
-                (bucket, OrderKey { not_sticky, negated_priority, time, uid_prefix: key.uid_prefix(), key, id })
-            };
+            let (bucket, key, stands) = pending.restore_place(&item(id), from)?;
             places.put(id, Place::new(bucket, &key));
-            let mark = mark_of(id);
-            match kind & !4 {
-                0 => {
-                    places.count(mark);
-                    groups.entry(bucket).or_default()[0].push(key);
-                }
-                1 => {
-                    places.count(mark.wrapping_mul(PARKED));
-                    groups.entry(bucket).or_default()[1].push(key);
-                    pending.n_parked += 1;
-                }
-                2 => {
-                    places.count(mark.wrapping_mul(PARKED));
-                    held.push(key);
-                    pending.n_parked += 1;
-                }
-                other => return Err(from.damage(format!("{other} as a place in a queue"))),
-            }
             pending.n_waiting += 1;
+            if stands == Stands::InHeap {
+                places.count(mark_of(id));
+            } else {
+                places.count(mark_of(id).wrapping_mul(PARKED));
+                pending.n_parked += 1;
+            }
+            match stands {
+                Stands::InHeap => groups.entry(bucket).or_default()[0].push(key),
+                Stands::Parked => groups.entry(bucket).or_default()[1].push(key),
+                Stands::Held => held.push(key),
+            }
         }
         pending.held.extend(held);
         for (id, [active, parked]) in groups {
@@ -134,5 +117,26 @@ impl Pending {
             });
         }
         Ok(pending)
+    }
+
+    /// Reads where a workload stands: usually where its item belongs.
+    fn restore_place(&self, item: &Item, from: &mut Reader<'_>) -> Result<(BucketId, OrderKey, Stands), Damage> {
+        let kind = from.byte()?;
+        let (bucket, key) = if kind & 4 == 0 {
+            ((item.shape, item.local_queue), self.key(item))
+        } else {
+            let bucket = Stored::read_from(from)?;
+            let (not_sticky, negated_priority) = (Stored::read_from(from)?, Stored::read_from(from)?);
+            let time = Stored::read_from(from)?;
+            let (key, id) = (restore_key(&item.key, from)?, item.id);
+            (bucket, OrderKey { not_sticky, negated_priority, time, uid_prefix: key.uid_prefix(), key, id })
+        };
+        let stands = match kind & !4 {
+            0 => Stands::InHeap,
+            1 => Stands::Parked,
+            2 => Stands::Held,
+            other => return Err(from.damage(format!("{other} as a place in a queue"))),
+        };
+        Ok((bucket, key, stands))
     }
 }

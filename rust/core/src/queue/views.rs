@@ -1,4 +1,4 @@
-//! What stands in a queue, and where.
+//! Queries on a queue.
 
 use super::bucket::Bucket;
 use super::{OrderKey, Pending, Places, Stands};
@@ -26,14 +26,14 @@ impl Pending {
         !self.firsts.is_empty()
     }
 
-    /// The heap in queue order, what LocalQueues have used aside.
+    /// The heap in queue order, ignoring the usage of LocalQueues.
     pub fn active(&self) -> impl Iterator<Item = WorkloadId> + '_ {
         let mut keys: Vec<&OrderKey> = self.buckets.iter().flat_map(|bucket| bucket.active.keys()).collect();
         keys.sort_unstable();
         keys.into_iter().map(|key| key.id)
     }
 
-    /// What is parked, in queue order.
+    /// The parked workloads in queue order.
     pub fn inadmissible(&self) -> impl Iterator<Item = WorkloadId> + '_ {
         let parked = self.buckets.iter().flat_map(|bucket| bucket.parked.keys());
         let mut keys: Vec<&OrderKey> = parked.chain(&self.held).collect();
@@ -41,7 +41,7 @@ impl Pending {
         keys.into_iter().map(|key| key.id)
     }
 
-    /// The buckets of a shape, one a LocalQueue.
+    /// The buckets of a shape, one per LocalQueue.
     pub(super) fn of_shape(&self, shape: ShapeId) -> impl Iterator<Item = &Bucket> {
         let from = self.buckets.iter_from(move |bucket| bucket.id.0 < Some(shape));
         from.take_while(move |bucket| bucket.id.0 == Some(shape))
@@ -52,7 +52,7 @@ impl Pending {
         self.of_shape(shape).flat_map(|bucket| bucket.parked.keys().iter().map(|key| key.id))
     }
 
-    /// Number of workloads, parked ones included, that stand before a place.
+    /// Number of workloads before a place, including parked ones.
     pub(crate) fn n_before(&self, key: &OrderKey) -> usize {
         let before = |keys: &Sorted<OrderKey>| keys.count_before(|it| it < key);
         let in_bucket = |bucket: &Bucket| before(bucket.active.keys()) + before(bucket.parked.keys());
@@ -74,12 +74,12 @@ impl Pending {
         self.inflight
     }
 
-    /// The reason that was marked for a shape (rules/05 §4).
+    /// The reason that a shape is marked with (rules/05 §4).
     pub(crate) fn parked_reason(&self, shape: Option<ShapeId>) -> Option<&'static str> {
         shape.and_then(|s| self.parked_shapes.get(&s).copied())
     }
 
-    /// The shapes that were marked, and those of the workloads.
+    /// The marked shapes, and those of the workloads.
     pub fn shapes(&self) -> impl Iterator<Item = ShapeId> + '_ {
         let of_workloads = self.buckets.iter().filter(|bucket| !bucket.is_empty()).filter_map(|bucket| bucket.id.0);
         self.parked_shapes.keys().copied().chain(of_workloads)

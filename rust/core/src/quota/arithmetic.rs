@@ -62,12 +62,11 @@ impl Tree {
         let (mut row, mut amount) = (row, amount);
         loop {
             let stored_in_parent = self.usage(row, column).minus(self.local_quota(row, column));
-            // No clamp at zero: whoever removes more than is there leaves a negative usage, as Kueue does (rules/02
-            // §2.1).
+            // No clamp at zero: removing more than there is leaves negative usage, as in Kueue (rules/02 §2.1).
             self.set_usage(row, column, self.usage(row, column).minus(amount));
             match self.parent(row) {
-                // Asked of what was stored before, not of what is removed: a node within its local quota had sent
-                // nothing up (rules/02 §2.1).
+                // Decided by the usage before the removal: a node within its local quota had sent nothing up
+                // (rules/02 §2.1).
                 Some(parent) if stored_in_parent > Amount::ZERO => {
                     amount = amount.min(stored_in_parent);
                     row = parent;
@@ -105,7 +104,7 @@ impl Tree {
 
     /// What a ClusterQueue can still use: `max(0, avail)` (rules/02 §2.2).
     pub fn available(&self, row: Row, column: Column) -> Amount {
-        // Clamped here alone: on the way down, over-use in one branch has to reach its siblings as less than nothing
+        // Clamped here alone: on the way down, over-use in one branch must reach its siblings as a negative amount
         // (rules/02 §2.2).
         self.available_unclamped(row, column).max(Amount::ZERO)
     }
@@ -115,7 +114,7 @@ impl Tree {
         self.cell(row, column).potential
     }
 
-    /// What a node may borrow from its parent at most, whatever that has: unlimited without a borrowing limit.
+    /// The most that a node may borrow from its parent, whatever that has; unlimited without a borrowing limit.
     pub(crate) fn most_from_parent(&self, row: Row, column: Column) -> Amount {
         let (cell, usage) = self.cell_and_usage(row, column);
         if cell.borrowing_limit.is_unlimited() { Amount::UNLIMITED } else { most_from_parent(cell, usage) }
@@ -169,7 +168,7 @@ fn available(cell: &Cell, usage: Amount, local: Amount, mut from_parent: Amount)
     local.plus(from_parent)
 }
 
-/// What a node with this borrowing limit may borrow from its parent at most.
+/// The most that a node with this borrowing limit may borrow from its parent.
 fn most_from_parent(cell: &Cell, usage: Amount) -> Amount {
     let stored = cell.subtree.minus(cell.local);
     let used = usage.minus(cell.local).max(Amount::ZERO);

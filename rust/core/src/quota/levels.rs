@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_amount_that_fits_is_bound_nowhere_and_one_that_does_not_where_it_runs_out() {
+    fn only_an_amount_that_does_not_fit_has_a_binding_limit() {
         let mut tree = tree();
         tree.add_usage(3, 0, Amount::new(5));
         let bounds = |amount| {

@@ -75,8 +75,8 @@ impl State {
         if !pass.refuse_devices(&mut workload) {
             pass.explain_unreserved(&mut workload);
         }
-        let told = find(&workload.status.conditions, conditions::QUOTA_RESERVED)?;
-        Some((told.reason.to_string(), told.text().to_string()))
+        let condition = find(&workload.status.conditions, conditions::QUOTA_RESERVED)?;
+        Some((condition.reason.to_string(), condition.text().to_string()))
     }
 
     /// [`State::reconcile`] for every workload that something may have changed for, in the order of namespace and name.
@@ -187,7 +187,7 @@ impl<'a> Pass<'a> {
             return false;
         }
         if meta.details.deleting {
-            // Nothing keeps it any more.
+            // Nothing keeps it.
             return true;
         }
         let orphan = meta.details.labels.get(messages::JOB_UID_LABEL).is_some_and(|uid| !uid.is_empty());
@@ -204,13 +204,13 @@ impl<'a> Pass<'a> {
         is_finished(workload)
     }
 
-    /// Back in the queue once its LocalQueue runs again.
+    /// Requeues it once its LocalQueue runs again.
     fn requeue_restarted_local_queue(&mut self, workload: &mut Workload) -> bool {
         self.local_queue.is_some_and(|queue| queue.stop_policy == StopPolicy::None)
             && requeue_after_restart(workload, Restarted::LocalQueue, self.now)
     }
 
-    /// Back in the queue once its ClusterQueue runs again.
+    /// Requeues it once its ClusterQueue runs again.
     fn requeue_restarted_cluster_queue(&mut self, workload: &mut Workload) -> bool {
         self.cluster_queue.is_some_and(|(_, queue)| queue.stop_policy == StopPolicy::None)
             && requeue_after_restart(workload, Restarted::ClusterQueue, self.now)

@@ -101,8 +101,7 @@ impl Look<'_> {
         };
         if !is_ready(&node) {
             let lost_at = Time(ready.since.0.saturating_add(PATIENCE_NS));
-            // With that gate the end of the last pod says that the node is lost, and nobody has to wait (rules/08
-            // §13.2).
+            // With that gate the node counts as lost once its last pod has ended, without a wait (rules/08 §13.2).
             if lost_at > self.state.now && !self.gate(Gate::TASReplaceNodeOnPodTermination) {
                 return Some(lost_at);
             }

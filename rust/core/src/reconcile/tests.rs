@@ -104,7 +104,7 @@ fn checks_can_be_ready_before_quota_is_reserved() {
 }
 
 #[test]
-fn a_stopped_queue_takes_a_reservation_back_without_evicting() {
+fn a_stopped_queue_cancels_a_reservation_without_evicting() {
     for policy in [StopPolicy::Hold, StopPolicy::HoldAndDrain] {
         let mut local = reserved();
         local.change_local_queue(|lq| lq.stop_policy = policy);
@@ -123,7 +123,7 @@ fn a_stopped_queue_takes_a_reservation_back_without_evicting() {
 }
 
 #[test]
-fn without_granular_reasons_a_cancelled_reservation_names_the_stop() {
+fn without_observability_a_cancelled_reservation_is_inadmissible() {
     let mut world = world_with(Gate::UnadmittedWorkloadsObservability, false);
     world.apply([check("a")]);
     world.change_cluster_queue(|cq| cq.admission_checks = rules(&["a"]));
@@ -147,7 +147,7 @@ fn hold_lets_admitted_workloads_run() {
 }
 
 #[test]
-fn draining_evicts_admitted_workloads_and_a_restart_brings_them_back() {
+fn draining_evicts_admitted_workloads_and_a_restart_requeues_them() {
     type Set = fn(&mut World, StopPolicy);
     let table: [(Set, &str); 2] = [
         (|w, policy| w.change_cluster_queue(|cq| cq.stop_policy = policy), "ClusterQueue"),
@@ -179,7 +179,7 @@ fn draining_evicts_admitted_workloads_and_a_restart_brings_them_back() {
 }
 
 #[test]
-fn behind_a_stopped_local_queue_the_cluster_queue_drains_nobody() {
+fn a_cluster_queue_does_not_drain_a_held_local_queue() {
     let mut world = admitted();
     world.change_local_queue(|lq| lq.stop_policy = StopPolicy::Hold);
     world.change_cluster_queue(|cq| cq.stop_policy = StopPolicy::HoldAndDrain);
@@ -189,7 +189,7 @@ fn behind_a_stopped_local_queue_the_cluster_queue_drains_nobody() {
 }
 
 #[test]
-fn an_admitted_workload_survives_the_end_of_its_queues() {
+fn an_admitted_workload_survives_the_deletion_of_its_queues() {
     let mut world = admitted();
     world.delete(Kind::LocalQueue, "lq");
     world.delete(Kind::ClusterQueue, "cq");
@@ -198,7 +198,7 @@ fn an_admitted_workload_survives_the_end_of_its_queues() {
 }
 
 #[test]
-fn a_rejection_deactivates_and_beats_a_retry() {
+fn a_rejected_check_deactivates_and_outranks_a_retry() {
     let mut world = reserved();
     world.answer("w", "b", CheckState::Retry, "");
     world.answer("w", "a", CheckState::Rejected, "no such nodes");
@@ -229,7 +229,7 @@ fn a_rejection_deactivates_and_beats_a_retry() {
 }
 
 #[test]
-fn a_retry_evicts_with_all_checks_that_ask_for_it() {
+fn a_retry_evicts_and_names_every_retrying_check() {
     let mut world = reserved();
     ready(&mut world);
     world.reconcile();
@@ -248,7 +248,7 @@ fn a_retry_evicts_with_all_checks_that_ask_for_it() {
 }
 
 #[test]
-fn a_retry_that_asks_to_wait_holds_the_quota_until_then() {
+fn a_retry_with_a_delay_keeps_the_quota_until_it_is_over() {
     let mut world = reserved();
     world.answer("w", "a", CheckState::Retry, "");
     world.change("w", |w| w.status.rare.admission_checks[0].requeue_after_seconds = Some(60));
@@ -266,7 +266,7 @@ fn a_retry_that_asks_to_wait_holds_the_quota_until_then() {
 }
 
 #[test]
-fn a_backoff_keeps_a_workload_out_until_it_is_over() {
+fn a_workload_is_not_queued_during_its_backoff() {
     let mut world = admitted();
     let (id, now) = (world.id("w"), world.now);
     assert!(world.engine.evict(id, "PodsReadyTimeout", "slow", now));
@@ -288,7 +288,7 @@ fn a_backoff_keeps_a_workload_out_until_it_is_over() {
 }
 
 #[test]
-fn a_user_deactivates_and_reactivates() {
+fn deactivation_by_the_user_evicts_and_reactivation_requeues() {
     let mut world = admitted();
     world.change("w", |w| w.active = Some(false));
     let event = "Normal EvictedDueToDeactivated: The workload is deactivated";
@@ -326,7 +326,7 @@ fn a_pending_workload_is_deactivated_without_an_event() {
 }
 
 #[test]
-fn running_too_long_deactivates() {
+fn exceeding_the_maximum_execution_time_deactivates() {
     let mut world = world();
     world.submit(Workload { maximum_execution_time_seconds: Some(60), ..workload("w", "1") });
     world.cycle();
@@ -349,7 +349,7 @@ fn running_too_long_deactivates() {
 }
 
 #[test]
-fn a_workload_on_hold_stays_so_whatever_its_queues() {
+fn a_workload_on_hold_stays_on_hold_without_its_queue() {
     let mut world = admitted();
     let hold = |w: &mut Workload| {
         let gates = Gates::default();
@@ -375,7 +375,7 @@ fn resource_claims_are_refused_without_their_gate() {
 }
 
 #[test]
-fn a_workload_whose_job_is_gone_is_finished() {
+fn a_workload_without_its_job_is_finished() {
     let mut orphan = workload("w", "1");
     orphan.meta.details.labels.insert("kueue.x-k8s.io/job-uid".to_owned(), "u".to_owned());
     let mut world = world();
@@ -451,7 +451,7 @@ proptest! {
 
     /// [`World::reconcile`] also runs a pass over every workload that is not due, and asserts that it writes nothing.
     #[test]
-    fn only_due_workloads_need_a_pass(
+    fn a_pass_writes_nothing_for_workloads_that_are_not_due(
         history in proptest::collection::vec((0..24_u8, 0..18_u8), 1..60),
         granular: bool,
         explicit: bool,
@@ -471,7 +471,7 @@ proptest! {
 }
 
 #[test]
-fn whoever_is_parked_behind_another_of_its_shape_needs_a_look() {
+fn workloads_parked_with_their_shape_are_due() {
     let gates = Gates::default().with(Gate::UnadmittedWorkloadsObservability, true);
     let mut world = World::new(Config { gates, ..Config::default() });
     for (what, which) in [(0, 8), (0, 7), (5, 3), (11, 4), (9, 0), (1, 0), (1, 0)] {

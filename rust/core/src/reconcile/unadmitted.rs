@@ -32,13 +32,13 @@ impl Pass<'_> {
 
     /// The first matching row of rules/07 §11.
     fn because(&self, workload: &Workload) -> Option<Because> {
-        let told = find(&workload.status.conditions, conditions::QUOTA_RESERVED);
-        let as_told = |told: &Condition| (told.reason.clone(), told.message.clone());
+        let recorded = find(&workload.status.conditions, conditions::QUOTA_RESERVED);
+        let as_recorded = |it: &Condition| (it.reason.clone(), it.message.clone());
         if !is_active(workload) {
             return Some((reasons::DEACTIVATED.into(), messages::DEACTIVATED.into()));
         }
         if is_on_hold(workload) {
-            return told.map(as_told);
+            return recorded.map(as_recorded);
         }
         if let Some((reason, message)) = self.queue_blocker(workload).or_else(|| self.misfit(workload)) {
             return Some((reason.into(), message));
@@ -46,12 +46,12 @@ impl Pass<'_> {
         if let Some(by) = admission_gated_by(workload, self.state.config.gates) {
             return Some((reasons::ADMISSION_GATED.into(), Message::GatedBy(by.into())));
         }
-        if let Some(reason) = self.parked_reason(told) {
+        if let Some(reason) = self.parked_reason(recorded) {
             return Some((reason.into(), messages::BYPASSED.into()));
         }
-        match told {
+        match recorded {
             // The result of a cycle stays until the next one.
-            Some(told) if is_of_cycle(&told.reason) => Some(as_told(told)),
+            Some(it) if is_of_cycle(&it.reason) => Some(as_recorded(it)),
             None if !self.gate(Gate::UnadmittedWorkloadsExplicitStatus) => None,
             _ => Some((reasons::PENDING_EVALUATION.into(), messages::PENDING_EVALUATION.into())),
         }
@@ -91,8 +91,8 @@ impl Pass<'_> {
 
     /// Why an equivalent workload failed with which this one was parked (rules/05 §4); used only while nothing more
     /// specific is known.
-    fn parked_reason(&self, told: Option<&Condition>) -> Option<&'static str> {
-        let open = match told.map(|told| told.reason.as_str()) {
+    fn parked_reason(&self, recorded: Option<&Condition>) -> Option<&'static str> {
+        let open = match recorded.map(|it| it.reason.as_str()) {
             None => self.gate(Gate::UnadmittedWorkloadsExplicitStatus),
             Some("" | reasons::PENDING_EVALUATION | reasons::PENDING | reasons::SUSPENDED | reasons::DEACTIVATED) => {
                 true
@@ -115,17 +115,17 @@ impl Pass<'_> {
         if !gates.enabled(Gate::AdmissionGatedBy) {
             return false;
         }
-        let told = find(&workload.status.conditions, conditions::QUOTA_RESERVED)
-            .is_some_and(|told| told.reason == reasons::ADMISSION_GATED);
+        let is_recorded = find(&workload.status.conditions, conditions::QUOTA_RESERVED)
+            .is_some_and(|it| it.reason == reasons::ADMISSION_GATED);
         match admission_gated_by(workload, gates).map(str::to_owned) {
-            None if told => {
+            None if is_recorded => {
                 let reason = reasons::unadmitted(reasons::PENDING_EVALUATION, reasons::PENDING, gates);
                 let message = "AdmissionGatedBy cleared, waiting for quota reservation";
                 unset_quota_reservation(workload, reason, message, self.now, gates);
                 self.event("Normal", "AdmissionGateCleared", "Admission gate cleared, workload is now admissible");
                 true
             }
-            Some(by) if !told && !self.outranks_gate(workload) => {
+            Some(by) if !is_recorded && !self.outranks_gate(workload) => {
                 let message = Message::GatedBy(by.as_str().into());
                 unset_quota_reservation(workload, reasons::ADMISSION_GATED, message, self.now, gates);
                 self.event("Normal", "AdmissionGated", format!("Workload admission is gated by: {by}"));

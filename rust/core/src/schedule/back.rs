@@ -1,4 +1,4 @@
-//! Back to the queue, with a reason in the status (rules/05 §6.5).
+//! Returns heads to their queues, with a reason in the status (rules/05 §6.5).
 
 use crate::assign::Resume;
 use crate::base::gates::Gate;
@@ -15,10 +15,10 @@ use crate::status::admissible::is_admissible;
 use crate::status::reasons;
 use crate::status::reservation::{block_on_preemption_gates, keep_pending};
 use crate::workloads::Record;
-/// Where a head went that got no quota.
+/// Where a head without quota went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Back {
-    /// It holds quota, and comes for a second pass again.
+    /// It holds quota, and is listed for another second pass.
     ForSecondPass,
     /// Into its heap.
     InHeap,
@@ -27,7 +27,7 @@ pub(crate) enum Back {
 }
 
 impl State {
-    /// Gives a head back to its queue (rules/05 §6.5).
+    /// Returns a head to its queue (rules/05 §6.5).
     pub(crate) fn give_back(&mut self, entry: &Entry, decision: &mut Decision) -> Back {
         if let Some(iteration) = entry.second_pass
             && self.comes_again(entry.workload, iteration)
@@ -35,15 +35,15 @@ impl State {
             return Back::ForSecondPass;
         }
         let mut reason = entry.requeue;
-        // One that came that far lost to others of this cycle only, and may be the next head at once (rules/05 §6.5).
+        // It lost only to others of this cycle, and may be the next head at once (rules/05 §6.5).
         if entry.status != EntryStatus::NotNominated && reason == RequeueReason::Generic {
             reason = RequeueReason::FailedAfterNomination;
         }
-        // A skipped entry goes on where its scan ended, though nothing was wrong with the flavor (rules/03 §6).
+        // A skipped entry continues after the flavor where its scan ended, although that flavor fit (rules/03 §6).
         let keeps_progress = !entry.starts_over
             && (entry.status != EntryStatus::Skipped || self.gate(Gate::FlavorFungibilityPreserveScanProgress));
         if let Some(assignment) = &entry.assignment {
-            // One that has come to the last flavor starts with the first, as one without progress does.
+            // After the last flavor the scan starts with the first, as it does without progress.
             let (generation, cycle, shape) = (entry.generation, self.cycle, entry.shape);
             let resume = || Box::new(Resume { tried: assignment.progress(), generation, cycle, shape });
             let resume = (keeps_progress && assignment.has_pending_flavors()).then(resume);
@@ -66,11 +66,11 @@ impl State {
         }
         let gates = self.config.gates;
         let reason = reasons::unadmitted(entry.reason, reasons::PENDING, gates);
-        let requests = (!self.tells_requests(entry.workload)).then(|| self.resource_requests(entry.workload));
+        let requests = (!self.has_recorded_requests(entry.workload)).then(|| self.resource_requests(entry.workload));
         let queue = self.names.queues[entry.queue].clone();
         self.agenda.touch(entry.workload);
         let written = self.workloads.transition(entry.workload, |it| {
-            // An API server refuses a condition without a reason, and with it all that is written (rules/08 §11.5).
+            // An API server refuses a condition without a reason, and with it the whole write (rules/08 §11.5).
             let mut written =
                 !reason.is_empty() && keep_pending(it, entry.reason, entry.message.clone(), requests, now, gates);
             if entry.status == EntryStatus::PreemptionGated {
@@ -110,7 +110,7 @@ impl State {
         let item = self.item(workload);
         let hashing = self.gate(Gate::SchedulingEquivalenceHashing);
         let pending = &mut self.queues[queue].pending;
-        let returned = Returned { reason, told: quota_reserved_reason, pending_flavors, generation, hashing };
+        let returned = Returned { reason, status_reason: quota_reserved_reason, pending_flavors, generation, hashing };
         let parked = pending.requeue(&mut self.places, &item, &returned);
         if let Some((shape, parked)) = item.shape.zip(parked) {
             self.agenda.touch_parked(queue, shape);
@@ -121,31 +121,32 @@ impl State {
         self.queues[queue].pending.is_inadmissible(&self.places, workload)
     }
 
-    /// Does `status.resourceRequests` tell the totals already, in whatever spelling?
-    fn tells_requests(&self, workload: WorkloadId) -> bool {
+    /// Does `status.resourceRequests` already hold the totals, in whatever spelling?
+    fn has_recorded_requests(&self, workload: WorkloadId) -> bool {
         let record = self.workloads.get(workload);
-        let told = record.workload.status.resource_requests.as_ref();
-        let shared = record.spec.told.get().filter(|_| record.has_totals_of_its_spec());
-        if told.zip(shared).is_some_and(|(told, shared)| told.is_same(shared)) {
+        let recorded = record.workload.status.resource_requests.as_ref();
+        let shared = record.spec.resource_requests.get().filter(|_| record.has_totals_of_its_spec());
+        if recorded.zip(shared).is_some_and(|(own, shared)| own.is_same(shared)) {
             return true;
         }
-        let told = told.map_or(&[][..], |told| told);
-        let same = |((told, pod_set), totals): ((&PodSetRequest, &PodSet), &Totals)| {
-            told.name == pod_set.name
-                && told.resources.len() == totals.requests.len()
+        let recorded = recorded.map_or(&[][..], |requests| requests);
+        let same = |((requests, pod_set), totals): ((&PodSetRequest, &PodSet), &Totals)| {
+            requests.name == pod_set.name
+                && requests.resources.len() == totals.requests.len()
                 && totals.requests.iter().all(|&(resource, value)| {
                     let name = self.names.resource_text(resource);
-                    told.resources.get(name).is_some_and(|told| told.cmp_value(&exact_quantity(name, value)).is_eq())
+                    requests.resources.get(name).is_some_and(|it| it.cmp_value(&exact_quantity(name, value)).is_eq())
                 })
         };
-        told.len() == record.totals.len() && told.iter().zip(&record.spec.adjusted).zip(record.totals.iter()).all(same)
+        recorded.len() == record.totals.len()
+            && recorded.iter().zip(&record.spec.adjusted).zip(record.totals.iter()).all(same)
     }
 
     /// `status.resourceRequests`: the totals per pod set.
     fn resource_requests(&self, workload: WorkloadId) -> Shared<Vec<PodSetRequest>> {
         let record = self.workloads.get(workload);
         if record.has_totals_of_its_spec() {
-            record.spec.told.get_or_init(|| self.requests_of(record).into()).clone()
+            record.spec.resource_requests.get_or_init(|| self.requests_of(record).into()).clone()
         } else {
             self.requests_of(record).into()
         }
@@ -176,21 +177,21 @@ mod tests {
     use crate::testing::{World, workload};
 
     #[test]
-    fn the_status_tells_what_is_asked_for_now() {
+    fn resource_requests_follow_reclaimed_pods() {
         let mut world = World::new(Config::default());
         let mut large = workload("large", "6");
         large.pod_sets = vec![PodSet { count: 3, ..large.pod_sets[0].clone() }].into();
         world.submit(large);
-        let told = |world: &World| {
-            let requests = world.get("large").status.resource_requests.clone().expect("it was told why it waits");
+        let cpu = |world: &World| {
+            let requests = world.get("large").status.resource_requests.clone().expect("it waits");
             requests[0].resources["cpu"].text().into_owned()
         };
         assert!(world.cycle().pending[0].written);
-        assert_eq!(told(&world), "18");
+        assert_eq!(cpu(&world), "18");
         world.change("large", |it| {
             it.status.rare.reclaimable_pods = vec![ReclaimablePod { name: "main".into(), count: 1 }]
         });
         assert!(world.cycle().pending[0].written);
-        assert_eq!(told(&world), "12");
+        assert_eq!(cpu(&world), "12");
     }
 }

@@ -99,7 +99,7 @@ impl State {
         }
         let mut left: Vec<usize> = (0..round.entries.len()).collect();
         if self.config.fair_sharing.is_some() {
-            // Of several heads of one ClusterQueue the last one counts; the others came in vain.
+            // Of several heads of one ClusterQueue only the last one counts.
             let queue_of = |at: &usize| round.entries[*at].queue;
             let is_last = |at: &usize| !round.entries[at + 1..].iter().any(|later| later.queue == queue_of(at));
             if round.entries.iter().any(|entry| entry.second_pass.is_some()) {

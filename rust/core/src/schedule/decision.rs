@@ -250,7 +250,7 @@ mod tests {
     use crate::testing::{World, workload};
 
     #[test]
-    fn ids_say_what_names_say() {
+    fn ids_and_names_of_a_decision_agree() {
         let mut world = World::new(Config::default());
         world.submit(workload("a", "6"));
         let admitted = world.cycle();

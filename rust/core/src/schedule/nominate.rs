@@ -198,7 +198,9 @@ impl State {
         })
     }
 
-    /// The same on a tree without what counts as gone.
+    /// Searches on a tree without the usage that counts as gone.
+    ///
+    /// In one piece: its closures share the candidate, the placer and the oracle, and every head comes through here.
     fn search_assignment(
         &self,
         entry: &Entry,

@@ -29,15 +29,15 @@ use crate::workloads::before::Unconfirmed;
 use crate::workloads::charge::Target;
 
 impl State {
-    /// What an entry gets, and as its status tells it (rules/05 §6.4 step 12).
+    /// The admission of an entry, and the assignment behind it (rules/05 §6.4 step 12).
     pub(crate) fn admission(&mut self, entry: &Entry) -> (Shared<Admission>, Assigned) {
         let assignment = entry.assignment.as_ref().expect("nominated entries have an assignment");
         let assigned = self.workloads.assigned(&mut self.names, entry.workload, assignment);
         let cluster_queue = self.names.queues[entry.queue].clone();
-        (Admission { cluster_queue, pod_set_assignments: assigned.told.clone() }.into(), assigned)
+        (Admission { cluster_queue, pod_set_assignments: assigned.pod_set_assignments.clone() }.into(), assigned)
     }
 
-    /// The event of a reservation is worded while the assignment is at hand.
+    /// Notes a reservation. Its event is worded now, while the assignment is known.
     pub(crate) fn note_reservation(&mut self, entry: &Entry, cycle: &mut Cycle) {
         let (admission, assigned) = self.admission(entry);
         let record = self.workloads.get(entry.workload);
@@ -109,8 +109,8 @@ impl State {
         }
     }
 
-    /// What a workload is before a cycle writes to it, so that a refused write can be taken back; and what it is now, if it
-    /// came as an older copy, to which the cycle writes.
+    /// The state of a workload before a cycle writes to it, so that a refused write can be undone; and its newest
+    /// state, if the cycle has an older copy and writes to that.
     fn before_write(&mut self, id: WorkloadId) -> (Unconfirmed, Option<Workload>) {
         let Record { workload, totals, resume, .. } = self.workloads.get(id);
         let (status, totals, resume) = (workload.status.clone(), Arc::clone(totals), resume.clone());
@@ -145,7 +145,7 @@ impl State {
         decision.evictions.push(Evicted { key, workload: id, reason, message, again, unwritten });
     }
 
-    /// A second pass has come to nothing; says whether there will be another.
+    /// A second pass has failed; returns whether there will be another.
     pub(crate) fn fail_second_pass(
         &mut self,
         id: WorkloadId,
@@ -175,7 +175,7 @@ impl State {
         decision.events.push(Event { kind: "Warning", reason: "SecondPassFailed".into(), key, message });
     }
 
-    /// Takes a reservation back that was not written: the workload is as `before`, and queued again unless it is gone.
+    /// Undoes a reservation that was not written: the workload is as `before`, and queued again unless it is gone.
     pub(crate) fn forget_reservation(&mut self, id: WorkloadId, before: Unconfirmed, gone: bool, now: Time) {
         self.now = now;
         if self.workloads.row(id).is_evicted && before.had_reservation() {
@@ -187,7 +187,7 @@ impl State {
         if !before.had_reservation() {
             self.drop_penalty(self.workloads.row(id).local_queue, id);
         }
-        // One that was released before its write was refused waits already.
+        // If it was released before its write was refused, it is already queued.
         self.unqueue(id);
         let Unconfirmed { status, totals, resume } = before;
         self.workloads.transition(id, |it| it.status = status);
@@ -210,7 +210,7 @@ impl State {
         }
     }
 
-    /// Takes an eviction back that was not written: the workload keeps its quota, and is tried again.
+    /// Undoes an eviction that was not written: the workload keeps its quota, and is tried again.
     fn forget_eviction(&mut self, id: WorkloadId, before: Unconfirmed, gone: bool) {
         self.workloads.transition(id, |it| it.status = before.status);
         self.rank_candidate(id);
@@ -229,15 +229,15 @@ impl State {
         now: Time,
         decision: &mut Decision,
     ) {
-        // A victim that came for a second pass itself is evicted as it is, not as it came; but if that pass has evicted it,
-        // it is preempted instead.
+        // A victim that is itself in a second pass is preempted in its newest state, not in that of its copy; an
+        // eviction by that pass is replaced by the preemption.
         let by_its_pass = decision.evictions.iter().position(|it| it.workload == target.workload);
         let newest = by_its_pass.and_then(|at| {
             decision.evictions.remove(at);
             self.overwrite_with_copy(target.workload)
         });
         self.show_newest(target.workload);
-        // One that is on its way out already is only waited for.
+        // If it is already evicted, the preemptor just waits for it.
         if !self.workloads.row(target.workload).is_evicted {
             let (preempted, preemption) = self.preempted(target, preemptor, queue);
             let message = preempted.message.clone();
@@ -262,7 +262,7 @@ impl State {
         }
     }
 
-    /// Who gives way to whom, and why.
+    /// The preemption of a target: preemptor, reason, message.
     pub(crate) fn preempted(
         &self,
         target: Target,
@@ -315,7 +315,7 @@ fn assigned_flavors(admission: u32, (pod_set, totals): (usize, &Totals)) -> impl
     })
 }
 
-/// Do pods stand where they stood, or are they to be placed as before?
+/// Are pods where they were, or still to be placed as before?
 fn has_same_places(before: Option<&Admission>, now: &Admission) -> bool {
     fn place(it: &PodSetAssignment) -> impl PartialEq + '_ {
         (&it.name, &it.topology_assignment, &it.delayed_topology_request)

@@ -61,8 +61,7 @@ impl State {
             self.skip(entry, messages::NO_LONGER_FITS, mode == Mode::Preempt, cycle);
             return Fitting::Decided;
         }
-        // Their usage stays in the tree: it is looked past when later entries are asked to fit (rules/05 §6.4 step
-        // 9).
+        // Their usage stays in the tree; checks whether later entries fit disregard it (rules/05 §6.4 step 9).
         cycle.victims.add(entry.tree, &entry.targets);
         self.try_usage(entry, entry.usage(), cycle);
         let slice = self.split_off_slice(entry.workload, &mut entry.targets);
@@ -79,7 +78,7 @@ impl State {
         Fitting::Decided
     }
 
-    /// Decides on an entry of which its mode says all: it does not fit, or has to wait for others (rules/05 §6.4 steps 3
+    /// Decides on an entry by its mode alone: it does not fit, or has to wait for others (rules/05 §6.4 steps 3
     /// to 6).
     fn is_decided_by(&mut self, mode: Mode, entry: &mut Entry, cycle: &mut Cycle) -> bool {
         match mode {
@@ -155,7 +154,7 @@ impl State {
         entry.nominate(Verdict { assignment, targets, message }, stands);
     }
 
-    /// An earlier entry has taken its place, so it searches another one; the victims are still there.
+    /// An earlier entry has taken its place, so it searches for another one; the victims are still there.
     fn place_again(&mut self, entry: &mut Entry) {
         let (assignment, targets) = self.assign_again(entry, &mut Victims::default());
         self.nominate_again(entry, assignment, targets);
@@ -239,7 +238,7 @@ impl State {
             let Some(column) = tree.column(*fr) else { continue };
             let (&Cell { nominal, borrowing_limit, .. }, used) = tree.cell_and_usage(entry.row, column);
             *amount = if borrows {
-                // May be less than nothing, and is added all the same (rules/05 §6.4 step 4).
+                // May be negative, and is added even then (rules/05 §6.4 step 4).
                 (*amount).min(nominal.plus(borrowing_limit).minus(used))
             } else {
                 (*amount).min(nominal.minus(used)).max(Amount::ZERO)

@@ -225,7 +225,7 @@ impl Contender {
         Self {
             entry: index,
             is_preemptor: entry.is_preemptor && gates.enabled(Gate::PrioritizePreemptorWorkloads),
-            // Borrowing of what the entry does not ask for is not its doing, and does not count (rules/05 §6.3 step
+            // Borrowing of resources that the entry does not request does not count (rules/05 §6.3 step
             // 3b).
             borrows: borrows_what_it_asks_for && gates.enabled(Gate::FairSharingPrioritizeNonBorrowing),
             share,

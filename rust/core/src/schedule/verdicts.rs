@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_is_evaluated_each_time_where_sums_have_saturated_or_what_was_used_before_counts() {
+    fn a_head_is_always_evaluated_with_saturated_sums_or_usage_history() {
         for (used, is_kept) in [("1", true), ("10P", false)] {
             let mut world = world();
             world.change_cluster_queue(|queue| queue.cohort_name = "all".to_owned());

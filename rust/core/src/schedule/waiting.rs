@@ -148,7 +148,7 @@ mod tests {
     use crate::status::readiness::note_readiness;
     use crate::testing::{World, at, cluster_queue, workload};
 
-    fn told(decision: &Decision) -> (Vec<&str>, Option<&str>) {
+    fn outcome(decision: &Decision) -> (Vec<&str>, Option<&str>) {
         let admitted = decision.admissions.iter().map(|admission| admission.key.name()).collect();
         (admitted, decision.waits_for_pods.as_ref().map(|key| key.name()))
     }
@@ -161,22 +161,22 @@ mod tests {
     #[test]
     fn a_cycle_admits_one_after_the_other_as_their_pods_become_ready() {
         let mut world = World::where_pods_block();
-        assert_eq!(told(&world.cycle()), (vec!["a"], Some("b")));
+        assert_eq!(outcome(&world.cycle()), (vec!["a"], Some("b")));
         let message = "WaitingForPodsReady: waiting for all admitted workloads to be in PodsReady condition";
         assert!(world.condition("b", QUOTA_RESERVED).contains(message), "{}", world.condition("b", QUOTA_RESERVED));
         world.now = at(5);
-        assert_eq!(told(&world.cycle()), (vec![], Some("b")), "nothing has become ready");
+        assert_eq!(outcome(&world.cycle()), (vec![], Some("b")), "nothing has become ready");
         become_ready(&mut world, "a");
         let decision = world.cycle();
-        assert_eq!((told(&decision), decision.cycle), ((vec!["b"], Some("c")), 1));
+        assert_eq!((outcome(&decision), decision.cycle), ((vec!["b"], Some("c")), 1));
         become_ready(&mut world, "b");
-        assert_eq!(told(&world.cycle()), (vec!["c"], None));
+        assert_eq!(outcome(&world.cycle()), (vec!["c"], None));
         assert_eq!(world.cycle().cycle, 0, "there was no other head");
     }
 
     /// Someone else's reservation of `b` is seen while the cycle waits; the cycle's own is rejected.
     #[test]
-    fn a_reservation_that_comes_back_counts_once_its_cluster_queue_does() {
+    fn a_restored_reservation_counts_once_its_cluster_queue_exists() {
         let mut world = World::where_pods_block();
         world.cycle();
         world.change("b", |workload| {
@@ -186,7 +186,7 @@ mod tests {
             workload.status.conditions.set(reserved);
         });
         become_ready(&mut world, "a");
-        assert_eq!(told(&world.cycle()), (vec!["b"], Some("c")));
+        assert_eq!(outcome(&world.cycle()), (vec!["b"], Some("c")));
         let later = || [Object::ClusterQueue(cluster_queue("later", "1"))];
         world.apply(later());
         let (id, now) = (world.id("b"), world.now);
@@ -202,20 +202,20 @@ mod tests {
         let mut world = World::where_pods_block();
         world.cycle();
         world.delete(Kind::Workload, "a");
-        assert_eq!(told(&world.cycle()), (vec!["b"], Some("c")));
+        assert_eq!(outcome(&world.cycle()), (vec!["b"], Some("c")));
     }
 
     #[test]
-    fn a_head_that_goes_while_it_waits_is_not_admitted() {
+    fn a_head_deleted_during_the_wait_is_not_admitted() {
         let mut world = World::where_pods_block();
         world.cycle();
         world.delete(Kind::Workload, "b");
         // Its slot belongs to another workload now.
         world.submit(Workload { queue_name: "b".into(), ..workload("d", "4") });
         become_ready(&mut world, "a");
-        assert_eq!(told(&world.cycle()), (vec!["c"], None));
+        assert_eq!(outcome(&world.cycle()), (vec!["c"], None));
         become_ready(&mut world, "c");
-        assert_eq!(told(&world.cycle()), (vec!["d"], None));
+        assert_eq!(outcome(&world.cycle()), (vec!["d"], None));
     }
 
     #[test]
@@ -227,35 +227,35 @@ mod tests {
             workload.meta.key = Key::new(key.namespace(), key.name(), "another");
         });
         become_ready(&mut world, "a");
-        assert_eq!(told(&world.cycle()), (vec!["c"], None));
+        assert_eq!(outcome(&world.cycle()), (vec!["c"], None));
         become_ready(&mut world, "c");
-        assert_eq!(told(&world.cycle()), (vec!["b"], None));
+        assert_eq!(outcome(&world.cycle()), (vec!["b"], None));
     }
 
     #[test]
-    fn a_head_whose_queue_goes_while_it_waits_is_not_admitted() {
+    fn a_head_whose_queue_is_deleted_during_the_wait_is_not_admitted() {
         let mut world = World::where_pods_block();
         world.cycle();
         world.delete(Kind::ClusterQueue, "b");
         become_ready(&mut world, "a");
-        assert_eq!(told(&world.cycle()), (vec!["c"], None));
+        assert_eq!(outcome(&world.cycle()), (vec!["c"], None));
         become_ready(&mut world, "c");
         assert_eq!(world.cycle().cycle, 0);
         world.apply([Object::ClusterQueue(cluster_queue("b", "4"))]);
-        assert_eq!(told(&world.cycle()), (vec!["b"], None));
+        assert_eq!(outcome(&world.cycle()), (vec!["b"], None));
     }
 
     #[test]
-    fn what_happens_meanwhile_is_not_seen_by_the_cycle() {
+    fn a_waiting_cycle_does_not_see_later_changes() {
         let mut world = World::where_pods_block();
         world.cycle();
         // It would no longer fit; the cycle decides on what it saw.
         world.apply([Object::ClusterQueue(cluster_queue("b", "1"))]);
         become_ready(&mut world, "a");
-        assert_eq!(told(&world.cycle()), (vec!["b"], Some("c")));
+        assert_eq!(outcome(&world.cycle()), (vec!["b"], Some("c")));
     }
     #[test]
-    fn a_head_that_asks_for_less_when_its_wait_ends_is_charged_that() {
+    fn a_head_that_shrinks_during_the_wait_is_charged_its_new_requests() {
         let mut world = World::where_pods_block();
         world.cycle();
         world.change("b", |workload| {
@@ -264,7 +264,7 @@ mod tests {
             workload.pod_sets = pod_sets.into();
         });
         become_ready(&mut world, "a");
-        assert_eq!(told(&world.cycle()), (vec!["b"], Some("c")));
+        assert_eq!(outcome(&world.cycle()), (vec!["b"], Some("c")));
         let record = world.engine.state.workloads.get(world.id("b"));
         assert_eq!((record.totals[0].count, record.totals[0].requests[0].1), (0, 0));
     }

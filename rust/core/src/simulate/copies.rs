@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_do_not_fit_are_refused() {
+    fn mismatched_columns_are_refused() {
         let refused = |change: fn(&mut Copies)| {
             let mut copies = two();
             change(&mut copies);

@@ -444,7 +444,7 @@ impl Simulation {
     pub fn record(&self, engine: &Engine) -> Run {
         let mut log = Arc::clone(&self.log);
         if let Some(waiting) = &self.underway {
-            Arc::make_mut(&mut log).cycles.extend(self.told(engine, Underway::clone(waiting)));
+            Arc::make_mut(&mut log).cycles.extend(self.recorded(engine, Underway::clone(waiting)));
         }
         let ending = match self.next(engine) {
             Next::End(ending) => ending,

@@ -79,17 +79,17 @@ mod tests {
     }
 
     #[test]
-    fn a_row_says_when_its_job_comes_and_how_long_it_runs_and_whether_it_fails() {
+    fn a_row_gives_arrival_run_time_and_outcome_of_its_job() {
         let rows = two().happenings().expect("columns of one length");
-        let told = rows.iter().map(|it| match &it.change {
+        let jobs = rows.iter().map(|it| match &it.change {
             Change::Submit { row, run_ns, ends_failed, .. } => (it.at, *row, *run_ns, *ends_failed),
             change => panic!("{change:?}"),
         });
-        assert_eq!(told.collect::<Vec<_>>(), [(Time(3), 0, None, false), (Time(5), 1, Some(7), true)]);
+        assert_eq!(jobs.collect::<Vec<_>>(), [(Time(3), 0, None, false), (Time(5), 1, Some(7), true)]);
     }
 
     #[test]
-    fn columns_of_another_length_are_refused() {
+    fn columns_of_different_lengths_are_refused() {
         let refused = |change: fn(&mut Submissions)| {
             let mut rows = two();
             change(&mut rows);

@@ -41,16 +41,16 @@ fn run(world: &mut World, happenings: Vec<Happening>, options: Options) -> Run {
 }
 
 /// Seconds, step, and name.
-fn told(run: &Run) -> Vec<(i64, Step, &str)> {
+fn steps(run: &Run) -> Vec<(i64, Step, &str)> {
     run.log.steps.iter().map(|(time, step, key)| (time.0 / SECOND, *step, run.log.key(*key).name())).collect()
 }
 
 #[test]
-fn a_job_waits_until_another_has_ended() {
+fn a_job_waits_until_another_ends() {
     let mut world = World::new(Config::default());
     let run = run(&mut world, vec![create(20, workload("b", "6"), 5), create(11, workload("a", "6"), 60)], OPTIONS);
     assert_eq!(
-        told(&run),
+        steps(&run),
         [
             (11, Step::Created, "a"),
             (11, Step::Admitted, "a"),
@@ -78,16 +78,16 @@ fn preempting(eviction_seconds: i64) -> (World, Run) {
 }
 
 #[test]
-fn the_log_says_who_was_preempted_for_whom_and_why() {
+fn the_log_names_victim_preemptor_and_reason() {
     let (_, run) = preempting(7);
     let log = &run.log.preemptions;
     assert_eq!((&log.times[..], &log.workloads[..], &log.preemptors[..]), (&[at(20).0][..], &[0][..], &[1][..]));
-    let told = reasons::OF_DECISIONS[usize::from(log.reasons[0])];
-    assert_eq!((run.log.key(log.workloads[0]).name(), told), ("a", "InClusterQueue"));
+    let reason = reasons::OF_DECISIONS[usize::from(log.reasons[0])];
+    assert_eq!((run.log.key(log.workloads[0]).name(), reason), ("a", "InClusterQueue"));
 }
 
 #[test]
-fn a_job_that_was_evicted_goes_on_from_its_last_checkpoint() {
+fn an_evicted_job_resumes_from_its_last_checkpoint() {
     for (saves, expected) in [(None, 60), (Some(4), 52), (Some(10), 50), (Some(11), 60), (Some(3), 51)] {
         let mut world = World::new(Config::default());
         world.change_cluster_queue(|queue| {
@@ -109,7 +109,7 @@ fn a_job_that_was_evicted_goes_on_from_its_last_checkpoint() {
 }
 
 #[test]
-fn a_job_that_has_run_before_runs_the_rest_and_after_an_eviction_all_of_it() {
+fn a_partly_done_job_runs_the_rest_but_starts_over_after_an_eviction() {
     let mut world = World::new(Config::default());
     world.change_cluster_queue(|queue| {
         queue.preemption =
@@ -133,7 +133,7 @@ fn a_job_that_has_run_before_runs_the_rest_and_after_an_eviction_all_of_it() {
 }
 
 #[test]
-fn the_moment_at_which_a_job_was_to_stop_comes_though_it_has_ended() {
+fn a_cycle_runs_at_the_planned_stop_of_a_job_that_already_ended() {
     let mut world = World::new(Config::default());
     world.change_cluster_queue(|queue| {
         queue.preemption =
@@ -149,9 +149,9 @@ fn the_moment_at_which_a_job_was_to_stop_comes_though_it_has_ended() {
     ];
     let options = Options { eviction_ns: 7 * SECOND, quiet_cycles: Some(1), timers: Timers::AfterRound, ..OPTIONS };
     let run = run(&mut world, happenings, options);
-    assert!(!told(&run).contains(&(27, Step::Stopped, "a")), "{:?}", told(&run));
+    assert!(!steps(&run).contains(&(27, Step::Stopped, "a")), "{:?}", steps(&run));
     // At 10, 20, 21, 22 (b still waits), 25, 26 and 27; then at 85, when b ends.
-    assert_eq!(run.n_cycles, 8, "{:?}", told(&run));
+    assert_eq!(run.n_cycles, 8, "{:?}", steps(&run));
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn an_evicted_job_stops_and_starts_from_zero() {
     for (eviction_seconds, stopped, started) in [(0, 20, 21), (7, 27, 27)] {
         let (_, run) = preempting(eviction_seconds);
         assert_eq!(
-            told(&run)[2..],
+            steps(&run)[2..],
             [
                 (20, Step::Created, "b"),
                 (stopped, Step::Stopped, "a"),
@@ -173,7 +173,7 @@ fn an_evicted_job_stops_and_starts_from_zero() {
 }
 
 #[test]
-fn a_head_of_a_strict_queue_is_tried_only_as_long_as_something_changes() {
+fn a_strict_fifo_head_is_retried_only_while_something_changes() {
     let mut world = World::new(Config::default());
     let queue =
         ClusterQueue { queueing_strategy: crate::objects::QueueingStrategy::StrictFIFO, ..cluster_queue("cq", "10") };
@@ -184,7 +184,7 @@ fn a_head_of_a_strict_queue_is_tried_only_as_long_as_something_changes() {
 }
 
 #[test]
-fn the_limit_of_cycles_and_the_caller_end_a_run() {
+fn a_run_ends_at_its_cycle_limit_or_when_interrupted() {
     let happenings = || vec![create(11, workload("a", "1"), 1), create(30, workload("b", "1"), 1)];
     let limited = run(&mut World::new(Config::default()), happenings(), Options { max_cycles: Some(1), ..OPTIONS });
     assert_eq!((limited.ending, limited.n_cycles), (Ending::CycleLimit, 1));
@@ -199,12 +199,12 @@ fn the_limit_of_cycles_and_the_caller_end_a_run() {
 }
 
 #[test]
-fn a_run_past_the_end_of_time_says_so_and_clamps_nothing() {
+fn a_run_past_the_last_timestamp_ends_out_of_time() {
     // One after the other: the second would end beyond 64 bits.
     let most = i64::MAX / SECOND - 100;
     let happenings = || vec![create(11, workload("a", "6"), most), create(12, workload("b", "6"), most)];
     let late = run(&mut World::new(Config::default()), happenings(), OPTIONS);
-    assert_eq!((late.ending, told(&late).last()), (Ending::OutOfTime, Some(&(11 + most, Step::Admitted, "b"))));
+    assert_eq!((late.ending, steps(&late).last()), (Ending::OutOfTime, Some(&(11 + most, Step::Admitted, "b"))));
     // A cycle that does not end in time.
     let slow = Options { cycle_step_ns: i64::MAX, ..OPTIONS };
     let late = run(&mut World::new(Config::default()), happenings(), slow);
@@ -217,7 +217,7 @@ fn checks_are_ready_once_quota_is_reserved() {
     world.apply([check("prov")]);
     world.change_cluster_queue(|queue| queue.admission_checks = rules(&["prov"]));
     let run = run(&mut world, vec![create(11, workload("a", "1"), 4)], OPTIONS);
-    assert_eq!(told(&run)[1..], [(11, Step::Admitted, "a"), (15, Step::Finished, "a")]);
+    assert_eq!(steps(&run)[1..], [(11, Step::Admitted, "a"), (15, Step::Finished, "a")]);
 }
 
 #[test]
@@ -233,23 +233,23 @@ fn events_without_an_object_are_ignored() {
         update(16, Object::Workload(Box::new(workload("a", "2")))),
     ];
     let run = run(&mut world, happenings, OPTIONS);
-    assert_eq!(told(&run)[2..], [(12, Step::Finished, "a"), (14, Step::Deleted, "a")]);
+    assert_eq!(steps(&run)[2..], [(12, Step::Finished, "a"), (14, Step::Deleted, "a")]);
     assert!(world.engine.state.workloads.is_empty());
 }
 
 #[test]
-fn an_update_of_a_workload_keeps_its_status_and_counts_its_specs() {
+fn a_workload_update_keeps_the_status_and_bumps_the_generation_only_for_a_new_spec() {
     let mut world = World::new(Config::default());
     let big = create(11, workload("a", "11"), 4);
     let same = update(12, Object::Workload(Box::new(workload("a", "11"))));
     let small = update(14, Object::Workload(Box::new(workload("a", "10"))));
     let run = run(&mut world, vec![big, same, small], OPTIONS);
-    assert_eq!(told(&run)[1..], [(14, Step::Admitted, "a"), (18, Step::Finished, "a")]);
+    assert_eq!(steps(&run)[1..], [(14, Step::Admitted, "a"), (18, Step::Finished, "a")]);
     assert_eq!((run.n_cycles, world.get("a").meta.generation), (2, 2));
 }
 
 #[test]
-fn an_update_that_changes_nothing_wakes_nobody() {
+fn an_update_without_changes_starts_no_cycle() {
     for (quota, n_cycles) in [("10", 1), ("9", 2)] {
         let mut world = World::new(Config::default());
         let queue = Object::ClusterQueue(cluster_queue("cq", quota));
@@ -259,11 +259,11 @@ fn an_update_that_changes_nothing_wakes_nobody() {
 }
 
 #[test]
-fn timers_are_not_skipped() {
+fn the_maximum_execution_time_stops_a_job_on_time() {
     let mut world = World::new(Config::default());
     let brief = Workload { maximum_execution_time_seconds: Some(30), ..workload("a", "1") };
     let run = run(&mut world, vec![create(11, brief, 100)], OPTIONS);
-    assert_eq!(told(&run)[1..], [(11, Step::Admitted, "a"), (41, Step::Stopped, "a")]);
+    assert_eq!(steps(&run)[1..], [(11, Step::Admitted, "a"), (41, Step::Stopped, "a")]);
 }
 
 #[test]
@@ -272,16 +272,16 @@ fn a_drained_queue_stops_its_jobs_for_good() {
     let drained = ClusterQueue { stop_policy: StopPolicy::HoldAndDrain, ..cluster_queue("cq", "10") };
     let happenings = vec![create(11, workload("a", "1"), 100), update(20, Object::ClusterQueue(drained))];
     let run = run(&mut world, happenings, OPTIONS);
-    assert_eq!(told(&run)[2..], [(20, Step::Stopped, "a")]);
+    assert_eq!(steps(&run)[2..], [(20, Step::Stopped, "a")]);
     assert_eq!(world.condition("a", conditions::REQUEUED).split(' ').next(), Some("False"));
 }
 
 #[test]
-fn what_is_pending_at_the_beginning_is_not_kept_waiting() {
+fn workloads_pending_at_the_start_are_tried_at_once() {
     let mut world = World::new(Config::default());
     world.submit(workload("a", "1"));
     let run = run(&mut world, Vec::new(), OPTIONS);
-    assert_eq!(told(&run), [(10, Step::Admitted, "a")]);
+    assert_eq!(steps(&run), [(10, Step::Admitted, "a")]);
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn messages_are_kept_on_request() {
 }
 
 #[test]
-fn only_the_priority_of_a_workload_priority_class_wakes_others() {
+fn only_a_priority_change_by_workload_priority_class_retries_others() {
     let class = |kind: &str| {
         (!kind.is_empty())
             .then(|| PriorityClassRef { kind: kind.to_owned(), name: "urgent".to_owned(), ..Default::default() }.into())
@@ -328,8 +328,8 @@ fn a_workload_parked_with_another_keeps_its_message() {
     let happenings = vec![create(10, workload("b", "6"), 0), create(30, urgent, 0), create(30, workload("a", "6"), 0)];
     run(&mut world, happenings.into_iter().map(forever).collect(), OPTIONS);
     // Evicted and back in the heap, it is parked together with the equivalent workload at the front.
-    let told = ["a", "b"].map(|name| world.condition(name, conditions::QUOTA_RESERVED));
-    assert!(told[1].starts_with("False PendingEvaluation: Preempted to accommodate"), "{told:?}");
+    let texts = ["a", "b"].map(|name| world.condition(name, conditions::QUOTA_RESERVED));
+    assert!(texts[1].starts_with("False PendingEvaluation: Preempted to accommodate"), "{texts:?}");
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn the_job_of_a_deleted_workload_stops_at_its_time() {
     let happenings = vec![create(200, workload("c", "6"), 500), create(205, urgent, 2), delete];
     let run =
         simulate(&mut world.engine, happenings, Options { eviction_ns: 50 * SECOND, ..OPTIONS }, at(200), || false);
-    assert_eq!(told(&run)[3..], [(210, Step::Deleted, "c"), (210, Step::Admitted, "d"), (212, Step::Finished, "d")]);
+    assert_eq!(steps(&run)[3..], [(210, Step::Deleted, "c"), (210, Step::Admitted, "d"), (212, Step::Finished, "d")]);
     assert_eq!(run.end, at(255));
 }
 
@@ -366,7 +366,7 @@ fn used(world: &World, name: &str) -> Option<(String, i64)> {
 }
 
 #[test]
-fn what_local_queues_use_is_sampled_as_long_as_the_run_goes_on() {
+fn local_queue_usage_is_sampled_throughout_the_run() {
     let mut world = usage_based();
     // A penalty of 4, then half of that and half of 8 after each of two intervals.
     let run = run(&mut world, vec![create(10, workload("a", "8"), 25)], OPTIONS);
@@ -374,7 +374,7 @@ fn what_local_queues_use_is_sampled_as_long_as_the_run_goes_on() {
 }
 
 #[test]
-fn a_local_queue_is_sampled_from_when_it_has_an_active_cluster_queue() {
+fn sampling_starts_when_the_cluster_queue_becomes_active() {
     let mut world = usage_based();
     let create_queue = |seconds, object| Happening {
         at: at(seconds),
@@ -397,7 +397,7 @@ fn five_short(timers: Timers) -> Vec<(i64, Step, String)> {
     let short = |name| Workload { maximum_execution_time_seconds: Some(1), ..workload(name, "2") };
     let happenings = ["a", "b", "c", "d", "e"].into_iter().map(|name| create(10, short(name), 60)).collect();
     let run = run(&mut world, happenings, Options { timers, ..OPTIONS });
-    let stopped = told(&run).into_iter().filter(|(_, step, _)| *step == Step::Stopped);
+    let stopped = steps(&run).into_iter().filter(|(_, step, _)| *step == Step::Stopped);
     stopped.map(|(time, step, name)| (time, step, name.to_owned())).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Objects are created, updated and deleted: what Kueue's event handlers do to cache and queues (rules/05 §2.1, §3.1).
+//! Creates, updates and deletes objects as Kueue's event handlers do in cache and queues (rules/05 §2.1, §3.1).
 
 mod flush;
 mod workload;
@@ -55,7 +55,7 @@ impl State {
         if old.as_ref() != Some(&flavor) {
             self.flavor_changed(&flavor.meta.name, old.clone());
         }
-        // ClusterQueues that become active by this retry their workloads.
+        // A ClusterQueue that becomes active retries its workloads.
         let changed = old.is_some_and(|old| {
             old.node_labels != flavor.node_labels
                 || old.node_taints != flavor.node_taints
@@ -146,7 +146,7 @@ impl State {
         }
     }
 
-    /// A new class, or a new value of one, changes the priority of every workload that names it (rules/11 §5).
+    /// A new class or a new value sets the priority of every workload that names the class (rules/11 §5).
     pub(super) fn put_priority_class(&mut self, class: PriorityClass) {
         let users: Vec<WorkloadId> = self
             .workloads
@@ -215,7 +215,7 @@ impl State {
         found
     }
 
-    /// What LimitRanges and RuntimeClasses fill in is worked out again for workloads that are not reserved yet.
+    /// Recomputes the defaults from LimitRanges and RuntimeClasses for workloads without a reservation.
     pub(super) fn adjust_pending(&mut self) {
         let StaleDefaults { everywhere, namespaces } = std::mem::take(&mut self.stale_defaults);
         if !everywhere && namespaces.is_empty() {
@@ -235,7 +235,7 @@ impl State {
         }
     }
 
-    /// The same for one workload that is pending again: LimitRanges may have changed while it held quota.
+    /// Does so for one workload that is pending again: LimitRanges may have changed while it held quota.
     pub(crate) fn adjust_again(&mut self, id: WorkloadId) {
         let record = self.workloads.get(id);
         let namespace = record.workload.meta.key.namespace().to_owned();
@@ -250,12 +250,12 @@ impl State {
         let entry = &self.cohorts[id];
         let is_same =
             entry.object.as_deref().is_some_and(|old| Cohort { meta: cohort.meta.clone(), ..old.clone() } == cohort);
-        // Kueue ignores a Cohort update without changes, but retries one in a cycle until the cycle is broken.
+        // Kueue ignores an unchanged Cohort, except one on a cycle of cohorts: it is retried until the cycle is broken.
         if is_same && entry.node.is_some_and(|node| !self.forest.has_cycle(node)) {
             self.cohorts[id].object = Some(Arc::new(cohort));
             return;
         }
-        // Kueue logs a cycle and goes on: the tree takes no part in scheduling until it is broken.
+        // Kueue only logs a cycle of cohorts; the tree is not scheduled until the cycle is broken.
         let result = self.put_cohort(cohort);
         if let Ok(id) = result {
             let node = self.cohorts[id].node.expect("it was just stored");
@@ -274,7 +274,7 @@ impl State {
             self.queues[id].pending.is_usage_based =
                 object.usage_based_admission && self.admission_fair_sharing().is_some();
         }
-        // The object is kept despite a cycle, and takes effect once the cycle is broken.
+        // Despite a cycle of cohorts the object is stored; it takes effect once the cycle is broken.
         let deleting = object.meta.deleting;
         let was_terminating = self.queues[id].terminating;
         if changed && let Some(node) = self.queues[id].node {
@@ -301,7 +301,7 @@ impl State {
         }
     }
 
-    /// Deletes a ClusterQueue: its pending workloads wait until one of that name exists.
+    /// Deletes a ClusterQueue; its pending workloads wait until one with that name exists.
     pub fn delete_cluster_queue(&mut self, name: &str) -> bool {
         let Some(id) = self.find_queue(name) else { return false };
         self.remove_cluster_queue(id);
@@ -401,14 +401,14 @@ impl State {
         }
     }
 
-    /// Kueue treats a stopped LocalQueue as deleted: its workloads start again with the first flavor afterwards.
+    /// Kueue treats a stopped LocalQueue as deleted: later its workloads start again with the first flavor.
     fn forget_progress_of(&mut self, id: LocalQueueId) {
         for workload in self.local_queues[id].workloads.clone().iter() {
             self.workloads.get_mut(workload).resume = None;
         }
     }
 
-    /// The ClusterQueue in which a workload is to wait.
+    /// The ClusterQueue in which a workload would wait.
     pub(crate) fn queue_of(&self, workload: WorkloadId) -> Option<QueueId> {
         self.target_of(self.workloads.row(workload).local_queue)
     }

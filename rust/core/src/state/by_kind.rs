@@ -1,15 +1,15 @@
-//! Objects come, go and are asked for: for each kind, who takes it in, removes it and knows it.
+//! Applies, removes and looks up objects of every kind.
 
 use crate::objects::{Kind, Object};
 use crate::state::State;
 
 impl State {
-    /// Applies one object: creates it or takes over its newer version.
+    /// Applies one object: creates it, or replaces the stored version.
     pub fn apply(&mut self, object: Object) {
         self.apply_all([object]);
     }
 
-    /// Applies objects, in their order. Several LimitRanges and RuntimeClasses in a row are as one change.
+    /// Applies objects in order. Consecutive LimitRanges and RuntimeClasses count as one change.
     pub(crate) fn apply_all(&mut self, objects: impl IntoIterator<Item = Object>) {
         for object in objects {
             if !matches!(object, Object::LimitRange(_) | Object::RuntimeClass(_)) {
@@ -37,7 +37,7 @@ impl State {
             Object::Node(node) => {
                 self.put_node(node);
             }
-            // One without a name is not there yet: only an API server makes one up.
+            // A pod without a name does not exist yet: only an API server generates names.
             Object::Pod(pod) if pod.meta.name.is_empty() => {}
             Object::Pod(pod) => {
                 self.put_pod(*pod);
@@ -52,7 +52,7 @@ impl State {
         }
     }
 
-    /// Removes the object of a kind and name; returns whether it was there. Who calls it settles the quota trees.
+    /// Removes an object; returns whether it existed. The caller settles the quota trees.
     pub(crate) fn remove(&mut self, kind: Kind, namespace: &str, name: &str) -> bool {
         match kind {
             Kind::Workload => self.delete_workload(namespace, name),

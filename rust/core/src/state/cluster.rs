@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_is_on_the_node_that_it_is_bound_to() {
+    fn pods_are_listed_under_the_node_they_are_bound_to() {
         let mut state = state();
         assert_eq!(state.put_pod(pod("b", "x", "n1")), None);
         state.put_pod(pod("a", "y", "n1"));
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_has_to_go_to_the_host_that_it_selects() {
+    fn pods_that_select_a_host_are_pinned_to_it() {
         let mut state = state();
         let selecting = |name: &str, host: &str| {
             let mut pod = pod("ns", name, "");
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_come_in_the_order_of_their_names_and_go() {
+    fn nodes_are_listed_by_name_and_can_be_removed() {
         let mut state = state();
         let node = |name: &str, unschedulable| {
             let meta = Meta { name: name.to_owned(), ..Meta::default() };
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_does_not_see_what_changes_later() {
+    fn a_fork_does_not_see_later_changes() {
         let mut state = state();
         state.put_pod(pod("a", "x", "n1"));
         let copy = state.fork();
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_the_same_again_is_not_stored_anew() {
+    fn an_identical_pod_is_not_stored_again() {
         let mut state = state();
         state.put_pod(pod("a", "x", "n1"));
         let first = Arc::clone(state.cluster.pod("a", "x").expect("it was just put"));

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_lost_while_it_is_gone_not_ready_or_has_a_taint_that_is_not_its_own() {
+    fn a_node_is_lost_while_gone_not_ready_or_newly_tainted() {
         let own = taint("gpu", "NoSchedule");
         let well = with(std::slice::from_ref(&own), true);
         let cases = [
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_not_ready_from_the_start_is_lost_and_a_new_one_is_not_back() {
+    fn a_node_not_ready_from_the_start_is_lost_and_a_new_one_is_no_recovery() {
         let mut changes = NodeChanges::default();
         changes.follow([&with(&[], false), &with(&[taint("gpu", "NoSchedule")], true)].into_iter());
         changes.note("new", None, Some(&with(&[taint("gpu", "NoSchedule")], true)));

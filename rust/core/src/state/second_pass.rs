@@ -113,7 +113,7 @@ impl State {
         let (copy, passes) = (copy.clone(), &mut self.second_passes);
         // The timer has expired even if no cycle has run since, as in a replica that is not the leader.
         passes.ripen(Time(self.now.0.saturating_sub(1)));
-        // An update with what it is already ready as changes nothing.
+        // It is already ready in this very state.
         if passes.listed.contains_key(&id) || passes.ready.get(&id).is_some_and(|pass| pass.copy == copy) {
             return false;
         }

@@ -183,7 +183,7 @@ mod tests {
     use crate::testing::hosts::{pods, world};
 
     #[test]
-    fn a_host_says_what_it_has_and_what_is_taken() {
+    fn a_host_reports_allocatable_and_used_capacity() {
         let mut world = world();
         world.submit(pods("w", 3));
         world.cycle();

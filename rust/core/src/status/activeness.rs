@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn stopping_comes_first_and_deletion_before_all() {
+    fn terminating_outranks_stopped_and_stopped_every_other_reason() {
         for stop_policy in [StopPolicy::Hold, StopPolicy::HoldAndDrain] {
             let cq = ClusterQueue { stop_policy, ..queue(&["x"], &[]) };
             let found = in_world(&cq, false, true, Gates::default());
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_topology_matters_with_its_gate_and_without_multi_kueue() {
+    fn a_missing_topology_deactivates_only_with_its_gate_and_without_multi_kueue() {
         let alone = queue(FLAVORS, &[]);
         let found = in_world(&alone, false, false, Gates::default());
         let text = "there is no Topology \"t\" for TAS flavor \"tas\"";

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_be_queued() {
+    fn only_unfinished_active_ungated_workloads_without_quota_are_admissible() {
         use ConditionStatus::{False, True};
         let gates = Gates::default();
         assert!(is_admissible(&Workload::default(), gates));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn backoff_ends_at_its_time_unless_requeued_is_false() {
+    fn a_backoff_ends_at_its_time_unless_requeued_is_false() {
         let mut w = Workload::default();
         assert!(backoff_expired(&w, Time(0)));
         w.status.rare.requeue_state = Some(RequeueState { count: Some(1), requeue_at: Some(Time(100)) });
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_starts_at_creation_and_again_when_requeued() {
+    fn the_queued_wait_starts_at_creation_and_restarts_on_requeue() {
         let mut w = Workload::default();
         w.meta.created = Time(10);
         assert_eq!(queued_wait(&w, Time(50)), 40);

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn syncing_adds_missing_checks_and_drops_others_only_from_a_list_too_long() {
+    fn syncing_adds_missing_checks_and_drops_others() {
         use CheckState::{Pending, Ready};
         let names = |checks: &[AdmissionCheckState]| -> Vec<(String, CheckState)> {
             checks.iter().map(|c| (c.name.clone(), c.state)).collect()
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_check_starts_now() {
+    fn a_new_check_is_pending_since_now() {
         let mut w = Workload::default();
         sync_admission_checks(&mut w, &set_of(&["a"]), Time(7));
         assert_eq!(
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn setting_a_state_moves_its_time_only_when_it_differs_and_keeps_the_retry_count() {
+    fn a_new_state_moves_the_transition_time_and_keeps_the_retry_count() {
         let mut checks = vec![AdmissionCheckState { retry_count: Some(2), ..state("a", CheckState::Pending) }];
         let report =
             |s| AdmissionCheckState { message: "m".to_owned(), last_transition: Time::ABSENT, ..state("a", s) };
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_as_ready_and_as_failed() {
+    fn checks_are_ready_when_all_are_and_failed_when_one_is() {
         let mut w = Workload::default();
         assert!(has_all_checks_ready(&w) && !has_retry_or_rejected_checks(&w));
         w.status.rare.admission_checks = vec![state("a", CheckState::Ready), state("b", CheckState::Pending)];

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn preemption_is_told_twice_and_keeps_the_quota() {
+    fn preemption_sets_two_conditions_and_keeps_the_quota() {
         let mut w = running();
         assert!(preempt(&mut w, reasons::IN_CLUSTER_QUEUE, "for another", NOW));
         let expected = [
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_start_anew_and_only_retries_are_counted_on() {
+    fn an_eviction_resets_checks_and_counts_only_retries() {
         use CheckState::{Pending, Ready, Rejected, Retry};
         let reset = "Reset to Pending after eviction. Previously: ";
         for (state, message, retries, at) in [
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_of_an_eviction_decides_whether_it_is_back_at_once() {
+    fn only_some_eviction_reasons_requeue_at_once() {
         for (reason, back) in [
             (reasons::PREEMPTED, true),
             (reasons::NODE_FAILURES, true),
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workload_of_one_pod_does_not_come_back() {
+    fn a_workload_owned_by_a_single_pod_is_not_requeued() {
         let owner = OwnerReference { api_version: "v1".to_owned(), kind: "Pod".to_owned(), ..Default::default() };
         let on = Gates::default().with(Gate::SkipReassignmentForPodOwnedWorkloads, true);
         let off = on.with(Gate::SkipReassignmentForPodOwnedWorkloads, false);
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_back_depends_on_what_kept_it_out() {
+    fn the_cause_of_the_eviction_decides_when_requeued_becomes_true() {
         use Restarted::{ClusterQueue, LocalQueue};
         let held = |reason: &'static str, requeue_at: Option<Time>| {
             let mut w = Workload::default();
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn deactivation_tells_its_cause_and_forgets_the_backoff() {
+    fn deactivation_names_its_cause_and_clears_the_backoff() {
         let mut w = running();
         w.status.rare.requeue_state = Some(RequeueState { count: Some(3), requeue_at: None });
         set_deactivation_target(&mut w, reasons::REQUEUING_LIMIT_EXCEEDED, "too often", NOW);

@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_of_an_eviction_decides_the_place_in_the_queue() {
+    fn the_eviction_reason_decides_the_queue_order_timestamp() {
         use RequeuingTimestamp::{Creation, Eviction};
         for (kind, reason, by_eviction, by_creation) in [
             (conditions::EVICTED, reasons::PODS_READY_TIMEOUT, 500, 10),

@@ -12,9 +12,9 @@ const SECOND_NS: i64 = 1_000_000_000;
 
 /// Writes condition PodsReady as reported by the job; returns whether it changed.
 pub fn note_readiness(workload: &mut Workload, are_ready: bool, now: Time) -> bool {
-    let told = find(&workload.status.conditions, conditions::PODS_READY);
-    let reason = told.map_or("", |told| told.reason.as_str());
-    let was_ready = told.is_some_and(|told| told.status == ConditionStatus::True);
+    let recorded = find(&workload.status.conditions, conditions::PODS_READY);
+    let reason = recorded.map_or("", |it| it.reason.as_str());
+    let was_ready = recorded.is_some_and(|it| it.status == ConditionStatus::True);
     let (status, reason, message) = match (is_admitted(workload), are_ready) {
         (true, true) => {
             let recovers = matches!(reason, reasons::WAIT_FOR_RECOVERY | reasons::RECOVERED);
@@ -26,7 +26,7 @@ pub fn note_readiness(workload: &mut Workload, are_ready: bool, now: Time) -> bo
         }
         _ => (ConditionStatus::False, reasons::WAIT_FOR_START, "Not all pods are ready or succeeded"),
     };
-    if told.is_some_and(|told| told.status == status && told.reason == reason) {
+    if recorded.is_some_and(|it| it.status == status && it.reason == reason) {
         return false;
     }
     set(workload, conditions::PODS_READY, status, reason, message, now)
@@ -37,11 +37,11 @@ pub fn note_readiness(workload: &mut Workload, are_ready: bool, now: Time) -> bo
 #[must_use]
 pub fn deadline(workload: &Workload, config: &WaitForPodsReady) -> Option<(&'static str, Time)> {
     let admitted = find_true(&workload.status.conditions, conditions::ADMITTED)?;
-    let told = find(&workload.status.conditions, conditions::PODS_READY);
-    if told.is_some_and(|told| told.status == ConditionStatus::True) {
+    let recorded = find(&workload.status.conditions, conditions::PODS_READY);
+    if recorded.is_some_and(|it| it.status == ConditionStatus::True) {
         return None;
     }
-    let (cause, since, timeout_ns) = match told.map(|told| (told.reason.as_str(), told.last_transition)) {
+    let (cause, since, timeout_ns) = match recorded.map(|it| (it.reason.as_str(), it.last_transition)) {
         None | Some((reasons::WAIT_FOR_START | reasons::PODS_READY, _)) => {
             (reasons::WAIT_FOR_START, admitted.last_transition, config.timeout_ns)
         }
@@ -104,13 +104,13 @@ mod tests {
         workload
     }
 
-    fn told(workload: &Workload) -> (ConditionStatus, &str) {
-        let told = find(&workload.status.conditions, PODS_READY).expect("it was told");
-        (told.status, &told.reason)
+    fn recorded(workload: &Workload) -> (ConditionStatus, &str) {
+        let condition = find(&workload.status.conditions, PODS_READY).expect("PodsReady is set");
+        (condition.status, &condition.reason)
     }
 
     #[test]
-    fn the_condition_tells_a_start_from_a_recovery() {
+    fn the_pods_ready_reason_distinguishes_start_from_recovery() {
         use ConditionStatus::{False, True};
         let mut workload = admitted_at(1);
         for (ready, expected, new) in [
@@ -124,11 +124,11 @@ mod tests {
             (false, (False, "WaitForRecovery"), true),
         ] {
             assert_eq!(note_readiness(&mut workload, ready, Time(2)), new, "{expected:?}");
-            assert_eq!(told(&workload), expected);
+            assert_eq!(recorded(&workload), expected);
         }
         workload.status.conditions.remove(ADMITTED);
         assert!(note_readiness(&mut workload, true, Time(3)), "it is not admitted any more");
-        assert_eq!(told(&workload), (False, "WaitForStart"));
+        assert_eq!(recorded(&workload), (False, "WaitForStart"));
     }
 
     #[test]

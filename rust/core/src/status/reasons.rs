@@ -79,12 +79,12 @@ pub(crate) const DEACTIVATED: &str = "Deactivated";
 pub(crate) const REACTIVATED: &str = "Reactivated";
 /// The backoff is over.
 pub(crate) const BACKOFF_FINISHED: &str = "BackoffFinished";
-/// The ClusterQueue is not stopped any more.
+/// The ClusterQueue is no longer stopped.
 pub(crate) const CLUSTER_QUEUE_RESTARTED: &str = "ClusterQueueRestarted";
-/// The LocalQueue is not stopped any more.
+/// The LocalQueue is no longer stopped.
 pub(crate) const LOCAL_QUEUE_RESTARTED: &str = "LocalQueueRestarted";
 
-// Reasons of PodsReady, and of evictions that waited in vain (rules/07 §6).
+// Reasons of PodsReady, and causes of evictions after its timeout (rules/07 §6).
 /// Not all pods are ready yet.
 pub(crate) const WAIT_FOR_START: &str = "WaitForStart";
 /// The same, as written by older versions of Kueue.
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_of_a_decision_has_its_place_as_its_code() {
+    fn the_code_of_a_reason_is_its_index() {
         assert_eq!(OF_DECISIONS.map(|reason| usize::from(code(reason))), std::array::from_fn(|place| place));
         assert_eq!(code(BACKOFF_FINISHED), u8::MAX);
     }

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reservation_admits_at_once_when_nothing_is_to_be_checked() {
+    fn a_reservation_without_required_checks_admits_at_once() {
         let mut w = with(&[(QUOTA_RESERVED, ConditionStatus::False)], &[]);
         w.status.resource_requests = Some(vec![PodSetRequest::default()].into());
         assert!(reserve_quota(&mut w, admission(), &BTreeSet::new(), Time(SECOND), gates(true)));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reservation_forgets_the_nodes_that_were_unhealthy_if_topology_counts() {
+    fn a_reservation_clears_unhealthy_nodes_only_with_topology_aware_scheduling() {
         for counts in [true, false] {
             let mut w = with(&[], &[]);
             w.status.rare.unhealthy_nodes = vec!["node".to_owned()];
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reservation_says_nothing_of_admitted_while_a_required_check_is_not_listed() {
+    fn a_reservation_leaves_admitted_unset_until_required_checks_are_listed() {
         let required: BTreeSet<String> = ["c".to_owned()].into();
         let mut w = with(&[], &[]);
         assert!(!reserve_quota(&mut w, admission(), &required, Time(0), gates(true)));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reservation_ends_what_is_true_of_the_past_and_leaves_the_rest() {
+    fn a_reservation_resets_conditions_that_are_true() {
         let mut w = with(&[(EVICTED, ConditionStatus::True), (PREEMPTED, ConditionStatus::False)], &[]);
         reserve_quota(&mut w, admission(), &BTreeSet::new(), Time(SECOND), gates(true));
         let reset = condition(EVICTED, ConditionStatus::False, "QuotaReserved", "Previously: old", Time(SECOND), 3);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn losing_quota_takes_admission_and_admitted_along() {
+    fn losing_the_reservation_clears_admission_and_admitted() {
         let mut w = with(&[(QUOTA_RESERVED, ConditionStatus::True), (ADMITTED, ConditionStatus::True)], &[]);
         w.status.admission = Some(admission());
         w.status.rare.accumulated_past_execution_time_seconds = Some(5);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn execution_time_ends_with_the_integers_on_both_sides() {
+    fn execution_time_saturates_at_both_ends() {
         for (admitted, now, expected) in [(0, i64::MAX, i32::MAX), (i64::MAX, 0, i32::MIN), (SECOND, 0, -1)] {
             let mut w = admitted_at(Time(admitted));
             sync_admitted(&mut w, Time(now), gates(true));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_gate_is_told_once() {
+    fn a_closed_gate_is_reported_once() {
         let mut w = with(&[], &[]);
         assert!(block_on_preemption_gates(&mut w, "gated", Time(1)));
         assert!(!block_on_preemption_gates(&mut w, "gated", Time(2)));
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn an_admitted_that_stays_false_is_rewritten_only_with_observability() {
+    fn admitted_false_gets_a_new_reason_only_with_observability() {
         for (observability, reason) in [(true, "NoReservation"), (false, "Old")] {
             let mut w = with(&[(ADMITTED, ConditionStatus::False)], &[]);
             assert_eq!(sync_admitted(&mut w, Time(SECOND), gates(observability)), observability);
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_are_not_brought_into_being_unless_asked_to() {
+    fn admitted_false_is_created_only_with_explicit_status() {
         let explicit = gates(true).with(Gate::UnadmittedWorkloadsExplicitStatus, true);
         assert!(!sync_admitted(&mut with(&[], &[]), Time(0), gates(true)));
         assert!(!sync_admitted(&mut with(&[], &[]), Time(0), gates(false)));
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn execution_time_saturates() {
+    fn an_absent_admission_time_saturates_execution_time() {
         let mut w = admitted_at(Time::ABSENT);
         sync_admitted(&mut w, Time(SECOND), gates(true));
         assert_eq!(w.status.rare.accumulated_past_execution_time_seconds, Some(i32::MAX));

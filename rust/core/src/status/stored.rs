@@ -39,32 +39,12 @@ fn write(message: &Message, out: &mut Writer<'_>, depth: usize) {
         return;
     }
     match message {
-        Message::Text(text) => {
-            out.byte(0);
-            text.write_to(out);
-        }
-        Message::QuotaReserved(queue) => {
-            out.byte(1);
-            queue.write_to(out);
-        }
-        Message::QuotaReservedAfter { queue, wait_ns } => {
-            out.byte(2);
-            queue.write_to(out);
-            wait_ns.write_to(out);
-        }
-        Message::QuotaReservedAmong(considered) => {
-            out.byte(3);
-            considered.write_to(out);
-        }
-        Message::AdmittedBy { queue, wait_ns } => {
-            out.byte(4);
-            queue.write_to(out);
-            wait_ns.write_to(out);
-        }
-        Message::NoFit(no_fit) => {
-            out.byte(5);
-            no_fit.write_to(out);
-        }
+        Message::Text(text) => put(out, 0, &[text]),
+        Message::QuotaReserved(queue) => put(out, 1, &[queue]),
+        Message::QuotaReservedAfter { queue, wait_ns } => put(out, 2, &[queue, wait_ns]),
+        Message::QuotaReservedAmong(considered) => put(out, 3, &[considered]),
+        Message::AdmittedBy { queue, wait_ns } => put(out, 4, &[queue, wait_ns]),
+        Message::NoFit(no_fit) => put(out, 5, &[no_fit]),
         Message::PendingPreemptions(what, n) => {
             out.byte(6);
             write(what, out, depth - 1);
@@ -74,31 +54,12 @@ fn write(message: &Message, out: &mut Writer<'_>, depth: usize) {
             out.byte(7);
             write(what, out, depth - 1);
         }
-        Message::Blocked(queue, blocker) => {
-            out.byte(8);
-            queue.write_to(out);
-            blocker.write_to(out);
-        }
-        Message::GatedBy(by) => {
-            out.byte(9);
-            by.write_to(out);
-        }
-        Message::NamespaceMissing(namespace) => {
-            out.byte(10);
-            namespace.write_to(out);
-        }
-        Message::Preempted(it) => {
-            out.byte(11);
-            it.write_to(out);
-        }
-        Message::PreemptedWithPriorities(it) => {
-            out.byte(12);
-            it.write_to(out);
-        }
-        Message::PreemptedFor(it) => {
-            out.byte(13);
-            it.write_to(out);
-        }
+        Message::Blocked(queue, blocker) => put(out, 8, &[queue, blocker]),
+        Message::GatedBy(by) => put(out, 9, &[by]),
+        Message::NamespaceMissing(namespace) => put(out, 10, &[namespace]),
+        Message::Preempted(it) => put(out, 11, &[it]),
+        Message::PreemptedWithPriorities(it) => put(out, 12, &[it]),
+        Message::PreemptedFor(it) => put(out, 13, &[it]),
         Message::Previously(what) => {
             out.byte(14);
             write(what, out, depth - 1);
@@ -108,6 +69,12 @@ fn write(message: &Message, out: &mut Writer<'_>, depth: usize) {
             write(what, out, depth - 1);
         }
     }
+}
+
+/// Writes the number of a variant, and its fields.
+fn put(out: &mut Writer<'_>, variant: u8, fields: &[&dyn Stored]) {
+    out.byte(variant);
+    fields.iter().for_each(|field| field.write_to(out));
 }
 
 fn read(from: &mut Reader<'_>, depth: usize) -> Result<Message, Damage> {

@@ -120,7 +120,7 @@ fn place_one(tree: &Tree, count: i32, request: TopologyRequest) -> String {
 }
 
 #[test]
-fn nodes_of_one_hostname_are_one_leaf_and_equal_names_under_others_are_not() {
+fn nodes_of_one_hostname_are_one_leaf_but_equal_inner_names_are_not() {
     let nodes = [
         node("a", &[(RACK, "r1"), (HOSTNAME, "h")], 1),
         node("b", &[(RACK, "r2"), (HOSTNAME, "h")], 2),
@@ -174,7 +174,7 @@ fn slices_in_slices_stay_whole() {
 }
 
 #[test]
-fn a_leader_stands_with_its_workers() {
+fn a_leader_is_placed_with_its_workers() {
     let two = racks(&[&[2, 2], &[4]]);
     let group = [pod_set("leader", 1, in_group(required(RACK))), pod_set("worker", 3, in_group(required(RACK)))];
     let places = place(&two, &group, Gates::default());
@@ -185,7 +185,7 @@ fn a_leader_stands_with_its_workers() {
 }
 
 #[test]
-fn groups_do_not_take_what_those_before_them_took() {
+fn later_groups_do_not_use_what_earlier_groups_took() {
     let hosts = racks(&[&[3, 2]]);
     let sets =
         [pod_set("a", 3, required(HOSTNAME)), pod_set("b", 2, required(HOSTNAME)), pod_set("c", 1, unconstrained())];
@@ -214,7 +214,7 @@ fn balance_spreads_pods_evenly_where_the_gate_allows_it() {
 }
 
 #[test]
-fn each_domain_is_given_the_threshold_and_the_first_what_is_left() {
+fn each_domain_gets_the_threshold_and_the_first_the_rest() {
     let tree = tree(&[RACK], &[("a", 5), ("b", 1)].map(|(rack, cpus)| node(rack, &[(RACK, rack)], cpus)));
     let request = Wish::new(Some(&preferred(RACK)), false, &tree.keys).in_tree(&tree).expect("there are racks");
     let levels = vec![[5, 1].map(|n| Counts { pods: n, slices: n, ..Counts::default() }).to_vec()];
@@ -245,7 +245,7 @@ fn a_topology_fits_if_it_has_all_requested_levels() {
 }
 
 #[test]
-fn hosts_that_the_pods_may_not_use_are_counted_by_reason() {
+fn unusable_hosts_are_counted_by_reason() {
     let tainted = Node {
         taints: vec![Taint { key: "spot".to_owned(), value: "yes".to_owned(), effect: "NoSchedule".to_owned() }],
         ..Node::clone(&node("a", &[(HOSTNAME, "a")], 5))
@@ -261,7 +261,7 @@ fn hosts_that_the_pods_may_not_use_are_counted_by_reason() {
 
 /// Random racks and requests: pods are placed all together, only where there is room, and as requested.
 #[test]
-fn placements_of_random_worlds_keep_what_was_asked() {
+fn placements_in_random_worlds_respect_the_request() {
     let (mut n_placed, mut n_failed) = (0, 0);
     for seed in 0..4_000 {
         let mut dice = Dice(seed);
@@ -361,7 +361,7 @@ fn cached_tables_change_no_placement() {
 }
 
 #[test]
-fn a_replacement_moves_only_what_stood_on_the_lost_host() {
+fn a_replacement_moves_only_the_pods_of_the_lost_host() {
     let hosts = racks(&[&[2, 2, 2], &[4]]);
     let before = TopologyAssignment {
         levels: keys(&[HOSTNAME]),

@@ -17,14 +17,14 @@ use crate::workloads::Spec;
 /// Amounts by flavor-resource, in the order of their ids.
 pub type Charged = Arc<[(FlavorResourceId, Amount)]>;
 
-/// What a workload is assigned.
+/// The assignment of a workload.
 #[derive(Clone, Debug)]
 pub struct Assigned {
     /// The pod sets for which it was computed. The number of the spec is not enough: a waiting cycle has its own table
     /// after loading, with its own numbers.
     pub pod_sets: Shared<Vec<PodSet>>,
     /// The assignments in its status.
-    pub told: PodSetAssignments,
+    pub pod_set_assignments: PodSetAssignments,
     /// The same by ids.
     pub totals: Arc<[Totals]>,
     /// The part that is charged.
@@ -39,39 +39,39 @@ impl Assigned {
         let charged = charged_usage(names, &totals);
         let order: SmallVec<[usize; 4]> = grants.iter().map(|grant| grant.index).collect();
         let (lexicon, pod_sets, by_id) = (names.lexicon(), spec.original.clone(), Arc::clone(&totals));
-        let tell = move || {
+        let named = move || {
             let pod_sets = order.iter().map(|&index| &pod_sets[index]).zip(by_id.iter());
-            pod_sets.map(|(pod_set, totals)| tell(&lexicon, &pod_set.name, totals)).collect::<Vec<_>>()
+            pod_sets.map(|(pod_set, totals)| assignment_of(&lexicon, &pod_set.name, totals)).collect::<Vec<_>>()
         };
-        let told = if grants.iter().any(|grant| grant.place.is_some() || grant.delayed.is_some()) {
-            let placed = |(told, grant): (PodSetAssignment, Grant)| PodSetAssignment {
+        let pod_set_assignments = if grants.iter().any(|grant| grant.place.is_some() || grant.delayed.is_some()) {
+            let placed = |(assignment, grant): (PodSetAssignment, Grant)| PodSetAssignment {
                 topology_assignment: grant.place,
                 delayed_topology_request: grant.delayed.map_or("", Delay::as_str).to_owned(),
-                ..told
+                ..assignment
             };
-            tell().into_iter().zip(grants).map(placed).collect::<Vec<_>>().into()
+            named().into_iter().zip(grants).map(placed).collect::<Vec<_>>().into()
         } else {
-            PodSetAssignments::when_read(tell)
+            PodSetAssignments::when_read(named)
         };
-        Self { pod_sets: spec.original.clone(), told, totals, charged }
+        Self { pod_sets: spec.original.clone(), pod_set_assignments, totals, charged }
     }
 
-    /// Does no workload have it any more?
+    /// Is it no longer used by any workload?
     pub(crate) fn is_unused(&self) -> bool {
-        !self.told.is_shared()
+        !self.pod_set_assignments.is_shared()
     }
 }
 
-fn tell(lexicon: &Lexicon, name: &str, totals: &Totals) -> PodSetAssignment {
+fn assignment_of(lexicon: &Lexicon, name: &str, totals: &Totals) -> PodSetAssignment {
     let (name, count) = (name.to_owned(), Some(totals.count));
-    let mut told = PodSetAssignment { name, count, ..PodSetAssignment::default() };
+    let mut assignment = PodSetAssignment { name, count, ..PodSetAssignment::default() };
     for &(resource, flavor) in &totals.flavors {
         let resource_name = lexicon.resource(resource).to_owned();
         let amount = quantity_from_value(&resource_name, totals.request(resource), false);
-        told.resource_usage.insert(resource_name.clone(), amount);
-        told.flavors.insert(resource_name, lexicon.flavor(flavor).to_owned());
+        assignment.resource_usage.insert(resource_name.clone(), amount);
+        assignment.flavors.insert(resource_name, lexicon.flavor(flavor).to_owned());
     }
-    told
+    assignment
 }
 
 /// What [`crate::pods::totals::reserved_totals`] would read in the admission, without its names.
@@ -109,11 +109,11 @@ mod tests {
     #[test]
     fn equal_requests_and_flavors_share_their_assignment() {
         let mut world = World::new(Config::default());
-        let mut told = |name: &str, cpu: &str| {
+        let mut admitted = |name: &str, cpu: &str| {
             world.submit(workload(name, cpu));
             world.cycle().admissions.remove(0).admission.pod_set_assignments.clone()
         };
-        let (a, b, other) = (told("a", "2"), told("b", "2"), told("c", "3"));
+        let (a, b, other) = (admitted("a", "2"), admitted("b", "2"), admitted("c", "3"));
         assert!(a.is_same(&b));
         assert!(!a.is_same(&other));
         assert_eq!(other[0].resource_usage["cpu"].text(), "3");
@@ -128,8 +128,8 @@ mod tests {
         let requests = &mut asks.pod_sets[0].template.spec.containers[0].resources.requests;
         requests.extend(names.map(|name| (name.to_owned(), quantity("1024"))));
         world.submit(asks);
-        let told = world.cycle().admissions.remove(0).admission.pod_set_assignments[0].resource_usage.clone();
-        assert_eq!(names.map(|name| told[name].text().into_owned()), ["1024", "1Ki", "1024"]);
+        let usage = world.cycle().admissions.remove(0).admission.pod_set_assignments[0].resource_usage.clone();
+        assert_eq!(names.map(|name| usage[name].text().into_owned()), ["1024", "1Ki", "1024"]);
     }
 
     #[test]

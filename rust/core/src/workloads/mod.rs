@@ -45,8 +45,8 @@ pub struct Spec {
     pub adjusted: Vec<PodSet>,
     /// Totals at full counts.
     pub totals: Arc<[Totals]>,
-    /// The totals as in statuses, once one needs them.
-    pub told: OnceLock<Shared<Vec<PodSetRequest>>>,
+    /// The totals as `status.resourceRequests`, made when a status first needs them.
+    pub resource_requests: OnceLock<Shared<Vec<PodSetRequest>>>,
     /// Equal for pod sets that are equivalent for scheduling.
     pub form: u32,
     /// Why `adjusted` violates its own limits or the LimitRanges of its namespace.
@@ -287,7 +287,7 @@ impl Workloads {
             original: pod_sets,
             adjusted,
             totals,
-            told: OnceLock::new(),
+            resource_requests: OnceLock::new(),
             form,
             misfit,
             original_misfit,

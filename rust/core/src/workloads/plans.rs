@@ -61,7 +61,7 @@ impl Plans {
         *self = Self::default();
     }
 
-    /// Drops plans of unused specs, and results that no workload has any more.
+    /// Drops plans of unused specs, and results without a workload.
     pub fn retain(&mut self, is_used: impl Fn(u64) -> bool) {
         let mut n_kept = 0;
         self.known.retain(|key, planned| {

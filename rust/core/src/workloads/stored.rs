@@ -57,7 +57,8 @@ impl Stored for Charged {
 impl Stored for Arc<Spec> {
     fn write_to(&self, out: &mut Writer<'_>) {
         let index = out.put(Part::Specs, Arc::as_ptr(self) as usize, |out| {
-            let Spec { number: _, original, adjusted, totals, told: _, form: _, misfit, original_misfit } = &**self;
+            let Spec { number: _, original, adjusted, totals, resource_requests: _, form: _, misfit, original_misfit } =
+                &**self;
             original.write_to(out);
             (adjusted != &**original).write_to(out);
             if adjusted != &**original {
@@ -144,9 +145,10 @@ impl Workloads {
             let is_whole = adjusted.len() == original.len() && totals.len() == original.len();
             from.check(is_whole, "pod sets without their totals")?;
             let form = self.forms.id_of(adjusted.iter().map(form_key).collect()).0;
-            let (number, told) = (self.n_specs, OnceLock::new());
+            let (number, resource_requests) = (self.n_specs, OnceLock::new());
             self.n_specs += 1;
-            specs.push(Arc::new(Spec { number, original, adjusted, totals, told, form, misfit, original_misfit }));
+            let spec = Spec { number, original, adjusted, totals, resource_requests, form, misfit, original_misfit };
+            specs.push(Arc::new(spec));
         }
         from.set(Part::Specs, specs);
         let mut shapes = Vec::new();

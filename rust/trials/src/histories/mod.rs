@@ -21,12 +21,12 @@ const MAX_STEPS: usize = 32;
 /// Panics if an engine breaks an invariant, or behaves differently after it was saved and loaded.
 pub fn histories(data: &[u8]) {
     let mut going = Play::of(data, 0);
-    let went = (going.engine.save(b""), observe(&going.engine), going.told);
+    let went = (going.engine.save(b""), observe(&going.engine), going.reported);
     // Once at every step, and once at some steps.
     for reloads in [u32::MAX, crc32fast::hash(data)] {
         let mut other = Play::of(data, reloads);
         let saved = other.engine.save(b"");
-        assert_eq!((saved, observe(&other.engine), other.told), went, "a loaded engine differs from one that was not");
+        assert_eq!((saved, observe(&other.engine), other.reported), went, "a loaded engine differs from the original");
     }
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn engine_of(data: &[u8]) -> Engine {
 /// An engine, and everything it has decided and reported.
 struct Play {
     engine: Engine,
-    told: Vec<String>,
+    reported: Vec<String>,
     /// After which steps it is saved and loaded, as bits.
     reloads: u32,
     /// Are decisions carried out, and some of them confirmed?
@@ -48,14 +48,14 @@ struct Play {
 impl Play {
     fn of(data: &[u8], reloads: u32) -> Self {
         let is_followed = crc32fast::hash(data) % 4 == 0;
-        let mut play = Self { engine: Engine::default(), told: Vec::new(), reloads, is_followed };
+        let mut play = Self { engine: Engine::default(), reported: Vec::new(), reloads, is_followed };
         // It ends where the bytes end.
         let _ = play.go(&mut Draw::new(Unstructured::new(data)));
         play
     }
 
     fn go(&mut self, draw: &mut Draw<'_>) -> Result<()> {
-        let Self { engine, told, reloads, is_followed } = self;
+        let Self { engine, reported, reloads, is_followed } = self;
         *engine = Engine::new(draw.config()?);
         let mut now = Time(1_767_225_600_000_000_000);
         engine.apply(draw.world()?, now);
@@ -65,11 +65,11 @@ impl Play {
                 break;
             }
             now = draw.later(now)?;
-            told.extend(happen(engine, draw, now)?);
+            reported.extend(happen(engine, draw, now)?);
             if *is_followed {
                 let written = engine.take_written();
                 written.first().into_iter().for_each(|id| _ = engine.confirm(*id));
-                told.push(format!("{written:?} {:?}", engine.take_changed_queues()));
+                reported.push(format!("{written:?} {:?}", engine.take_changed_queues()));
             }
             audit(engine);
             if *reloads >> step & 1 == 1 {

@@ -71,7 +71,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Rest<'de, A> {
         match self.0.next_key()? {
             None => Ok(None),
             Some(Text(key)) if matches!(&*key, "apiVersion" | "kind" | "items") => {
-                Err(A::Error::custom("a field that tells what the object is comes late"))
+                Err(A::Error::custom("unexpected apiVersion, kind or items"))
             }
             Some(Text(key)) => seed.deserialize(key.into_deserializer()).map(Some),
         }

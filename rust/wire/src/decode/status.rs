@@ -56,7 +56,7 @@ impl From<StatusWire> for WorkloadStatus {
         WorkloadStatus {
             conditions: wire.conditions.into(),
             admission: wire.admission.map(Into::into),
-            resource_requests: Some(wire.resource_requests).filter(|told| !told.is_empty()).map(Shared::from),
+            resource_requests: Some(wire.resource_requests).filter(|requests| !requests.is_empty()).map(Shared::from),
             rare: Shared::of(rare),
         }
     }

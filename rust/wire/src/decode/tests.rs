@@ -433,20 +433,20 @@ fn an_object_is_the_same_wherever_its_version_and_kind_stand() {
 #[test]
 fn invalid_json_is_reported_with_its_line_in_the_whole_input() {
     let flavor = r#"{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ResourceFlavor","metadata":{"name":"f"}}"#;
-    let told = |data: &[u8]| decode(data, Door::Trusted).expect_err("not JSON")[0].errors[0].to_string();
+    let error = |data: &[u8]| decode(data, Door::Trusted).expect_err("not JSON")[0].errors[0].to_string();
     let broken = format!("{flavor}\n{flavor}\n{{\"a\"}}");
-    assert_eq!(told(broken.as_bytes()), "Invalid value: not JSON: expected `:` at line 3 column 5");
+    assert_eq!(error(broken.as_bytes()), "Invalid value: not JSON: expected `:` at line 3 column 5");
     for at in [0, 7] {
         let mut bytes = format!("{flavor}\n{flavor}").into_bytes();
         bytes.insert(flavor.len() + 1 + at, 0xff);
         let place = format!("Invalid value: not JSON: invalid unicode code point at line 2 column {}", at + 1);
-        assert_eq!(told(&bytes), place);
+        assert_eq!(error(&bytes), place);
     }
 }
 
 #[test]
 fn impossible_json_values_are_reported_with_their_field() {
-    for (spec, told) in [
+    for (spec, start) in [
         (r#"{"nodeLabels":{"a":"\ud800"}}"#, "spec.nodeLabels.a: Invalid value: "),
         (r#"{"tolerations":[{"tolerationSeconds":1e999}]}"#, "spec.tolerations[0].tolerationSeconds: Invalid value: "),
     ] {
@@ -456,7 +456,7 @@ fn impossible_json_values_are_reported_with_their_field() {
             for door in [Door::People, Door::Trusted] {
                 let rejections = decode(flavor.as_bytes(), door).expect_err("no JSON value");
                 let text = rejections[0].errors[0].to_string();
-                assert!(text.starts_with(told), "{text}");
+                assert!(text.starts_with(start), "{text}");
                 assert_eq!(rejections[0].object.name, "f");
             }
         }
@@ -468,9 +468,9 @@ fn duplicate_fields_are_reported() {
     let flavor = r#"{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ResourceFlavor","metadata":{"name":"f"},
         "spec":{"nodeLabels":{"a":"1"},"nodeLabels":{"a":"2","a":"3"}}}"#;
     let decoded = decode(flavor.as_bytes(), Door::People).expect("the last one counts");
-    let told: Vec<_> = decoded.warnings.iter().map(|warning| warning.message.as_str()).collect();
+    let warnings: Vec<_> = decoded.warnings.iter().map(|warning| warning.message.as_str()).collect();
     assert_eq!(
-        told,
+        warnings,
         [
             r#"duplicate field "spec.nodeLabels.a": the last one counts"#,
             r#"duplicate field "spec.nodeLabels": the last one counts"#
@@ -485,6 +485,6 @@ fn rejections_include_the_warnings_of_their_object() {
     let queue = r#"{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"LocalQueue","metadata":{"name":"q"},
         "spec":{"clusterQueu":"x","stopPolicy":"Never"}}"#;
     let rejections = decode(queue.as_bytes(), Door::People).expect_err("no such policy");
-    let told: Vec<_> = rejections[0].warnings.iter().map(|warning| warning.message.as_str()).collect();
-    assert_eq!(told, [r#"unknown field "spec.clusterQueu", did you mean "clusterQueue"?"#]);
+    let warnings: Vec<_> = rejections[0].warnings.iter().map(|warning| warning.message.as_str()).collect();
+    assert_eq!(warnings, [r#"unknown field "spec.clusterQueu", did you mean "clusterQueue"?"#]);
 }

@@ -47,7 +47,7 @@ macro_rules! keeps_source {
     };
 }
 
-pub(super) fn workload(old: bool) -> Schema {
+fn workload_spec(old: bool) -> Schema {
     let pod_sets = list(pod_set(old)).at_least(1).at_most(18).unique_by(&["name"]);
     let mut pod_sets = field("podSets", pod_sets);
     pod_sets.required = old;
@@ -58,7 +58,7 @@ pub(super) fn workload(old: bool) -> Schema {
         field("active", boolean()).default(true),
         field("maximumExecutionTimeSeconds", int32_from(1)),
     ];
-    let spec = if old {
+    if old {
         fields.push(field("priorityClassName", reference()));
         let sources = &["kueue.x-k8s.io/workloadpriorityclass", "scheduling.k8s.io/priorityclass", ""];
         fields.push(field("priorityClassSource", one_of(sources)).default(""));
@@ -76,8 +76,11 @@ pub(super) fn workload(old: bool) -> Schema {
             "has(self.priorityClassRef) ? has(self.priority) : true",
             |spec| Ok(!has(spec, "priorityClassRef") || has_integer(spec, "priority")?),
         )
-    };
-    let workload = kind([field("spec", spec), field("status", workload_status(old))]).rule(
+    }
+}
+
+pub(super) fn workload(old: bool) -> Schema {
+    let workload = kind([field("spec", workload_spec(old)), field("status", workload_status(old))]).rule(
         "podSetAssignments must have the same number of podSets as the spec",
         concat!(
             is_true!("self", "QuotaReserved"),

@@ -169,7 +169,7 @@ fn texts() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back_as_the_same(text in texts()) {
+    fn written_quantities_read_back_equal(text in texts()) {
         if let Ok(once) = Quantity::parse(&text) {
             let again = quantity(&once.to_string());
             prop_assert_eq!(again.to_string(), once.to_string());

@@ -39,7 +39,7 @@ fn goes_on(mut world: World, between: impl Fn(&mut World)) -> (String, Vec<u8>) 
 }
 
 #[test]
-fn a_cycle_that_waits_goes_on_after_it_was_loaded() {
+fn a_waiting_cycle_continues_after_loading() {
     let replace = |world: &mut World| {
         world.delete(Kind::Workload, "b");
         world.submit(Workload { queue_name: "b".into(), ..workload("b", "4") });
@@ -67,7 +67,7 @@ fn a_cycle_that_waits_goes_on_after_it_was_loaded() {
 /// Both tables then renumber their pod sets, and give the first number to the requests of `b`: one to those from when
 /// its cycle began, the other to the current ones.
 #[test]
-fn a_head_whose_pod_sets_changed_before_its_cycle_was_loaded_is_charged_what_it_asks_for() {
+fn a_head_changed_before_its_waiting_cycle_was_loaded_is_charged_its_new_requests() {
     let mut world = waiting_world();
     world.delete(Kind::Workload, "a");
     world.change("b", |workload| {
@@ -82,7 +82,7 @@ fn a_head_whose_pod_sets_changed_before_its_cycle_was_loaded_is_charged_what_it_
 }
 
 #[test]
-fn what_is_shared_is_shared_again() {
+fn shared_parts_are_shared_again_after_loading() {
     let mut world = World::new(Config::default());
     for n in 0..100 {
         world.submit(workload(&format!("w{n}"), "1m"));
@@ -104,7 +104,7 @@ fn what_is_shared_is_shared_again() {
 }
 
 #[test]
-fn what_is_no_save_is_refused_by_what_is_wrong_and_what_to_do() {
+fn an_invalid_save_is_refused_with_cause_and_remedy() {
     let saved = world().engine.save(b"");
     let refused = |bytes: &[u8]| Engine::load(bytes).expect_err("no save").to_string();
     let foreign = "this is not a saved engine: give load() the bytes that save() returned";
@@ -130,7 +130,7 @@ fn what_is_no_save_is_refused_by_what_is_wrong_and_what_to_do() {
 
 /// A change of the format needs a new format number, and the new checksum here.
 #[test]
-fn bytes_of_a_format_do_not_change() {
+fn the_bytes_of_a_save_format_do_not_change() {
     let payload = |mut engine: Engine| crc32fast::hash(&engine.save(b"")[FORMAT.n_header()..]);
     let found = (FORMAT.line.trim_end(), payload(world().engine), payload(waiting_world().engine));
     assert_eq!(found, ("kueuecore.engine/4", 1_274_486_904, 2_286_290_792));

@@ -126,7 +126,7 @@ fn counts_saturate() {
 }
 
 #[test]
-fn what_an_administrator_looks_at_and_a_request_without_a_class_are_free() {
+fn admin_access_and_requests_without_a_class_are_free() {
     let mut world = world();
     let looked_at = ExactDeviceRequest { admin_access: true, ..exactly("unmapped", 7) };
     world.apply([template("t", [looked_at, exactly("", 3)])]);
@@ -192,7 +192,7 @@ fn claims_that_cannot_be_counted_are_refused_with_the_field() {
 }
 
 #[test]
-fn a_claim_by_name_is_refused_before_any_template_is_looked_at() {
+fn a_claim_by_name_is_refused_before_templates_are_read() {
     let mut world = world();
     let mut claimant = claimant("w", 1, &["missing"]);
     let by_name = PodResourceClaim { claim_name: Some("c".to_owned()), template_name: None };
@@ -237,7 +237,7 @@ fn a_workload_waits_for_its_template_and_is_queued_when_it_comes() {
 }
 
 #[test]
-fn a_parked_workload_is_tried_again_when_its_template_changes_and_refused_when_it_goes() {
+fn a_changed_template_retries_a_parked_workload_and_a_deleted_one_refuses_it() {
     let mut world = world();
     world.apply([template("t", [exactly("gpu.example.com", 11)])]);
     world.submit(claimant("w", 1, &["t"]));
@@ -252,7 +252,7 @@ fn a_parked_workload_is_tried_again_when_its_template_changes_and_refused_when_i
 }
 
 #[test]
-fn what_is_admitted_keeps_its_quota_when_its_template_goes() {
+fn an_admitted_workload_keeps_its_quota_without_its_template() {
     let mut world = world();
     world.apply([template("t", [exactly("gpu.example.com", 4)])]);
     world.submit(claimant("w", 1, &["t"]));
@@ -410,7 +410,7 @@ fn claims_and_extended_resources_add_up() {
 }
 
 #[test]
-fn devices_are_not_cut_into_pieces() {
+fn extended_resources_must_be_whole_numbers() {
     let mut world = world();
     world.apply([extended_class("gpu.example.com", "example.com/gpu", 0)]);
     world.submit(asking("w", &[("example.com/gpu", "500m"), ("example.com/gpu", "1500m")]));

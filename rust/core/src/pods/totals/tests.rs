@@ -177,7 +177,7 @@ fn scaling_divides_before_it_multiplies() {
 }
 
 #[test]
-fn what_has_no_flavor_is_not_charged() {
+fn resources_without_a_flavor_are_not_charged() {
     let first = PodSetTotals {
         requests: integers(&[("cpu", 1000), ("licence", 1)]),
         flavors: Some([("cpu".to_owned(), "spot".to_owned()), ("licence".to_owned(), String::new())].into()),

@@ -39,7 +39,7 @@ fn failed(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn a_host_that_is_not_ready_is_replaced_in_a_second_pass() {
+fn an_unready_host_is_replaced_in_a_second_pass() {
     let mut world = placed(world());
     world.now = at(20);
     assert_eq!(report(&mut world, false, &[]), [""; 0]);
@@ -52,7 +52,7 @@ fn a_host_that_is_not_ready_is_replaced_in_a_second_pass() {
 }
 
 #[test]
-fn a_host_that_is_ready_again_is_unmarked_and_the_second_pass_comes_all_the_same() {
+fn a_recovered_host_is_unmarked_but_the_second_pass_still_runs() {
     let mut world = placed(world());
     world.now = at(20);
     report(&mut world, false, &[]);
@@ -64,7 +64,7 @@ fn a_host_that_is_ready_again_is_unmarked_and_the_second_pass_comes_all_the_same
 }
 
 #[test]
-fn pods_that_still_run_keep_a_host_and_those_that_have_ended_do_not() {
+fn a_host_fails_only_once_its_pods_have_ended() {
     for (phase, deleting, expected) in
         [("Running", false, 0), ("Running", true, 1), ("Succeeded", false, 1), ("Failed", false, 1)]
     {
@@ -80,7 +80,7 @@ fn pods_that_still_run_keep_a_host_and_those_that_have_ended_do_not() {
 }
 
 #[test]
-fn without_the_gate_for_pods_a_host_has_half_a_minute() {
+fn without_the_pod_termination_gate_a_host_fails_after_thirty_seconds() {
     let gates = Gates::default().with(Gate::TASReplaceNodeOnPodTermination, false);
     let mut world = placed(world_with(Config { gates, ..Config::default() }));
     world.now = at(20);
@@ -96,7 +96,7 @@ fn without_the_gate_for_pods_a_host_has_half_a_minute() {
 }
 
 #[test]
-fn a_host_that_is_gone_has_failed_and_a_second_one_evicts() {
+fn a_deleted_host_fails_and_a_second_failure_evicts() {
     let mut world = world();
     let mut asked = pods("x", 6);
     let mut sets = asked.pod_sets.to_vec();
@@ -119,7 +119,7 @@ fn a_host_that_is_gone_has_failed_and_a_second_one_evicts() {
 }
 
 #[test]
-fn a_taint_counts_unless_it_is_tolerated_and_for_a_while_only_while_pods_run() {
+fn a_taint_fails_a_host_unless_tolerated_for_good() {
     let tolerates = |seconds| Toleration {
         key: "k".to_owned(),
         operator: "Exists".to_owned(),
@@ -146,7 +146,7 @@ fn a_taint_counts_unless_it_is_tolerated_and_for_a_while_only_while_pods_run() {
 }
 
 #[test]
-fn pods_that_wait_for_the_host_in_vain_are_failed() {
+fn pods_waiting_for_a_failed_host_are_failed() {
     let mut world = placed(world());
     let mut waits = pod("waits", "", "Pending");
     waits.spec.node_selector = [(HOSTNAME.to_owned(), "a".to_owned())].into();
@@ -160,8 +160,8 @@ fn pods_that_wait_for_the_host_in_vain_are_failed() {
     let phase = |name| world.engine.state.cluster.pod("ns", name).map(|pod| pod.phase.clone());
     assert_eq!([phase("waits"), phase("gated"), phase("runs")].map(Option::unwrap), ["Failed", "Pending", "Running"]);
     assert!(failed(&world).is_empty());
-    let told = world.engine.take_failed_pods();
-    assert_eq!(told, [("ns".to_owned(), "waits".to_owned(), terminated_by_kueue(world.now))]);
+    let failed_pods = world.engine.take_failed_pods();
+    assert_eq!(failed_pods, [("ns".to_owned(), "waits".to_owned(), terminated_by_kueue(world.now))]);
     assert!(world.engine.take_failed_pods().is_empty());
 }
 
@@ -174,7 +174,7 @@ fn placed_pod(name: &str, host: &str, phase: &str) -> Pod {
 }
 
 #[test]
-fn a_host_is_looked_at_again_once_its_last_pod_has_gone() {
+fn a_host_is_checked_again_when_its_last_pod_ends() {
     for ends in [|pod: &mut Pod| pod.meta.deleting = true, |pod: &mut Pod| pod.phase = "Failed".to_owned()] {
         let mut world = placed(world());
         let mut runs = placed_pod("p", "a", "Running");
@@ -195,7 +195,7 @@ fn a_host_is_looked_at_again_once_its_last_pod_has_gone() {
 }
 
 #[test]
-fn a_pod_that_comes_late_for_a_host_is_failed_and_forgotten_once_it_has_gone() {
+fn a_late_pod_for_a_failed_host_is_failed_until_it_is_deleted() {
     let mut world = placed(world());
     world.apply([Object::Pod(placed_pod("runs", "a", "Running").into())]);
     report(&mut world, true, &["k"]);
@@ -204,12 +204,12 @@ fn a_pod_that_comes_late_for_a_host_is_failed_and_forgotten_once_it_has_gone() {
         world.reconcile();
     }
     world.delete(Kind::Pod, "gone");
-    let told = world.engine.take_failed_pods();
-    assert_eq!(told.iter().map(|it| it.1.as_str()).collect::<Vec<_>>(), ["late"]);
+    let failed_pods = world.engine.take_failed_pods();
+    assert_eq!(failed_pods.iter().map(|it| it.1.as_str()).collect::<Vec<_>>(), ["late"]);
 }
 
 #[test]
-fn without_the_gate_nobody_looks_at_nodes() {
+fn without_the_replacement_gate_node_failures_are_ignored() {
     let gates = Gates::default().with(Gate::TASFailedNodeReplacement, false);
     let mut world = placed(world_with(Config { gates, ..Config::default() }));
     report(&mut world, false, &[]);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_new_workload_has_no_conditions_unless_its_status_is_to_be_explicit() {
+fn a_new_workload_has_conditions_only_with_explicit_status() {
     let mut quiet = world();
     quiet.submit(workload("w", "1"));
     assert_eq!(quiet.reconcile(), NO_EVENTS);
@@ -18,7 +18,7 @@ fn a_new_workload_has_no_conditions_unless_its_status_is_to_be_explicit() {
 }
 
 #[test]
-fn a_queue_that_is_missing_or_stopped_is_told_first_match_first() {
+fn a_missing_or_stopped_queue_is_reported_by_the_first_matching_row() {
     type Change = fn(&mut World);
     let table: [(Change, &str, &str); 6] = [
         (|w| w.delete(Kind::LocalQueue, "lq"), "Misconfigured", "LocalQueue lq doesn't exist"),
@@ -57,7 +57,7 @@ fn a_queue_that_is_missing_or_stopped_is_told_first_match_first() {
 }
 
 #[test]
-fn a_cause_that_is_gone_leaves_the_workload_to_be_evaluated() {
+fn a_workload_is_pending_evaluation_once_its_blocker_is_gone() {
     let mut world = world();
     let mut elsewhere = workload("w", "1");
     elsewhere.queue_name = "other".into();
@@ -72,7 +72,7 @@ fn a_cause_that_is_gone_leaves_the_workload_to_be_evaluated() {
 }
 
 #[test]
-fn namespace_and_requests_that_do_not_suit_are_told() {
+fn namespace_mismatches_and_invalid_requests_are_reported() {
     let mut mismatch = world();
     mismatch.change_cluster_queue(|cq| cq.namespace_selector = None);
     mismatch.submit(workload("w", "1"));
@@ -93,7 +93,7 @@ fn namespace_and_requests_that_do_not_suit_are_told() {
 }
 
 #[test]
-fn limits_that_only_a_limit_range_sets_are_for_the_cycle_to_tell() {
+fn limits_set_by_a_limit_range_are_reported_only_by_a_cycle() {
     let mut world = world();
     let mut item = LimitRangeItem { kind: "Container".to_owned(), ..LimitRangeItem::default() };
     item.default.insert("cpu".to_owned(), crate::testing::quantity("1"));
@@ -101,28 +101,28 @@ fn limits_that_only_a_limit_range_sets_are_for_the_cycle_to_tell() {
     world.apply([Object::LimitRange(LimitRange { meta, limits: vec![item] })]);
     world.submit(workload("w", "2"));
     world.cycle();
-    let told = "False Misconfigured: resources validation failed: \
+    let expected = "False Misconfigured: resources validation failed: \
                 spec.podSets[0].template.spec.containers[0]: Invalid value: [\"cpu\"]: requests must not exceed its \
                 limits";
-    assert_eq!(world.condition("w", QUOTA_RESERVED), told);
+    assert_eq!(world.condition("w", QUOTA_RESERVED), expected);
     world.reconcile();
     let expected = "False PendingEvaluation: Workload is pending evaluation in the scheduling queue";
     assert_eq!(world.condition("w", QUOTA_RESERVED), expected);
 }
 
 #[test]
-fn what_a_cycle_said_stands_until_the_next_one() {
+fn the_result_of_a_cycle_stays_until_the_next_one() {
     let mut world = world();
     world.submit(workload("w", "11"));
     world.cycle();
-    let told = format!("False ExceedsMaxQuota: {DOES_NOT_FIT}");
-    assert_eq!(world.condition("w", QUOTA_RESERVED), told);
+    let expected = format!("False ExceedsMaxQuota: {DOES_NOT_FIT}");
+    assert_eq!(world.condition("w", QUOTA_RESERVED), expected);
     world.reconcile();
-    assert_eq!(world.condition("w", QUOTA_RESERVED), told);
+    assert_eq!(world.condition("w", QUOTA_RESERVED), expected);
 }
 
 #[test]
-fn a_workload_that_is_parked_unseen_gets_the_reason_of_its_kind() {
+fn a_bypassed_workload_gets_the_reason_of_its_equivalent() {
     let mut world = world_with(Gate::UnadmittedWorkloadsExplicitStatus, true);
     world.submit(workload("first", "11"));
     world.submit(workload("second", "11"));
@@ -134,7 +134,7 @@ fn a_workload_that_is_parked_unseen_gets_the_reason_of_its_kind() {
 }
 
 #[test]
-fn without_observability_who_is_parked_unseen_is_told_nothing_of_quota() {
+fn without_observability_a_bypassed_workload_gets_no_reason() {
     let gates = Gates::default()
         .with(Gate::UnadmittedWorkloadsExplicitStatus, true)
         .with(Gate::UnadmittedWorkloadsObservability, false);
@@ -148,7 +148,7 @@ fn without_observability_who_is_parked_unseen_is_told_nothing_of_quota() {
 }
 
 #[test]
-fn an_admission_gate_is_told_and_its_end_too() {
+fn an_admission_gate_and_its_removal_are_reported() {
     let mut world = world();
     let mut gated = workload("w", "1");
     gated.meta.details.annotations.insert(ADMISSION_GATED_BY.to_owned(), "audit".to_owned());
@@ -167,7 +167,7 @@ fn an_admission_gate_is_told_and_its_end_too() {
 }
 
 #[test]
-fn a_missing_queue_is_told_before_an_admission_gate() {
+fn a_missing_queue_is_reported_before_an_admission_gate() {
     let mut world = world();
     let mut gated = workload("w", "1");
     gated.meta.details.annotations.insert(ADMISSION_GATED_BY.to_owned(), "audit".to_owned());

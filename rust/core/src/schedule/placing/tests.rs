@@ -26,7 +26,7 @@ fn reasons(decision: &crate::schedule::decision::Decision) -> Vec<String> {
 }
 
 #[test]
-fn pods_get_a_host_and_the_next_ones_another() {
+fn pods_get_one_host_and_the_next_pods_another() {
     let mut world = world();
     for name in ["x", "y"] {
         world.submit(pods(name, 3));
@@ -43,7 +43,7 @@ fn pods_get_a_host_and_the_next_ones_another() {
 }
 
 #[test]
-fn quota_that_is_left_in_pieces_is_a_reason_to_preempt() {
+fn fragmented_free_capacity_leads_to_preemption() {
     let mut world = world();
     preempts(&mut world);
     for (name, second) in [("x", 10), ("y", 11)] {
@@ -57,7 +57,7 @@ fn quota_that_is_left_in_pieces_is_a_reason_to_preempt() {
 }
 
 #[test]
-fn nobody_gives_way_where_empty_hosts_would_not_do() {
+fn nothing_is_preempted_if_even_empty_hosts_are_too_small() {
     let mut world = world();
     preempts(&mut world);
     world.submit(pods("x", 3));
@@ -68,7 +68,7 @@ fn nobody_gives_way_where_empty_hosts_would_not_do() {
 }
 
 #[test]
-fn heads_of_one_cycle_do_not_take_the_same_place() {
+fn heads_of_one_cycle_get_different_places() {
     let mut world = world();
     let other = Object::ClusterQueue(cluster_queue("other", "10"));
     world.apply([other, Object::LocalQueue(crate::testing::local_queue("other", "other"))]);
@@ -96,7 +96,7 @@ fn flavors_over_the_same_hosts_share_them() {
 }
 
 #[test]
-fn pods_that_kueue_has_not_placed_take_room_until_they_end() {
+fn pods_not_placed_by_kueue_take_room_until_they_end() {
     let mut world = world();
     let mut pod = Pod { meta: namespaced("p"), node_name: "a".to_owned(), ..Pod::default() };
     pod.spec = workload("p", "3").pod_sets[0].template.spec.clone();

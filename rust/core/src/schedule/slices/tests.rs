@@ -29,7 +29,7 @@ fn usage(world: &World) -> i64 {
 }
 
 #[test]
-fn a_larger_slice_takes_the_place_of_the_old_one_within_its_quota() {
+fn a_larger_slice_replaces_the_old_one() {
     let mut world = running(Config::default(), 6);
     world.change("old", |w| w.status.rare.cluster_name = Some("worker".to_owned()));
     world.submit(slice("new", 10, "old"));
@@ -47,7 +47,7 @@ fn a_larger_slice_takes_the_place_of_the_old_one_within_its_quota() {
 }
 
 #[test]
-fn of_each_pod_set_only_what_it_takes_beyond_the_old_one_is_charged() {
+fn only_what_a_slice_adds_to_the_old_one_is_charged_per_pod_set() {
     let mut world = World::new(Config::default());
     world.change_cluster_queue(|queue| {
         queue.cohort_name = "all".to_owned();
@@ -85,7 +85,7 @@ fn the_old_slice_runs_on_while_the_new_one_does_not_fit() {
 }
 
 #[test]
-fn others_are_preempted_for_the_difference_and_the_old_slice_is_not() {
+fn other_workloads_are_preempted_for_the_difference_but_not_the_old_slice() {
     let mut world = running(Config::default(), 4);
     let preemption = Preemption { within_cluster_queue: PreemptionPolicy::LowerPriority, ..Preemption::default() };
     world.change_cluster_queue(|cq| cq.preemption = Some(preemption));
@@ -104,7 +104,7 @@ fn others_are_preempted_for_the_difference_and_the_old_slice_is_not() {
 }
 
 #[test]
-fn a_slice_keeps_to_the_flavor_of_the_old_one() {
+fn a_slice_gets_the_flavor_of_the_old_one() {
     let mut world = running(Config::default(), 6);
     world.apply([flavor("spare")]);
     world.change_cluster_queue(|cq| {
@@ -139,7 +139,7 @@ fn without_the_gate_or_in_another_queue_it_is_a_workload_like_any_other() {
 }
 
 #[test]
-fn what_a_slice_gives_back_wakes_those_that_wait() {
+fn quota_released_by_a_slice_retries_waiting_workloads() {
     let mut world = running(Config::default(), 8);
     world.submit(workload("next", "5"));
     world.cycle();

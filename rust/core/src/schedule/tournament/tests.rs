@@ -256,7 +256,7 @@ fn usages(forest: &Forest, entries: &[Entry]) -> Vec<Amount> {
 }
 
 #[test]
-fn the_winner_is_the_one_of_a_tournament_in_which_all_shares_are_new() {
+fn the_winner_equals_that_of_a_full_recomputation() {
     let mut n_deep = 0;
     let mut n_decisions = 0;
     let mut n_turned = 0;

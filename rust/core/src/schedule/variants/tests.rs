@@ -67,7 +67,7 @@ fn a_parent_is_not_queued_before_it_is_labelled() {
 }
 
 #[test]
-fn a_variant_gets_no_flavor_but_those_that_it_is_limited_to() {
+fn a_variant_gets_only_its_allowed_flavors() {
     let mut world = world(None);
     world.submit(variant("cheap"));
     let decision = world.cycle();
@@ -96,7 +96,7 @@ fn a_better_variant_evicts_the_one_that_runs_and_takes_its_place_when_it_has_sto
 }
 
 #[test]
-fn nobody_moves_to_a_flavor_behind_the_last_acceptable_one() {
+fn a_variant_does_not_move_beyond_the_last_acceptable_flavor() {
     let mut world = world(Some("best"));
     world.submit(variant("cheap"));
     world.cycle();
@@ -123,7 +123,7 @@ fn a_parent_is_never_queued_and_holds_no_quota_of_its_own() {
 }
 
 #[test]
-fn without_the_gate_variants_know_nothing_of_each_other() {
+fn without_the_gate_variants_are_independent() {
     let mut world = World::new(Config::default());
     world.apply([Object::Namespace(meta("ns"))]);
     for name in ["one", "other"] {

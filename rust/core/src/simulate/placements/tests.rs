@@ -30,7 +30,7 @@ fn placed(log: &Log) -> Vec<(i64, &str, &str, i32)> {
 }
 
 #[test]
-fn pods_are_placed_when_their_job_starts_and_when_a_node_is_replaced() {
+fn placements_are_logged_when_a_job_starts_and_when_its_node_is_replaced() {
     let mut world = world();
     let happenings = vec![
         create(11, "x", 3, 60),
@@ -46,13 +46,13 @@ fn pods_are_placed_when_their_job_starts_and_when_a_node_is_replaced() {
     assert_eq!(placed(&log), [(11, "x", "a", 3), (12, "y", "b", 2), (again, "x", "b", 3), (300, "z", "a", 4)]);
     assert_eq!(log.placements.domains.len(), 2);
     let node_changes = log.nodes.times.iter().zip(&log.nodes.nodes).zip(&log.nodes.losses);
-    let told: Vec<_> =
+    let changes: Vec<_> =
         node_changes.map(|((time, node), lost)| (time / SECOND, &log.nodes.names[*node as usize][..], *lost)).collect();
-    assert_eq!(told, [(20, "a", 1), (200, "a", 0)]);
+    assert_eq!(changes, [(20, "a", 1), (200, "a", 0)]);
 }
 
 #[test]
-fn a_node_that_takes_the_place_of_another_makes_a_new_placement() {
+fn a_replacement_node_logs_a_new_placement() {
     let mut world = world();
     let happenings = vec![create(11, "x", 3, 60), report(20, ConditionStatus::False)];
     let log = simulate(&mut world.engine, happenings, tests::OPTIONS, at(10), || false).log;

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_add_up_to_what_is_asked_or_to_all_that_there_is() {
+    fn parts_add_up_to_the_request_or_to_all_idle_quota() {
         for (asked, idle, expected) in [
             (5, &[5, 3][..], &[3, 2][..]),
             (1, &[1, 1, 1], &[0, 0, 1]),

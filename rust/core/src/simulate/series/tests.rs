@@ -118,7 +118,7 @@ fn follow(world: &mut World, happenings: Vec<Happening>) -> (Simulation, [i64; 3
 }
 
 #[test]
-fn after_each_step_the_rows_are_what_the_engine_has() {
+fn rows_match_the_engine_after_every_step() {
     let mut world = world();
     let mut happenings = jobs(50, &["a", "b", "c"]);
     happenings.extend([
@@ -144,7 +144,7 @@ fn after_each_step_the_rows_are_what_the_engine_has() {
 }
 
 #[test]
-fn what_is_deleted_and_made_again_at_one_moment_stays() {
+fn a_queue_deleted_and_recreated_at_the_same_time_stays() {
     let mut world = world();
     let mut happenings = jobs(30, &["a", "b", "c"]);
     happenings.extend([
@@ -158,7 +158,7 @@ fn what_is_deleted_and_made_again_at_one_moment_stays() {
 }
 
 #[test]
-fn a_cohort_that_was_only_named_goes_with_the_last_below_it() {
+fn an_implicit_cohort_disappears_with_its_last_child() {
     let mut world = World::new(Config::default());
     world.apply([queue("a", "4", "root"), Object::LocalQueue(local_queue("a", "a")), cohort("left", "root", "1")]);
     let happenings = vec![remove(12, Kind::ClusterQueue, "a"), remove(13, Kind::Cohort, "left")];
@@ -168,7 +168,7 @@ fn a_cohort_that_was_only_named_goes_with_the_last_below_it() {
 }
 
 #[test]
-fn cohorts_that_are_above_each_other_keep_their_numbers() {
+fn cohorts_on_a_cycle_keep_their_numbers() {
     let mut world = world();
     let mut happenings = jobs(40, &["a", "b", "c"]);
     happenings.extend([update(20, cohort("root", "left", "2")), update(35, cohort("root", "", "2"))]);
@@ -178,7 +178,7 @@ fn cohorts_that_are_above_each_other_keep_their_numbers() {
 
 /// `b` lends nothing outside its own cohort, and that cohort lends at most 2 CPUs.
 #[test]
-fn in_each_family_what_is_borrowed_is_lent() {
+fn borrowed_and_lent_amounts_balance_at_every_level() {
     let mut world = World::new(Config::default());
     let limited = |object: Object, limit: &str| match object {
         Object::ClusterQueue(mut queue) => {
@@ -238,7 +238,7 @@ fn borrowing(cohort_cpu: &str) -> BTreeMap<String, (i64, i64)> {
 }
 
 #[test]
-fn what_is_borrowed_is_lent_by_the_others_in_proportion_to_what_they_do_not_use() {
+fn borrowed_quota_is_lent_in_proportion_to_idle_quota() {
     // 5 are borrowed; idle are 5 of b and 3 of c.
     let rows = borrowing("0");
     assert_eq!((rows["a"], rows["b"], rows["c"]), ((5000, 0), (0, 3125), (0, 1875)));
@@ -248,7 +248,7 @@ fn what_is_borrowed_is_lent_by_the_others_in_proportion_to_what_they_do_not_use(
 }
 
 #[test]
-fn a_grid_has_a_row_of_each_node_at_each_time() {
+fn a_grid_has_one_row_per_node_and_time() {
     let mut world = world();
     let run = crate::simulate::simulate(&mut world.engine, jobs(20, &["a", "c"]), OPTIONS, at(10), || false);
     let waiting = Waiting { times: &[at(10).0, at(12).0], queues: &[0, 0], changes: &[2, -1] };

@@ -128,7 +128,7 @@ mod tests {
     use crate::testing::workload;
 
     #[test]
-    fn an_update_keeps_the_status_but_for_pods_that_it_gives_back() {
+    fn an_update_keeps_the_status_except_for_reclaimable_pods() {
         let with = |counts: &[i32]| {
             let mut workload = workload("w", "1");
             let pod = |&count: &i32| ReclaimablePod { name: "main".to_owned(), count };

@@ -133,8 +133,8 @@ impl Simulation {
         self.n_quiet = if has_changed { 0 } else { self.n_quiet + 1 };
         engine.state.flush();
         if self.options.keeps_cycles {
-            let told = self.told(engine, *underway);
-            Arc::make_mut(&mut self.log).cycles.extend(told);
+            let recorded = self.recorded(engine, *underway);
+            Arc::make_mut(&mut self.log).cycles.extend(recorded);
         }
         self.free_at = self.after(self.options.cycle_step_ns);
         if self.options.timers == Timers::AfterRound {
@@ -146,21 +146,21 @@ impl Simulation {
     }
 
     /// The record of a cycle; `None`: nothing happened in it, and there is nothing to report.
-    pub(super) fn told(&self, engine: &Engine, underway: Underway) -> Option<Cycle> {
+    pub(super) fn recorded(&self, engine: &Engine, underway: Underway) -> Option<Cycle> {
         let Underway { began: time, mut decision, mut n_parked, parked: mut keys, parked_before, .. } = underway;
         if let Some(before) = parked_before.filter(|_| decision.waits_for_pods.is_some()) {
             // Its wait has had no result so far.
             keys = parked(engine).difference(&before).cloned().collect();
             n_parked = keys.len();
         }
-        let is_told = self.options.keeps_messages && !decision.events.is_empty();
+        let has_messages = self.options.keeps_messages && !decision.events.is_empty();
         if !self.options.keeps_messages {
             decision.events = Vec::new();
             decision.pending = Vec::new();
             keys = Vec::new();
         }
         let has_decided = decision.has_decided();
-        let is_worth_it = is_told || n_parked > 0 || has_decided;
+        let is_worth_it = has_messages || n_parked > 0 || has_decided;
         is_worth_it.then_some(Cycle { number: self.n_cycles, time, decision, n_parked, parked: keys })
     }
 }

@@ -212,7 +212,7 @@ impl Simulation {
             let is_short = !engine.state.workloads.get(id).workload.status.rare.unhealthy_nodes.is_empty();
             self.follow_nodes(engine, id, &key, is_short);
         }
-        if self.tell_readiness(engine, id) {
+        if self.report_readiness(engine, id) {
             // The rest follows once the controllers have seen that.
             return;
         }
@@ -300,11 +300,11 @@ impl Simulation {
         } else if !are_ready {
             self.jobs.set(id, &key, TimerKind::PodsReady, plan.recovers_ns.map(|ns| self.after(ns)));
         }
-        self.tell_readiness(engine, id);
+        self.report_readiness(engine, id);
     }
 
     /// Writes condition PodsReady if Kueue waits for it; returns whether it changed.
-    fn tell_readiness(&self, engine: &mut Engine, id: WorkloadId) -> bool {
+    fn report_readiness(&self, engine: &mut Engine, id: WorkloadId) -> bool {
         let state = &engine.state;
         if state.config.wait_for_pods_ready.is_none() || is_finished(&state.workloads.get(id).workload) {
             return false;

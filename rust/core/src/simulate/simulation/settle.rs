@@ -52,7 +52,7 @@ impl Simulation {
         self.asking.as_ref().and_then(|asking| asking.wake)
     }
 
-    /// Time has come up to `time`.
+    /// The time is now `time`.
     pub(super) fn wake(&mut self, time: Time) {
         if let Some(asking) = &mut self.asking {
             asking.is_due |= asking.wake.take_if(|wake| *wake <= time).is_some();

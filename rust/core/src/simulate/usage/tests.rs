@@ -43,7 +43,7 @@ fn charged(world: &World) -> BTreeMap<(u32, u32), i64> {
 }
 
 #[test]
-fn a_second_run_on_an_engine_begins_with_what_is_charged() {
+fn a_second_run_starts_with_the_usage_of_the_first() {
     let mut world = World::new(Config::default());
     let create = |name: &str| {
         let object = Box::new(Object::Workload(Box::new(workload(name, "3"))));
@@ -73,7 +73,7 @@ fn happenings() -> Vec<Happening> {
 }
 
 #[test]
-fn the_log_says_after_each_step_what_the_engine_has_charged() {
+fn logged_usage_matches_the_engine_after_every_step() {
     let mut world = World::new(Config::default());
     world.change_cluster_queue(|queue| {
         queue.preemption =

@@ -14,7 +14,7 @@ fn runs(seconds: i64) -> JobPlan {
 }
 
 /// Seconds, name, pods, and the lost and idle seconds.
-fn told(log: &Log) -> Vec<(i64, &str, i64, i64, i64)> {
+fn rows(log: &Log) -> Vec<(i64, &str, i64, i64, i64)> {
     let work = &log.work;
     let row = |row: usize| {
         let spans = (work.lost_ns[row] / SECOND, work.idle_ns[row] / SECOND);
@@ -31,7 +31,7 @@ fn preempts(world: &mut World) {
 }
 
 #[test]
-fn an_eviction_loses_what_was_done_since_the_last_checkpoint() {
+fn an_eviction_loses_the_work_since_the_last_checkpoint() {
     // It runs from 10 to 25, from 31 to 60, and to its end.
     for (saves, lost) in [(None, [15, 29]), (Some(10), [5, 9]), (Some(20), [15, 9]), (Some(5), [0, 4])] {
         let mut world = World::new(Config::default());
@@ -44,12 +44,12 @@ fn an_eviction_loses_what_was_done_since_the_last_checkpoint() {
             create(60, urgent("c"), runs(5)),
         ];
         let log = simulate(&mut world.engine, happenings, tests::OPTIONS, at(10), || false).log;
-        assert_eq!(told(&log), [(25, "a", 1, lost[0], 0), (60, "a", 1, lost[1], 0)], "{saves:?}");
+        assert_eq!(rows(&log), [(25, "a", 1, lost[0], 0), (60, "a", 1, lost[1], 0)], "{saves:?}");
     }
 }
 
 #[test]
-fn pods_that_are_not_ready_do_no_work() {
+fn pods_do_no_work_until_they_are_ready() {
     let waits = WaitForPodsReady {
         timeout_ns: 3 * SECOND,
         recovery_timeout_ns: None,
@@ -65,11 +65,11 @@ fn pods_that_are_not_ready_do_no_work() {
     let happenings = vec![create(10, workload("a", "1"), JobPlan { pods, ..runs(30) })];
     let log = simulate(&mut world.engine, happenings, tests::OPTIONS, at(10), || false).log;
     let finished = log.steps.last().map(|it| it.0.0 / SECOND).expect("it ends");
-    assert_eq!(told(&log), [(13, "a", 1, 0, 3), (finished, "a", 1, 0, 2)]);
+    assert_eq!(rows(&log), [(13, "a", 1, 0, 3), (finished, "a", 1, 0, 2)]);
 }
 
 #[test]
-fn a_job_that_begins_anew_with_another_node_loses_work_without_an_eviction() {
+fn restarting_on_a_replacement_node_loses_work_without_an_eviction() {
     for (node_loss, saves, lost) in [
         (NodeLoss::RunsOn, None, vec![]),
         (NodeLoss::Waits, None, vec![(81, "x", 3, 0, 1)]),
@@ -85,12 +85,12 @@ fn a_job_that_begins_anew_with_another_node_loses_work_without_an_eviction() {
             Happening { at: at(30), change: Change::Update(Box::new(Object::Node(node))) },
         ];
         let log = simulate(&mut world.engine, happenings, tests::OPTIONS, at(10), || false).log;
-        assert_eq!(told(&log), lost, "{node_loss:?} {saves:?}");
+        assert_eq!(rows(&log), lost, "{node_loss:?} {saves:?}");
     }
 }
 
 #[test]
-fn a_job_may_fail_when_its_time_is_over() {
+fn a_job_can_end_as_failed() {
     let mut world = World::new(Config::default());
     let fails = JobPlan { ends_failed: true, ..runs(5) };
     let happenings = vec![create(10, workload("a", "1"), fails), create(10, workload("b", "1"), runs(5))];
@@ -106,7 +106,7 @@ fn a_job_may_fail_when_its_time_is_over() {
 }
 
 #[test]
-fn who_is_there_in_the_beginning_is_recorded_with_what_the_cluster_knows() {
+fn workloads_present_at_the_start_are_recorded_with_their_history() {
     let mut world = World::new(Config::default());
     world.now = at(5);
     world.submit(Workload {
@@ -117,9 +117,9 @@ fn who_is_there_in_the_beginning_is_recorded_with_what_the_cluster_knows() {
     world.submit(workload("b", "6"));
     let happenings = vec![create(10, workload("c", "6"), runs(5)), create(20, workload("d", "1"), runs(5))];
     let log = simulate(&mut world.engine, happenings, tests::OPTIONS, at(10), || false).log;
-    let told: Vec<_> =
+    let present: Vec<_> =
         log.work.present.iter().map(|it| (log.key(it.workload).name(), it.admitted, it.was_evicted)).collect();
-    assert_eq!(told[..2], [("a", Some(at(5)), false), ("b", None, false)]);
+    assert_eq!(present[..2], [("a", Some(at(5)), false), ("b", None, false)]);
     assert_eq!(log.work.present[0].created, at(3));
-    assert!(told.iter().all(|it| it.0 != "d"), "it comes later");
+    assert!(present.iter().all(|it| it.0 != "d"), "it comes later");
 }

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn powers_of_one_half_are_those_of_go() {
+    fn powers_of_one_half_match_go() {
         for (elapsed, half_life, bits) in POWERS {
             let power = half_to_the(f64::from(elapsed) / f64::from(half_life));
             assert_eq!(power.to_bits(), bits, "0.5^({elapsed}/{half_life}): {power:e}");
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_between_nothing_and_all() {
+    fn the_rate_stays_between_zero_and_one() {
         for (elapsed_ns, half_life_ns, expected) in [
             (SAMPLE_NS, WEEK_NS, 0.000_343_763_905_873_872_84),
             (SAMPLE_NS, SAMPLE_NS, 0.5),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn history_gathers_less_than_a_milli_and_many_bytes() {
+    fn history_keeps_fractions_of_a_milli_and_large_byte_counts() {
         for (admitted, n_samples, expected) in [
             (list(&[("cpu", "2"), ("nvidia.com/gpu", "1")]), 1, ["cpu=687527n", "nvidia.com/gpu=343763n"].as_slice()),
             (list(&[("cpu", "2"), ("nvidia.com/gpu", "1")]), 2, &["cpu=1374817n", "nvidia.com/gpu=687407n"]),

@@ -70,7 +70,7 @@ fn the_local_queue_admitted_last_waits_for_the_others() {
 }
 
 #[test]
-fn use_counts_before_priority_and_only_in_queues_that_ask_for_it() {
+fn usage_outranks_priority_only_with_the_gate() {
     for (is_on, expected) in [(true, ["b1", "a1"]), (false, ["a1", "b1"])] {
         let mut config = config();
         config.gates = config.gates.with(Gate::AdmissionFairSharing, is_on);
@@ -119,7 +119,7 @@ fn a_penalty_becomes_history_on_admission_and_history_decays() {
 }
 
 #[test]
-fn a_penalty_ends_with_what_it_was_for() {
+fn a_penalty_lasts_until_its_workload_finishes_or_leaves_the_queue() {
     type Step = fn(&mut World);
     let steps: [(&str, Step, &str); 7] = [
         ("evicted", |w| assert!(w.engine.evict(w.id("a1"), "Preempted", "", w.now)), "50"),
@@ -156,7 +156,7 @@ fn a_penalty_ends_with_what_it_was_for() {
 }
 
 #[test]
-fn usage_ends_with_its_workload_and_counts_for_its_own_queue_only() {
+fn a_finished_workload_stops_adding_to_its_queues_history() {
     let mut world = world();
     world.submit(of("a", "a1", "40"));
     world.submit(of("b", "b1", "20"));
@@ -217,7 +217,7 @@ fn without_a_half_life_there_is_no_history() {
 }
 
 #[test]
-fn a_status_that_is_read_late_counts_once() {
+fn rereading_the_same_status_counts_once() {
     let mut world = world();
     world.submit(of("a", "a1", "100"));
     world.cycle();
@@ -230,7 +230,7 @@ fn a_status_that_is_read_late_counts_once() {
 }
 
 #[test]
-fn who_has_used_most_is_preempted_first() {
+fn the_local_queue_with_the_most_usage_is_preempted_first() {
     let mut world = world();
     let mut queue = cluster_queue("fair", "2");
     queue.usage_based_admission = true;

@@ -1,4 +1,4 @@
-//! Workloads are created, updated and deleted: the effect on cache and queues (rules/05 §2.1, §3.1).
+//! Creates, updates and deletes workloads, with the effects on cache and queues (rules/05 §2.1, §3.1).
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl State {
         self.store_workload_in(existing, workload, spec, local_queue)
     }
 
-    /// The same if its pod sets are already shared and it is known whether the workload exists.
+    /// [`State::store_workload`] for pod sets that are already shared and a workload already looked up.
     pub(crate) fn store_workload_in(
         &mut self,
         existing: Option<WorkloadId>,
@@ -86,8 +86,7 @@ impl State {
         id
     }
 
-    /// From time to time forgets shapes that no workload has any more, so that short-lived workloads leave nothing
-    /// behind.
+    /// From time to time forgets shapes without workloads, so that short-lived workloads leave nothing behind.
     fn forget_unused_shapes(&mut self) {
         // The entries of a waiting cycle have shapes of their own.
         if self.has_waiting_cycle || !self.workloads.is_worth_a_sweep() {
@@ -177,7 +176,7 @@ impl State {
             } else {
                 self.put_cached(id);
                 if has_quota_reservation(&self.workloads.get(id).workload) {
-                    // The workload existed before, so its LocalQueue may have changed.
+                    // Its LocalQueue may have changed since it got quota.
                     self.assign_queue(id);
                 }
                 self.list_for_second_pass(id, 0);
@@ -203,7 +202,7 @@ impl State {
         changed
     }
 
-    /// The same after only its status was changed in place.
+    /// Settles a change of only the status, made in place.
     pub(crate) fn settle_status_change(&mut self, id: WorkloadId, old: &Before) {
         self.agenda.touch(id);
         if !has_reserved_totals(&self.workloads.get(id).workload) {
@@ -228,7 +227,7 @@ impl State {
         if has_moved || is_another {
             self.unqueue(id);
         }
-        // Kueue looks it up in the queue: a workload in none, such as without a ClusterQueue, starts with the first
+        // Kueue keeps the progress in the queue: a workload in none, as without a ClusterQueue, starts with the first
         // flavor.
         let keeps_progress = was_queued && !has_moved && self.gate(Gate::FlavorFungibilityPreserveScanProgress);
         if !keeps_progress || !same_shape(old, self.workloads.get(id)) {
@@ -310,7 +309,7 @@ impl State {
         self.note_waiting(queue);
     }
 
-    /// The same for many workloads of one LocalQueue, none of which is in a queue.
+    /// Queues many workloads of one LocalQueue, none of which is in a queue.
     pub(crate) fn enqueue_new(&mut self, ids: &[WorkloadId]) {
         let mut entered = None;
         let mut items = Vec::with_capacity(ids.len());
@@ -349,7 +348,7 @@ impl State {
         is_parent(workload, self.config.gates) || (!is_variant(workload) && has_policy())
     }
 
-    /// Remembers the LocalQueue of a workload, unless it is stopped, as the one in which it last was.
+    /// Remembers the LocalQueue of a workload as its last one, unless that is stopped.
     pub(super) fn assign_queue(&mut self, id: WorkloadId) {
         let local_queue = self.workloads.row(id).local_queue;
         if self.local_queues[local_queue].running().is_some() {
@@ -357,7 +356,7 @@ impl State {
         }
     }
 
-    /// Takes a workload out of its queue.
+    /// Removes a workload from its queue.
     pub(crate) fn unqueue(&mut self, id: WorkloadId) {
         if let Some(queue) = self.workloads.row(id).queued_in {
             self.set_queued_in(id, None);
@@ -383,7 +382,7 @@ impl State {
         true
     }
 
-    /// Drops a workload that has finished and is not needed any more, without further effects.
+    /// Drops a finished workload without further effects.
     pub(crate) fn drop_workload(&mut self, id: WorkloadId) {
         self.uncache(id);
         self.unqueue(id);
@@ -427,7 +426,7 @@ fn has_changed_priority(old: &Workload, new: &Workload, gates: Gates) -> bool {
     (!name.is_empty() && name != old_name) || effective_priority(old, gates) != effective_priority(new, gates)
 }
 
-/// Does another part of the spec differ that may make a parked workload admissible?
+/// Did the spec change in a way that may make a parked workload admissible?
 fn has_another_spec((a, spec): (&Workload, &Arc<Spec>), new: &Record) -> bool {
     let b = &new.workload;
     (!Arc::ptr_eq(spec, &new.spec) && spec.original != new.spec.original)

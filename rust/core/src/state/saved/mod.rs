@@ -6,7 +6,10 @@
 
 mod queues;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use crate::base::ids::{Id, IdVec, WorkloadId};
 use crate::base::shared::Shared;
@@ -81,12 +84,8 @@ impl State {
         } = self;
         config.write_to(out);
         workloads.store(out);
-        for id in out.names.flavors.iter().enumerate().map(|(index, _)| Id::from_index(index)) {
-            flavors.get(id).cloned().flatten().write_to(out);
-        }
-        for id in out.names.namespaces.iter().enumerate().map(|(index, _)| Id::from_index(index)) {
-            namespaces.get(id).cloned().flatten().write_to(out);
-        }
+        store_of_names(out.names.flavors.len(), flavors, out);
+        store_of_names(out.names.namespaces.len(), namespaces, out);
         topologies.write_to(out);
         cluster.write_to(out);
         sites.write_to(out);
@@ -103,20 +102,9 @@ impl State {
         flush_requests.write_to(out);
         unready.write_to(out);
         has_waiting_cycle.write_to(out);
-        let mut before: Vec<(&WorkloadId, &Unconfirmed)> = unconfirmed.iter().collect();
-        before.sort_unstable_by_key(|(id, _)| **id);
-        out.count(before.len());
-        for (id, before) in before {
-            id.write_to(out);
-            before.write_to(out);
-        }
+        store_unconfirmed(unconfirmed, out);
         undelivered.write_to(out);
-        out.count(replaced_slices.len());
-        for (id, slice) in replaced_slices {
-            // The replacement may be gone.
-            id.0.write_to(out);
-            slice.write_to(out);
-        }
+        store_replaced_slices(replaced_slices, out);
         agenda.write_to(out);
         changed_queues.write_to(out);
         evaluates_always.write_to(out);
@@ -136,8 +124,8 @@ impl State {
         state.workloads.follow(&state.config);
         state.workloads.restore_slots(from)?;
         state.workloads.restore_records(from)?;
-        state.flavors = of_names(state.names.flavors.len(), from)?;
-        state.namespaces = of_names(state.names.namespaces.len(), from)?;
+        state.flavors = restore_of_names(state.names.flavors.len(), from)?;
+        state.namespaces = restore_of_names(state.names.namespaces.len(), from)?;
         state.topologies = Stored::read_from(from)?;
         state.cluster = Stored::read_from(from)?;
         state.sites = Stored::read_from(from)?;
@@ -175,8 +163,34 @@ impl State {
     }
 }
 
-/// One entry for each name.
-fn of_names<I: Id, T: Stored>(n: usize, from: &mut Reader<'_>) -> Result<IdVec<I, T>, Damage> {
+/// Writes one entry for each name.
+fn store_of_names<I: Id, T: Stored + Clone>(n: usize, all: &IdVec<I, Option<T>>, out: &mut Writer<'_>) {
+    for index in 0..n {
+        all.get(I::from_index(index)).cloned().flatten().write_to(out);
+    }
+}
+
+fn store_unconfirmed(unconfirmed: &FxHashMap<WorkloadId, Unconfirmed>, out: &mut Writer<'_>) {
+    let mut before: Vec<(&WorkloadId, &Unconfirmed)> = unconfirmed.iter().collect();
+    before.sort_unstable_by_key(|(id, _)| **id);
+    out.count(before.len());
+    for (id, before) in before {
+        id.write_to(out);
+        before.write_to(out);
+    }
+}
+
+fn store_replaced_slices(replaced_slices: &BTreeMap<WorkloadId, ReplacedSlice>, out: &mut Writer<'_>) {
+    out.count(replaced_slices.len());
+    for (id, slice) in replaced_slices {
+        // The replacement may be gone.
+        id.0.write_to(out);
+        slice.write_to(out);
+    }
+}
+
+/// Reads one entry for each name.
+fn restore_of_names<I: Id, T: Stored>(n: usize, from: &mut Reader<'_>) -> Result<IdVec<I, T>, Damage> {
     let mut all = IdVec::default();
     for _ in 0..n {
         all.push(T::read_from(from)?);

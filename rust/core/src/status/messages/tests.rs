@@ -9,7 +9,7 @@ use crate::base::names::Names;
 use crate::objects::PodSet;
 
 #[test]
-fn seconds_are_rounded_as_the_float_is() {
+fn seconds_round_like_a_formatted_float() {
     let halves = (0..60).flat_map(|n| [n, 86_400 * n, 100_003 * n]).map(|n| n * SECOND_NS + SECOND_NS / 2);
     let near = halves.flat_map(|ns| [ns - SECOND_NS / 2, ns - 1, ns, ns + 1]);
     let ends = [(1 << 50) - 1, 1 << 50, i64::MAX, i64::MIN, -1, -SECOND_NS / 2];
@@ -146,7 +146,7 @@ fn ids_of_another_engine_are_read_by_its_names() {
 }
 
 #[test]
-fn the_order_of_reasons_the_fraction_of_a_second_and_most_labels_are_not_read() {
+fn messages_ignore_reason_order_fractions_of_seconds_and_most_labels() {
     let names = names();
     let (a, b) = (missing(1500), missing(2500));
     assert_eq!(no_fit(&names, &[a.clone(), b.clone()]), no_fit(&names, &[b, a]));
@@ -158,14 +158,14 @@ fn the_order_of_reasons_the_fraction_of_a_second_and_most_labels_are_not_read() 
 }
 
 #[test]
-fn a_message_is_cut_where_it_is_shown() {
+fn only_the_text_of_a_condition_is_cut() {
     let long = Message::GatedBy("x".repeat(2 * MAX_CONDITION_MESSAGE).into());
     let condition = Condition { message: long.clone(), ..Condition::default() };
     assert_eq!((condition.text().len(), long.text().len() > MAX_CONDITION_MESSAGE), (MAX_CONDITION_MESSAGE, true));
 }
 
 #[test]
-fn only_what_is_counted_in_bytes_reads_as_bytes() {
+fn only_byte_resources_print_in_binary_units() {
     let mut names = names();
     for (resource, text) in [("memory", "1Ki"), ("gpu", "1024"), ("cpu", "1024m")] {
         let id = names.resource(resource);
@@ -176,7 +176,7 @@ fn only_what_is_counted_in_bytes_reads_as_bytes() {
 }
 
 #[test]
-fn words_of_codes() {
+fn codes_print_kueues_texts() {
     let names = names();
     let words = [
         (

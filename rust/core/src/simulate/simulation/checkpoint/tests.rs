@@ -80,7 +80,7 @@ fn all(world: &mut World, simulation: &Simulation) -> (String, Vec<u8>) {
 }
 
 #[test]
-fn a_run_that_is_taken_up_between_any_two_steps_goes_on_as_if_it_had_not_stopped() {
+fn a_run_resumed_from_any_checkpoint_ends_the_same() {
     for config in configs() {
         let (mut world, mut simulation) = begun(&config, OPTIONS);
         assert_eq!(
@@ -117,7 +117,7 @@ fn a_run_that_is_taken_up_between_any_two_steps_goes_on_as_if_it_had_not_stopped
 }
 
 #[test]
-fn a_checkpoint_is_as_large_as_what_is_alive() {
+fn checkpoints_do_not_grow_with_finished_jobs() {
     let mut world = World::new(Config::default());
     let mut simulation = Simulation::new(OPTIONS, at(10));
     let job = |n: i64| {
@@ -135,7 +135,7 @@ fn a_checkpoint_is_as_large_as_what_is_alive() {
 }
 
 #[test]
-fn what_no_checkpoint_has_is_not_saved() {
+fn a_run_with_cycles_messages_or_open_questions_has_no_checkpoint() {
     for options in [Options { keeps_cycles: true, ..OPTIONS }, Options { keeps_messages: true, ..OPTIONS }] {
         let (mut world, simulation) = begun(&(Config::default(), false), options);
         assert_eq!(simulation.checkpoint(&mut world.engine, b""), None);
@@ -146,7 +146,7 @@ fn what_no_checkpoint_has_is_not_saved() {
 }
 
 #[test]
-fn what_is_no_checkpoint_is_refused_and_changes_nothing() {
+fn a_refused_checkpoint_changes_nothing() {
     let config = (Config::default(), false);
     let (mut world, mut simulation) = begun(&config, OPTIONS);
     simulation.advance(&mut world.engine, Some(at(30)), |_| false);
