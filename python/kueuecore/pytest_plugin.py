@@ -1,7 +1,7 @@
-"""Policy tests in pytest: files of kind PolicyTest are collected, and the fixture `kueue` is a cluster to ask.
+"""The pytest plugin: it collects files of kind PolicyTest, and its fixture `kueue` is a cluster to test against.
 
-pytest finds it by itself where the extra `pytest` is installed. Everything else is imported when it is first used:
-who has no policy tests pays nothing.
+pytest loads it automatically where the extra `pytest` is installed. It imports everything else on first use, so that
+a run without policy tests pays nothing.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["PolicyFile", "PolicyItem", "kueue"]
 
 _ENDINGS = ("_test.yaml", "_test.yml", "_test.json")
-# Others call their files so, too.
+# Other projects use this suffix too.
 _KIND = re.compile(rb"""["']?kind["']?\s*:\s*["']?PolicyTest\b""")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> PolicyFile | None:
-    """Collect a file whose name ends in `_test.yaml` and that holds policy tests."""
+    """Collect a file whose name ends in `_test.yaml` and that contains policy tests."""
     if not file_path.name.endswith(_ENDINGS):
         return None
     try:
@@ -40,7 +40,7 @@ class PolicyFile(pytest.File):
     """A file of policy tests."""
 
     def collect(self) -> Iterator[PolicyItem]:
-        """Its cases."""
+        """Collect its cases."""
         from kueuecore.errors import ManifestError
         from kueuecore.policy_tests import read_policy_tests
 
@@ -53,11 +53,11 @@ class PolicyFile(pytest.File):
 
 
 class PolicyItem(pytest.Item):
-    """One case.
+    """One case of a policy test.
 
     Args:
-        test: What it is.
-        others: What every item has.
+        test: The case.
+        others: The arguments of every pytest item.
     """
 
     def __init__(self, *, test: PolicyTest, **others: Any) -> None:
@@ -65,10 +65,10 @@ class PolicyItem(pytest.Item):
         self.test = test
 
     def runtest(self) -> None:
-        """Run it.
+        """Run the case.
 
         Raises:
-            AssertionError: Every expectation that is not met.
+            AssertionError: It lists every expectation that is not met.
             ManifestError: Everything that is wrong with its objects and jobs.
         """
         from kueuecore.policy_tests import run_policy_test
@@ -78,7 +78,7 @@ class PolicyItem(pytest.Item):
             raise AssertionError("\n\n".join(map(str, result.failures)))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """What is not as expected, or wrong with the input: no traceback, for no program is at fault."""
+        """Show the unmet expectations or the input's problems without a traceback: no code is at fault."""
         from kueuecore.errors import ManifestError
 
         if isinstance(excinfo.value, AssertionError | ManifestError):
@@ -86,15 +86,15 @@ class PolicyItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Where it stands; lines count from 0 here."""
+        """Return the position of the case; pytest counts lines from 0."""
         return self.path, self.test.line - 1, self.name
 
 
 @pytest.fixture
 def kueue(request: pytest.FixtureRequest) -> Kueue:
-    """A cluster: `load` its objects, `submit` jobs, `settle`, and ask what became of them.
+    """A cluster for tests: `load` its objects, `submit` jobs, `settle`, and ask what happened to them.
 
-    Files are looked for beside the test.
+    File names are relative to the test's directory.
     """
     from kueuecore.policy_tests.asking import Kueue
 
@@ -115,7 +115,7 @@ def pytest_runtest_makereport(
 
 
 def _relative(text: str, node: pytest.Item | pytest.Collector) -> str:
-    """A message with the name of its file as people see it from where they are."""
+    """Shorten the file name in a message to be relative to the current directory."""
     folder = str(node.config.invocation_params.dir)
     path = str(node.path)
     return text.replace(path, os.path.relpath(path, folder)) if path.startswith(folder) else text
