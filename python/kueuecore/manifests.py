@@ -241,7 +241,7 @@ def parse_manifests(text: str | bytes, *, file: str = "<string>") -> tuple[Manif
         ...     parse_manifests("apiVersion: v1\nkind: ConfigMap\ndata:\n  enabled: no", file="a.yaml")
         ... except ManifestError as error:
         ...     print(error.problems[0].field, error.remedy)
-        data.enabled write "no" for the text, or false for the truth value
+        data.enabled write "no" for the string, or false for the boolean
     """
     file = _arguments.instance("file", file, str)
     decoded = _decode(text, file)

@@ -344,7 +344,7 @@ def test_a_manager_names_the_argument(call: Callable[[Any, Any], object], match:
         (lambda: World.of([], trusted=ONE), "^trusted must be a bool", TypeError),
         (lambda: from_manifest({**WORKLOAD, KEY: 1}), "a key is not a string: b'x'", ManifestError),
         (lambda: from_manifest({"kind": endless()}), "an object without apiVersion and kind", ManifestError),
-        (lambda: from_manifest({**WORKLOAD, "spec": ODD}), "a mapping belongs here", ManifestError),
+        (lambda: from_manifest({**WORKLOAD, "spec": ODD}), "must be a mapping", ManifestError),
         (lambda: ResourceQuota("cpu", nominal_quota=Decimal("1e999999999")), "more than 309 digits", ValueError),
         (lambda: ResourceQuota("cpu", nominal_quota=Decimal("1e-999999999")), "more than 309 digits", ValueError),
         (lambda: ResourceQuota("cpu", nominal_quota=10**5000), "more than 309 digits", ValueError),

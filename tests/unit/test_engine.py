@@ -82,7 +82,7 @@ def test_a_workload_that_fits_is_admitted() -> None:
     assert (status.pending_workloads, status.reserving_workloads, status.admitted_workloads) == (0, 1, 1)
 
 
-def test_a_workload_that_never_fits_is_told_so_and_parked() -> None:
+def test_a_workload_that_never_fits_says_so_and_is_parked() -> None:
     engine = world(workload("w", 11))
     decision = engine.cycle(at(1))
     (pending,) = decision.pending
@@ -146,7 +146,7 @@ def test_an_evicted_workload_holds_its_quota_until_it_has_stopped() -> None:
     assert condition(engine, "w", "Evicted") == ("False", "QuotaReserved", "Previously: make room")
 
 
-def test_a_forgotten_reservation_is_as_if_it_had_never_been() -> None:
+def test_a_forgotten_reservation_leaves_no_trace() -> None:
     engine = world(workload("w", 8))
     before = engine.workload("w", namespace="ns").status
     engine.cycle(at(1))
@@ -165,7 +165,7 @@ def test_a_reservation_of_an_older_cycle_cannot_be_forgotten() -> None:
     assert usage(engine) == "4"
 
 
-def test_a_gone_workload_is_forgotten_without_being_queued_again() -> None:
+def test_a_gone_workload_is_not_queued_again_when_forgotten() -> None:
     engine = world(workload("w", 8))
     engine.cycle(at(1))
     assert engine.forget("w", namespace="ns", now=at(2), gone=True) is True
@@ -174,13 +174,13 @@ def test_a_gone_workload_is_forgotten_without_being_queued_again() -> None:
 
 
 @pytest.mark.parametrize("call", ["finish", "evict", "release", "forget"])
-def test_calls_about_an_unknown_workload_say_so(call: str) -> None:
+def test_calls_about_an_unknown_workload_are_errors(call: str) -> None:
     engine = world()
     with pytest.raises(UnknownObjectError, match='there is no Workload "ns/nobody"'):
         getattr(engine, call)("nobody", namespace="ns", now=at(1))
 
 
-def test_questions_about_unknown_queues_say_so() -> None:
+def test_asking_about_an_unknown_queue_is_an_error() -> None:
     engine = world(empty=True)
     for ask in (
         lambda: engine.cluster_queue("x"),
@@ -294,7 +294,7 @@ def test_a_strict_queue_is_not_blocked_by_a_workload_of_a_foreign_namespace() ->
     assert admitted(engine.cycle(at(6))) == ["mine"]
 
 
-def test_workloads_alike_are_parked_with_the_one_that_failed() -> None:
+def test_equal_workloads_are_parked_with_the_one_that_failed() -> None:
     engine = world(*(workload(f"w{i}", 11, created=i) for i in range(4)), workload("other", 12, created=9))
     decision = engine.cycle(at(10))
     assert [p.name for p in decision.pending] == ["w0"]
@@ -306,7 +306,7 @@ def test_workloads_alike_are_parked_with_the_one_that_failed() -> None:
     assert engine.workload("urgent", namespace="ns").place == "active", "another priority is another shape"
 
 
-def test_workloads_alike_are_each_tried_without_the_gate() -> None:
+def test_equal_workloads_are_each_tried_without_the_gate() -> None:
     off = Configuration.parse(
         "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration,"
         " featureGates: {SchedulingEquivalenceHashing: false}}"
@@ -336,7 +336,7 @@ def test_idle_quota_of_the_cohort_is_borrowed_up_to_the_limit() -> None:
     ]
 
 
-def test_quota_that_is_not_lent_stays_at_home() -> None:
+def test_quota_beyond_the_lending_limit_is_not_lent() -> None:
     engine = world(
         cluster_queue("cq", 0, cohort="team"),
         cluster_queue("home", cohort="team", quotas={"default": quota(10, lending=3)}),
@@ -484,7 +484,7 @@ def test_relabelling_a_namespace_opens_a_queue_to_it() -> None:
     assert admitted(engine.cycle(at(4))) == ["w"]
 
 
-def test_a_workload_of_a_missing_namespace_is_told_so() -> None:
+def test_a_workload_in_a_missing_namespace_says_so() -> None:
     engine = world(workload("w"))
     engine.delete("Namespace", "ns", now=at(1))
     (pending,) = engine.cycle(at(1)).pending
@@ -499,7 +499,7 @@ def test_objects_may_come_in_any_order_one_by_one() -> None:
     assert admitted(engine.cycle(at(1))) == ["w"]
 
 
-def test_requests_above_limits_are_told() -> None:
+def test_requests_above_limits_are_reported() -> None:
     pod_set = PodSet(template=PodTemplate([Container("c", requests={"cpu": 2}, limits={"cpu": 1})]))
     engine = world(workload("w", pod_sets=[pod_set]))
     (pending,) = engine.cycle(at(1)).pending
@@ -635,7 +635,7 @@ def test_a_changed_workload_leaves_the_parked_ones() -> None:
     assert settle(engine, at(3)) == ["w"]
 
 
-def test_the_same_again_changes_nothing() -> None:
+def test_applying_the_same_again_changes_nothing() -> None:
     things = [workload("w", 11), workload("x", 1, created=1), cluster_queue(), local_queue(), flavor(), Namespace("ns")]
     engine = world(*things)
     settle(engine, at(1))
@@ -685,7 +685,7 @@ def refuse(engine: Engine, *objects: Any) -> ManifestError:
     return caught.value
 
 
-def test_one_bad_object_keeps_the_whole_batch_out() -> None:
+def test_one_bad_object_refuses_the_whole_batch() -> None:
     engine = world()
     error = refuse(
         engine,
@@ -819,7 +819,7 @@ def test_an_engine_counts_its_workloads_and_is_never_false() -> None:
     assert len(world(workload("w"))) == 1
 
 
-def test_warnings_and_foreign_objects_are_told() -> None:
+def test_warnings_and_foreign_objects_are_returned() -> None:
     manifest: dict[str, Any] = {**local_queue().to_manifest()}
     manifest["spec"] = {**manifest["spec"], "stopPolcy": "Hold"}
     foreign: dict[str, Any] = {

@@ -43,8 +43,8 @@ _WITHOUT_FILE = f"""
 _OF_ENGINE = "name manifests or a dump, such as `kueuecore run -o yaml` makes of it"
 # What Python's functions advise, in terms of the command.
 _REMEDIES = {
-    "pass recursive=True to read its directories too": "add -R to read its directories too",
-    "use parse_manifests for a text": "check the name",
+    "pass recursive=True to read its subdirectories": "add -R to read its directories too",
+    "use parse_manifests for YAML or JSON text": "check the name",
 }
 
 

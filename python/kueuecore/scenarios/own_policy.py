@@ -79,7 +79,7 @@ def _ran(section: Fields, name: str, run: Callable[[], _Answer]) -> _Answer:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        message = f"{name} cannot be loaded: {_told(error)}"
+        message = f"{name} cannot be loaded: {_one_line(error)}"
         raise _error(section, message, "fix it or its arguments") from error
 
 
@@ -136,7 +136,7 @@ class _Own:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raise _error(self.section, f"{self.name} failed: {_told(error)}", "fix it") from error
+            raise _error(self.section, f"{self.name} failed: {_one_line(error)}", "fix it") from error
         if not isinstance(answer, wanted):
             what = f"{self.name} returned {type(answer).__name__}"
             raise _error(self.section, what, f"return a {wanted.__name__}")
@@ -147,7 +147,7 @@ class _Own:
         return answer
 
 
-def _told(error: BaseException) -> str:
+def _one_line(error: BaseException) -> str:
     """Format an error on one line, with its position in the program."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     message = " ".join(str(error).split())

@@ -60,7 +60,7 @@ def read_overflow(section: Fields, local_queues: Collection[str]) -> Overflow:
             queues.complain("", "a LocalQueue without a name", "name one")
         if circle := circle_of(found):
             remedy = "end with a queue that forwards no jobs"
-            queues.complain(circle[0], f"jobs would go in circles: {' -> '.join(circle)}", remedy)
+            queues.complain(circle[0], f"jobs would go in a circle: {' -> '.join(circle)}", remedy)
             found = {}
     overflow = Overflow(found, patience_ns=_ns(section.seconds("patience", 0.0)) or 0)
     section.end()
