@@ -188,7 +188,8 @@ work:
         f'scenario.yaml:27: {nodes}[4].failures[1].domain: Not found: "x"; write one such as e-n1',
         f'scenario.yaml:27: {nodes}[4].failures[2].becomes: Unsupported value: "Gone"; '
         "write one of NotReady, Deleted, Tainted",
-        f"scenario.yaml:29: {nodes}[5].levels: 4000000 nodes are too many; write counts that make at most 100000 of them",
+        f"scenario.yaml:29: {nodes}[5].levels: 4000000 nodes are too many; "
+        "write counts that make at most 100000 of them",
         f'scenario.yaml:4: cluster.cycle: not a duration: "1x"; {span}',
         'scenario.yaml:32: work[0].nodeLoss: Unsupported value: "Never"; write one of RunsOn, Waits, StartsOver',
         "kueuecore: 17 problems, nothing was decided",

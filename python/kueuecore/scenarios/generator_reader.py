@@ -35,7 +35,7 @@ _TOO_MANY = f"write counts that make at most {_MOST} of them"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedRun:
-    """The contents of such a file, as `simulate` takes them.
+    """The contents of a `generator.yaml`, as `simulate` takes them.
 
     Args:
         objects: The initial objects: nodes, a Topology, a ResourceFlavor, namespaces, queues.
