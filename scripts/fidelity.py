@@ -59,13 +59,13 @@ SUBJECTS = {
     "Others": ["*"],
 }
 
-NOT_ASKED = {("reference", "scale"): "too many workloads for a model that looks at all of them in every cycle"}
+NOT_ASKED = {("reference", "scale"): "too many workloads for a model that scans all of them in every cycle"}
 HEAD = " | ".join(["| suite", "cases", *(f"{side}: {v}" for side in SIDES for v in VERDICTS), "what it is about |"])
 
 
 INTRODUCTION = """# Fidelity
 
-How the engine answers recorded decisions of the real Kueue, and beside it the reference model, which states the same
+How the engine and the reference model compare with recorded decisions of the real Kueue. The reference states the same
 rules and shares no code with the engine. A case passes if everything recorded is the same: decisions, statuses,
 messages.
 
@@ -166,7 +166,7 @@ def reason_of(case: Case, result: Result, needs: Mapping[str, Sequence[str]], kn
     if "topology" in needs.get(case.id, ()) or subject_of(case.suite) == "Topology":
         return "topology"
     if result.about.startswith("cases of kind"):
-        return "asks for a part that nobody asks for from outside"
+        return "asks about an internal part that has no public API"
     found = next((reason for pattern, reason in known if fnmatch.fnmatch(case.id, pattern)), None)
     return found or result.about.replace("|", "\\|")[:200] or "unknown"
 

@@ -40,7 +40,7 @@ def examples(markdown: str) -> list[Example]:
 def problem(example: Example, *, beside: pathlib.Path | None = None) -> str:
     """Run one example and return what is wrong with it; empty if it prints what it should.
 
-    It runs in a copy of the folder `beside`, or in an empty one.
+    It runs in a folder that is empty except for a link to `beside`, if given.
     """
     with tempfile.TemporaryDirectory() as folder:
         if beside is not None:

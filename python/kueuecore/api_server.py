@@ -285,7 +285,7 @@ class ApiServer:
     def mark_deleted(
         self, kind: str, name: str, marks: _Object, *, namespace: str = "", changed: _Object | None = None
     ) -> _Object:
-        """Mark an object as deleted whose end others decide: a pod on a node, or a namespace.
+        """Mark an object as deleted that another component will remove: a pod on a node, or a namespace.
 
         Args:
             kind: Its kind.

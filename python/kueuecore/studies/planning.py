@@ -272,7 +272,7 @@ class _Search:
 
     def _take(self, n_steps: int, found: Sequence[_Found]) -> None:
         if not any(it.n_jobs for it in found):
-            whose = f" to {', '.join(sorted(self.cluster_queues))}" if self.cluster_queues else ""
+            whose = f" at {', '.join(sorted(self.cluster_queues))}" if self.cluster_queues else ""
             raise ManifestError.of(f"no job arrives{whose}, so none waits", remedy="give the scenario work there")
         self._n_cut_off += sum(it.is_cut_off for it in found)
         self._warnings |= dict.fromkeys(warning for it in found for warning in it.warnings)

@@ -383,7 +383,7 @@ def test_bad_input_is_refused_with_a_remedy(run: Callable[..., Ran], arguments: 
 def test_nothing_waits_if_no_job_arrives(run: Callable[..., Ran]) -> None:
     ran = run(EXAMPLE, "--wait", "p95<=1h", "--cluster-queue", "team-b", "--set", "work[1]=null")
     assert ran.code == ExitCode.BAD_INPUT
-    assert "no job arrives to team-b, so none waits; give the scenario work there" in ran.err
+    assert "no job arrives at team-b, so none waits; give the scenario work there" in ran.err
 
 
 def test_the_page_has_the_curve(tmp_path: Path, run: Callable[..., Ran]) -> None:
