@@ -467,8 +467,8 @@ def _flatten(value: JsonValue, source: Source, manifests: list[Manifest], proble
         return
     api_version_of_kind = API_VERSIONS.get(kind) if isinstance(kind, str) else None
     remedies = {
-        "apiVersion": f"write {api_version_of_kind}" if api_version_of_kind else f"write for example {_KUEUE}",
-        "kind": "write for example ClusterQueue",
+        "apiVersion": f"write {api_version_of_kind}" if api_version_of_kind else f"write {_KUEUE}, for example",
+        "kind": "write ClusterQueue, for example",
     }
     missing = [name for name in ("apiVersion", "kind") if not (isinstance(value.get(name), str) and value.get(name))]
     if Path(source.file).stem == "kustomization" and missing:

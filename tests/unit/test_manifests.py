@@ -244,7 +244,7 @@ def test_nan_in_json_is_refused() -> None:
 def test_aliases_cannot_expand_without_bound() -> None:
     levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     levels += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 9)]
-    assert "aliases multiply" in _only("apiVersion: v1\nkind: A\n" + "\n".join(levels)).message
+    assert "aliases expand" in _only("apiVersion: v1\nkind: A\n" + "\n".join(levels)).message
 
 
 def test_alias_of_itself_is_refused() -> None:
@@ -266,7 +266,7 @@ def test_a_whole_number_that_no_float_holds_is_refused(file: str) -> None:
 
 def test_the_remedy_for_a_missing_version_fits_the_kind() -> None:
     assert _only("kind: Job\nmetadata: {name: a}\n").remedy == "write batch/v1"
-    assert _only("kind: Foo\nmetadata: {name: a}\n").remedy == "write kueue.x-k8s.io/v1beta2, say"
+    assert _only("kind: Foo\nmetadata: {name: a}\n").remedy == "write kueue.x-k8s.io/v1beta2, for example"
 
 
 def test_an_empty_file_name_is_not_the_current_directory() -> None:
@@ -337,7 +337,7 @@ def test_json_lines_take_objects_in_any_form() -> None:
 
 def test_json_lines_are_ascii_whatever_the_text() -> None:
     assert to_json_lines([{"a": "\ud800 キュー"}]) == b'{"a":"\\ud800 \\u30ad\\u30e5\\u30fc"}\n'
-    with pytest.raises(ManifestError, match="can not be written as JSON"):
+    with pytest.raises(ManifestError, match="cannot be written as JSON"):
         to_json_lines([{"kind": "A", "x": float("nan")}])
 
 

@@ -350,7 +350,7 @@ def test_bare_whole_number_of_a_manifest_is_a_quantity() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ClusterQueue(typing.cast(Any, 3)), "ClusterQueue.name must be a text, not 3"),
+        (lambda: ClusterQueue(typing.cast(Any, 3)), "ClusterQueue.name must be a string, not 3"),
         (lambda: PodSet(count=typing.cast(Any, "3")), "PodSet.count must be a whole number, not '3'"),
         (lambda: PodSet(count=typing.cast(Any, True)), "PodSet.count must be a whole number, not True"),
         (lambda: Workload("w", pod_sets=typing.cast(Any, PodSet())), "Workload.pod_sets must be a list"),
@@ -422,7 +422,7 @@ def test_manifest_that_does_not_fit_names_the_field(changes: dict[str, Any], fie
 
 
 def test_other_kind_is_refused_by_a_class() -> None:
-    with pytest.raises(ManifestError, match=r"found kueue\.x-k8s\.io/v1beta2 Cohort where"):
+    with pytest.raises(ManifestError, match=r"found kueue\.x-k8s\.io/v1beta2 Cohort instead"):
         ClusterQueue.from_manifest(Cohort("a").to_manifest())
 
 

@@ -137,7 +137,7 @@ def test_an_existing_checkpoint_without_resume_is_refused(tmp_path: Path) -> Non
             play(Checkpoint(path=path, resume=resume), **arguments)
 
     refused(r"run: a checkpoint exists; resume it, or delete it", resume=False)
-    refused("a checkpoint of another run; resume with the scenario", cycle_seconds=2)
+    refused("checkpoint belongs to another run; resume with the same scenario", cycle_seconds=2)
     refused("a checkpoint of another run", submissions=[replace(JOBS, run_seconds=21)])
     refused("a checkpoint of another run", submissions=[replace(JOBS, ends_failed=False)])
     path.write_bytes(saved[:-1])

@@ -311,7 +311,7 @@ def test_checks_without_a_controller_are_ready_at_once() -> None:
 
 
 def test_two_controllers_with_the_same_name_are_refused() -> None:
-    with pytest.raises(ValueError, match="two controllers of one name"):
+    with pytest.raises(ValueError, match="two controllers of the same name"):
         simulate(world("a"), now=NOW, checks=[Decides({}), Decides({})])
 
 

@@ -165,7 +165,7 @@ def test_evictions_of_initial_workloads_are_noted(read: Read, dump: Callable[...
     stop = "{at: 1m, patch: {kind: ClusterQueue, name: team-b, patch: {spec: {stopPolicy: HoldAndDrain}}}}"
     outcome = run_scenario(read(DUMP + f"present: {{runs: 10m, waitingRuns: 1m}}\ntimetable: [{stop}]\n"))
     (note,) = (it for it in outcome.notes if "evicted" in it)
-    assert note.startswith("2 of the Workloads that were there in the beginning and are not in these tables")
+    assert note.startswith("2 initial Workloads that are not in these tables were evicted")
 
 
 def test_problems_of_a_pending_workload_have_its_line(read: Read, dump: Callable[..., None], tmp_path: Path) -> None:
@@ -202,6 +202,6 @@ def test_an_empty_dump_of_a_failed_command_is_refused(read: Read, tmp_path: Path
         read("cluster: {objects: [dump.yaml]}\npresent: {runs: 1h}\n")
     (problem,) = caught.value.problems
     assert (problem.field, problem.message) == ("cluster.objects[0]", 'the file "dump.yaml" is empty')
-    assert problem.remedy.endswith("kubectl writes nothing if it does not know one of the kinds: leave that out")
+    assert problem.remedy.endswith("kubectl writes nothing if it does not know a kind: leave that kind out")
     (tmp_path / "dump.yaml").write_text("# Nothing yet.\n", encoding="utf-8")
     assert read("cluster: {objects: [dump.yaml]}\n").cluster is not None

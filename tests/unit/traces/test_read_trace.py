@@ -113,7 +113,7 @@ def test_a_format_that_cannot_be_detected_must_be_given(tmp_path: Path) -> None:
     (tmp_path / "jobs.txt").write_text("at,run_seconds\n0,1\n")
     assert message_of(tmp_path / "jobs.txt").startswith(": cannot detect the format from its name or first bytes")
     assert len(read_trace(tmp_path / "jobs.txt", trace_format="csv")) == 1
-    with pytest.raises(ValueError, match='trace_format: "xml" is none of swf, philly'):
+    with pytest.raises(ValueError, match='trace_format: "xml" is not one of swf, philly'):
         read_trace(tmp_path / "jobs.txt", trace_format="xml")
 
 
