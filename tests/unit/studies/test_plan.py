@@ -185,7 +185,7 @@ def test_flavors_vary_each_by_itself_or_together(nodes: Scenario) -> None:
 def test_a_fleet_has_no_plan() -> None:
     with pytest.raises(
         ManifestError,
-        match=r"fleet: this scenario is of a fleet: a plan varies .*; plan each .*`kueuecore sweep SCENARIO",
+        match=r"fleet: this scenario has a fleet, but a plan varies .*; plan each .*`kueuecore sweep SCENARIO",
     ):
         quota_scales(read_scenario(FLEET))
 
@@ -357,7 +357,7 @@ def test_a_timetable_that_sets_what_is_planned_is_a_warning(run: Callable[..., R
     ran = run(
         week, "--wait", "p95<=10h", "--cluster-queue", "people", "--seeds", "1", "--set", "until=2d", "-o", "json"
     )
-    assert "warning: timetable[1] sets the quota of ClusterQueue people, which is planned here" in ran.err
+    assert "warning: timetable[1] sets the quota of ClusterQueue people, which this plan varies" in ran.err
     assert "nightly" not in ran.err
 
 

@@ -149,7 +149,7 @@ def test_points_and_seeds_must_be_given() -> None:
         sweep(read, [])
     with pytest.raises(ValueError, match="seeds"):
         sweep(read, grid_points(AXES), seeds=[1, 1])
-    with pytest.raises(ValueError, match="only be drawn"):
+    with pytest.raises(ValueError, match="a grid needs values"):
         grid_points([Axis(parse_target("work[0].count"), (1, 2), is_range=True)])
 
 
