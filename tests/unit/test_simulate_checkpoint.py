@@ -138,8 +138,8 @@ def test_an_existing_checkpoint_without_resume_is_refused(tmp_path: Path) -> Non
 
     refused(r"run: a checkpoint exists; resume it, or delete it", resume=False)
     refused("checkpoint belongs to another run; resume with the same scenario", cycle_seconds=2)
-    refused("a checkpoint of another run", submissions=[replace(JOBS, run_seconds=21)])
-    refused("a checkpoint of another run", submissions=[replace(JOBS, ends_failed=False)])
+    refused("checkpoint belongs to another run", submissions=[replace(JOBS, run_seconds=21)])
+    refused("checkpoint belongs to another run", submissions=[replace(JOBS, ends_failed=False)])
     path.write_bytes(saved[:-1])
     refused("this is not a whole save")
     path.write_bytes(b"something else")
@@ -151,7 +151,7 @@ def test_an_existing_checkpoint_without_resume_is_refused(tmp_path: Path) -> Non
     path.with_name("run.log").write_bytes(bytes(len(log)))
     refused("this is not the log of a run")
     path.with_name("run.log").write_bytes(log)
-    with pytest.raises(ManifestError, match="can not be read or written"):
+    with pytest.raises(ManifestError, match="cannot be read or written"):
         play(Checkpoint(path=tmp_path / "nowhere" / "run", every_seconds=0))
     with pytest.raises(ValueError, match="cycles=False"):
         play(Checkpoint(path=path, resume=True), cycles=True)
