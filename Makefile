@@ -1,11 +1,11 @@
-# Everything a developer runs. Needs Python >= 3.11, cargo and make; the rest goes into .venv, from locked versions.
+# All developer commands. Needs Python >= 3.11, cargo and make; everything else is installed into .venv, at locked versions.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 SHELL := /bin/sh
 
 VENV ?= .venv
 PYTHON ?=
-# The profile of the extension in .venv. Users get release, which takes minutes to link: only wheel and benches need it.
+# The build profile of the extension in .venv. Users get release, but it takes minutes to link: only wheel and benches use it.
 PROFILE ?= develop
 PYTEST_ARGS ?=
 CONFORMANCE ?= ../shared/conformance
@@ -16,24 +16,24 @@ STAMPS := $(VENV)/.stamps
 RUST_SOURCES := $(shell find rust -name target -prune -o -path rust/proof -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print)
 PROOF_SOURCES := $(shell find rust/proof -name '*.rs' -o -name '*.toml')
 
-# cargo must not look for a Python of its own: the extension belongs to the one in the venv.
+# Stop cargo from picking another Python: the extension is for the one in the venv.
 export PYO3_PYTHON := $(PY)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help
-help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: dev
-dev: $(STAMPS)/extension $(STAMPS)/proof ## make .venv with the locked tools, and build the extension and that of the proof into it
+dev: $(STAMPS)/extension $(STAMPS)/proof ## create .venv with the locked tools, and build both extensions into it: the product's and the proof's
 	@echo 'ready: . $(VENV)/bin/activate'
 
 .PHONY: release
-release: ## build the extension that users get into .venv; the next `make dev` or test goes back
+release: ## build the release extension into .venv; the next `make dev` or test replaces it
 	@$(MAKE) --no-print-directory PROFILE=release $(STAMPS)/extension
 
 .PHONY: demo
-demo: $(STAMPS)/extension ## build, then run every example
+demo: $(STAMPS)/extension ## run every example
 	@for example in examples/*/; do \
 		if [ -f "$$example/demo.py" ]; then set -- $(PY) "$${example}demo.py"; \
 		elif [ -f "$$example/controller.py" ]; then set -- $(PY) -m pytest --quiet tests/unit/kubernetes/test_checks.py; \
@@ -46,76 +46,76 @@ demo: $(STAMPS)/extension ## build, then run every example
 	done
 
 .PHONY: test
-test: test-rust test-python test-slow ## build, then run all tests
+test: test-rust test-python test-slow ## run all tests
 
 .PHONY: test-rust
-test-rust: toolchain ## the tests of the Rust crates alone, recorded worlds among them (no Python needed)
+test-rust: toolchain ## run only the Rust tests, including recorded worlds (needs no Python)
 	cargo test --locked --quiet
 
 .PHONY: test-python
-test-python: $(STAMPS)/extension $(STAMPS)/proof ## the Python tests alone; PYTEST_ARGS='-k name -x' goes to pytest
+test-python: $(STAMPS)/extension $(STAMPS)/proof ## run only the Python tests; PYTEST_ARGS='-k name -x' goes to pytest
 	$(PY) -m pytest --quiet --numprocesses auto --dist worksteal -m 'not slow' $(PYTEST_ARGS)
 
 .PHONY: test-slow
-test-slow: $(STAMPS)/extension $(STAMPS)/proof ## tests that take minutes, and want the machine to themselves: two days in a cluster
+test-slow: $(STAMPS)/extension $(STAMPS)/proof ## run the tests that take minutes and need an idle machine: two days in a cluster
 	$(PY) -m pytest --quiet -m slow $(PYTEST_ARGS)
 
 .PHONY: worlds
-worlds: $(STAMPS)/extension $(STAMPS)/proof ## thousands of random worlds: invariants, and the engine against the reference
+worlds: $(STAMPS)/extension $(STAMPS)/proof ## test thousands of random worlds: invariants, and the engine against the reference
 	HYPOTHESIS_PROFILE=ci $(PY) -m pytest --quiet --numprocesses auto --dist worksteal tests/property tests/differential $(PYTEST_ARGS)
 
 WORLDS ?=
 SECONDS ?= $(if $(WORLDS),86400,60)
 SEED ?=
 .PHONY: fuzz
-fuzz: $(STAMPS)/extension $(STAMPS)/proof ## random worlds for SECONDS=60, or so many WORLDS=, on all cores; SEED=... plays the same again
+fuzz: $(STAMPS)/extension $(STAMPS)/proof ## fuzz with random worlds for SECONDS=60, or WORLDS=... of them, on all cores; SEED=... repeats a run
 	$(PY) scripts/fuzz.py --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
 
 .PHONY: fuzz-contests
-fuzz-contests: $(STAMPS)/extension $(STAMPS)/proof ## the same with worlds in which many contend at once: deep trees, crowds
+fuzz-contests: $(STAMPS)/extension $(STAMPS)/proof ## fuzz with worlds of heavy contention: deep trees, crowds of candidates
 	$(PY) scripts/fuzz.py --contests --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
 
 .PHONY: fuzz-topologies
-fuzz-topologies: $(STAMPS)/extension $(STAMPS)/proof ## the same with worlds in which pods go to nodes that fail, fill up and come back
+fuzz-topologies: $(STAMPS)/extension $(STAMPS)/proof ## fuzz with worlds of nodes that fail, fill up and recover
 	$(PY) scripts/fuzz.py --topologies --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
 
 HISTORIES ?= 10000
 .PHONY: fuzz-controller
-fuzz-controller: $(STAMPS)/extension ## HISTORIES=10000 in which events are lost, writes refused, processes killed; SEED=... plays them again
+fuzz-controller: $(STAMPS)/extension ## fuzz a controller with lost events, refused writes and kills, HISTORIES=10000; SEED=... repeats a run
 	$(PY) scripts/fuzz_histories.py controller --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
 
 .PHONY: fuzz-http
-fuzz-http: $(STAMPS)/extension ## HISTORIES=10000 of `kueuecore serve` against a server that fails, cuts off, forgets and is slow; SEED=...
+fuzz-http: $(STAMPS)/extension ## fuzz `kueuecore serve` against a server that fails, hangs up, forgets and is slow, HISTORIES=10000; SEED=...
 	$(PY) scripts/fuzz_histories.py http --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
 
 .PHONY: fuzz-fleet
-fuzz-fleet: $(STAMPS)/extension ## HISTORIES=10000 of a manager of MultiKueue and its workers, with losses, breaks and restarts; SEED=...
+fuzz-fleet: $(STAMPS)/extension ## fuzz a MultiKueue manager and its workers with losses, disconnections and restarts, HISTORIES=10000; SEED=...
 	$(PY) scripts/fuzz_histories.py fleet --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
 
 .PHONY: day
-day: $(STAMPS)/extension ## a day of 60 jobs on an API server of our own: a lost node, three replicas killed, as a timeline
+day: $(STAMPS)/extension ## play a day of 60 jobs on a fake API server, with a lost node and three killed replicas; prints a timeline
 	$(PY) -m scripts.day
 
 .PHONY: fuzz-bytes
-fuzz-bytes: $(STAMPS)/tools ## fuzz the crates with bytes on stable Rust, SECONDS=60 a target; SEED=... does the same again
+fuzz-bytes: $(STAMPS)/tools ## fuzz the crates with random bytes on stable Rust, SECONDS=60 per target; SEED=... repeats a run
 	$(PY) scripts/fuzz_bytes.py --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(FUZZ_ARGS)
 
 .PHONY: attack
-attack: $(STAMPS)/extension ## wrong input at every door for SECONDS=60; SEED=... plays it again, with DOOR= and CASE= one case
+attack: $(STAMPS)/extension ## feed bad input to every entry point for SECONDS=60; SEED=... repeats a run, DOOR= and CASE= one case
 	$(PY) -m scripts.attack --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(DOOR),--door $(DOOR)) \
 		$(if $(CASE),--case $(CASE))
 
 .PHONY: pictures
-pictures: $(STAMPS)/extension ## write the pictures of docs/ again
+pictures: $(STAMPS)/extension ## regenerate the pictures in docs/
 	$(PY) -m scripts.pictures
 
 .PHONY: api
-api: $(STAMPS)/extension ## write docs/api.md again from the docstrings
+api: $(STAMPS)/extension ## regenerate docs/api.md from the docstrings
 	$(PY) -m scripts.api_page
 
 DOCS_VENV := target/docs-venv
 .PHONY: docs
-docs: $(DOCS_VENV)/.stamp ## write target/docs/index.html: all pages, with search; a broken link fails
+docs: $(DOCS_VENV)/.stamp ## build the documentation with search into target/docs/index.html; fails on broken links
 	@rm -rf target/docs
 	@$(DOCS_VENV)/bin/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going --jobs auto --conf-dir docs/site \
 		--doctree-dir target/docs-doctrees . target/docs
@@ -127,14 +127,14 @@ $(DOCS_VENV)/.stamp: requirements/docs.lock scripts/find_python.sh
 	@touch $@
 
 .PHONY: record-worlds
-record-worlds: $(STAMPS)/extension ## write tests/worlds/recorded.jsonl.gz again: what the Rust tests compare with
+record-worlds: $(STAMPS)/extension ## regenerate tests/worlds/recorded.jsonl.gz, which the Rust tests compare with
 	$(PY) scripts/record_worlds.py
 
 SAMPLE ?= 60
 MUTANTS_VERSION := 27.1.0
 MUTANTS := target/tools/bin/cargo-mutants
 .PHONY: mutants
-mutants: toolchain $(MUTANTS) ## change the engine and see whether the Rust tests notice; SAMPLE=60 SEED=1, or SAMPLE=all
+mutants: toolchain $(MUTANTS) ## mutate the engine and count how many mutants the Rust tests catch; SAMPLE=60 SEED=1, or SAMPLE=all
 	@PATH="$(CURDIR)/$(dir $(MUTANTS)):$$PATH" "$$(PYTHON='$(PYTHON)' sh scripts/find_python.sh)" scripts/mutants.py \
 		--sample $(SAMPLE) --seed $(or $(SEED),1)
 
@@ -144,32 +144,32 @@ $(MUTANTS): Makefile
 	@touch $@
 
 .PHONY: lint
-lint: $(STAMPS)/tools ## formatting, lints, and which module may import which
+lint: $(STAMPS)/tools ## check formatting, lints, and imports between modules
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
 		{ echo 'missing: rustfmt and clippy: rustup component add rustfmt clippy'; exit 1; }
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
-	@# The fuzzer has a workspace and a lock file of its own, which a new dependency of ours leaves behind.
+	@# The fuzzer has its own workspace and lock file, which a new dependency here makes outdated.
 	cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
 	PYTHONPATH=python $(VENV)/bin/lint-imports --no-logo --no-cache
 	$(PY) scripts/rooms.py
 
 .PHONY: format
-format: $(STAMPS)/tools ## write the formatting that lint asks for
+format: $(STAMPS)/tools ## apply the formatting that lint checks
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 	cargo fmt --all
 
 .PHONY: types
-types: $(STAMPS)/extension $(STAMPS)/proof ## mypy --strict over package and tests; the stub against the built extension
+types: $(STAMPS)/extension $(STAMPS)/proof ## run mypy --strict on everything, and check the stub against the extension
 	$(PY) -m mypy python/kueuecore tests scripts benches
 	for example in examples/*/*.py; do $(PY) -m mypy "$$example" || exit 1; done
 	$(PY) -m mypy.stubtest kueuecore._core kueuecore._proof --mypy-config-file pyproject.toml
 
 .PHONY: conformance
-conformance: $(STAMPS)/extension $(STAMPS)/proof ## compare with recorded answers of the real Kueue, where they are at hand
+conformance: $(STAMPS)/extension $(STAMPS)/proof ## compare with recorded answers of the real Kueue, if available
 	@if [ -f "$(CONFORMANCE)/check.py" ]; then \
 		set -ex; $(PY) "$(CONFORMANCE)/check.py" --known tests/conformance/known.txt $(CONFORMANCE_ARGS); \
 		$(PY) "$(CONFORMANCE)/check.py" --known tests/conformance/known.txt "$(CONFORMANCE)/traces" \
@@ -180,7 +180,7 @@ conformance: $(STAMPS)/extension $(STAMPS)/proof ## compare with recorded answer
 	fi
 
 .PHONY: conformance-reference
-conformance-reference: $(STAMPS)/tools ## the same for the reference model, which takes a quarter of an hour for whole runs
+conformance-reference: $(STAMPS)/tools ## the same for the reference model; whole runs take 15 minutes
 	@if [ -f "$(CONFORMANCE)/check.py" ]; then \
 		set -ex; $(REFERENCE) --known tests/conformance/known-reference.txt $(CONFORMANCE_ARGS); \
 		$(REFERENCE) --known tests/conformance/known-reference.txt --seconds 0 "$(CONFORMANCE)/traces" \
@@ -191,14 +191,14 @@ conformance-reference: $(STAMPS)/tools ## the same for the reference model, whic
 
 FIDELITY_ARGS ?=
 .PHONY: fidelity
-fidelity: $(STAMPS)/extension $(STAMPS)/proof ## write docs/fidelity.md: recorded answers, engine beside reference; FIDELITY_ARGS='--seconds 60'
+fidelity: $(STAMPS)/extension $(STAMPS)/proof ## regenerate docs/fidelity.md: engine and reference against recorded answers; FIDELITY_ARGS='--seconds 60'
 	$(PY) scripts/fidelity.py --recorded "$(CONFORMANCE)" $(FIDELITY_ARGS)
 
 REFERENCE = PYTHONPATH=python $(PY) "$(CONFORMANCE)/check.py" --by reference
 
 BENCH_ARGS ?=
 .PHONY: bench
-bench: release ## how long single steps, whole runs and calls from Python take, beside recorded figures of Kueue
+bench: release ## measure single steps, whole runs and calls from Python, compared with recorded figures of Kueue
 	$(PY) benches/measure.py --scenarios "$(CONFORMANCE)/scale" $(BENCH_ARGS)
 	for trust in '' --trusted; do echo && PYTHONPATH=python $(PY) benches/load.py --keep $$trust || exit 1; done
 	$(PY) -m pytest benches --quiet --override-ini addopts=--import-mode=importlib --benchmark-only \
@@ -207,22 +207,22 @@ bench: release ## how long single steps, whole runs and calls from Python take, 
 
 BASE ?= main
 .PHONY: bench-compare
-bench-compare: $(STAMPS)/tools ## single steps now and at commit BASE=main: instructions, and time in turns; BENCH_ARGS='Cycle --rounds 9'
+bench-compare: $(STAMPS)/tools ## compare single steps with commit BASE=main: instructions and interleaved times; BENCH_ARGS='Cycle --rounds 9'
 	$(PY) benches/compare.py $(BASE) $(BENCH_ARGS)
 
 THROUGH ?= 1000000
 .PHONY: bench-growth
-bench-growth: release ## how time and memory grow with sizes, and once THROUGH=1000000 workloads have passed through
+bench-growth: release ## measure how time and memory grow with size, and after THROUGH=1000000 workloads
 	$(PY) benches/growth.py $(BENCH_ARGS)
 	PYTHONPATH=python $(PY) benches/endurance.py --workloads $(THROUGH)
 
 DATE ?= $(shell date +%F)
 .PHONY: performance
-performance: $(STAMPS)/tools ## write docs/performance.md from the figures of the last bench and bench-growth
+performance: $(STAMPS)/tools ## regenerate docs/performance.md from the last bench and bench-growth
 	$(PY) benches/page.py $(DATE)
 
 .PHONY: bench-scenarios
-bench-scenarios: toolchain ## run recorded scenarios through the engine without Python, where they are at hand
+bench-scenarios: toolchain ## run recorded scenarios through the engine without Python, if available
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && for file in "$(CONFORMANCE)"/scale/*.jsonl.gz; do \
 		[ -f "$$file" ] || { echo 'bench-scenarios: none in $(CONFORMANCE)/scale'; exit 0; }; \
 		gunzip -c "$$file" > "$$folder/$$(basename "$$file" .jsonl.gz).json"; \
@@ -234,7 +234,7 @@ wheel: $(STAMPS)/tools ## build the wheel into dist/
 	$(VENV)/bin/maturin build --release --locked --out dist
 
 .PHONY: lock
-lock: $(STAMPS)/tools ## write requirements/*.lock again from pyproject.toml, with the newest versions
+lock: $(STAMPS)/tools ## regenerate requirements/*.lock from pyproject.toml with the newest versions
 	$(PY) -m pip install --quiet 'uv>=0.13,<0.14'
 	$(LOCK) pyproject.toml --output-file requirements/runtime.lock
 	$(LOCK) pyproject.toml --group dev --output-file requirements/dev.lock
@@ -245,12 +245,12 @@ LOCK = $(VENV)/bin/uv pip compile --quiet --upgrade --universal --python-version
 	--no-emit-index-url --custom-compile-command 'make lock'
 
 .PHONY: clean
-clean: ## remove all that was built, .venv too
+clean: ## remove everything that was built, including .venv
 	rm -rf $(VENV) target fuzz/target .cache/bench-compare dist .hypothesis .pytest_cache .mypy_cache .ruff_cache .benchmarks
 	rm -f python/kueuecore/_core*.so python/kueuecore/_proof*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Asked before every build: the answer is a sentence, not a compiler's error.
+# Checked before every build, to report a missing tool in plain words rather than as a compiler error.
 .PHONY: toolchain
 toolchain:
 	@PYTHON='$(PYTHON)' sh scripts/find_python.sh >/dev/null
@@ -261,7 +261,7 @@ $(STAMPS)/tools: requirements/dev.lock scripts/find_python.sh | toolchain
 	@$(PY) -m pip install --quiet --require-hashes --requirement requirements/dev.lock
 	@mkdir -p $(STAMPS) && touch $@
 
-# Changes when another profile is asked for, so that the extension is built again.
+# Changes with the profile, so that the extension is rebuilt.
 $(STAMPS)/profile-$(PROFILE): $(STAMPS)/tools
 	@rm -f $(STAMPS)/profile-* && touch $@
 
@@ -270,9 +270,9 @@ $(STAMPS)/extension: $(STAMPS)/tools $(STAMPS)/profile-$(PROFILE) $(RUST_SOURCES
 	@. $(VENV)/bin/activate && PIP_QUIET=1 maturin develop --quiet --profile $(PROFILE) --locked
 	@touch $@
 
-# Recorded cases through the engine. It stands beside the product's extension, and the wheel never has it.
+# Runs recorded cases through the engine. It is built next to the product's extension, and is never in the wheel.
 $(STAMPS)/proof: $(STAMPS)/extension $(PROOF_SOURCES) | toolchain
-	@echo 'building the extension of the proof ($(PROFILE))'
+	@echo 'building the proof extension ($(PROFILE))'
 	@. $(VENV)/bin/activate && PIP_QUIET=1 maturin develop --quiet --skip-install --manifest-path rust/proof/Cargo.toml \
 		--profile $(PROFILE) --locked
 	@touch $@

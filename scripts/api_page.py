@@ -2,8 +2,8 @@
 
     python -m scripts.api_page
 
-Public are the modules directly in `kueuecore` that the wheel has and that do not begin with an underscore: what a
-package is made of is its own affair. A name is public if it is in the module's `__all__`.
+The public modules are those directly in `kueuecore` that the wheel contains and whose names do not start with an
+underscore; the insides of packages are private. A name is public if it is in the module's `__all__`.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ def public_modules() -> Iterator[ModuleType]:
 
 
 def summary(value: object) -> str:
-    """Return the first sentence of a docstring, or what a constant is.
+    """Return the first sentence of a docstring, or the type of a constant.
 
     Examples:
         >>> summary(summary)
-        'Return the first sentence of a docstring, or what a constant is.'
+        'Return the first sentence of a docstring, or the type of a constant.'
         >>> summary(3)
         'A constant of type `int`.'
     """
@@ -60,7 +60,7 @@ def summary(value: object) -> str:
     # Python gives an alias of a generic type that type's docstring, or none.
     if get_origin(value) is not None:
         return "A type, by a shorter name."
-    # What dataclasses, enums and built-in types write by themselves says nothing.
+    # Generated docstrings of dataclasses, enums and built-in types say nothing.
     text = inspect.cleandoc(value.__dict__.get("__doc__") or "" if isinstance(value, type) else value.__doc__ or "")
     if not text or text.startswith(f"{getattr(value, '__name__', '')}("):
         return ""

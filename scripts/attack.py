@@ -1,8 +1,8 @@
 """Feed bad input to every entry point ("door").
 
-The outcome must be a documented error or a correct answer, in time and memory in proportion to the input. Each case
-follows from a seed, a door and a number; `--door` and `--case` replay one. Cases run in processes of their own, so that
-one that crashes or hangs is found as well.
+The outcome must be a documented error or a correct answer, with time and memory in proportion to the input. Each case
+follows from a seed, a door and a number; `--door` and `--case` replay one. Cases run in separate processes, so that
+crashes and hangs are found too.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from tests.attack.doors import DOORS
 
 _CASES_OF_A_PROCESS = 100
 _PATIENCE = 180.0
-"""So many seconds nothing may come from a process: one that sleeps or waits for a lock uses no CPU time."""
+"""The longest silence of a process, in seconds: one that sleeps or waits for a lock uses no CPU time."""
 _MOST_FINDINGS = 20
 
 
 @dataclass(slots=True)
 class Tally:
-    """What came of the cases of a door."""
+    """The outcomes of a door's cases."""
 
     taken: int = 0
     refused: int = 0
@@ -42,12 +42,12 @@ class Tally:
 
 @dataclass(slots=True)
 class Attack:
-    """The whole of it.
+    """A whole attack.
 
     Args:
-        seed: From which all cases follow.
+        seed: The seed of all cases.
         until: When it ends.
-        doors: Which doors.
+        doors: The doors to attack.
     """
 
     seed: int
@@ -60,7 +60,7 @@ class Attack:
     next_batch: int = 0
 
     def work(self) -> None:
-        """Batch after batch, each of the next door, until the end."""
+        """Run batches, each on the next door, until the end."""
         while time.time() < self.until and len(self.findings) < _MOST_FINDINGS:
             with self.lock:
                 batch, self.next_batch = self.next_batch, self.next_batch + 1
@@ -71,7 +71,7 @@ class Attack:
                 first = self.play(door, first, end - first)
 
     def play(self, door: str, first: int, count: int) -> int:
-        """Run cases in a process of their own; returns the number of the next one."""
+        """Run cases in a separate process; return the number of the next one."""
         number, title, open_case = first, "", False
         for line, ended in _lines(door, self.seed, first, count, self.until):
             if line is None:
@@ -89,7 +89,7 @@ class Attack:
         return first + count
 
     def note(self, door: str, number: int, title: str, line: dict[str, Any]) -> None:
-        """Count what came of a case, and keep what is wrong."""
+        """Count the outcome of a case, and keep failures."""
         with self.lock:
             tally = self.tallies.setdefault(door, Tally())
             tally.seconds += line["seconds"]
@@ -108,7 +108,7 @@ class Attack:
 
 
 def _lines(door: str, seed: int, first: int, count: int, until: float) -> Iterator[tuple[dict[str, Any] | None, str]]:
-    """What a process writes, line by line, and at last how it ended."""
+    """Yield a process's output line by line, and finally how it ended."""
     reading, writing = os.pipe()
     arguments = [door, str(seed), str(first), str(count), str(until), str(writing)]
     process = subprocess.Popen(
@@ -153,7 +153,7 @@ def _drain(stream: IO[bytes] | None, into: list[bytes]) -> None:
 
 
 def _again(door: str, seed: int, number: int) -> int:
-    """Play one case in this process, with its traceback."""
+    """Replay one case in this process, with its traceback."""
     from random import Random
 
     from tests.attack.judging import judged
@@ -166,12 +166,12 @@ def _again(door: str, seed: int, number: int) -> int:
 
 
 def main() -> int:
-    """Attack; returns 1 if something is wrong."""
+    """Attack; return 1 if something is wrong."""
     parser = argparse.ArgumentParser(prog="make attack", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--door", choices=[*DOORS], default=None)
-    parser.add_argument("--case", type=int, default=None, help="play this one case of the door again")
+    parser.add_argument("--case", type=int, default=None, help="replay this case of the door")
     given = parser.parse_args()
     seed = secrets.randbelow(10**6) if given.seed is None else given.seed
     if given.case is not None:

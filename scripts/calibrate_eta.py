@@ -2,9 +2,9 @@
 
 python -m scripts.calibrate_eta [--family NAME] [--waits 1000] [--seed 1] [--draws 39] [--workers 1]
 
-A history is a cluster to which jobs come for some hours. At a moment at which some wait, it is written down as a dump
-has it: queues, and Workloads with what their statuses say, those that have ended among them. `eta` is asked about some
-of those that wait, and the history goes on until they are admitted.
+A history is a cluster at which jobs arrive for some hours. At a moment when some of them wait, its state is dumped:
+queues, and Workloads with their statuses, including finished ones. `eta` is asked about some of those that wait, and
+the history continues until they are admitted.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _MOST_WAITS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """Jobs that come to one LocalQueue.
+    """Jobs that arrive at one LocalQueue.
 
     Args:
         queue: The LocalQueue.
         namespace: Its namespace.
-        name: What the jobs are called, with their numbers.
-        per_hour: How many come in an hour.
-        cpus: What a job may ask for, each as often.
-        priorities: Its priority, each as often.
+        name: The prefix of the jobs' names, before their numbers.
+        per_hour: Arrivals per hour.
+        cpus: What a job may request, with equal probability.
+        priorities: Its priority, with equal probability.
         runs: Draws how long one runs, in seconds.
     """
 
@@ -59,11 +59,11 @@ class Stream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Histories that are alike.
+    """A family of similar histories.
 
     Args:
         queues: Cohorts, ClusterQueues and LocalQueues.
-        streams: What comes.
+        streams: The arrivals.
         configuration: Kueue's Configuration.
     """
 
@@ -157,11 +157,11 @@ FAMILIES = {
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """One workload that was asked about.
+    """The forecast and the truth for one workload.
 
     Args:
-        low: From when, by the interval, in seconds.
-        high: Until when.
+        low: The start of the interval, in seconds.
+        high: The end of the interval.
         truth: When it was admitted.
     """
 
@@ -175,8 +175,8 @@ def waits_of(family: str, seed: str, n_draws: int) -> list[Wait]:
 
     Args:
         family: The name of the family.
-        seed: Where everything comes from.
-        n_draws: How many futures are drawn.
+        seed: The seed of all random draws.
+        n_draws: The number of futures.
     """
     given = FAMILIES[family]
     random = Random(f"{family}/{seed}")
@@ -252,14 +252,14 @@ def _workload(stream: Stream, cpu: int, priority: int) -> Manifest:
 
 
 def workloads_of(history: Stepper) -> Iterator[Manifest]:
-    """All Workloads as they stand, with their statuses."""
+    """Yield all current Workloads with their statuses."""
     stored = history.stored
     for state in history.engine.workloads():
         yield Manifest({**stored.workload(state), "status": dict(state.status)})
 
 
 def _truths(history: Stepper, now: int, keys: Sequence[str]) -> dict[str, float]:
-    """How many seconds after now each is admitted."""
+    """Return how many seconds after now each is admitted."""
     found: dict[str, float] = {}
     n_steps, seconds = len(history.clock.steps_since(0)), HOUR
     while len(found) < len(keys) and seconds <= HORIZON:
@@ -275,10 +275,10 @@ def _truths(history: Stepper, now: int, keys: Sequence[str]) -> dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How often the truth lies in the interval.
+    """How often the interval contains the truth.
 
     Args:
-        waits: All that was asked about, state by state.
+        waits: All forecasts, state by state.
     """
 
     states: Sequence[Sequence[Wait]]
@@ -288,7 +288,7 @@ class Coverage:
         n = len(waits)
         held = sum(it.low <= it.truth <= it.high for it in waits) / n
         below, above = (sum(it) / n for it in ((w.truth < w.low for w in waits), (w.truth > w.high for w in waits)))
-        # Waits of one state go together, so states are what is independent.
+        # Waits in one state are correlated, but states are independent.
         spread = [sum((it.low <= it.truth <= it.high) - held for it in state) for state in self.states]
         error = sqrt(sum(it * it for it in spread)) / n
         return (
@@ -298,13 +298,13 @@ class Coverage:
 
     @property
     def held(self) -> float:
-        """The share of the waits that lie in their intervals."""
+        """The share of waits within their intervals."""
         waits = [it for state in self.states for it in state]
         return sum(it.low <= it.truth <= it.high for it in waits) / len(waits)
 
 
 def coverage(family: str, *, n_waits: int, seed: int, n_draws: int, workers: int = 1) -> Coverage:
-    """Ask about states until there are this many waits."""
+    """Ask about states until there are `n_waits` waits."""
     states: list[list[Wait]] = []
     first, n = 0, 0
     with processes(workers) as executor:
@@ -321,7 +321,7 @@ def coverage(family: str, *, n_waits: int, seed: int, n_draws: int, workers: int
 def main() -> None:
     """Print a line for each family."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--family", choices=FAMILIES, action="append", help="by default all of them")
+    parser.add_argument("--family", choices=FAMILIES, action="append", help="by default all")
     parser.add_argument("--waits", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--draws", type=int, default=39)

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Install the wheel of dist/ into an empty environment outside the checkout, run the README's examples there, and then
+# Install the wheel from dist/ into an empty environment outside the checkout, run the README's examples there, and then
 # the tests of what users call: the API, the pages, the command, the invariants (tests/conftest.py skips what needs the proof).
 set -eu
 checkout=$(cd "$(dirname "$0")/.." && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-# Nothing of the checkout may stand in for what is installed.
+# The checkout must not shadow the installed package.
 unset PYTHONPATH
 
 set -- "$checkout"/dist/*.whl
@@ -17,11 +17,11 @@ python="$folder/env/bin/python"
 install() { "$python" -m pip install --quiet --disable-pip-version-check "$@"; }
 
 if "$python" -m zipfile --list "$1" | grep -E '^kueuecore/(_proof|conformance/|reference/|trials/)'; then
-    echo "the wheel has proof in it: see exclude in pyproject.toml" >&2
+    echo "the wheel contains the proof: see exclude in pyproject.toml" >&2
     exit 1
 fi
 install --require-hashes --requirement "$checkout/requirements/runtime.lock"
-# No index: what the wheel asks for must be there now.
+# No index: the wheel's dependencies must be installed by now.
 install --no-index "$1"
 "$python" -m pip check
 "$python" -I "$checkout/scripts/readme_example.py" "$checkout/README.md"

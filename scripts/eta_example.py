@@ -1,4 +1,4 @@
-"""Write the state of examples/eta again: a simulated cluster as it stands after some hours.
+"""Regenerate the state in examples/eta: a simulated cluster after some hours.
 
 python -m scripts.eta_example [FILE]
 """
@@ -18,7 +18,7 @@ _HOURS = 5
 
 
 def example() -> str:
-    """The Workloads as JSON, one a line: finished, running and pending ones."""
+    """Return the finished, running and pending Workloads as JSON lines."""
     train = Stream(
         queue="jobs",
         namespace="vision",

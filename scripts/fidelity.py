@@ -1,8 +1,7 @@
-"""Write docs/fidelity.md: what the engine and the reference model answer to recorded decisions of the real Kueue.
+"""Write docs/fidelity.md: how the engine and the reference model compare with recorded decisions of the real Kueue.
 
-Asks both about every recorded case, and keeps the answers in .cache/fidelity, by the contents of the code that was
-asked and of the recording: what is interrupted, or ends after --seconds, goes on where it was. What was not asked is
-written down as not run.
+Runs both on every recorded case, and caches the answers in .cache/fidelity by the contents of the code and of the
+recording, so that an interrupted run, or one limited by --seconds, resumes. Cases not reached are "not run".
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ SIDES = ("engine", "reference")
 VERDICTS = ("passed", "failed", "not built", "not run")
 FOLDERS = ("whole", "parts", "traces", "traces-topology", "scale")
 
-# The first subject with a pattern that matches has the suite.
+# A suite belongs to the first subject with a matching pattern.
 SUBJECTS = {
     "Topology": [
         *("*/tas_*", "*_tas", "*_tas_*", "*topology*", "*/flavor_scan_*", "*/schedule_preserve_*", "*second_pass"),
@@ -60,13 +59,13 @@ SUBJECTS = {
     "Others": ["*"],
 }
 
-NOT_ASKED = {("reference", "scale"): "too many workloads for a model that looks at all of them in every cycle"}
+NOT_ASKED = {("reference", "scale"): "too many workloads for a model that scans all of them in every cycle"}
 HEAD = " | ".join(["| suite", "cases", *(f"{side}: {v}" for side in SIDES for v in VERDICTS), "what it is about |"])
 
 
 INTRODUCTION = """# Fidelity
 
-How the engine answers recorded decisions of the real Kueue, and beside it the reference model, which states the same
+How the engine and the reference model compare with recorded decisions of the real Kueue. The reference states the same
 rules and shares no code with the engine. A case passes if everything recorded is the same: decisions, statuses,
 messages.
 
@@ -82,7 +81,7 @@ Written by `make fidelity` at {revision}; Kueue at commit {kueue}. Do not edit i
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one case: one of VERDICTS, and what it is about unless it passed."""
+    """The outcome of one case: one of VERDICTS, and the reason unless it passed."""
 
     verdict: str
     about: str = ""
@@ -90,7 +89,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A recorded case, and where it is from."""
+    """A recorded case and its origin."""
 
     suite: str
     content: Mapping[str, Any]
@@ -101,7 +100,7 @@ class Case:
 
 
 class Recording:
-    """The recorded cases in a folder, with the tool that judges an answer."""
+    """The recorded cases in a folder, with the tool that judges answers."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -120,7 +119,7 @@ class Recording:
 @cache
 def _loaded(script: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location("check", script)
-    assert spec is not None, "a file of Python has a spec"
+    assert spec is not None, "a Python file has a spec"
     assert spec.loader is not None, "and a loader"
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -135,7 +134,7 @@ def _digest(paths: Iterable[Path]) -> str:
 
 
 def code_digest(side: str) -> str:
-    """Name of what is asked: another one, once its code is another."""
+    """Return a digest of one side's code."""
     package = ROOT / "python/kueuecore"
     code = set(package.rglob("*.py")) | set(package.glob("_core*.so"))
     model = {path for path in code if "reference" in path.name or "reference" in path.parent.name}
@@ -143,7 +142,7 @@ def code_digest(side: str) -> str:
 
 
 def judged(recording: Path, case: Case, side: str, seconds: int) -> Result:
-    """Ask one side about one case, in a process of a pool."""
+    """Run one side on one case, in a pool process."""
     _, _, verdict, lines = _loaded(recording / "check.py").judge((case.suite, case.content), side, seconds)
     about = lines[0] if lines else ""
     if verdict == "skipped":
@@ -154,26 +153,26 @@ def judged(recording: Path, case: Case, side: str, seconds: int) -> Result:
 
 
 def known_reasons(folder: Path) -> list[tuple[str, str]]:
-    """Patterns of cases that may fail, with the reasons that the lists of known differences give."""
+    """Return patterns of cases that may fail, with the reasons from the lists of known differences."""
     texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("known*.txt"))]
     entries = [line.partition("#") for text in texts for line in text.splitlines()]
     return [(pattern.strip(), reason.strip().removeprefix("needs ")) for pattern, _, reason in entries if pattern]
 
 
 def reason_of(case: Case, result: Result, needs: Mapping[str, Sequence[str]], known: Sequence[tuple[str, str]]) -> str:
-    """What a case that did not pass is about."""
+    """Return why a case did not pass."""
     if result.verdict == "not run":
         return result.about
     if "topology" in needs.get(case.id, ()) or subject_of(case.suite) == "Topology":
         return "topology"
     if result.about.startswith("cases of kind"):
-        return "asks for a part that nobody asks for from outside"
+        return "asks about an internal part that has no public API"
     found = next((reason for pattern, reason in known if fnmatch.fnmatch(case.id, pattern)), None)
     return found or result.about.replace("|", "\\|")[:200] or "unknown"
 
 
 def ask(recording: Recording, side: str, cases: Sequence[Case], options: argparse.Namespace) -> dict[str, Result]:
-    """Results by case. What was answered before by the same code is not asked again."""
+    """Return results by case. Cached answers of the same code are reused."""
     CACHE.mkdir(parents=True, exist_ok=True)
     kept = CACHE / f"{side}-{code_digest(side)}-{recording.digest()}.jsonl"
     lines = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
@@ -183,7 +182,7 @@ def ask(recording: Recording, side: str, cases: Sequence[Case], options: argpars
             results[case.id] = Result("not run", NOT_ASKED[side, case.suite.partition("/")[0]])
     left = [case for case in cases if case.id not in results]
     until = time.monotonic() + options.seconds if options.seconds else float("inf")
-    print(f"{side}: {len(cases) - len(left)} known, {len(left)} to ask", flush=True)
+    print(f"{side}: {len(cases) - len(left)} cached, {len(left)} to run", flush=True)
     with kept.open("a", encoding="utf-8") as log, ProcessPoolExecutor(options.jobs) as pool:
         size = 8 * options.jobs
         for start in range(0, len(left), size):
@@ -201,7 +200,7 @@ def ask(recording: Recording, side: str, cases: Sequence[Case], options: argpars
 
 @dataclass(slots=True)
 class Row:
-    """How many cases of a suite or a subject had which verdict, by side; and what those that did not pass are about."""
+    """The verdicts of a suite or subject by side, and the reasons of cases that did not pass."""
 
     cases: int
     counts: dict[str, Counter[str]]
@@ -215,14 +214,14 @@ class Row:
 
     def cells(self, name: str, mark: str = "") -> str:
         numbers = [self.counts[side][verdict] for side in SIDES for verdict in VERDICTS]
-        assert sum(numbers) == len(SIDES) * self.cases, "each side has one verdict a case"
+        assert sum(numbers) == len(SIDES) * self.cases, "each side has one verdict per case"
         reported = [f"{mark}{text}{mark}" for text in (name, self.cases, *numbers)]
         blank = {f"{mark}0{mark}": ""}
         return "| " + " | ".join([*(blank.get(cell, cell) for cell in reported), "; ".join(self.about)]) + " |"
 
 
 def subject_of(suite: str) -> str:
-    """What a suite is about."""
+    """Return the subject of a suite."""
     return next(name for name, patterns in SUBJECTS.items() if any(fnmatch.fnmatch(suite, p) for p in patterns))
 
 
@@ -232,7 +231,7 @@ def rows_of(
     needs: Mapping[str, Sequence[str]],
     known: Sequence[tuple[str, str]],
 ) -> dict[str, Row]:
-    """A row for each suite."""
+    """Return a row for each suite."""
     rows: dict[str, Row] = {}
     reasons: dict[str, dict[str, set[str]]] = {}
     for case in cases:
@@ -251,7 +250,7 @@ def rows_of(
 
 
 def page(rows: Mapping[str, Row], *, revision: str, kueue: str, worlds: str) -> str:
-    """The page."""
+    """Return the page."""
     lines = [*INTRODUCTION.format(revision=revision, kueue=kueue, worlds=worlds).splitlines(), "", HEAD]
     lines.append("|---|" + "--:|" * (1 + len(SIDES) * len(VERDICTS)) + "---|")
     for subject in SUBJECTS:
@@ -264,7 +263,7 @@ def page(rows: Mapping[str, Row], *, revision: str, kueue: str, worlds: str) -> 
 
 
 def played_worlds(seconds: float) -> str:
-    """Play differential worlds for so long. Returns how many, and how many rounds failed."""
+    """Play differential worlds for some seconds; say how many, and how many rounds failed."""
     command = [sys.executable, str(ROOT / "scripts/fuzz.py"), "--seconds", str(seconds), "--seed", "1"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     n_worlds = re.search(r"^(\d+) histories$", run.stdout, re.MULTILINE)
@@ -278,10 +277,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recorded", type=Path, default=ROOT.parent / "shared/conformance", help="the recorded cases")
     parser.add_argument(
-        "--seconds", type=float, default=0, help="for each side, then stop (default: until all is asked)"
+        "--seconds", type=float, default=0, help="stop after this long per side (default: when all cases are done)"
     )
-    parser.add_argument("--case-seconds", type=int, default=900, help="for one case")
-    parser.add_argument("--worlds", type=float, default=0, metavar="SECONDS", help="play differential worlds, too")
+    parser.add_argument("--case-seconds", type=int, default=900, help="limit per case")
+    parser.add_argument("--worlds", type=float, default=0, metavar="SECONDS", help="also play differential worlds")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     options = parser.parse_args()
     if not (options.recorded / "check.py").is_file():

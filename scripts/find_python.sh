@@ -1,6 +1,6 @@
 #!/bin/sh
-# Print the Python to work with, at least 3.11, after a look at cargo and the linker; or say what is missing and how to get it.
-# PYTHON=... asks for a certain one.
+# Print the Python to use, at least 3.11, after checking for cargo and a linker; or say what is missing and how to get it.
+# PYTHON=... picks one.
 set -u
 
 missing() {
@@ -11,7 +11,7 @@ missing() {
     exit 1
 }
 
-# One number for a version: 1.85 -> 1085.
+# A version as one number: 1.85 -> 1085.
 number() { printf '%s\n' "$1" | awk -F. '{ print $1 * 1000 + $2 }'; }
 
 command -v cargo >/dev/null 2>&1 || missing "cargo, which builds the Rust engine" \
@@ -27,7 +27,7 @@ command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 || command -v cl
 
 found=""
 for python in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11 python}; do
-    # A name on the path may be a shim that does not run, so ask it.
+    # A name on the path may be a shim that does not run, so try it.
     version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || continue
     if [ "$(number "$version")" -lt 3011 ]; then
         found="$found $python is $version;"

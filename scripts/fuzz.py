@@ -1,9 +1,9 @@
-"""Random worlds, on all cores: checks invariants, and the engine against the reference, in one play.
+"""Play random worlds on all cores: check invariants, and the engine against the reference, in one run.
 
-Each world follows from a seed. What fails is shown as small as it becomes, as manifests and as a line to keep in
-tests/regressions/; `make fuzz SEED=...` begins with that world. At the end it says what happened in the worlds.
-With `--contests` these are contests: deep trees, many flavors, one pool for all, crowds of candidates; with
-`--topologies` pods go to nodes, which fail, fill up, come back and go.
+Each world follows from a seed. A failure is shrunk and shown as manifests and as a line to keep in tests/regressions/;
+`make fuzz SEED=...` starts with that world. At the end it prints statistics of what happened in the worlds.
+`--contests` plays worlds of heavy contention: deep trees, many flavors, one pool for all, crowds of candidates.
+`--topologies` plays worlds with nodes, which fail, fill up, recover and disappear.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from kueuecore.trials.smallest import smallest
 from kueuecore.trials.topology_invariants import Places
 
 WORLDS_OF_A_ROUND = 200
-# This many failures are enough to see what is wrong.
+# This many failures are enough to see the problem.
 MOST_FAILURES = 10
 
 
 class Kind(StrEnum):
-    """What worlds are drawn."""
+    """The kinds of worlds."""
 
     PLAIN = "fuzz"
     CONTESTS = "fuzz-contests"
@@ -61,9 +61,9 @@ WANTED = {
 
 
 def check(history: History, *, echo: bool) -> set[str]:
-    """Play one world. The engine hears of its own decisions in one half of them, as the reference always does.
+    """Play one world. In half of them the engine is sent its own decisions back, as the reference always is.
 
-    That changes nothing, but where sums saturate or with that gate off: whoever hears of itself forgets something then.
+    That changes nothing, except where sums saturate or with that gate off: there, an echo makes it forget something.
     """
     witness, places = Witness(history), Places(history)
     compare(history, watchers=[witness, places, Invariants(history)], echo=echo)
@@ -71,7 +71,7 @@ def check(history: History, *, echo: bool) -> set[str]:
 
 
 def world_of(seed: int, kind: Kind) -> tuple[History, bool]:
-    """The world of a seed, and whether the engine hears of its own decisions in it. One in four has a long history."""
+    """Return the world of a seed, and whether the engine gets its decisions back. One in four is a long history."""
     echo = seed % 2 == 0
     if kind is Kind.CONTESTS:
         history = random_contest(seed, edges=echo)
@@ -83,13 +83,13 @@ def world_of(seed: int, kind: Kind) -> tuple[History, bool]:
 
 
 def kind_of(error: Exception) -> str:
-    """What an exception says, without what differs from world to world."""
+    """Return an exception's message without the parts that differ from world to world."""
     words = str(error).partition(" differ: ")[2].partition(":")[0] or str(error)[:60]
     return type(error).__name__ + re.sub(r"ns/\w+|[0-9\[\]]", "", words)
 
 
 def fails_as(error: Exception, echo: bool, history: History) -> bool:
-    """Does a world fail in the same way?"""
+    """Return whether a world fails in the same way."""
     try:
         check(history, echo=echo)
     except Exception as found:
@@ -98,8 +98,8 @@ def fails_as(error: Exception, echo: bool, history: History) -> bool:
 
 
 def play_round(first: int, n: int, until: float, kind: Kind) -> tuple[Shares, dict[int, str]]:
-    """Play the worlds of some seeds; returns what happened in them, and by seed what failed."""
-    # Worlds are freed as they go; looking for cycles among them takes time and finds little.
+    """Play the worlds of some seeds; return what happened in them, and the failures by seed."""
+    # Worlds are freed by reference counts; collecting cycles takes time and finds little.
     gc.disable()
     shares, failures = Shares(), {}
     for seed in range(first, first + n):
@@ -126,11 +126,11 @@ def play_round(first: int, n: int, until: float, kind: Kind) -> tuple[Shares, di
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long at most")
-    parser.add_argument("--worlds", type=int, default=10**9, help="how many at most")
-    parser.add_argument("--seed", type=int, help="seed of the first world; drawn by default")
-    parser.add_argument("--contests", action="store_true", help="worlds in which many contend at once")
-    parser.add_argument("--topologies", action="store_true", help="worlds in which pods go to nodes")
+    parser.add_argument("--seconds", type=float, default=60.0, help="the longest time to run")
+    parser.add_argument("--worlds", type=int, default=10**9, help="the most worlds to play")
+    parser.add_argument("--seed", type=int, help="seed of the first world; random by default")
+    parser.add_argument("--contests", action="store_true", help="worlds of heavy contention")
+    parser.add_argument("--topologies", action="store_true", help="worlds with nodes")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     arguments = parser.parse_args()
     kind = Kind.CONTESTS if arguments.contests else Kind.TOPOLOGIES if arguments.topologies else Kind.PLAIN
@@ -163,7 +163,7 @@ def main() -> int:
         each = 1000 * took / shares.n_histories
         print(f"{took:.0f} s, {each:.0f} s per 1000 worlds on {arguments.jobs} cores, {n_failures} failed")
     rare = [f"{what} in only {shares.of(what):.0%}" for what, share in WANTED[kind].items() if shares.of(what) < share]
-    # A few worlds say little of their shares.
+    # A few worlds say little about shares.
     if rare and shares.n_histories >= 1000:
         print(f"too little happens: {', '.join(rare)}", file=sys.stderr)
         return 1

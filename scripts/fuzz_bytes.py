@@ -1,8 +1,8 @@
-"""Bytes that a fuzzer makes up, guided by the code they reach: runs each trial of rust/trials for a given time.
+"""Coverage-guided fuzzing with bytes: run each trial in rust/trials for a given time.
 
-It begins with the corpora in fuzz/corpus and keeps what leads further in target/fuzz. What breaks a promise is named,
-with how to try it again; as a file in fuzz/regressions it is tried by every `cargo test` from then on. Stable Rust and
-a C++ compiler are enough: libFuzzer is built in, and no sanitizer is asked for.
+It starts from the corpora in fuzz/corpus and keeps inputs that increase coverage in target/fuzz. It names each failing
+input and how to replay it; once it is a file in fuzz/regressions, every `cargo test` replays it. Stable Rust and a C++
+compiler are enough: libFuzzer is built in, and no sanitizer is used.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ ROOT = Path(__file__).resolve().parent.parent
 FUZZ = ROOT / "fuzz"
 # The longest input, in bytes.
 TARGETS = {"manifests": 4096, "quantities": 64, "histories": 400, "snapshots": 416}
-# What `cargo fuzz` asks of the compiler, but for the sanitizer, which needs a nightly one.
+# The compiler flags of `cargo fuzz`, without the sanitizer, which needs nightly Rust.
 COVERAGE = ("level=4", "inline-8bit-counters", "pc-table", "trace-compares")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a target."""
+    """The outcome of a target."""
 
     executions: int
     coverage: int
@@ -39,17 +39,17 @@ class Outcome:
 
     @property
     def has_failed(self) -> bool:
-        """Did it find anything, or not run at all?"""
+        """Whether it found anything or did not run at all."""
         return bool(self.found) or not self.executions
 
 
 def build_folder() -> Path:
-    """Where cargo puts what belongs to the fuzzer."""
+    """Return cargo's target folder for the fuzzer."""
     return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "fuzz"
 
 
 def build() -> Path:
-    """Build the targets; returns the folder with the programs."""
+    """Build the targets; return the folder with the programs."""
     reported = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
     host = next(line.removeprefix("host: ") for line in reported.splitlines() if line.startswith("host: "))
     flags = ["-Cpasses=sancov-module", *(f"-Cllvm-args=-sanitizer-coverage-{it}" for it in COVERAGE), "--cfg=fuzzing"]
@@ -58,7 +58,7 @@ def build() -> Path:
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
         "CARGO_TARGET_DIR": str(build_folder()),
     }
-    # With --target the flags are for the targets alone, not for build scripts and macros.
+    # With --target, the flags do not apply to build scripts and macros.
     command = ["cargo", "build", "--release", "--locked", "--quiet", "--target", host]
     subprocess.run(command, check=True, cwd=FUZZ, env=environment)
     return build_folder() / host / "release"
@@ -80,9 +80,9 @@ def run(program: Path, *, seconds: int, seed: int) -> Outcome:
         f"-artifact_prefix={folder}/",
         "-print_final_stats=1",
         "-timeout=20",
-        # A machine that is busy elsewhere is no finding.
+        # A busy machine is not a finding.
         "-report_slow_units=20",
-        # A short history shows little: all lengths from the start.
+        # A short history shows little: use all lengths from the start.
         *(["-len_control=0"] if name in ("histories", "snapshots") else []),
         *([f"-dict={dictionary}"] if dictionary.exists() else []),
         str(corpus),
@@ -100,7 +100,7 @@ def run(program: Path, *, seconds: int, seed: int) -> Outcome:
 
 
 def keep(program: Path) -> None:
-    """Add what leads further to the corpus, by the smallest file each, and drop what no longer leads anywhere."""
+    """Minimise the corpus: keep the smallest file for each coverage feature, and drop the rest."""
     name = program.name
     found, corpus = build_folder() / "runs" / name / "corpus", FUZZ / "corpus" / name
     smallest = build_folder() / "runs" / name / "smallest"
@@ -120,13 +120,13 @@ def keep(program: Path) -> None:
 
 
 def main() -> int:
-    """Build and run what was asked for."""
+    """Build and run the chosen targets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=60, help="how long each target runs")
-    parser.add_argument("--seed", type=int, help="the same choices again; drawn by default")
+    parser.add_argument("--seed", type=int, help="the seed of all choices; random by default")
     parser.add_argument("--target", choices=TARGETS, action="append", help="only this one; may be repeated")
     parser.add_argument(
-        "--keep", action="store_true", help="minimise the corpora with what the last run found, and end"
+        "--keep", action="store_true", help="minimise the corpora with what the last run found, then exit"
     )
     arguments = parser.parse_args()
     names = arguments.target or list(TARGETS)
@@ -147,12 +147,12 @@ def main() -> int:
         print(f"{name:<11} {it.executions:>9} executions, {it.coverage:>6} edges, {it.features:>6} features")
     for name, it in outcomes.items():
         if it.has_failed:
-            print(f"\n{name} has failed; what it said stands in {it.log}:\n")
+            print(f"\n{name} failed; its log is {it.log}:\n")
             log = it.log.read_text(errors="replace").splitlines()
             said = [number for number, line in enumerate(log) if "panicked at" in line] or [max(0, len(log) - 20)]
             print("\n".join(log[said[0] : said[0] + 12]))
         for file in it.found:
-            print(f"\ntry it again:  {programs / name} {file}\nkeep it:       cp {file} {FUZZ}/regressions/{name}/")
+            print(f"\nreplay it:  {programs / name} {file}\nkeep it:    cp {file} {FUZZ}/regressions/{name}/")
     return int(any(it.has_failed for it in outcomes.values()))
 
 

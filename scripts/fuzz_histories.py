@@ -1,7 +1,7 @@
-"""Random histories of faults around a controller or in a fleet, on all cores.
+"""Play random histories of faults around a controller or in a fleet, on all cores.
 
-Each follows from a seed, and a failure names it: `make fuzz-controller HISTORIES=1 SEED=...` plays it again, and
-`make fuzz-http` and `make fuzz-fleet` those over HTTP and of fleets.
+Each follows from a seed, which a failure names: `make fuzz-controller HISTORIES=1 SEED=...` replays it, and likewise
+`make fuzz-http` and `make fuzz-fleet`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from kueuecore.trials.node_faults import FaultyNodeHistory
 
 
 def controller_history(seed: int) -> FaultyHistory:
-    """Two of three have jobs behind their Workloads, one of these with nodes that fail."""
+    """Return a history: two in three have jobs behind their Workloads, one of these with nodes that fail."""
     return (FaultyHistory, FaultyJobHistory, FaultyNodeHistory)[seed % 3](seed)
 
 
 def http_history(seed: int) -> FaultyHttpHistory:
-    """One of three has nodes that fail."""
+    """Return a history over HTTP: one in three has nodes that fail."""
     return FaultyHttpNodeHistory(seed, n_steps=50) if seed % 3 == 2 else FaultyHttpHistory(seed)
 
 
@@ -43,7 +43,7 @@ OF_A_ROUND = 20
 
 
 def play_round(kind: str, first: int, n: int) -> tuple[Counter[str], dict[int, str]]:
-    """Play the histories of some seeds; returns what happened in them, and by seed what failed."""
+    """Play the histories of some seeds; return what happened in them, and the failures by seed."""
     happened: Counter[str] = Counter()
     failures = {}
     for seed in range(first, first + n):
@@ -57,9 +57,9 @@ def play_round(kind: str, first: int, n: int) -> tuple[Counter[str], dict[int, s
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=HISTORIES, help="of what")
+    parser.add_argument("kind", choices=HISTORIES, help="what to play")
     parser.add_argument("--histories", type=int, default=10_000, help="how many")
-    parser.add_argument("--seed", type=int, help="seed of the first; drawn by default")
+    parser.add_argument("--seed", type=int, help="seed of the first; random by default")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     arguments = parser.parse_args()
     first = random.SystemRandom().randrange(10**9) if arguments.seed is None else arguments.seed

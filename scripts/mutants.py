@@ -1,8 +1,8 @@
-"""Change the engine in small ways, one at a time, and see whether the Rust tests notice: `make mutants`.
+"""Mutate the engine in small ways, one at a time, and see whether the Rust tests notice: `make mutants`.
 
-`.cargo/mutants.toml` says what is changed and which tests look; cargo-mutants does it. A mutant that no test notices
-survives. `tests/mutants/survivors.toml` holds those that stay, each with its reason; it names them without line
-numbers, and tells apart those of one name in one file by their order.
+`.cargo/mutants.toml` says what is changed and which tests run; cargo-mutants does the work. A mutant that no test
+notices survives. `tests/mutants/survivors.toml` lists the accepted survivors with reasons; it names them without line
+numbers, and numbers those with the same name in the same file.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 SURVIVORS = ROOT / "tests" / "mutants" / "survivors.toml"
-# What is changed is a copy, which stays, with what was built of it.
+# The mutated copy and its build, kept between runs.
 COPY = ROOT / "target" / "mutants" / "tree"
-# Most are noticed by the unit tests, which are built soonest; the recorded worlds look at what is not.
+# The unit tests, which build fastest, notice most mutants; the recorded worlds run on the rest.
 PACKAGES = ("kueuecore", "kueuecore-worlds")
-# Of a test, in seconds; a busy machine takes many times as long as an idle one.
+# Of a test, in seconds; a busy machine can be many times slower than an idle one.
 TIMEOUT = 100
 WANTED = 0.9
-# What a test that hangs says is noticed, too.
+# A test that hangs has noticed the mutant too.
 NOTICED, UNNOTICED = ("CaughtMutant", "Timeout"), "MissedMutant"
 
 
 def plain_names(mutants: Iterable[str]) -> dict[str, str]:
-    """Names without lines, by those that cargo-mutants gives; `(2)` is the second of a name in a file."""
+    """Return names without lines, by cargo-mutants' names; `(2)` is the second with that name in a file."""
     by_plain: defaultdict[str, list[str]] = defaultdict(list)
     for name in mutants:
         by_plain[re.sub(r"^([^:]+):\d+:\d+", r"\1", name)].append(name)
@@ -47,9 +47,9 @@ def plain_names(mutants: Iterable[str]) -> dict[str, str]:
 
 
 def copy_tree() -> None:
-    """Copy what git knows of or would add, and only what differs, so that cargo builds again what has changed.
+    """Copy files that git tracks or would add, and only those that differ, so that cargo rebuilds only what changed.
 
-    A run that was interrupted has left a mutant behind: its file differs, and is as new as its copy.
+    An interrupted run has left a mutant behind: its file differs, although it is as new as its copy.
     """
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.split("\0")
@@ -69,14 +69,14 @@ def copy_tree() -> None:
 
 
 def all_mutants() -> list[str]:
-    """The names of all mutants that there are."""
+    """Return the names of all mutants."""
     command = ["cargo", "mutants", "--list", "--colors", "never"]
     listed = subprocess.run(command, cwd=COPY, check=True, stdout=subprocess.PIPE, text=True)
     return listed.stdout.splitlines()
 
 
 def sample(listed: list[str], n: int, seed: int) -> list[str]:
-    """So many of the mutants, in their order; those that leave out a field cargo-mutants tests whatever it is asked."""
+    """Sample n mutants, in order. cargo-mutants always tests those that delete a field."""
     always = [name for name in listed if ": delete field " in name]
     others = [name for name in listed if name not in always]
     drawn = {*always, *random.Random(seed).sample(others, min(max(0, n - len(always)), len(others)))}
@@ -84,13 +84,13 @@ def sample(listed: list[str], n: int, seed: int) -> list[str]:
 
 
 def run(names: list[str], package: str) -> dict[str, str]:
-    """Test the mutants of these names with the tests of one package; what came of each."""
+    """Run one package's tests on some mutants; return the outcome of each."""
     exact = "|".join(re.sub(r"([\\.^$*+?()\[\]{}|])", r"\\\1", name) for name in names)
     output = COPY.parent / package
     output.mkdir(exist_ok=True)
     command = ["cargo", "mutants", "--in-place", "--baseline", "skip", "--timeout", str(TIMEOUT), "--colors", "never"]
     command += ["--output", str(output), "--test-package", package, "--re", f"^(?:{exact})$"]
-    # It says 2 when mutants survive and 3 when tests hang; both are for us to judge.
+    # It exits with 2 if mutants survive and with 3 if tests hang; we judge both.
     done = subprocess.run(command, cwd=COPY, check=False)
     if done.returncode not in (0, 2, 3):
         sys.exit(done.returncode)
@@ -100,7 +100,7 @@ def run(names: list[str], package: str) -> dict[str, str]:
 
 
 def reasons() -> dict[str, str]:
-    """Why mutants stay, by their names."""
+    """Return the reasons of accepted survivors by name."""
     if not SURVIVORS.exists():
         return {}
     entries = tomllib.loads(SURVIVORS.read_text(encoding="utf-8")).get("survivor", [])
@@ -108,7 +108,7 @@ def reasons() -> dict[str, str]:
 
 
 def report(outcomes: dict[str, str], plain: dict[str, str]) -> bool:
-    """Print the score, the survivors with their reasons, and entries that no longer hold; is the score good enough?"""
+    """Print the score, survivors with reasons, and outdated entries; return whether the score is good enough."""
     known = reasons()
     counts = Counter(outcomes.values())
     n_noticed, n_survivors = sum(counts[it] for it in NOTICED), counts[UNNOTICED]
@@ -119,9 +119,9 @@ def report(outcomes: dict[str, str], plain: dict[str, str]) -> bool:
     noticed = {plain[name] for name, outcome in outcomes.items() if outcome in NOTICED}
     for name in known:
         if name not in plain.values():
-            print(f"{SURVIVORS.name}: there is no such mutant any more: {name}")
+            print(f"{SURVIVORS.name}: this mutant no longer exists: {name}")
         elif name in noticed:
-            print(f"{SURVIVORS.name}: it is noticed now: {name}")
+            print(f"{SURVIVORS.name}: this mutant is noticed now: {name}")
     n_viable = n_noticed + n_survivors
     score = n_noticed / n_viable if n_viable else 1.0
     others = ", ".join(f"{n} {name}" for name, n in sorted(counts.items()) if name not in (*NOTICED, UNNOTICED))
@@ -136,7 +136,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="which ones")
     arguments = parser.parse_args()
     os.environ.setdefault("CARGO_TERM_COLOR", "never")
-    # cargo takes two work trees with one target folder for the same, and a mutant for the engine.
+    # With a shared target folder, cargo would mistake a mutant in another worktree for the engine.
     os.environ["CARGO_TARGET_DIR"] = str(COPY / "target")
     copy_tree()
     tests = [part for package in PACKAGES for part in ("--package", package)]

@@ -1,4 +1,4 @@
-"""Write the pictures of docs/ again: parts of reports that commands on the pages write.
+"""Regenerate the pictures in docs/: parts of reports that commands on the pages write.
 
 python -m scripts.pictures [FOLDER]
 """
@@ -28,7 +28,7 @@ _SWEEP = f"sweep examples/scenario/scenario.yaml --seeds 6 --grid '{_CPU}=[3, 4,
 _SWEEP_OF_TWO = (
     f"sweep examples/scenario/scenario.yaml --grid '{_CPU}=[3, 4, 5, 6]' --grid 'work[0].count=[20, 40, 60, 80]'"
 )
-# The file, the command on a page whose report it is of, the heading of the figure.
+# The file, the command that writes the report, the heading of the figure.
 PICTURES = (
     ("two-teams-usage.svg", _TEAMS, "Usage of default/cpu"),
     ("two-teams-waits.svg", _TEAMS, "Waits"),
@@ -39,7 +39,7 @@ PICTURES = (
     ("swept-waits.svg", _SWEEP, "P95 wait by nominalQuota"),
     ("swept-waits-of-two.svg", _SWEEP_OF_TWO, "P95 wait by nominalQuota and count"),
 )
-# What can be read on a light and on a dark page.
+# Readable on a light and on a dark page.
 _GREY = "#7a8594"
 
 

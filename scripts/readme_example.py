@@ -1,4 +1,4 @@
-"""Run what README.md shows and compare: every ``python`` block, and the ``text`` block after it as its output.
+"""Run every ``python`` block of README.md, and compare the output with the ``text`` block after it.
 
     python -I scripts/readme_example.py README.md
 
@@ -18,7 +18,7 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class Example(NamedTuple):
-    """A program of the README and what it says it prints; None where it does not say."""
+    """A program in the README and its documented output; None if there is none."""
 
     line: int
     program: str
@@ -38,9 +38,9 @@ def examples(markdown: str) -> list[Example]:
 
 
 def problem(example: Example, *, beside: pathlib.Path | None = None) -> str:
-    """Run one example and say what is wrong with it; nothing if it prints what it should.
+    """Run one example and return what is wrong with it; empty if it prints what it should.
 
-    A folder `beside` it is all that it finds where it runs.
+    It runs in a folder that is empty except for a link to `beside`, if given.
     """
     with tempfile.TemporaryDirectory() as folder:
         if beside is not None:
@@ -57,7 +57,7 @@ def problem(example: Example, *, beside: pathlib.Path | None = None) -> str:
 
 
 def main(path: pathlib.Path) -> int:
-    """Check the examples of one file; 0 if all of them run and print what they should."""
+    """Check the examples in one file; return 0 if all run and print what they should."""
     found = examples(path.read_text(encoding="utf-8"))
     if not found:
         print(f"{path}: no python block")

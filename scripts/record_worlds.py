@@ -1,7 +1,7 @@
-"""Write tests/worlds/recorded.jsonl.gz again: histories of fixed seeds, with the answers of the reference.
+"""Regenerate tests/worlds/recorded.jsonl.gz: histories from fixed seeds, with the reference's answers.
 
-Of many that are drawn, those are kept in which something happens that is still rare among the kept: a text that nobody
-has said, a condition, a way to be preempted. `make record-worlds` does it; the Rust tests play them.
+It draws many and keeps those in which something happens that is still rare among the kept ones: a new message, a
+condition, a kind of preemption. `make record-worlds` runs it; the Rust tests play the result.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from kueuecore.testing.drawn_topologies import random_topology
 from kueuecore.trials.recording import recorded
 
 FILE = Path(__file__).parent.parent / "tests" / "worlds" / "recorded.jsonl.gz"
-# Seeds of the worlds, what may be in them (`None`: nodes), and how many are kept.
+# Seeds of the worlds, their limits (`None`: with nodes), and how many to keep.
 DRAWN: tuple[tuple[tuple[tuple[range, Limits | None], ...], int], ...] = (
     (((range(1, 1401), Limits()), (range(1401, 2401), Limits(fair_sharing=True, missing=False, stops=False))), 300),
     (((range(1, 1001), None),), 100),
 )
-# So often a thing has to happen among the kept.
+# How often a thing must happen among the kept ones.
 OFTEN = 4
 
 
 def seen(seed: int, limits: Limits | None) -> tuple[History, set[str]]:
-    """The history of a seed, and what happens in it, in words: texts without their names and numbers."""
+    """Return the history of a seed, and what happens in it: messages without names and numbers."""
     scenario = random_topology(seed) if limits is None else random_history(seed, limits)
     words: set[str] = set()
     try:
@@ -48,7 +48,7 @@ def _words(result: MoveResult) -> set[str]:
     found: dict[str, Any] = result.to_json()
     texts = [f"{it[1]}: {it[3]}" for it in found.get("events", [])] + [f"{it[1]}: {it[3]}" for it in found["written"]]
     plain = {re.sub(r"\b[a-z]?\d[\w.]*", "#", text) for text in texts}
-    # Who is pushed out together says more than each alone.
+    # Which victims occur together says more than each alone.
     reasons = sorted(it["reason"] for it in found.get("preemptions", []))
     counts = {f"{name}: {len(found.get(name, []))}" for name in ("admissions", "pending", "parked")}
     skipped = {f"skipped: {n}" for n in found.get("skippedPreemptions", {}).values()}
@@ -57,7 +57,7 @@ def _words(result: MoveResult) -> set[str]:
 
 
 def chosen(drawn: list[tuple[History, set[str]]], n_kept: int) -> list[History]:
-    """Those with what is rare among the chosen so far, in the order in which they are drawn; others to fill up."""
+    """Choose those with something rare among the chosen so far, in order; fill up with others."""
     said: Counter[str] = Counter()
     kept: list[int] = []
     for number, (_, words) in enumerate(drawn):
@@ -69,7 +69,7 @@ def chosen(drawn: list[tuple[History, set[str]]], n_kept: int) -> list[History]:
 
 
 def record(scenario: History) -> tuple[str, str]:
-    """The line of a history; or none, and how engine and reference differ in it."""
+    """Return the line of a history; or an empty one, and how engine and reference differ in it."""
     try:
         return recorded(scenario), ""
     except AssertionError as error:

@@ -1,13 +1,13 @@
-"""Check which module of the engine may use which.
+"""Check which modules of the engine use which.
 
     rooms.py [ROOT]
 
-The folders of `rust/core/src` are rooms, in the order of the table in ARCHITECTURE.md: a module uses only what stands
-in its own room or in one further up the table. Nor do two files use each other in a circle, unless one is the parent
-of the other. Exits with 1 and names each use that breaks a rule. Tests may use anything.
+The folders of `rust/core/src` are rooms, in the order of the table in ARCHITECTURE.md: a module may use only its own
+room and those further up the table. Files must not use each other in a cycle, unless one is the parent of the other.
+Exits with 1 and names each use that breaks a rule. Tests may use anything.
 
-A method counts as used where it is called: an `impl State` may stand in any room that uses `State`, and what it adds
-may be called there and further down the table.
+A method counts as used where it is called: an `impl State` may be in any room that uses `State`, and its methods may be
+called there and further down the table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 SOURCES = Path("rust/core/src")
 TABLE = re.compile(r"^\| in `rust/core/src` \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", re.MULTILINE)
-# Everybody may use these, and they may use everybody.
+# Any module may use these, and they may use any module.
 _OUTSIDE = {"", "testing"}
 
 _TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^]]*\]\s*)*(?:pub )?mod \w+ \{.*", re.DOTALL)
@@ -43,7 +43,7 @@ class Module:
     name: str
     text: str
     items: set[str] = field(default_factory=set)
-    # What others find here under a name of its own: name -> path from the root of the crate.
+    # Its imports and re-exports: name -> path from the crate root.
     exports: dict[str, list[str]] = field(default_factory=dict)
     globs: list[list[str]] = field(default_factory=list)
 
@@ -88,7 +88,7 @@ def read_modules(root: Path) -> dict[str, Module]:
 
 
 def leaves(tree: str) -> Iterator[list[str]]:
-    """The paths of a `use`: `a::{b, c::d}` has `a::b` and `a::c::d`."""
+    """Yield the paths of a `use`: `a::{b, c::d}` has `a::b` and `a::c::d`."""
     tree = tree.strip()
     if match := re.fullmatch(r"([\w:]*?)(?:::)?\{(.*)\}", tree, re.DOTALL):
         prefix = [part for part in match[1].split("::") if part]
@@ -106,7 +106,7 @@ def leaves(tree: str) -> Iterator[list[str]]:
 
 
 def absolute(path: list[str], module: Module, modules: dict[str, Module]) -> list[str]:
-    """The path from the root of the crate; empty for what stands elsewhere."""
+    """Return the path from the crate root; empty for other crates."""
     if path[0] == "crate":
         return path[1:]
     if path[0] == "self":
@@ -119,7 +119,7 @@ def absolute(path: list[str], module: Module, modules: dict[str, Module]) -> lis
 
 
 def resolve(path: list[str], modules: dict[str, Module]) -> str | None:
-    """The module in which the thing of a path stands, through whatever exports it again."""
+    """Return the module that defines the thing at a path, through re-exports."""
     for n in range(len(path), -1, -1):
         module = modules.get("::".join(path[:n]))
         if module is None:
@@ -137,7 +137,7 @@ def resolve(path: list[str], modules: dict[str, Module]) -> str | None:
 
 
 def find_uses(modules: dict[str, Module]) -> set[Use]:
-    """All uses by name."""
+    """Find all uses by name."""
     uses = set()
     for module in modules.values():
         paths = [path for _, tree in _USE.findall(module.text) for path in leaves(tree)]
@@ -151,7 +151,7 @@ def find_uses(modules: dict[str, Module]) -> set[Use]:
 
 
 def find_calls(modules: dict[str, Module]) -> set[Use]:
-    """Calls of methods of a type that has some in several files: on `self`, or on a value named as the type."""
+    """Find calls of methods of types with methods in several files: on `self`, or on a value named like the type."""
     homes: dict[tuple[str, str], str] = {}
     files: dict[str, set[str]] = {}
     for module in modules.values():
@@ -171,7 +171,7 @@ def find_calls(modules: dict[str, Module]) -> set[Use]:
 
 
 def read_order(architecture: str) -> list[str]:
-    """The rooms in the order of the table: the first uses none of the others."""
+    """Return the rooms in the order of the table: the first uses none of the others."""
     table = TABLE.search(architecture)
     if table is None:
         raise SystemExit("rooms: ARCHITECTURE.md has no table of the rooms in rust/core/src")
@@ -183,7 +183,7 @@ def room_of(module: str) -> str:
 
 
 def find_faults(modules: dict[str, Module], order: list[str]) -> list[str]:
-    """What breaks the rules, as sentences."""
+    """Return violations of the rules, as sentences."""
     rooms = {room_of(name) for name in modules} - _OUTSIDE
     faults = [f"{room}: is in rust/core/src and not in ARCHITECTURE.md" for room in sorted(rooms - set(order))]
     faults += [f"{room}: is in ARCHITECTURE.md and not in rust/core/src" for room in sorted(set(order) - rooms)]
@@ -196,11 +196,11 @@ def find_faults(modules: dict[str, Module], order: list[str]) -> list[str]:
         user, used = room_of(use.user), room_of(use.used)
         if place[user] < place[used]:
             faults.append(f"{use}, but room {used} is above {user}")
-    return faults + [f"a circle: {circle}" for circle in find_circles(uses)]
+    return faults + [f"a cycle: {circle}" for circle in find_circles(uses)]
 
 
 def find_circles(uses: set[Use]) -> list[str]:
-    """Circles of files, other than of a parent and what is below it."""
+    """Return cycles of files, except between a parent and its children."""
     graph: dict[str, dict[str, Use]] = {}
     for use in sorted(uses):
         a, b = f"{use.user}::", f"{use.used}::"
@@ -215,7 +215,7 @@ def find_circles(uses: set[Use]) -> list[str]:
 
 
 def shortest_path(graph: dict[str, dict[str, Use]], start: str) -> list[Use]:
-    """The shortest way from a file back to itself; empty: there is none."""
+    """Return the shortest path from a file back to itself; empty if there is none."""
     reached: dict[str, list[Use]] = {start: []}
     waiting = [start]
     for module in waiting:

@@ -1,12 +1,13 @@
-"""Compare kueuecore's verdicts on altered objects with those of the API server's validation of Kueue's CRDs.
+"""Compare kueuecore's verdicts on altered objects with the API server's validation of Kueue's CRDs.
 
     server_verdicts.py [--show N] FILE...
 
-Each line of a file: {"object": manifest, "refused": [messages]}; no message: the server took it. Exits with 1 unless
+Each line of a file: {"object": manifest, "refused": [messages]}; no message: the server accepted it. Exits with 1
+unless
 
 1. every object that the server refused is refused;
-2. no object that the server took is refused by a rule that the server applies, too: only by rules of ObjectMeta, or of
-   Kueue's webhooks;
+2. no object that the server accepted is refused by a rule that the server also applies, but only by rules of ObjectMeta
+   or of Kueue's webhooks;
 3. at least 95 % of the objects that the server refused are refused with all of its lines.
 
 docs/differences-from-kueue.md lists which lines differ.
@@ -29,7 +30,7 @@ from kueuecore import Engine, ManifestError
 LEAST_IN_WORDS = 0.95
 TAKEN, REFUSED = "TAKEN AGAINST THE SERVER", "REFUSED AGAINST THE SERVER"
 SAME_WORDS, OTHER_WORDS = "refused in the server's words", "refused in other words"
-# A note that says that CEL was skipped, and what the decoder of metadata says in words of Go.
+# A note that CEL was skipped, and messages of the Go metadata decoder.
 _NOT_COMPARED = re.compile("some validation rules were not checked|^META ")
 
 
@@ -39,7 +40,7 @@ def cases(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def lines_of(manifest: object) -> list[str]:
-    """What kueuecore says of an object that is created in an empty cluster."""
+    """Return kueuecore's errors for an object created in an empty cluster."""
     try:
         Engine().apply(json.dumps(manifest).encode())
     except ManifestError as error:
@@ -48,12 +49,12 @@ def lines_of(manifest: object) -> list[str]:
 
 
 def rule_of(line: str) -> str:
-    """A line without what is particular to its object: positions, values and numbers."""
+    """Return a line without the parts specific to its object: positions, values and numbers."""
     return re.sub(r"[0-9]+", "N", re.sub(r'"(?:[^"\\\\]|\\\\.)*"', '"..."', line))[:200]
 
 
 def compare(ours: list[str], theirs: list[str], rules: set[str]) -> tuple[str, list[str]]:
-    """How two verdicts relate, and the lines that show it; `rules` are those that the server applies."""
+    """Return how two verdicts relate, and the lines that show it; `rules` are those that the server applies."""
     compared = [line for line in theirs if not _NOT_COMPARED.search(line)]
     missing = [line for line in compared if line not in ours]
     if theirs and not ours:
@@ -68,7 +69,7 @@ def compare(ours: list[str], theirs: list[str], rules: set[str]) -> tuple[str, l
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--show", type=int, default=3, metavar="N", help="show so many examples of each difference")
+    parser.add_argument("--show", type=int, default=3, metavar="N", help="show N examples of each difference")
     parser.add_argument("files", nargs="+", type=Path)
     options = parser.parse_args()
     verdicts = [(lines_of(case["object"]), case["refused"]) for file in options.files for case in cases(file)]

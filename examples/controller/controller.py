@@ -1,4 +1,4 @@
-"""Queue the jobs of a cluster by Kueue's rules, and start only those that somebody has approved.
+"""Queue a cluster's jobs by Kueue's rules, and start only those that someone has approved.
 
     kubectl proxy &
     python controller.py --server http://127.0.0.1:8001
@@ -23,7 +23,7 @@ ANNOTATION = "example.com/approved-by"
 
 
 class Approval(CheckController):
-    """Decides on checks of `example.com/approval`: Ready once the Workload's annotation names who has approved it."""
+    """Decides the checks of `example.com/approval`: Ready once the Workload's annotation names an approver."""
 
     controller_name = "example.com/approval"
 

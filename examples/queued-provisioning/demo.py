@@ -1,4 +1,4 @@
-"""Four trainings, and a cloud that has eight GPUs for them, when it has them."""
+"""Four training jobs, and a cloud that can provide eight GPUs, some of the time."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from kueuecore.simulation import Happening, Operation
 
 
 def training(name: str, at: float) -> Happening:
-    """A training on 4 GPUs that takes ten minutes."""
+    """Make a training job on 4 GPUs that takes ten minutes."""
     container: JsonObject = {"name": "main", "resources": {"requests": {"nvidia.com/gpu": 4}}}
     workload: JsonObject = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
@@ -20,7 +20,7 @@ def training(name: str, at: float) -> Happening:
     return Happening(at=at, op=Operation.CREATE, object=workload, run_seconds=600)
 
 
-# What the cloud has: eight GPUs that take one to three minutes to come; a third of the orders is refused.
+# The cloud has eight GPUs, which take one to three minutes to arrive; it refuses a third of the orders.
 tokyo = Stock(amounts={"nvidia.com/gpu": 8}, delay_seconds=(60, 180), refused=0.33, patience_seconds=600)
 provisioning = VirtualProvisioning(QueuedCapacity({"tokyo": tokyo}, seed=13))
 run = simulate(

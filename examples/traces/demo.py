@@ -1,4 +1,4 @@
-"""Simulates each trace in this folder with queues that are made for it: how many jobs fail, and how long all wait."""
+"""Simulates each trace in this folder with queues made for it: how many jobs fail, and how long jobs wait."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Makes the traces in this folder: invented jobs in the formats of published traces, the same from each run."""
+"""Makes the traces in this folder: invented jobs in the formats of published traces, the same on every run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ N_JOBS = 40
 
 @dataclass(frozen=True)
 class Job:
-    """An invented job: when it comes, waits, runs, and what it needs."""
+    """An invented job: when it arrives, how long it waits and runs, and what it needs."""
 
     number: int
     submit: int
@@ -127,7 +127,7 @@ def helios(found: Iterable[Job]) -> list[Sequence[object]]:
 
 
 def pai(found: Iterable[Job]) -> tuple[list[Sequence[object]], list[Sequence[object]]]:
-    """Write them as Alibaba's tables of tasks and jobs of 2020, without lines of names."""
+    """Write them as Alibaba's task and job tables of 2020, without headers."""
     tasks: list[Sequence[object]] = []
     rows: list[Sequence[object]] = []
     for job in found:
@@ -144,7 +144,7 @@ def pai(found: Iterable[Job]) -> tuple[list[Sequence[object]], list[Sequence[obj
 
 
 def openb(found: Iterable[Job]) -> list[Sequence[object]]:
-    """Write them as Alibaba's list of pods of 2023."""
+    """Write them as Alibaba's pod list of 2023."""
     names = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,"
     rows: list[Sequence[object]] = [(names + "scheduled_time").split(",")]
     for job in found:
@@ -161,7 +161,7 @@ def openb(found: Iterable[Job]) -> list[Sequence[object]]:
 
 
 def accounting(found: Iterable[Job]) -> list[Sequence[object]]:
-    """Write them as a table of one's own, as `sacct` might give it."""
+    """Write them as a custom table, as `sacct` might print it."""
     rows: list[Sequence[object]] = [["Submit", "Start", "End", "Account", "User", "CPUs", "Nodes", "State"]]
     for job in found:
         submit = BEGIN + timedelta(seconds=job.submit)

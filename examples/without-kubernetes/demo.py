@@ -1,4 +1,4 @@
-"""A batch system without Kubernetes: its jobs are its own, the clock is virtual, Kueue's rules say which run."""
+"""A batch system without Kubernetes: its own jobs, a virtual clock, and Kueue's rules to decide which jobs run."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from kueuecore.jobs import Finished, Integration, JobPodSet, reconcile_job, with
 from kueuecore.manifests import read_manifests
 
 SECOND = 10**9
-# Name, team, processors, seconds that it takes, and when it comes.
+# Name, team, processors, run time in seconds, and arrival time.
 JOBS = [("proteins", "biology", 5, 60, 0), ("plasma", "physics", 2, 30, 10), ("cells", "biology", 1, 20, 12)]
 SECONDS = {name: seconds for name, _, _, seconds, _ in JOBS}
-SAYS = {"Started": "starts", "Stopped": "has to give way"}
+SAYS = {"Started": "starts", "Stopped": "is preempted"}
 
 
 def pods(job: Any, _surroundings: object) -> list[JobPodSet]:
-    """What a job needs: one process with some processors."""
+    """Return what a job needs: one process with some processors."""
     container = {"name": "job", "image": "none", "resources": {"requests": {"cpu": job["spec"]["cpus"]}}}
     template: Any = {"spec": {"containers": [container], "restartPolicy": "Never"}}
     return [JobPodSet(name="main", count=1, template=template)]
 
 
 def started(job: Any, *_: object) -> Any:
-    """Nothing about machines is written into a job."""
+    """Return the job unchanged: nothing about machines is written into it."""
     return job
 
 
@@ -48,10 +48,10 @@ class Lab:
     """The jobs, and the controller that decides about them."""
 
     def __init__(self) -> None:
-        # Nobody reads the statuses of queues here.
+        # Nothing reads the statuses of queues here.
         self.controller = Controller(status_delay_seconds=None)
         self.jobs: dict[str, Any] = {}
-        self.workloads: dict[str, str] = {}  # of each job, by name
+        self.workloads: dict[str, str] = {}  # by the job's name
         self.around = [it.object for it in read_manifests(Path(__file__).parent / "cluster.yaml")]
         for manifest in self.around:
             self.controller.observe({"type": "ADDED", "object": manifest}, now=0)
@@ -69,7 +69,7 @@ class Lab:
             its = [] if workload is None else [workload]
             found = reconcile_job(job, its, now=now, around=self.around, integrations=with_kinds(KIND))
             for write in found.writes:
-                # Nobody else writes here, so every write succeeds.
+                # There are no other writers, so every write succeeds.
                 made: Any = write.manifest
                 if made["kind"] == "Task":
                     self.jobs[name] = made
@@ -83,7 +83,7 @@ class Lab:
                     print(f"{now // SECOND:4} s  {name} {SAYS[event.reason]}")
 
     def run(self, now: int) -> None:
-        """Start and stop processes, and end those whose time is over."""
+        """Start and stop processes, and end those whose run time is over."""
         for name, job in self.jobs.items():
             if job["spec"]["suspend"]:
                 job["status"] = "waits"

@@ -1,15 +1,14 @@
-"""The scheduling core of Kueue as a library: objects in, decisions out, nothing done.
+"""Kueue's scheduler as a library: objects in, decisions out, no side effects.
 
-Make an `Engine`, `apply` objects, ask for a `cycle`, read the `Decision`. These are the names that most programs need,
-each imported when it is first used. The modules beside them have the rest, such as `kueuecore.states` and
-`kueuecore.errors`.
+Make an `Engine`, `apply` objects, run a `cycle`, read the `Decision`. This package has the names that most programs
+need, each imported on first use. Submodules such as `kueuecore.states` and `kueuecore.errors` have the rest.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 
-# Type checkers know this name. Importing `typing` would take most of the start-up, before Ctrl-C is handled.
+# Type checkers know this name. Importing `typing` would take most of the startup time, before Ctrl-C is handled.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from kueuecore import objects as objects

@@ -7,12 +7,12 @@ __all__ = ["main"]
 
 
 def main() -> int:
-    """Run the command; returns its exit code."""
-    # By default Ctrl-C raises KeyboardInterrupt: a traceback in the middle of an import, and only after a long call of
-    # the engine. There is nothing to clean up, so let it end the process at once. If it is ignored, it stays so.
+    """Run the command and return its exit code."""
+    # By default Ctrl-C raises KeyboardInterrupt: a traceback in the middle of an import, and only after a long engine
+    # call has ended. There is nothing to clean up, so let it end the process at once. If it is ignored, keep that.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from kueuecore.cli import main as command  # takes a while
+    from kueuecore.cli import main as command  # slow
 
     return command()
 

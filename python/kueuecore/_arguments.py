@@ -1,4 +1,4 @@
-"""Arguments as the extension takes them; what does not fit is refused by the name of the argument."""
+"""Checks and converts arguments for the extension; errors name the argument."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _T = TypeVar("_T")
 
 
 def text(name: str, value: object) -> str:
-    """A text that UTF-8 can hold.
+    """Check that a value is a string that UTF-8 can encode.
 
     Raises:
-        TypeError: It is none.
-        ValueError: It has half a surrogate pair, which no name and no message has.
+        TypeError: It is not a string.
+        ValueError: It has an unpaired surrogate, which no name or message has.
     """
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a str, not {type(value).__name__}")
@@ -28,25 +28,25 @@ def text(name: str, value: object) -> str:
         str.encode(value)
     except UnicodeEncodeError as error:
         raise ValueError(f"{name}: unpaired surrogate at position {error.start}") from None
-    # Of a class that is derived from str, the text.
+    # Turns a subclass of str into a str.
     return str.__str__(value)
 
 
 def workload_key(namespace: str, name: str) -> tuple[str, str]:
-    """Namespace and name of a Workload or another namespaced object.
+    """Check the namespace and name of a Workload or another namespaced object.
 
     Raises:
-        TypeError: One of them is no text.
-        ValueError: One of them is no text that UTF-8 can hold.
+        TypeError: One of them is not a string.
+        ValueError: UTF-8 cannot encode one of them.
     """
     return text("namespace", namespace), text("name", name)
 
 
 def flag(name: str, value: object) -> bool:
-    """True or False, of Python or of numpy.
+    """Check that a value is a bool, of Python or numpy.
 
     Raises:
-        TypeError: It is something else, which might mean either.
+        TypeError: It is something else, whose truth would be a guess.
     """
     is_numpys = str(getattr(value, "dtype", "")) == "bool" and getattr(value, "shape", None) == ()
     if not (isinstance(value, bool) or is_numpys):
@@ -55,17 +55,17 @@ def flag(name: str, value: object) -> bool:
 
 
 def number(name: str, value: object) -> int:
-    """A whole number from 0 to 2^63-1.
+    """Check that a value is a whole number from 0 to 2^63-1.
 
     Raises:
-        TypeError: It is no whole number.
-        ValueError: It is not in this range.
+        TypeError: It is not a whole number.
+        ValueError: It is out of range.
     """
     try:
         if isinstance(value, bool) or not hasattr(value, "__index__"):
             raise TypeError
         whole = operator.index(value)
-    except TypeError:  # an array of several numbers has an __index__, too
+    except TypeError:  # an array of several numbers has an __index__ too
         raise TypeError(f"{name} must be an int, not {type(value).__name__}") from None
     if not 0 <= whole < 2**63:
         raise ValueError(f"{name} must be a number from 0 to {2**63 - 1}")
@@ -73,11 +73,11 @@ def number(name: str, value: object) -> int:
 
 
 def cycles_of(cycles: object, name: str) -> int | None:
-    """A number of cycles, or no limit.
+    """Check a number of cycles; `None` is no limit.
 
     Raises:
-        TypeError: It is no number.
-        ValueError: It is negative, beyond 64 bits, or not a number (NaN).
+        TypeError: It is not a number.
+        ValueError: It is negative, beyond 64 bits, or NaN.
     """
     if isinstance(cycles, float) and math.isnan(cycles):
         raise ValueError(f"{name} is NaN; give a number from 0 to {2**63 - 1}")
@@ -87,10 +87,10 @@ def cycles_of(cycles: object, name: str) -> int | None:
 
 
 def instance(name: str, value: object, cls: type[_T]) -> _T:
-    """An object of a class.
+    """Check that a value is an instance of a class.
 
     Raises:
-        TypeError: It is of another one.
+        TypeError: It is not.
     """
     if not isinstance(value, cls):
         raise TypeError(f"{name} must be {one(cls)}, not {type(value).__name__}")
@@ -98,29 +98,29 @@ def instance(name: str, value: object, cls: type[_T]) -> _T:
 
 
 def one(cls: type) -> str:
-    """An object of a class, in words: `an Engine`."""
+    """Return the name of a class with its article: `an Engine`."""
     return f"{'an' if cls.__name__[0] in 'AEIOU' else 'a'} {cls.__name__}"
 
 
 def each(name: str, values: Iterable[_T]) -> Iterator[_T]:
-    """What is in an iterable of objects, one by one.
+    """Iterate over objects.
 
     Raises:
-        TypeError: It is none, or it is one object.
+        TypeError: `values` is not an iterable, or is a single object.
     """
     try:
         if isinstance(values, str | bytes | Mapping):
             raise TypeError
         return iter(values)
-    except TypeError:  # an array without a dimension only seems to be one
+    except TypeError:  # an array without a dimension only looks iterable
         raise TypeError(f"{name} must be a sequence, not {type(values).__name__}") from None
 
 
 def mapping(name: str, value: Mapping[_K, _T]) -> Mapping[_K, _T]:
-    """A dict, or what is like one.
+    """Check that a value is a mapping.
 
     Raises:
-        TypeError: It is none.
+        TypeError: It is not.
     """
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} must be a mapping, not {type(value).__name__}")
@@ -128,8 +128,8 @@ def mapping(name: str, value: Mapping[_K, _T]) -> Mapping[_K, _T]:
 
 
 def shown(value: object) -> str:
-    """Show a value in a message: cut if long, only its type if `repr` fails."""
+    """Format a value for a message: cut if long, only its type if `repr` fails."""
     try:
         return shortened(repr(value))
-    except Exception:  # whatever its class does
+    except Exception:  # its class may raise anything
         return f"a {type(value).__name__}"

@@ -12,7 +12,7 @@ _LONGEST_MESSAGE = 32 * 1024
 
 
 def condition(manifest: JsonObject | None, kind: str) -> JsonObject | None:
-    """The condition of a type, if there is one."""
+    """Return the condition of a type, or None."""
     for it in list_at(manifest, "status", "conditions"):
         if text_at(it, "type") == kind:
             return object_at(it)
@@ -20,20 +20,20 @@ def condition(manifest: JsonObject | None, kind: str) -> JsonObject | None:
 
 
 def is_true(manifest: JsonObject | None, kind: str) -> bool:
-    """Is a condition there, and True?"""
+    """Return whether an object has a condition that is True."""
     return text_at(condition(manifest, kind), "status") == "True"
 
 
 def has_quota(workload: JsonObject) -> bool:
-    """Has a Workload a quota reservation?"""
+    """Return whether a Workload has a quota reservation."""
     return is_true(workload, "QuotaReserved")
 
 
 def transition_time(value: JsonObject | None) -> int:
-    """When a condition, or a gate, came to be as it is; 0 if it does not say.
+    """Return when a condition or gate last changed; 0 if it does not say.
 
     Raises:
-        ValueError: What it says is no time.
+        ValueError: The value is not a time.
     """
     text = text_at(value, "lastTransitionTime")
     try:
@@ -45,9 +45,9 @@ def transition_time(value: JsonObject | None) -> int:
 def with_condition(
     manifest: JsonObject, kind: str, *, is_true: bool, reason: str, message: str, now: int
 ) -> JsonObject:
-    """The status of an object with a condition; its time changes only with its status.
+    """Return the status of an object with a condition set; its time changes only with its status.
 
-    Kueue leaves a condition alone whose status, reason and message are as they are to be.
+    Kueue does not touch a condition that already has the right status, reason and message.
     """
     status = object_at(manifest, "status")
     old = condition(manifest, kind)
@@ -69,7 +69,7 @@ def with_condition(
 
 
 def check_state(workload: JsonObject, name: str) -> JsonObject | None:
-    """The state of an admission check of a Workload, if it has it."""
+    """Return the state of an admission check of a Workload, or None."""
     for it in list_at(workload, "status", "admissionChecks"):
         if text_at(it, "name") == name:
             return object_at(it)
@@ -77,7 +77,7 @@ def check_state(workload: JsonObject, name: str) -> JsonObject | None:
 
 
 def with_check_state(workload: JsonObject, name: str, state: str, message: str, now: int) -> JsonObject:
-    """The status of a Workload with another state of a check; its time changes only with its state (rules/07 §3)."""
+    """Return a Workload's status with a check's state set; its time changes only with its state (rules/07 §3)."""
     status = object_at(workload, "status")
     checks: list[JsonValue] = []
     for it in list_at(status, "admissionChecks"):
@@ -90,7 +90,7 @@ def with_check_state(workload: JsonObject, name: str, state: str, message: str, 
 
 
 def truncated(message: str) -> str:
-    """A message of at most as many bytes as a condition may have."""
+    """Cut a message to the number of bytes that a condition may have."""
     encoded = message.encode()
     if len(encoded) <= _LONGEST_MESSAGE:
         return message

@@ -1,4 +1,4 @@
-"""Events of Kubernetes: what people read with `kubectl describe`."""
+"""Kubernetes Events, which `kubectl describe` shows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _MOST_BYTES, _CUT = 1024, " ..."
 
 
 def event_manifest(about: JsonObject, *, type: str, reason: str, message: str, now: str) -> JsonObject:  # noqa: A002
-    """A `v1` Event to create; the API server appends to its name.
+    """Make a `v1` Event to create; the API server completes its name.
 
     Args:
         about: The object: apiVersion, kind, namespace, name and uid.
         type: Normal or Warning.
-        reason: A word.
-        message: A sentence; an API server takes 1024 bytes, so the rest is cut off as Kueue does it.
+        reason: One word.
+        message: A sentence; cut to the API server's 1024 bytes, as in Kueue.
         now: The time as RFC 3339.
     """
     return {
@@ -38,5 +38,5 @@ def _shortened(message: str) -> str:
     text = message.encode()
     if len(text) <= _MOST_BYTES:
         return message
-    # Half a character goes, too.
+    # Drop half a character at the cut.
     return text[: _MOST_BYTES - len(_CUT)].decode(errors="ignore") + _CUT

@@ -1,4 +1,4 @@
-"""A file that people write, read field by field: what is wrong is noted with its line, and reading goes on."""
+"""Reads a user's file field by field; it records each problem with its line and goes on reading."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Fields", "seconds_of", "shown"]
 _SECOND_NS = 1_000_000_000
 _DAY_NS = 86400 * _SECOND_NS
 _MOST_NS = 2**63 - 1
-# Go has no days. Six digits are more than time has.
+# Go has no days. Six digits are enough for 64-bit time.
 _DAYS = re.compile(r"([0-9]{1,6})d((?![-+]).*)")
 _SPAN = "write seconds such as 90, or a duration such as 1m30s, from 0 to 292 years (2562047h)"
 
@@ -30,11 +30,11 @@ class Fields:
     """One mapping of the file.
 
     Args:
-        document: The document that it is in, for lines.
+        document: Its document, for line numbers.
         plain: The mapping.
         path: Its field path, empty for the document itself.
-        problems: Where problems are noted.
-        folder: Where the files are that it names.
+        problems: The list to append problems to.
+        folder: The folder that file names in it are relative to.
     """
 
     document: Manifest
@@ -45,7 +45,7 @@ class Fields:
     _known: list[str] = field(default_factory=list)
 
     def complain(self, name: str, message: str, remedy: str) -> None:
-        """Note a problem with a field, or with the mapping itself if `name` is empty."""
+        """Record a problem with a field, or with the mapping itself if `name` is empty."""
         path = ".".join(filter(None, (self.path, name)))
         line = self.document.source.line_of(path) or None
         value = self.plain.get(name)
@@ -54,24 +54,24 @@ class Fields:
         self.problems.append(Problem(message, field=path, value=shown, remedy=remedy, file=file, line=line))
 
     def value(self, name: str) -> JsonValue:
-        """Whatever stands there; None if nothing does."""
+        """Return a field's value, or None."""
         self._known.append(name)
         return self.plain.get(name)
 
     def has(self, name: str, remedy: str) -> bool:
-        """Does anything stand there? It has to."""
+        """Return whether a required field is set; record a problem if not."""
         if self.plain.get(name) is None:
             self.complain(name, "Required value", remedy)
             return False
         return True
 
     def text(self, name: str, default: str = "", *, one_of: Sequence[str] = ()) -> str:
-        """A text, one of some if they are given."""
+        """Read a string, one of `one_of` if given."""
         value = self.value(name)
         if value is None:
             return default
         if not isinstance(value, str):
-            self.complain(name, f"a text is needed, not {_what(value)}", "put it in quotes")
+            self.complain(name, f"must be a string, not {_what(value)}", "put it in quotes")
             return default
         if one_of and value not in one_of:
             self.complain(name, f"Unsupported value: {shown(value)}", f"write one of {', '.join(one_of)}")
@@ -79,7 +79,7 @@ class Fields:
         return value
 
     def whole(self, name: str, default: int, *, least: int = 0, most: int = 2**53) -> int:
-        """A whole number."""
+        """Read a whole number."""
         value = self.value(name)
         if value is None:
             return default
@@ -89,7 +89,7 @@ class Fields:
         return value
 
     def number(self, name: str, default: float = 0.0) -> float:
-        """A number."""
+        """Read a number."""
         value = self.value(name)
         if isinstance(value, int | float) and not isinstance(value, bool):
             try:
@@ -97,19 +97,19 @@ class Fields:
             except OverflowError:
                 self.complain(name, f"Invalid value: {shown(value)}", "write a number below 1.7e308")
         elif value is not None:
-            self.complain(name, f"a number is needed, not {_what(value)}", "write a number without quotes")
+            self.complain(name, f"must be a number, not {_what(value)}", "write a number without quotes")
         return default
 
     def truth(self, name: str, *, default: bool) -> bool:
-        """A truth value."""
+        """Read a boolean."""
         value = self.value(name)
         if value is None or isinstance(value, bool):
             return default if value is None else value
-        self.complain(name, f"a truth value is needed, not {_what(value)}", "write true or false")
+        self.complain(name, f"must be a boolean, not {_what(value)}", "write true or false")
         return default
 
     def seconds(self, name: str, default: float | None = None) -> float | None:
-        """A span of time in seconds."""
+        """Read a duration in seconds."""
         value = self.value(name)
         if value is None:
             return default
@@ -120,35 +120,35 @@ class Fields:
         return seconds
 
     def entries(self, name: str) -> list[JsonValue]:
-        """A list."""
+        """Read a list."""
         value = self.value(name)
         if value is None:
             return []
         if not isinstance(value, list):
-            self.complain(name, f"a list is needed, not {_what(value)}", "start each entry with a dash")
+            self.complain(name, f"must be a list, not {_what(value)}", "start each entry with a dash")
             return []
         return value
 
     def part(self, name: str) -> Fields | None:
-        """A mapping; None if there is none."""
+        """Read a mapping; None if it is absent."""
         value = self.value(name)
         if value is None:
             return None
         if not isinstance(value, dict):
-            self.complain(name, f"a mapping is needed, not {_what(value)}", "write `name: value` below it")
+            self.complain(name, f"must be a mapping, not {_what(value)}", "write `name: value` below it")
             return None
         return self.below(value, name)
 
     def parts(self, name: str) -> Iterator[Fields]:
-        """A list of mappings."""
+        """Read a list of mappings."""
         for index, value in enumerate(self.entries(name)):
             if isinstance(value, dict):
                 yield self.below(value, f"{name}[{index}]")
             else:
-                self.complain(f"{name}[{index}]", f"a mapping is needed, not {_what(value)}", "write `name: value`")
+                self.complain(f"{name}[{index}]", f"must be a mapping, not {_what(value)}", "write `name: value`")
 
     def named_parts(self, name: str) -> Iterator[tuple[str, Fields]]:
-        """A mapping of mappings."""
+        """Read a mapping of mappings."""
         section = self.part(name)
         for key in section.plain if section is not None else ():
             if section is not None and section.has(key, "write `name: value` below it, or {}"):
@@ -157,24 +157,24 @@ class Fields:
                     yield key, part
 
     def below(self, plain: JsonObject, name: str) -> Fields:
-        """What stands at a field of this mapping."""
+        """Return the Fields of a value in this mapping."""
         return replace(self, plain=plain, path=".".join(filter(None, (self.path, name))), _known=[])
 
     def end(self) -> None:
-        """All fields that there are were asked for: what is left over is not known."""
+        """Report every field that was never read as unknown."""
         self.end_with(self._known)
 
     def end_with(self, known: Sequence[str]) -> None:
-        """These fields alone there may be."""
+        """Report every field that is not in `known` as unknown."""
         for name in self.plain:
             if name not in known:
                 near = get_close_matches(name, known, n=1)
-                remedy = f"write {near[0]}" if near else f"the fields here are {', '.join(known)}"
+                remedy = f"write {near[0]}" if near else f"the known fields are {', '.join(known)}"
                 self.complain(name, "unknown field", remedy)
 
 
 def seconds_of(value: JsonValue) -> float | None:
-    """A number of seconds, or a duration as in Go, with days if there are any, up to 292 years; None if it is neither.
+    """Read seconds, or a Go duration that may also have days, up to 292 years; None if it is neither.
 
     Example:
         >>> seconds_of(90), seconds_of("1m30s"), seconds_of("1d12h"), seconds_of("soon"), seconds_of(-1)
@@ -188,11 +188,11 @@ def seconds_of(value: JsonValue) -> float | None:
         span_ns(value, "the span")
     except (TypeError, ValueError):
         return None
-    return float(value)  # type: ignore[arg-type]  # `span_ns` takes numbers alone
+    return float(value)  # type: ignore[arg-type]  # `span_ns` takes only numbers
 
 
 def shown(value: JsonValue) -> str:
-    """A value in an error: short, and in one line."""
+    """Format a value for an error: short and on one line."""
     if isinstance(value, str):
         return quoted(value)
     return shortened(json.dumps(value)) if isinstance(value, int | float) else _what(value)
@@ -207,8 +207,8 @@ def _what(value: JsonValue) -> str:
         case list():
             return "a list"
         case str():
-            return "a text"
+            return "a string"
         case bool():
-            return "a truth value"
+            return "a boolean"
         case _:
             return "a number"

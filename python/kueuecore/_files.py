@@ -1,4 +1,4 @@
-"""Files, directories, streams and standard input, as people name them."""
+"""Reads files, directories, streams and standard input by name."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ __all__ = ["EMPTY_NAME", "contents", "read_file"]
 EMPTY_NAME = Problem("the name of a file is empty", remedy='write "." for the directory you are in')
 
 _SUFFIXES = (".yaml", ".yml", ".json")
-_LARGEST = 2**30  # bytes: what never ends, such as /dev/zero, must not fill the memory
+_LARGEST = 2**30  # bytes: an endless file such as /dev/zero must not fill the memory
 _LONGEST_NAME = 4096
 _CHUNK = 2**20
 
 
 def read_file(path: Path) -> bytes:
-    """The bytes of a file.
+    """Read the bytes of a file.
 
     Raises:
-        OSError: It can not be read, or has more than 1 GiB.
+        OSError: It cannot be read, or has more than 1 GiB.
     """
     try:
         with path.open("rb", buffering=0) as file:
@@ -56,7 +56,7 @@ def _standard_input(problems: list[Problem]) -> Iterable[tuple[str, str | bytes]
     try:
         if sys.stdin is None or sys.stdin.closed:
             raise OSError(errno.EBADF, "it is closed")
-        # In place of the real one there may be a stream of text.
+        # sys.stdin may have been replaced by a text stream.
         stream = getattr(sys.stdin, "buffer", None)
         yield "<stdin>", sys.stdin.read() if stream is None else _read(stream)
     except OSError as error:
@@ -76,7 +76,7 @@ def _files(
             yield str(file), read_file(file)
         except OSError as error:
             if isinstance(source, str) and "\n" in source and file == path:
-                message, remedy = "the name of a file has several lines", "use parse_manifests for a text"
+                message, remedy = "the name of a file has several lines", "use parse_manifests for YAML or JSON text"
                 problem = Problem(message, file=shortened(source), remedy=remedy)
             elif isinstance(error, FileNotFoundError):
                 message = "it is a link to a file that is not there" if file.is_symlink() else "there is no such file"
@@ -87,7 +87,7 @@ def _files(
 
 
 def _directory(path: Path, problems: list[Problem], *, recursive: bool) -> list[Path]:
-    """The files in a directory that may hold manifests, sorted by path; what is hidden is left out."""
+    """Return the files in a directory that may hold manifests, sorted by path, without hidden ones."""
     found: list[Path] = []
     n_problems, has_directories = len(problems), False
     todo = [path]
@@ -101,15 +101,15 @@ def _directory(path: Path, problems: list[Problem], *, recursive: bool) -> list[
         for entry in entries:
             is_directory = entry.is_dir()
             has_directories = has_directories or is_directory
-            # A link to a directory may lead back to where it stands.
+            # A link to a directory may form a cycle.
             if is_directory and recursive and not entry.is_symlink():
                 todo.append(entry)
-            # A broken link is kept, so that reading reports it; a pipe is not: reading it might block for ever.
+            # Keep a broken link, so that reading reports it, but not a pipe: reading it might block forever.
             elif entry.suffix in _SUFFIXES and (entry.is_file() or (entry.is_symlink() and not entry.exists())):
                 found.append(entry)
     if not found and len(problems) == n_problems:
         nested = has_directories and not recursive
-        remedy = "pass recursive=True to read its directories too" if nested else "name a file, or another directory"
+        remedy = "pass recursive=True to read its subdirectories" if nested else "name a file, or another directory"
         message = f"no file in it ends in {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]}"
         problems.append(Problem(message, file=str(path), remedy=remedy))
     return sorted(found)
@@ -127,6 +127,6 @@ def _read(stream: IO[bytes]) -> bytes:
 
 
 def _unreadable(error: OSError, file: str) -> Problem:
-    # A longer one is no name of a file.
+    # Nothing longer can be a file name.
     name = file if len(file) <= _LONGEST_NAME else shortened(file)
     return Problem(f"cannot be read: {error.strerror or error}", file=name)

@@ -1,4 +1,4 @@
-"""Feature gates that earlier versions of Kueue had (docs/upgrade.md, "Gates that are gone")."""
+"""Feature gates that Kueue has removed (docs/upgrade.md, "Gates that are gone")."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ GONE_GATES: Final[dict[str, tuple[str, str]]] = {
     "SkipFinalizersForPodsSuspendedByParent": ("0.20", _IS_ON),
     "TASProfileLeastFreeCapacity": ("0.17", "leave it out; TASProfileMixed is the nearest that there is"),
 }
-"""By name: the version that has it no more, and what to do."""
+"""By name: the version that removed it, and what to do."""
 
 
 def gone_gate_remedy(name: str) -> str:
-    """What to do about a gate that Kueue had once; empty if it never had one of that name.
+    """Return what to do about a gate that Kueue has removed; empty if it never had one of that name.
 
     Example:
         >>> gone_gate_remedy("LendingLimit")

@@ -1,4 +1,4 @@
-"""JSON text to plain values; what JSON does not allow, or no float64 holds, is reported with field, line and column."""
+"""Parses JSON text; reports what JSON forbids or no float64 holds, with field, line and column."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _CONSTANTS = ("NaN", "Infinity", "-Infinity")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One value of a text that may hold several.
+    """One value in a text that may hold several.
 
     Args:
         value: The value.
-        text: Where it stands.
-        line: The line in which it starts, from 1.
+        text: Its text.
+        line: The line on which it starts, from 1.
         problems: What is wrong with it.
     """
 
@@ -37,14 +37,15 @@ class Document:
 
 
 def json_documents(text: str, *, allows_constants: bool) -> Iterator[Document]:
-    """The values of a text, one after the other.
+    """Yield the values in a text, in order.
 
     Args:
         text: The text.
-        allows_constants: Read `NaN` and `Infinity`, to report each with its place? Otherwise they are no JSON.
+        allows_constants: Whether to read `NaN` and `Infinity`, to report each with its position. If not, they are
+            syntax errors.
 
     Raises:
-        json.JSONDecodeError: What follows is no JSON, or nested too deeply.
+        json.JSONDecodeError: The rest is not JSON, or is nested too deeply.
     """
     is_odd = False
 
@@ -57,7 +58,7 @@ def json_documents(text: str, *, allows_constants: bool) -> Iterator[Document]:
     def constant(name: str) -> JsonValue:
         nonlocal is_odd
         if not allows_constants:
-            raise json.JSONDecodeError(f"{name} is no JSON", text, position)
+            raise json.JSONDecodeError(f"{name} is not JSON", text, position)
         is_odd = True
         return None
 
@@ -84,7 +85,7 @@ def json_documents(text: str, *, allows_constants: bool) -> Iterator[Document]:
             value, end = decoder.raw_decode(text, position)
         except RecursionError:
             raise json.JSONDecodeError("it is nested too deeply", text, position) from None
-        # Looked through once more only if something is wrong, or may be.
+        # Scan again only if something is or may be wrong.
         may_be_wrong = is_odd or _SURROGATE.search(text, position, end)
         problems = tuple(_problems(text, position, end, line)) if may_be_wrong else ()
         yield Document(value, text[position:end], line, problems)
@@ -94,23 +95,23 @@ def json_documents(text: str, *, allows_constants: bool) -> Iterator[Document]:
 
 
 def syntax_problem(error: json.JSONDecodeError) -> Problem:
-    """What a JSON syntax error says, where, and what to do about it."""
+    """Turn a JSON syntax error into a problem with its position and a remedy."""
     remedy = "check the quotes, the commas and the brackets here"
     return Problem(f"this is not JSON: {error.msg}", line=error.lineno, column=error.colno, remedy=remedy)
 
 
 @dataclass(slots=True)
 class _Open:
-    """An object or a list that has begun and not ended."""
+    """An object or list that has not ended yet."""
 
-    keys: dict[str, int] | None  # of an object, with the line of each
+    keys: dict[str, int] | None  # for an object: the line of each key
     index: int = 0
     key: str = ""
     expects_key: bool = field(default=True)
 
 
 def _problems(text: str, start: int, end: int, line: int) -> Iterator[Problem]:
-    """What is wrong with the parts of a value that starts in `line`, and reads as JSON otherwise."""
+    """Yield the problems in a value that starts on `line` and is valid JSON otherwise."""
     stack: list[_Open] = []
     line_start = text.rfind("\n", 0, start) + 1
     seen = start
@@ -143,7 +144,7 @@ def _problems(text: str, start: int, end: int, line: int) -> Iterator[Problem]:
 
 def _key_complaint(key: str, first_line: int | None) -> tuple[str, str] | None:
     if first_line is not None:
-        return "the key occurs twice", f"remove one of them: the first is on line {first_line}"
+        return "duplicate key", f"remove one of them: the first is on line {first_line}"
     return None if _is_unicode(key) else ("the key has an unpaired surrogate", "write both halves")
 
 

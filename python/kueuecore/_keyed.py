@@ -1,4 +1,4 @@
-"""What is about one namespaced object."""
+"""A base for classes about one namespaced object."""
 
 from __future__ import annotations
 

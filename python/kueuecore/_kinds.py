@@ -1,7 +1,7 @@
-"""The table of kinds: what all code needs to know of the objects that are read, jobs aside.
+"""The table of kinds that are read, except jobs.
 
 It has a line for each line of the engine's own table (`rust/core/src/objects/kind.rs`), in an order in which objects
-can be applied one after the other.
+can be applied one by one.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class Watched(StrEnum):
 
     ALWAYS = "Always"
     SOMETIMES = "Sometimes"
-    """Where pods claim devices."""
+    """If pods claim devices."""
     WITH_NODES = "WithNodes"
-    """Where flavors name a topology."""
+    """If flavors name a topology."""
     NEVER = "Never"
-    """Not by the controller itself: a check controller or a manager of MultiKueue may."""
+    """Never by the controller itself, but a check controller or a MultiKueue manager may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ class Kind:
     Args:
         name: The `kind` field.
         api_version: The group and the newest version that is read.
-        plural: Its name in paths of an API server.
-        is_namespaced: Do its objects live in namespaces?
-        is_kept: Does an engine keep its objects? Then they can be deleted from it.
-        is_given_back: Does an engine keep enough of them to give them back?
+        plural: Its name in an API server's paths.
+        is_namespaced: Whether its objects are namespaced.
+        is_kept: Whether an engine keeps its objects, and so can delete them.
+        is_given_back: Whether an engine keeps enough of its objects to return them.
         watched: When a controller watches it.
     """
 
@@ -72,9 +72,9 @@ KINDS: tuple[Kind, ...] = (
     Kind("Workload", _KUEUE, "workloads", is_namespaced=True, is_given_back=True, watched=_ALWAYS),
     Kind("Pod", "v1", "pods", is_namespaced=True, watched=_WITH_NODES),
 )
-"""Every kind that is read, apart from jobs."""
+"""Every kind that is read, except jobs."""
 
 NAMESPACED = frozenset(kind.name for kind in KINDS if kind.is_namespaced)
-"""The kinds whose objects live in namespaces."""
+"""The namespaced kinds."""
 KEPT = frozenset(kind.name for kind in KINDS if kind.is_kept)
-"""The kinds that an engine keeps, and deletes."""
+"""The kinds that an engine keeps and can delete."""

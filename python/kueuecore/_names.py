@@ -1,6 +1,6 @@
-"""Whether names are well-formed, in the words of the API server.
+"""Checks names, with the API server's messages.
 
-Bytes are counted everywhere, whatever the API server calls them: it says one of keys, the other of names.
+All limits count bytes, although the API server says "characters" for names and "bytes" for keys.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _KEY_NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 
 
 def label_problems(text: str) -> list[str]:
-    """What is wrong with the name of a namespace."""
+    """Return what is wrong with the name of a namespace."""
     problems = []
     if len(text.encode()) > 63:
         problems.append("must be no more than 63 characters")
@@ -31,7 +31,7 @@ def label_problems(text: str) -> list[str]:
 
 
 def subdomain_problems(text: str, unit: str = "characters") -> list[str]:
-    """What is wrong with the name of an object."""
+    """Return what is wrong with the name of an object."""
     problems = []
     if len(text.encode()) > 253:
         problems.append(f"must be no more than 253 {unit}")
@@ -45,7 +45,7 @@ def subdomain_problems(text: str, unit: str = "characters") -> list[str]:
 
 
 def label_key_problems(text: str) -> list[str]:
-    """What is wrong with a label key."""
+    """Return what is wrong with a label key."""
     rule = (
         "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
         "character "

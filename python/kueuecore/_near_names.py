@@ -1,4 +1,4 @@
-"""Names that somebody may have meant: of those that there are, the ones a slip of the hand away."""
+"""Suggests names for a misspelled one."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from collections.abc import Iterable
 
 __all__ = ["near_names"]
 
-# So many letters hold one slip: fewer, and names that have nothing to do with each other would be near.
+# One typo per so many letters: with fewer letters, unrelated names would be near.
 _LETTERS_PER_SLIP = 4
 _SHORTEST_BEGINNING = 3
 
 
 def near_names(name: str, known: Iterable[str], *, n: int = 1) -> tuple[str, ...]:
-    """The names that may be meant by one that nothing has, the nearest first, then in the order given.
+    """Return the names that an unknown one may stand for, the nearest first, then in the order given.
 
-    A slip is a letter that is missing, too many, wrong, or swapped with the next (the distance of Damerau and
-    Levenshtein); four letters of the longer name make up for one. A name of which only the beginning was given is
-    near, too. Capitals do not count.
+    A typo is a missing, extra or wrong letter, or two neighbors swapped (Damerau-Levenshtein distance); four letters
+    of the longer name allow one. A name is also near its own beginning. Case does not matter.
 
     Args:
-        name: What was given.
-        known: The names that there are.
-        n: How many names at most.
+        name: The unknown name.
+        known: The known names.
+        n: The most names to return.
 
     Example:
         >>> near_names("tarin", ["train", "trial", "label"]), near_names("train", ["label", "train-large"])
@@ -37,7 +36,7 @@ def near_names(name: str, known: Iterable[str], *, n: int = 1) -> tuple[str, ...
         if len(given) >= _SHORTEST_BEGINNING and other.startswith(given):
             slips = 0 if other == given else most
         else:
-            # One that is no nearer than all that there is room for is not looked at to the end.
+            # Stop early for a name that cannot be among the n nearest.
             bound = min(most, len(given) - 1, *([found[-1][0] - 1] if len(found) == n else []))
             slips = _slips(letters, given, other, bound)
             most = bound
@@ -47,7 +46,7 @@ def near_names(name: str, known: Iterable[str], *, n: int = 1) -> tuple[str, ...
 
 
 def _slips(letters: Counter[str], one: str, other: str, most: int) -> int:
-    """The distance of two names in slips, none of which touches a letter of another; above `most`: more than that."""
+    """Return the distance of two names in typos, no two of them on the same letter; any number above `most` if more."""
     if abs(len(other) - len(one)) > most:
         return most + 1
     others = Counter(other)

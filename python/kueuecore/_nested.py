@@ -1,4 +1,4 @@
-"""Dicts of dicts that keep nothing empty."""
+"""Dicts of dicts without empty inner dicts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _Value = TypeVar("_Value")
 
 
 def remove(nested: dict[_Outer, dict[_Inner, _Value]], outer: _Outer, inner: _Inner) -> _Value | None:
-    """Take an entry out, and its dict with the last one; None if there is no such entry."""
+    """Remove an entry, and its inner dict if that is empty then; None if there is no such entry."""
     entries = nested.get(outer)
     if entries is None:
         return None

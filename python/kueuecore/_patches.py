@@ -1,4 +1,4 @@
-"""Changes to an object as a JSON merge patch (RFC 7386), and the other way round. Pure functions on plain JSON."""
+"""Makes and applies JSON merge patches (RFC 7386). Pure functions on plain JSON."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from kueuecore._json import JsonObject, JsonValue, text_at
 
 __all__ = ["merge_patch", "patched", "transplanted", "whole_seconds"]
 
-# What stands in a list of a status under a name of its own. Others write there, too, so the rest is left as it is.
+# Lists in a status whose entries have names. Others write there too, so keep their entries.
 _KEYED = {"conditions": "type", "admissionChecks": "name"}
 _FRACTION = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z")
 
 
 def merge_patch(before: JsonObject, after: JsonObject) -> JsonObject:
-    """The merge patch that makes `after` of `before`: lists as a whole, `None` for what is gone.
+    """Return the merge patch that turns `before` into `after`: whole lists, `None` for removed fields.
 
     Example:
         >>> merge_patch({"a": 1, "b": {"c": 2, "d": 3}, "e": 4}, {"a": 1, "b": {"c": 5, "d": 3}})
@@ -32,7 +32,7 @@ def merge_patch(before: JsonObject, after: JsonObject) -> JsonObject:
 
 
 def patched(before: JsonObject, patch: JsonObject) -> JsonObject:
-    """What an object is after a merge patch.
+    """Apply a merge patch to an object.
 
     Example:
         >>> patched({"a": 1, "b": {"c": 2, "d": 3}}, {"a": None, "b": {"c": 5}})
@@ -51,14 +51,14 @@ def patched(before: JsonObject, patch: JsonObject) -> JsonObject:
 
 
 def transplanted(stored: JsonObject, before: JsonObject, after: JsonObject) -> JsonObject:
-    """A status as it is stored, with the changes that led from one rendering of it to another.
+    """Apply the changes between two renderings of a status to the stored status.
 
-    What did not change stays as it was written, fields that nobody here knows included.
+    What did not change stays as stored, including unknown fields.
 
     Args:
         stored: The status as the API server has it.
-        before: The same as the engine renders it.
-        after: How the engine renders it now.
+        before: The engine's rendering of it.
+        after: The engine's rendering of the new status.
 
     Example:
         >>> transplanted({"x": 1, "admission": {"y": "1000m"}}, {"admission": {"y": "1"}}, {"clusterName": "z",
@@ -106,7 +106,7 @@ def _objects(value: JsonValue) -> list[JsonObject]:
 
 
 def whole_seconds(value: JsonValue) -> JsonValue:
-    """The same with times of whole seconds, as Kubernetes writes them: a fraction is cut off.
+    """Cut times to whole seconds, as Kubernetes writes them.
 
     Example:
         >>> whole_seconds({"lastTransitionTime": "2026-01-01T00:00:00.75Z"})

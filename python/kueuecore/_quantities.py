@@ -1,4 +1,4 @@
-"""What Kubernetes quantities stand for, where nothing is decided: the engine reads them itself (rules/01 §7)."""
+"""Values of Kubernetes quantities, for display only: for decisions, the engine reads them itself (rules/01 §7)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONGEST = 1000
 
 
 def number(quantity: object) -> Fraction | None:
-    """What a quantity stands for, in whole units; None if it is none.
+    """Return the value of a quantity in whole units; None if it is not one.
 
     Example:
         >>> number("1500m"), number("2Ki"), number("1e3"), number("1x")

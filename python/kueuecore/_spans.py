@@ -1,4 +1,4 @@
-"""Spans of time as people read them."""
+"""Formats spans of time for people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SECOND_NS = 1_000_000_000
 
 
 def span(span_ns: int) -> str:
-    """A span of time, to the second from a minute on, to a tenth below.
+    """Format a span of time, in whole seconds from a minute on, in tenths below.
 
     Example:
         >>> span(1_500_000_000), span(3_661_000_000_000)

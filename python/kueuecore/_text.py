@@ -1,6 +1,6 @@
-"""Text from objects, as shown to people: on one line, without control of the terminal, never megabytes long.
+"""Makes text from objects safe to display: one line, no control characters, bounded length.
 
-`rust/wire/src/field_error.rs` does the same for errors made in Rust. Data (JSON and YAML) stay as they are.
+`rust/wire/src/field_error.rs` does the same for errors made in Rust. Data output (JSON and YAML) is not changed.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import re
 __all__ = ["LONGEST", "escaped", "quoted", "shortened", "shown"]
 
 LONGEST = 253
-"""How many characters of a name or a value are shown; no name in Kubernetes is longer."""
+"""The most characters shown of a name or value; no Kubernetes name is longer."""
 
-_LONGEST_MESSAGE = 32 * 1024  # nor does a condition have more
+_LONGEST_MESSAGE = 32 * 1024  # the limit of a condition's message
 _ESCAPES = {"\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r"}
-# As it stands in quotes: an escape counts as one.
+# In quotes: an escape counts as one character.
 _CHARACTER = r'(?:\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|.)|[^"\\])'
 _LONG = re.compile(rf'"({_CHARACTER}{{{LONGEST + 1},}})"|\S{{{LONGEST + 1},}}', re.DOTALL)
 _BEGINNING = re.compile(rf"{_CHARACTER}{{0,{LONGEST}}}", re.DOTALL)
 
 
 def shown(text: str) -> str:
-    r"""Make a message safe to show: escape it, and shorten its quotes, its words and the whole.
+    r"""Make a message safe to show: escape it, and cut long quotes, long words and the whole.
 
     Example:
         >>> print(shown("LocalQueue \x1b[31mred doesn't exist\n"), len(shown("a" * 1_000_000)))
@@ -33,9 +33,9 @@ def shown(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """A name or a value; of one that is longer than any name, the beginning.
+    """Cut a name or value that is longer than any Kubernetes name.
 
-    Of two that a slash joins (a namespace and a name, the prefix and the name of a label), the beginning of each.
+    In `a/b` (namespace and name, or prefix and name of a label) both parts are cut.
     """
     if len(text) <= LONGEST:
         return text
@@ -44,7 +44,7 @@ def shortened(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""The text with all that does not print (controls, line ends, text direction) written as Go's `%q` writes it.
+    r"""Escape everything unprintable (controls, line ends, text direction) as Go's `%q` does.
 
     Example:
         >>> print(escaped("a\nb\x1b[2J\x9b\u2028\u202e"))
@@ -54,7 +54,7 @@ def escaped(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    r"""A name or a value in quotes, as Go's `%q` writes it; of a long one the beginning.
+    r"""Quote a name or value as Go's `%q` does, cut if long.
 
     Example:
         >>> print(quoted('say "no"\n'))
@@ -72,7 +72,7 @@ def _cut(match: re.Match[str]) -> str:
 
 
 def _beginning(quoted_text: str) -> str:
-    """As of `shortened`; no escape is cut in two."""
+    """Like `shortened`, without cutting an escape in two."""
     match = _BEGINNING.match(quoted_text)
     return quoted_text if match is None or match.end() == len(quoted_text) else f"{match[0]}..."
 
@@ -82,7 +82,7 @@ def _escape(character: str) -> str:
     if character in _ESCAPES:
         return f"\\{_ESCAPES[character]}"
     if 0xDC80 <= code <= 0xDCFF:
-        return f"\\x{code - 0xDC00:02x}"  # how Python holds a byte of a file name that is not UTF-8
+        return f"\\x{code - 0xDC00:02x}"  # Python's surrogate for a byte of a file name that is not UTF-8
     if code < 0x20 or code == 0x7F:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,8 +1,8 @@
-"""YAML text to plain JSON values, the way Kubernetes reads it, minus the values that YAML 1.1 reads by surprise.
+"""Parses YAML into plain JSON values as Kubernetes does, but refuses the traps of YAML 1.1.
 
-Kubernetes turns YAML into JSON before it looks at it. So do we; but where YAML 1.1 makes something else of bare text
-than its writer sees (`no`, `017`, `1_000`, `12:30:00`), or keeps the last of two equal keys, this is an error that
-shows what to write instead.
+Kubernetes converts YAML to JSON first. So do we; but where YAML 1.1 reads plain text as something other than it looks
+like (`no`, `017`, `1_000`, `12:30:00`), or keeps the last of two equal keys, we report an error that shows what to
+write instead.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ _BOOL, _NULL, _MERGE, _VALUE = f"{_TAG}bool", f"{_TAG}null", f"{_TAG}merge", f"{
 
 _DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
 _REAL = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\Z")
-# What Kubernetes' YAML reader takes for a number, and PyYAML's for text.
+# Numbers to Kubernetes' YAML reader, but strings to PyYAML.
 _GO_NUMBER = re.compile(r"[-+]?(0[0-9]+|0o[0-7_]+|0x[0-9a-fA-F_]+|[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+)\Z")
 _DEEPEST = 200
-# What the aliases of a text may multiply it to: ten times the text, and on top of that what small texts need that
-# repeat a pod template for every job. Without a bound, nine lines of aliases of aliases would fill the memory.
+# How far aliases may expand a text: ten times its size, plus an allowance for small texts that repeat a pod template
+# for every job. Without a bound, nine lines of aliases of aliases would fill the memory.
 _MULTIPLE = 10
 _NODES_ON_TOP = 1_000
 _CHARACTERS_ON_TOP = 1_000_000
-MOST_DIGITS = 309  # of a whole number: no float64 has more
+MOST_DIGITS = 309  # in a whole number: no float64 has more
 _BIG = 10**21  # from here on Go writes a whole float with an exponent
-_TEMPLATE = "this looks like a template: render it first, with `helm template` say"
+_TEMPLATE = "this looks like a template: render it first, for example with `helm template`"
 _NESTING = f"an object has at most {_DEEPEST} levels"
 _BOOL_WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
 def _loader() -> type[Any]:
-    """Return libyaml's loader where it is built in, else the pure one; without timestamps, with Kubernetes' numbers."""
+    """Return libyaml's loader if available, else the pure one; without timestamps, with Kubernetes' numbers."""
     base: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class Loader(base):  # type: ignore[misc]  # the base is chosen at run time
@@ -52,8 +52,8 @@ def _loader() -> type[Any]:
 
         _depth = 0
 
-        # libyaml's composer calls these two around every node, and calls itself for every child: without a bound, deep
-        # nesting would overflow the stack of the process.
+        # libyaml's composer calls these two around every node, and recurses for every child: without a bound, deep
+        # nesting would overflow the process's stack.
         def descend_resolver(self, parent: yaml.Node | None, index: object) -> None:
             self._depth += 1
             if self._depth > _DEEPEST:
@@ -74,11 +74,11 @@ Loader = _loader()
 
 @dataclass(slots=True)
 class Text:
-    """The text of a file, whose YAML nodes are composed again when somebody asks for a line.
+    """The text of a file; its YAML nodes are composed again when a line number is needed.
 
     Args:
         text: The text.
-        first_line: The line of its file in which the text starts, from 1.
+        first_line: The line of its file on which the text starts, from 1.
         first_document: The number of its first document in the file, from 1.
     """
 
@@ -88,30 +88,30 @@ class Text:
     _trees: list[Tree | None] | None = field(default=None, repr=False, compare=False)
 
     def root(self, document: int) -> Tree | None:
-        """The nodes of a document of the file; none if the text can not be composed."""
+        """Return the nodes of a document in the file; None if the text cannot be composed."""
         if self._trees is None:
             try:
                 self._trees = [None if node is None else Tree(node) for node in compose(self.text)]
             except (yaml.YAMLError, RecursionError):
-                self._trees = []  # JSON that is indented with tabs, say
+                self._trees = []  # for example JSON indented with tabs
         index = document - self.first_document
         return self._trees[index] if index < len(self._trees) else None
 
 
 def compose(text: str) -> Iterator[yaml.Node | None]:
-    """The nodes of each document of `text`."""
+    """Yield the nodes of each document in `text`."""
     return iter(yaml.compose_all(text, Loader=Loader))
 
 
-# Where a value stands: the path of its parent, and its key or index there.
+# The path of a value: its parent's path, and its key or index there.
 _Path: TypeAlias = "tuple[_Path, str | int] | None"
 
 
 class Converter:
-    """The documents of one text as JSON values.
+    """Converts the documents of one text to JSON values.
 
-    Together they may have 1,000 nodes and ten times as many as the text has characters, and 1,000,000 characters (keys
-    count each time) and ten times as many as the text: only aliases can come to more.
+    Together they may have ten nodes per character of the text plus 1,000, and ten times the text's characters plus
+    1,000,000 (keys count each time). Only aliases can exceed that.
 
     Args:
         text_length: The length of the text in characters.
@@ -123,10 +123,10 @@ class Converter:
         self._problems: list[Problem] = []
         self._open: set[int] = set()
         self.is_exhausted = False
-        """Have aliases multiplied the text beyond that? Nothing more is converted then."""
+        """Whether aliases have expanded the text beyond that. Then nothing more is converted."""
 
     def convert(self, node: yaml.Node) -> tuple[JsonValue, list[Problem]]:
-        """A document as a JSON value, and what is wrong with it."""
+        """Return a document as a JSON value, and its problems."""
         self._problems = []
         return self._value(node, None), self._problems
 
@@ -137,7 +137,7 @@ class Converter:
         self._problems.append(Problem(message, field=field, value=value, remedy=remedy, line=line, column=column))
 
     def _count(self, node: yaml.Node, path: _Path) -> bool:
-        """Count a node; is there still room for it?"""
+        """Count a node; return whether it is within the limit."""
         self._nodes_left -= 1
         if isinstance(node, yaml.ScalarNode):
             self._characters_left -= len(node.value)
@@ -145,7 +145,7 @@ class Converter:
             return True
         if not self.is_exhausted:
             self.is_exhausted = True
-            self._complain(node, path, "the aliases multiply to too much text", "write the values out")
+            self._complain(node, path, "the aliases expand to too much text", "write the values out")
         return False
 
     def _value(self, node: yaml.Node, path: _Path) -> JsonValue:
@@ -190,7 +190,7 @@ class Converter:
             line = key_node.start_mark.line + 1
             if name in lines:
                 remedy = f"remove one of them: the first is on line {lines[name]}"
-                self._complain(key_node, (path, name), "the key occurs twice", remedy)
+                self._complain(key_node, (path, name), "duplicate key", remedy)
             lines.setdefault(name, line)
             result[name] = self._value(value_node, (path, name))
         for key, value in inherited.items():
@@ -200,7 +200,7 @@ class Converter:
     def _key(self, node: yaml.Node, path: _Path) -> str | None:
         if not isinstance(node, yaml.ScalarNode):
             template = isinstance(node, yaml.MappingNode) and node.flow_style
-            remedy = _TEMPLATE if template else "write a plain or a quoted text before the colon"
+            remedy = _TEMPLATE if template else "write a plain or quoted string before the colon"
             self._complain(node, path, "a key that is not a string", remedy)
             return None
         if not self._count(node, path):
@@ -227,7 +227,7 @@ class Converter:
             word = _BOOL_WORDS.get(text.lower())
             if word is None:
                 return text.lower() == "true"
-            remedy = f'write "{text}" for the text' + ("" if is_key else f", or {word} for the truth value")
+            remedy = f'write "{text}" for the string' + ("" if is_key else f", or {word} for the boolean")
             self._complain(node, path, f"YAML reads the bare word {text} as {word}", remedy, text)
             return None
         if node.tag in (_INT, _FLOAT):
@@ -247,30 +247,30 @@ class Converter:
                     node,
                     path,
                     f"the number {_short(text)} is too large",
-                    f'write "{_short(text)}" if it is a text',
+                    f'write "{_short(text)}" if it is a string',
                     text,
                 )
                 return None
-            # Kubernetes writes a whole float as an integer, so 1.0 may stand where an integer belongs.
+            # Kubernetes writes a whole float as an integer, so 1.0 is allowed for an integer.
             return int(number) if number.is_integer() and abs(number) < _BIG else number
         if leading_zeros:
-            what = f"YAML reads the bare number {text} in the octal system"
+            what = f"YAML reads the bare number {text} as octal"
         elif ":" in text:
-            what = f"YAML reads the bare text {text} as a number to the base of 60"
+            what = f"YAML reads the bare word {text} as a base-60 number"
         elif "_" in text:
-            what = f"YAML reads the bare text {text} as a number without its underscores"
+            what = f"YAML reads the bare word {text} as a number without its underscores"
         elif text.lower().lstrip("+-0")[:1] in ("x", "b", "o"):
             what = f"the bare number {text} is not decimal"
         else:
-            what = f"the number {text} can not be written in JSON"
-        remedy = f'write "{text}" for the text, or a decimal number without leading zeros'
+            what = f"the number {text} cannot be written in JSON"
+        remedy = f'write "{text}" for the string, or a decimal number without leading zeros'
         self._complain(node, path, what, remedy, text)
         return None
 
     def _check_tag(self, node: yaml.Node, path: _Path, expected: str) -> None:
         if node.tag != expected:
             tag = node.tag.replace(_TAG, "!!")
-            self._complain(node, path, f"Kubernetes knows no tag {tag}", "remove the tag, or quote the value")
+            self._complain(node, path, f"Kubernetes has no tag {tag}", "remove the tag, or quote the value")
 
 
 def _short(text: str) -> str:
@@ -278,14 +278,14 @@ def _short(text: str) -> str:
 
 
 def join(path: str, key: str) -> str:
-    """The field path of `key` below `path`, as the API server writes it: labels and the like go in brackets."""
+    """Return the field path of `key` below `path`, as the API server writes it: labels and the like go in brackets."""
     if not path:
         return key
     return f"{path}[{key}]" if "." in key or "/" in key else f"{path}.{key}"
 
 
 def _written(path: _Path) -> str:
-    """A path as the API server writes it."""
+    """Format a path as the API server writes it."""
     steps = []
     while path is not None:
         path, step = path
@@ -298,11 +298,11 @@ def _written(path: _Path) -> str:
 
 _REMEDIES = (
     ("nested too deeply", _NESTING),
-    ("mapping values are not allowed", "put the value in quotes if it contains ': ', else check the indentation"),
-    ("cannot start any token", "indent with spaces, never with a tab; put values that start with @, ` or % in quotes"),
+    ("mapping values are not allowed", "quote the value if it contains ': ', otherwise check the indentation"),
+    ("cannot start any token", "indent with spaces, not tabs; quote values that start with @, ` or %"),
     ("could not find expected ':'", "write 'key: value', with a space after the colon"),
     ("did not find expected key", "check the indentation, and close every quote and bracket"),
-    ("did not find expected '-' indicator", "indent the entries of the list alike"),
+    ("did not find expected '-' indicator", "indent all entries of the list alike"),
     ("unexpected end of stream", "close the quote"),
     ("undefined alias", "define the anchor (&name) above the alias (*name), in the same document"),
     ("control characters are not allowed", "remove the character, or write it as an escape in double quotes"),
@@ -310,10 +310,10 @@ _REMEDIES = (
 
 
 def syntax_problem(error: yaml.YAMLError, text: str, first_line: int = 1) -> Problem:
-    """What a YAML syntax error says, where, and what to do about it."""
+    """Turn a YAML syntax error into a problem with its position and a remedy."""
     message, line, column = str(error), first_line, 1
     if isinstance(error, yaml.MarkedYAMLError):
-        message = error.problem or error.context or "it can not be read"
+        message = error.problem or error.context or "it cannot be read"
         mark = error.problem_mark or error.context_mark
         if mark is not None:
             line, column = first_line + mark.line, mark.column + 1
@@ -337,18 +337,18 @@ def syntax_problem(error: yaml.YAMLError, text: str, first_line: int = 1) -> Pro
 
 @dataclass(slots=True)
 class Tree:
-    """A composed document, in which lines are looked up."""
+    """A composed document, for line lookups."""
 
     root: yaml.Node
     _keys: dict[int, _Keys] = field(default_factory=dict)
 
     def keys(self, node: yaml.MappingNode) -> _Keys:
-        """The keys of a mapping. A thousand problems may be about one, so they are gathered once."""
+        """Return the keys of a mapping, cached: a thousand problems may be about one mapping."""
         return self._keys.get(id(node)) or self._keys.setdefault(id(node), _Keys(node))
 
 
 class _Keys:
-    """The keys of a mapping as a field path may spell them, `key` or `[key]`."""
+    """The keys of a mapping as they appear in field paths, `key` or `[key]`."""
 
     def __init__(self, node: yaml.MappingNode) -> None:
         self._entries: dict[str, tuple[yaml.Node, int]] = {}
@@ -359,7 +359,7 @@ class _Keys:
         self._lengths = sorted(set(map(len, self._entries)), reverse=True)
 
     def longest(self, path: str) -> tuple[yaml.Node, int, str] | None:
-        """The entry whose key `path` starts with; keys may contain dots, so the longest one counts."""
+        """Return the entry whose key `path` starts with; keys may contain dots, so the longest match counts."""
         for length in self._lengths:
             if length <= len(path) and path[length : length + 1] in ("", ".", "["):
                 found = self._entries.get(path[:length])
@@ -369,9 +369,9 @@ class _Keys:
 
 
 def find_line(tree: Tree, path: str) -> int:
-    """The line, from 0, of a field path such as `spec.resourceGroups[0].flavors[1].name`.
+    """Return the line, from 0, of a field path such as `spec.resourceGroups[0].flavors[1].name`.
 
-    A path that leads to nothing gives the line of what it leads through last: a missing field belongs to its parent.
+    For a missing field it is the line of the nearest parent that exists.
     """
     node, line, rest = tree.root, tree.root.start_mark.line, path
     while rest:

@@ -14,12 +14,12 @@ from kueuecore.times import format_time
 __all__ = ["ApiServer", "Listener", "RefusedError", "Webhooks"]
 
 _Key: TypeAlias = tuple[str, str, str]
-# An object as JSON: who asks for it knows what is in it.
+# An object as JSON: the caller knows its shape.
 _Object: TypeAlias = dict[str, Any]
 Listener: TypeAlias = Callable[[str, _Object, _Object | None], None]
-"""Is called after each write with the kind, the event, and the object as it was before, if there was one."""
+"""Called after each write with the kind, the event, and the previous object if there was one."""
 
-# The reason that belongs to a code, if a server gives none.
+# The reason for a code when the server names none.
 _REASONS = {
     400: "BadRequest",
     401: "Unauthorized",
@@ -35,17 +35,17 @@ _REASONS = {
 
 
 class RefusedError(KueuecoreError):
-    """An API server, or one of its webhooks, refuses a request.
+    """An API server, or one of its webhooks, refused a request.
 
-    What the schema of a kind refuses is 422 `Invalid`, and `causes` has the fields; what a webhook refuses is 403
-    `Forbidden`, and all is in one message.
+    A violation of the kind's schema is 422 `Invalid`, with the fields in `causes`; a webhook's refusal is 403
+    `Forbidden`, with everything in one message.
 
     Args:
-        code: Its code, as in HTTP.
+        code: The HTTP status code.
         message: Why.
-        reason: The reason of the Status, one word; by default that of the code.
-        details: `details` of the Status: which object, and the causes.
-        problems: What is wrong field by field, also where the server puts it all into one message.
+        reason: The `reason` of the Status, one word; by default the usual one for the code.
+        details: The `details` of the Status: which object, and the causes.
+        problems: The problems field by field, even where the server puts them all into one message.
 
     Example:
         >>> refused = RefusedError.of({"kind": "Status", "status": "Failure", "code": 409, "reason": "AlreadyExists",
@@ -72,7 +72,7 @@ class RefusedError(KueuecoreError):
 
     @classmethod
     def of(cls, status: JsonObject) -> Self:
-        """Read the refusal from the `Status` that an API server has returned."""
+        """Read the refusal from the `Status` that an API server returned."""
         code = status.get("code")
         return cls(
             code if isinstance(code, int) else 500,
@@ -83,7 +83,7 @@ class RefusedError(KueuecoreError):
 
     @property
     def causes(self) -> tuple[JsonObject, ...]:
-        """The causes of the Status, each with `reason`, `message` and `field`."""
+        """The causes in the Status, each with `reason`, `message` and `field`."""
         return tuple(object_at(it) for it in list_at(self.details, "causes"))
 
     @property
@@ -114,27 +114,27 @@ class _Stored(Protocol):
 
 
 class Webhooks(Protocol):
-    """The webhooks that are asked before an object is stored: `kueuecore.webhooks.admit`, say."""
+    """The webhooks that run before an object is stored, such as `kueuecore.webhooks.admit`."""
 
     def __call__(self, new: JsonObject, *, old: JsonObject | None, around: Iterable[JsonObject]) -> _Stored:
-        """The object as it is stored.
+        """Return the object as it will be stored.
 
         Raises:
-            RefusedError: It is refused.
+            RefusedError: A webhook refuses it.
         """
 
 
 @dataclass(slots=True)
 class ApiServer:
-    """Objects with versions that count up, and the events of all that happened to them.
+    """Stores objects with versions that count up, and every event about them.
 
     Args:
-        now: Its clock, in nanoseconds since 1970: who uses it moves it.
+        now: Its clock, in nanoseconds since 1970. Only you move it.
         version: The newest version.
-        history: Every event so far with its version; what was compacted is not watched any more.
-        webhooks: Is asked about each object before it is stored; without one, everything is stored as it is.
-        listeners: Are called after each write, in order.
-        new_uid: Makes the UID of a new object of a kind, namespace and name; by default they are numbered.
+        history: Every event so far with its version; compacted events can no longer be watched.
+        webhooks: Called for each object before it is stored; without it, objects are stored as given.
+        listeners: Called after each write, in order.
+        new_uid: Makes the UID of a new object from its kind, namespace and name; by default UIDs are numbered.
 
     Example:
         >>> server = ApiServer()
@@ -158,11 +158,11 @@ class ApiServer:
 
         Args:
             manifest: The object.
-            kind: Under which kind it is stored; by default its own. Kinds of one name in two groups need two.
-            dry_run: Check, and store nothing.
+            kind: The kind to store it under; by default its own. Needed when two groups have a kind of the same name.
+            dry_run: Check it without storing it.
 
         Raises:
-            RefusedError: There is one of that name (409), or the webhooks refuse it.
+            RefusedError: An object of that name exists (409), or a webhook refuses it.
         """
         kind = kind or text_at(manifest, "kind")
         metadata = dict(object_at(manifest, "metadata"))
@@ -183,10 +183,10 @@ class ApiServer:
         return manifest if dry_run else self._store(key, "ADDED", manifest)
 
     def patch(self, kind: str, name: str, patch: _Object, *, namespace: str = "", subresource: str = "") -> _Object:
-        """Apply a merge patch to an object or its status. A version in the patch has to be the newest one.
+        """Apply a merge patch to an object or its status. A `resourceVersion` in the patch must be the newest.
 
         Raises:
-            RefusedError: There is no such object (404), it was written meanwhile (409), or the webhooks refuse it.
+            RefusedError: There is no such object (404), it has changed since (409), or a webhook refuses it.
         """
         old = self.get(kind, name, namespace=namespace)
         self._check_version(old, object_at(patch, "metadata"))
@@ -195,10 +195,10 @@ class ApiServer:
         return self._replaced((kind, namespace, name), old, new)
 
     def update(self, manifest: _Object, *, subresource: str = "") -> _Object:
-        """Replace an object by a newer version of it, or only its status.
+        """Replace an object, or only its status.
 
         Raises:
-            RefusedError: There is no such object (404), it was written meanwhile (409), or the webhooks refuse it.
+            RefusedError: There is no such object (404), it has changed since (409), or a webhook refuses it.
         """
         namespace, name = text_at(manifest, "metadata", "namespace"), text_at(manifest, "metadata", "name")
         old = self.get(text_at(manifest, "kind"), name, namespace=namespace)
@@ -211,15 +211,15 @@ class ApiServer:
         return self.replace(new)
 
     def replace(self, manifest: _Object, *, kind: str = "", dry_run: bool = False) -> _Object:
-        """Store an object in the place of what has its name, its status included.
+        """Replace the stored object of the same name, including its status.
 
         Args:
-            manifest: The object; a UID and a version in it have to be those of the stored one.
-            kind: Under which kind it is stored; by default its own.
-            dry_run: Check, and store nothing.
+            manifest: The object; a UID or version in it must match the stored one.
+            kind: The kind to store it under; by default its own.
+            dry_run: Check it without storing it.
 
         Raises:
-            RefusedError: There is no such object (404), it was written meanwhile (409), or the webhooks refuse it.
+            RefusedError: There is no such object (404), it has changed since (409), or a webhook refuses it.
         """
         kind = kind or text_at(manifest, "kind")
         metadata = object_at(manifest, "metadata")
@@ -252,21 +252,21 @@ class ApiServer:
         finalizers: Sequence[str] = (),
         dry_run: bool = False,
     ) -> _Object:
-        """Delete an object; one with finalizers stays until the last of them is removed.
+        """Delete an object; with finalizers, it stays until the last of them is removed.
 
         Args:
             kind: Its kind.
             name: Its name.
             namespace: Its namespace.
-            preconditions: The `uid` and `resourceVersion` that it has to have.
-            finalizers: Finalizers that it gets first: who collects its dependents removes them.
-            dry_run: Check, and delete nothing.
+            preconditions: The `uid` and `resourceVersion` that it must have.
+            finalizers: Finalizers to add first, for a garbage collector to remove.
+            dry_run: Check without deleting.
 
         Raises:
-            RefusedError: There is no such object (404), or it is not what it was (409).
+            RefusedError: There is no such object (404), or a precondition fails (409).
 
         Returns:
-            The object as it was last, or as it is while it waits for its finalizers.
+            The last version of the object, or the version that waits for its finalizers.
         """
         old = self.get(kind, name, namespace=namespace)
         self._check_preconditions(old, preconditions or {})
@@ -285,14 +285,14 @@ class ApiServer:
     def mark_deleted(
         self, kind: str, name: str, marks: _Object, *, namespace: str = "", changed: _Object | None = None
     ) -> _Object:
-        """Mark an object as deleted that others end: a pod on a node, or a namespace.
+        """Mark an object as deleted that another component will remove: a pod on a node, or a namespace.
 
         Args:
             kind: Its kind.
             name: Its name.
-            marks: What its metadata says of that, `deletionTimestamp` among it.
+            marks: Metadata to set, including `deletionTimestamp`.
             namespace: Its namespace.
-            changed: What else changes.
+            changed: Other fields to change.
 
         Raises:
             RefusedError: There is no such object (404).
@@ -302,7 +302,7 @@ class ApiServer:
         return self._store((kind, namespace, name), "MODIFIED", new)
 
     def get(self, kind: str, name: str, *, namespace: str = "") -> _Object:
-        """An object as it is.
+        """Return an object.
 
         Raises:
             RefusedError: There is no such object (404).
@@ -315,42 +315,42 @@ class ApiServer:
         return found
 
     def find(self, kind: str, name: str, *, namespace: str = "") -> _Object | None:
-        """An object as it is, if there is one."""
+        """Return an object, or `None` if there is none of that name."""
         return self._objects.get(kind, {}).get((kind, namespace, name))
 
     @property
     def n_objects(self) -> int:
-        """How many objects there are, of all kinds."""
+        """The number of objects of all kinds."""
         return sum(map(len, self._objects.values()))
 
     @property
     def compacted(self) -> int:
-        """The version up to which events are forgotten."""
+        """The version up to which events have been dropped."""
         return self._compacted
 
     def list(self, kind: str) -> tuple[list[_Object], str]:
-        """All objects of a kind, and the version of the list."""
+        """Return all objects of a kind, and the version of the list."""
         objects = self._objects.get(kind, {})
         return [objects[key] for key in sorted(objects)], str(self.version)
 
     def events(self, kind: str, *, since: int) -> Iterator[_Object]:
-        """What happened to objects of a kind after a version, in order.
+        """Yield the events of a kind after a version, in order.
 
         Raises:
-            RefusedError: That is too long ago (410).
+            RefusedError: Those events have been dropped (410).
         """
         if since < self._compacted:
             raise RefusedError(410, f"too old resource version: {since} ({self._compacted})")
         yield from (it for it in self.since(since) if text_at(it, "object", "kind") == kind)
 
     def since(self, version: int) -> Sequence[_Object]:
-        """What happened to objects of all kinds after a version, as far as it is not forgotten, in order."""
-        # Each version has one event.
+        """Return the events of all kinds after a version, in order, as far as they have not been dropped."""
+        # There is one event per version.
         n_new = self.version - version
         return [event for _, event in self.history[-n_new:]] if n_new > 0 else []
 
     def compact(self) -> None:
-        """Forget the events so far: who watches from an older version has to list again."""
+        """Drop the events so far: a watch from an older version must list again."""
         self._compacted = self.version
         self.history.clear()
 
@@ -359,7 +359,7 @@ class ApiServer:
         return format_time(self.now // 10**9 * 10**9)
 
     def _check_version(self, old: _Object, wanted: _Object) -> None:
-        """A write names the version that it was made from."""
+        """Refuse a write that was made from an older version."""
         uid, version = text_at(old, "metadata", "uid"), text_at(old, "metadata", "resourceVersion")
         if wanted.get("uid") and wanted["uid"] != uid:
             raise _conflict(
@@ -372,7 +372,7 @@ class ApiServer:
             )
 
     def _check_preconditions(self, old: _Object, wanted: _Object) -> None:
-        """A deletion may name the object, and the version, that it is meant for."""
+        """Refuse a deletion meant for another object or version."""
         for name, title in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
             found = text_at(old, "metadata", name)
             if wanted.get(name) and wanted[name] != found:
@@ -382,7 +382,7 @@ class ApiServer:
                 )
 
     def _admitted(self, new: _Object, old: _Object | None) -> _Object:
-        """The object as the webhooks leave it."""
+        """Return the object as the webhooks changed it."""
         if self.webhooks is None:
             return new
         around = (it for objects in self._objects.values() for it in objects.values())
@@ -403,7 +403,7 @@ class ApiServer:
         return manifest
 
 
-# What the server alone writes.
+# Only the server writes these.
 _KEPT = (
     "uid",
     "resourceVersion",
@@ -415,7 +415,7 @@ _KEPT = (
 
 
 def _has_ended(manifest: _Object) -> bool:
-    """Is it deleted, with nothing left to hold it: no finalizer, no container that is still killed?"""
+    """Return whether it is deleted and nothing holds it: no finalizer, no container that is still terminating."""
     metadata = object_at(manifest, "metadata")
     is_held = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
     # A namespace has finalizers of its own.
@@ -433,7 +433,7 @@ def _precondition(manifest: _Object) -> _Object:
 
 
 def _plural(kind: str) -> str:
-    """The resource of a kind, as Kubernetes names all kinds of its own."""
+    """Return the resource name of a kind, by the rule that all of Kubernetes' own kinds follow."""
     lower = kind.lower()
     if lower.endswith("s"):
         return f"{lower}es"
@@ -447,7 +447,7 @@ def _details(manifest: _Object) -> JsonObject:
 
 
 def _resource(manifest: _Object) -> str:
-    """How messages name the kind of an object: `jobs.batch`."""
+    """Return how messages name the kind of an object: `jobs.batch`."""
     group = text_at(manifest, "apiVersion").rpartition("/")[0]
     return f"{_plural(text_at(manifest, 'kind'))}.{group}" if group else _plural(text_at(manifest, "kind"))
 

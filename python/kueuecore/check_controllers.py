@@ -1,4 +1,4 @@
-"""Several check controllers: which of them decides an AdmissionCheck, and what each is sent."""
+"""Several check controllers: which of them decides an AdmissionCheck, and what each one sees."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["CheckControllers", "with_activity"]
 
 
 class CheckControllers:
-    """Whom to ask about checks.
+    """Routes each AdmissionCheck to the controller that decides it.
 
     Args:
         controllers: The check controllers.
 
     Raises:
-        TypeError: One of them is no check controller.
+        TypeError: One of them is not a check controller.
         ValueError: Two have the same name.
     """
 
@@ -40,25 +40,25 @@ class CheckControllers:
         self.controllers = tuple(found)
         names = [it.controller_name for it in self.controllers]
         if len(set(names)) < len(names):
-            raise ValueError(f"checks has two controllers of one name: {', '.join(names)}")
+            raise ValueError(f"checks has two controllers of the same name: {', '.join(names)}")
         self._by_name = dict(zip(names, self.controllers, strict=True))
-        # Who decides on each AdmissionCheck.
+        # The controller of each AdmissionCheck.
         self._decides: dict[str, CheckController] = {}
         self._asked: dict[WorkloadKey, None] = {}
 
     @property
     def has_asked(self) -> bool:
-        """Has anybody something new to say?"""
+        """Whether any controller has something new to say."""
         return bool(self._asked)
 
     def take_asked(self) -> tuple[WorkloadKey, ...]:
-        """The workloads about which somebody may have something new to say."""
+        """Return the workloads about which a controller may have something new to say."""
         asked = tuple(self._asked)
         self._asked.clear()
         return asked
 
     def observe(self, manifest: JsonObject, *, now: int) -> bool:
-        """An object is there, or has changed; is it one that anybody looks at?"""
+        """Pass on an object that appeared or changed; return whether any controller reads it."""
         kind, is_seen = text_at(manifest, "kind"), False
         if kind == "AdmissionCheck":
             name = text_at(manifest, "metadata", "name")
@@ -72,7 +72,7 @@ class CheckControllers:
         return is_seen
 
     def forget(self, ref: ObjectRef, *, now: int) -> bool:
-        """An object has gone; is it one that anybody looks at?"""
+        """Pass on that an object is gone; return whether any controller reads it."""
         is_seen = False
         if ref.kind == "AdmissionCheck":
             self._decides.pop(ref.name, None)
@@ -83,12 +83,12 @@ class CheckControllers:
         return is_seen
 
     def activity(self, check: JsonObject, *, now: int) -> Activity | None:
-        """What the condition Active of an AdmissionCheck is to say, if somebody here decides and it says another."""
+        """Return the condition Active that an AdmissionCheck should have, if a controller sets one that differs."""
         controller = self._decides.get(object_ref(check).name)
         return None if controller is None else controller.activity(check, now=now)
 
     def review(self, workload: JsonObject, *, now: int) -> Review | None:
-        """What the first controller has to say that has anything to say; `None`: nobody has."""
+        """Return the review of the first controller that has one, or `None`."""
         states = check_states(workload)
         for controller in self.controllers:
             own = [name for name in states if self._decides.get(name) is controller]
@@ -97,31 +97,31 @@ class CheckControllers:
         return None
 
     def refused(self, write: ObjectWrite, error: str, *, is_there: bool, now: int) -> Review:
-        """What to report about a refused write."""
+        """Return what the controller of a refused write says about it."""
         controller = self._decides.get(write.check)
         return Review() if controller is None else controller.refused(write, error, is_there=is_there, now=now)
 
     def next_wake(self, *, after: int) -> int | None:
-        """When time alone gives anybody something to say."""
+        """Return when time alone will give a controller something to say."""
         times = (controller.next_wake(after=after) for controller in self.controllers)
         return min((time for time in times if time is not None), default=None)
 
     def wake(self, now: int) -> None:
-        """Time has come up to `now`."""
+        """Advance the controllers to `now`."""
         for controller in self.controllers:
             self.ask(controller.due(now))
 
     def ask(self, keys: Collection[WorkloadKey]) -> None:
-        """Somebody may have something new to say about these workloads."""
+        """Note that there may be something new to say about these workloads."""
         self._asked |= dict.fromkeys(keys)
 
 
 def with_activity(check: JsonObject, activity: Activity, *, now: str) -> JsonObject | None:
-    """An AdmissionCheck with its condition Active; `None` if it says that already.
+    """Return an AdmissionCheck with its condition Active set; `None` if it is set already.
 
     Args:
         check: The AdmissionCheck.
-        activity: What the condition is to say.
+        activity: What the condition should say.
         now: The time in RFC 3339.
     """
     wanted = "True" if activity.is_active else "False"

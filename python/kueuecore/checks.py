@@ -1,6 +1,6 @@
-"""What stands behind admission checks: who is asked about a workload that holds quota, and what it answers (rules/07).
+"""Admission checks: the controllers that review workloads holding quota, and their answers (rules/07).
 
-A `CheckController` decides and does nothing. A `kueuecore.controller.Controller` asks it in a real cluster, a
+A `CheckController` only decides; it does no I/O. `kueuecore.controller.Controller` runs it in a real cluster,
 `kueuecore.VirtualCluster` in virtual time; neither knows what any check is about.
 """
 
@@ -36,14 +36,14 @@ WorkloadKey: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class CheckAnswer:
-    """What a check says of a workload: an entry of `status.admissionChecks`.
+    """A check's answer about a workload: an entry of `status.admissionChecks`.
 
     Args:
         name: Name of the AdmissionCheck.
         state: The state.
-        message: Why, for people.
+        message: Why, for people to read.
         pod_set_updates: Labels, annotations, node selectors and tolerations for the pods, by pod set, as in the status.
-        requeue_after_seconds: With `Retry`: when to try again, in seconds after the change of the state.
+        requeue_after_seconds: With `Retry`: how many seconds after the state changes to try again.
     """
 
     name: str
@@ -54,7 +54,7 @@ class CheckAnswer:
 
     @classmethod
     def of(cls, entry: JsonObject) -> CheckAnswer:
-        """The same of an entry of a status."""
+        """Read the answer from an entry of a status."""
         seconds = entry.get("requeueAfterSeconds")
         return cls(
             text_at(entry, "name"),
@@ -67,10 +67,10 @@ class CheckAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Whether an AdmissionCheck is active: its condition `Active`. ClusterQueues with one that is not admit nobody.
+    """Whether an AdmissionCheck is active: its condition `Active`. A ClusterQueue with an inactive check admits none.
 
     Args:
-        is_active: Is it?
+        is_active: Whether it is active.
         reason: Why, in one word.
         message: Why, in a sentence.
     """
@@ -81,7 +81,7 @@ class Activity:
 
 
 class ObjectWriteKind(StrEnum):
-    """What is to be done with an object."""
+    """What to do with an object."""
 
     CREATE = "create"
     DELETE = "delete"
@@ -93,13 +93,13 @@ class ObjectWriteKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectWrite:
-    """A write of an object: a ProvisioningRequest, a variant of a Workload, the status of a queue, or a Pod.
+    """One write: of a ProvisioningRequest, a variant of a Workload, the status of a queue, or a Pod.
 
     Args:
-        kind: What is to be done.
-        manifest: The object to create, or the patch; of one to delete `apiVersion`, `kind` and `metadata` are enough.
-        workload: The workload for which it is; of a variant its parent; empty names if it is for none.
-        check: Name of the AdmissionCheck for which it is; empty if it is for none, or none any more.
+        kind: What to do.
+        manifest: The object to create, or the patch; to delete, `apiVersion`, `kind` and `metadata` are enough.
+        workload: The workload that it serves; for a variant, its parent; empty names if none.
+        check: Name of the AdmissionCheck that it serves; empty if none, or no longer any.
     """
 
     kind: ObjectWriteKind
@@ -109,19 +109,19 @@ class ObjectWrite:
 
     @property
     def object(self) -> ObjectRef:
-        """Kind, name and namespace of the object."""
+        """The kind, name and namespace of the object."""
         metadata = object_at(self.manifest, "metadata")
         return ObjectRef(text_at(self.manifest, "kind"), text_at(metadata, "name"), text_at(metadata, "namespace"))
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What a check controller has to say about a workload.
+    """What a check controller says about a workload.
 
     Args:
-        answers: The checks whose entries are to change; the others stay as they are.
-        writes: Objects to create and to delete, in this order; where one is refused, the rest is left out.
-        status: What else is to change in the status of the workload, as a merge patch; `clusterName`, say.
+        answers: The checks whose entries change; the others stay as they are.
+        writes: Objects to create and delete, in this order; if one is refused, the rest is skipped.
+        status: Other changes to the status of the workload, such as `clusterName`, as a merge patch.
         events: The events to record.
     """
 
@@ -131,17 +131,17 @@ class Review:
     events: tuple[Event, ...] = ()
 
     def __bool__(self) -> bool:
-        """Is there anything in it?"""
+        """Return whether there is anything in it."""
         return bool(self.answers or self.writes or self.status or self.events)
 
 
 @runtime_checkable
 class CheckController(Protocol):
-    """What stands behind the AdmissionChecks of one `spec.controllerName`. It does no I/O and has no clock.
+    """The controller of the AdmissionChecks with one `spec.controllerName`. It does no I/O and has no clock.
 
-    A class that derives from this one has to write `controller_name` and `review`; all else does nothing by default.
-    Times are nanoseconds since 1970, and never go back. Every answer follows from what it has observed and from its own
-    arguments: no clock, no random source but one with a seed.
+    A subclass must define `controller_name` and `review`; the other methods do nothing by default. Times are
+    nanoseconds since 1970 and never go back. Every answer follows from what it has observed and from its arguments:
+    no clock, and no randomness without a seed.
 
     Example:
         >>> class Approval(CheckController):
@@ -154,16 +154,16 @@ class CheckController(Protocol):
 
     @property
     def controller_name(self) -> str:
-        """`spec.controllerName` of the AdmissionChecks that are its own."""
+        """The `spec.controllerName` of its AdmissionChecks."""
         ...
 
     @property
     def kinds(self) -> Mapping[str, tuple[str, str]]:
-        """The kinds to watch besides Workloads and AdmissionChecks: apiVersion and plural by kind."""
+        """The kinds to watch besides Workloads and AdmissionChecks: apiVersion and plural, by kind."""
         return {}
 
     def observe(self, manifest: JsonObject, *, now: int) -> Collection[WorkloadKey]:
-        """An AdmissionCheck, or an object of its `kinds`, is there, or has changed; twice the same is no news.
+        """Take note of a new or changed AdmissionCheck, or object of its `kinds`. It may get the same object twice.
 
         Returns:
             The workloads about which it may have something new to say.
@@ -171,7 +171,7 @@ class CheckController(Protocol):
         return ()
 
     def forget(self, deleted: ObjectRef, *, now: int) -> Collection[WorkloadKey]:
-        """A Workload, an AdmissionCheck or an object of its `kinds` has gone.
+        """Take note that a Workload, an AdmissionCheck or an object of its `kinds` is gone.
 
         Returns:
             The workloads about which it may have something new to say.
@@ -179,83 +179,83 @@ class CheckController(Protocol):
         return ()
 
     def activity(self, check: JsonObject, *, now: int) -> Activity | None:
-        """Is an AdmissionCheck active? It is asked after everything that it observes.
+        """Say whether an AdmissionCheck is active. Called after every `observe`.
 
         Args:
             check: The AdmissionCheck, with its status.
             now: The time.
 
         Returns:
-            What its condition `Active` is to say; `None`: what it says.
+            What its condition `Active` should say; `None` to leave it.
         """
         return None
 
     def review(self, workload: JsonObject, checks: Sequence[str], *, now: int) -> Review:
-        """What does it say of a workload? It is asked after every change of the workload, and whenever it asked for it.
+        """Review a workload. Called after every change of the workload, and whenever the controller asked for it.
 
-        Most have something to say only about workloads that hold quota and are not evicted; the others tell it to clean
-        up. `forget` gets what is deleted.
+        Most controllers answer only about workloads that hold quota and are not evicted, and clean up after the others.
+        Deleted workloads go to `forget`.
 
         Args:
             workload: The workload as it is stored, with its status.
-            checks: Names of the AdmissionChecks of its own in `status.admissionChecks`, in their order.
+            checks: Names of its own AdmissionChecks in `status.admissionChecks`, in their order.
             now: The time.
 
         Returns:
-            What is to change; nothing, if asked again with that done.
+            The changes to make; nothing, if called again once they are made.
         """
         ...
 
     def refused(self, write: ObjectWrite, error: str, *, is_there: bool = False, now: int) -> Review:
-        """One of the `writes` was refused.
+        """React to a refused write.
 
         Args:
             write: The write.
             error: Why, in the words of the API server.
-            is_there: Does one of that name exist already that no watch event has shown yet?
+            is_there: Whether an object of that name exists already that no watch event has shown yet.
             now: The time.
 
         Returns:
-            What to tell about it.
+            What to record about it.
         """
         return Review()
 
     def next_wake(self, *, after: int) -> int | None:
-        """When time alone gives it something to say about some workload, at the earliest; `None`: never."""
+        """Return when time alone will next give it something to say about a workload; `None`: never."""
         return None
 
     def due(self, now: int) -> Collection[WorkloadKey]:
-        """The workloads whose answer changed by `now` through time alone. Each is returned once."""
+        """Return the workloads whose answer changed by `now` through time alone, each once."""
         return ()
 
 
 @runtime_checkable
 class ObjectMaker(Protocol):
-    """A check controller that makes and deletes objects of its own, whatever becomes of the workloads: nodes, say.
+    """A check controller that also makes and deletes objects of its own, such as nodes.
 
-    Only who runs a cluster in virtual time asks for them: in a real cluster others make them.
+    Only a cluster in virtual time asks for them: in a real cluster others make them.
     """
 
     def take_writes(self) -> tuple[ObjectWrite, ...]:
-        """What was made and deleted since the last call, in this order."""
+        """Return what it made and deleted since the last call, in order."""
         ...
 
 
 def check_states(workload: JsonObject) -> dict[str, JsonObject]:
-    """The entries of `status.admissionChecks` by name, in their order."""
+    """Return the entries of `status.admissionChecks` by name, in their order."""
     entries = list_at(workload, "status", "admissionChecks")
     return {text_at(entry, "name"): entry for entry in entries if isinstance(entry, dict)}
 
 
 def applied_review(status: JsonObject, review: Review, *, now: str) -> JsonObject:
-    """A status after a review, as Kueue's check controllers write it (rules/07 §3).
+    """Apply a review to a status as Kueue's check controllers do (rules/07 §3).
 
-    The transition time of a check changes with its state only; message, updates and delay are replaced; the count of
-    retries is left alone. A check that is not listed any more is not listed again.
+    The transition time of a check changes only with its state; message, updates and delay are replaced; the retry
+    count stays. A check that is no longer listed is not added again.
 
     Args:
         status: `status` of a Workload.
-        review: What is to change.
+        review: The changes.
         now: The time in RFC 3339.
 
     Returns:

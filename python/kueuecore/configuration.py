@@ -1,4 +1,4 @@
-"""Kueue's Configuration file (rules/11): the settings that a scheduler is started with."""
+"""Kueue's Configuration file (rules/11): the settings that a scheduler starts with."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FeatureGate:
 
     Args:
         name: Name, such as `PartialAdmission`.
-        default: Is it on by default?
+        default: Whether it is on by default.
         stage: Alpha, Beta, GA or Deprecated.
         what: What it does when on.
     """
@@ -41,7 +41,7 @@ class FeatureGate:
 
 
 def feature_gates() -> tuple[FeatureGate, ...]:
-    """Every feature gate of the Kueue whose decisions these are, in the order of its documentation.
+    """Return every feature gate of the Kueue version that kueuecore follows, in the order of its documentation.
 
     Example:
         >>> next(gate.default for gate in feature_gates() if gate.name == "PartialAdmission")
@@ -60,7 +60,7 @@ def _gate(name: str, is_on: bool) -> bool:
 
 
 def _with_near_gate(problem: Problem) -> Problem:
-    """The same problem; of an unknown gate, with the version that removed it, or the gate that may be meant."""
+    """Add to an unknown gate's problem the version that removed the gate, or the gate that was probably meant."""
     unknown = re.search(r"unrecognized feature gate: (\S+)", problem.message)
     if unknown is None or problem.remedy:
         return problem
@@ -70,7 +70,7 @@ def _with_near_gate(problem: Problem) -> Problem:
 
 
 class Configuration:
-    """A Configuration with every default filled in; without arguments, what Kueue does without a file.
+    """A Configuration with every default filled in; `Configuration()` is what Kueue runs with when it has no file.
 
     Example:
         >>> Configuration().is_enabled("PartialAdmission")
@@ -107,11 +107,11 @@ class Configuration:
 
         Args:
             text: The file's contents: one document.
-            feature_gates: Gates as on Kueue's command line; not together with `featureGates` in the file.
-            file: The name that errors show.
+            feature_gates: Gates as on Kueue's command line; cannot be combined with `featureGates` in the file.
+            file: The file name to show in errors.
 
         Raises:
-            ConfigurationError: Everything that is wrong, with the lines where it stands.
+            ConfigurationError: Everything that is wrong, with line numbers.
         """
         file, gates = arguments.instance("file", file, str), _gates(feature_gates)
         try:
@@ -144,15 +144,15 @@ class Configuration:
     def trusted(
         cls, settings: Mapping[str, object], *, feature_gates: Mapping[str, bool] | None = None
     ) -> Configuration:
-        """Take settings as they are, without validation: those of a running Kueue, say.
+        """Take settings without validating them, such as those of a running Kueue.
 
         Args:
             settings: Fields of a Configuration in v1beta2.
-            feature_gates: The gates as they are in effect.
+            feature_gates: The gates in effect.
 
         Raises:
-            ConfigurationError: They can not be read.
-            TypeError: An argument of another type.
+            ConfigurationError: They cannot be read.
+            TypeError: An argument has the wrong type.
         """
         gates = json.dumps(_gates(feature_gates)).encode()
         try:
@@ -162,7 +162,7 @@ class Configuration:
         except (TypeError, ValueError, RecursionError) as error:
             if not isinstance(settings, Mapping):
                 raise
-            raise ConfigurationError.of(f"settings are no plain data: {error}") from None
+            raise ConfigurationError.of(f"settings are not plain data: {error}") from None
         try:
             return cls._of(_core.Configuration.trusted, data, gates)
         except ValueError as error:
@@ -171,7 +171,7 @@ class Configuration:
             raise ConfigurationError.of(f"settings cannot be read: {error}") from None
 
     def is_enabled(self, gate: str) -> bool:
-        """Is a feature gate on?
+        """Return whether a feature gate is on.
 
         Raises:
             KeyError: Kueue has no such gate.
@@ -183,9 +183,9 @@ class Configuration:
 
     @property
     def names_wait_for_pods_ready(self) -> bool:
-        """Did the file name `waitForPodsReady` itself? Kueue turns it on by default (rules/11 §2.1)."""
+        """Whether the file itself has `waitForPodsReady`, which Kueue turns on by default (rules/11 §2.1)."""
         return self._core.names_wait_for_pods_ready
 
     def to_dict(self) -> JsonObject:
-        """The whole file in v1beta2 with every default, as plain data."""
+        """Return the whole file in v1beta2 with every default, as plain data."""
         return cast("JsonObject", self._core.to_dict())

@@ -1,4 +1,4 @@
-"""Decisions as arrays: numbers stand for names, and no Python object is made for a row."""
+"""Decisions as arrays: numbers stand for names, and rows cost no Python objects."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ PENDING = np.dtype([("workload", "<u4"), ("cluster_queue", "<u4"), ("reason", "u
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names that an engine has met, each at the place of its number. A number never changes; names are only added.
+    """The names that an engine has seen, each at the index that is its number. Names are only ever appended.
 
     Args:
-        cluster_queues: Names of ClusterQueues, also of those that are only named or are gone.
+        cluster_queues: Names of ClusterQueues, including deleted ones and ones that exist only as references.
         flavors: Names of ResourceFlavors.
         resources: Names of resources.
-        reasons: The reasons of pending workloads and of preemptions, of every engine the same.
+        reasons: The reasons of pending workloads and of preemptions, the same for every engine.
     """
 
     cluster_queues: tuple[str, ...]
@@ -45,5 +45,5 @@ class Names:
 
 
 def table(rows: bytes, dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
-    """Rows of the extension as a structured array that can not be written to."""
+    """Return rows of the extension as a read-only structured array."""
     return np.frombuffer(rows, dtype)

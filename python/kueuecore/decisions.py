@@ -1,7 +1,6 @@
 """What a scheduling cycle decided, as plain frozen data.
 
-A [`Decision`][kueuecore.decisions.Decision] holds on to the engine's own result and makes Python objects of it only
-when they are looked at.
+A [`Decision`][kueuecore.decisions.Decision] holds the engine's own result and creates Python objects lazily.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PodSetAdmission:
-    """What one pod set got (`status.admission.podSetAssignments[]`).
+    """The assignment of one pod set (`status.admission.podSetAssignments[]`).
 
     Args:
         name: Name of the pod set.
         count: Pods that may start; fewer than asked for after partial admission (rules/03 §9.1).
         flavors: Resource to flavor.
         resource_usage: Resource to the total of the pod set, as a quantity.
-        topology_assignment: Where its pods are to stand, as Kueue writes it (rules/08 §15); `None`: anywhere.
+        topology_assignment: The domains for its pods, as Kueue writes it (rules/08 §15); `None`: anywhere.
     """
 
     name: str
@@ -62,8 +61,8 @@ class WorkloadAdmission(Keyed):
         namespace: Namespace of the workload.
         name: Name of the workload.
         cluster_queue: The ClusterQueue whose quota it holds.
-        pod_sets: What each pod set got.
-        is_admitted: May it start? False while admission checks are open.
+        pod_sets: The assignment of each pod set.
+        is_admitted: Whether it may start; false while admission checks are open.
         time: When, in nanoseconds since 1970: the time of the cycle, or later if that waited for pods.
     """
 
@@ -85,7 +84,7 @@ class Pending(Keyed):
         cluster_queue: The ClusterQueue in which it waits.
         reason: Reason of its condition QuotaReserved, such as `WaitingForQuota`.
         message: Kueue's message.
-        is_parked: Is it left aside until something changes? Otherwise it is tried again in the next cycle.
+        is_parked: Whether it is set aside until something changes. Otherwise the next cycle tries it again.
     """
 
     namespace: str
@@ -98,15 +97,15 @@ class Pending(Keyed):
 
 @dataclass(frozen=True, slots=True)
 class Preemption(Keyed):
-    """A workload that has to give way: it is marked, and holds its quota until its job has stopped (rules/04 §8).
+    """A preempted workload: it is marked, and holds its quota until its job has stopped (rules/04 §8).
 
     Args:
         namespace: Namespace of the victim.
         name: Name of the victim.
         cluster_queue: The ClusterQueue whose quota it holds.
-        preemptor: Key of the workload that needs the room.
+        preemptor: Key of the workload that needs the quota.
         reason: Reason of its condition Preempted, such as `InClusterQueue` or `InCohortReclamation`; `FlavorMigration`
-            for a variant that gives way to one for a preferred flavor (rules/09 §4.4).
+            for a variant preempted by one for a preferred flavor (rules/09 §4.4).
         message: Kueue's message.
     """
 
@@ -120,14 +119,14 @@ class Preemption(Keyed):
 
 @dataclass(frozen=True, slots=True)
 class Eviction(Keyed):
-    """A workload that loses its quota, because nothing replaces a host that failed under it (rules/08 §11.7).
+    """A workload that loses its quota because no host can replace one that failed (rules/08 §11.7).
 
     Args:
         namespace: Namespace of the workload.
         name: Name of the workload.
         reason: Reason of its condition Evicted: `NodeFailures`.
         message: Kueue's message.
-        again: Was it Evicted before, so that its condition is only written anew?
+        again: Whether it was Evicted before, so that its condition is only rewritten.
     """
 
     namespace: str
@@ -139,12 +138,12 @@ class Eviction(Keyed):
 
 @dataclass(frozen=True, slots=True)
 class ReplacedSlice(Keyed):
-    """A slice of an elastic workload that is finished, because its replacement got quota (rules/09 §2.3).
+    """A slice of an elastic workload that is finished because its replacement got quota (rules/09 §2.3).
 
     Args:
         namespace: Namespace of the slice.
         name: Name of the slice.
-        successor: Key of the slice that takes its place.
+        successor: Key of the slice that replaces it.
         message: Kueue's message.
     """
 
@@ -175,12 +174,12 @@ class Event(Keyed):
 
 @dataclass(frozen=True, slots=True)
 class Undecided(Keyed):
-    """A workload on which no decision is made, because it needs what is not built yet.
+    """A workload without a decision, because it needs a feature that kueuecore does not have yet.
 
     Args:
         namespace: Namespace of the workload.
         name: Name of the workload.
-        field: The field that asks for it.
+        field: The field that asks for that feature.
         message: What is missing.
     """
 
@@ -195,30 +194,30 @@ class Undecided(Keyed):
 
 
 class Outcome(StrEnum):
-    """What a workload would come to."""
+    """What would happen to a workload."""
 
     FITS = "Fits"
     """It would get quota."""
     PREEMPTS = "Preempts"
-    """It would get quota once others have given way."""
+    """It would get quota after preempting others."""
     WAITS = "Waits"
     """It would stay pending."""
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """What would become of a workload.
+    """What would happen to a workload.
 
     Args:
-        outcome: What it would come to.
+        outcome: The outcome.
         cluster_queue: The ClusterQueue in which it would wait; empty if there is none.
         pod_sets: What each pod set would get, at once or after the preemptions; empty if it would wait.
-        preemptions: Who would have to give way.
+        preemptions: The workloads that it would preempt.
         reason: Reason of its condition QuotaReserved, such as `WaitingForQuota`; empty if it would get quota or none is
             written.
         message: Kueue's message.
-        n_ahead: How many workloads of the ClusterQueue stand before it.
-        undecided: The field and what is missing, if it asks for something on which nothing is decided.
+        n_ahead: How many workloads of the ClusterQueue are ahead of it.
+        undecided: The field and what is missing, if it needs a feature that kueuecore does not have yet.
     """
 
     outcome: Outcome
@@ -232,7 +231,7 @@ class WhatIf:
 
     @classmethod
     def of(cls, row: _core._WhatIf) -> WhatIf:
-        """From a row of the extension."""
+        """Read a row of the extension."""
         outcome, queue, admission, preemptions, (reason, message, n_ahead, undecided) = row
         pod_sets = () if admission is None else _pod_sets(admission)
         return cls(Outcome(outcome), queue, pod_sets, _preemptions(preemptions), reason, message, n_ahead, undecided)
@@ -266,67 +265,67 @@ def _preemptions(rows: list[_core._Preemption]) -> tuple[Preemption, ...]:
 
 
 class Decision:
-    """The decisions of one cycle (rules/05 §6). Everything is worked out when it is first looked at."""
+    """The decisions of one cycle (rules/05 §6). Each part is built on first access."""
 
     def __init__(self, core: _core.Decision) -> None:
         self._core = core
 
     @property
     def cycle(self) -> int:
-        """Number of the cycle, from 1; 0 if no ClusterQueue had a head, so that there was none."""
+        """The number of the cycle, from 1; 0 if no ClusterQueue had a head and so no cycle ran."""
         return self._core.cycle
 
     @property
     def has_changed_something(self) -> bool:
-        """Did the cycle change anything but messages: a reservation, a preemption, or what is in a heap or parked?"""
+        """Whether the cycle changed more than messages: a reservation, a preemption, or what is in a heap or parked."""
         return self._core.has_changed_something
 
     @cached_property
     def waits_for_pods(self) -> str | None:
-        """`namespace/name` of the head that fits but waits until the pods of all workloads with quota are ready.
+        """The `namespace/name` of the head that fits but waits until the pods of all workloads with quota are ready.
 
-        So `waitForPodsReady.blockAdmission` wants it (rules/07 §6). The cycle is not over then: nothing else is decided
-        before, and the next call of `Engine.cycle` goes on with it.
+        That is what `waitForPodsReady.blockAdmission` asks for (rules/07 §6). The cycle is not over then: the next call
+        of `Engine.cycle` continues it before anything else is decided.
         """
         key = self._core.waits_for_pods()
         return None if key is None else "/".join(key)
 
     @cached_property
     def admissions(self) -> tuple[WorkloadAdmission, ...]:
-        """The workloads that got quota, in the order in which they were decided on."""
+        """The workloads that got quota, in the order of the decisions."""
         return _admissions(self._core.admissions())
 
     @cached_property
     def placed(self) -> tuple[WorkloadAdmission, ...]:
-        """The workloads that had quota and got a place: one put off, or one for a failed host (rules/08 §11.10)."""
+        """The workloads with quota that got a placement: a delayed one, or one for a failed host (rules/08 §11.10)."""
         return _admissions(self._core.placed())
 
     @cached_property
     def evictions(self) -> tuple[Eviction, ...]:
-        """The workloads that lose their quota, because nothing replaces a failed host."""
+        """The workloads that lose their quota because no host can replace one that failed."""
         return tuple(Eviction(*key, reason, message, again) for key, reason, message, again in self._core.evictions())
 
     @cached_property
     def preemptions(self) -> tuple[Preemption, ...]:
-        """The workloads that have to give way."""
+        """The workloads that are preempted."""
         return _preemptions(self._core.preemptions())
 
     @cached_property
     def replaced_slices(self) -> tuple[ReplacedSlice, ...]:
-        """The slices of elastic workloads that ended, because their replacements got quota."""
+        """The slices of elastic workloads that ended because their replacements got quota."""
         return tuple(
             ReplacedSlice(*key, "/".join(successor), message) for key, successor, message in self._core.replaced()
         )
 
     @cached_property
     def pending(self) -> tuple[Pending, ...]:
-        """The heads that stayed pending, in the order in which they were decided on."""
+        """The heads that stayed pending, in the order of the decisions."""
         rows = self._core.pending()
         return tuple(Pending(*key, queue, reason, message, parked) for key, queue, reason, message, parked in rows)
 
     @cached_property
     def parked(self) -> tuple[str, ...]:
-        """Keys of the workloads that were parked unseen, because one of the same shape failed (rules/05 §4)."""
+        """Keys of the workloads parked without a try, because one of the same shape did not fit (rules/05 §4)."""
         return tuple("/".join(key) for key in self._core.parked())
 
     @cached_property
@@ -336,14 +335,14 @@ class Decision:
 
     @cached_property
     def skipped_preemptions(self) -> Mapping[str, int]:
-        """Per ClusterQueue: preemptions that were skipped because of other entries of the cycle."""
+        """Preemptions skipped because of other entries of the cycle, per ClusterQueue."""
         return MappingProxyType(self._core.skipped_preemptions())
 
     @cached_property
     def target_recomputations(self) -> Mapping[str, Mapping[str, int]]:
-        """Per ClusterQueue: how often an entry was assigned again for overlapping targets (rules/05 §6.4).
+        """How often an entry was assigned again because targets overlapped, per ClusterQueue (rules/05 §6.4).
 
-        By what came of it: `new_targets`, `deferred_fit` or `skipped`.
+        The inner keys are the results: `new_targets`, `deferred_fit` or `skipped`.
         """
         return MappingProxyType(self._core.target_recomputations())
 
@@ -352,8 +351,8 @@ class Decision:
         """The heads on which no decision could be made."""
         return tuple(Undecided(*key, field, message) for key, field, message in self._core.undecided())
 
-    # The same as arrays, without a Python object a decision. Numbers of workloads are those of `Engine.workload_keys`,
-    # all others those of `Engine.names`.
+    # The same as arrays, without a Python object per decision. Workload numbers index `Engine.workload_keys`, all
+    # others `Engine.names`.
 
     @cached_property
     def admission_table(self) -> npt.NDArray[np.void]:
@@ -372,11 +371,11 @@ class Decision:
 
     @cached_property
     def flavor_table(self) -> npt.NDArray[np.void]:
-        """What the workloads with new quota got, pod set by pod set, as a structured array, shape (n,).
+        """The assignments of workloads with new quota, pod set by pod set, as a structured array, shape (n,).
 
-        `admission` is the index in `admission_table`, `pod_set` that of the pod set, `count` its pods that may start;
-        `resource` and `flavor` as numbers, `amount` the total of the pod set: milli-units of `cpu`, whole units (bytes)
-        of the rest.
+        `admission` is the index in `admission_table`, `pod_set` that of the pod set, `count` how many of its pods may
+        start; `resource` and `flavor` as numbers; `amount` the total of the pod set, in milli-units for `cpu` and whole
+        units (bytes) for the rest.
         """
         return decision_tables.table(self._core.flavor_rows(), decision_tables.FLAVORS)
 
@@ -384,8 +383,8 @@ class Decision:
     def preemption_table(self) -> npt.NDArray[np.void]:
         """`preemptions` as a structured array, shape (n,).
 
-        `workload`, `cluster_queue`, `preemptor` and `reason` as numbers. A workload that holds no quota any more has
-        `kueuecore.decision_tables.NONE` for a ClusterQueue.
+        `workload`, `cluster_queue`, `preemptor` and `reason` as numbers. For a workload that no longer holds quota,
+        `cluster_queue` is `kueuecore.decision_tables.NONE`.
         """
         return decision_tables.table(self._core.preemption_rows(), decision_tables.PREEMPTIONS)
 

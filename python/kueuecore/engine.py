@@ -1,4 +1,4 @@
-"""The engine: Kubernetes objects in, a cycle, Kueue's decisions out. Nothing is done to any cluster."""
+"""The engine: Kubernetes objects in, Kueue's decisions out. It never touches a cluster."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ __all__ = ["Applied", "Engine", "Objects"]
 
 
 class Engine(SavedEngine, HeldObjects):
-    """Kueue's scheduler as an object. Safe to use from several threads; each call is done before the next begins.
+    """Kueue's scheduler as an object. Thread-safe: each call finishes before the next begins.
 
-    Not safe across `os.fork()`: if another thread is inside a call, its lock stays locked in the child for ever. Start
-    processes with the start method `spawn`, and hand over what `save` gives. `fork()` makes a copy in this process.
+    Not safe across `os.fork()`: if another thread is inside a call, the child's copy of the lock is never released.
+    Start processes with the start method `spawn`, and pass them `save()`. `fork()` makes a copy in this process.
 
     Args:
-        configuration: Kueue's Configuration; by default what Kueue does without a file.
-        models_readiness: Do pods become ready here? Otherwise `waitForPodsReady`, which Kueue has on by default, only
-            counts if the Configuration names it (rules/11 §2.1).
-        keeps_journal: Keep a record of the calls, for `journal`? It grows with all that happens. A call and its entry
-            are one step: Ctrl-C leaves both or neither.
+        configuration: Kueue's Configuration; by default what Kueue runs with when it has no file.
+        models_readiness: Whether pods become ready here. If not, `waitForPodsReady`, which Kueue has on by default,
+            only applies if the Configuration names it (rules/11 §2.1).
+        keeps_journal: Whether to record every call, for `journal`. The record grows with each call. A call and its
+            entry are one step: Ctrl-C leaves both or neither.
 
     Example:
         >>> engine = Engine()
@@ -83,7 +83,7 @@ class Engine(SavedEngine, HeldObjects):
 
     @property
     def configuration(self) -> Configuration:
-        """The Configuration that it was made with."""
+        """The Configuration that the engine was made with."""
         return self._configuration
 
     @property
@@ -92,29 +92,29 @@ class Engine(SavedEngine, HeldObjects):
         return self._core.now()
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        """Refuse `copy.copy`, which would share what changes, `copy.deepcopy` and `pickle`."""
+        """Refuse `copy.copy`, which would share mutable state, `copy.deepcopy` and `pickle`."""
         raise TypeError(
-            "an Engine is neither copied nor pickled: fork() makes a copy, and save() gives bytes, which load() reads "
-            "in another process"
+            "an Engine cannot be copied or pickled: use fork() for a copy, or save() and load() to move it to another "
+            "process"
         )
 
     # Objects.
 
     def apply(self, objects: Objects, *, now: TimeLike | None = None, trusted: bool = False) -> Applied:
-        """Create objects, or take over their newer versions. All or nothing; their order does not matter.
+        """Create or update objects, all or none of them. Their order does not matter.
 
         Args:
-            objects: YAML or JSON text, JSON bytes (one object, a `List`, an array, or one object a line), one object or
-                many: manifests, dicts, objects of `kueuecore.objects`.
+            objects: YAML or JSON text; JSON bytes (one object, a `List`, an array, or one object per line); or one or
+                many manifests, dicts or objects of `kueuecore.objects`.
             now: When it happened; by default the latest time that any call named.
-            trusted: Take the objects as they are, without defaults and validation: those of a watch or a dump, which an
-                API server has checked.
+            trusted: Take the objects as they are, without defaults and validation, because an API server has checked
+                them: objects from a watch or a dump.
 
         Raises:
-            ManifestError: Everything that is wrong with any of the objects (rules/01). Nothing was applied then.
+            ManifestError: Everything that is wrong with any of the objects (rules/01). Nothing has been applied.
 
         Returns:
-            Warnings, and the objects that are none of Kueue's.
+            Warnings, and the objects of kinds that the engine does not read.
         """
         batch = Batch.of(objects)
         return batch.applied(*batch.given_to(self._core.apply, flag("trusted", trusted), optional_ns(now)))
@@ -133,25 +133,25 @@ class Engine(SavedEngine, HeldObjects):
         first: int = 0,
         now: TimeLike | None = None,
     ) -> None:
-        """Bring in many new workloads of one pod set each, as arrays of n values or scalars that hold for all.
+        """Add many new workloads with one pod set each, as arrays of n values or scalars for all.
 
         Args:
             namespace: Namespace of all of them.
             local_queues: Names of LocalQueues.
             queue: Index into `local_queues`, shape (n,), with n up to 10,000,000.
-            requests: What one pod requests of each resource, as integers: milli-units of `cpu`, whole units (bytes) of
-                the rest. 0: not requested.
+            requests: What one pod requests of each resource, as integers: milli-units for `cpu`, whole units (bytes)
+                for the rest. 0: not requested.
             count: Pods of each workload.
             priority: Priority of each workload.
             created: Creation time in nanoseconds since 1970.
-            prefix: Names are this and a number; the UID is the name.
-            first: Number of the first.
+            prefix: Names are this prefix and a number; the UID is the name.
+            first: Number of the first workload.
             now: When it happens; by default the latest time that any call named.
 
         Raises:
-            TypeError: An argument of another type.
-            ValueError: Arrays that do not fit together or have masked values, values that no workload can have, or a
-                name that a Workload has already. Nothing was applied then.
+            TypeError: An argument has the wrong type.
+            ValueError: The arrays differ in length or have masked values, a value is one that no workload can have, or
+                a Workload of the same name exists. Nothing has been applied.
 
         Example:
             >>> import numpy as np
@@ -175,7 +175,7 @@ class Engine(SavedEngine, HeldObjects):
         self._core.submit(*batch, optional_ns(now))
 
     def delete(self, kind: str, name: str, *, namespace: str = "", now: TimeLike | None = None) -> bool:
-        """Delete an object. What a deleted Workload held is free again.
+        """Delete an object. Deleting a Workload frees its quota.
 
         Args:
             kind: Kind, such as `Workload`.
@@ -184,10 +184,10 @@ class Engine(SavedEngine, HeldObjects):
             now: When it happened; by default the latest time that any call named.
 
         Raises:
-            ValueError: Objects of this kind are not kept.
+            ValueError: The engine does not keep objects of this kind.
 
         Returns:
-            Was it there?
+            Whether it existed.
         """
         names = text("kind", kind), text("namespace", namespace), text("name", name)
         return self._core.delete(*names, optional_ns(now))
@@ -198,27 +198,27 @@ class Engine(SavedEngine, HeldObjects):
         """Run one scheduling cycle: take the head of every ClusterQueue and decide on each (rules/05 §6).
 
         Args:
-            now: The time of the cycle: conditions get it, backoffs are measured against it.
+            now: The time of the cycle, for conditions and backoffs.
 
         Returns:
-            The decisions. The engine takes them for done: admitted workloads hold their quota from now on.
+            The decisions. The engine treats them as done: admitted workloads hold their quota from now on.
         """
         return Decision(self._core.cycle(nanoseconds(now)))
 
     def what_if(self, workload: ManifestLike, *, now: TimeLike | None = None, trusted: bool = False) -> WhatIf:
-        """What would become of a Workload if it were applied now and were the only head of the next cycle.
+        """Say what would happen to a Workload if it were applied now and were the only head of the next cycle.
 
-        It is tried on the quota as it stands, with all its preemptions, and taken back: nothing changes, and it costs
-        no more than the decision itself. Those that stand before it are counted, not decided on.
+        It is tried on the current quota, with all its preemptions, and undone: nothing changes, and it costs no more
+        than the decision itself. The workloads ahead of it are counted, not scheduled.
 
         Args:
-            workload: One Workload that is not there yet.
-            now: When it is asked; by default the latest time that any call named.
+            workload: One Workload that does not exist yet.
+            now: The time of the question; by default the latest time that any call named.
             trusted: Take it as it is, without defaults and validation.
 
         Raises:
             ManifestError: Everything that is wrong with the Workload (rules/01).
-            ValueError: It is something else, or a Workload of this name exists.
+            ValueError: It is not a Workload, or a Workload of this name exists.
 
         Example:
             >>> engine = Engine()
@@ -232,18 +232,18 @@ class Engine(SavedEngine, HeldObjects):
             (<Outcome.WAITS: 'Waits'>, "LocalQueue user-queue doesn't exist")
         """
         batch = Batch.of_manifests(each_manifest(workload, "workload"))
-        # A question does not move the time of the engine.
+        # A question does not advance the engine's time.
         at = self.now if now is None else nanoseconds(now)
         return WhatIf.of(batch.given_to(self._core.what_if, flag("trusted", trusted), at))
 
     def reconcile(self, now: TimeLike) -> tuple[Event, ...]:
-        """Write what Kueue's controllers of workloads and nodes write outside of cycles (rules/07, rules/08 §13).
+        """Write what Kueue's controllers for workloads and nodes write outside of cycles (rules/07, rules/08 §13).
 
-        Why a workload is not even queued, evictions by stop policies, Admitted once all checks are ready, which nodes
-        have failed: call it after `apply` and after each cycle.
+        Examples are why a workload is not queued, evictions by stop policies, Admitted once all checks are ready, and
+        failed nodes. Call it after `apply` and after each cycle.
 
         Args:
-            now: The time of what is written.
+            now: The time to write in conditions.
 
         Returns:
             The events.
@@ -252,19 +252,19 @@ class Engine(SavedEngine, HeldObjects):
         return tuple(Event(type_, reason, *key, message) for type_, reason, key, message in rows)
 
     def next_wake(self, *, since: TimeLike | None = None) -> int | None:
-        """When time alone will change something, in nanoseconds since 1970; `None`: never.
+        """Return when time alone will change something, in nanoseconds since 1970; `None`: never.
 
-        A backoff or a timeout ends, or a second pass for a place on nodes is due (rules/08 §11.10).
+        That is when a backoff or a timeout ends, or a second pass for a placement on nodes is due (rules/08 §11.10).
 
         Args:
-            since: Only what comes after this time; by default the latest time that any call named. What came due
-                before, and was not reconciled since, is not returned.
+            since: Look only after this time; by default the latest time that any call named. Changes that were due
+                earlier and have not been reconciled are not returned.
         """
         return self._core.next_wake(self.now if since is None else nanoseconds(since))
 
     @property
     def has_heads(self) -> bool:
-        """May a cycle have something to do: is anything in a heap, or asked to be tried again?"""
+        """Return whether a cycle may have something to do: a workload is in a heap, or is due for another try."""
         return self._core.has_heads()
 
     def finish(
@@ -276,7 +276,7 @@ class Engine(SavedEngine, HeldObjects):
         reason: str = "Succeeded",
         message: str = "Job finished successfully",
     ) -> bool:
-        """A workload's job has ended: it is Finished, and its quota is free.
+        """Record that a workload's job has ended: it becomes Finished, and its quota is free.
 
         Raises:
             UnknownObjectError: There is no such Workload.
@@ -307,7 +307,7 @@ class Engine(SavedEngine, HeldObjects):
             reason: Reason of the condition Evicted, such as `Preempted` or `NodeFailures`; with others it is not
                 requeued by itself.
             message: Message of the condition.
-            stopped: Has its job stopped at once, so that its quota is free? Otherwise call `release` when it has.
+            stopped: Whether its job has stopped already, so that its quota is free. If not, call `release` when it has.
 
         Raises:
             UnknownObjectError: There is no such Workload.
@@ -319,7 +319,7 @@ class Engine(SavedEngine, HeldObjects):
         return self._core.evict(*key, *reported, flag("stopped", stopped), nanoseconds(now))
 
     def release(self, name: str, *, namespace: str, now: TimeLike) -> bool:
-        """The job of an evicted workload has stopped: its quota is free, and it is pending again (rules/04 §9).
+        """Record that the job of an evicted workload has stopped: its quota is free, it is pending again (rules/04 §9).
 
         Raises:
             UnknownObjectError: There is no such Workload.
@@ -327,21 +327,21 @@ class Engine(SavedEngine, HeldObjects):
         return self._core.release(*workload_key(namespace, name), nanoseconds(now))
 
     def note_readiness(self, name: str, *, namespace: str, now: TimeLike, are_ready: bool) -> bool:
-        """The pods of a workload's job are all ready, or not any more: condition PodsReady (rules/07 §6).
+        """Record whether all pods of a workload's job are ready: condition PodsReady (rules/07 §6).
 
         Raises:
             UnknownObjectError: There is no such Workload.
 
         Returns:
-            False if that says nothing new.
+            False if that is nothing new.
         """
         return self._core.note_readiness(*workload_key(namespace, name), flag("are_ready", are_ready), nanoseconds(now))
 
     def take_written(self) -> tuple[WorkloadState, ...]:
-        """The workloads to which something may have been written since the last call, by namespace and name.
+        """Return the workloads that may have been written to since the last call, by namespace and name.
 
-        The first call finds none. From then on a reservation can be taken back with `forget` not only after its own
-        cycle, but until `confirm` says that it was written, or a newer version of the Workload is applied.
+        The first call returns none. From then on `forget` can undo a reservation not only after its own cycle, but
+        until `confirm` says that it was written or a newer version of the Workload is applied.
 
         Example:
             >>> Engine().take_written()
@@ -350,7 +350,7 @@ class Engine(SavedEngine, HeldObjects):
         return tuple(WorkloadState.of(row) for row in self._core._take_written(None))
 
     def confirm(self, name: str, *, namespace: str) -> bool:
-        """A reservation was written: it can no longer be taken back with `forget`.
+        """Record that a reservation was written: `forget` can no longer undo it.
 
         Raises:
             UnknownObjectError: There is no such Workload.
@@ -361,15 +361,15 @@ class Engine(SavedEngine, HeldObjects):
         return self._core.confirm(*workload_key(namespace, name), None)
 
     def forget(self, name: str, *, namespace: str, now: TimeLike, gone: bool = False) -> bool:
-        """A reservation of the last cycle could not be written: the workload is as it was before that cycle.
+        """Undo a reservation of the last cycle that could not be written: the workload is as it was before that cycle.
 
-        For those who call `take_written` that holds for every cycle whose reservation is not confirmed yet.
+        If you call `take_written`, it undoes a reservation of any cycle that has not been confirmed yet.
 
         Args:
             name: Name of the Workload.
             namespace: Its namespace.
             now: When it happens.
-            gone: Does the Workload no longer exist? Then it is not queued again, and its deletion is to follow.
+            gone: Whether the Workload no longer exists. Then it is not queued again; call `delete` for it next.
 
         Raises:
             UnknownObjectError: There is no such Workload.
@@ -380,13 +380,13 @@ class Engine(SavedEngine, HeldObjects):
         return self._core.forget(*workload_key(namespace, name), flag("gone", gone), nanoseconds(now))
 
     def fork(self) -> Engine:
-        """A copy that goes its own way: neither sees what happens to the other. They share what neither changes."""
+        """Return an independent copy: neither sees changes to the other. They share memory for what neither changes."""
         return self._of(self._core.fork(), self._configuration, self._models_readiness)
 
     # What it holds.
 
     def workload(self, name: str, *, namespace: str) -> WorkloadState:
-        """Where a workload stands.
+        """Return the state of a workload.
 
         Raises:
             UnknownObjectError: There is no such Workload.
@@ -394,11 +394,11 @@ class Engine(SavedEngine, HeldObjects):
         return WorkloadState.of(self._core.workload(*workload_key(namespace, name)))
 
     def workloads(self) -> tuple[WorkloadState, ...]:
-        """All workloads, by namespace and name."""
+        """Return all workloads, by namespace and name."""
         return tuple(WorkloadState.of(row) for row in self._core.workloads())
 
     def names(self) -> Names:
-        """The names of ClusterQueues, flavors, resources and reasons by number, for the tables of decisions.
+        """Return the names of ClusterQueues, flavors, resources and reasons by number, for the tables of decisions.
 
         Example:
             >>> engine = Engine()
@@ -409,22 +409,22 @@ class Engine(SavedEngine, HeldObjects):
         return Names(*map(tuple, self._core.names()))
 
     def workload_keys(self) -> tuple[str | None, ...]:
-        """`namespace/name` of the workloads by number, for the tables of decisions; `None`: the number is free.
+        """Return `namespace/name` of the workloads by number, for the tables of decisions; `None`: the number is free.
 
-        A workload keeps its number until it is deleted; then the next one that comes gets it.
+        A workload keeps its number until it is deleted; the next new workload then reuses it.
         """
         return tuple(key and "/".join(key) for key in self._core.workload_keys())
 
     def __len__(self) -> int:
-        """Number of workloads."""
+        """Return the number of workloads."""
         return self._core.n_workloads()
 
     def __bool__(self) -> bool:
-        """True: an engine without workloads is an engine."""
+        """Return True, also without workloads."""
         return True
 
     def pending(self, cluster_queue: str) -> tuple[PendingWorkload, ...]:
-        """The pending workloads of a ClusterQueue in queue order, parked ones included (rules/12 §2).
+        """Return the pending workloads of a ClusterQueue in queue order, parked ones included (rules/12 §2).
 
         Raises:
             UnknownObjectError: There is no such ClusterQueue.
@@ -432,11 +432,11 @@ class Engine(SavedEngine, HeldObjects):
         return tuple(map(PendingWorkload.of, self._core.pending(text("cluster_queue", cluster_queue))))
 
     def cluster_queues(self) -> tuple[str, ...]:
-        """The names of the ClusterQueues, sorted."""
+        """Return the names of the ClusterQueues, sorted."""
         return tuple(self._core.cluster_queues())
 
     def cluster_queue(self, name: str) -> ClusterQueueState:
-        """Status of a ClusterQueue.
+        """Return the status of a ClusterQueue.
 
         Raises:
             UnknownObjectError: There is no such ClusterQueue.
@@ -444,7 +444,7 @@ class Engine(SavedEngine, HeldObjects):
         return ClusterQueueState.of(name, self._core.cluster_queue_status(text("name", name)))
 
     def local_queue(self, name: str, *, namespace: str) -> LocalQueueState:
-        """Status of a LocalQueue.
+        """Return the status of a LocalQueue.
 
         Raises:
             UnknownObjectError: There is no such LocalQueue.
@@ -452,13 +452,13 @@ class Engine(SavedEngine, HeldObjects):
         return LocalQueueState.of(namespace, name, self._core.local_queue_status(*workload_key(namespace, name)))
 
     def quota(self) -> tuple[QuotaRow, ...]:
-        """Quota and usage of every ClusterQueue and Cohort, per flavor and resource (rules/02 §2)."""
+        """Return quota and usage of every ClusterQueue and Cohort, per flavor and resource (rules/02 §2)."""
         return tuple(map(QuotaRow.of, self._core.quota()))
 
     def placements(self) -> tuple[Placement, ...]:
-        """Where pods stand: of each workload that holds quota, the pod sets with a topology assignment (rules/08 §8).
+        """Return where pods run: the pod sets with a topology assignment of workloads that hold quota (rules/08 §8).
 
-        By namespace and name, then in the order of the pod sets. `kueuecore.topology.Placement` shows a whole world.
+        Sorted by namespace and name, then in the order of the pod sets. `kueuecore.topology.Placement` has an example.
 
         Example:
             >>> Engine().placements()
@@ -467,10 +467,10 @@ class Engine(SavedEngine, HeldObjects):
         return tuple(map(Placement.of, self._core.placements()))
 
     def domain_capacity(self) -> tuple[DomainCapacity, ...]:
-        """What each domain of each topology has and has left, a row per resource (rules/08 §4).
+        """Return the capacity of each domain of each topology, and how much of it is free, per resource (rules/08 §4).
 
-        Flavors by name, levels from the top, domains by their paths, resources by name. Only flavors whose Topology
-        exists have any, and only domains with a usable node of the flavor.
+        Sorted by flavor, level from the top, path and resource. Only flavors whose Topology exists have rows, and only
+        domains with a usable node of the flavor.
 
         Example:
             >>> Engine().domain_capacity()

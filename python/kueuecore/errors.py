@@ -1,8 +1,7 @@
 """The exceptions of kueuecore.
 
-Every error that is about somebody's input carries [`Problem`][kueuecore.errors.Problem]s: which object, which field,
-what stands there, what is wrong with it, what would be right, and in which line of which file it stands. All classes
-can be pickled, so they survive a process pool.
+Every error about input carries [`Problem`][kueuecore.errors.Problem]s: the object, the field, its value, what is wrong
+with it, how to fix it, and the file and line. All classes can be pickled, so they survive a process pool.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class ObjectRef:
 
     @property
     def key(self) -> str:
-        """`namespace/name`, or the bare name of a cluster-scoped object."""
+        """The `namespace/name`, or the bare name of a cluster-scoped object."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     def __str__(self) -> str:
@@ -56,18 +55,18 @@ class ObjectRef:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with one field of one object.
+    """A problem with one field of one object.
 
-    As text it is one line: what does not print is escaped, and of names and values of more than 253 characters, which
-    are longer than Kubernetes takes, the beginning is shown.
+    `str()` gives one line. Unprintable characters are escaped; names and values over 253 characters, the most that
+    Kubernetes allows, are cut.
 
     Args:
         message: What is wrong, as the API server says it after the field path: `Invalid value: "1x": ...`.
         field: Field path, such as `spec.resourceGroups[0].flavors[1].name`; empty for the object as a whole.
-        value: What stands there, if it is a scalar.
-        remedy: What would be right, as an instruction.
+        value: The field's value, if it is a scalar.
+        remedy: How to fix it, as an instruction.
         object: The object, if it is known.
-        index: Position of the object in the batch that was given, from 0.
+        index: Position of the object in its batch, from 0.
         file: Name of the file, `<stdin>` or `<string>`.
         document: Which YAML document of the file, from 1.
         line: Line in the file, from 1.
@@ -92,7 +91,7 @@ class Problem:
 
     @property
     def place(self) -> str:
-        """Where it stands, `file:line:column (document n)`, as far as that is known."""
+        """The position as `file:line:column (document n)`, as far as it is known."""
         file = self.file if self.file == self.file.strip() else quoted(self.file)
         place = file or ("" if self.line is None else "line ")
         if self.line is not None:
@@ -117,12 +116,11 @@ class KueuecoreError(Exception):
 
 
 class ManifestError(KueuecoreError, ValueError):
-    """Objects that can not be read or are not valid. Nothing of the batch that was given has been applied.
+    """Objects that cannot be read or are not valid. No object of the batch has been applied.
 
     Args:
-        problems: All that is wrong, at least one.
-        warnings: What else is odd about the objects that are wrong: a field that nobody knows may be the one that is
-            missed.
+        problems: Everything that is wrong, at least one.
+        warnings: What else is odd about the wrong objects: an unknown field may be a misspelling of the missing one.
 
     Example:
         >>> print(ManifestError([Problem("Required value", field="spec.clusterQueue")]))
@@ -141,7 +139,7 @@ class ManifestError(KueuecoreError, ValueError):
 
     @classmethod
     def of(cls, message: str, *, field: str = "", remedy: str = "", file: str = "", line: int | None = None) -> Self:
-        """An error with one problem."""
+        """Make an error with one problem."""
         return cls([Problem(message, field=field, remedy=remedy, file=file, line=line)])
 
     @property
@@ -161,20 +159,20 @@ class ManifestError(KueuecoreError, ValueError):
 
     @property
     def remedy(self) -> str:
-        """What would be right in place of the first problem."""
+        """How to fix the first problem."""
         return self.problems[0].remedy
 
     def with_problems(self, problems: Sequence[Problem]) -> Self:
-        """The same error about other problems: the same ones with their places filled in, say."""
+        """Return the same error with other problems, such as the same ones with their positions filled in."""
         return type(self)(problems, self.warnings).with_traceback(self.__traceback__)
 
     def mapped(self, change: Callable[[Problem], Problem]) -> Self:
-        """The same error with each problem and warning changed."""
+        """Return the same error with each problem and warning changed."""
         changed = type(self)(map(change, self.problems), map(change, self.warnings))
         return changed.with_traceback(self.__traceback__)
 
     def in_file(self, file: str) -> Self:
-        """The same error, with `file` wherever a problem names no file."""
+        """Return the same error, with `file` wherever a problem names no file."""
         return self.mapped(lambda problem: problem if problem.file else replace(problem, file=file))
 
     def __str__(self) -> str:
@@ -185,17 +183,17 @@ class ManifestError(KueuecoreError, ValueError):
 
 
 class ConfigurationError(ManifestError):
-    """A Configuration, a feature gate or an option that is not valid."""
+    """An invalid Configuration, feature gate or option."""
 
     _subject = "the configuration"
 
 
 class UnknownObjectError(KueuecoreError, LookupError):
-    """An object was asked for that is not there.
+    """An object that does not exist was requested.
 
     Args:
-        object: The object that was asked for.
-        remedy: What could be done, as an instruction.
+        object: The requested object.
+        remedy: What to do, as an instruction.
 
     Example:
         >>> print(UnknownObjectError(ObjectRef("ClusterQueue", "a"), remedy="apply it first"))
@@ -213,10 +211,10 @@ class UnknownObjectError(KueuecoreError, LookupError):
 
 
 class OutOfTimeError(KueuecoreError, ValueError):
-    """Virtual time would go beyond April 2262, where 64 bits of nanoseconds end.
+    """Virtual time would pass April 2262, where 64 bits of nanoseconds end.
 
     Args:
-        message: What leads there.
+        message: What would take it there.
 
     Example:
         >>> print(OutOfTimeError("the job ns/a runs"))
@@ -232,9 +230,9 @@ class UnsettledError(KueuecoreError, RuntimeError):
 
 
 class EngineBrokenError(KueuecoreError, RuntimeError):
-    """A bug in kueuecore stopped an earlier call half-way; this engine refuses to go on.
+    """A bug in kueuecore stopped an earlier call halfway; this engine refuses further calls.
 
-    Make a new engine from the objects, and please report what the first exception said.
+    Make a new engine from the objects, and please report the first exception.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from kueuecore.errors import ObjectRef, UnknownObjectError
 __all__ = ["HELD_KINDS", "HeldObjects"]
 
 HELD_KINDS = tuple(kind.name for kind in KINDS if kind.is_given_back)
-"""The kinds whose objects an engine gives back, in an order in which they can be applied one after the other."""
+"""The kinds whose objects an engine returns, in an order in which they can be applied one by one."""
 
 
 class HeldObjects:
@@ -20,17 +20,17 @@ class HeldObjects:
     _core: CoreEngine
 
     def objects(self, kind: str) -> tuple[JsonObject, ...]:
-        """The objects of a kind, by namespace and name, in the version v1beta2 of Kueue's kinds.
+        """Return the objects of a kind, by namespace and name; Kueue's kinds in version v1beta2.
 
-        They have the fields that scheduling reads and no others: what nobody reads, such as images of containers, an
-        engine does not keep. Workloads have their status. Another engine to which they are applied as trusted gives
-        back the same. LimitRanges, RuntimeClasses, Pods and what describes devices are kept, but not given back.
+        They have only the fields that scheduling reads: an engine drops the others, such as container images.
+        Workloads include their status. An engine that you apply them to as trusted returns the same objects.
+        LimitRanges, RuntimeClasses, Pods and the kinds that describe devices are kept, but not returned.
 
         Args:
             kind: One of `HELD_KINDS`.
 
         Raises:
-            ValueError: Of another kind not enough is kept.
+            ValueError: The engine does not keep enough of this kind.
 
         Example:
             >>> from kueuecore import Engine
@@ -41,11 +41,11 @@ class HeldObjects:
         """
         found = self._core.objects(text("kind", kind), None)
         if found is None:
-            raise ValueError(f"kind: {kind!r} is none of {', '.join(HELD_KINDS)}")
+            raise ValueError(f"kind: {kind!r} is not one of {', '.join(HELD_KINDS)}")
         return tuple(found)
 
     def object(self, kind: str, name: str, *, namespace: str = "") -> JsonObject:
-        """One object; see `objects`.
+        """Return one object; see `objects`.
 
         Args:
             kind: One of `HELD_KINDS`.
@@ -53,13 +53,13 @@ class HeldObjects:
             namespace: Its namespace, if it has one.
 
         Raises:
-            UnknownObjectError: There is none.
-            ValueError: Of this kind not enough is kept.
+            UnknownObjectError: There is no such object.
+            ValueError: The engine does not keep enough of this kind.
         """
         only = text("namespace", namespace), text("name", name)
         found = self._core.objects(text("kind", kind), only)
         if found is None:
-            raise ValueError(f"kind: {kind!r} is none of {', '.join(HELD_KINDS)}")
+            raise ValueError(f"kind: {kind!r} is not one of {', '.join(HELD_KINDS)}")
         if not found:
             raise UnknownObjectError(ObjectRef(kind, name, namespace))
         return dict(found[0])

@@ -1,6 +1,6 @@
-"""The calls that an engine has received. Nothing is random, so replaying them rebuilds the same engine.
+"""The calls that an engine has received. The engine is deterministic, so replaying them rebuilds it.
 
-The extension records each call under the lock that protects the call; here they become plain data and come back.
+The extension records each call under the lock that protects the call; this module writes and reads them as plain data.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ __all__ = [
 ]
 
 CallRow: TypeAlias = tuple[str, tuple[object, ...], int]
-"""A call as the extension has it: its name, its arguments but the last, and the last, which is the time."""
+"""A call as the extension records it: its name, its arguments except the last, and the last, which is the time."""
 
 _FORMAT = "kueuecore.journal/1"
-# What journals were called when `save` gave them.
+# The name of the format when `save` wrote journals.
 _OLD_FORMAT = "kueuecore.engine/2"
 _NOT_SAVED = "this is not a valid save"
 _NO_JOURNAL = "this is not a valid journal"
@@ -42,12 +42,12 @@ _NO_JOURNAL = "this is not a valid journal"
 
 @dataclass(frozen=True, slots=True)
 class EngineJournal:
-    """The calls that an engine received, and what it was made with.
+    """The calls that an engine received, and its settings.
 
     Args:
         configuration: Its Configuration.
-        models_readiness: Do pods become ready?
-        now: The time of its last call; what was read may be anything.
+        models_readiness: Whether pods become ready.
+        now: The time of its last call; not checked when read from a file.
         calls: The calls in their order.
     """
 
@@ -57,7 +57,7 @@ class EngineJournal:
     calls: Sequence[CallRow]
 
     def to_json(self) -> JsonObject:
-        """As plain data, signed with its digest."""
+        """Return it as plain data with a digest."""
         saved: JsonObject = {
             "format": _FORMAT,
             "version": version(),
@@ -70,10 +70,10 @@ class EngineJournal:
 
     @classmethod
     def read(cls, saved: JsonObject) -> Self:
-        """What `to_json` gave; no call has been done then.
+        """Read what `to_json` returned, without making any call.
 
         Raises:
-            ValueError: It was saved in another format or by another version, or is not what was saved.
+            ValueError: It has another format, comes from another version, or has been changed.
         """
         check_mapping(saved, _NO_JOURNAL, "journal()")
         if not is_journal(saved):
@@ -96,10 +96,10 @@ class EngineJournal:
 
 
 def replay(core: _core.Engine, saved: EngineJournal) -> None:
-    """Do the calls of an engine on a new one.
+    """Repeat an engine's calls on a new one.
 
     Raises:
-        ValueError: The new one refuses a call that the other had done, or is at another time in the end.
+        ValueError: The new engine refuses a call that the other accepted, or ends at another time.
     """
     for index, (name, arguments, now) in enumerate(saved.calls):
         try:
@@ -111,12 +111,12 @@ def replay(core: _core.Engine, saved: EngineJournal) -> None:
 
 
 def is_journal(saved: object) -> bool:
-    """Does it say that it is the journal of an engine?"""
+    """Return whether it claims to be the journal of an engine."""
     return isinstance(saved, Mapping) and text_at(dict(saved), "format") in (_FORMAT, _OLD_FORMAT)
 
 
 def holds_journal(data: str | bytes) -> bool:
-    """Does a text say that it is the journal of an engine, as JSON?"""
+    """Return whether a text claims to be the journal of an engine, as JSON."""
     text = data.encode() if isinstance(data, str) else data
     if not text.lstrip().startswith(b"{") or json.dumps(_FORMAT).encode() not in text:
         return False
@@ -127,10 +127,10 @@ def holds_journal(data: str | bytes) -> bool:
 
 
 def digest_of(saved: JsonObject, what: str = _NOT_SAVED) -> str:
-    """Distinguishes what was saved from all else.
+    """Return the digest of saved data.
 
     Raises:
-        ValueError: It is no plain data.
+        ValueError: It is not plain data.
     """
     plain = {name: value for name, value in saved.items() if name != "digest"}
     try:
@@ -140,27 +140,27 @@ def digest_of(saved: JsonObject, what: str = _NOT_SAVED) -> str:
 
 
 def check_mapping(saved: object, what: str = _NOT_SAVED, source: str = "save()") -> None:
-    """Refuse what is not even a mapping, such as the text that `json.loads` reads.
+    """Refuse what is not a mapping, such as JSON text that was not decoded.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not a mapping.
     """
     if not isinstance(saved, Mapping):
-        raise ValueError(f"{what}: it must be the dict that {source} gave, not {type(saved).__name__}")
+        raise ValueError(f"{what}: it must be the dict that {source} returned, not {type(saved).__name__}")
 
 
 def check_digest(saved: JsonObject, remedy: str = "", what: str = _NOT_SAVED) -> None:
-    """Refuse what was damaged.
+    """Refuse damaged data.
 
     Raises:
-        ValueError: Its digest is another.
+        ValueError: The digest does not match.
     """
     if text_at(saved, "digest") != digest_of(saved, what):
         raise ValueError("; ".join(filter(None, (f"{what}: its digest does not match", remedy))))
 
 
 def _to_json(value: object) -> JsonValue:
-    """An argument as plain data: bytes that are text as text, all others in base 64, columns as a list."""
+    """Return an argument as plain data: bytes as text if they are UTF-8, else in base64; columns as a list."""
     if isinstance(value, bytes):
         try:
             return {"text": value.decode()}
@@ -245,7 +245,7 @@ def _columns(value: JsonValue, where: str) -> tuple[object, ...]:
 _Reader: TypeAlias = Callable[[JsonValue, str], object]
 # As kueuecore.submissions.ColumnBytes.
 _COLUMNS: tuple[_Reader, ...] = (_texts, _column(4), _column(4), _column(8), _column(4), _texts, _column(8))
-# The calls that an engine keeps, with what reads their arguments but the time, as rust/py takes them.
+# The calls that a journal records, with the readers of their arguments except the time, as rust/py takes them.
 _CALLS: Mapping[str, tuple[_Reader, ...]] = {
     "apply": (_data, _flag),
     "submit": (_text, _text, _whole, _columns),

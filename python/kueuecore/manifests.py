@@ -1,7 +1,7 @@
-"""Kubernetes manifests for people: files, directories, standard input and texts, YAML or JSON.
+"""Reads Kubernetes manifests: files, directories, standard input and texts, YAML or JSON.
 
-What comes out is plain data with the place where it stood, ready for the engine's one door (JSON lines) and for
-errors that name file, line and field.
+The result is plain data with its position, ready for the engine (as JSON lines) and for errors that name file, line
+and field.
 
 Example:
     >>> manifests = parse_manifests('''
@@ -55,23 +55,23 @@ __all__ = [
 
 _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _KUEUE = "kueue.x-k8s.io/v1beta2"
-_DEEPEST = 200  # levels that are searched for what is wrong
+_DEEPEST = 200  # levels to search for a problem
 _Take: TypeAlias = Callable[[JsonValue, "Source", list["Manifest"], list[Problem]], None]
 API_VERSIONS: Mapping[str, str] = {
     **{kind.name: kind.api_version for kind in KINDS},
     "Configuration": "config.kueue.x-k8s.io/v1beta2",
     "Job": "batch/v1",
 }
-"""The newest apiVersion of each kind that is read, to show to those who left it out or wrote another group."""
+"""The newest apiVersion of each kind that is read, to suggest when it is missing or has another group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an object stands.
+    """The position of an object.
 
     Args:
-        file: Name of the file, `<stdin>`, `<string>`, or empty for an object that was made in code.
-        document: Which document of the file, from 1; empty documents count. 0 if there is none.
+        file: Name of the file, `<stdin>`, `<string>`, or empty for an object made in code.
+        document: The number of its document in the file, from 1, counting empty ones; 0 for an object made in code.
     """
 
     file: str = ""
@@ -84,11 +84,11 @@ class Source:
 
     @property
     def line(self) -> int:
-        """Line in which the object starts, from 1; 0 if there is none."""
+        """The line on which the object starts, from 1; 0 if it has none."""
         return self.line_of("")
 
     def line_of(self, path: str) -> int:
-        """The line of a field, from 1; of what should contain it if it is absent; 0 if the object has no lines.
+        """Return the line of a field, from 1; if it is absent, of its parent; 0 if the object has no lines.
 
         Args:
             path: A field path such as `spec.resourceGroups[0].flavors[1].name`.
@@ -103,16 +103,17 @@ class Source:
         return self._text.first_line + find_line(root, f"{self._path}{separator}{path}")
 
     def renamed(self, *prefixes: tuple[str, str], job: ObjectRef) -> Source:
-        """The source of a Workload that was made from the job that stands here.
+        """Return the source of the Workload made from the job at this position.
 
         Args:
-            prefixes: Pairs of a field path in the Workload and the one that it came from; the first that fits counts.
+            prefixes: Pairs of a field path in the Workload and the path in the job that it came from; the first match
+                counts.
             job: The job.
         """
         return replace(self, _renamed=prefixes, _job=job)
 
     def of_job(self, problem: Problem) -> Problem:
-        """The problem of a made Workload as one of its job, which is what people have written; others as they are."""
+        """Turn a problem of a made Workload into one of its job, which the user wrote; return others unchanged."""
         if self._job is None:
             return problem
         original = self._original(problem.field)
@@ -123,14 +124,14 @@ class Source:
         return replace(problem, object=self._job, field="", message=message)
 
     def _original(self, path: str) -> str | None:
-        """The field of the job that became a field of its Workload."""
+        """Return the job's field that became a field of its Workload."""
         for prefix, original in self._renamed:
             if path.startswith(prefix):
                 return (original + path[len(prefix) :]).removeprefix(".")
         return None
 
     def without_fields(self) -> Source:
-        """The source of an object that was made from this one as a whole: all its fields are where this one starts."""
+        """Return the source of an object made from this one as a whole: its fields all point to this one's start."""
         return Source(self.file, self.document, _start=self.line)
 
     def __str__(self) -> str:
@@ -139,23 +140,23 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A Kubernetes object as plain JSON data, and where it stands.
+    """A Kubernetes object as plain JSON data, and its position.
 
     Args:
-        object: The object: `apiVersion`, `kind`, `metadata` and so on. Times are texts.
-        source: Where it stands.
+        object: The object: `apiVersion`, `kind`, `metadata` and so on. Times are strings.
+        source: Its position.
     """
 
     object: JsonObject
     source: Source = Source()
 
     def problem(self, message: str, *, field: str = "", value: str | int | None = None, remedy: str = "") -> Problem:
-        """A problem with a field of this object, with its place filled in."""
+        """Make a problem with a field of this object, with its position filled in."""
         problem = Problem(message, field=field, value=value, remedy=remedy, object=object_ref(self.object))
         return self.locate(problem)
 
     def locate(self, problem: Problem) -> Problem:
-        """The same problem, with this object's file, document and line filled in."""
+        """Return the problem with this object's file, document and line filled in."""
         source = self.source
         return replace(
             source.of_job(replace(problem, object=problem.object or object_ref(self.object))),
@@ -167,19 +168,19 @@ class Manifest:
 
 
 class ToManifest(Protocol):
-    """What can write itself as a manifest: the classes of `kueuecore.objects`."""
+    """Anything with `to_manifest`: the classes of `kueuecore.objects`."""
 
     def to_manifest(self) -> JsonObject:
-        """The object as plain JSON data."""
+        """Return the object as plain JSON data."""
         ...
 
 
 ManifestLike: TypeAlias = Manifest | ToManifest | Mapping[str, JsonValue]
-"""An object in any of the forms in which Python holds one."""
+"""An object in any of its Python forms: a Manifest, a dict, or an object of `kueuecore.objects`."""
 
 
 def object_ref(manifest: Mapping[str, JsonValue]) -> ObjectRef:
-    """Kind, name and namespace of an object.
+    """Return the kind, name and namespace of an object.
 
     Example:
         >>> print(object_ref({"kind": "Job", "metadata": {"generateName": "sample-", "namespace": "x"}}))
@@ -193,19 +194,19 @@ def object_ref(manifest: Mapping[str, JsonValue]) -> ObjectRef:
 def read_manifests(
     *sources: str | os.PathLike[str] | IO[str] | IO[bytes], recursive: bool = False
 ) -> tuple[Manifest, ...]:
-    """Read the objects of files, directories and streams, in the order in which they stand there.
+    """Read the objects in files, directories and streams, in order.
 
     Args:
-        sources: Names of files; directories, of which every `*.yaml`, `*.yml` and `*.json` file is read, sorted by
-            name (hidden ones are left out, as `kubectl apply -f` does); `-` for standard input; open streams. A file
-            that is named itself may end in anything. For a text that holds YAML use `parse_manifests`.
-        recursive: Go into the directories of directories too, sorted by path.
+        sources: File names, which may have any suffix; directories, whose `*.yaml`, `*.yml` and `*.json` files are
+            read in the order of their names, except hidden ones, as `kubectl apply -f` does; `-` for standard input;
+            open streams. For YAML text use `parse_manifests`.
+        recursive: Read subdirectories too, sorted by path.
 
     Raises:
-        ManifestError: Anything that can not be read, with all problems of all files.
+        ManifestError: Something cannot be read; it lists all problems in all files.
 
     Returns:
-        The objects. `List`s are taken apart, empty documents are left out. See `parse_manifests`.
+        The objects. `List`s are flattened, empty documents skipped. See `parse_manifests`.
     """
     manifests: list[Manifest] = []
     problems: list[Problem] = []
@@ -221,38 +222,38 @@ def read_manifests(
 
 
 def parse_manifests(text: str | bytes, *, file: str = "<string>") -> tuple[Manifest, ...]:
-    r"""Read the objects of a text: YAML of any number of documents, JSON, or JSON lines.
+    r"""Read the objects in a text: YAML with any number of documents, JSON, or JSON lines.
 
-    `List`s and lists of one kind (`JobList`) are taken apart; their items get the kind of the list if they name none.
-    What YAML 1.1 would read by surprise is an error: bare `yes`, `no`, `on` and `off`, octal, sexagesimal and
-    underscored numbers, keys that occur twice. Times stay texts. Aliases may multiply a text to ten times its length
-    and 1,000,000 characters more, and to ten nodes a character and 1,000 more.
+    `List`s and lists of one kind (`JobList`) are flattened; items without a kind get that of the list. The traps of
+    YAML 1.1 are errors: bare `yes`, `no`, `on` and `off`, octal, sexagesimal and underscored numbers, duplicate keys.
+    Times stay strings. Aliases may expand a text to ten times its length plus 1,000,000 characters, and to ten nodes
+    per character plus 1,000.
 
     Args:
         text: The text; bytes are UTF-8, or UTF-16 with a byte order mark.
-        file: The name that errors show.
+        file: The file name to show in errors.
 
     Raises:
-        ManifestError: With all problems of the text, at their lines; after a syntax error reading ends.
+        ManifestError: All problems in the text, with their lines; reading stops at a syntax error.
 
     Example:
         >>> try:
         ...     parse_manifests("apiVersion: v1\nkind: ConfigMap\ndata:\n  enabled: no", file="a.yaml")
         ... except ManifestError as error:
         ...     print(error.problems[0].field, error.remedy)
-        data.enabled write "no" for the text, or false for the truth value
+        data.enabled write "no" for the string, or false for the boolean
     """
     file = _arguments.instance("file", file, str)
     decoded = _decode(text, file)
     if decoded.lstrip()[:1] == "{":
-        # A flow mapping of YAML starts with a brace too, and YAML's message is the better one then.
+        # A YAML flow mapping starts with a brace too, and then YAML's message is the better one.
         with suppress(json.JSONDecodeError):
             return _from_json(decoded, file)
     return _from_yaml(decoded, file, _flatten)
 
 
 def read_mapping(path: str | os.PathLike[str]) -> Manifest:
-    """Read a file that holds one mapping in YAML or JSON, which need not be an object of Kubernetes."""
+    """Read a file with one mapping in YAML or JSON, which need not be a Kubernetes object."""
     problems: list[Problem] = []
     files = contents(path, problems, recursive=False)
     found = [it for name, data in files for it in _from_yaml(_decode(data, name), name, _take_mapping)]
@@ -264,13 +265,13 @@ def read_mapping(path: str | os.PathLike[str]) -> Manifest:
 
 
 def to_json_lines(manifests: Iterable[ManifestLike]) -> bytes:
-    r"""The objects as JSON, one a line, in ASCII: what `Engine.apply` takes.
+    r"""Write objects as JSON lines in ASCII, as `Engine.apply` takes them.
 
     Args:
         manifests: Manifests, plain dicts, or objects of `kueuecore.objects`.
 
     Raises:
-        ManifestError: An object that JSON can not hold, such as a not-a-number.
+        ManifestError: JSON cannot represent an object, such as one with a NaN.
 
     Example:
         >>> to_json_lines([{"kind": "Namespace", "metadata": {"name": "a"}}])
@@ -282,13 +283,13 @@ def to_json_lines(manifests: Iterable[ManifestLike]) -> bytes:
         try:
             lines.append(json.dumps(plain, separators=(",", ":"), allow_nan=False))
         except (TypeError, ValueError, RecursionError) as error:
-            message, about = f"it can not be written as JSON: {error}", object_ref(plain)
+            message, about = f"it cannot be written as JSON: {error}", object_ref(plain)
             raise ManifestError([Problem(message, field=_unwritable(plain), object=about, index=index)]) from error
     return "".join(f"{line}\n" for line in lines).encode("ascii")
 
 
 def _unwritable(value: object, path: str = "", depth: int = 0) -> str:
-    """The field that JSON can not hold; empty if that is the whole."""
+    """Return the field that JSON cannot represent; empty if it is the whole object."""
     if depth > _DEEPEST:
         return ""
     if isinstance(value, dict):
@@ -307,10 +308,10 @@ def _unwritable(value: object, path: str = "", depth: int = 0) -> str:
 
 
 def manifest_like(value: object, name: str = "an object") -> ManifestLike:
-    """An object in one of the forms in which Python holds one.
+    """Check that a value is an object in one of its Python forms.
 
     Raises:
-        TypeError: It is something else; `name` says what it was given for.
+        TypeError: It is something else; the message calls it `name`.
     """
     plain = value.object if isinstance(value, Manifest) else value
     if isinstance(plain, Mapping):
@@ -321,20 +322,20 @@ def manifest_like(value: object, name: str = "an object") -> ManifestLike:
 
 
 def as_manifest(value: object, name: str = "an object") -> Manifest:
-    """An object in any form as a Manifest; one that has no place has none then.
+    """Return an object in any form as a Manifest.
 
     Raises:
-        TypeError: It is in none of them; `name` says what it was given for.
+        TypeError: It is something else; the message calls it `name`.
     """
     found = manifest_like(value, name)
     return found if isinstance(found, Manifest) else Manifest(plain_object(found, name))
 
 
 def plain_object(manifest: ManifestLike, name: str = "an object") -> JsonObject:
-    """The plain JSON data of an object in any form.
+    """Return the plain JSON data of an object in any form.
 
     Raises:
-        TypeError: It is in none of them; `name` says what it was given for.
+        TypeError: It is something else; the message calls it `name`.
     """
     found = manifest_like(manifest, name)
     if isinstance(found, Manifest):
@@ -343,7 +344,7 @@ def plain_object(manifest: ManifestLike, name: str = "an object") -> JsonObject:
         return dict(found)
     plain = found.to_manifest()
     if not isinstance(plain, dict):
-        raise TypeError(f"{name} is of a class whose to_manifest gives {type(plain).__name__}, not a dict")
+        raise TypeError(f"{name} has a to_manifest that returns {type(plain).__name__}, not a dict")
     return plain
 
 
@@ -353,10 +354,10 @@ def _what(value: object) -> str:
 
 
 def located(error: ManifestError, manifests: Sequence[ManifestLike]) -> ManifestError:
-    """The same error, with file, document and line of each problem that says which object of the batch it is about.
+    """Fill in file, document and line of each problem that names its object in the batch.
 
     Args:
-        error: What refused the batch; `Problem.index` counts its objects.
+        error: The error that refused the batch; `Problem.index` counts its objects.
         manifests: The batch.
     """
 
@@ -414,7 +415,7 @@ def _from_yaml(text: str, file: str, take: _Take) -> tuple[Manifest, ...]:
 
 
 def _from_json(text: str, file: str) -> tuple[Manifest, ...]:
-    """JSON, one value or several one after the other; a `JSONDecodeError` if it may be YAML."""
+    """Read JSON, one value or several in a row; a `JSONDecodeError` if it may be YAML."""
     manifests: list[Manifest] = []
     problems: list[Problem] = []
     is_json = file.endswith(".json")
@@ -423,8 +424,8 @@ def _from_json(text: str, file: str) -> tuple[Manifest, ...]:
         for document, it in enumerate(json_documents(text, allows_constants=is_json), start=1):
             about = object_ref(it.value) if isinstance(it.value, dict) and text_at(it.value, "kind") else None
             problems.extend(replace(problem, file=file, document=document, object=about) for problem in it.problems)
-            # A document of its own text: the line of a field is then found without composing the others. Pairs of
-            # escapes are no YAML.
+            # Each document keeps only its own text, so that finding the line of a field composes no others. YAML has no
+            # escaped surrogate pairs.
             source = Source(file, document, it.line, Text(_PAIR.sub("?", it.text), it.line, document))
             _flatten(it.value, source, manifests, problems)
     except json.JSONDecodeError as error:
@@ -437,19 +438,19 @@ def _from_json(text: str, file: str) -> tuple[Manifest, ...]:
 
 
 def _take_mapping(value: JsonValue, source: Source, manifests: list[Manifest], problems: list[Problem]) -> None:
-    """Append a mapping, whatever it is."""
+    """Append a mapping of any kind."""
     if isinstance(value, dict):
         manifests.append(Manifest(value, source))
     else:
-        problems.append(Problem("a mapping is needed", file=source.file, line=source.line, remedy="write name: value"))
+        problems.append(Problem("must be a mapping", file=source.file, line=source.line, remedy="write name: value"))
 
 
 def _flatten(value: JsonValue, source: Source, manifests: list[Manifest], problems: list[Problem]) -> None:
-    """Append the object, or the objects of the list."""
+    """Append the object, or the objects in the list."""
     if not isinstance(value, dict):
         what = "a list" if isinstance(value, list) else "a single value"
-        problem = Problem(f"found {what} where a Kubernetes object belongs", field=source._path, file=source.file)
-        remedy = "start each object with apiVersion and kind; separate objects by lines of ---"
+        problem = Problem(f"found {what} instead of a Kubernetes object", field=source._path, file=source.file)
+        remedy = "start each object with apiVersion and kind; separate objects with --- lines"
         problems.append(replace(problem, remedy=remedy, document=source.document, line=source.line))
         return
     manifest = Manifest(value, source)
@@ -460,21 +461,21 @@ def _flatten(value: JsonValue, source: Source, manifests: list[Manifest], proble
             if item is None:
                 continue
             if isinstance(item, dict) and kind != "List":
-                # The API server leaves both out of the items of a list of one kind.
+                # The API server omits both from the items of a list of one kind.
                 item = {"apiVersion": api_version, "kind": kind.removesuffix("List"), **item}
             _flatten(item, replace(source, _path=path), manifests, problems)
         return
     api_version_of_kind = API_VERSIONS.get(kind) if isinstance(kind, str) else None
     remedies = {
-        "apiVersion": f"write {api_version_of_kind}" if api_version_of_kind else f"write {_KUEUE}, say",
-        "kind": "write ClusterQueue, say",
+        "apiVersion": f"write {api_version_of_kind}" if api_version_of_kind else f"write {_KUEUE}, for example",
+        "kind": "write ClusterQueue, for example",
     }
     missing = [name for name in ("apiVersion", "kind") if not (isinstance(value.get(name), str) and value.get(name))]
     if Path(source.file).stem == "kustomization" and missing:
-        problems.append(manifest.problem("this is no object", remedy="render it first, with `kubectl kustomize`"))
+        problems.append(manifest.problem("this is not an object", remedy="render it first with `kubectl kustomize`"))
         return
     for name in missing:
-        # An item of a List without a kind has its place in the List for a name.
+        # An item of a List that has no kind is named by its index.
         problem = manifest.problem("Required value", field=name, remedy=remedies[name])
         problems.append(replace(problem, field=join(source._path, name)))
     if not missing:

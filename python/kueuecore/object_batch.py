@@ -1,4 +1,4 @@
-"""Objects on their way into an engine: in any form that people have them, and what there is to say about them."""
+"""Objects on their way into an engine, in any form, and the warnings about them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _BYTES = (bytes, bytearray, memoryview)
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What `Engine.apply` has to say about a batch that it took.
+    """The report of `Engine.apply` about a batch that it accepted.
 
     Args:
-        warnings: Fields that nobody knows, with a suggestion where one is close.
+        warnings: Unknown fields, with a suggestion where a known one is close.
         foreign: Objects of kinds that the engine does not read, such as a Deployment.
     """
 
@@ -37,11 +37,11 @@ _NOTHING_TO_SAY = Applied((), ())
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Objects as the extension reads them, and as they were given.
+    """Objects as the extension reads them, and in their original form.
 
     Args:
-        data: JSON, one object a line; or as the caller gave it.
-        manifests: The objects, to say where they stand; empty if they came as bytes.
+        data: JSON, one object per line; or the caller's own bytes.
+        manifests: The objects, for their positions; empty if they came as bytes.
     """
 
     data: bytes
@@ -49,21 +49,21 @@ class Batch:
 
     @classmethod
     def of(cls, objects: Objects) -> Batch:
-        """Objects in any form.
+        """Make a batch of objects in any form.
 
         Raises:
-            ManifestError: A text can not be read.
-            TypeError: `objects` is not an object, or one of its items is not.
+            ManifestError: A text cannot be read.
+            TypeError: `objects` or one of its items is not an object.
         """
         return cls(bytes(objects)) if isinstance(objects, _BYTES) else cls.of_manifests(each_manifest(objects))
 
     @classmethod
     def of_manifests(cls, manifests: tuple[ManifestLike, ...]) -> Batch:
-        """Objects one by one."""
+        """Make a batch of manifests."""
         return cls(to_json_lines(manifests), manifests)
 
     def given_to(self, call: Callable[Concatenate[bytes, _P], _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
-        """Give the objects to a call of the extension; its errors get file and line, where they are known."""
+        """Pass the objects to a call of the extension, and add file and line to its errors where they are known."""
         try:
             return call(self.data, *arguments, **named)
         except ManifestError as error:
@@ -74,7 +74,7 @@ class Batch:
         warnings: Iterable[tuple[int, str, str, str, str, str]],
         foreign: Iterable[tuple[int, str, str, str, str]],
     ) -> Applied:
-        """What the extension has to say, by name and with file and line.
+        """Turn the extension's rows into a report with names, files and lines.
 
         Args:
             warnings: Index, kind, namespace, name, field and message of each.
@@ -95,11 +95,11 @@ class Batch:
 def each_manifest(
     objects: str | ManifestLike | Iterable[ManifestLike], name: str = "objects"
 ) -> tuple[ManifestLike, ...]:
-    """Objects in any form but bytes, one by one.
+    """Return objects in any form except bytes, one by one.
 
     Raises:
-        ManifestError: A text can not be read.
-        TypeError: `objects` is not an object, or one of its items is not.
+        ManifestError: A text cannot be read.
+        TypeError: `objects` or one of its items is not an object.
     """
     if isinstance(objects, str):
         return parse_manifests(objects)
@@ -107,6 +107,6 @@ def each_manifest(
         return (manifest_like(objects, name),)
     try:
         each = iter(objects)
-    except TypeError:  # an array without a dimension, say
+    except TypeError:  # such as an array without a dimension
         return (manifest_like(objects, name),)
     return tuple(manifest_like(it, f"{name}[{index}]") for index, it in enumerate(each))

@@ -26,7 +26,7 @@ _KIND = re.compile(rb"""["']?kind["']?\s*:\s*["']?PolicyTest\b""")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> PolicyFile | None:
-    """Collect a file whose name ends in `_test.yaml` and that holds policy tests."""
+    """Collect a file whose name ends in `_test.yaml` and that contains policy tests."""
     if not file_path.name.endswith(_ENDINGS):
         return None
     try:

@@ -1,4 +1,4 @@
-"""What an engine has across a restart: its state as bytes, and the journal of its calls."""
+"""How an engine survives a restart: its state as bytes, and the journal of its calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kueuecore.journal import EngineJournal, is_journal, replay
 __all__ = ["SavedEngine", "configuration_of", "holds_engine"]
 
 _HEAD = b"kueuecore.engine/"
-_ANOTHER_CONFIGURATION = "the engine that was saved had another Configuration: give that one"
+_ANOTHER_CONFIGURATION = "the saved engine had another Configuration: pass that one"
 
 
 class SavedEngine:
@@ -25,12 +25,12 @@ class SavedEngine:
     _core: CoreEngine
 
     def save(self) -> bytes:
-        """All that it knows, as bytes: a snapshot, which `load` reads.
+        """Return a snapshot of its whole state as bytes, for `load`.
 
-        Unlike what `Controller.save` keeps, nothing is lost: which flavor a workload would try next, which are parked,
-        who waits for victims, a cycle that waits for pods. It is as large as what the engine holds now, whatever has
-        happened before; engines in the same state give the same bytes. Other threads wait meanwhile, and the
-        interpreter goes on.
+        Unlike `Controller.save` it loses nothing: the flavor that a workload will try next, parked workloads,
+        preemptors that wait for their victims, a cycle that waits for pods. Its size depends on the current state, not
+        on the history; engines in the same state give the same bytes. Calls from other threads wait, but the GIL is
+        released.
 
         Example:
             >>> from kueuecore import Engine
@@ -45,21 +45,21 @@ class SavedEngine:
 
     @classmethod
     def load(cls, saved: bytes, *, configuration: Configuration | None = None) -> Self:
-        """The engine that was saved: from then on it decides as the other one does. It keeps no journal.
+        """Restore a saved engine, which then decides exactly as the original would. It keeps no journal.
 
         Args:
-            saved: What `save` gave, of the same version of kueuecore: another one may decide otherwise.
-            configuration: The Configuration of the engine that was saved.
+            saved: The result of `save` in the same version of kueuecore: another may decide differently.
+            configuration: The Configuration of the saved engine.
 
         Raises:
-            ValueError: It was saved in another format or by another version, is damaged, is not what was saved, or the
-                Configuration is another.
+            ValueError: It has another format, comes from another version, is damaged or is not a save; or the
+                Configuration differs.
         """
         if isinstance(saved, Mapping) and is_journal(saved):
-            raise ValueError("this is the journal of an engine, not its state: Engine.replay() does its calls again")
+            raise ValueError("this is the journal of an engine, not its state: use Engine.replay()")
         if not isinstance(saved, bytes | bytearray | memoryview):
             raise ValueError(
-                f"this is not a saved engine: it must be the bytes that save() gave, not {type(saved).__name__}"
+                f"this is not a saved engine: it must be the bytes that save() returned, not {type(saved).__name__}"
             )
         core, note = CoreEngine.load(bytes(saved))
         match _read(note):
@@ -68,16 +68,16 @@ class SavedEngine:
                 if found != configuration.to_dict():
                     raise ValueError(_ANOTHER_CONFIGURATION)
                 return cls._of(core, configuration, models_readiness)
-        raise ValueError("this is not a valid save: its note is none of an Engine")
+        raise ValueError("this is not a valid save: its note is not an Engine's")
 
     def journal(self) -> JsonObject:
-        """The calls that have changed it since it was made, as plain data for JSON: `replay` does them once more.
+        """Return every call that has changed the engine, as plain data for JSON, for `replay`.
 
-        `what_if` is among them: it changes no decision, but the names that it met first keep their numbers. The journal
-        grows with every call: for reports of bugs and for tests. What brings an engine across a restart is `save`.
+        `what_if` is recorded too: it changes no decision, but names that it saw first keep their numbers. The journal
+        grows with every call; use it for bug reports and tests, and `save` to survive a restart.
 
         Raises:
-            ValueError: It was made without `keeps_journal`, or loaded.
+            ValueError: The engine was made without `keeps_journal`, or by `load`.
 
         Example:
             >>> from kueuecore import Engine
@@ -93,14 +93,14 @@ class SavedEngine:
 
     @classmethod
     def replay(cls, journal: JsonObject, *, configuration: Configuration | None = None) -> Self:
-        """A new engine that has done the calls of a journal, with the same result. It goes on with the journal.
+        """Make a new engine by repeating the calls in a journal. It continues that journal.
 
         Args:
-            journal: What `journal` gave, of the same version of kueuecore: another one may decide otherwise.
+            journal: The result of `journal` in the same version of kueuecore: another may decide differently.
             configuration: The Configuration of the engine whose journal it is.
 
         Raises:
-            ValueError: It is of another format or version, is not what `journal` gave, or the Configuration is another.
+            ValueError: It has another format or version, or has been changed, or the Configuration differs.
         """
         read = EngineJournal.read(journal)
         configuration = configuration or Configuration()
@@ -120,15 +120,15 @@ class SavedEngine:
 
 
 def holds_engine(data: str | bytes) -> bool:
-    """Do bytes say that they are a saved engine?"""
+    """Return whether bytes claim to be a saved engine."""
     return isinstance(data, bytes) and data.startswith(_HEAD)
 
 
 def configuration_of(saved: bytes | JsonObject) -> Configuration:
-    """The Configuration of an engine that was saved, or whose journal it is.
+    """Return the Configuration of a saved engine or of a journal.
 
     Raises:
-        ValueError: It is neither.
+        ValueError: The data is neither.
 
     Example:
         >>> from kueuecore import Engine

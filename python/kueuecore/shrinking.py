@@ -1,4 +1,4 @@
-"""Makes a collection small that has a property: whatever can go without losing it goes."""
+"""Shrinks a collection while it keeps a property."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Thing = TypeVar("Thing")
 
 
 def shrunk(things: Sequence[Thing], holds: Callable[[tuple[Thing, ...]], bool], *, max_tries: int) -> tuple[Thing, ...]:
-    """The things without those that the property does not need, in their order.
+    """Return the things that the property needs, in their order.
 
-    No single one of those that are left can go, unless tries ran out.
+    None of the rest can be removed alone, unless the tries ran out.
 
     Args:
-        things: Things that have the property together.
-        holds: Do others have it?
-        max_tries: Ask so often at most.
+        things: Things that together have the property.
+        holds: Whether some of them have it.
+        max_tries: The most calls of `holds`.
 
     Example:
         >>> shrunk(range(10), lambda some: {3, 7} <= set(some), max_tries=100)
@@ -40,10 +40,10 @@ def shrunk(things: Sequence[Thing], holds: Callable[[tuple[Thing, ...]], bool], 
 
 
 def without_parts(current: Callable[[], Sequence[Thing]]) -> Iterator[tuple[Thing, ...]]:
-    """Without large parts first, then without each one, from the end.
+    """Yield the collection without large parts first, then without each single thing, from the end.
 
     Args:
-        current: The smallest collection so far, which changes while those that come out are tried.
+        current: Returns the smallest collection so far, which changes as the caller tries each one.
     """
     size = len(current()) // 2
     while size:

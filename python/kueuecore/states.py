@@ -1,4 +1,4 @@
-"""What an engine holds, as plain frozen data: where workloads stand, quota and usage, statuses."""
+"""An engine's state as plain frozen data: workloads, quota and usage, statuses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ClusterQueueState", "LocalQueueState", "PendingWorkload", "QuotaRow"
 
 
 class Stage(StrEnum):
-    """Where a workload stands."""
+    """The stage of a workload's life."""
 
     PENDING = "Pending"
     QUOTA_RESERVED = "QuotaReserved"
@@ -23,14 +23,14 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WorkloadState(Keyed):
-    """Where a workload stands, and what Kueue says about it.
+    """The state of a workload, and what Kueue says about it.
 
     Args:
         namespace: Namespace.
         name: Name.
         stage: Stage.
         local_queue: `spec.queueName`.
-        cluster_queue: The ClusterQueue that holds it or would; `None` if its LocalQueue does not exist.
+        cluster_queue: The ClusterQueue of its LocalQueue; `None` if the LocalQueue does not exist.
         priority: `spec.priority`.
         reason: Reason of the most telling condition.
         message: Its message.
@@ -53,7 +53,7 @@ class WorkloadState(Keyed):
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
-        """From a row of the extension."""
+        """Read a row of the extension."""
         return cls(
             row["namespace"],
             row["name"],
@@ -70,7 +70,7 @@ class WorkloadState(Keyed):
 
     @property
     def flavors(self) -> dict[str, dict[str, str]]:
-        """Pod set to resource to flavor, once quota is reserved."""
+        """The flavors by pod set and resource, once quota is reserved."""
         assignments = self.status.get("admission", {}).get("podSetAssignments", ())
         return {assignment["name"]: dict(assignment.get("flavors", {})) for assignment in assignments}
 
@@ -99,7 +99,7 @@ class PendingWorkload(Keyed):
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
-        """From a row of the extension."""
+        """Read a row of the extension."""
         return cls(
             row["namespace"],
             row["name"],
@@ -126,11 +126,11 @@ class QuotaRow:
         nominal: `nominalQuota`.
         borrowing_limit: `borrowingLimit`.
         lending_limit: `lendingLimit`.
-        subtree_quota: Own quota and what the children lend.
-        usage: What is used here; of a cohort, what its children take of it.
+        subtree_quota: Its own quota and what its children lend.
+        usage: What is used here; for a cohort, what its children take from it.
         available: What can still be used.
         potential_available: What could be used if everything were idle.
-        borrowed: Usage above the subtree quota, of nodes with a cohort above.
+        borrowed: Usage above the subtree quota, for nodes with a parent.
     """
 
     kind: str
@@ -149,7 +149,7 @@ class QuotaRow:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
-        """From a row of the extension."""
+        """Read a row of the extension."""
         return cls(
             row["kind"],
             row["name"],
@@ -173,12 +173,12 @@ class ClusterQueueState:
 
     Args:
         name: Name.
-        is_active: May it admit?
+        is_active: Whether it may admit.
         reason: Reason of its condition Active.
-        message: Message of its condition Active: everything that keeps it from admitting (rules/02 §5).
-        pending_workloads: Workloads that wait in it.
-        reserving_workloads: Workloads that hold its quota.
-        admitted_workloads: Those of them that are Admitted.
+        message: Message of its condition Active: everything that prevents it from admitting (rules/02 §5).
+        pending_workloads: How many workloads wait in it.
+        reserving_workloads: How many workloads hold its quota.
+        admitted_workloads: How many of them are Admitted.
         status: `status` as the API server would show it.
     """
 
@@ -193,7 +193,7 @@ class ClusterQueueState:
 
     @classmethod
     def of(cls, name: str, status: Mapping[str, Any]) -> Self:
-        """From its status."""
+        """Read a status."""
         active: Mapping[str, Any] = next(iter(status.get("conditions", ())), {})
         return cls(
             name,
@@ -220,6 +220,6 @@ class LocalQueueState:
 
     @classmethod
     def of(cls, namespace: str, name: str, status: Mapping[str, Any]) -> Self:
-        """From its status."""
+        """Read a status."""
         counts = status["pendingWorkloads"], status["reservingWorkloads"], status["admittedWorkloads"]
         return cls(namespace, name, *counts, status)

@@ -1,4 +1,4 @@
-"""Cycle after cycle at one moment, until nothing changes any more: what a cluster comes to if nothing else happens."""
+"""Runs cycles until nothing changes: the state that a cluster reaches if nothing else happens."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ class Ending(StrEnum):
     """Why `settle` ended."""
 
     SETTLED = "Settled"
-    """Nothing changes any more."""
+    """Nothing changes anymore."""
     REPEATING = "Repeating"
-    """Workloads evict each other in a circle: the same state came back after an eviction."""
+    """Workloads evict each other in a loop: an earlier state came back after an eviction."""
     CYCLE_LIMIT = "CycleLimit"
     """It was still changing after `max_cycles`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionLoop:
-    """Workloads that evict each other in a circle: nothing comes from outside, and the same state comes back.
+    """Workloads that evict each other in a loop: without any outside event, the same state comes back.
 
     Args:
-        n_cycles: How many cycles one turn takes.
-        preemptions: Who gives way to whom in one turn, in order.
+        n_cycles: The cycles that one turn of the loop takes.
+        preemptions: The preemptions of one turn, in order.
     """
 
     n_cycles: int
@@ -41,7 +41,7 @@ class PreemptionLoop:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Keys of the workloads that take part, sorted."""
+        """The keys of the workloads in the loop, sorted."""
         return tuple(sorted({key for it in self.preemptions for key in (it.key, it.preemptor)}))
 
     def __str__(self) -> str:
@@ -51,13 +51,13 @@ class PreemptionLoop:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What happened until nothing changed any more. The engine holds the state that came of it.
+    """What `settle` did. The engine is in the final state.
 
     Args:
         ending: Why it ended.
         decisions: The decision of every cycle, in order.
         undecided: Workloads on which no decision could be made, each once.
-        loop: The circle, if it ended `Repeating`.
+        loop: The loop, if it ended `Repeating`.
     """
 
     ending: Ending
@@ -68,7 +68,7 @@ class Settled:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """All events, of cycles and of what is reconciled between them, in order."""
+        """All events of the cycles and of the reconciling between them, in order."""
         return tuple(chain.from_iterable(_events(entry) for entry in self._log))
 
 
@@ -81,25 +81,25 @@ def settle(
     was_at_rest: bool = False,
     finds_loops: bool = True,
 ) -> Settled:
-    """Run cycles until nothing changes: time stands still unless `until` lets it go on, and no workload finishes.
+    """Run cycles until nothing changes. No workload finishes, and time stands still unless `until` is given.
 
-    The job of an evicted workload stops at once, so its quota is free for the next cycle. Admission checks stay as
-    they are, so a workload that waits for one stays at `QuotaReserved`.
+    The job of an evicted workload stops at once, so its quota is free for the next cycle. Admission checks do not
+    change, so a workload that waits for one stays `QuotaReserved`.
 
     Args:
-        engine: The engine; it holds the outcome afterwards.
+        engine: The engine; it is in the final state afterwards.
         now: The time of everything that happens.
-        until: Go on at each later time at which time alone changes something (a backoff ends, a failed node is to be
+        until: Continue at each later time when time alone changes something (a backoff ends, a failed node must be
             replaced), up to this one; by default not at all.
         max_cycles: Give up after this many cycles; `None`: never.
-        was_at_rest: Was it settled before, so that no evicted workload holds quota? Then it need not look through all
-            workloads for such.
-        finds_loops: Look after each eviction whether an earlier state came back? That takes a quick look at all
-            workloads; without it a circle of evictions ends at `max_cycles`.
+        was_at_rest: Whether the engine was settled before, so that no evicted workload holds quota. That saves a scan
+            of all workloads.
+        finds_loops: Whether to check after each eviction if an earlier state came back, which takes a quick scan of
+            all workloads. Without it, a loop of evictions ends at `max_cycles`.
 
     Raises:
-        TypeError: `now` or `until` is no time, or `max_cycles` no number.
-        ValueError: One of them is out of range. Nothing has changed then.
+        TypeError: `now` or `until` is not a time, or `max_cycles` not a number.
+        ValueError: One of them is out of range. Nothing has changed.
 
     Returns:
         The decisions, the events, and why it ended.
@@ -122,7 +122,7 @@ def settle(
 
 
 def _after(first: Settled, second: Settled) -> Settled:
-    """What happened at one time, and then at another."""
+    """Join what happened at one time and at a later one."""
     undecided = {it.key: it for it in (*first.undecided, *second.undecided)}
     decisions, log = (*first.decisions, *second.decisions), (*first._log, *second._log)
     return Settled(second.ending, decisions, tuple(undecided.values()), log, second.loop)
@@ -132,14 +132,14 @@ def _settle_at(engine: Engine, at: int, limit: int | None, *, was_at_rest: bool,
     log: list[tuple[Event, ...] | Decision] = []
     decisions: list[Decision] = []
     undecided: dict[str, Undecided] = {}
-    # State to the number of decisions that led to it.
+    # From each state to the number of decisions that led to it.
     seen: dict[int, int] = {}
     loop: PreemptionLoop | None = None
     _reconcile(engine, log, at)
     evicted = () if was_at_rest else [(it.namespace, it.name) for it in engine.workloads() if _is_evicted(it)]
     if _release(engine, evicted, at):
         _reconcile(engine, log, at)
-    # A head with flavors that it has not tried yet changes nothing until it has tried them all.
+    # A head with untried flavors changes nothing until it has tried them all.
     patience = 1 + most_flavors(engine)
     idle = 0
     ending = Ending.SETTLED
@@ -147,7 +147,7 @@ def _settle_at(engine: Engine, at: int, limit: int | None, *, was_at_rest: bool,
         if limit is not None and len(decisions) >= limit:
             ending = Ending.CYCLE_LIMIT
             break
-        # Freed quota brings parked workloads back only in the next cycle, so ask that rather than what has heads now.
+        # Freed quota brings back parked workloads only in the next cycle, so run it rather than ask for heads now.
         decision = engine.cycle(at)
         if decision.cycle == 0:
             break
@@ -171,14 +171,14 @@ def _settle_at(engine: Engine, at: int, limit: int | None, *, was_at_rest: bool,
 
 
 def find_preemption_loop(engine: Engine, *, now: TimeLike, max_cycles: int | None = 10_000) -> PreemptionLoop | None:
-    """Would workloads evict each other in a circle from here, if nothing came from outside and no job ended?
+    """Find out whether workloads would evict each other in a loop if nothing else happened and no job ended.
 
-    Kueue does nothing against such loops (see `docs/anomalies.md`). Jobs stop at once when they are evicted.
+    Kueue does not prevent such loops (see `docs/anomalies.md`). Evicted jobs stop at once.
 
     Args:
-        engine: The engine; a fork of it is looked at.
+        engine: The engine; only a fork of it runs.
         now: The time.
-        max_cycles: Look no further than so many cycles; `None`: as far as it takes.
+        max_cycles: Give up after this many cycles; `None`: never.
 
     Example:
         >>> from kueuecore.engine import Engine
@@ -189,7 +189,7 @@ def find_preemption_loop(engine: Engine, *, now: TimeLike, max_cycles: int | Non
 
 
 def most_flavors(engine: Engine) -> int:
-    """An upper bound of the flavors in a resource group: the most flavors that any ClusterQueue has."""
+    """Return an upper bound of the flavors in a resource group: the most flavors of any ClusterQueue."""
     flavors: dict[str, set[str]] = {}
     for row in engine.quota():
         if row.kind == "ClusterQueue":
@@ -202,7 +202,7 @@ def _events(entry: tuple[Event, ...] | Decision) -> tuple[Event, ...]:
 
 
 def _reconcile(engine: Engine, log: list[tuple[Event, ...] | Decision], at: int) -> tuple[int, int]:
-    """Reconcile and release until nothing more follows: how many events there were, and how many releases."""
+    """Reconcile and release until nothing more follows; return the numbers of events and of releases."""
     n_events = n_released = 0
     while events := engine.reconcile(at):
         log.append(events)
@@ -212,23 +212,23 @@ def _reconcile(engine: Engine, log: list[tuple[Event, ...] | Decision], at: int)
 
 
 def _evicted(events: Iterable[Event]) -> Iterable[tuple[str, str]]:
-    """Namespace and name of the workloads that events say have been evicted, each once."""
+    """Return namespace and name of the workloads evicted according to events, each once."""
     return dict.fromkeys((event.namespace, event.name) for event in events if event.reason.startswith("Evicted"))
 
 
 def _release(engine: Engine, workloads: Iterable[tuple[str, str]], at: int) -> int:
-    """Stop the jobs of evicted workloads; returns how many held quota."""
+    """Stop the jobs of evicted workloads; return how many held quota."""
     return sum(engine.release(name, namespace=namespace, now=at) for namespace, name in workloads)
 
 
 def _is_evicted(workload: WorkloadState) -> bool:
-    """Has it been evicted, and holds its quota still?"""
+    """Return whether it has been evicted and still holds its quota."""
     holds = workload.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)
     return holds and _condition_time(workload, "Evicted") is not None
 
 
 def _condition_time(workload: WorkloadState, kind: str) -> str | None:
-    """Since when a condition is True; `None` if it is not."""
+    """Return since when a condition is True; `None` if it is not."""
     for condition in workload.status.get("conditions", ()):
         if condition["type"] == kind and condition["status"] == "True":
             return str(condition.get("lastTransitionTime", ""))
@@ -236,5 +236,5 @@ def _condition_time(workload: WorkloadState, kind: str) -> str | None:
 
 
 def _standings(engine: Engine) -> int:
-    """Where every workload stands, as one number: the engine makes it, for there may be thousands of them."""
+    """Return the state of all workloads as one number. The engine computes it, as there may be thousands."""
     return engine._core._standings()

@@ -27,32 +27,32 @@ _FOR_EVER = -1
 _MOST_ROWS = 10_000_000
 
 ColumnBytes: TypeAlias = tuple[list[str], bytes, bytes, bytes, bytes, list[str], bytes]
-"""LocalQueues, queue, priority, created, count, resources, requests: as the extension takes them."""
+"""LocalQueues, queue, priority, created, count, resources, requests, as the extension takes them."""
 Batch: TypeAlias = tuple[str, str, int, ColumnBytes]
-"""Namespace, prefix, number of the first, and the columns."""
+"""Namespace, prefix, first number, and the columns."""
 TimedBatch: TypeAlias = tuple[str, str, int, ColumnBytes, bytes, bytes, bytes]
-"""The same, when they appear and how long they run, in nanoseconds (i64), and whether they fail then (u8)."""
+"""The same, plus when they appear and how long they run, in nanoseconds (i64), and whether they then fail (u8)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Submissions:
-    """Workloads that come in the course of a simulation. Each value is an array of shape (n,) or a scalar for all.
+    """Workloads that arrive during a simulation. Each value is an array of shape (n,) or a scalar for all.
 
     Args:
         namespace: Namespace of all of them.
         local_queues: Names of LocalQueues.
         queue: Index into `local_queues`, shape (n,), with n up to 10,000,000.
-        requests: What one pod requests of each resource, as integers: milli-units of `cpu`, whole units (bytes) of the
-            rest. 0: not requested.
-        at: When each appears, in seconds after the beginning. It is also the time of its creation.
-        run_seconds: How long its job runs once it is admitted; infinite: for ever.
-        ends_failed: Whether its job fails once it has run so long, as bool: the reason of its condition Finished is
-            `Failed` in place of `Succeeded`.
+        requests: What one pod requests of each resource, as integers: milli-units for `cpu`, whole units (bytes) for
+            the rest. 0: not requested.
+        at: When each arrives, in seconds after the start of the simulation; also its creation time.
+        run_seconds: How long its job runs once admitted; infinite: forever.
+        ends_failed: Whether its job then fails, as bool: the reason of its condition Finished is `Failed` instead of
+            `Succeeded`.
         count: Pods of each workload.
         priority: Priority of each workload.
-        prefix: Names are this and a number; the UID is the name. None of them may be there from the start, or be among
-            other submissions.
-        first: Number of the first.
+        prefix: Names are this prefix and a number; the UID is the name. The names must differ from those of existing
+            workloads and of other submissions.
+        first: Number of the first workload.
     """
 
     namespace: str
@@ -80,14 +80,14 @@ def encode(
     prefix: str,
     first: int,
 ) -> Batch:
-    """Columns as the extension takes them; it checks what they hold.
+    """Encode columns for the extension, which checks their values.
 
     Raises:
-        TypeError: An argument of another type.
-        ValueError: Arrays of other lengths or types, values that do not fit, or names that no object can have.
+        TypeError: An argument has the wrong type.
+        ValueError: Arrays have different lengths or wrong types, values are out of range, or names are invalid.
     """
     if not isinstance(requests, Mapping):
-        raise TypeError(f"requests maps resources to columns; it is no {type(requests).__name__}")
+        raise TypeError(f"requests must be a dict of columns by resource, not {type(requests).__name__}")
     if isinstance(local_queues, str | AbstractSet | Mapping):
         raise TypeError(f"local_queues must be a sequence of names, not {type(local_queues).__name__}")
     n, start = _length(queue), number("first", first)
@@ -97,7 +97,7 @@ def encode(
     _check("prefix", prefix, subdomain_problems(f"{prefix}{start + max(n, 1) - 1}"))
     try:
         names = iter(local_queues)
-    except TypeError:  # an array without a dimension, say
+    except TypeError:  # such as an array without a dimension
         raise TypeError(f"local_queues must be a sequence of names, not {type(local_queues).__name__}") from None
     queues = [text(f"local_queues[{i}]", name) for i, name in enumerate(names)]
     for i, name in enumerate(queues):
@@ -126,11 +126,11 @@ def _check(name: str, value: str, problems: Sequence[str]) -> None:
 
 
 def encode_submissions(submissions: Submissions, *, start: int) -> TimedBatch:
-    """Submissions as the extension takes them, times in nanoseconds; they count from `start`.
+    """Encode submissions for the extension, with times in nanoseconds from `start`.
 
     Raises:
-        TypeError: They are no submissions.
-        ValueError: Arrays of other lengths or types, or values that do not fit.
+        TypeError: They are not Submissions.
+        ValueError: Arrays have different lengths or wrong types, or values are out of range.
     """
     given: object = submissions
     if not isinstance(given, Submissions):
@@ -143,7 +143,7 @@ def encode_submissions(submissions: Submissions, *, start: int) -> TimedBatch:
     at = start + offset
     run = _seconds("run_seconds", submissions.run_seconds, n)
     if np.isnan(run).any() or (run < 0).any():
-        raise ValueError("run_seconds: must be greater than or equal to 0; infinite for a job that runs for ever")
+        raise ValueError("run_seconds: must be greater than or equal to 0; infinite for a job that runs forever")
     for_ever = np.isinf(run)
     finite = _nanoseconds("run_seconds", np.where(for_ever, 0.0, run), n)
     _check_end("run_seconds", start, offset + finite)
@@ -164,16 +164,16 @@ def encode_submissions(submissions: Submissions, *, start: int) -> TimedBatch:
 
 
 def check_names(batches: Iterable[TimedBatch], existing: Iterable[str | None]) -> None:
-    """Refuse names that are there already, or that two batches have.
+    """Refuse names that exist already or occur in two batches.
 
     Args:
         batches: The batches.
-        existing: `namespace/name` of the workloads that are there.
+        existing: `namespace/name` of the existing workloads.
 
     Raises:
-        ValueError: Such a name.
+        ValueError: There is such a name.
     """
-    # Names that end in digits, as numbers: those that begin alike and have as many digits are in one order.
+    # Compare names that end in digits as numbers: with the same beginning and as many digits, they sort together.
     ranges: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for namespace, prefix, first, _, times, _, _ in batches:
         for key, begin, end in _ranges(f"{namespace}/{prefix}", first, first + len(times) // 8):
@@ -193,7 +193,7 @@ def check_names(batches: Iterable[TimedBatch], existing: Iterable[str | None]) -
 
 
 def _ranges(prefix: str, number: int, end: int) -> Iterator[tuple[tuple[str, int], int, int]]:
-    """Names of a prefix and a number: what stands before all digits, how many these are, and a range of numbers."""
+    """Yield ranges of names: the text before all trailing digits, their count, and the range of their numbers."""
     root, digits = _root_and_digits(prefix)
     while number < end:
         n_digits = len(str(number))
@@ -216,34 +216,32 @@ def _check_end(name: str, start: int, spans: npt.NDArray[np.int64]) -> None:
 
 def _array(name: str, values: npt.ArrayLike) -> npt.NDArray[np.generic]:
     if isinstance(values, Sized) and not isinstance(values, np.ndarray) and len(values) > _MOST_ROWS:
-        raise ValueError(f"{name}: has more than {_MOST_ROWS} values; bring in fewer workloads at a time")
+        raise ValueError(f"{name}: has more than {_MOST_ROWS} values; submit fewer workloads at a time")
     for part in values if isinstance(values, list | tuple) else (values,):
         if isinstance(part, int | float | str | np.generic):
             continue
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
-            raise ValueError(f"{name}: has masked values; fill them, or leave the rows out")
+            raise ValueError(f"{name}: has masked values; fill them, or drop the rows")
         if part is not values and ((isinstance(part, np.ndarray) and part.ndim) or isinstance(part, Sequence)):
-            raise ValueError(
-                f"{name}: must be an array of one dimension, or a scalar: it holds a {type(part).__name__}"
-            )
+            raise ValueError(f"{name}: must be a one-dimensional array or a scalar: it holds a {type(part).__name__}")
     try:
         return np.asarray(values)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name}: must be an array of one dimension, or a scalar: {error}") from None
+        raise ValueError(f"{name}: must be a one-dimensional array or a scalar: {error}") from None
 
 
 def _length(queue: npt.ArrayLike) -> int:
-    """The number of rows: the column `queue` has a value for each."""
+    """Return the number of rows: the column `queue` has a value for each."""
     array = np.atleast_1d(_array("queue", queue))
     if array.ndim != 1:
-        raise ValueError(f"queue: must be an array of one dimension; this one has the shape {array.shape}")
+        raise ValueError(f"queue: must be a one-dimensional array, not one of shape {array.shape}")
     if len(array) > _MOST_ROWS:
-        raise ValueError(f"queue: has {len(array)} values; bring in at most {_MOST_ROWS} workloads at a time")
+        raise ValueError(f"queue: has {len(array)} values; submit at most {_MOST_ROWS} workloads at a time")
     return len(array)
 
 
 def _filled(name: str, array: npt.NDArray[_Number], n: int) -> npt.NDArray[_Number]:
-    """The column, or the scalar n times."""
+    """Return the column, or the scalar repeated n times."""
     try:
         return np.broadcast_to(array, (n,))
     except ValueError:
@@ -254,18 +252,18 @@ def _integers(name: str, values: npt.ArrayLike, n: int, kind: str) -> bytes:
     array = _filled(name, _array(name, values), n)
     if not n:
         return b""
-    # Time spans count as integers of numpy, but have a unit.
+    # numpy's timedeltas count as integers, but have a unit.
     if array.dtype.kind not in "iu":
-        raise ValueError(f"{name}: columns hold integers, not {array.dtype}")
+        raise ValueError(f"{name}: must be integers, not {array.dtype}")
     limits = np.iinfo(kind)
     if not (limits.min <= int(array.min()) and int(array.max()) <= limits.max):
-        raise ValueError(f"{name}: holds values outside of {limits.min} ... {limits.max}")
+        raise ValueError(f"{name}: has values outside {limits.min} ... {limits.max}")
     return array.astype(kind).tobytes()
 
 
 def _flags(name: str, values: npt.ArrayLike, n: int) -> bytes:
     array = _filled(name, _array(name, values), n)
-    # 0 and 1 might be a mistake for some other column.
+    # Integers 0 and 1 might be another column by mistake.
     if n and array.dtype.kind != "b":
         raise ValueError(f"{name}: must be bools, not {array.dtype}")
     return array.astype("u1").tobytes()
@@ -280,7 +278,7 @@ def _seconds(name: str, seconds: npt.ArrayLike, n: int) -> npt.NDArray[np.float6
 
 def _nanoseconds(name: str, seconds: npt.ArrayLike, n: int) -> npt.NDArray[np.int64]:
     array = _seconds(name, seconds, n)
-    # A century leaves room for the time of the beginning.
+    # A century leaves room for the start time.
     if n and not (np.abs(array) < 100 * 366 * 86400).all():
         raise ValueError(f"{name}: must be a number of seconds within a century")
     return np.rint(array * _SECOND_NS).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Points in time as the engine counts them: nanoseconds since 1970-01-01T00:00:00Z."""
+"""Times as the engine counts them: nanoseconds since 1970-01-01T00:00:00Z."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = [
 ]
 
 TimeLike: TypeAlias = datetime | str | int
-"""A time: a datetime that knows its zone, an RFC 3339 text, or nanoseconds since 1970."""
+"""A time: a timezone-aware datetime, an RFC 3339 string, or nanoseconds since 1970."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _LIMIT = 2**63
 END_NS = _LIMIT - 1
-"""The end of time, in April 2262: the engine counts in 64 bits, and nothing happens at this time or later."""
+"""The end of time, in April 2262: the engine counts in 64 bits, so nothing happens at this time or later."""
 _SECOND_NS = 1_000_000_000
 _UNITS_NS = {
     "ns": 1,
@@ -44,18 +44,19 @@ _UNITS_NS = {
     "h": 3_600_000_000_000,
 }
 _NUMBER_AND_UNIT = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)")
-# Of a whole number: from here on any unit is beyond the limit.
+# A whole number of at least this is beyond the limit in any unit.
 _MOST_DIGITS = 19
 
 
 def nanoseconds(time: TimeLike) -> int:
-    """A time in nanoseconds since 1970.
+    """Return a time in nanoseconds since 1970.
 
     Args:
-        time: A datetime that knows its zone, an RFC 3339 text, or nanoseconds.
+        time: A timezone-aware datetime, an RFC 3339 string, or nanoseconds.
 
     Raises:
-        ValueError: A text of another form, a datetime without a zone, or a time beyond what 64 bits hold (year 2262).
+        ValueError: The string has another format, the datetime has no zone, or the time does not fit into 64 bits
+            (year 2262).
 
     Example:
         >>> nanoseconds("2026-01-01T00:00:00Z")
@@ -63,11 +64,11 @@ def nanoseconds(time: TimeLike) -> int:
         >>> nanoseconds("2026-01-01T01:00:00.5+01:00") - nanoseconds("2026-01-01T00:00:00Z")
         500000000
     """
-    # Most often it is a plain number, and a cycle that has nothing to do is short.
+    # A fast path: usually it is a plain number, and an idle cycle is short.
     if type(time) is int and -_LIMIT < time < _LIMIT:
         return time
     if isinstance(time, bool) or not isinstance(time, datetime | str | int):
-        raise TypeError(f"a time must be a datetime, an RFC 3339 text or nanoseconds, not {type(time).__name__}")
+        raise TypeError(f"a time must be a datetime, an RFC 3339 string or nanoseconds, not {type(time).__name__}")
     if isinstance(time, str):
         match = _RFC3339.fullmatch(time)
         if match is None:
@@ -83,7 +84,7 @@ def nanoseconds(time: TimeLike) -> int:
             raise ValueError(f"a time needs a zone, and {shown(time)} has none: pass tzinfo=datetime.UTC, for example")
         result = _of_datetime(time)
     else:
-        # Of a class that is derived from int, the int.
+        # Turns a subclass of int into an int.
         result = int.__pos__(time)
     if not -_LIMIT < result < _LIMIT:
         raise ValueError(f"a time must fit into 64 bits of nanoseconds, and {shown(time)} does not")
@@ -91,41 +92,41 @@ def nanoseconds(time: TimeLike) -> int:
 
 
 def saturated_ns(time: str) -> int:
-    """The time of an RFC 3339 text as an engine reads it: of one that 64 bits do not hold, the nearest.
+    """Read an RFC 3339 string as an engine does: if 64 bits cannot hold it, return the nearest time that they can.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not a time.
     """
     try:
         return nanoseconds(time)
     except ValueError:
-        # An API server takes every year of four digits.
+        # An API server accepts every four-digit year.
         if _RFC3339.fullmatch(time) is None or "1700" < time[:4] < "2200":
             raise
         return END_NS if time[:4] >= "2200" else -END_NS
 
 
 def optional_ns(time: TimeLike | None) -> int | None:
-    """A time that may be left out, in nanoseconds since 1970."""
+    """Return an optional time in nanoseconds since 1970."""
     return None if time is None else nanoseconds(time)
 
 
 def backoff_ns(n_failed: int, *, first_ns: int, longest_ns: int) -> int:
-    """Return how long to wait after so many failures in a row, from 1: twice as long after each.
+    """Return how long to wait after `n_failed` failures in a row, from 1: it doubles with each.
 
     Example:
         >>> [backoff_ns(n, first_ns=60, longest_ns=600) for n in (1, 2, 4, 5)]
         [60, 120, 480, 600]
     """
-    # The shift is bounded, as counts of failures are not.
+    # Bound the shift, because the number of failures has no bound.
     return min(first_ns << min(n_failed - 1, 63), longest_ns)
 
 
 def beginning_ns(now: TimeLike) -> int:
-    """The time at which a run through virtual time begins, in nanoseconds since 1970.
+    """Return the start of a run through virtual time, in nanoseconds since 1970.
 
     Raises:
-        ValueError: It is no time, or not one from 1970 to April 2262.
+        ValueError: It is not a time, or not one from 1970 to April 2262.
     """
     start = nanoseconds(now)
     if not 0 <= start < END_NS:
@@ -134,39 +135,39 @@ def beginning_ns(now: TimeLike) -> int:
 
 
 def span_ns(seconds: object, name: str) -> int:
-    """A span of time in nanoseconds.
+    """Return a span of time in nanoseconds.
 
     Args:
         seconds: The span in seconds.
-        name: What it is called, for errors.
+        name: Its name in errors.
 
     Raises:
-        TypeError: It is no number.
+        TypeError: It is not a number.
         ValueError: It is negative, or longer than 292 years.
     """
     if not isinstance(seconds, int | float) or isinstance(seconds, bool):
         raise TypeError(f"{name} must be a number of seconds, not {type(seconds).__name__}")
-    # Not with infinity or NaN, which no comparison takes for less.
+    # Written so that infinity and NaN fail too.
     if not 0 <= seconds < _LIMIT / _SECOND_NS or math.isnan(seconds):
         raise ValueError(f"{name} is {shown(seconds)}; give seconds from 0 to 292 years")
     return round(seconds * _SECOND_NS)
 
 
 def later(time_ns: int, seconds: object, name: str) -> int:
-    """A time that is a span after another one.
+    """Return the time a span after another.
 
     Args:
-        time_ns: The other one, in nanoseconds since 1970.
+        time_ns: The other time, in nanoseconds since 1970.
         seconds: The span in seconds.
-        name: What the span is called, for errors.
+        name: The span's name in errors.
 
     Raises:
-        TypeError: The span is no number.
-        ValueError: It is negative, or leads beyond April 2262.
+        TypeError: The span is not a number.
+        ValueError: It is negative, or ends after April 2262.
     """
     after = time_ns + span_ns(seconds, name)
     if after >= END_NS:
-        raise ValueError(f"{name} is {shown(seconds)}, which goes past April 2262; shorten it, or begin earlier")
+        raise ValueError(f"{name} is {shown(seconds)}, which goes past April 2262; shorten it, or start earlier")
     return after
 
 
@@ -175,7 +176,7 @@ def _of_datetime(time: datetime) -> int:
 
 
 def format_time(time_ns: int) -> str:
-    """A time as RFC 3339 in UTC, with a fraction only if there is one.
+    """Format a time as RFC 3339 in UTC, with a fraction only if it has one.
 
     Example:
         >>> format_time(1767225600000000000)
@@ -187,7 +188,7 @@ def format_time(time_ns: int) -> str:
 
 
 def newest_time(value: object) -> int | None:
-    """The newest RFC 3339 time anywhere in plain JSON data, in nanoseconds; `None` if there is none."""
+    """Return the newest RFC 3339 time anywhere in plain JSON data, in nanoseconds; `None` if there is none."""
     newest: int | None = None
     todo = [value]
     while todo:
@@ -206,16 +207,16 @@ def newest_time(value: object) -> int | None:
 
 
 def duration_ns(text: str) -> int:
-    """Read a duration in Go's syntax, as `time.ParseDuration` does, and return it in nanoseconds.
+    """Parse a duration in Go's syntax, as `time.ParseDuration` does, into nanoseconds.
 
     A duration is an optional sign, then numbers with a unit each (`ns`, `us` or `µs`, `ms`, `s`, `m`, `h`), or a plain
-    `0`; fractions of a nanosecond are cut off. `rust/wire/src/duration.rs` reads those of a Configuration alike.
+    `0`. Fractions of a nanosecond are cut off. `rust/wire/src/duration.rs` does the same for a Configuration.
 
     Args:
         text: The duration.
 
     Raises:
-        ValueError: It is none, or does not fit into 64 bits (292 years); in Go's words.
+        ValueError: It is not a duration, or does not fit into 64 bits (292 years); in Go's words.
 
     Example:
         >>> duration_ns("5m0.5s"), duration_ns("-1.5h"), duration_ns("0")
@@ -246,14 +247,14 @@ def duration_ns(text: str) -> int:
         if len(digits) > _MOST_DIGITS:
             raise invalid
         total += int(digits or "0") * _UNITS_NS[unit] + _fraction_ns(fraction, _UNITS_NS[unit])
-    # The smallest number of 64 bits has no positive counterpart.
+    # The smallest 64-bit number has no positive counterpart.
     if total >= _LIMIT + is_negative:
         raise invalid
     return -total if is_negative else total
 
 
 def _fraction_ns(digits: str, unit_ns: int) -> int:
-    """Decimals of a unit; Go computes them in double precision, from as many digits as 63 bits hold."""
+    """Return the nanoseconds of a unit's decimals; Go computes them as a double, from as many digits as fit 63 bits."""
     value, scale = 0, 1.0
     for digit in digits:
         longer = 10 * value + int(digit)

@@ -1,4 +1,4 @@
-"""Where pods stand in a topology, and what its domains have left, as plain frozen data (rules/08 §4)."""
+"""Where pods run in a topology, and what its domains have free, as plain frozen data (rules/08 §4)."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ __all__ = ["DomainCapacity", "PlacedPods", "Placement"]
 
 @dataclass(frozen=True, slots=True)
 class DomainCapacity:
-    """What a domain (a block, a rack, a node) has of one resource, for one flavor (rules/08 §4).
+    """The capacity of a domain (a block, a rack, a node) for one resource and flavor (rules/08 §4).
 
-    Amounts are quantities. `allocatable` is `outside`, `used` and `free` together; `free` is below 0 where more is
-    taken than there is. Flavors over the same nodes count these nodes each, with all that is taken of them.
+    Amounts are quantities. `allocatable` is the sum of `outside`, `used` and `free`; `free` is negative where more is
+    taken than there is. Flavors that share nodes each count them in full, with everything that is taken.
 
     Args:
         flavor: The ResourceFlavor.
         topology: Its Topology.
         level: Node label of the level.
-        path: Value of that label, after those of the levels above it.
+        path: The value of that label, preceded by those of the levels above.
         n_nodes: Nodes of the flavor in it that are ready and schedulable.
         resource: The resource; `pods` counts pods.
         allocatable: What these nodes offer.
         outside: What pods take that Kueue has not placed.
-        used: What workloads that hold quota take, whether their pods have started or not; while a cycle waits
+        used: What workloads with quota take, whether or not their pods have started; while a cycle waits
             (`Decision.waits_for_pods`), also what it has tried so far.
         free: What is left.
     """
@@ -45,7 +45,7 @@ class DomainCapacity:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
-        """From a row of the extension."""
+        """Read a row of the extension."""
         return cls(
             row["flavor"],
             row["topology"],
@@ -62,12 +62,12 @@ class DomainCapacity:
 
 @dataclass(frozen=True, slots=True)
 class PlacedPods:
-    """So many pods of a pod set in one domain of the lowest level.
+    """The pods of a pod set in one domain of the lowest level.
 
     Args:
-        values: What the assignment says: the hostname alone if that is the lowest level, else a value for each level.
-        path: A value for each level of the topology; empty if no usable node of the flavor is there now.
-        count: How many pods.
+        values: The values in the assignment: only the hostname if that is the lowest level, else one for each level.
+        path: A value for each level of the topology; empty if the domain now has no usable node of the flavor.
+        count: The number of pods.
     """
 
     values: tuple[str, ...]
@@ -77,15 +77,15 @@ class PlacedPods:
 
 @dataclass(frozen=True, slots=True)
 class Placement(Keyed):
-    """Where the pods of one pod set stand: its `topologyAssignment`, with the levels above a hostname.
+    """Where the pods of one pod set run: its `topologyAssignment`, with the levels above a hostname filled in.
 
     Args:
         namespace: Namespace of the workload.
         name: Its name.
         pod_set: Name of the pod set.
-        flavor: Its flavor; of several the one whose nodes are known.
-        levels: Node labels of the levels, the widest first; empty if the nodes of the flavor are not known.
-        domains: Where how many pods are.
+        flavor: Its flavor; if it has several, the one whose nodes are known.
+        levels: Node labels of the levels, the widest first; empty if the nodes of the flavor are unknown.
+        domains: The domains, each with its number of pods.
 
     Example:
         >>> from kueuecore.engine import Engine
@@ -141,14 +141,14 @@ class Placement(Keyed):
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
-        """From a row of the extension."""
+        """Read a row of the extension."""
         domains = tuple(PlacedPods(tuple(it["values"]), tuple(it["path"] or ()), it["count"]) for it in row["domains"])
         return cls(row["namespace"], row["name"], row["podSet"], row["flavor"], tuple(row["levels"]), domains)
 
     def by_level(self, level: str) -> dict[tuple[str, ...], int]:
-        """How many pods each domain of a level has, by the values from the top.
+        """Return the number of pods in each domain of a level, by its path from the top.
 
-        Pods in domains that no usable node is in are counted under the values of the assignment.
+        Pods in domains without a usable node are counted under the values of the assignment.
 
         Args:
             level: Node label of the level.

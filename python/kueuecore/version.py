@@ -1,4 +1,4 @@
-"""Which kueuecore this is, and whose decisions it makes."""
+"""The version of kueuecore, and the version of Kueue that it follows."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 __all__ = ["KUEUE_COMMIT", "KUEUE_VERSION", "version"]
 
 KUEUE_VERSION: Final = "v0.20 (development)"
-"""The version of Kueue whose decisions these are."""
+"""The version of Kueue whose decisions kueuecore reproduces."""
 KUEUE_COMMIT: Final = "ff69552e79ad21652c36caa97038382e55625cf7"
-"""The commit of Kueue whose decisions these are."""
+"""The commit of Kueue whose decisions kueuecore reproduces."""
 
 
 def version() -> str:
-    """The version of kueuecore that is installed."""
+    """Return the installed version of kueuecore."""
     return metadata.version("kueuecore")

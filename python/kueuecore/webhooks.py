@@ -1,7 +1,7 @@
-"""Answers for one object as an API server with Kueue's webhooks would: the object as stored, warnings, or a refusal.
+"""Admits one object as an API server with Kueue's webhooks does: the object as stored, warnings, or a refusal.
 
-Use it to serve Kueue's webhooks, to check manifests before they are applied, or to make an API server in memory strict
-(`kueuecore.api_server.ApiServer(webhooks=...)`). Nothing here needs a server.
+Use it to serve Kueue's webhooks, to check manifests before you apply them, or to make an in-memory API server strict
+(`kueuecore.api_server.ApiServer(webhooks=...)`). None of it needs a server.
 
 Example:
     >>> job = {"apiVersion": "batch/v1", "kind": "Job",
@@ -42,7 +42,7 @@ __all__ = ["RefusedError", "Stored", "admit"]
 
 _KUEUE_GROUP = "kueue.x-k8s.io"
 _SERVED = (f"{_KUEUE_GROUP}/v1beta2", f"{_KUEUE_GROUP}/v1beta1")
-# The one kind whose older version is not marked as deprecated.
+# The only kind whose older version is not marked as deprecated.
 _NOT_DEPRECATED = "MultiKueueConfig"
 _REASONS = {
     "Invalid value": "FieldValueInvalid",
@@ -58,11 +58,11 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An object as it is stored.
+    """An object as the server stores it.
 
     Args:
-        object: The object with all defaults, in the newest version; what the server itself adds (UID, times, versions)
-            is left to it.
+        object: The object with all defaults, in the newest version, without what the server itself adds (UID, times,
+            versions).
         warnings: The server's warnings.
     """
 
@@ -80,8 +80,8 @@ def admit(
 ) -> Stored:
     """Admit or refuse an object as an API server with Kueue's webhooks does, on creation or as an update of `old`.
 
-    Kueue's own kinds are checked by their schemas and webhooks; jobs of enabled integrations by their webhooks, and by
-    their schemas as far as Kueue reads them. Objects of other kinds are stored unchanged.
+    Kueue's own kinds go through their schemas and webhooks; jobs of enabled integrations through their webhooks, and
+    through their schemas as far as Kueue reads them. Objects of other kinds are stored unchanged.
 
     Args:
         new: The object.
@@ -155,7 +155,7 @@ def _own_kind(manifest: Manifest, old: JsonObject | None, configuration: Configu
 
 
 def _invalid(manifest: Manifest, causes: Sequence[tuple[str, Problem]]) -> RefusedError:
-    """What an API server says when the schema of a kind is not kept."""
+    """Return the API server's answer to an object that violates its schema."""
     plain = manifest.object
     group, kind = group_of(text_at(plain, "apiVersion")), text_at(plain, "kind")
     name = text_at(plain, "metadata", "name")
@@ -171,13 +171,13 @@ def _invalid(manifest: Manifest, causes: Sequence[tuple[str, Problem]]) -> Refus
 
 
 def _denied(webhook: str, manifest: Manifest, problems: Sequence[Problem]) -> RefusedError:
-    """What an API server says when a webhook refuses: all in one message, and no causes."""
+    """Return the API server's answer when a webhook refuses: one message, no causes."""
     message = f'admission webhook "{webhook}" denied the request: {_joined(problems)}'
     return RefusedError(403, message, problems=_placed(manifest, problems))
 
 
 def _joined(problems: Sequence[Problem]) -> str:
-    """Several errors as Go's aggregates read, each once."""
+    """Join errors as Go's aggregates do, each once."""
     texts = list(dict.fromkeys(": ".join(filter(None, (shortened(it.field), shown(it.message)))) for it in problems))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
@@ -187,5 +187,5 @@ def _placed(manifest: Manifest, problems: Sequence[Problem]) -> tuple[Problem, .
 
 
 def _reason(problem: Problem) -> str:
-    """Return the reason of a cause, by the words that its message starts with."""
+    """Return the reason of a cause, from the first words of its message."""
     return _REASONS.get(problem.message.partition(":")[0], "FieldValueInvalid")

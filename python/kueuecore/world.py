@@ -1,4 +1,4 @@
-"""From manifests as people write them to what an engine takes: jobs become Workloads, what is implied is added."""
+"""Turns manifests as users write them into an engine's input: makes Workloads of jobs, adds what is implied."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True)
 class AppliedWorld:
-    """What `World.apply_to` has to say.
+    """The report of `World.apply_to`.
 
     Args:
-        warnings: Fields that nobody knows.
-        unread: Kinds that play no part, and how many objects there are of each.
+        warnings: Unknown fields.
+        unread: Kinds that play no part, and the number of objects of each.
     """
 
     warnings: tuple[Problem, ...]
@@ -43,19 +43,19 @@ class AppliedWorld:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The objects of some manifests, ready for an engine.
+    """The objects from manifests, ready for an engine.
 
     Args:
-        manifests: All objects in the order given: added Namespaces first, the Workload of a job after the job.
-        made: Those of them that were made of jobs.
-        jobs: The manifest of the job of each of these, by its namespace and name; of a group of pods that of the last.
+        manifests: All objects in their original order: added Namespaces first, the Workload of a job after the job.
+        made: The Workloads among them that were made from jobs.
+        jobs: The job of each made Workload, by namespace and name; for a group of pods, the last pod.
         namespaces: Names of the Namespaces that were added, because an API server has one for each that is used; not
             `default`, which every cluster has.
         ignored: Jobs that get no Workload, and why.
         integrations: The kinds of jobs.
-        trusted: Are the objects those of a dump, which an API server has checked?
-        warnings: Fields of jobs that nobody knows.
-        waiting: Jobs that get no Workload until what they name is there, and what that is.
+        trusted: Whether the objects come from a dump, which an API server has checked.
+        warnings: Unknown fields of jobs.
+        waiting: Jobs that get no Workload until an object that they name exists, and which object.
 
     Example:
         >>> from kueuecore.manifests import parse_manifests
@@ -85,16 +85,16 @@ class World:
         integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
         trusted: bool = False,
     ) -> World:
-        """Work out what the manifests imply.
+        """Make a world from manifests: work out what they imply.
 
         Args:
             manifests: Objects of any kinds, in any form.
-            configuration: Says which jobs are managed; without one, those of a new installation of Kueue.
+            configuration: Decides which jobs are managed; by default as in a new installation of Kueue.
             integrations: The kinds of jobs; `kueuecore.jobs.with_kinds` adds to those that Kueue knows.
-            trusted: The objects are those of a dump: no Namespace is added, nothing is checked.
+            trusted: Whether the objects come from a dump: then no Namespace is added and nothing is checked.
 
         Raises:
-            ManifestError: A job that Kueue's webhook would refuse.
+            ManifestError: Kueue's webhook would refuse a job.
         """
         mapping("integrations", integrations)
         trusted = flag("trusted", trusted)
@@ -105,7 +105,7 @@ class World:
         everything = (*map(_namespace, added), *given)
         jobs = workloads_for(everything, configuration=JobsConfiguration.of(configuration), integrations=integrations)
         jobs.raise_for_problems()
-        # That a job's Workload was given along with it needs no word.
+        # A job that comes with its Workload needs no mention.
         ignored = tuple(it for it in jobs.ignored if not it.reason.startswith("its Workload "))
         named = tuple(name for name in added if name != DEFAULT_NAMESPACE)
         merged = _merged(everything, jobs.workloads, jobs.positions)
@@ -117,9 +117,9 @@ class World:
         return cls(merged, made, made_of, named, ignored, integrations, trusted, jobs.warnings, jobs.waiting)
 
     def newest_time(self) -> int | None:
-        """The newest time of creation or in a status, in nanoseconds since 1970; `None` if no object has any.
+        """The newest creation time or time in a status, in nanoseconds since 1970; `None` if no object has one.
 
-        Times to come, such as the end of a backoff, do not count.
+        Future times, such as the end of a backoff, do not count.
         """
         times = [newest_time(_past(manifest.object)) for manifest in self.manifests]
         return max((time for time in times if time is not None), default=None)
@@ -137,20 +137,20 @@ class World:
         else:
             applied = engine.apply(self.manifests, now=now)
             warnings = applied.warnings
-        # Counted rather than looked up: a job may leave its name and namespace to the API server.
+        # Count rather than look up: a job may leave its name and namespace to the API server.
         unread = Counter(ref.kind for ref in applied.foreign)
         unread -= Counter(text_at(it.object, "kind") for it in self.manifests if self._is_read(it.object))
-        # A note lists those that are no jobs themselves, such as CronJobs.
+        # A note lists kinds that are not jobs themselves, such as CronJobs.
         unread -= Counter(it.job.kind for it in self.ignored if not self._is_read(it.manifest.object))
         return AppliedWorld((*self.warnings, *warnings), dict(sorted(unread.items())))
 
     def _is_read(self, plain: JsonObject) -> bool:
-        """Whether an object that the engine does not know is a job, or what one is made of."""
+        """Return whether an object that the engine does not know is a job, or part of one."""
         return text_at(plain, "kind") in RUNTIMES or integration_of(plain, integrations=self.integrations) is not None
 
 
 def is_workload(plain: JsonObject) -> bool:
-    """Whether it is a Workload of Kueue: Kubernetes has another one."""
+    """Return whether it is Kueue's Workload: Kubernetes has another kind of that name."""
     return text_at(plain, "kind") == "Workload" and text_at(plain, "apiVersion").startswith(_KUEUE_GROUP)
 
 
@@ -159,7 +159,7 @@ def _namespace_of(plain: JsonObject) -> str:
 
 
 def _merged(manifests: Sequence[Manifest], made: Sequence[Manifest], positions: Sequence[int]) -> tuple[Manifest, ...]:
-    """Each Workload right after its job: of those that are made at one time, the first in the file goes first."""
+    """Put each Workload right after its job: among those created at the same time, the first in the file goes first."""
     after: dict[int, list[Manifest]] = {}
     for position, workload in zip(positions, made, strict=True):
         after.setdefault(position, []).append(workload)
@@ -167,7 +167,7 @@ def _merged(manifests: Sequence[Manifest], made: Sequence[Manifest], positions: 
 
 
 def _numbered(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
-    """Workloads with UIDs, which an API server gives too: they decide between those that are created at one time.
+    """Give Workloads UIDs, as an API server does: they break ties between those created at the same time.
 
     They count up, so that the first in the files goes first.
     """
@@ -186,9 +186,9 @@ def _numbered(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
 
 
 def _named(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
-    """Kueue's objects with names, where they leave these to the API server.
+    """Give names to Kueue's objects that leave them to the API server.
 
-    For `generateName` that appends five random characters; here it is the lowest number that nobody has.
+    For `generateName` the server appends five random characters; this appends the lowest unused number.
     """
     named: list[Manifest] = []
     taken = {(text_at(it.object, "kind"), *_key(it.object)) for it in manifests}
@@ -221,7 +221,7 @@ def _missing_namespaces(
             there.add(text_at(manifest.object, "metadata", "name"))
         elif kind in _NAMESPACED or integration_of(manifest.object, integrations=integrations):
             used.add(_namespace_of(manifest.object))
-    # An invalid Namespace name is reported for the object that is in it.
+    # An invalid Namespace name is reported for the object in it.
     return tuple(sorted(name for name in used - there if _LABEL.fullmatch(name)))
 
 
@@ -231,7 +231,7 @@ def _namespace(name: str) -> Manifest:
 
 
 def _labelled(manifest: Manifest) -> Manifest:
-    """A Namespace with the label that every API server sets."""
+    """Return a Namespace with the label that every API server sets."""
     plain = manifest.object
     if text_at(plain, "kind") != "Namespace" or text_at(plain, "apiVersion") != "v1":
         return manifest

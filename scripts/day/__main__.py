@@ -1,9 +1,9 @@
 """A day of jobs in a cluster, printed as a timeline: sixty jobs, six queues, a lost node, and three kills.
 
-    make day                                         an API server of our own, and two replicas of `kueuecore serve`
-    python -m scripts.day --kubeconfig FILE          a cluster of yours; its nodes are left alone
+    make day                                         a fake API server, and two replicas of `kueuecore serve`
+    python -m scripts.day --kubeconfig FILE          your own cluster; its nodes are left alone
 
-Against the API server of our own two days end with the same admissions, evictions and statuses.
+Against the fake API server, every run ends with the same admissions, evictions and statuses.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from scripts.day.place import Fake, Given
 
 
 def main() -> int:
-    """Play the day; returns the exit code."""
+    """Play the day; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kubeconfig", metavar="FILE", type=Path, help="play it in this cluster")
     parser.add_argument("--context", metavar="NAME", help="a context of the kubeconfig")
-    parser.add_argument("--output", metavar="FILE", type=Path, help="write what it came to, as JSON without times")
+    parser.add_argument("--output", metavar="FILE", type=Path, help="write the outcome as JSON without times")
     options = parser.parse_args()
     place = Given(options.kubeconfig, options.context) if options.kubeconfig else Fake()
     with place:

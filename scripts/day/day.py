@@ -1,4 +1,4 @@
-"""The day itself: what happens at each step, and when all have come to rest after it."""
+"""The day itself: what happens at each step, and when everything has settled after it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from scripts.day.timetable import (
 __all__ = ["Day"]
 
 _Object = dict[str, Any]
-# More steps than the last job needs.
+# More steps than any job needs.
 _MOST_STEPS = 120
 
 
@@ -37,7 +37,7 @@ class Day:
     """Plays the day once.
 
     Args:
-        place: Where.
+        place: Where to play it.
         say: Prints a line.
     """
 
@@ -48,12 +48,12 @@ class Day:
         self._began = time.monotonic()
         self._timeline = Timeline(self._say)
         self._jobs = list(jobs())
-        # Since which step each job runs.
+        # The step at which each job started.
         self._running: dict[str, int] = {}
         self._over = LateKinds()
 
     def play(self) -> _Object:
-        """Play it; returns what it came to, without what differs from day to day."""
+        """Play it; return the outcome without what differs from run to run."""
         logs = log_folder()
         self._print(f"logs of the replicas: {logs}")
         for manifest in (*self._place.nodes(), *objects()):
@@ -67,7 +67,7 @@ class Day:
                 self._play_step(replicas)
                 self._step += 1
                 assert self._step < _MOST_STEPS, "the day does not end"
-            # The statuses of queues come a second after what they are about.
+            # Queue statuses lag a second behind.
             time.sleep(2)
             self._settle(replicas)
             replicas.stop()
@@ -79,14 +79,14 @@ class Day:
     # A step.
 
     def _play_step(self, replicas: Replicas) -> None:
-        # What is created at one step has one time, and that of the next step is later.
+        # Everything created at one step has the same time, earlier than that of the next step.
         time.sleep(1 - time.time() % 1 + 0.02)
         self._place.begin_step()
         for planned in self._jobs:
             began = self._running.get(planned.name)
             if began is not None and self._step - began >= planned.n_steps and self._place.end(planned.name):
                 del self._running[planned.name]
-                # One thing at a time: what two at once come to depends on which is heard of first.
+                # One thing at a time: the outcome of two at once depends on which event arrives first.
                 self._settle(replicas)
         if self._step == LOST_AT and self._place.lose(LOST_NODE):
             self._say(f"node {LOST_NODE} is lost")
@@ -104,9 +104,9 @@ class Day:
         self._note_running()
 
     def _kill(self, kill: Kill, planned: PlannedJob, replicas: Replicas) -> None:
-        """Kill the leader at a moment that a new job brings about, and wait until another one leads."""
+        """Kill the leader at a moment triggered by a new job, and wait for another leader."""
         leader = replicas.leader()
-        assert leader is not None, "one leads"
+        assert leader is not None, "there is a leader"
         killed = self._place.kill(kill, leader.pid)
         self._create(planned.manifest)
         assert killed.wait(10), f"{kill.title}: that moment did not come"
@@ -117,7 +117,7 @@ class Day:
         self._settle(replicas)
 
     def _settle(self, replicas: Replicas) -> None:
-        """Wait until nothing happens any more."""
+        """Wait until nothing more happens."""
         n_quiet = 0
         while n_quiet < 5:
             before = self._place.mark()
@@ -155,7 +155,7 @@ class Day:
             path = self._api.path(kind, namespace, manifest["metadata"]["name"], "status")
             self._api.send("PATCH", path, patch, content_type="application/merge-patch+json")
 
-    # What is seen.
+    # What is observed.
 
     def _watch(self) -> None:
         api: Api = self._place.connect()

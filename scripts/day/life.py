@@ -1,4 +1,4 @@
-"""What Kubernetes does on the fake: jobs make pods, pods run on nodes, nodes go and come back."""
+"""Plays Kubernetes' part on the fake server: jobs create pods, pods run on nodes, nodes are lost and come back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HOST = "kubernetes.io/hostname"
 
 
 class Life:
-    """The job controller, kubelets and the garbage collector. Call it where nobody else touches the cluster.
+    """The job controller, kubelets and the garbage collector. Call it only while nothing else touches the cluster.
 
     Args:
         cluster: The cluster.
@@ -24,20 +24,20 @@ class Life:
     def __init__(self, cluster: ApiServer) -> None:
         self._cluster = cluster
         self._ended: set[str] = set()
-        # Pods of jobs that have lost a node take until the next step to start.
+        # Pods of jobs that have lost a node start only at the next step.
         self._shaken: set[str] = set()
 
     def begin_step(self) -> None:
-        """Time has gone by."""
+        """Let time pass."""
         self._shaken.clear()
 
     def advance(self) -> None:
-        """Let jobs and pods follow what was written to them."""
+        """Let jobs and pods react to what was written to them."""
         for job in self._cluster.list("Job")[0]:
             self._run(job)
 
     def end(self, name: str) -> bool:
-        """A job has done its work; returns whether it was running."""
+        """Finish a job; return whether it was running."""
         job = self._cluster.get("Job", name, namespace=NAMESPACE)
         if not object_at(job, "status").get("active"):
             return False
@@ -46,7 +46,7 @@ class Life:
         return True
 
     def lose(self, name: str) -> _Object:
-        """A node is lost, and all that runs on it; returns it, to bring it back."""
+        """Lose a node and everything that runs on it; return the node, to restore it later."""
         node = self._cluster.delete("Node", name)
         for pod in self._cluster.list("Pod")[0]:
             if text_at(pod, "spec", "nodeSelector", _HOST) == name:
@@ -55,10 +55,10 @@ class Life:
         return node
 
     def restore(self, node: _Object) -> None:
-        """A node comes back."""
+        """Restore a node."""
         metadata = {key: node["metadata"][key] for key in ("name", "labels")}
         self._cluster.create({**node, "metadata": metadata})
-        # The server forgets the status of a new object; the kubelet reports it.
+        # The server drops the status of a new object; the kubelet reports it.
         self._cluster.patch("Node", metadata["name"], {"status": node["status"]}, subresource="status")
 
     def _run(self, job: _Object) -> None:
@@ -78,7 +78,7 @@ class Life:
             self._cluster.patch("Job", name, {"status": new}, namespace=NAMESPACE, subresource="status")
 
     def _run_pods(self, job: _Object, n_pods: int) -> int:
-        """Scale a job to this many pods; returns how many run."""
+        """Scale a job to `n_pods` pods; return how many run."""
         name = job["metadata"]["name"]
         mine = {it["metadata"]["name"]: it for it in self._cluster.list("Pod")[0] if _owner(it) == name}
         for pod in [it for it in mine.values() if n_pods == 0]:

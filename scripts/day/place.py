@@ -1,4 +1,4 @@
-"""Where the day is played: an API server of our own in this process, or a cluster that somebody gives."""
+"""Where the day is played: a fake API server in this process, or a given cluster."""
 
 from __future__ import annotations
 
@@ -40,42 +40,42 @@ class Place(Protocol):
     """Where the day is played."""
 
     pause_seconds: float
-    """How long to wait for what may still come."""
+    """How long to wait for late events."""
 
     @property
     def arguments(self) -> list[str]:
-        """The arguments that point `kueuecore serve` at it."""
+        """Return the arguments that point `kueuecore serve` at it."""
 
     def connect(self) -> Api:
-        """A client."""
+        """Return a client."""
 
     def nodes(self) -> list[_Object]:
-        """The nodes to create."""
+        """Return the nodes to create."""
 
     def begin_step(self) -> None:
-        """Time has gone by."""
+        """Let time pass."""
 
     def mark(self) -> int:
-        """A number that changes with whatever happens to jobs and Workloads."""
+        """Return a number that changes with every event of jobs and Workloads."""
 
     def advance(self) -> None:
-        """Let jobs and pods follow what was written to them."""
+        """Let jobs and pods react to what was written to them."""
 
     def end(self, job: str) -> bool:
-        """End a job that has run long enough; returns whether it is for us to end it."""
+        """End a job that has run long enough; return whether ending jobs is our task here."""
 
     def lose(self, node: str) -> bool:
-        """Lose a node; returns whether there is one to lose."""
+        """Lose a node; return whether there is one to lose."""
 
     def restore(self, node: str) -> bool:
-        """Bring it back."""
+        """Restore it."""
 
     def kill(self, kill: Kill, pid: int) -> threading.Event:
-        """Kill a replica at a certain moment from now on; returns what is set once that has happened."""
+        """Kill a replica at the next such moment; return an event that is then set."""
 
 
 class Fake:
-    """An API server of our own, as strict as a real one, and what Kubernetes does around it."""
+    """A fake API server, as strict as a real one, with Kubernetes' controllers around it."""
 
     pause_seconds = 0.04
 
@@ -102,45 +102,45 @@ class Fake:
 
     @property
     def arguments(self) -> list[str]:
-        """The arguments that point `kueuecore serve` at it."""
+        """Return the arguments that point `kueuecore serve` at it."""
         return ["--server", self._server.url]
 
     def connect(self) -> Api:
-        """A client."""
+        """Return a client."""
         return Api.connect(server=self._server.url, kinds=_KINDS)
 
     def nodes(self) -> list[_Object]:
-        """The nodes to create."""
+        """Return the nodes to create."""
         return list(planned_nodes())
 
     def begin_step(self) -> None:
-        """Time has gone by."""
+        """Let time pass."""
         self._server.call(lambda _: self._life.begin_step())
 
     def mark(self) -> int:
-        """A number that changes with whatever happens to jobs and Workloads."""
+        """Return a number that changes with every event of jobs and Workloads."""
         return self._n_changes
 
     def advance(self) -> None:
-        """Let jobs and pods follow what was written to them."""
+        """Let jobs and pods react to what was written to them."""
         self._server.call(lambda _: self._life.advance())
 
     def end(self, job: str) -> bool:
-        """End a job that has run long enough; returns whether it was running."""
+        """End a job that has run long enough; return whether it was running."""
         return self._server.call(lambda _: self._life.end(job))
 
     def lose(self, node: str) -> bool:
-        """Lose a node, and all that runs on it."""
+        """Lose a node and everything that runs on it."""
         self._lost[node] = self._server.call(lambda _: self._life.lose(node))
         return True
 
     def restore(self, node: str) -> bool:
-        """Bring it back."""
+        """Restore it."""
         self._server.call(lambda _: self._life.restore(self._lost.pop(node)))
         return True
 
     def kill(self, kill: Kill, pid: int) -> threading.Event:
-        """Kill a replica at a certain moment from now on; returns what is set once that has happened."""
+        """Kill a replica at the next such moment; return an event that is then set."""
         happened = threading.Event()
 
         def strike() -> None:
@@ -148,7 +148,7 @@ class Fake:
             happened.set()
 
         def written(kind: str, event: _Object, before: _Object | None) -> None:
-            # Called when it is stored, and before anybody hears of it.
+            # Called once it is stored, before any watch shows it.
             if kind == "Workload" and event["type"] == "MODIFIED" and not happened.is_set():
                 strike()
                 self._server.api.listeners.remove(written)
@@ -170,11 +170,11 @@ class Fake:
 
 
 class Given:
-    """A cluster that somebody gives. Its jobs run by themselves, and its nodes are left alone.
+    """A given cluster. Its jobs run by themselves, and its nodes are left alone.
 
     Args:
         kubeconfig: How to reach it.
-        context: A context of that file.
+        context: A context in that file.
     """
 
     pause_seconds = 2.0
@@ -190,44 +190,44 @@ class Given:
 
     @property
     def arguments(self) -> list[str]:
-        """The arguments that point `kueuecore serve` at it."""
+        """Return the arguments that point `kueuecore serve` at it."""
         context = ["--context", self._context] if self._context else []
         return ["--kubeconfig", str(self._kubeconfig), *context]
 
     def connect(self) -> Api:
-        """A client."""
+        """Return a client."""
         return Api.connect(kubeconfig=self._kubeconfig, context=self._context, kinds=_KINDS)
 
     def nodes(self) -> list[_Object]:
-        """None: those with GPUs have to be there, or their jobs wait."""
+        """Return none: nodes with GPUs must exist, or jobs that need them wait."""
         return []
 
     def begin_step(self) -> None:
-        """Nothing: the cluster has a time of its own."""
+        """Do nothing: the cluster has its own clock."""
 
     def mark(self) -> int:
-        """The sum of the versions of jobs and Workloads."""
+        """Return the sum of the versions of jobs and Workloads."""
         api = self.connect()
         versions = (list_all(api, kind)[0] for kind in ("Job", "Workload"))
         return sum(int(text_at(it, "metadata", "resourceVersion")) for objects in versions for it in objects)
 
     def advance(self) -> None:
-        """Nothing: the cluster does it."""
+        """Do nothing: the cluster does it."""
 
     def end(self, job: str) -> bool:
-        """Nothing: the cluster does it."""
+        """Do nothing: the cluster does it."""
         return False
 
     def lose(self, node: str) -> bool:
-        """Nothing: nodes are left alone."""
+        """Do nothing: nodes are left alone."""
         return False
 
     def restore(self, node: str) -> bool:
-        """Nothing: nodes are left alone."""
+        """Do nothing: nodes are left alone."""
         return False
 
     def kill(self, kill: Kill, pid: int) -> threading.Event:
-        """Kill the replica at once, as nobody knows the moments of a server that is not ours."""
+        """Kill the replica at once: the moments of a foreign server are unknown."""
         os.kill(pid, signal.SIGKILL)
         happened = threading.Event()
         happened.set()

@@ -1,4 +1,4 @@
-"""Two replicas of `kueuecore serve`, each a process of its own."""
+"""Two replicas of `kueuecore serve`, each in its own process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kueuecore.kubernetes import Api
 
 __all__ = ["Replicas"]
 
-# A leader that was killed is missed after three seconds, not after fifteen.
+# Notice a killed leader after three seconds, not fifteen.
 _CONFIGURATION = """
 apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
@@ -33,12 +33,12 @@ _LEASE = "/apis/coordination.k8s.io/v1/namespaces/kueue-system/leases/c1f6bfd2.k
 
 
 class Replicas:
-    """Starts two replicas, kills the one that leads, and starts another one in its place.
+    """Starts two replicas, kills the leader, and starts another replica in its place.
 
     Args:
         api: The API server, to read the Lease.
-        place: Arguments that say where that server is.
-        folder: Where their logs go.
+        place: Arguments that point to that server.
+        folder: The folder for their logs.
     """
 
     def __init__(self, api: Api, place: Sequence[str], folder: Path) -> None:
@@ -65,7 +65,7 @@ class Replicas:
         self._metrics[process.pid] = f"http://{metrics}/metrics"
 
     def leader(self) -> subprocess.Popen[bytes] | None:
-        """The replica that holds the Lease, if it is alive."""
+        """Return the replica that holds the Lease, if it is alive."""
         try:
             holder = text_at(self._api.get(_LEASE), "spec", "holderIdentity")
         except RefusedError:
@@ -74,10 +74,10 @@ class Replicas:
         return next((it for it in self._running if str(it.pid) == pid and it.poll() is None), None)
 
     def wait_for_leader(self, *, seconds: float = 60.0) -> None:
-        """Wait until one leads.
+        """Wait until there is a leader.
 
         Raises:
-            TimeoutError: None does.
+            TimeoutError: There is none in time.
         """
         until = time.monotonic() + seconds
         while self.leader() is None:
@@ -89,26 +89,26 @@ class Replicas:
             time.sleep(0.1)
 
     def catch_up(self) -> None:
-        """Return once the one that leads has taken in what it has heard, and decided on it."""
+        """Wait until the leader has processed all events and decided on them."""
         leader = self.leader()
         if leader is None:
             return
         for _ in range(2):
-            # The page is made by the thread that decides, in its turn: the second one after a decision.
+            # The deciding thread renders this page in turn, so the second page follows a decision.
             with suppress(OSError), urllib.request.urlopen(self._metrics[leader.pid], timeout=10) as page:
                 page.read()
 
     def replace_dead(self) -> None:
-        """Start another one for each that was killed."""
+        """Start another replica for each that was killed."""
         for process in [it for it in self._running if it.poll() is not None]:
             self._running.remove(process)
             self.start()
 
     def stop(self) -> None:
-        """Ask all to stop.
+        """Ask all replicas to stop.
 
         Raises:
-            RuntimeError: One has not stopped well.
+            RuntimeError: One did not stop cleanly.
         """
         for process in self._running:
             process.send_signal(signal.SIGTERM)
@@ -117,14 +117,14 @@ class Replicas:
             raise RuntimeError(f"replicas ended with {codes}: see {self._folder}")
 
     def kill(self) -> None:
-        """Kill all."""
+        """Kill all replicas."""
         for process in self._running:
             process.kill()
             process.wait()
 
 
 def log_folder() -> Path:
-    """A folder for logs that stays."""
+    """Make a folder for logs that is not deleted."""
     return Path(tempfile.mkdtemp(prefix="kueuecore-day-"))
 
 

@@ -1,4 +1,4 @@
-"""What is seen of the day: what becomes of each job, as it is printed and as it can be compared."""
+"""The observed day: what happens to each job, for printing and for comparison."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kueuecore.kubernetes.decided import decided
 
 __all__ = ["Timeline"]
 
-# What no two runs have in common.
+# What differs between any two runs.
 _OF_A_RUN = frozenset(
     {
         "accumulatedPastExecutionTimeSeconds",
@@ -28,7 +28,7 @@ _OF_A_RUN_TEXT = re.compile(r"UID: [-0-9a-f]+")
 
 
 class Timeline:
-    """Takes in watch events, and says what changed.
+    """Follows watch events, and prints what changed.
 
     Args:
         say: Prints a line.
@@ -38,10 +38,10 @@ class Timeline:
         self._say = say
         self._last: dict[str, str] = {}
         self.stories: dict[str, list[str]] = {}
-        """By job, what was decided on it: admissions, evictions and its end."""
+        """By job, the decisions about it: admissions, evictions and its end."""
 
     def see(self, workload: JsonObject) -> None:
-        """A Workload has come or has changed."""
+        """Process a new or changed Workload."""
         owners = list_at(workload, "metadata", "ownerReferences")
         job = text_at(owners[0], "name") if owners else text_at(workload, "metadata", "name")
         conditions = {text_at(it, "type"): object_at(it) for it in list_at(workload, "status", "conditions")}
@@ -56,13 +56,13 @@ class Timeline:
 
 
 def comparable(value: Any) -> Any:
-    """An object without what differs from run to run: identities, versions and times."""
+    """Return an object without what differs from run to run: identities, versions and times."""
     if isinstance(value, dict) and value.get("type") == "PodsReady":
-        # Whether pods were seen to be not ready for a moment depends on who was quicker, too.
+        # Whether pods were briefly seen as not ready also depends on timing.
         return {"type": "PodsReady", "status": value["status"]}
     if isinstance(value, dict):
         return {key: comparable(it) for key, it in value.items() if key not in _OF_A_RUN}
     if isinstance(value, list):
-        # In which order conditions came up depends on who was quicker.
+        # The order in which conditions appeared depends on timing.
         return sorted((comparable(it) for it in value), key=lambda it: json.dumps(it, sort_keys=True))
     return _OF_A_RUN_TEXT.sub("UID: ...", value) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""What there is on that day, and what happens when."""
+"""The objects of the day, and its timetable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["MINUTES", "NAMESPACE", "QUEUES", "Kill", "PlannedJob", "jobs", "kill
 Object = dict[str, Any]
 NAMESPACE = "day"
 MINUTES = 30
-"""How much of the day a step stands for."""
+"""The time of day that a step represents."""
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 _RACK, _HOST = "example.com/rack", "kubernetes.io/hostname"
 QUEUES = {
@@ -22,7 +22,7 @@ QUEUES = {
     "search": "products",
     "maps": "products",
 }
-"""ClusterQueues, and the cohort of each."""
+"""The ClusterQueues, and the cohort of each."""
 N_STEPS = 30
 LOST_NODE, LOST_AT, BACK_AT = "gpu-1", 9, 20
 
@@ -32,13 +32,13 @@ class PlannedJob:
     """A job of the day.
 
     Args:
-        step: When it comes.
+        step: When it arrives.
         name: Its name.
         queue: Its queue.
         pods: How many pods it has.
-        cpu: What each asks for.
-        gpu: Whether each asks for a GPU, all in one rack.
-        is_urgent: Does it come before others?
+        cpu: What each requests.
+        gpu: Whether each requests a GPU, all in one rack.
+        is_urgent: Whether it has a higher priority.
         n_steps: How long it runs.
     """
 
@@ -53,7 +53,7 @@ class PlannedJob:
 
     @property
     def manifest(self) -> Object:
-        """The job as somebody would create it, suspended as Kueue's webhook leaves it."""
+        """Return the job as a user creates it, suspended by Kueue's webhook."""
         requests = {"cpu": str(self.cpu)} | ({"example.com/gpu": "1"} if self.gpu else {})
         container = {
             "name": "main",
@@ -74,13 +74,13 @@ class PlannedJob:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """The end of a replica, by SIGKILL.
+    """A SIGKILL of a replica.
 
     Args:
         step: When.
-        moment: `after a write`: it is stored, and no watch has shown it; `in a status write`: it was sent and is not
-            stored; `while it leads`: with nothing on its way.
-        title: What the timeline says.
+        moment: `after a write`: it is stored, but no watch has shown it; `in a status write`: it was sent but not
+            stored; `while it leads`: with nothing in flight.
+        title: Its text in the timeline.
     """
 
     step: int
@@ -89,12 +89,12 @@ class Kill:
 
 
 def jobs() -> Iterator[PlannedJob]:
-    """Sixty jobs: at each step one of research and one of products."""
+    """Yield sixty jobs: at each step, one of research and one of products."""
     queues = [[name for name, cohort in QUEUES.items() if cohort == it] for it in ("research", "products")]
     for step in range(N_STEPS):
         for cohort, names in enumerate(queues):
             queue = names[(step + cohort) % 3]
-            # Two in five ask for more than their queue has, and borrow.
+            # Two in five request more than their queue has, and borrow.
             pods, is_urgent = (4, 1, 2, 1, 5)[(step + 2 * cohort) % 5], step % 7 == 5
             gpu = queue == "vision"
             yield PlannedJob(
@@ -110,7 +110,7 @@ def jobs() -> Iterator[PlannedJob]:
 
 
 def kills() -> tuple[Kill, ...]:
-    """Three replicas end."""
+    """Return the three kills."""
     return (
         Kill(6, "after a write", "the leader is killed after a write that no watch has shown"),
         Kill(13, "in a status write", "the leader is killed in the middle of a status write"),
@@ -119,7 +119,7 @@ def kills() -> tuple[Kill, ...]:
 
 
 def objects() -> Iterator[Object]:
-    """Queues, flavors and what they need."""
+    """Yield queues, flavors and what they need."""
     yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     levels = [{"nodeLabel": _RACK}, {"nodeLabel": _HOST}]
     yield _object("Topology", "racks", {"levels": levels})
@@ -146,7 +146,7 @@ def objects() -> Iterator[Object]:
 
 
 def nodes() -> Iterator[Object]:
-    """Four nodes with GPUs in two racks; other nodes need not be there, as nobody looks at them."""
+    """Yield four nodes with GPUs in two racks; other nodes are not needed, as nothing reads them."""
     for number in range(1, 5):
         name, rack = f"gpu-{number}", f"rack-{(number + 1) // 2}"
         labels = {"pool": "gpu", _RACK: rack, _HOST: name}

@@ -255,5 +255,5 @@ def test_a_time_that_does_not_fit_is_refused_before_anything_happens(now: int) -
 
 @pytest.mark.parametrize("now", [None, 1.5, True, object()])
 def test_a_time_of_another_type_is_refused(now: Any) -> None:
-    with pytest.raises(TypeError, match="a time must be a datetime, an RFC 3339 text or nanoseconds"):
+    with pytest.raises(TypeError, match="a time must be a datetime, an RFC 3339 string or nanoseconds"):
         nanoseconds(now)

@@ -45,7 +45,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"local_queues": ["lq", ""]}, r"^local_queues\[1\]: '': a lowercase"),
     ({"local_queues": ["\0"]}, r"^local_queues\[0\]: '\\x00': a lowercase"),
     ({"requests": {"pods": 1}}, r"^requests\['pods'\]: Kueue counts the pods itself"),
-    ({"queue": np.broadcast_to(np.int64(0), 10**8)}, r"^queue: has 100000000 values; bring in at most 10000000"),
+    ({"queue": np.broadcast_to(np.int64(0), 10**8)}, r"^queue: has 100000000 values; submit at most 10000000"),
     ({"count": np.broadcast_to(np.int64(1), 10**8)}, r"^count: must be a scalar or have the shape \(2,\)"),
 ]
 
@@ -217,6 +217,8 @@ def test_what_happens_at_a_time_has_one() -> None:
         lambda: engine.forget("w", namespace="ns", now=none),
         lambda: engine.note_readiness("w", namespace="ns", now=none, are_ready=True),
     ):
-        with pytest.raises(TypeError, match="a time must be a datetime, an RFC 3339 text or nanoseconds, not NoneType"):
+        with pytest.raises(
+            TypeError, match="a time must be a datetime, an RFC 3339 string or nanoseconds, not NoneType"
+        ):
             call()
     assert engine.now == T0

@@ -200,5 +200,5 @@ def test_a_controller_cannot_let_time_go_by() -> None:
             return super().review(workload, checks, now=now)
 
     cluster = VirtualCluster(CHECKED, now=NOW, checks=[Hasty()])
-    with pytest.raises(RuntimeError, match="step or advance the cluster afterwards"):
+    with pytest.raises(RuntimeError, match="step or advance the cluster after it returns"):
         cluster.submit(workload("a"))

@@ -55,7 +55,7 @@ def test_all_of_them_are_found_at_once() -> None:
         (2, 17, "b[0]", "the number 1e999 is too large"),
         (2, 24, "b[1]", "unpaired surrogate"),
         (2, 35, "\udfff", "the key has an unpaired surrogate"),
-        (2, 48, "a", "the key occurs twice"),
+        (2, 48, "a", "duplicate key"),
         (3, 6, "c", "Infinity is not valid JSON"),
         (4, 7, "", "this is not JSON: Expecting value"),
     ]

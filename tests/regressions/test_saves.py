@@ -109,7 +109,7 @@ def test_whatever_is_forged_is_refused_by_value_or_loaded_whole() -> None:
             try:
                 replayed = Engine.replay(attempt)
             except ValueError as error:
-                assert str(error).startswith(("this ", "the engine that was saved had another Configuration"))
+                assert str(error).startswith(("this ", "the saved engine had another Configuration"))
             else:
                 # To Python, false is 0; and the format may be the one of old.
                 names = {"digest": "", "format": ""}
@@ -180,7 +180,7 @@ def test_a_journal_of_another_version_is_refused_by_both_names() -> None:
 
 def test_what_save_gave_before_there_were_snapshots_is_replayed() -> None:
     old = signed({**reported().journal(), "format": "kueuecore.engine/2"})
-    with pytest.raises(ValueError, match=r"^this is the journal of an engine, not its state: Engine\.replay\(\)"):
+    with pytest.raises(ValueError, match=r"^this is the journal of an engine, not its state: use Engine\.replay\(\)"):
         Engine.load(old)  # type: ignore[arg-type]
     assert Engine.replay(old).save() == reported().save()
 
@@ -222,5 +222,5 @@ def test_an_engine_is_neither_copied_nor_pickled() -> None:
         lambda it: copy.deepcopy([it]),
         lambda it: pickle.dumps(it, 0),
     ):
-        with pytest.raises(TypeError, match=r"fork\(\) makes a copy, and save\(\)"):
+        with pytest.raises(TypeError, match=r"use fork\(\) for a copy, or save\(\)"):
             attempt(engine)

@@ -35,19 +35,22 @@ def test_spans_have_all_units_and_fractions(read: Read, span: str, seconds: floa
     ("text", "problem"),
     [
         # Nothing in the mapping was looked at, or it was taken for one that is not there.
-        ("metadata: 5\n" + CLUSTER, "metadata: a mapping is needed, not a number"),
+        ("metadata: 5\n" + CLUSTER, "metadata: must be a mapping, not a number"),
         ("cluster: {configuration: 5}\n", "cluster.configuration: neither a file nor a mapping"),
         ("cluster: {configuration: []}\n", "cluster.configuration: neither a file nor a mapping"),
         ("cluster: {configuration: false}\n", "cluster.configuration: neither a file nor a mapping"),
         ('cluster: {configuration: ""}\n', 'cluster.configuration: Invalid value: ""'),
         ("cluster: {capacity: {tokyo: }}\n", "cluster.capacity.tokyo: Required value"),
-        ("cluster: {capacity: {tokyo: {amounts: {cpu: }}}}\n", "cluster.capacity.tokyo.amounts.cpu: no quantity"),
-        ("cluster: {capacity: {tokyo: {amounts: {cpu: [8]}}}}\n", "cluster.capacity.tokyo.amounts.cpu: no quantity"),
-        ("cluster: {capacity: {tokyo: {amounts: {cpu: true}}}}\n", "cluster.capacity.tokyo.amounts.cpu: no quantity"),
+        ("cluster: {capacity: {tokyo: {amounts: {cpu: }}}}\n", "cluster.capacity.tokyo.amounts.cpu: not a quantity"),
+        ("cluster: {capacity: {tokyo: {amounts: {cpu: [8]}}}}\n", "cluster.capacity.tokyo.amounts.cpu: not a quantity"),
+        (
+            "cluster: {capacity: {tokyo: {amounts: {cpu: true}}}}\n",
+            "cluster.capacity.tokyo.amounts.cpu: not a quantity",
+        ),
         # A file without any object in it is no job, and nothing came.
         (CLUSTER + "work: [{job: empty.yaml}]\n", "work[0].job: 0 objects"),
-        (CLUSTER + "work: [{name: a, job: {kind: Job, metadata: 5}}]\n", "metadata: a mapping is needed"),
-        (CLUSTER + "work: [{name: a, job: {kind: Job, metadata: {name: []}}}]\n", "metadata.name: a text is needed"),
+        (CLUSTER + "work: [{name: a, job: {kind: Job, metadata: 5}}]\n", "metadata: must be a mapping"),
+        (CLUSTER + "work: [{name: a, job: {kind: Job, metadata: {name: []}}}]\n", "metadata.name: must be a string"),
         (FLEET + "    north:\n", "fleet.workers.north: Required value"),
         (FLEET + "  policy: {choose: cost, values: {east: }}\n", "fleet.policy.values.east: Required value"),
         (FLEET + "  policy: {overrides: {east: }}\n", "fleet.policy.overrides.east: Required value"),

@@ -34,14 +34,14 @@ def refused(text: str) -> Problem:
 )
 def test_aliases_that_repeat_a_long_text_are_refused_at_the_line_of_the_text(text: str) -> None:
     problem = refused(text)
-    assert problem.message == "the aliases multiply to too much text"
+    assert problem.message == "the aliases expand to too much text"
     assert (problem.line, problem.remedy, str(problem.object)) == (4, "write the values out", 'ConfigMap "a"')
 
 
 def test_all_documents_of_a_text_have_one_limit() -> None:
     document = f"{HEAD}a: &a {'x' * 10_000}\nb: [{'*a, ' * 50}]\n---\n"
     problem = refused(document * 60)
-    assert problem.message == "the aliases multiply to too much text"
+    assert problem.message == "the aliases expand to too much text"
     assert problem.document is not None
     assert problem.document > 1
 

@@ -45,7 +45,7 @@ def slow() -> None:
     ],
     ids=range(10),
 )
-def test_what_a_case_comes_to(act: Callable[[], object], wrong: str) -> None:
+def test_each_case_has_its_outcome(act: Callable[[], object], wrong: str) -> None:
     verdict = judged(Case("a case", act, size=10, names=("prefix",), seconds=0.1))
     assert verdict.wrong.startswith(wrong) if wrong else not verdict.wrong
 

@@ -39,7 +39,7 @@ def test_a_ratio_says_how_many_times_smaller_ours_is() -> None:
     assert figures.ratio(None, 25.0) == figures.ratio(2.0, None) == "-"
 
 
-def test_a_change_is_told_of_what_was_before() -> None:
+def test_a_change_is_relative_to_the_value_before() -> None:
     assert change(200, 206) == "+3.0 %"
     assert change(200, None) == "-"
 
@@ -92,7 +92,7 @@ def test_the_model_of_kueues_tournament_is_quadratic_in_the_end() -> None:
     assert slope(line.points[-2:]) == pytest.approx(2, abs=0.01)
 
 
-def test_memory_over_time_is_told_beside_what_it_was_at_first() -> None:
+def test_memory_is_shown_relative_to_the_start() -> None:
     points = [
         {"workloads": 10.0**5, "bytes": 100 * 2**20, "seconds": 2},
         {"workloads": 10.0**6, "bytes": 2**27, "seconds": 30},
@@ -154,7 +154,7 @@ def test_the_page_says_what_cycles_take_for_a_head() -> None:
     assert rows == [["`Cycle/fit`", "1,000", "3.00 µs", "19.0 k", "200", "177", "20"]], "and no other calls"
 
 
-def test_a_row_is_of_the_most_particular_group_and_all_groups_are_told_once() -> None:
+def test_a_row_belongs_to_the_most_specific_group_and_each_group_is_listed_once() -> None:
     assert group_of("Cycle/borrow/shapes=1000") == "Cycle"
     assert group_of("Cycle/5levels/fit") == "Cycle/5levels"
     assert group_of("Cycle/preempt-40/heads=25") == "Cycle/preempt"
@@ -163,7 +163,7 @@ def test_a_row_is_of_the_most_particular_group_and_all_groups_are_told_once() ->
     assert max(map(len, reported.splitlines())) <= 120
 
 
-def test_a_row_of_which_nobody_says_what_its_state_is_is_refused() -> None:
+def test_a_row_without_a_state_is_refused() -> None:
     with pytest.raises(KeyError, match="Cycles/fit"):
         shapes_of(["Cycles/fit"])
 

@@ -20,7 +20,7 @@ def test_what_was_admitted_as_arrays() -> None:
     assert (len(decision.pending_table), len(decision.preemption_table)) == (0, 0)
 
 
-def test_who_waits_and_who_gives_way_as_arrays() -> None:
+def test_pending_and_preempted_workloads_as_arrays() -> None:
     policy = ClusterQueuePreemption(within_cluster_queue=WithinClusterQueuePolicy.LOWER_PRIORITY)
     engine = world(cluster_queue(preemption=policy), workload("low", cpu=10, priority=1))
     engine.cycle(at(1))
@@ -35,7 +35,7 @@ def test_who_waits_and_who_gives_way_as_arrays() -> None:
     assert names.reasons[pending["reason"]] == decision.pending[0].reason
 
 
-def test_the_number_of_a_workload_that_is_deleted_is_given_again() -> None:
+def test_the_number_of_a_deleted_workload_is_reused() -> None:
     engine = world(workload("a"), workload("b"))
     assert engine.workload_keys() == ("ns/a", "ns/b")
     engine.delete("Workload", "a", namespace="ns")

@@ -62,7 +62,7 @@ def test_manifest_error_has_the_attributes_of_its_first_problem() -> None:
     assert (error.value, error.remedy) == ("1x", 'write one such as "1"')
 
 
-def test_error_without_problems_can_not_be_made() -> None:
+def test_an_error_needs_at_least_one_problem() -> None:
     with pytest.raises(ValueError, match="at least one Problem"):
         ManifestError([])
 

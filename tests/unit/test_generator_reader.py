@@ -52,7 +52,7 @@ def test_names_and_times_are_those_that_kueue_gives(tmp_path: Path) -> None:
     assert max(at for at, name in events if "large-required" in name) == 1.2
 
 
-def test_classes_of_a_set_come_one_after_the_other(tmp_path: Path) -> None:
+def test_classes_of_a_set_arrive_one_after_the_other(tmp_path: Path) -> None:
     work = [{"className": name, "runtimeMs": 1, "request": 1} for name in ("a", "b")]
     sets = [{"count": 2, "creationIntervalMs": 250, "workloads": work}]
     queues = {"className": "cq", "count": 1, "nominalQuota": 1, "workloadsSets": sets}
@@ -105,7 +105,11 @@ def work(plain: Json) -> Any:
         (lambda it: levels(it)[1].update(count=10**6), "topology.levels", "64000000 nodes are too many"),
         (lambda it: levels(it).clear(), "topology.levels", "0 levels"),
         (lambda it: it["resourceFlavor"].pop("nodeLabel"), "resourceFlavor.nodeLabel", "Required value"),
-        (lambda it: levels(it)[2]["capacity"].update(cpu=True), "topology.levels[2].capacity.cpu", "no quantity: true"),
+        (
+            lambda it: levels(it)[2]["capacity"].update(cpu=True),
+            "topology.levels[2].capacity.cpu",
+            "not a quantity: true",
+        ),
         (
             lambda it: work(it).update(tasConstraint="strict"),
             "cohorts[0].queuesSets[0].workloadsSets[0].workloads[0].tasConstraint",
@@ -114,11 +118,11 @@ def work(plain: Json) -> Any:
         (
             lambda it: work(it).pop("tasLevel"),
             "cohorts[0].queuesSets[0].workloadsSets[0].workloads[0].tasConstraint",
-            "counts only beside tasLevel",
+            "only applies with tasLevel",
         ),
     ],
 )
-def test_what_is_wrong_is_reported(tmp_path: Path, change: Callable[[Json], object], field: str, message: str) -> None:
+def test_problems_are_reported(tmp_path: Path, change: Callable[[Json], object], field: str, message: str) -> None:
     plain = on_racks()
     change(plain)
     with pytest.raises(ManifestError) as caught:
@@ -132,7 +136,7 @@ def test_what_is_wrong_is_reported(tmp_path: Path, change: Callable[[Json], obje
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("", "0 documents"), ("a: 1\n---\na: 2", "2 documents"), ("- a", "a mapping is needed"), ("cohorts: no", "")],
+    [("", "0 documents"), ("a: 1\n---\na: 2", "2 documents"), ("- a", "must be a mapping"), ("cohorts: no", "")],
 )
 def test_a_file_of_another_form_is_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ManifestError) as caught:

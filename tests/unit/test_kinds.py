@@ -73,7 +73,7 @@ def lost(before: dict[str, Any], after: Any, *, but: Iterable[str] = ()) -> list
     return sorted(set(paths(before["spec"])) - set(paths(after["spec"])) - set(but))
 
 
-def test_the_table_says_of_each_kind_what_the_engine_says() -> None:
+def test_the_table_of_kinds_matches_the_engine() -> None:
     of_engine = {name: (versions[0], namespaced, kept) for name, versions, namespaced, kept in _core.kinds()}
     here = {kind.name: (kind.api_version, kind.is_namespaced, kind.is_kept) for kind in KINDS}
     assert here == of_engine, "python/kueuecore/_kinds.py is not as rust/core/src/objects/kind.rs"

@@ -89,7 +89,7 @@ def test_empty_documents_are_left_out_and_counted() -> None:
     assert parse_manifests("") == ()
 
 
-def test_lists_are_taken_apart() -> None:
+def test_lists_are_flattened() -> None:
     text = """\
 apiVersion: v1
 kind: List
@@ -170,16 +170,16 @@ def test_values_are_those_of_kubernetes(text: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("text", "remedy"),
     [
-        ("yes", 'write "yes" for the text, or true for the truth value'),
-        ("Off", 'write "Off" for the text, or false for the truth value'),
-        ("017", 'write "017" for the text, or a decimal number without leading zeros'),
-        ("08", 'write "08" for the text, or a decimal number without leading zeros'),
-        ("1_000", 'write "1_000" for the text, or a decimal number without leading zeros'),
-        ("12:30:00", 'write "12:30:00" for the text, or a decimal number without leading zeros'),
-        ("0x1F", 'write "0x1F" for the text, or a decimal number without leading zeros'),
-        ("0o17", 'write "0o17" for the text, or a decimal number without leading zeros'),
-        (".nan", 'write ".nan" for the text, or a decimal number without leading zeros'),
-        ("1e999", 'write "1e999" if it is a text'),
+        ("yes", 'write "yes" for the string, or true for the boolean'),
+        ("Off", 'write "Off" for the string, or false for the boolean'),
+        ("017", 'write "017" for the string, or a decimal number without leading zeros'),
+        ("08", 'write "08" for the string, or a decimal number without leading zeros'),
+        ("1_000", 'write "1_000" for the string, or a decimal number without leading zeros'),
+        ("12:30:00", 'write "12:30:00" for the string, or a decimal number without leading zeros'),
+        ("0x1F", 'write "0x1F" for the string, or a decimal number without leading zeros'),
+        ("0o17", 'write "0o17" for the string, or a decimal number without leading zeros'),
+        (".nan", 'write ".nan" for the string, or a decimal number without leading zeros'),
+        ("1e999", 'write "1e999" if it is a string'),
     ],
 )
 def test_bare_values_that_yaml_misreads_are_errors_that_show_the_quotes(text: str, remedy: str) -> None:
@@ -190,14 +190,14 @@ def test_bare_values_that_yaml_misreads_are_errors_that_show_the_quotes(text: st
 
 def test_bare_word_as_a_key_is_an_error() -> None:
     problem = _only("apiVersion: v1\nkind: A\non: {push: 1}\n")
-    assert (problem.field, problem.remedy) == ("on", 'write "on" for the text')
+    assert (problem.field, problem.remedy) == ("on", 'write "on" for the string')
 
 
-def test_key_that_occurs_twice_is_an_error_with_both_lines() -> None:
+def test_a_duplicate_key_is_an_error_with_both_lines() -> None:
     problem = _only("apiVersion: v1\nkind: A\nspec:\n  a: 1\n  b: 2\n  a: 3\n")
     assert (problem.object, problem.field, problem.line) == (ObjectRef("A"), "spec.a", 6)
     assert problem.remedy == "remove one of them: the first is on line 4"
-    assert "occurs twice" in _only('{"apiVersion": "v1", "kind": "A", "a": 1, "a": 2}', "a.json").message
+    assert "duplicate key" in _only('{"apiVersion": "v1", "kind": "A", "a": 1, "a": 2}', "a.json").message
 
 
 def test_all_problems_of_a_text_are_found_at_once() -> None:
@@ -209,12 +209,12 @@ def test_all_problems_of_a_text_are_found_at_once() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "remedy"),
     [
-        ("a: b: c\n", 1, 5, "put the value in quotes if it contains ': ', else check the indentation"),
-        ("a:\n\tb: c\n", 2, 1, "indent with spaces, never with a tab; put values that start with @, ` or % in quotes"),
+        ("a: b: c\n", 1, 5, "quote the value if it contains ': ', otherwise check the indentation"),
+        ("a:\n\tb: c\n", 2, 1, "indent with spaces, not tabs; quote values that start with @, ` or %"),
         ("a: 'x\n", 2, 1, "close the quote"),
         ("a: *x\n", 1, 4, "define the anchor (&name) above the alias (*name), in the same document"),
         ("a: \x01\n", 1, 4, "remove the character, or write it as an escape in double quotes"),
-        ("{{- if .x }}\na: 1\n", 1, 0, "this looks like a template: render it first, with `helm template` say"),
+        ("{{- if .x }}\na: 1\n", 1, 0, "this looks like a template: render it first, for example with `helm template`"),
     ],
 )
 def test_yaml_that_is_broken_names_place_and_remedy(text: str, line: int, column: int, remedy: str) -> None:
@@ -241,10 +241,10 @@ def test_nan_in_json_is_refused() -> None:
     assert "NaN" in _only('{"apiVersion": "v1", "kind": "A", "x": NaN}', "a.json").message
 
 
-def test_aliases_can_not_multiply_without_bound() -> None:
+def test_aliases_cannot_expand_without_bound() -> None:
     levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     levels += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 9)]
-    assert "aliases multiply" in _only("apiVersion: v1\nkind: A\n" + "\n".join(levels)).message
+    assert "aliases expand" in _only("apiVersion: v1\nkind: A\n" + "\n".join(levels)).message
 
 
 def test_alias_of_itself_is_refused() -> None:
@@ -266,7 +266,7 @@ def test_a_whole_number_that_no_float_holds_is_refused(file: str) -> None:
 
 def test_the_remedy_for_a_missing_version_fits_the_kind() -> None:
     assert _only("kind: Job\nmetadata: {name: a}\n").remedy == "write batch/v1"
-    assert _only("kind: Foo\nmetadata: {name: a}\n").remedy == "write kueue.x-k8s.io/v1beta2, say"
+    assert _only("kind: Foo\nmetadata: {name: a}\n").remedy == "write kueue.x-k8s.io/v1beta2, for example"
 
 
 def test_an_empty_file_name_is_not_the_current_directory() -> None:
@@ -301,7 +301,7 @@ def test_directory_is_read_in_order_of_names_without_what_is_hidden(tmp_path: Pa
     assert [it.object["kind"] for it in read_manifests(tmp_path / "d.txt", tmp_path / "a.yaml")] == ["d", "a"]
 
 
-def test_every_file_that_can_not_be_read_is_named(tmp_path: Path) -> None:
+def test_every_unreadable_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("a: b: c\n")
     (tmp_path / "empty" / "nested").mkdir(parents=True)
     with pytest.raises(ManifestError) as caught:
@@ -309,7 +309,7 @@ def test_every_file_that_can_not_be_read_is_named(tmp_path: Path) -> None:
     none, bad, empty = caught.value.problems
     assert none.message == "there is no such file"
     assert bad.file == str(tmp_path / "bad.yaml")
-    assert empty.remedy == "pass recursive=True to read its directories too"
+    assert empty.remedy == "pass recursive=True to read its subdirectories"
 
 
 def test_streams_and_standard_input_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,7 +322,7 @@ def test_streams_and_standard_input_are_read(monkeypatch: pytest.MonkeyPatch) ->
     assert [it.object["kind"] for it in (from_stdin, from_text, from_bytes)] == ["A", "B", "C"]
 
 
-def test_text_in_place_of_a_file_name_is_noticed() -> None:
+def test_text_instead_of_a_file_name_is_noticed() -> None:
     with pytest.raises(ManifestError, match="use parse_manifests"):
         read_manifests("apiVersion: v1\nkind: A\n")
 
@@ -337,7 +337,7 @@ def test_json_lines_take_objects_in_any_form() -> None:
 
 def test_json_lines_are_ascii_whatever_the_text() -> None:
     assert to_json_lines([{"a": "\ud800 キュー"}]) == b'{"a":"\\ud800 \\u30ad\\u30e5\\u30fc"}\n'
-    with pytest.raises(ManifestError, match="can not be written as JSON"):
+    with pytest.raises(ManifestError, match="cannot be written as JSON"):
         to_json_lines([{"kind": "A", "x": float("nan")}])
 
 

@@ -24,7 +24,7 @@ from kueuecore._near_names import near_names
         ("", ["a"], ()),
     ],
 )
-def test_a_name_is_near_if_slips_make_it_of_the_one_given(given: str, known: list[str], near: tuple[str, ...]) -> None:
+def test_a_name_is_near_if_typos_explain_the_difference(given: str, known: list[str], near: tuple[str, ...]) -> None:
     assert near_names(given, known) == near
 
 

@@ -113,7 +113,7 @@ def test_a_controller_takes_them_in_and_notices_what_is_gone() -> None:
     assert not controller.observe({"type": "DELETED", "object": node}, now=at(2))
 
 
-def test_what_says_the_same_again_is_no_news() -> None:
+def test_an_unchanged_status_is_no_news() -> None:
     engine, controller = Engine(), Controller()
     node: Any = NODE.to_manifest()
     node["metadata"].update(uid="1", resourceVersion="5")

@@ -331,14 +331,14 @@ def test_float_quantity_shows_what_to_write() -> None:
 
 @pytest.mark.parametrize("value", ["", "1x", "1 Gi", "1GiB", "--1", "1K", "e3", "٣", "1\n"])
 def test_texts_that_are_no_quantity_are_refused(value: str) -> None:
-    with pytest.raises(ValueError, match="is no quantity"):
+    with pytest.raises(ValueError, match="is not a quantity"):
         ResourceQuota("cpu", nominal_quota=value)
 
 
 def test_decimal_quantity_is_written_out() -> None:
     assert ResourceQuota("cpu", nominal_quota=Decimal("1E+3")).nominal_quota == "1000"
     assert ResourceQuota("cpu", nominal_quota=Decimal("0.0000001")).nominal_quota == "0.0000001"
-    with pytest.raises(ValueError, match="is no quantity"):
+    with pytest.raises(ValueError, match="is not a quantity"):
         ResourceQuota("cpu", nominal_quota=Decimal("NaN"))
 
 
@@ -350,7 +350,7 @@ def test_bare_whole_number_of_a_manifest_is_a_quantity() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ClusterQueue(typing.cast(Any, 3)), "ClusterQueue.name must be a text, not 3"),
+        (lambda: ClusterQueue(typing.cast(Any, 3)), "ClusterQueue.name must be a string, not 3"),
         (lambda: PodSet(count=typing.cast(Any, "3")), "PodSet.count must be a whole number, not '3'"),
         (lambda: PodSet(count=typing.cast(Any, True)), "PodSet.count must be a whole number, not True"),
         (lambda: Workload("w", pod_sets=typing.cast(Any, PodSet())), "Workload.pod_sets must be a list"),
@@ -371,7 +371,7 @@ def test_enum_takes_the_spelling_of_kubernetes_and_lists_it_otherwise() -> None:
         BorrowWithinCohort(typing.cast(Any, "lower"))
 
 
-def test_what_is_given_is_copied() -> None:
+def test_arguments_are_copied() -> None:
     labels, groups = {"a": "b"}, [ResourceGroup.of({"f": {"cpu": 1}})]
     queue = ClusterQueue("a", labels=labels, resource_groups=groups)
     labels["a"] = "c"
@@ -404,15 +404,15 @@ def _problem(changes: dict[str, Any]) -> tuple[str, str]:
     ("changes", "field", "message"),
     [
         ({"spec.clusterQueue": None}, "spec.clusterQueue", "Required value"),
-        ({"spec.clusterQueue": 3}, "spec.clusterQueue", "a text belongs here, found 3"),
-        ({"spec.clusterQueu": "c"}, "spec.clusterQueu", "the fields here are clusterQueue, fairSharing, stopPolicy"),
-        ({"spec": []}, "spec", "a mapping belongs here, found a list"),
+        ({"spec.clusterQueue": 3}, "spec.clusterQueue", "must be a string, not 3"),
+        ({"spec.clusterQueu": "c"}, "spec.clusterQueu", "the known fields are clusterQueue, fairSharing, stopPolicy"),
+        ({"spec": []}, "spec", "must be a mapping, not a list"),
         ({"spec.stopPolicy": "hold"}, "spec.stopPolicy", 'supported values: "None", "Hold", "HoldAndDrain"'),
         ({"spec.fairSharing": {"weight": "x"}}, "spec.fairSharing.weight", 'Invalid value: "x"'),
         ({"spec.fairSharing": {"weight": 0.5}}, "spec.fairSharing.weight", 'write "0.5"'),
         ({"extra": 1}, "extra", "unknown field of LocalQueue"),
         ({"apiVersion": "kueue.x-k8s.io/v1beta1"}, "", "there is no class for kueue.x-k8s.io/v1beta1 LocalQueue"),
-        ({"metadata.labels": {"a": 1}}, "metadata.labels[a]", "a text belongs here, found 1"),
+        ({"metadata.labels": {"a": 1}}, "metadata.labels[a]", "must be a string, not 1"),
     ],
 )
 def test_manifest_that_does_not_fit_names_the_field(changes: dict[str, Any], field: str, message: str) -> None:
@@ -422,7 +422,7 @@ def test_manifest_that_does_not_fit_names_the_field(changes: dict[str, Any], fie
 
 
 def test_other_kind_is_refused_by_a_class() -> None:
-    with pytest.raises(ManifestError, match=r"found kueue\.x-k8s\.io/v1beta2 Cohort where"):
+    with pytest.raises(ManifestError, match=r"found kueue\.x-k8s\.io/v1beta2 Cohort instead"):
         ClusterQueue.from_manifest(Cohort("a").to_manifest())
 
 

@@ -45,13 +45,13 @@ def test_a_call_of_a_method_that_stands_further_down_is_named(tmp_path: Path) ->
     ]
 
 
-def test_what_is_exported_again_stands_where_it_was_written(tmp_path: Path) -> None:
+def test_a_re_export_belongs_to_its_defining_module(tmp_path: Path) -> None:
     files = {
         "state/mod.rs": "mod a;\nmod b;\npub use a::*;\npub use b::B;\n",
         "state/a.rs": "use super::B;\npub struct A;\n",
         "state/b.rs": "use crate::state::A;\npub struct B;\n",
     }
-    assert faults(tmp_path, files) == ["a circle: state/a uses B of state/b; state/b uses A of state/a"]
+    assert faults(tmp_path, files) == ["a cycle: state/a uses B of state/b; state/b uses A of state/a"]
 
 
 def test_parents_and_children_may_use_each_other_and_tests_anything(tmp_path: Path) -> None:

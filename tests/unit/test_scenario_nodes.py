@@ -171,25 +171,25 @@ work:
     assert capsys.readouterr().err.splitlines() == [
         f"scenario.yaml:8: {nodes}[0].levels[0].label: Required value; write the node label that names them",
         f"scenario.yaml:9: {nodes}[0].levels[1].count: Invalid value: 0; write a whole number from 1 to 100000",
-        f'scenario.yaml:9: {nodes}[0].levels[1].value: no level of this name: "rak"; '
+        f'scenario.yaml:9: {nodes}[0].levels[1].value: there is no level "rak"; '
         "write one of {group}, {rack}, {node}",
         f"scenario.yaml:6: {nodes}[0].capacity: Required value; write what each node has, "
         "such as {cpu: 8, memory: 32Gi}",
         f"scenario.yaml:11: {nodes}[0].failures[0].node: both node and nodes are given; remove one of them",
         f"scenario.yaml:12: {nodes}[0].failures[1].node: Required value; write which: node, or domain, nodes or both",
-        f"scenario.yaml:12: {nodes}[0].failures[1].taint: counts only beside `becomes: Tainted`; "
-        "add that, or remove it",
-        f'scenario.yaml:14: {nodes}[1].levels[1].value: two nodes would be called "x-1"; name every level in it',
-        f"scenario.yaml:18: {nodes}[2].capacity.cpu: no quantity; write a quantity, such as 8 or 36Gi",
+        f"scenario.yaml:12: {nodes}[0].failures[1].taint: only applies with `becomes: Tainted`; add that, or remove it",
+        f'scenario.yaml:14: {nodes}[1].levels[1].value: two nodes would be named "x-1"; name every level in it',
+        f"scenario.yaml:18: {nodes}[2].capacity.cpu: not a quantity; write a quantity, such as 8 or 36Gi",
         f'scenario.yaml:19: {nodes}[2].taints[0].effect: Unsupported value: "Never"; '
         "write one of NoSchedule, PreferNoSchedule, NoExecute",
-        f'scenario.yaml:23: {nodes}[3].labels.a: no value of a label: "b c"; '
+        f'scenario.yaml:23: {nodes}[3].labels.a: not a label value: "b c"; '
         "use up to 63 letters, digits, '-', '_', '.'",
         f'scenario.yaml:27: {nodes}[4].failures[0].node: Not found: "e-n3"; write one such as e-n1',
         f'scenario.yaml:27: {nodes}[4].failures[1].domain: Not found: "x"; write one such as e-n1',
         f'scenario.yaml:27: {nodes}[4].failures[2].becomes: Unsupported value: "Gone"; '
         "write one of NotReady, Deleted, Tainted",
-        f"scenario.yaml:29: {nodes}[5].levels: 4000000 nodes are too many; write counts that make up to 100000 of them",
+        f"scenario.yaml:29: {nodes}[5].levels: 4000000 nodes are too many; "
+        "write counts that make at most 100000 of them",
         f'scenario.yaml:4: cluster.cycle: not a duration: "1x"; {span}',
         'scenario.yaml:32: work[0].nodeLoss: Unsupported value: "Never"; write one of RunsOn, Waits, StartsOver',
         "kueuecore: 17 problems, nothing was decided",
@@ -205,7 +205,7 @@ def test_failures_beyond_time_are_refused(read: Callable[[Json], Scenario]) -> N
 # When they fail.
 
 
-def test_nodes_are_drawn_by_the_seed_among_those_that_are_well() -> None:
+def test_failing_nodes_are_drawn_by_the_seed_among_healthy_ones() -> None:
     failures = [NodeFailure(at=at, n_nodes=2, lasts=Span(100)) for at in (10, 20, 30)]
     found = changes(*failures)
     failed = [(at, name) for at, name, ready in found if ready == "False"]
@@ -216,7 +216,7 @@ def test_nodes_are_drawn_by_the_seed_among_those_that_are_well() -> None:
     assert len(drawn) > 3
 
 
-def test_a_failure_comes_again_as_often_as_it_is_said_to() -> None:
+def test_a_failure_repeats_the_given_number_of_times() -> None:
     found = changes(NodeFailure(at=10, every=Span(60), times=2, node="g-n1", lasts=Span(5)))
     assert found == [(10, "g-n1", "False"), (15, "g-n1", "True"), (70, "g-n1", "False"), (75, "g-n1", "True")]
 
@@ -307,11 +307,11 @@ def test_a_generator_is_for_one_cluster(read: Callable[[Json], Scenario], tmp_pa
 
 def test_a_problem_in_a_generator_is_reported_for_its_file(read: Callable[[Json], Scenario], tmp_path: Path) -> None:
     (tmp_path / "generator.yaml").write_text("cohorts: 3\n", encoding="utf-8")
-    with pytest.raises(ManifestError, match=r"generator\.yaml:1: cohorts: a list is needed"):
+    with pytest.raises(ManifestError, match=r"generator\.yaml:1: cohorts: must be a list"):
         read({"generator": "generator.yaml"})
 
 
-def test_nodes_that_a_timetable_brings_and_takes_count_as_others_do(read: Callable[[Json], Scenario]) -> None:
+def test_nodes_added_or_removed_by_a_timetable_count_like_others(read: Callable[[Json], Scenario]) -> None:
     nodes: list[Any] = [it.object for it in nodes_of(read({"cluster": {"nodes": [RACKS]}}).cluster.nodes, start=0)]
     timetable = [
         {"at": 0, "apply": nodes},

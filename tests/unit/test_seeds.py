@@ -55,7 +55,7 @@ def test_best_effort_lets_the_next_be_tried_and_strict_blocks() -> None:
 @pytest.mark.parametrize(
     ("by_priority", "winner"), [(True, "urgent"), (False, "older")], ids=["by priority", "by time alone"]
 )
-def test_who_borrows_comes_after_who_does_not(by_priority: bool, winner: str) -> None:
+def test_heads_that_borrow_come_after_those_that_do_not(by_priority: bool, winner: str) -> None:
     """Row B2 of rules/00.
 
     Three heads in one cohort, and 4 of 12 CPUs to be had beyond the own quota of `modest`.
@@ -142,7 +142,7 @@ def test_quota_is_found_across_a_tree_of_cohorts() -> None:
     assert admitted(run(engine, job("one", "4", "near"), second=1)) == ["one"]
 
 
-def test_a_queue_without_quota_lives_from_its_cohort() -> None:
+def test_a_queue_without_quota_borrows_from_its_cohort() -> None:
     """Row C4 of rules/00.
 
     The quotas of worker clusters are held by siblings; the queue of the users has none, and takes them all.
@@ -268,7 +268,7 @@ def test_others_first_then_the_lowest_priority_then_the_most_recent() -> None:
         assert sorted(found) == sorted(order[:n_cpus]), n_cpus
 
 
-def test_as_few_as_possible() -> None:
+def test_as_few_victims_as_possible() -> None:
     """Row D4 of rules/00.
 
     The small ones come first in the order, but the big one that is needed anyway makes them unnecessary.

@@ -98,7 +98,7 @@ def test_events_of_cycles_and_of_reconciling_are_all_there() -> None:
     assert [event.reason for event in settle(engine, now=NOW).events] == ["EvictedDueToClusterQueueStopped"]
 
 
-def test_what_is_evicted_stops_at_once_and_its_quota_is_free() -> None:
+def test_an_evicted_job_stops_at_once_and_frees_its_quota() -> None:
     engine = Engine()
     engine.apply([*queues(("default", 1)), workload("first", 1), workload("second", 1)], now=NOW)
     settle(engine, now=NOW)
@@ -108,7 +108,7 @@ def test_what_is_evicted_stops_at_once_and_its_quota_is_free() -> None:
     assert stages(engine) == {"first": "Pending", "second": "Admitted"}
 
 
-def test_what_was_evicted_before_stops_too() -> None:
+def test_workloads_evicted_before_stop_too() -> None:
     engine = Engine()
     engine.apply([*queues(("default", 1)), workload("first", 1), workload("second", 1, priority=1)], now=NOW)
     engine.cycle(NOW)
@@ -191,7 +191,7 @@ class Quarrel(Engine):
         return decision
 
 
-def test_workloads_that_evict_each_other_in_a_circle_are_noticed() -> None:
+def test_workloads_that_evict_each_other_in_a_loop_are_noticed() -> None:
     engine = Quarrel()
     engine.apply([*queues(("default", 1)), workload("a", 1), workload("b", 1)], now=NOW)
     result = settle(engine, now=NOW, max_cycles=50)

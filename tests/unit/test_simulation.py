@@ -68,7 +68,7 @@ def test_a_run_stops_at_a_time() -> None:
     assert reported(cut.steps, cut.start) == [it for it in steps if it[0] <= 60] != steps
 
 
-def test_happenings_and_dicts_say_the_same() -> None:
+def test_happenings_and_dicts_are_equivalent() -> None:
     plain: list[Mapping[str, object]] = [
         {"at": 1, "op": "create", "object": workload("a"), "runSeconds": 0.5},
         {"at": 2, "op": "create", "object": workload("b")},
@@ -102,7 +102,7 @@ def test_the_engine_holds_the_state_at_the_end() -> None:
     assert run.engine.cluster_queue("cluster-queue").admitted_workloads == 1
 
 
-def test_a_cycle_tells_its_decision() -> None:
+def test_a_cycle_returns_its_decision() -> None:
     events = [
         Happening(at=0, op=Operation.CREATE, object=workload("a")),
         Happening(at=5, op=Operation.CREATE, object=workload("b", priority=1)),
@@ -210,7 +210,7 @@ def test_tables_of_a_run_say_what_its_steps_and_cycles_say() -> None:
         ({"at": np.nan}, "at: must be a number of seconds within a century"),
         ({"run_seconds": -1}, "run_seconds: must be greater than or equal to 0"),
         ({"queue": [0, 7]}, r"queue\[1\]: 7: must be an index of local_queues"),
-        ({"count": 1.5}, "count: columns hold integers, not float64"),
+        ({"count": 1.5}, "count: must be integers, not float64"),
         ({"first": 2**63}, "first must be a number from 0 to 9223372036854775807"),
     ],
 )
@@ -248,7 +248,7 @@ def test_copies_and_events_give_the_same_run() -> None:
     assert by_copies.engine.workload(name, namespace="ns") == by_events.engine.workload(name, namespace="ns")
 
 
-def test_a_run_that_forgets_who_has_ended_goes_the_same_way() -> None:
+def test_a_run_that_drops_finished_workloads_decides_the_same() -> None:
     whole, lean = (
         simulate(QUEUES, copies=contended(60), now=NOW, cycles=keeps, finished=keeps) for keeps in (True, False)
     )
@@ -266,7 +266,7 @@ def test_a_run_reports_how_far_it_has_come() -> None:
     assert all(n_finished <= n_created <= 200 for _, n_created, n_finished in reports)
 
 
-def test_what_a_report_raises_ends_the_run() -> None:
+def test_an_exception_from_progress_ends_the_run() -> None:
     def fail(*_: int) -> None:
         raise LookupError("enough")
 

@@ -261,7 +261,7 @@ def test_a_check_holds_for_its_flavors() -> None:
     assert run.engine.workload("second", namespace="ns").flavors == {"main": {"cpu": "spot"}}
 
 
-def test_a_multikueue_check_can_not_be_limited_to_flavors() -> None:
+def test_a_multikueue_check_cannot_be_limited_to_flavors() -> None:
     """Row F3 of rules/00."""
     objects = world("a", flavors=("reserved", "spot"), on={"a": ["spot"]}).replace(NAME, "kueue.x-k8s.io/multikueue")
 
@@ -286,7 +286,7 @@ def test_a_check_of_some_flavors_forgets_its_retries() -> None:
     assert set(created) == {"ns/second-dws-1"}
 
 
-def test_checks_on_which_nobody_decides_are_ready_at_once() -> None:
+def test_checks_without_a_controller_are_ready_at_once() -> None:
     class Nobody(CheckController):
         controller_name = "example.com/nobody"
 
@@ -310,18 +310,18 @@ def test_checks_on_which_nobody_decides_are_ready_at_once() -> None:
     assert runs[0].workload_keys == runs[1].workload_keys == ("ns/workload-0", "ns/workload-1", "ns/late")
 
 
-def test_two_controllers_of_one_name_are_refused() -> None:
-    with pytest.raises(ValueError, match="two controllers of one name"):
+def test_two_controllers_with_the_same_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="two controllers of the same name"):
         simulate(world("a"), now=NOW, checks=[Decides({}), Decides({})])
 
 
-def test_what_is_no_controller_is_refused() -> None:
+def test_a_non_controller_is_refused() -> None:
     checks: Any = ["kueue.x-k8s.io/provisioning-request"]
     with pytest.raises(TypeError, match="checks must hold check controllers, not str"):
         simulate(world("a"), now=NOW, checks=checks)
 
 
-def test_controllers_that_never_rest_are_told() -> None:
+def test_controllers_that_never_settle_are_an_error() -> None:
     class Restless(Decides):
         def review(self, workload: Any, checks: Sequence[str], *, now: int) -> Review:
             entries = workload["status"].get("admissionChecks", ())

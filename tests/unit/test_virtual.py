@@ -24,7 +24,7 @@ def reported(steps: Any) -> list[tuple[float, str, str]]:
     return [((step.time - START) / SECOND, step.kind.value, step.key) for step in steps]
 
 
-def test_time_goes_by_as_far_as_it_is_let() -> None:
+def test_time_advances_only_as_far_as_asked() -> None:
     here = cluster()
     assert here.submit(workload("a"), run_seconds=60) == ("ns/a",)
     assert here.next_event_time == START
@@ -36,7 +36,7 @@ def test_time_goes_by_as_far_as_it_is_let() -> None:
     assert not here.step()
 
 
-def test_what_happens_from_outside_happens_now() -> None:
+def test_outside_events_happen_now() -> None:
     here = cluster()
     here.advance(START + 10 * SECOND)
     here.submit(workload("a"), now=START + 5 * SECOND)
@@ -65,7 +65,7 @@ def test_the_job_of_an_evicted_workload_takes_its_time_to_stop() -> None:
     assert reported(here.advance()) == [(27, "Stopped", "ns/a"), (27, "Admitted", "ns/a")]
 
 
-def test_clusters_go_through_one_time_side_by_side() -> None:
+def test_several_clusters_can_share_one_timeline() -> None:
     here, there = cluster(), cluster()
     here.submit(workload("a"), run_seconds=10)
     log = []
@@ -125,7 +125,7 @@ def test_messages_are_kept_if_they_are_wanted() -> None:
     assert cluster().events == ()
 
 
-def test_a_limit_of_cycles_is_the_end() -> None:
+def test_no_cycle_runs_beyond_the_limit() -> None:
     here = cluster(max_cycles=1)
     here.schedule(Happening(at=at, op=Operation.CREATE, object=workload(f"w{at}", cpu="1")) for at in (0, 5))
     here.advance()

@@ -128,7 +128,7 @@ def test_a_virtual_cluster_forgets_nodes_that_events_delete() -> None:
     assert not made.delete("Node", "a")
 
 
-def test_a_node_loss_that_is_none_is_refused() -> None:
+def test_an_unknown_node_loss_is_refused() -> None:
     made = cluster("a")
     with pytest.raises(ValueError, match="NodeLoss"):
         made.submit(workload("w", pod_set()), node_loss="Sometimes")  # type: ignore[arg-type]

@@ -129,7 +129,7 @@ def test_an_older_version_is_stored_as_the_newest_with_a_warning() -> None:
 
 
 @pytest.mark.parametrize(("kind", "version"), [("ClusterQueues", "v1beta2"), ("Cohort", "v1alpha1")])
-def test_what_nobody_serves_is_not_found(kind: str, version: str) -> None:
+def test_an_unserved_version_is_not_found(kind: str, version: str) -> None:
     error = refused(own(kind, {}, version=version))
     assert (error.code, error.reason) == (404, "NotFound")
 
@@ -263,7 +263,7 @@ def test_what_serves_gets_its_defaults_in_a_change_too() -> None:
     assert labels == {"kueue.x-k8s.io/managed": "true", QUEUE: "lq"}
 
 
-def test_fields_that_nobody_knows_go_with_a_warning() -> None:
+def test_unknown_fields_are_dropped_with_a_warning() -> None:
     new = job("Job")
     new["spec"] = {**new["spec"], "paralelism": 3}
     assert admit(new).warnings == ('unknown field "spec.paralelism"',)

@@ -46,7 +46,7 @@ def test_says_the_same_as_the_cycle_that_follows() -> None:
     )
 
 
-def test_refuses_what_is_no_new_workload() -> None:
+def test_anything_but_a_new_workload_is_refused() -> None:
     engine = _world()
     with pytest.raises(ValueError, match="ns/a exists: ask about one that is not there yet"):
         engine.what_if(job("a", "1m", QUEUE))

@@ -61,7 +61,7 @@ def test_a_job_that_gets_its_name_later_was_read_all_the_same() -> None:
     assert world.apply_to(Engine(), now=NOW).unread == {}
 
 
-def test_what_can_not_be_a_namespace_is_not_added() -> None:
+def test_an_invalid_namespace_is_not_added() -> None:
     assert World.of([manifest("LocalQueue", "lq", namespace="Not_one")]).namespaces == ()
 
 
@@ -83,7 +83,7 @@ def test_nothing_is_added_to_a_dump() -> None:
     assert (applied.warnings, applied.unread) == ((), {})
 
 
-def test_times_to_come_are_not_the_newest() -> None:
+def test_future_times_are_not_the_newest() -> None:
     plain: Any = manifest("Workload", "w", creationTimestamp="2026-01-01T00:00:00Z").object
     plain["spec"] = {
         "podSets": [{"template": {"spec": {"containers": [{"env": [{"value": "2031-01-01T00:00:00Z"}]}]}}}]

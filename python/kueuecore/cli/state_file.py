@@ -43,8 +43,8 @@ _WITHOUT_FILE = f"""
 _OF_ENGINE = "give manifests or a dump; `kueuecore run -o yaml` makes one of it"
 # Remedies of the Python functions, put in terms of the command.
 _REMEDIES = {
-    "pass recursive=True to read its directories too": "add -R to read its directories too",
-    "use parse_manifests for a text": "check the name",
+    "pass recursive=True to read its subdirectories": "add -R to read its directories too",
+    "use parse_manifests for YAML or JSON text": "check the name",
 }
 
 

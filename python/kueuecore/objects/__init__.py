@@ -1,7 +1,7 @@
-"""The Kubernetes objects that Kueue reads, as Python classes, for worlds that are built in code.
+"""The Kubernetes objects that Kueue reads, as Python classes, to build worlds in code.
 
-Every class is a frozen dataclass. Fields have the names of the v1beta2 manifests in snake_case; defaults are those of
-the API (rules/01). `to_manifest()` gives the manifest, `from_manifest()` reads one back.
+Every class is a frozen dataclass. Fields have the names of the v1beta2 manifests in snake_case, and the API's defaults
+(rules/01). `to_manifest()` returns the manifest, `from_manifest()` reads one.
 
 Example:
     >>> queue = LocalQueue("user-queue", namespace="team-a", cluster_queue="cluster-queue")
@@ -201,17 +201,17 @@ KINDS: Mapping[tuple[str, str], type[ClusterObject]] = {
         Pod,
     )
 }
-"""The class of each apiVersion and kind."""
+"""The class for each apiVersion and kind."""
 
 
 def from_manifest(manifest: Mapping[str, JsonValue]) -> ClusterObject:
-    """The object that a manifest describes, whatever its kind.
+    """Make the object that a manifest describes, of any kind.
 
     Args:
-        manifest: Plain JSON data of one of `KINDS`.
+        manifest: Plain JSON data with a kind of `KINDS`.
 
     Raises:
-        ManifestError: A kind or version that has no class; a field that is missing, unknown or of the wrong type.
+        ManifestError: The kind or version has no class, or a field is missing, unknown or of the wrong type.
     """
     if not isinstance(manifest, Mapping):
         raise TypeError(f"a manifest must be a mapping, not {type(manifest).__name__}")

@@ -1,8 +1,8 @@
-"""From the fields of a dataclass to the fields of a manifest and back.
+"""Converts dataclass fields to manifest fields and back.
 
-The classes of this package are declarations: names, types and defaults. What a field is called in a manifest follows
-from its name (`node_labels` is `nodeLabels`), where it stands from `at(...)`, and how its value is checked and
-written from its type hint.
+The classes of this package are declarations: names, types and defaults. A field's name in a manifest follows from its
+Python name (`node_labels` is `nodeLabels`), its position from `at(...)`, and the checks and format of its value from
+its type hint.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from kueuecore.errors import ManifestError, Problem
 __all__ = ["Quantity", "Value", "at"]
 
 Quantity: TypeAlias = str | int | Decimal
-"""An amount: a text such as `500m` or `10Gi`, a whole number, or a Decimal. Kept as a text; never a float."""
+"""An amount: a string such as `500m` or `10Gi`, a whole number, or a Decimal. Stored as a string; never a float."""
 
-# Of a whole number or a Decimal: no float64 has more.
+# In a whole number or a Decimal: no float64 has more.
 _MOST_DIGITS = 309
 _QUANTITY = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?\Z")
 
 
 def at(place: str, *, key: str = "", rest: bool = False) -> dict[str, Any]:
-    """The metadata of a dataclass field that stands at `place`, such as `spec.admissionChecksStrategy`.
+    """Return the metadata of a dataclass field located at `place`, such as `spec.admissionChecksStrategy`.
 
     Args:
-        place: The mapping of the manifest that has the field as a key; `/` is the object itself.
-        key: The key, where it does not follow from the name of the field.
-        rest: Is this the field that keeps what no other field of the class takes at `place`?
+        place: The mapping in the manifest that has the field as a key; `/` is the object itself.
+        key: The key, if it does not follow from the field's name.
+        rest: Whether this field keeps everything at `place` that no other field takes.
     """
     return {"at": place, "key": key, "rest": rest}
 
 
 class _Mismatch(Exception):  # noqa: N818  # it never leaves this module
-    """A value of a manifest that does not fit its field."""
+    """A value in a manifest does not fit its field."""
 
     def __init__(self, path: str, message: str, value: JsonValue = None, remedy: str = "") -> None:
         self.problem = Problem(
@@ -56,7 +56,7 @@ class _Mismatch(Exception):  # noqa: N818  # it never leaves this module
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Kind:
-    """How the values of one type are taken from callers and from manifests, and written."""
+    """How to take values of one type from callers, read them from manifests, and write them."""
 
     take: Callable[[Any, str], Any]  # a caller's value, and the name of the field for messages
     read: Callable[[JsonValue, str], Any]  # a manifest's value, and its path
@@ -77,17 +77,17 @@ class _Field:
 
 
 class Value:
-    """The base of every class here: checks and copies what it is given, and converts to and from manifests."""
+    """The base of every class here: checks and copies its values, and converts to and from manifests."""
 
     __slots__ = ()
-    _place: ClassVar[str] = ""  # where the fields stand that do not say it
-    _ignored: ClassVar[tuple[str, ...]] = ()  # what a manifest may have, and these classes leave out
+    _place: ClassVar[str] = ""  # the default place of fields
+    _ignored: ClassVar[tuple[str, ...]] = ()  # manifest fields that the class ignores
 
     def __post_init__(self) -> None:
         for field in _fields(type(self)):
             value = getattr(self, field.name)
             if not (value is None and field.optional):
-                # Frozen means frozen for callers: lists become tuples, mappings are copied, quantities become texts.
+                # Frozen means frozen for callers: lists become tuples, mappings are copied, quantities become strings.
                 object.__setattr__(self, field.name, field.kind.take(value, f"{type(self).__name__}.{field.name}"))
 
     def _to_json(self) -> JsonObject:
@@ -98,7 +98,7 @@ class Value:
                 continue
             parent = result
             for key in field.place:
-                parent = typing.cast(JsonObject, parent.setdefault(key, {}))  # only this loop put it there
+                parent = typing.cast(JsonObject, parent.setdefault(key, {}))  # only this loop sets it
             if field.rest:
                 parent.update(field.kind.write(value))  # type: ignore[arg-type]  # a rest is a JSON object
             else:
@@ -108,7 +108,7 @@ class Value:
     @classmethod
     def _from_json(cls, value: JsonValue, path: str, known: Sequence[str] = ()) -> Self:
         if not isinstance(value, dict):
-            raise _Mismatch(path, f"a mapping belongs here, found {_describe(value)}", value)
+            raise _Mismatch(path, f"must be a mapping, not {_describe(value)}", value)
         arguments: dict[str, Any] = {}
         taken: dict[tuple[str, ...], set[str]] = {(): {*known, *(name for name in cls._ignored if "." not in name)}}
         rests = []
@@ -141,7 +141,7 @@ class Value:
                 if not isinstance(key, str):
                     raise _Mismatch(".".join([path, *place]), f"a key is not a string: {shown(key)}")
                 if key not in keys:
-                    remedy = f"the fields here are {', '.join(sorted(keys))}"
+                    remedy = f"the known fields are {', '.join(sorted(keys))}"
                     raise _Mismatch(".".join([path, *place, key]), f"unknown field of {cls.__name__}", remedy=remedy)
         try:
             return cls(**arguments)
@@ -150,10 +150,10 @@ class Value:
 
 
 def read(cls: type[Value], manifest: Mapping[str, JsonValue], known: Sequence[str]) -> Any:
-    """An object of `cls` from a manifest.
+    """Make an object of `cls` from a manifest.
 
     Raises:
-        ManifestError: A field that is missing, unknown or of the wrong type.
+        ManifestError: A field is missing, unknown or of the wrong type.
     """
     try:
         return cls._from_json(dict(manifest), "", known)
@@ -161,7 +161,7 @@ def read(cls: type[Value], manifest: Mapping[str, JsonValue], known: Sequence[st
         raise ManifestError([mismatch.problem]) from None
 
 
-_FIELDS: dict[type[Value], tuple[_Field, ...]] = {}  # looked up once a class; type hints are slow to evaluate
+_FIELDS: dict[type[Value], tuple[_Field, ...]] = {}  # a cache by class: type hints are slow to evaluate
 
 
 def _fields(cls: type[Value]) -> tuple[_Field, ...]:
@@ -195,7 +195,7 @@ def _look_up_fields(cls: type[Value]) -> tuple[_Field, ...]:
 
 
 def _kind(hint: Any) -> tuple[_Kind, bool]:
-    """The kind of a type hint, and whether None is allowed."""
+    """Return the kind of a type hint, and whether None is allowed."""
     optional = False
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         members = [member for member in typing.get_args(hint) if member is not type(None)]
@@ -216,7 +216,7 @@ def _kind(hint: Any) -> tuple[_Kind, bool]:
         return _enum_kind(hint), optional
     if issubclass(hint, Value):
         return _value_kind(hint), optional
-    return _plain(hint, {str: "a text", int: "a whole number", bool: "true or false"}[hint]), optional
+    return _plain(hint, {str: "a string", int: "a whole number", bool: "true or false"}[hint]), optional
 
 
 def _plain(cls: type, what: str) -> _Kind:
@@ -230,7 +230,7 @@ def _plain(cls: type, what: str) -> _Kind:
 
     def read_plain(value: JsonValue, path: str) -> object:
         if not fits(value):
-            raise _Mismatch(path, f"{what} belongs here, found {_describe(value)}", value)
+            raise _Mismatch(path, f"must be {what}, not {_describe(value)}", value)
         return value
 
     return _Kind(take, read_plain, lambda value: value)
@@ -238,7 +238,7 @@ def _plain(cls: type, what: str) -> _Kind:
 
 def _member(cls: type[StrEnum], value: object) -> StrEnum:
     if not isinstance(value, str):
-        raise ValueError("no text")
+        raise ValueError("not a string")
     return cls(value)
 
 
@@ -278,7 +278,7 @@ def _sequence_kind(entry: _Kind) -> _Kind:
 
     def read_sequence(value: JsonValue, path: str) -> list[object]:
         if not isinstance(value, list):
-            raise _Mismatch(path, f"a list belongs here, found {_describe(value)}", value)
+            raise _Mismatch(path, f"must be a list, not {_describe(value)}", value)
         return [entry.read(item, f"{path}[{index}]") for index, item in enumerate(value)]
 
     return _Kind(take, read_sequence, lambda value: [entry.write(item) for item in value])
@@ -290,12 +290,12 @@ def _mapping_kind(entry: _Kind) -> _Kind:
             raise TypeError(f"{name} must be a mapping, not {shown(value)}")
         for key in value:
             if not isinstance(key, str):
-                raise TypeError(f"{name} has texts as keys, not {shown(key)}")
+                raise TypeError(f"{name} must have strings as keys, not {shown(key)}")
         return {key: entry.take(item, f"{name}[{shown(key)}]") for key, item in value.items()}
 
     def read_mapping(value: JsonValue, path: str) -> dict[str, object]:
         if not isinstance(value, dict):
-            raise _Mismatch(path, f"a mapping belongs here, found {_describe(value)}", value)
+            raise _Mismatch(path, f"must be a mapping, not {_describe(value)}", value)
         return {key: entry.read(item, f"{path}[{key}]") for key, item in value.items()}
 
     return _Kind(take, read_mapping, lambda value: {key: entry.write(item) for key, item in value.items()})
@@ -305,20 +305,20 @@ def _take_quantity(value: object, name: str) -> str:
     if isinstance(value, float):
         raise TypeError(f"{name}: a float is not exact; write Decimal({str(value)!r}) or {str(value)!r}, not {value!r}")
     if isinstance(value, bool) or not isinstance(value, (str, int, Decimal)):
-        raise TypeError(f"{name} must be a quantity (a text, a whole number or a Decimal), not {shown(value)}")
+        raise TypeError(f"{name} must be a quantity (a string, a whole number or a Decimal), not {shown(value)}")
     if _n_digits(value) > _MOST_DIGITS:
-        raise ValueError(f"{name}: a number of more than {_MOST_DIGITS} digits is no quantity")
+        raise ValueError(f"{name}: a quantity has at most {_MOST_DIGITS} digits")
     text = f"{value:f}" if isinstance(value, Decimal) else str(value)
     if not _QUANTITY.match(text):
-        raise ValueError(f"{name}: {shown(text)} is no quantity; write one such as '2', '500m' or '10Gi'")
+        raise ValueError(f"{name}: {shown(text)} is not a quantity; write one such as '2', '500m' or '10Gi'")
     return text
 
 
 def _n_digits(value: str | int | Decimal) -> int:
-    """How many digits a number has at least, written out: Decimal("1e999999999") would be a gigabyte."""
+    """Return a lower bound of a number's digits when written out: Decimal("1e999999999") would be a gigabyte."""
     if isinstance(value, Decimal):
         return abs(value.adjusted()) + 1 if value.is_finite() else 0
-    # A digit has a little more than three bits.
+    # A digit is a little more than three bits.
     return value.bit_length() // 4 if isinstance(value, int) else 0
 
 
@@ -326,9 +326,9 @@ def _read_quantity(value: JsonValue, path: str) -> str:
     try:
         return _take_quantity(value, path)
     except (TypeError, ValueError):
-        # The API server takes texts and whole numbers here, not a bare 0.5.
+        # The API server accepts strings and whole numbers, not a bare 0.5.
         remedy = f'write "{value}"' if isinstance(value, float) else 'write one such as "2", "500m" or "10Gi"'
-        raise _Mismatch(path, f"Invalid value: {_show(value)}: this is no quantity", value, remedy) from None
+        raise _Mismatch(path, f"Invalid value: {_show(value)}: not a quantity", value, remedy) from None
 
 
 def _parent(value: JsonObject, place: Sequence[str], path: str) -> JsonObject:
@@ -338,7 +338,7 @@ def _parent(value: JsonObject, place: Sequence[str], path: str) -> JsonObject:
             return {}
         if not isinstance(found, dict):
             where = ".".join([path, *place[: depth + 1]])
-            raise _Mismatch(where, f"a mapping belongs here, found {_describe(found)}", found)
+            raise _Mismatch(where, f"must be a mapping, not {_describe(found)}", found)
         value = found
     return value
 

@@ -1,4 +1,4 @@
-"""What every kind has: name, labels and the rest of `metadata`."""
+"""The fields that every kind has: name, labels and the rest of `metadata`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class OwnerReference(Value):
 
     Args:
         name: Name of the owner.
-        api_version: Its group and version, `batch/v1` say.
+        api_version: Its group and version, such as `batch/v1`.
         kind: Its kind.
         uid: Its UID.
-        controller: Does the owner manage the object?
-        block_owner_deletion: Does the owner wait for the object when it is deleted in the foreground?
+        controller: Whether the owner manages the object.
+        block_owner_deletion: Whether the owner's foreground deletion waits for the object.
     """
 
     name: str
@@ -39,7 +39,7 @@ class OwnerReference(Value):
 
 @dataclass(frozen=True, slots=True)
 class ClusterObject(Value):
-    """An object that is in no namespace.
+    """A cluster-scoped object.
 
     Args:
         name: `metadata.name`.
@@ -47,7 +47,7 @@ class ClusterObject(Value):
         annotations: `metadata.annotations`.
         uid: `metadata.uid`.
         creation_timestamp: `metadata.creationTimestamp`, in RFC 3339: `2026-01-01T00:00:00Z`.
-        deletion_timestamp: `metadata.deletionTimestamp`, likewise; None while nobody has deleted the object.
+        deletion_timestamp: `metadata.deletionTimestamp`, likewise; None until the object is deleted.
         generation: `metadata.generation`.
         finalizers: `metadata.finalizers`.
         owner_references: `metadata.ownerReferences`.
@@ -55,7 +55,7 @@ class ClusterObject(Value):
 
     api_version: ClassVar[str] = KUEUE
     _place: ClassVar[str] = "spec"
-    # What the API server keeps books of in metadata, and a status that the engine computes, are left out.
+    # Ignores the API server's own bookkeeping in metadata, and a status that the engine computes.
     _ignored: ClassVar[tuple[str, ...]] = ("metadata", "status")
 
     name: str = field(metadata=at("metadata"))
@@ -76,11 +76,11 @@ class ClusterObject(Value):
 
     @property
     def ref(self) -> ObjectRef:
-        """Kind and name, as errors show them."""
+        """The kind and name, as errors show them."""
         return ObjectRef(self.kind(), self.name)
 
     def to_manifest(self) -> JsonObject:
-        """The object as plain JSON data, as the API server would return it: with the defaults filled in.
+        """Return the object as plain JSON data, with defaults filled in, as the API server would.
 
         Empty lists, mappings and names are left out.
         """
@@ -88,18 +88,18 @@ class ClusterObject(Value):
 
     @classmethod
     def from_manifest(cls, manifest: Mapping[str, JsonValue]) -> Self:
-        """The object that a manifest of this very version describes.
+        """Make an object from a manifest of exactly this version.
 
         Args:
-            manifest: Plain JSON data, from `parse_manifests` or a client library. Its `status` is left out, except
-                that of a Workload.
+            manifest: Plain JSON data, from `parse_manifests` or a client library. Its `status` is ignored, except for a
+                Workload.
 
         Raises:
-            ManifestError: Another kind or version; a field that is missing, unknown or of the wrong type.
+            ManifestError: It has another kind or version, or a field is missing, unknown or of the wrong type.
         """
         found = (manifest.get("apiVersion"), manifest.get("kind"))
         if found != (cls.api_version, cls.kind()):
-            message = f"found {found[0]} {found[1]} where {cls.api_version} {cls.kind()} belongs"
+            message = f"found {found[0]} {found[1]} instead of {cls.api_version} {cls.kind()}"
             raise ManifestError([Problem(message, remedy="convert it first, or use the class of its kind")])
         result: Self = read(cls, manifest, ("apiVersion", "kind"))
         return result
@@ -107,7 +107,7 @@ class ClusterObject(Value):
 
 @dataclass(frozen=True, slots=True)
 class NamespacedObject(ClusterObject):
-    """An object in a namespace.
+    """A namespaced object.
 
     Args:
         namespace: `metadata.namespace`.
@@ -118,5 +118,5 @@ class NamespacedObject(ClusterObject):
 
     @property
     def ref(self) -> ObjectRef:
-        """Kind, name and namespace, as errors show them."""
+        """The kind, name and namespace, as errors show them."""
         return ObjectRef(self.kind(), self.name, self.namespace)

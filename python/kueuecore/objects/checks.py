@@ -1,4 +1,4 @@
-"""What workloads wait for beside quota: admission checks, provisioning and MultiKueue (rules/06, rules/07)."""
+"""What workloads wait for besides quota: admission checks, provisioning and MultiKueue (rules/06, rules/07)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ConditionStatus(StrEnum):
 
 
 class PodSetMergePolicy(StrEnum):
-    """Which pod sets are asked for as one (rules/07)."""
+    """Which pod sets share one request (rules/07)."""
 
     IDENTICAL_POD_TEMPLATES = "IdenticalPodTemplates"
     IDENTICAL_WORKLOAD_SCHEDULING_REQUIREMENTS = "IdenticalWorkloadSchedulingRequirements"
@@ -67,7 +67,7 @@ class Condition(Value):
         reason: Why, in one word.
         message: Why, in a sentence.
         last_transition_time: Since when, in RFC 3339.
-        observed_generation: The generation of the object that it speaks of.
+        observed_generation: The generation of the object that it describes.
     """
 
     type: str
@@ -100,10 +100,10 @@ class AdmissionCheck(ClusterObject):
     """A check that must agree before a workload is admitted.
 
     Args:
-        controller_name: Who decides, such as `kueue.x-k8s.io/provisioning-request`.
+        controller_name: The controller that decides, such as `kueue.x-k8s.io/provisioning-request`.
         parameters: The object that configures it.
-        conditions: `status.conditions`. A ClusterQueue is active only while the condition `Active` of all its
-            checks is True.
+        conditions: `status.conditions`. A ClusterQueue is active only while all its checks have a True condition
+            `Active`.
     """
 
     _ignored: ClassVar[tuple[str, ...]] = ("metadata",)
@@ -116,12 +116,12 @@ class AdmissionCheck(ClusterObject):
 
 @dataclass(frozen=True, slots=True)
 class RetryStrategy(Value):
-    """How often and when a failed request for capacity is made again.
+    """How often and when to repeat a failed request for capacity.
 
     Args:
-        backoff_limit_count: How often.
-        backoff_base_seconds: How long the first pause is, in seconds; every next one is twice as long.
-        backoff_max_seconds: How long a pause is at most, in seconds.
+        backoff_limit_count: How many times to repeat it.
+        backoff_base_seconds: The first pause in seconds; each one is twice as long as the last.
+        backoff_max_seconds: The longest pause in seconds.
     """
 
     _: KW_ONLY
@@ -132,11 +132,11 @@ class RetryStrategy(Value):
 
 @dataclass(frozen=True, slots=True)
 class NodeSelectorUpdate(Value):
-    """A node label that the answer to a request for capacity gives.
+    """A node label set from the answer to a request for capacity.
 
     Args:
         key: The label.
-        value_from_provisioning_class_detail: The detail of the answer that has its value.
+        value_from_provisioning_class_detail: The detail of the answer with its value.
     """
 
     key: str
@@ -146,15 +146,15 @@ class NodeSelectorUpdate(Value):
 
 @dataclass(frozen=True, slots=True)
 class ProvisioningRequestConfig(ClusterObject):
-    """How capacity is asked for (rules/07).
+    """How capacity is requested (rules/07).
 
     Args:
         provisioning_class_name: The class of the requests.
         parameters: Their parameters.
-        managed_resources: Resources that make a pod set need capacity; none is all.
+        managed_resources: The resources that make a pod set need capacity; empty: all.
         retry_strategy: What happens after a failure.
         node_selector_updates: `spec.podSetUpdates.nodeSelector`.
-        pod_set_merge_policy: Which pod sets are asked for as one; absent is each by itself.
+        pod_set_merge_policy: Which pod sets share one request; absent: none.
     """
 
     _: KW_ONLY
@@ -174,7 +174,7 @@ class MultiKueueConfig(ClusterObject):
 
     Args:
         clusters: Names of MultiKueueClusters.
-        quota_management: Who sets the quota of the manager; absent is Manual.
+        quota_management: Who sets the manager's quota; absent: Manual.
     """
 
     _: KW_ONLY

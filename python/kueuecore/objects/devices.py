@@ -1,4 +1,4 @@
-"""Devices that pods claim, as far as quota is charged for them (rules/09 §8)."""
+"""Devices that pods claim, as far as they are charged to quota (rules/09 §8)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar
 
-from kueuecore._json import JsonObject, JsonValue  # noqa: F401  # the fields are read by their types
+from kueuecore._json import JsonObject, JsonValue  # noqa: F401  # used at run time, through the type hints
 from kueuecore.objects._fields import Value, at
 from kueuecore.objects._meta import ClusterObject, NamespacedObject
 
@@ -15,17 +15,17 @@ __all__ = ["DeviceClass", "DeviceRequest", "ResourceClaimTemplate"]
 
 @dataclass(frozen=True, slots=True)
 class DeviceRequest(Value):
-    """One request for devices of a claim.
+    """One request for devices in a claim.
 
     Args:
         name: Its name within the claim.
         device_class_name: The DeviceClass; `resources.deviceClassMappings` of the Configuration say what it counts as.
-        count: Number of devices; one, if absent.
+        count: Number of devices; absent: one.
         allocation_mode: `ExactCount`, or `All`, which Kueue refuses.
-        admin_access: Whether the devices are only looked at, which is free.
-        selectors: CEL expressions, as in the manifest. Workloads with such a claim are not decided.
+        admin_access: Whether it is administrative access, which is not charged.
+        selectors: CEL expressions, as in the manifest. kueuecore does not decide workloads with such a claim.
         other: Every other field of `exactly`, as in the manifest.
-        first_available: Alternatives, as in the manifest, in place of all the others; Kueue refuses them.
+        first_available: Alternatives, as in the manifest, instead of all the other fields; Kueue refuses them.
     """
 
     name: str
@@ -41,7 +41,7 @@ class DeviceRequest(Value):
 
 @dataclass(frozen=True, slots=True)
 class ResourceClaimTemplate(NamespacedObject):
-    """What every pod of a pod set claims that names it in `resourceClaims`.
+    """What each pod claims in a pod set that names it in `resourceClaims`.
 
     Args:
         requests: The requests for devices.

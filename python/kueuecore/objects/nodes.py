@@ -1,4 +1,4 @@
-"""Nodes and pods, as far as they decide where topology-aware scheduling finds room (rules/08 §4)."""
+"""Nodes and pods, as far as topology-aware scheduling reads them (rules/08 §4)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import ClassVar
 
-from kueuecore._json import JsonObject, JsonValue  # noqa: F401  # the fields are read by their types
+from kueuecore._json import JsonObject, JsonValue  # noqa: F401  # used at run time, through the type hints
 from kueuecore.objects._fields import Quantity, Value, at
 from kueuecore.objects._meta import ClusterObject, NamespacedObject
 from kueuecore.objects.checks import ConditionStatus
@@ -40,12 +40,12 @@ class NodeCondition(Value):
 
 @dataclass(frozen=True, slots=True)
 class Node(ClusterObject):
-    """A node. It has room while its condition `Ready` is True; its labels say where it is.
+    """A node. It can take pods while its condition `Ready` is True; its labels say where it is.
 
     Args:
         unschedulable: Whether it takes no new pods.
         taints: Its taints.
-        allocatable: What pods can have of it; `pods` is their number.
+        allocatable: What it offers to pods; `pods` is their number.
         conditions: Its conditions.
         other: Every other field of the spec, as in the manifest; the rest of the status is left out.
 
@@ -68,14 +68,14 @@ class Node(ClusterObject):
 
 @dataclass(frozen=True, slots=True)
 class Pod(NamespacedObject):
-    """A pod. One that is bound to a node, and not of a Workload placed by topology, takes room there.
+    """A pod. It takes up room on its node, unless it belongs to a Workload placed by topology.
 
     Args:
         containers: Its containers.
-        init_containers: Its init containers, sidecars among them, in order.
+        init_containers: Its init containers, including sidecars, in order.
         node_name: The node that it is bound to.
         node_selector: Labels that its node must have.
-        overhead: What it needs beside its containers.
+        overhead: What it needs besides its containers.
         resources: Pod-level requests and limits.
         phase: `status.phase`: `Pending`, `Running`, `Succeeded` or `Failed`.
         other: Every other field of the spec, as in the manifest; the rest of the status is left out.

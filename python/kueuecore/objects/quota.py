@@ -83,14 +83,14 @@ class FlavorFungibilityPolicy(StrEnum):
 
 
 class FlavorFungibilityPreference(StrEnum):
-    """What is better when every flavor needs one of the two (rules/03)."""
+    """Which of the two is better when every flavor needs one of them (rules/03)."""
 
     BORROWING_OVER_PREEMPTION = "BorrowingOverPreemption"
     PREEMPTION_OVER_BORROWING = "PreemptionOverBorrowing"
 
 
 class ReclaimWithinCohortPolicy(StrEnum):
-    """Which workloads of other queues may be preempted to get lent quota back (rules/04)."""
+    """Which workloads of other queues may be preempted to reclaim lent quota (rules/04)."""
 
     NEVER = "Never"
     LOWER_PRIORITY = "LowerPriority"
@@ -120,7 +120,7 @@ class AdmissionMode(StrEnum):
 
 
 class ConcurrentAdmissionMode(StrEnum):
-    """What becomes of a workload once one of its variants is admitted (rules/09)."""
+    """What happens to a workload once one of its variants is admitted (rules/09)."""
 
     TRY_PREFERRED_FLAVORS = "TryPreferredFlavors"
     RETAIN_FIRST_ADMISSION = "RetainFirstAdmission"
@@ -150,10 +150,10 @@ class Toleration(Value):
 
     Args:
         key: Key of the taint; empty for every key.
-        operator: Comparison; absent is Equal.
+        operator: Comparison; absent: Equal.
         value: Value of the taint.
-        effect: Effect of the taint; absent is every effect.
-        toleration_seconds: How long a NoExecute taint is tolerated, in seconds; absent is for ever.
+        effect: Effect of the taint; absent: every effect.
+        toleration_seconds: How long a NoExecute taint is tolerated, in seconds; absent: forever.
     """
 
     key: str = ""
@@ -166,7 +166,7 @@ class Toleration(Value):
 
 @dataclass(frozen=True, slots=True)
 class ResourceFlavor(ClusterObject):
-    """A kind of nodes (rules/01 §4).
+    """A kind of node (rules/01 §4).
 
     Args:
         node_labels: Labels of its nodes.
@@ -216,8 +216,8 @@ class ResourceQuota(Value):
 
     Args:
         name: The resource.
-        nominal_quota: What is the queue's own.
-        borrowing_limit: How much may be borrowed; absent: as much as there is.
+        nominal_quota: The queue's own quota.
+        borrowing_limit: How much may be borrowed; absent: no limit.
         lending_limit: How much may be lent; absent: all.
     """
 
@@ -244,7 +244,7 @@ class FlavorQuotas(Value):
 
 @dataclass(frozen=True, slots=True)
 class ResourceGroup(Value):
-    """Resources that get their flavor together.
+    """Resources that get the same flavor.
 
     Args:
         covered_resources: The resources.
@@ -264,15 +264,15 @@ class ResourceGroup(Value):
 
     @classmethod
     def of(cls, nominal_quotas: Mapping[str, Mapping[str, Quantity]]) -> Self:
-        """A group without limits from `{flavor: {resource: nominal quota}}`.
+        """Make a group without limits from `{flavor: {resource: nominal quota}}`.
 
-        The order of the flavors, and of the resources of the first one, counts.
+        The order of the flavors and of the first flavor's resources matters.
         """
         covered = [*next(iter(nominal_quotas.values()), {})]
         flavors = []
         for flavor, quotas in nominal_quotas.items():
             if set(quotas) != set(covered):
-                raise ValueError(f"flavor {flavor!r} has quotas of {[*quotas]}, not of {covered}, as the first one has")
+                raise ValueError(f"flavor {flavor!r} has quotas of {[*quotas]}, but the first flavor of {covered}")
             resources = [ResourceQuota(name, nominal_quota=quotas[name]) for name in covered]
             flavors.append(FlavorQuotas(flavor, resources=resources))
         return cls(covered, flavors=flavors)
@@ -280,10 +280,10 @@ class ResourceGroup(Value):
 
 @dataclass(frozen=True, slots=True)
 class FairSharing(Value):
-    """The weight of a queue or cohort when shares are compared.
+    """The weight of a queue or cohort in fair sharing.
 
     Args:
-        weight: The weight; 0 is an infinite share.
+        weight: The weight; 0 makes the share infinite.
     """
 
     weight: Quantity = "1"
@@ -294,9 +294,9 @@ class Cohort(ClusterObject):
     """A node of the quota tree (rules/01 §2, rules/02).
 
     Args:
-        parent_name: The cohort above; empty for a root.
-        resource_groups: Quota of the cohort itself, beside that of its members.
-        fair_sharing: Its weight; absent is 1.
+        parent_name: The parent cohort; empty for a root.
+        resource_groups: Quota of the cohort itself, in addition to that of its members.
+        fair_sharing: Its weight; absent: 1.
     """
 
     _: KW_ONLY
@@ -310,9 +310,9 @@ class FlavorFungibility(Value):
     """When the search for a flavor ends (rules/03).
 
     Args:
-        when_can_borrow: At a flavor that fits by borrowing.
-        when_can_preempt: At a flavor that fits after preemption.
-        preference: What is better when all flavors need one of the two; only with TryNextFlavor for both.
+        when_can_borrow: Whether it ends at a flavor that fits by borrowing.
+        when_can_preempt: Whether it ends at a flavor that fits after preemption.
+        preference: Which is better when all flavors need one of the two; only with TryNextFlavor for both.
     """
 
     _: KW_ONLY
@@ -326,8 +326,8 @@ class BorrowWithinCohort(Value):
     """Preemption by workloads that borrow (rules/04).
 
     Args:
-        policy: Whom they may preempt.
-        max_priority_threshold: Victims have at most this priority; absent: any that is lower.
+        policy: Which workloads they may preempt.
+        max_priority_threshold: The highest priority of a victim; absent: any lower priority.
     """
 
     policy: BorrowWithinCohortPolicy = BorrowWithinCohortPolicy.NEVER
@@ -337,7 +337,7 @@ class BorrowWithinCohort(Value):
 
 @dataclass(frozen=True, slots=True)
 class ClusterQueuePreemption(Value):
-    """Whom the workloads of a queue may preempt (rules/04).
+    """Which workloads those of a queue may preempt (rules/04).
 
     Args:
         reclaim_within_cohort: Workloads of other queues that borrow.
@@ -357,7 +357,7 @@ class AdmissionCheckRule(Value):
 
     Args:
         name: The AdmissionCheck.
-        on_flavors: The flavors that need it; none is all.
+        on_flavors: The flavors that need it; empty: all.
     """
 
     name: str
@@ -370,8 +370,8 @@ class ConcurrentAdmissionPolicy(Value):
     """One variant of a workload for each flavor (rules/09).
 
     Args:
-        mode: What becomes of the others when one is admitted.
-        last_acceptable_flavor_name: The last flavor, in the order of the queue, for which a variant is made.
+        mode: What happens to the others when one is admitted.
+        last_acceptable_flavor_name: The last flavor in the queue's order that gets a variant.
     """
 
     mode: ConcurrentAdmissionMode = field(metadata=at("migration"))
@@ -381,19 +381,19 @@ class ConcurrentAdmissionPolicy(Value):
 
 @dataclass(frozen=True, slots=True)
 class ClusterQueue(ClusterObject):
-    """A pool of quota, and the rules by which workloads get it (rules/01 §1).
+    """A pool of quota, and the rules for its use (rules/01 §1).
 
     Args:
         cohort_name: The cohort that it lends to and borrows from; empty for none.
         resource_groups: Its quota.
         queueing_strategy: What happens behind a head that does not fit.
-        namespace_selector: Namespaces whose workloads may come. Absent, as by default, is none; `LabelSelector()`
-            is every one.
+        namespace_selector: Namespaces whose workloads it accepts. Absent, the default, means none; `LabelSelector()`
+            means all.
         flavor_fungibility: When the search for a flavor ends.
-        preemption: Whom its workloads may preempt.
-        admission_checks: `spec.admissionChecksStrategy.admissionChecks`: what must agree beside the quota.
+        preemption: Which workloads its own may preempt.
+        admission_checks: `spec.admissionChecksStrategy.admissionChecks`: what must agree besides quota.
         stop_policy: Whether it admits.
-        fair_sharing: Its weight in its cohort; absent is 1.
+        fair_sharing: Its weight in its cohort; absent: 1.
         admission_mode: `spec.admissionScope.admissionMode`: whether past usage counts.
         concurrent_admission_policy: Whether a workload has a variant for each flavor.
 
@@ -428,12 +428,12 @@ class ClusterQueue(ClusterObject):
 
 @dataclass(frozen=True, slots=True)
 class LocalQueue(NamespacedObject):
-    """The door of a namespace to a ClusterQueue (rules/01 §3).
+    """A namespace's entrance to a ClusterQueue (rules/01 §3).
 
     Args:
         cluster_queue: The ClusterQueue.
         stop_policy: Whether it lets workloads through.
-        fair_sharing: Its weight when past usage counts; absent is 1.
+        fair_sharing: Its weight when past usage counts; absent: 1.
 
     Example:
         >>> LocalQueue("user-queue", namespace="team-a", cluster_queue="cluster-queue").to_manifest()["spec"]

@@ -12,7 +12,7 @@ __all__ = ["LabelSelector", "LabelSelectorOperator", "LabelSelectorRequirement"]
 
 
 class LabelSelectorOperator(StrEnum):
-    """How a requirement looks at the value of a label."""
+    """How a requirement compares the value of a label."""
 
     IN = "In"
     NOT_IN = "NotIn"
@@ -36,7 +36,7 @@ class LabelSelectorRequirement(Value):
     values: Sequence[str] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the label is as required. An absent label is in no list of values."""
+        """Return whether labels meet the requirement. An absent label is not in any list of values."""
         if self.operator is LabelSelectorOperator.IN:
             return labels.get(self.key) in self.values
         if self.operator is LabelSelectorOperator.NOT_IN:
@@ -62,6 +62,6 @@ class LabelSelector(Value):
     match_expressions: Sequence[LabelSelectorRequirement] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether `labels` meet every condition."""
+        """Return whether `labels` meet every condition."""
         equal = all(labels.get(key) == value for key, value in self.match_labels.items())
         return equal and all(requirement.matches(labels) for requirement in self.match_expressions)

@@ -1,4 +1,4 @@
-"""Workloads, the pods they are made of, and what gives them their priority (rules/01 §5-7)."""
+"""Workloads, their pods, and the classes that give them priority (rules/01 §5-7)."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class CheckState(StrEnum):
     READY = "Ready"
     """This check agrees; once all do, the workload is admitted."""
     RETRY = "Retry"
-    """The workload is evicted, and tried again after a while."""
+    """The workload is evicted and tried again later."""
     REJECTED = "Rejected"
     """The workload is deactivated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resources(Value):
-    """What a container or a whole pod asks for.
+    """What a container or a whole pod requests.
 
     Args:
         requests: Resource to amount.
@@ -70,7 +70,7 @@ class Resources(Value):
 
 @dataclass(frozen=True, slots=True)
 class Container(Value):
-    """A container of a pod, in short.
+    """A container of a pod, abridged.
 
     Args:
         name: Name.
@@ -78,7 +78,7 @@ class Container(Value):
         requests: `resources.requests`.
         limits: `resources.limits`.
         claims: `resources.claims`.
-        restart_policy: `Always` makes a sidecar of an init container.
+        restart_policy: `Always` makes an init container a sidecar.
         other: Everything else, as in the manifest.
     """
 
@@ -94,19 +94,19 @@ class Container(Value):
 
 @dataclass(frozen=True, slots=True)
 class PodTemplate(Value):
-    """The pods of a pod set, in short: what scheduling reads has a name, everything else is in `other`.
+    """The pod template of a pod set: what scheduling reads has a field, everything else is in `other`.
 
     Args:
         containers: The containers.
         labels: `metadata.labels`.
         annotations: `metadata.annotations`.
-        init_containers: The init containers, sidecars among them, in order.
+        init_containers: The init containers, including sidecars, in order.
         node_selector: Labels that the nodes must have.
         tolerations: Taints that the nodes may have.
         affinity: Affinity, as in the manifest.
         priority_class_name: PriorityClass.
         runtime_class_name: RuntimeClass, which may add overhead.
-        overhead: What a pod needs beside its containers.
+        overhead: What a pod needs besides its containers.
         resources: Pod-level requests and limits.
         other: Every other field of the pod spec, as in the manifest.
     """
@@ -148,11 +148,11 @@ class TopologyRequest(Value):
     """How close to each other the pods of a pod set must be (rules/08).
 
     Args:
-        required: The level in one domain of which all pods must be.
-        preferred: The level in one domain of which all pods should be.
-        unconstrained: Whether any place will do.
-        pod_index_label: The label that has the index of a pod.
-        sub_group_index_label: The label that has the index of a group of pods.
+        required: The level at which all pods must share one domain.
+        preferred: The level at which all pods should share one domain.
+        unconstrained: Whether any placement will do.
+        pod_index_label: The label with the index of a pod.
+        sub_group_index_label: The label with the index of a group of pods.
         sub_group_count: How many such groups there are.
         pod_set_group_name: Pod sets with the same name are placed together.
         pod_set_slice_required_topology: The level in which each slice stays.
@@ -180,10 +180,10 @@ class PodSet(Value):
     Args:
         name: Name, unique in the workload.
         count: How many pods.
-        min_count: How many are enough (partial admission); absent: all.
+        min_count: The fewest pods to start with (partial admission); absent: all.
         template: The shape of the pods.
-        topology_request: How close they must be.
-        requests: In place of a template: what the only container of each pod requests.
+        topology_request: How close to each other they must be.
+        requests: Instead of a template: the requests of each pod's only container.
 
     Example:
         >>> PodSet("main", count=3, requests={"cpu": 1, "memory": "200Mi"}).template.containers[0].requests
@@ -203,14 +203,14 @@ class PodSet(Value):
             if not isinstance(self.template, PodTemplate):
                 raise TypeError(f"PodSet.template must be a PodTemplate, not {type(self.template).__name__}")
             if self.template != PodTemplate():
-                raise ValueError("PodSet: give requests or a template, not both")
+                raise ValueError("PodSet: pass requests or a template, not both")
             object.__setattr__(self, "template", PodTemplate([Container(requests=requests)]))
         Value.__post_init__(self)
 
 
 @dataclass(frozen=True, slots=True)
 class PriorityClassRef(Value):
-    """The class from which a workload has its priority.
+    """The class that gives a workload its priority.
 
     Args:
         name: Its name.
@@ -226,7 +226,7 @@ class PriorityClassRef(Value):
 
 @dataclass(frozen=True, slots=True)
 class PreemptionGate(Value):
-    """A gate that keeps a workload from preempting (rules/06).
+    """A gate that prevents a workload from preempting (rules/06).
 
     Args:
         name: Its name.
@@ -237,15 +237,15 @@ class PreemptionGate(Value):
 
 @dataclass(frozen=True, slots=True)
 class PodSetAssignment(Value):
-    """What a pod set got.
+    """The quota assigned to a pod set.
 
     Args:
         name: The pod set.
         flavors: Resource to flavor.
-        resource_usage: Resource to amount, of all its pods together.
+        resource_usage: Resource to amount, for all its pods together.
         count: How many pods; absent: as many as the pod set has.
-        topology_assignment: Where the pods are, as in the manifest.
-        delayed_topology_request: `Pending` or `Ready`, if the place is found later.
+        topology_assignment: The placement of the pods, as in the manifest.
+        delayed_topology_request: `Pending` or `Ready`, if the placement comes later.
     """
 
     name: str = "main"
@@ -262,8 +262,8 @@ class Admission(Value):
     """The quota that a workload has reserved.
 
     Args:
-        cluster_queue: Where.
-        pod_set_assignments: What, for each pod set in order.
+        cluster_queue: The ClusterQueue.
+        pod_set_assignments: The assignment of each pod set, in order.
     """
 
     cluster_queue: str
@@ -273,7 +273,7 @@ class Admission(Value):
 
 @dataclass(frozen=True, slots=True)
 class RequeueState(Value):
-    """How often a workload was evicted for pods that did not become ready, and until when it waits.
+    """How often a workload was evicted because its pods did not become ready, and until when it waits.
 
     Args:
         count: How often.
@@ -287,7 +287,7 @@ class RequeueState(Value):
 
 @dataclass(frozen=True, slots=True)
 class ReclaimablePod(Value):
-    """Pods that are done and need no quota any more.
+    """Pods that are done and no longer need quota.
 
     Args:
         name: The pod set.
@@ -301,11 +301,11 @@ class ReclaimablePod(Value):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionCheckState(Value):
-    """What an admission check says of a workload.
+    """What an admission check says about a workload.
 
     Args:
         name: The check.
-        state: What it says.
+        state: Its answer.
         message: Why.
         last_transition_time: Since when, in RFC 3339.
         requeue_after_seconds: How long a retry waits, in seconds.
@@ -325,12 +325,12 @@ class AdmissionCheckState(Value):
 
 @dataclass(frozen=True, slots=True)
 class WorkloadStatus(Value):
-    """The status of a workload: give it to start from a cluster in which things run already.
+    """The status of a workload; set it to start from a cluster in which workloads already run.
 
     Args:
         conditions: Conditions, such as QuotaReserved and Admitted.
         admission: The reserved quota; there must be a condition QuotaReserved with it.
-        requeue_state: Evictions for pods that did not become ready.
+        requeue_state: Evictions because pods did not become ready.
         reclaimable_pods: Pods that are done.
         admission_checks: What the checks say.
         other: Every other field, as in the manifest.
@@ -353,11 +353,11 @@ class Workload(NamespacedObject):
         pod_sets: Its pods.
         queue_name: The LocalQueue.
         priority_class_ref: The class that its priority comes from.
-        priority: Its priority; absent is 0.
+        priority: Its priority; absent: 0.
         active: Whether it may be admitted.
         maximum_execution_time_seconds: How long it may run, in seconds.
-        preemption_gates: Gates that keep it from preempting.
-        status: What became of it so far.
+        preemption_gates: Gates that prevent it from preempting.
+        status: Its status so far.
 
     Example:
         >>> workload = Workload("job-a", namespace="team-a", queue_name="user-queue",
@@ -406,7 +406,7 @@ class PriorityClass(ClusterObject):
         value: The priority.
         global_default: Whether pods that name no class have this one.
         description: What it is for.
-        preemption_policy: `Never` or `PreemptLowerPriority`; Kueue does not look at it.
+        preemption_policy: `Never` or `PreemptLowerPriority`; Kueue ignores it.
     """
 
     api_version: ClassVar[str] = "scheduling.k8s.io/v1"
@@ -421,7 +421,7 @@ class PriorityClass(ClusterObject):
 
 @dataclass(frozen=True, slots=True)
 class Namespace(ClusterObject):
-    """A namespace; its labels are what selectors look at."""
+    """A namespace; selectors match its labels."""
 
     api_version: ClassVar[str] = "v1"
     _ignored: ClassVar[tuple[str, ...]] = ("metadata", "spec", "status")
@@ -429,7 +429,7 @@ class Namespace(ClusterObject):
 
 @dataclass(frozen=True, slots=True)
 class LimitRangeItem(Value):
-    """The limits of one type of things.
+    """The limits for one type: containers, pods or volume claims.
 
     Args:
         type: `Container`, `Pod` or `PersistentVolumeClaim`.
@@ -437,7 +437,7 @@ class LimitRangeItem(Value):
         min: The smallest amounts.
         default: Limits of containers that have none.
         default_request: Requests of containers that have none.
-        max_limit_request_ratio: The largest quotients of limit and request.
+        max_limit_request_ratio: The largest ratios of limit to request.
     """
 
     type: str
@@ -465,11 +465,11 @@ class LimitRange(NamespacedObject):
 
 @dataclass(frozen=True, slots=True)
 class RuntimeClass(ClusterObject):
-    """A way to run pods, which may cost something (rules/01 §7.3).
+    """A way to run pods, which may add overhead (rules/01 §7.3).
 
     Args:
         handler: Its handler.
-        pod_fixed: `overhead.podFixed`: what a pod needs beside its containers.
+        pod_fixed: `overhead.podFixed`: what a pod needs besides its containers.
     """
 
     api_version: ClassVar[str] = "node.k8s.io/v1"

@@ -1,4 +1,4 @@
-"""A run as one page of HTML with pictures, which works offline and without scripts (extra `report`).
+"""Shows a run as one HTML page with charts, which works offline and without scripts (extra `report`).
 
 Example:
     >>> from kueuecore.scenarios import read_scenario, run_scenario

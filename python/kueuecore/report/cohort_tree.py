@@ -1,4 +1,4 @@
-"""The tree of cohorts as nested lists, with quotas, limits and how much was used."""
+"""The tree of cohorts as nested lists, with quotas, limits and usage."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["TreeNode", "cohort_tree"]
 
 @dataclass
 class TreeNode:
-    """A cohort or ClusterQueue with what is below it.
+    """A cohort or ClusterQueue with its children.
 
     Args:
         kind: `Cohort` or `ClusterQueue`.
         name: Its name.
-        says: Its quotas, and what was used of each in the mean.
+        says: Its quotas, with the average usage of each.
         below: Its children, by name.
     """
 
@@ -29,7 +29,7 @@ class TreeNode:
 
 
 def cohort_tree(facts: Facts) -> list[TreeNode]:
-    """The roots of the tree as it is at the end of the run: cohorts, then ClusterQueues that have none."""
+    """Return the roots of the tree at the end of the run: cohorts, then ClusterQueues without one."""
     used = _mean_usage(facts)
     nodes: dict[tuple[str, str], TreeNode] = {}
     parents: dict[tuple[str, str], str | None] = {}
@@ -47,7 +47,7 @@ def cohort_tree(facts: Facts) -> list[TreeNode]:
         reported = f"{row.flavor}/{row.resource}: quota {quota}"
         if row.kind == "ClusterQueue" and mean is not None:
             unit, suffix = unit_of(row.resource)
-            reported += f", {amount(mean / unit)}{suffix} used in the mean"
+            reported += f", {amount(mean / unit)}{suffix} used on average"
         node.says.append(", ".join([reported, *limits]))
     roots = []
     for key in sorted(nodes):
@@ -56,14 +56,14 @@ def cohort_tree(facts: Facts) -> list[TreeNode]:
             roots.append(nodes[key])
         else:
             nodes.setdefault(("Cohort", parent), TreeNode("Cohort", parent)).below.append(nodes[key])
-    # A cohort that only others name has no row of its own.
+    # A cohort that exists only as a parent has no row of its own.
     named = {id(it) for it in roots}
     lost = [node for key, node in nodes.items() if key not in parents and id(node) not in named]
     return sorted([*roots, *lost], key=lambda it: (it.kind != "Cohort", it.name))
 
 
 def _mean_usage(facts: Facts) -> dict[tuple[str, str, str], float]:
-    """Usage in the mean over time by ClusterQueue, flavor and resource."""
+    """Return the average usage over time by ClusterQueue, flavor and resource."""
     names, pairs = facts.table["cluster_queue"].words or (), facts.pairs
     cells = facts.table["cluster_queue"].values * max(len(pairs), 1) + facts.table["flavor"].values
     distinct, place = np.unique(cells, return_inverse=True)

@@ -15,20 +15,20 @@ from kueuecore.studies import Change, Comparison, GroupChange
 
 __all__ = ["comparison_html"]
 
-# More bars than these say less.
+# More bars would be harder to read.
 _MOST_GROUPS = 40
-_VERDICTS = ("wait less", "as long as before", "wait more")
+_VERDICTS = ("wait less", "wait the same", "wait more")
 _SPANS = (("mean_wait_seconds", "mean wait"), ("makespan_seconds", "makespan"), ("lost_seconds", "work lost"))
 _COLORS = ("#3b8f5f", "#8a94a1", "#c25b3b")
 
 
 def comparison_html(comparison: Comparison, *, title: str, edits: Sequence[str] = ()) -> str:
-    """A comparison as one page.
+    """Render a comparison as one page.
 
     Args:
         comparison: The comparison.
         title: Its heading.
-        edits: What B has that A has not.
+        edits: What B changes in A.
     """
     total = comparison.total
     n_same = total.n_jobs - total.n_less - total.n_more
@@ -45,7 +45,7 @@ def comparison_html(comparison: Comparison, *, title: str, edits: Sequence[str] 
     left_out = f"Not shown: {counted(n_left, 'group')} with fewer changes." if n_left else ""
     return render(
         title=title,
-        subtitle=f"A and B with the same work, {counted(len(comparison.seeds), 'seed')}."
+        subtitle=f"A and B run the same work, {counted(len(comparison.seeds), 'seed')}."
         + (f" B is A with {'; '.join(edits)}." if edits else ""),
         figures=[_who(groups, left_out), _by_how_much(groups, left_out)] if groups else [],
         numbers=numbers,
@@ -58,7 +58,7 @@ def _name(group: GroupChange) -> str:
 
 
 def _who(groups: list[GroupChange], left_out: str) -> Figure:
-    """Which part of each group waits less, and which more."""
+    """Show the share of each group that waits less, and the share that waits more."""
     data, rows = [], []
     for it in groups:
         counts = (it.n_less, it.n_jobs - it.n_less - it.n_more, it.n_more)
@@ -71,7 +71,7 @@ def _who(groups: list[GroupChange], left_out: str) -> Figure:
         alt.Chart(inline(data), width=WIDTH - 160, height=26 * len(groups))
         .mark_bar()
         .encode(
-            x=alt.X("part:Q", title="part of the jobs", axis=alt.Axis(format="%", grid=False), stack="zero"),
+            x=alt.X("part:Q", title="share of the jobs", axis=alt.Axis(format="%", grid=False), stack="zero"),
             y=alt.Y("group:N", sort=[_name(it) for it in groups], title=None),
             color=alt.Color("verdict:N", scale=alt.Scale(domain=[*_VERDICTS], range=[*_COLORS])),
             order="place:Q",
@@ -79,7 +79,7 @@ def _who(groups: list[GroupChange], left_out: str) -> Figure:
     )
     n_less, n_more = sum(it.n_less for it in groups), sum(it.n_more for it in groups)
     return Figure(
-        title="Who waits less under B, and who more",
+        title="Who waits less, and who more, under B",
         says=f"{counted(n_less, 'job')} {'waits' if n_less == 1 else 'wait'} less, {n_more:,} more.",
         note=left_out,
         picture=svg(chart, name="who"),
@@ -89,7 +89,7 @@ def _who(groups: list[GroupChange], left_out: str) -> Figure:
 
 
 def _by_how_much(groups: list[GroupChange], left_out: str) -> Figure:
-    """The change of the mean wait of each group, with its interval."""
+    """Show the change of each group's mean wait, with its interval."""
     data: list[dict[str, Any]] = []
     rows = []
     fail = any(map(_fail, groups))
@@ -103,7 +103,7 @@ def _by_how_much(groups: list[GroupChange], left_out: str) -> Figure:
         data.append({"group": _name(it), "change": change.difference.median / 60, "low": low / 60, "high": high / 60})
     y = alt.Y("group:N", sort=[_name(it) for it in groups], title=None)
     base = alt.Chart(inline(data), width=WIDTH - 160, height=26 * max(len(data), 1))
-    x = alt.X("change:Q", title="change of the mean wait, in minutes (less than 0: B waits less)")
+    x = alt.X("change:Q", title="change of the mean wait, in minutes (below 0: B waits less)")
     chart: Any = (
         alt.Chart(inline([{"zero": 0}])).mark_rule(strokeDash=[4, 4], color="currentColor").encode(x="zero:Q")
         + base.mark_rule(strokeWidth=3, color="#3b78c2").encode(x="low:Q", x2="high:Q", y=y)
@@ -112,14 +112,14 @@ def _by_how_much(groups: list[GroupChange], left_out: str) -> Figure:
     most = max(data, key=lambda it: abs(it["change"]), default=None)
     says = "No group has a wait under both."
     if most is not None and not most["change"]:
-        says = "No group waits longer or less in the mean."
+        says = "No group waits longer or less on average."
     elif most is not None:
         word = "less" if most["change"] < 0 else "longer"
-        says = f"The largest change: {most['group']} waits {clock(abs(most['change']) * 60)} {word} in the mean."
+        says = f"The largest change: {most['group']} waits {clock(abs(most['change']) * 60)} {word} on average."
     return Figure(
         title="By how much",
         says=says,
-        note=f"A dot is the median over seeds, a bar its 95 % interval, which takes six seeds. {left_out}",
+        note=f"A dot is the median over seeds, a bar its 95 % interval, which needs six seeds. {left_out}",
         picture=svg(chart, name="change"),
         header=(
             *("group", "wait A", "wait B", "change", "interval"),
@@ -131,7 +131,7 @@ def _by_how_much(groups: list[GroupChange], left_out: str) -> Figure:
 
 
 def _fail(group: GroupChange) -> bool:
-    """Do any of its jobs fail?"""
+    """Return whether any of its jobs fail."""
     return any((*group["failed"].a.values, *group["failed"].b.values))
 
 

@@ -12,14 +12,14 @@ __all__ = ["ComparisonReport"]
 
 
 class ComparisonReport(Framed):
-    """Two configurations beside each other as one page of HTML: who waits less, who more, by how much.
+    """Compares two configurations on one HTML page: who waits less, who waits more, and by how much.
 
-    As `Report`, it needs neither a network nor scripts.
+    Like `Report`, it needs neither a network nor scripts.
 
     Args:
         comparison: What `kueuecore.studies.compare` returned.
         title: The heading of the page.
-        edits: What B has that A has not, if they are the same but for that.
+        edits: What B changes in A, if that is the only difference.
 
     Example:
         >>> from kueuecore.scenarios import parse_edit, read_scenario
@@ -37,10 +37,10 @@ class ComparisonReport(Framed):
 
     @cached_property
     def html(self) -> str:
-        """The page.
+        """The page as HTML.
 
         Raises:
-            ImportError: The extra `report` is not there.
+            ImportError: The extra `report` is not installed.
         """
         from kueuecore.report.comparison_page import comparison_html
 

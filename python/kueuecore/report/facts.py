@@ -1,4 +1,4 @@
-"""What the pictures are of: a run in seconds from its beginning, with the queues that matter."""
+"""The data behind the charts: a run in seconds from its start, with the queues that matter."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Ints = npt.NDArray[np.int64]
 
 
 _SECOND = 10**9
-# Nobody can distinguish more bands than these.
+# People cannot distinguish more bands.
 _MOST_QUEUES = 8
 _STEPS = 160
 
 
 @dataclass(frozen=True)
 class Facts:
-    """A run and its results.
+    """A run and its results, as the charts need them.
 
     Args:
         run: The run.
@@ -42,38 +42,38 @@ class Facts:
 
     @property
     def seconds(self) -> float:
-        """How long the run is."""
+        """The length of the run."""
         return (self.run.end - self.run.start) / _SECOND
 
     @cached_property
     def step(self) -> float:
-        """The time between two points of a curve, in seconds."""
+        """The time between two points on a curve, in seconds."""
         return max(self.seconds / _STEPS, 0.001)
 
     @cached_property
     def table(self) -> Table:
-        """The ClusterQueues at even distances."""
+        """The ClusterQueues at regular intervals."""
         return self.results.cluster_queues(step_seconds=self.step)
 
     def numbers(self, name: str) -> Floats:
-        """A column of the table."""
+        """Return a column of the table."""
         return self.table[name].values.astype(np.float64)
 
     @cached_property
     def moments(self) -> tuple[Floats, Ints]:
-        """The times of the table in seconds, each once, and the place of each row among them."""
+        """The distinct times of the table in seconds, and each row's index among them."""
         times, place = np.unique(self.table["time"].values.astype("i8"), return_inverse=True)
         return (times - self.run.start) / _SECOND, place
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Flavors and resources by the codes in the table."""
+        """The flavors and resources by their codes in the table."""
         flavors, resources = self.table["flavor"].words, self.table["resource"].words
         return tuple(zip(flavors or (), resources or (), strict=True))
 
     @cached_property
     def queues(self) -> tuple[str, ...]:
-        """The ClusterQueues with pictures of their own, those with most usage and most who wait; the rest are one."""
+        """The ClusterQueues shown by name: those with the most usage and the most waiting jobs."""
         codes, names = self.table["cluster_queue"].values, np.array(self.table["cluster_queue"].words)
         there = np.unique(codes)
         weights = np.zeros(len(names))
@@ -85,17 +85,17 @@ class Facts:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The bands of pictures: these ClusterQueues, and the others if there are any."""
+        """The bands in the charts: these ClusterQueues, and the others if there are any."""
         return (*self.queues, OTHERS) if self.left_out else self.queues
 
     @cached_property
     def job_names(self) -> tuple[str, ...]:
-        """Those of `names` that jobs may have: one without a ClusterQueue is with the others."""
+        """The bands for jobs: a job without a ClusterQueue is among the others."""
         return (*self.queues, OTHERS) if self.left_out or OTHERS in self.homes else self.queues
 
     @cached_property
     def band(self) -> Ints:
-        """The place of each row's ClusterQueue in `names`."""
+        """The index in `names` of each row's ClusterQueue."""
         places = {name: place for place, name in enumerate(self.queues)}
         words = self.table["cluster_queue"].words or ()
         of_code = np.array([places.get(word, len(places)) for word in words], np.int64)
@@ -103,7 +103,7 @@ class Facts:
         return band
 
     def sums(self, values: Floats, rows: npt.NDArray[np.bool_] | None = None) -> Floats:
-        """Values of rows added up by time and by `names`, shape (times, names)."""
+        """Sum the values of rows by time and band, shape (times, names)."""
         shape = (len(self.moments[0]), len(self.names))
         cells = self.moments[1] * shape[1] + self.band
         chosen = slice(None) if rows is None else rows
@@ -112,28 +112,28 @@ class Facts:
 
     @cached_property
     def homes(self) -> list[str]:
-        """The ClusterQueue of each workload by number, as it is shown."""
+        """The band of each workload, by its number."""
         log = UsageLog.of(self.run)
         return [self.shown(log.queue_names[home]) if home >= 0 else OTHERS for home in log.home.tolist()]
 
     @cached_property
     def n_queues(self) -> int:
-        """How many ClusterQueues there were."""
+        """The number of ClusterQueues."""
         return len(np.unique(self.table["cluster_queue"].values))
 
     def shown(self, queue: str) -> str:
-        """A ClusterQueue, or `OTHERS` if it has no picture of its own."""
+        """Return a ClusterQueue's name, or `OTHERS` if it is not shown by name."""
         return queue if queue in self.queues else OTHERS
 
     @property
     def left_out(self) -> str:
-        """That some queues have none, in a sentence; empty if all have."""
+        """A sentence if some queues are not shown by name; empty if all are."""
         n = self.n_queues - len(self.queues)
-        return f"{len(self.queues)} of {self.n_queues} ClusterQueues by name, the other {n} together." if n else ""
+        return f"{len(self.queues)} of {self.n_queues} ClusterQueues are shown by name, {n} together." if n else ""
 
 
 def steps_until_next(run: Run, kinds: Collection[StepKind]) -> tuple[Any, Ints]:
-    """Steps of some kinds, workload by workload, and when the next of them comes: the end of the run after the last.
+    """Return the steps of some kinds, by workload, and the time of the next one; after the last, the end of the run.
 
     Args:
         run: The run.
@@ -147,7 +147,7 @@ def steps_until_next(run: Run, kinds: Collection[StepKind]) -> tuple[Any, Ints]:
 
 
 def clock(seconds: float) -> str:
-    """A time of the run as people say it.
+    """Format a time of the run.
 
     Example:
         >>> clock(90), clock(7200), clock(200000), clock(0.25)
@@ -164,7 +164,7 @@ def clock(seconds: float) -> str:
 
 
 def counted(n: int, what: str) -> str:
-    """So many of something.
+    """Format a count of something.
 
     Example:
         >>> counted(1, "job"), counted(2000, "job")
@@ -174,7 +174,7 @@ def counted(n: int, what: str) -> str:
 
 
 def unit_of(resource: str) -> tuple[float, str]:
-    """How many of the engine's units make one as people read it, and what follows a number of them.
+    """Return how many of the engine's units make one displayed unit, and the suffix of that unit.
 
     Args:
         resource: Its name.
@@ -190,7 +190,7 @@ def unit_of(resource: str) -> tuple[float, str]:
 
 
 def amount(value: float) -> str:
-    """An amount, as exact as anybody reads.
+    """Format an amount, with as many digits as matter to a reader.
 
     Example:
         >>> amount(3.14159), amount(17143.2)

@@ -1,4 +1,4 @@
-"""A picture with what it says in words and as a table, for those who do not see it."""
+"""A chart with its message in words and as a table, for readers who cannot see it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 __all__ = ["BORROWED", "COLORS", "FEW_AND_MANY", "OTHERS", "WIDTH", "Figure", "svg"]
 
 WIDTH = 900
-"""How wide a picture is drawn, in pixels; the page scales it."""
+"""The width of a chart in pixels; the page scales it."""
 COLORS = ("#3b78c2", "#c25b3b", "#3b8f5f", "#8d5bb5", "#a3842b", "#2b8fa3", "#b5477d", "#6b7a3b", "#5b6bd6", "#94593b")
-"""Each has a contrast of at least 3 : 1 with both backgrounds of the page."""
+"""Each has a contrast of at least 3:1 with both backgrounds of the page."""
 FEW_AND_MANY = ("#6593d6", "#2c66b8")
-"""The ends of a scale, with such a contrast, too."""
+"""The ends of a scale, with the same contrast."""
 OTHERS = "all others"
 BORROWED = "borrowed"
 _SIZES = {"labelFontSize": 12, "titleFontSize": 12}
@@ -24,15 +24,15 @@ _ID = re.compile(r'(id="|url\(#|href="#)(?=[A-Za-z_])')
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One picture of the page, or a table alone.
+    """One chart on the page, or only a table.
 
     Args:
         title: Its heading.
-        says: What is to be seen, in a sentence or two.
-        picture: SVG; empty: the table stands in its place.
+        says: What it shows, in a sentence or two.
+        picture: SVG; empty to show the table instead.
         header: The columns of its table.
-        rows: The rows; more than the page can show are cut.
-        note: What has to be known to read it.
+        rows: The rows, cut to as many as the page can show.
+        note: How to read it.
     """
 
     title: str
@@ -44,27 +44,27 @@ class Figure:
 
 
 def svg(chart: Any, *, name: str) -> str:
-    """A chart of altair as SVG that may stand in a page with others.
+    """Render an Altair chart as SVG that can share a page with others.
 
     Args:
         chart: The chart.
-        name: What the ids in it begin with.
+        name: The prefix of its ids.
     """
     import vl_convert
 
-    # `currentColor` is the colour of the page's text, light or dark.
+    # `currentColor` is the page's text colour, light or dark.
     plain = {"labelColor": "currentColor", "titleColor": "currentColor"}
     lines = {"domainColor": "currentColor", "tickColor": "currentColor", "gridColor": "currentColor"}
     themed = chart.configure(
         background="transparent",
         font="Arial, Helvetica, sans-serif",
-        # Whoever looks may have a wider font than the one that was measured.
+        # A viewer's font may be wider than the one measured.
         padding=12,
         axis={**plain, **lines, **_SIZES, "gridOpacity": 0.15, "titleFontWeight": "normal", "labelLimit": 220},
         legend={**plain, **_SYMBOLS, "labelFontSize": 12, "title": None, "orient": "top", "columns": 4},
         view={"stroke": "transparent"},
     )
     picture = vl_convert.vegalite_to_svg(themed.to_dict())
-    # Two pictures of a page must not share an id, nor keep a size that no phone has.
+    # Charts on one page must not share ids, nor keep a size that no phone has.
     picture = _ID.sub(rf"\g<1>{name}-", picture)
     return re.sub(r'<svg ([^>]*?)width="(\d+)" height="(\d+)"', r'<svg \1data-width="\2"', picture, count=1)

@@ -1,4 +1,4 @@
-"""What every page has: a file, and a frame in a notebook."""
+"""The base of every page: it can be written to a file and shown in a notebook."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Framed"]
 
 
 class Framed(ABC):
-    """A page that is made when somebody looks.
+    """A page that is rendered on demand.
 
     Args:
         title: Its heading.
@@ -22,25 +22,25 @@ class Framed(ABC):
     @property
     @abstractmethod
     def html(self) -> str:
-        """The page.
+        """The page as HTML.
 
         Raises:
-            ImportError: The extra `report` is not there.
+            ImportError: The extra `report` is not installed.
         """
 
     def write(self, path: str | Path) -> None:
-        """Write the page into a file.
+        """Write the page to a file.
 
         Args:
-            path: The file; one that is there is replaced.
+            path: The file; an existing one is replaced.
 
         Raises:
-            ImportError: The extra `report` is not there.
-            OSError: It can not be written.
+            ImportError: The extra `report` is not installed.
+            OSError: The file cannot be written.
         """
         Path(path).write_text(self.html, encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        # In a frame, the style of the notebook and that of the page leave each other alone.
+        # A frame keeps the styles of notebook and page apart.
         frame = 'width="100%" height="800" style="border:0"'
         return f'<iframe title="{escape(self._title)}" {frame} srcdoc="{escape(self.html)}"></iframe>'

@@ -1,4 +1,4 @@
-"""When jobs waited and ran, with arrows from preemptors to those who had to give way; many jobs as counts."""
+"""When jobs waited and ran, with arrows from preemptors to their victims; many jobs as counts."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from kueuecore.simulation.run import StepKind
 __all__ = ["MOST_JOBS", "gantt_figure"]
 
 MOST_JOBS = 2000
-"""With more jobs, the picture shows how many run at once."""
+"""With more jobs, the chart shows how many run at once."""
 _KINDS = list(StepKind)
 _HIGHEST, _LEAST_ROW, _MOST_ROW = 1000, 0.5, 16
 _BINS = 120
-# A few jobs that preempt each other for ever would make a page without end.
+# A few jobs that preempt each other forever would make an endless page.
 _MOST_SPANS = 6000
 
 
 def gantt_figure(facts: Facts) -> Figure:
-    """A bar for each run of each job; with too many to draw, the number of jobs that run at once, by queue."""
+    """Draw a bar for each run of each job; with too many of them, how many jobs run at once, by queue."""
     starts, ends, workloads, is_run = _spans(facts)
     jobs = facts.results.jobs
     if len(jobs) > MOST_JOBS or len(starts) > _MOST_SPANS:
@@ -33,7 +33,7 @@ def gantt_figure(facts: Facts) -> Figure:
 
 
 def _spans(facts: Facts) -> tuple[Any, Any, Any, Any]:
-    """Beginning, end and workload of each time in which a job waited or ran, and whether it ran."""
+    """Return start, end and workload of each span in which a job waited or ran, and whether it ran."""
     run = facts.run
     kinds = [StepKind.CREATED, StepKind.ADMITTED, StepKind.STOPPED, StepKind.FINISHED, StepKind.DELETED]
     steps, ends = steps_until_next(run, kinds)
@@ -89,10 +89,10 @@ def _bars(facts: Facts, starts: Any, ends: Any, workloads: Any, is_run: Any) -> 
     return Figure(
         title="Jobs",
         says=says,
-        note="A row for each job: a thin line while it waits, a bar while it runs. Arrows go from the job that "
-        "preempts to the one that gives way.",
+        note="A row for each job: a thin line while it waits, a bar while it runs. Arrows point from the preempting "
+        "job to the preempted one.",
         picture=svg(chart, name="jobs"),
-        header=("gave way", "to", "why"),
+        header=("preempted", "by", "why"),
         rows=rows,
     )
 
@@ -103,7 +103,7 @@ def _counts(facts: Facts, starts: Any, ends: Any, workloads: Any) -> Figure:
     data, rows = [], []
     for name in facts.job_names:
         mine = homes == name
-        # How many have begun by each time, less how many have ended.
+        # The number started by each time, minus the number ended.
         begun = np.searchsorted(np.sort(starts[mine]), edges, "right")
         over = np.searchsorted(np.sort(ends[mine]), edges, "right")
         running = begun - over
@@ -114,7 +114,7 @@ def _counts(facts: Facts, starts: Any, ends: Any, workloads: Any) -> Figure:
         .mark_area(interpolate="step-after")
         .encode(
             x=time_axis("t", facts.seconds),
-            y=alt.Y("n:Q", stack="zero", title="jobs that run"),
+            y=alt.Y("n:Q", stack="zero", title="running jobs"),
             color=color_of(facts.job_names, "queue"),
         )
     )
@@ -123,7 +123,7 @@ def _counts(facts: Facts, starts: Any, ends: Any, workloads: Any) -> Figure:
     return Figure(
         title="Jobs",
         says=f"{counted(n_jobs, 'job')}; {counted(len(facts.run.preemption_table), 'preemption')}.",
-        note=f"With more than {too_many} there is no bar for each: the picture shows how many run at once. "
+        note=f"With more than {too_many}, the chart shows how many run at once instead of a bar for each. "
         f"{facts.left_out}",
         picture=svg(chart, name="jobs"),
         header=("ClusterQueue", "runs", "most at once"),

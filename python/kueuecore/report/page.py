@@ -1,4 +1,4 @@
-"""The page: figures, the tree of cohorts, and what there is to say in numbers."""
+"""The page: figures, the tree of cohorts, and numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
 
 __all__ = ["render", "report_html"]
 
-# More rows of a table, and more nodes of the tree, than anybody reads.
+# More rows of a table, or nodes of the tree, than anyone reads.
 _MOST_ROWS = 200
 _OPEN_NODES = 40
 # Thousands of queues with dozens of flavors would make a page that no browser opens.
@@ -27,14 +27,14 @@ _MOST_QUOTAS = 10_000
 
 
 def report_html(run: Run, *, title: str = "Simulation") -> str:
-    """A run as one page of HTML that needs neither a network nor scripts. The same run gives the same bytes.
+    """Render a run as one HTML page that needs neither a network nor scripts. The same run gives the same bytes.
 
     Args:
         run: The run.
         title: Its heading.
 
     Raises:
-        ImportError: The extra `report` is not there.
+        ImportError: The extra `report` is not installed.
     """
     from kueuecore.report.gantt import gantt_figure
     from kueuecore.report.topology import topology_figure
@@ -66,14 +66,14 @@ def render(
     numbers: Sequence[tuple[str, str]],
     tree: Sequence[TreeNode] = (),
 ) -> str:
-    """A page of figures.
+    """Render a page of figures.
 
     Args:
         title: Its heading.
-        subtitle: What stands below.
+        subtitle: The line below the heading.
         figures: The figures, in order.
         numbers: Names and values.
-        tree: The roots of a tree of cohorts; none: it has no such part.
+        tree: The roots of a tree of cohorts; empty: no such section.
     """
     import jinja2
 
@@ -91,7 +91,7 @@ def render(
         title=title,
         subtitle=subtitle,
         style=style,
-        # Only this style may be used: whatever a name in a manifest holds, it is text.
+        # Only this style may be used: nothing in a manifest's names can be more than text.
         style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
         figures=figures,
         most_rows=_MOST_ROWS,
@@ -99,7 +99,7 @@ def render(
         tree=walked,
         n_told=n_told,
         is_open=len(walked) <= _OPEN_NODES,
-        made_by=f"kueuecore {version()}, which decides as Kueue {KUEUE_VERSION} at commit {KUEUE_COMMIT}",
+        made_by=f"kueuecore {version()}, which follows Kueue {KUEUE_VERSION} at commit {KUEUE_COMMIT}",
     )
 
 
@@ -124,10 +124,10 @@ def _numbers(facts: Facts) -> Iterator[tuple[str, str]]:
 
 
 def _walk(roots: Sequence[TreeNode]) -> Iterator[tuple[TreeNode, int]]:
-    """The nodes from the top down, each with the number of lists that end after it: trees may be deep."""
+    """Yield the nodes from the top down, each with the number of lists that end after it. Trees may be deep."""
     waiting = [(it, 0 if index else 1) for index, it in enumerate(reversed(roots))]
     while waiting:
         node, n_ends = waiting.pop()
         yield node, 0 if node.below else n_ends
-        # The last child ends its own list and those that its parent would have ended.
+        # The last child ends its own list and those that its parent would end.
         waiting += [(it, 0 if index else n_ends + 1) for index, it in enumerate(reversed(node.below))]

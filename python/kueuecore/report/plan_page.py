@@ -17,14 +17,14 @@ from kueuecore.studies.quota_scaling import unit_suffix
 
 __all__ = ["plan_html"]
 
-# Waits so many times longer than the target, and quotas so many times larger than the answer, are off the picture.
+# The chart leaves out waits this many times the target, and quotas this many times the answer.
 _HIGHEST, _WIDEST = 4, 2.2
 _MEETS, _FAILS = "meets the target", "does not"
 _COLORS = {_MEETS: "#3b8f5f", _FAILS: "#c25b3b"}
 
 
 def plan_html(plans: Sequence[Plan], *, title: str) -> str:
-    """Plans as one page.
+    """Render plans as one page.
 
     Args:
         plans: The plans, at least one.
@@ -33,12 +33,12 @@ def plan_html(plans: Sequence[Plan], *, title: str) -> str:
     target = plans[0].target
     numbers = [("target", f"{target.figure} ≤ {clock(target.seconds)}")]
     for found in plans:
-        needed = "none is enough" if found.answer is None else _amount(found, found.answer.n_units)
+        needed = "no quota is enough" if found.answer is None else _amount(found, found.answer.n_units)
         numbers.append((f"{found.scale.name}, now and needed", f"{_amount(found, float(found.scale.now))}, {needed}"))
     n_seeds = counted(len(plans[0].seeds), "seed")
     return render(
         title=title,
-        subtitle=f"Which quota keeps waits short: {n_seeds}, in {plans[0].n_needed} of which the target is met.",
+        subtitle=f"How much quota keeps waits short: {n_seeds}; the target must be met in {plans[0].n_needed}.",
         figures=[_figure(found, index) for index, found in enumerate(plans)],
         numbers=numbers,
     )
@@ -52,15 +52,15 @@ def _figure(found: Plan, index: int) -> Figure:
     highest = max(min(max(finite, default=1.0), _HIGHEST * target.seconds), target.seconds * 1.2, 1.0)
     data = [_drawn(found, it, highest) for it in points]
     if answer is None:
-        says = f"No quota meets the target: {target.figure} is {_wait(found.unlimited.wait)} where it is no limit."
+        says = f"No quota meets the target: {target.figure} is {_wait(found.unlimited.wait)} without this limit."
     else:
         wanted = f"{target.says} {clock(target.seconds)} or less"
         says = f"{_amount(found, answer.n_units)} is the smallest quota with which {wanted}."
     return Figure(
         title=f"Waits by quota of {found.scale.name}",
         says=says,
-        note="A dot is the wait that counts, a bar goes from the seed with the shortest to that with the longest. "
-        "A triangle is a longer wait than the picture has room for, or one for ever. The dashed line is the target.",
+        note="A dot is the wait that counts; a bar spans the seeds with the shortest and the longest wait. "
+        "A triangle is a wait beyond the chart, or an endless one. The dashed line is the target.",
         picture=svg(_chart(found, data, highest), name=f"plan{index}"),
         header=("quota", target.figure, "least", "most", "never admitted", "used", "meets it"),
         rows=[_row(found, it) for it in found.points],
@@ -92,7 +92,7 @@ def _chart(found: Plan, data: list[dict[str, Any]], highest: float) -> Any:
     )
     base = alt.Chart(inline(data), width=WIDTH, height=260)
     target = alt.Chart(inline([{"wait": found.target.seconds}])).mark_rule(strokeDash=[6, 4], color="currentColor")
-    # Between waits for ever there is no line.
+    # No line between endless waits.
     line = base.transform_filter("datum.shape === 'dot'").mark_line(strokeWidth=1.5, color="#8a94a1")
     bars = base.mark_rule(strokeWidth=5, opacity=0.5)
     dots = base.mark_point(filled=True, size=70, opacity=1)
@@ -116,7 +116,7 @@ def _row(found: Plan, point: PlanPoint) -> list[str]:
 
 
 def _wait(seconds: float) -> str:
-    return clock(seconds) if isfinite(seconds) else "for ever"
+    return clock(seconds) if isfinite(seconds) else "forever"
 
 
 def _amount(found: Plan, n_units: float) -> str:

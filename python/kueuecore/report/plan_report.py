@@ -12,9 +12,9 @@ __all__ = ["PlanReport"]
 
 
 class PlanReport(Framed):
-    """How waits depend on quota as one page of HTML, a curve for each plan.
+    """Shows how waits depend on quota on one HTML page, with a curve for each plan.
 
-    As `Report`, it needs neither a network nor scripts.
+    Like `Report`, it needs neither a network nor scripts.
 
     Args:
         plans: What `kueuecore.studies.plan` returned, at least one.
@@ -35,10 +35,10 @@ class PlanReport(Framed):
 
     @cached_property
     def html(self) -> str:
-        """The page.
+        """The page as HTML.
 
         Raises:
-            ImportError: The extra `report` is not there.
+            ImportError: The extra `report` is not installed.
         """
         from kueuecore.report.plan_page import plan_html
 

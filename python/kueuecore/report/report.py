@@ -11,10 +11,10 @@ __all__ = ["Report"]
 
 
 class Report(Framed):
-    """A run as one page of HTML: usage, queues, waits, jobs with arrows from preemptors, racks and nodes, cohorts.
+    """Shows a run on one HTML page: usage, queues, waits, jobs and their preemptors, racks and nodes, cohorts.
 
-    The page needs neither a network nor scripts; the same run gives the same bytes. A notebook shows it. It takes the
-    extra `report`.
+    The page needs neither a network nor scripts; the same run gives the same bytes. A notebook displays it. Requires
+    the extra `report`.
 
     Args:
         run: What `simulate`, `VirtualCluster.run` or `run_scenario(...).run` returned.
@@ -33,10 +33,10 @@ class Report(Framed):
 
     @cached_property
     def html(self) -> str:
-        """The page.
+        """The page as HTML.
 
         Raises:
-            ImportError: The extra `report` is not there.
+            ImportError: The extra `report` is not installed.
         """
         from kueuecore.report.page import report_html
 

@@ -1,4 +1,4 @@
-"""The pictures of sweeps: a curve over one field, a heat map over two, or a panel for each of many."""
+"""The charts of sweeps: a curve over one field, a heat map over two, or a panel for each of many."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _HEIGHT, _ROW, _LETTER = 240, 34, 7
 # With more columns the numbers in the cells overlap; more rows do not fit on a screen.
 _MOST_COLUMNS, _MOST_ROWS = 12, 24
 _MOST_SEED_DOTS = 1000
-# From this ratio on, small values would lie on top of each other.
+# Above this ratio, small values would overlap on a linear axis.
 _LOGARITHMIC = 50
 _PANELS_IN_A_ROW = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweptMeasure:
-    """One measure at all points.
+    """A measure at all points.
 
     Args:
-        title: What it is.
-        is_time: Is it in seconds?
-        text: Writes one of its values.
-        estimates: It at each point, over seeds.
+        title: Its name.
+        is_time: Whether it is in seconds.
+        text: Formats one of its values.
+        estimates: Its estimate at each point, over seeds.
         best: The index of the best point.
     """
 
@@ -48,17 +48,17 @@ class SweptMeasure:
 
     @property
     def most(self) -> float:
-        """The largest value with any seed."""
+        """The largest value for any seed."""
         return max((value for it in self.estimates for value in it.values), default=0.0)
 
 
 def curve(measure: SweptMeasure, values: Sequence[JsonValue], name: str) -> Any:
-    """A measure over one field: medians, their intervals, and the seeds.
+    """Draw a measure over one field: medians, their intervals, and the seeds.
 
     Args:
         measure: The measure.
         values: The value of the field at each point.
-        name: What the field is called.
+        name: The name of the field.
     """
     xs, x = _across(values, name, WIDTH)
     y = _up(measure)
@@ -80,7 +80,7 @@ def curve(measure: SweptMeasure, values: Sequence[JsonValue], name: str) -> Any:
 
 
 def is_heat_map(fields: Sequence[Sequence[JsonValue]]) -> bool:
-    """Are two fields a grid that a heat map has room for?
+    """Return whether two fields form a grid small enough for a heat map.
 
     Args:
         fields: The values of each field at each point.
@@ -94,12 +94,12 @@ def is_heat_map(fields: Sequence[Sequence[JsonValue]]) -> bool:
 
 
 def heat_map(measure: SweptMeasure, fields: Sequence[Sequence[JsonValue]], names: Sequence[str]) -> Any:
-    """A measure over a grid of two fields, with its median in each cell.
+    """Draw a measure over a grid of two fields, with its median in each cell.
 
     Args:
         measure: The measure.
         fields: The values of both fields at each point.
-        names: What they are called.
+        names: The names of the fields.
     """
     down, across = (0, 1) if len(_distinct(fields[1])) <= _MOST_COLUMNS else (1, 0)
     rows, columns = _distinct(fields[down]), _distinct(fields[across])
@@ -118,7 +118,7 @@ def heat_map(measure: SweptMeasure, fields: Sequence[Sequence[JsonValue]], names
                 "ink": _ink(color),
             }
         )
-    # What is left of the width are the labels of the rows.
+    # Leave the rest of the width to the row labels.
     width = WIDTH - 40 - _LETTER * min(max(map(len, rows)), 30)
     axis = alt.Axis(labelAngle=_angle(columns, width), grid=False)
     x = alt.X("column:N", sort=columns, title=names[across], axis=axis)
@@ -131,12 +131,12 @@ def heat_map(measure: SweptMeasure, fields: Sequence[Sequence[JsonValue]], names
 
 
 def panels(measure: SweptMeasure, fields: Sequence[Sequence[JsonValue]], names: Sequence[str]) -> Any:
-    """A measure over each of several fields beside each other, a dot for each point.
+    """Draw a measure over each of several fields side by side, with a dot for each point.
 
     Args:
         measure: The measure.
         fields: The values of each field at each point.
-        names: What they are called.
+        names: The names of the fields.
     """
     n_columns = min(len(names), _PANELS_IN_A_ROW)
     width = WIDTH // n_columns - 60
@@ -162,7 +162,7 @@ def _medians(base: Any, x: Any, y: Any) -> list[Any]:
 
 
 def _across(values: Sequence[JsonValue], name: str, width: int) -> tuple[list[float] | list[str], Any]:
-    """Where each point lies on the axis of a field, and the axis."""
+    """Return the position of each point on a field's axis, and the axis."""
     numbers = [it for it in values if isinstance(it, int | float) and not isinstance(it, bool)]
     if len(numbers) < len(values):
         texts = [*map(value_text, values)]
@@ -173,7 +173,7 @@ def _across(values: Sequence[JsonValue], name: str, width: int) -> tuple[list[fl
     is_wide = distinct[0] > 0 and distinct[-1] / distinct[0] >= _LOGARITHMIC
     axis = alt.Axis(grid=False, labelOverlap=True)
     if _angle([*map(value_text, distinct)], width) == 0:
-        # Ticks are where points are.
+        # Put ticks at the points.
         axis.values = distinct
     scale = alt.Scale(type="log" if is_wide else "linear", zero=False, nice=False, padding=16)
     return numbers, alt.X("x:Q", title=name, axis=axis, scale=scale)
@@ -181,7 +181,7 @@ def _across(values: Sequence[JsonValue], name: str, width: int) -> tuple[list[fl
 
 def _up(measure: SweptMeasure, *, is_named: bool = True) -> Any:
     title = measure.title if is_named else ""
-    # Dots are whole below the upper edge.
+    # Leave room for whole dots below the upper edge.
     most = measure.most * 1.05 or 1.0
     if measure.is_time:
         return time_axis("y", most, title=title, channel=alt.Y)
@@ -190,7 +190,7 @@ def _up(measure: SweptMeasure, *, is_named: bool = True) -> Any:
 
 
 def _distinct(values: Sequence[JsonValue]) -> list[str]:
-    """The values as text: numbers by size, spans by length, all else in the order in which they come."""
+    """Return the distinct values as text: numbers by size, spans by length, others in order of appearance."""
     texts = [*dict.fromkeys(map(value_text, values))]
     if all(isinstance(it, int | float) and not isinstance(it, bool) for it in values):
         return sorted(texts, key=float)
@@ -201,18 +201,18 @@ def _distinct(values: Sequence[JsonValue]) -> list[str]:
 
 
 def _angle(labels: Sequence[str], width: float) -> int:
-    """Labels stand upright where they have room."""
+    """Return the angle of labels: horizontal where there is room."""
     return 0 if max(map(len, labels)) * _LETTER <= width / len(labels) - 8 else -35
 
 
 def _shade(part: float) -> str:
-    """From light for the least to dark for the most."""
+    """Return a shade from light for the least to dark for the most."""
     ends = zip(_channels(_LIGHT), _channels(_DARK), strict=True)
     return "#" + "".join(f"{round(light + (dark - light) * part):02x}" for light, dark in ends)
 
 
 def _ink(color: str) -> str:
-    """Black or white, whichever is read more easily: the better of the two has a contrast of 4.5 : 1 or more."""
+    """Return black or white, whichever is easier to read: the better one always has a contrast of 4.5:1 or more."""
     linear = [it / 12.92 if it <= 0.04045 else ((it + 0.055) / 1.055) ** 2.4 for it in _parts(color)]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return "#000000" if luminance > 0.179 else "#ffffff"

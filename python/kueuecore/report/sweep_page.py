@@ -26,12 +26,12 @@ _MEASURES = {
 
 
 def sweep_html(found: Sweep, *, title: str, by: str | None = None) -> str:
-    """A sweep as one page.
+    """Render a sweep as one page.
 
     Args:
         found: The sweep.
         title: Its heading.
-        by: The figure by which points are best, if any.
+        by: The figure to rank points by, if any.
     """
     targets = [it.target for it in found.points[0]]
     names = field_names(targets)
@@ -79,7 +79,7 @@ def _title(name: str) -> str:
 
 
 def _value(value: JsonValue) -> str:
-    """A value of a field; of one that was drawn, as many digits as anybody reads."""
+    """Format a value of a field, a random one with as many digits as matter to a reader."""
     return f"{value:.4g}" if isinstance(value, float) else value_text(value)
 
 
@@ -103,12 +103,12 @@ def _figure(
     if len(names) == 1:
         chart = curve(measure, fields[0], names[0])
         note = (
-            "A dot is the median over seeds, small ones are single seeds, a bar is the 95 % interval of the median, "
-            "which takes six seeds. The green diamond is the best point."
+            "A dot is the median over seeds, small dots are single seeds, a bar is the median's 95 % interval, which "
+            "needs six seeds. The green diamond is the best point."
         )
     elif is_heat_map(fields):
         chart = heat_map(measure, fields, names)
-        note = "A cell has the median over seeds: the darker, the more. The star marks the best point."
+        note = "A cell shows the median over seeds: darker is more. The star marks the best point."
     else:
         chart = panels(measure, fields, names)
         note = (
@@ -119,7 +119,7 @@ def _figure(
     return Figure(
         title=measure.title[0].upper() + measure.title[1:] + by,
         says=_says(measure, fields, names),
-        # The others are read as the first is.
+        # The first note explains the others too.
         note="" if place else note,
         picture=svg(chart, name=f"sweep{place}"),
         header=header,
@@ -153,14 +153,14 @@ def _says(measure: SweptMeasure, fields: Sequence[Sequence[JsonValue]], names: S
 def _best(
     found: Sweep, measures: dict[str, SweptMeasure], order: Sequence[int], names: Sequence[str], by: str | None
 ) -> Figure:
-    """All points as a table."""
+    """Return all points as a table."""
     rule = "the fewest jobs never admitted, then the shortest mean wait"
     if by is not None:
         rule = f"the {'highest' if is_more_better(by) else 'lowest'} {measures[by].title}, then {rule}"
     return Figure(
         title="Points, best first",
-        says=f"Best has {rule}.",
-        note="Medians over seeds. Points of which a run did not come to its end are last.",
+        says=f"The best point has {rule}.",
+        note="Medians over seeds. Points with a run that was cut off come last.",
         header=(*names, *(it.title for it in measures.values())),
         rows=[
             [*(_value(it.value) for it in found.points[point]), *(_text(it, point) for it in measures.values())]

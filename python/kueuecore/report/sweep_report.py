@@ -11,15 +11,15 @@ __all__ = ["SweepReport"]
 
 
 class SweepReport(Framed):
-    """How jobs fare at each point of a sweep as one page of HTML, a figure for each measure that varies.
+    """Shows how jobs fare at each point of a sweep on one HTML page, with a figure for each measure that varies.
 
-    As `Report`, it needs neither a network nor scripts.
+    Like `Report`, it needs neither a network nor scripts.
 
     Args:
         sweep: What `kueuecore.studies.sweep` returned.
         title: The heading of the page.
-        by: A figure (`Sweep.names`) by which points are best; by default those that leave the fewest jobs waiting for
-            ever, then those with the shortest mean wait.
+        by: A figure (`Sweep.names`) to rank points by; by default the fewest jobs never admitted, then the shortest
+            mean wait.
 
     Raises:
         ValueError: No run has such a figure.
@@ -42,10 +42,10 @@ class SweepReport(Framed):
 
     @cached_property
     def html(self) -> str:
-        """The page.
+        """The page as HTML.
 
         Raises:
-            ImportError: The extra `report` is not there.
+            ImportError: The extra `report` is not installed.
         """
         from kueuecore.report.sweep_page import sweep_html
 

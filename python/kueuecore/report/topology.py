@@ -1,4 +1,4 @@
-"""Who sits where: pods by rack or node over time, and nodes that were lost."""
+"""Pods by rack or node over time, and lost nodes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _KINDS = list(StepKind)
 _BEGINS = (StepKind.ADMITTED, StepKind.REPLACED)
 _ENDS = (StepKind.STOPPED, StepKind.FINISHED, StepKind.DELETED)
 _BINS = 150
-# With more rows, a row is a domain one level up; of the topmost level those with most pods are shown.
+# With more rows, show domains one level up; at the top level, only those with the most pods.
 _MOST_ROWS = 64
 
 
 def topology_figure(facts: Facts) -> Figure | None:
-    """Pods by domain over time; None without placements."""
+    """Show pods by domain over time; None without placements."""
     placed = facts.run.placement_table
     if not len(placed):
         return None
@@ -49,7 +49,7 @@ def topology_figure(facts: Facts) -> Figure | None:
         mine = rows == row
         pods = placed["pods"][mine].astype(np.int64)
         counts = _held(starts[mine], pods, edges) - _held(ends[mine], pods, edges)
-        # Times with as many pods are one bar.
+        # Consecutive times with the same number of pods make one bar.
         cuts = np.flatnonzero(np.diff(counts, prepend=-1))
         for at, n in zip(cuts.tolist(), counts[cuts].tolist(), strict=True):
             following = cuts[cuts > at]
@@ -75,7 +75,7 @@ def topology_figure(facts: Facts) -> Figure | None:
         title="Racks and nodes",
         says=says,
         note=f"A row for each domain ({' / '.join(levels)}); darker: more pods. A red line is a lost node."
-        + (f" Shown are the {len(names)} with most pods." if len(names) < n_domains else ""),
+        + (f" Shows the {len(names)} with the most pods." if len(names) < n_domains else ""),
         picture=svg(chart, name="topology"),
         header=("domain", "pods placed", "most pods at once"),
         rows=table,
@@ -83,21 +83,21 @@ def topology_figure(facts: Facts) -> Figure | None:
 
 
 def _labels(names: list[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
-    """The names of domains without what all of them begin with, so that a phone has room for them."""
+    """Return the names of domains without their common prefix, so that they fit on a phone."""
     texts = ["/".join(path) for path in names]
     first, last = texts[0], texts[-1]
-    # They are sorted, so what the outermost have in common all have.
+    # They are sorted, so the common prefix of the first and last is that of all.
     n = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
-    # Words stay whole.
+    # Do not cut words.
     n = max(first.rfind(mark, 0, n) for mark in "-./") + 1
     return {path: text[n:] for path, text in zip(names, texts, strict=True)}
 
 
 def _intervals(facts: Facts) -> tuple[Any, Any]:
-    """When each row of the placements begins and ends, in seconds from the beginning."""
+    """Return when each row of the placements begins and ends, in seconds from the start."""
     run, placed = facts.run, facts.run.placement_table
     steps, until = steps_until_next(run, (*_BEGINS, *_ENDS))
-    # A job may end at the moment it begins, so what follows is found by its place and not by its time.
+    # A job may end the moment it starts, so find the next row by its index and not by its time.
     begins = np.isin(steps["kind"], [_KINDS.index(kind) for kind in _BEGINS])
     times = np.unique(np.concatenate([steps["time"], placed["time"]]))
     keys, wanted = (
@@ -109,14 +109,14 @@ def _intervals(facts: Facts) -> tuple[Any, Any]:
 
 
 def _held(times: Any, pods: Any, edges: Any) -> Any:
-    """How many pods have come, or gone, by each time."""
+    """Return how many pods have come, or gone, by each time."""
     order = np.argsort(times, kind="stable")
     sums = np.concatenate([[0], np.cumsum(pods[order])])
     return sums[np.searchsorted(times[order], edges, "right")]
 
 
 def _lost(facts: Facts, shown: dict[tuple[str, ...], str]) -> tuple[list[dict[str, object]], str]:
-    """The times in which nodes were lost that have a row, and how many were lost."""
+    """Return when nodes with a row were lost, and how many were lost."""
     rows = {path[-1]: label for path, label in shown.items()}
     found: list[dict[str, object]] = []
     since: dict[int, float] = {}

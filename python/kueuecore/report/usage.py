@@ -1,4 +1,4 @@
-"""Usage and borrowing by ClusterQueue, as stacked areas, one picture a resource of a flavor; and how many jobs wait."""
+"""Usage and borrowing by ClusterQueue as stacked areas, a chart per flavor and resource; and waiting jobs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kueuecore.report.figure import BORROWED, WIDTH, Figure, svg
 __all__ = ["pending_figure", "usage_figures"]
 
 _MOST = 6
-# With quota this many times what is used, its line is left out.
+# Leave out the line of a quota that is this many times the usage.
 _MOST_ABOVE = 5
 _WITHIN = "within its quota"
 
 
 def usage_figures(facts: Facts) -> Iterator[Figure]:
-    """A figure for each flavor and resource, those that are used most first."""
+    """Yield a figure for each flavor and resource, the most used first."""
     code = facts.table["flavor"].values
     n = len(facts.pairs)
     nominal = np.bincount(code, facts.numbers("nominal"), n)
@@ -53,8 +53,8 @@ def _usage_figure(facts: Facts, pair: tuple[str, str], rows: Any, name: str) -> 
         )
     )
     quota, most_used = nominal.sum(axis=1), float(usage.sum(axis=1).max(initial=0))
-    note = "The paler part of a band is borrowed."
-    # A line far above would press the areas flat.
+    note = "The lighter part of a band is borrowed."
+    # A line far above would flatten the areas.
     if quota.max(initial=0) <= _MOST_ABOVE * most_used:
         line = [{"t": round(t, 3), "quota": amount} for t, amount in zip(times.tolist(), quota.tolist(), strict=True)]
         dashed: dict[str, Any] = {"color": "currentColor", "strokeDash": [5, 4], "strokeWidth": 1.5}
@@ -64,10 +64,10 @@ def _usage_figure(facts: Facts, pair: tuple[str, str], rows: Any, name: str) -> 
     means = usage.mean(axis=0)
     columns = (means, usage.max(axis=0), borrowed.max(axis=0))
     borrowers = [queue for queue, most in zip(names, columns[2], strict=True) if most > 0]
-    says = "Nobody uses it."
+    says = "Not used."
     if most_used:
-        says = f"{names[int(means.argmax())]} uses most, {amount(float(means.max()))}{suffix} in the mean."
-        says += f" {', '.join(borrowers)} borrowed." if borrowers else " Nobody borrowed."
+        says = f"{names[int(means.argmax())]} uses most, {amount(float(means.max()))}{suffix} on average."
+        says += f" {', '.join(borrowers)} borrowed." if borrowers else " No queue borrowed."
     return Figure(
         title=f"Usage of {what}",
         says=says,
@@ -82,8 +82,8 @@ def _usage_figure(facts: Facts, pair: tuple[str, str], rows: Any, name: str) -> 
 
 
 def pending_figure(facts: Facts) -> Figure:
-    """How many jobs wait in each queue over time."""
-    # The rows of all resources of a queue at a time say the same: the first counts.
+    """Show how many jobs wait in each queue over time."""
+    # All resources of a queue have the same count at a time: use the first row.
     keys = facts.moments[1] * len(facts.table["cluster_queue"].words or ()) + facts.table["cluster_queue"].values
     is_first = np.zeros(len(keys), np.bool_)
     is_first[np.unique(keys, return_index=True)[1]] = True
@@ -99,7 +99,7 @@ def pending_figure(facts: Facts) -> Figure:
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
             x=time_axis("t", facts.seconds),
-            y=alt.Y("n:Q", axis=count_axis(int(waiting.max(initial=0)), "jobs that wait")),
+            y=alt.Y("n:Q", axis=count_axis(int(waiting.max(initial=0)), "waiting jobs")),
             color=color_of(names, "queue"),
         )
     )
@@ -111,7 +111,7 @@ def pending_figure(facts: Facts) -> Figure:
         says = f"The longest queue is {names[longest]} with {counted(most[longest], 'job')} after {after}."
     ends = waiting[-1].tolist()
     return Figure(
-        title="Jobs that wait",
+        title="Waiting jobs",
         says=says,
         note=facts.left_out,
         picture=svg(chart, name="pending"),

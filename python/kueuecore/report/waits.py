@@ -17,7 +17,7 @@ _POINTS = np.linspace(0, 1, 101)
 
 
 def waits_figure(facts: Facts) -> Figure:
-    """The part of the jobs that waited no longer than so long."""
+    """Show the share of jobs that waited no longer than each time."""
     jobs = facts.results.jobs
     wait, is_null = jobs["wait_seconds"].values, jobs["wait_seconds"].is_null
     has_waited = np.ones(len(wait), np.bool_) if is_null is None else ~is_null
@@ -42,7 +42,7 @@ def waits_figure(facts: Facts) -> Figure:
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
             x=time_axis("wait", max(longest, 1.0), title="wait for the first admission"),
-            y=alt.Y("part:Q", title="part of the jobs", axis=alt.Axis(format="%")),
+            y=alt.Y("part:Q", title="share of the jobs", axis=alt.Axis(format="%")),
             color=color_of(facts.job_names, "queue"),
             order="part:Q",
         )
@@ -54,8 +54,8 @@ def waits_figure(facts: Facts) -> Figure:
     return Figure(
         title="Waits",
         says=says,
-        note=f"A curve further to the left is a queue that admits sooner. {facts.left_out}",
+        note=f"The further left a curve, the sooner the queue admits. {facts.left_out}",
         picture=svg(chart, name="waits"),
-        header=("ClusterQueue", "jobs", "half wait no longer than", "95 of 100", "all", "never admitted"),
+        header=("ClusterQueue", "jobs", "median wait", "95 %", "longest", "never admitted"),
         rows=rows,
     )

@@ -1,4 +1,4 @@
-"""What came of a run as tables, measures, metrics and files."""
+"""The results of a run as tables, measures, metrics and files."""
 
 from kueuecore.results.results import Results
 from kueuecore.results.summary import Summary

@@ -1,4 +1,4 @@
-"""Tables as files: CSV, Parquet, Arrow IPC."""
+"""Writes tables to files: CSV, Parquet, Arrow IPC."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from kueuecore.results.table import Table
 __all__ = ["SUFFIXES", "write_table"]
 
 SUFFIXES = (".csv", ".parquet", ".arrow")
-"""What the names of files may end with."""
+"""The supported file suffixes."""
 
 _N_ROWS_AT_ONCE = 100_000
 
 
 def write_table(table: Table, path: str | Path) -> None:
-    """Write a table in the form that the suffix of the file names; null is an empty field in CSV.
+    """Write a table in the format of the file's suffix; null is an empty field in CSV.
 
     Args:
         table: The table.
-        path: The file, which is replaced if it is there.
+        path: The file; an existing one is replaced.
 
     Raises:
-        ValueError: The suffix is none of `SUFFIXES`.
-        ImportError: Parquet and Arrow take the extra `arrow`.
-        OSError: The file can not be written.
+        ValueError: The suffix is not one of `SUFFIXES`.
+        ImportError: Parquet and Arrow need the extra `arrow`.
+        OSError: The file cannot be written.
     """
     path = Path(path)
     if path.suffix not in SUFFIXES:

@@ -1,4 +1,4 @@
-"""What became of the work of jobs: what was lost, and what is of use."""
+"""Each run of each job: how much of its work was lost, and how much was useful."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _Seconds = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class JobRuns:
-    """Each run of each job, from its admission until it stops, ends or is deleted; times in nanoseconds since 1970.
+    """The runs of all jobs, each from admission until it stops, ends or is deleted; times in nanoseconds since 1970.
 
-    Runs that go on at the end are not among them.
+    Runs that have not ended are not included.
 
     Args:
         n_workloads: How many workloads have a number.
-        workload: Whose run it is. Runs are sorted by workload, and of each by time.
+        workload: The workload of each run. Runs are sorted by workload, then by time.
         begin: When it was admitted.
         end: When it ended, or its job was evicted.
-        has_ended: Did the job end with it?
-        idle: For how much of it the job did not work, in nanoseconds.
+        has_ended: Whether the job ended with it.
+        idle: How long the job did no work in it, in nanoseconds.
         lost: How much of its work was lost, in nanoseconds.
         lost_pods: The same in seconds, times the number of pods.
     """
@@ -50,7 +50,7 @@ class JobRuns:
 
     @classmethod
     def of(cls, run: Run) -> Self:
-        """The runs of the jobs of a run."""
+        """Collect the runs of all jobs in a simulation run."""
         steps = run.step_table
         steps = steps[np.isin(steps["kind"], [_ADMITTED, *_ENDS])]
         steps = steps[np.argsort(steps["workload"], kind="stable")]
@@ -65,7 +65,7 @@ class JobRuns:
         place = last_before((workload, begin), (of.astype(np.int64), time))
         known = place >= 0
         place, time, pods, lost, idle = place[known], time[known], pods[known], lost[known], idle[known]
-        # A job that takes a while to stop works no more from its eviction on, which is the last row.
+        # A job that takes a while to stop does no more work after its eviction, which is the last row.
         last = np.copy(begin)
         np.maximum.at(last, place, time)
         end = np.where(has_ended | (last == begin), end, last)
@@ -86,22 +86,22 @@ class JobRuns:
 
     @cached_property
     def lost_seconds(self) -> _Seconds:
-        """How much work each job has lost, in seconds, by number."""
+        """Return how much work each job lost, in seconds, by its number."""
         return np.bincount(self.workload, self.lost / _SECOND, self.n_workloads).astype(np.float64)
 
     @cached_property
     def lost_pod_seconds(self) -> _Seconds:
-        """The same times the number of pods that had started."""
+        """Return the same, times the number of pods that had started."""
         return np.bincount(self.workload, self.lost_pods, self.n_workloads).astype(np.float64)
 
     def useful_seconds(self, log: UsageLog, is_useful: npt.NDArray[np.bool_]) -> _Seconds:
-        """How many seconds of each time that quota was held were of use; 0 for other changes of usage.
+        """Return how many seconds of each reservation were useful; 0 for other changes of usage.
 
-        Where what a job holds changes while it runs, its useful work counts as spread evenly over the run.
+        If a job's quota changes while it runs, its useful work counts as spread evenly over the run.
 
         Args:
             log: The usage.
-            is_useful: Of each job, whether the work that it has kept is of use.
+            is_useful: For each job, whether the work that it kept is useful.
         """
         place = last_before((self.workload, self.begin), (log.workload, log.closed_at))
         counts = log.adds & (place >= 0) & is_useful[log.workload]

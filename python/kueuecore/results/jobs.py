@@ -1,4 +1,4 @@
-"""What became of each job, a row each."""
+"""The table of jobs, one row per job."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from kueuecore.simulation.run import Run, StepKind
 __all__ = ["SLOWDOWN_BOUND_SECONDS", "JobTimes", "job_table"]
 
 SLOWDOWN_BOUND_SECONDS = 10.0
-"""Shorter runs count as so long in the slowdown (Feitelson, Metrics for Parallel Job Scheduling and Their Convergence,
-2001), lest a job of a moment outweigh all others."""
+"""The slowdown counts shorter runs as this long (Feitelson, Metrics for Parallel Job Scheduling and Their Convergence,
+2001), so that a very short job does not outweigh all others."""
 
 _SECOND = 10**9
 _KINDS = list(StepKind)
@@ -29,17 +29,17 @@ _OUTCOMES = ("Succeeded", "Running", "Pending", "Deleted")
 
 @dataclass(frozen=True)
 class JobTimes:
-    """Times of the jobs by number, in nanoseconds; -1 where there is none, or it is not known.
+    """Times of the jobs by number, in nanoseconds; -1 if there is none or it is unknown.
 
     Args:
-        has_come: Which were there: those that appeared, and those that were there from the beginning.
+        has_come: Which jobs existed, from the start or later.
         created: When a job was created.
         admitted: When it was first admitted.
         finished: When it ended, by itself or by an event.
-        ran: How long the run took that led to its end.
+        ran: How long its last run took, if the job ended with it.
         evictions: How often it was evicted.
-        outcome: How it stands at the end, as an index in `outcomes`.
-        outcomes: The words for that.
+        outcome: Its state at the end of the simulation, as an index in `outcomes`.
+        outcomes: The words for these states.
     """
 
     has_come: npt.NDArray[np.bool_]
@@ -53,7 +53,7 @@ class JobTimes:
 
     @classmethod
     def of(cls, run: Run, runs: JobRuns) -> Self:
-        """The times of the jobs of a run."""
+        """Collect the times of the jobs in a run."""
         table = run.outcome_table
         created, admitted = table["created"].copy(), table["admitted"].copy()
         number, born, since, was_evicted = (
@@ -63,7 +63,7 @@ class JobTimes:
         created[number] = np.where(born > 0, born, -1)
         holds = since >= 0
         admitted[number] = np.where(was_evicted == 1, -1, np.where(holds, since, admitted[number]))
-        # Who runs from the beginning was admitted before.
+        # A job that runs at the start was admitted before.
         began_before = np.full(len(table), -1)
         began_before[number[holds]] = since[holds]
         begin = np.where(runs.begin == run.start, began_before[runs.workload], -1)
@@ -77,13 +77,13 @@ class JobTimes:
 
     @property
     def has_succeeded(self) -> npt.NDArray[np.bool_]:
-        """Which jobs have ended well."""
+        """Return which jobs succeeded."""
         succeeded: npt.NDArray[np.bool_] = self.outcome == _OUTCOMES.index("Succeeded")
         return succeeded
 
     @property
     def slowdown(self) -> npt.NDArray[np.float64]:
-        """The bounded slowdown; meaningless where `ran` or `created` is -1."""
+        """Return the bounded slowdown; meaningless where `ran` or `created` is -1."""
         response = (self.finished - self.created) / _SECOND
         bounded = response / np.maximum(self.ran / _SECOND, SLOWDOWN_BOUND_SECONDS)
         slowdown: npt.NDArray[np.float64] = np.maximum(bounded, 1.0)
@@ -91,8 +91,8 @@ class JobTimes:
 
 
 def job_table(run: Run, log: UsageLog, times: JobTimes, runs: JobRuns) -> Table:
-    """A row a job, in the order of their numbers; docs/simulate.md defines the columns."""
-    # Where all have come, columns are those of the run, not copies.
+    """Return a row per job, in the order of their numbers; docs/simulate.md defines the columns."""
+    # If all jobs existed, share the run's columns instead of copying them.
     rows = slice(None) if times.has_come.all() else np.flatnonzero(times.has_come)
     namespaces, names = _names(run, rows)
     is_known, has_started = times.created >= 0, times.admitted >= 0
@@ -132,7 +132,7 @@ def _moments(times: Ints) -> npt.NDArray[np.datetime64]:
 
 
 def _names(run: Run, rows: npt.NDArray[np.int64] | slice) -> tuple[Column, Column]:
-    """Namespaces and names."""
+    """Return namespaces and names."""
     namespace, namespaces, names = run._core.names()
     numbers: dict[str, int] = {}
     values = np.fromiter((numbers.setdefault(name, len(numbers)) for name in names), np.int32, len(names))
@@ -143,7 +143,7 @@ def _names(run: Run, rows: npt.NDArray[np.int64] | slice) -> tuple[Column, Colum
 
 
 def _outcomes(run: Run) -> tuple[Ints, tuple[str, ...]]:
-    """How each job stands at the end of a run, and the words for that."""
+    """Return the state of each job at the end of a run, and the words for these states."""
     steps = run.step_table
     succeeded, running, pending, deleted = range(len(_OUTCOMES))
     outcome = np.full(run._core.n_workloads(), pending)
@@ -155,9 +155,9 @@ def _outcomes(run: Run) -> tuple[Ints, tuple[str, ...]]:
         StepKind.FINISHED: succeeded,
         StepKind.DELETED: deleted,
     }
-    # The last to be written stays.
+    # The last write wins.
     outcome[steps["workload"]] = np.array([means[kind] for kind in _KINDS])[steps["kind"]]
-    # Who is deleted when its job is over has ended all the same.
+    # A job deleted after its end has ended all the same.
     outcome[steps["workload"][steps["kind"] == _KINDS.index(StepKind.FINISHED)]] = succeeded
     (numbers, reasons), words = run._core.endings()
     outcome[np.frombuffer(numbers, "<u4")] = len(_OUTCOMES) + np.frombuffer(reasons, "<u4").astype(np.int64)
@@ -165,7 +165,7 @@ def _outcomes(run: Run) -> tuple[Ints, tuple[str, ...]]:
 
 
 def _flavors(log: UsageLog) -> tuple[Ints, tuple[str, ...]]:
-    """The flavors of each job when it last took quota; -1 if it never did."""
+    """Return the flavors of each job when it last took quota; -1 if it never did."""
     names = list(dict.fromkeys(flavor for flavor, _ in log.pair_names))
     by_pair = np.array([names.index(flavor) for flavor, _ in log.pair_names], np.int64)
     is_last = np.zeros(len(log.time), np.bool_)
@@ -175,7 +175,7 @@ def _flavors(log: UsageLog) -> tuple[Ints, tuple[str, ...]]:
 
 
 def _nodes(run: Run) -> tuple[Ints, tuple[str, ...]]:
-    """The nodes, or domains, of each job in its last placement; -1 if it was never placed."""
+    """Return the nodes, or domains, of each job's last placement; -1 if it was never placed."""
     rows = run.placement_table
     names = list(dict.fromkeys(map(str, run.domains)))
     codes = {name: index for index, name in enumerate(names)}

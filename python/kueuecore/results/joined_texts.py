@@ -1,4 +1,4 @@
-"""Texts that are joined by commas, without a Python object for each that is one name alone."""
+"""Joins names with commas, without a Python object per group that has only one name."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["joined_texts"]
 
 
 def joined_texts(group: Ints | Codes, name: Ints, names: Sequence[str], n_groups: int) -> tuple[Ints, tuple[str, ...]]:
-    """The names of each group, each once, sorted and joined by commas.
+    """Join the distinct names of each group, sorted, with commas.
 
     Args:
         group: The group of each row.
         name: The index in `names` of each row.
         names: Texts, each once.
-        n_groups: How many groups there may be.
+        n_groups: The number of groups.
 
     Returns:
-        Of each group the index of its text, -1 of one without rows; and the texts.
+        The index of each group's text, -1 for a group without rows; and the texts.
 
     Example:
         >>> joined_texts(np.array([0, 2, 0, 0]), np.array([1, 1, 0, 1]), ["b", "a"], 3)

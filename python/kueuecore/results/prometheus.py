@@ -1,4 +1,4 @@
-"""Metrics at the end of a run in the text form of Prometheus, under Kueue's names and labels (rules/09 §10)."""
+"""Metrics at the end of a run in Prometheus' text format, with Kueue's names and labels (rules/09 §10)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _WAIT = "admission_wait_time_seconds"
 
 
 def metrics_text(run: Run, log: UsageLog) -> str:
-    """How things stand at the end, and the admissions, evictions and waits of the whole run."""
+    """Return the state at the end, and the admissions, evictions and waits of the whole run."""
     series = MetricSeries()
     steps = run.step_table
     steps = steps[np.argsort(steps["workload"], kind="stable")]
     admitted = steps["kind"] == _KINDS.index(StepKind.ADMITTED)
     queued = np.isin(steps["kind"], [_KINDS.index(StepKind.CREATED), _KINDS.index(StepKind.STOPPED)])
-    # When each was queued last: a job waits from its creation, or from when it was evicted.
+    # When each was last queued: a job waits from its creation, or from its eviction.
     last = np.maximum.accumulate(np.where(queued, np.arange(len(steps)), -1))
     is_own = (last >= 0) & (steps["workload"][last] == steps["workload"])
     waits = np.where(is_own, steps["time"] - steps["time"][last], 0) / _SECOND
@@ -60,7 +60,7 @@ def _count_evictions(
 
 
 def _histograms(seconds: npt.NDArray[np.float64], group: Ints, n_groups: int) -> list[Histogram]:
-    """A histogram of the times of each group; -1 is none."""
+    """Return a histogram of the times of each group; -1 is no group."""
     bounds = FAMILIES[_WAIT].bounds
     seconds, group = seconds[group >= 0], group[group >= 0]
     n_buckets = len(bounds) + 1

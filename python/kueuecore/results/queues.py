@@ -1,4 +1,4 @@
-"""Quota and usage of ClusterQueues and cohorts over time, and how many jobs wait."""
+"""Quota and usage of ClusterQueues and cohorts over time, and waiting jobs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _NUMBERS = ("nominal", "usage", "borrowed", "lent", "pending", "share")
 
 
 def node_table(run: Run, log: UsageLog, *, is_queue: bool, step_seconds: float | None) -> Table:
-    """A row per time, ClusterQueue (or cohort), flavor and resource; docs/simulate.md defines the columns."""
+    """Return a row per time, ClusterQueue (or cohort), flavor and resource; docs/simulate.md defines the columns."""
     if step_seconds is not None and not 0 < step_seconds < 2**33:
-        raise ValueError(f"step_seconds must be a time above 0, not {step_seconds}")
+        raise ValueError(f"step_seconds must be greater than 0, not {step_seconds}")
     every = None if step_seconds is None else max(1, round(step_seconds * _SECOND))
     nodes, columns = run._core.series(is_queue, run.start, run.end, every, _waiting(run, log))
     columns.reverse()
     time = np.frombuffer(columns.pop(), "<i8")
     node, pair = (np.frombuffer(columns.pop(), "<u4").astype(np.int64) for _ in range(2))
     flavors, resources = (tuple(it[part] for it in log.pair_names) for part in (0, 1))
-    # Where several change at one time, they come by name.
+    # Changes at the same time are sorted by name.
     order = np.lexsort((_rank(resources)[pair], _rank(flavors)[pair], _rank(tuple(nodes))[node], time))
-    # Each column as it came is gone before the next is sorted.
+    # Each unsorted column is freed before the next is sorted.
     numbers = {name: Column(values=np.frombuffer(columns.pop(), "<i8")[order]) for name in _NUMBERS}
     return Table(
         {
@@ -42,7 +42,7 @@ def node_table(run: Run, log: UsageLog, *, is_queue: bool, step_seconds: float |
 
 
 def nominal_seconds(run: Run, log: UsageLog) -> dict[tuple[str, str], float]:
-    """Nominal quota of all nodes times seconds over the run, by flavor and resource."""
+    """Return the nominal quota of all nodes times seconds over the run, by flavor and resource."""
     now: dict[int, list[tuple[int, int]]] = {}
     sums = np.zeros(len(log.pair_names))
     rates = np.zeros(len(log.pair_names))
@@ -59,17 +59,17 @@ def nominal_seconds(run: Run, log: UsageLog) -> dict[tuple[str, str], float]:
 
 
 def _rank(names: tuple[str, ...]) -> Ints:
-    """The place of each name among all of them, equal ones with the same."""
+    """Return the rank of each name among all, the same for equal names."""
     places = {name: place for place, name in enumerate(sorted(set(names)))}
     return np.array([places[name] for name in names], np.int64)
 
 
 def _waiting(run: Run, log: UsageLog) -> tuple[bytes, bytes, bytes]:
-    """Time, ClusterQueue and change of the number of jobs that wait: they exist, are not over, and hold no quota."""
+    """Return time, ClusterQueue and change of the number of waiting jobs: they exist, have not ended, hold no quota."""
     time, queue, change = _waiting_rows(run, log)
     known = queue >= 0
     if not known.all():
-        # Those of no ClusterQueue wait nowhere.
+        # Jobs without a ClusterQueue wait nowhere.
         time, queue, change = time[known], queue[known], change[known]
     order = np.argsort(time, kind="stable")
     columns = ((time, "<i8"), (queue, "<u4"), (change, "i1"))
@@ -78,11 +78,11 @@ def _waiting(run: Run, log: UsageLog) -> tuple[bytes, bytes, bytes]:
 
 
 def _waiting_rows(run: Run, log: UsageLog) -> tuple[Ints, Codes, npt.NDArray[np.int8]]:
-    """The same in no order: i8, i4 (-1 for no ClusterQueue) and i1 of numpy."""
+    """Return the same unsorted, as numpy's i8, i4 (-1 for no ClusterQueue) and i1."""
     steps = run.step_table
     created = steps[steps["kind"] == _KINDS.index(StepKind.CREATED)]
     over = steps[np.isin(steps["kind"], [_KINDS.index(StepKind.FINISHED), _KINDS.index(StepKind.DELETED)])]
-    # A job that has finished may be deleted later.
+    # A finished job may be deleted later.
     over = over[np.unique(over["workload"], return_index=True)[1]]
     has_come = np.zeros(len(log.home), np.bool_)
     has_come[created["workload"]] = True

@@ -1,4 +1,4 @@
-"""The front: one object that knows what came of a run."""
+"""The entry point: one object for all results of a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Results"]
 
 
 class Results:
-    """What came of a run: no Python object a job, but for the texts of names.
+    """The results of a run, without a Python object per job except the strings of names.
 
     Example:
         >>> from kueuecore import World, read_manifests, simulate
@@ -47,7 +47,7 @@ class Results:
 
     @classmethod
     def of(cls, run: Run) -> Results:
-        """The results of a run.
+        """Make the results of a run.
 
         Args:
             run: What `simulate` or `VirtualCluster.run` returned.
@@ -68,59 +68,59 @@ class Results:
 
     @cached_property
     def jobs(self) -> Table:
-        """A row a job."""
+        """The jobs, one row each."""
         return job_table(self._run, self._log, self._times, self._runs)
 
     @property
     def lost_seconds(self) -> npt.NDArray[np.float64]:
-        """How much work each workload has lost, by its number in the run, shape (n,)."""
+        """Return how much work each workload lost, by its number in the run, shape (n,)."""
         return self._runs.lost_seconds
 
     def cluster_queues(self, *, step_seconds: float | None = None) -> Table:
-        """A row per time, ClusterQueue, flavor and resource.
+        """Return a row per time, ClusterQueue, flavor and resource.
 
         Args:
-            step_seconds: How far apart the times are, from the beginning on; `None`: at each change.
+            step_seconds: The time between rows, from the start; `None`: a row at each change.
 
         Raises:
-            ValueError: `step_seconds` is no time above 0.
+            ValueError: `step_seconds` is not greater than 0.
         """
         return node_table(self._run, self._log, is_queue=True, step_seconds=step_seconds)
 
     def cohorts(self, *, step_seconds: float | None = None) -> Table:
-        """A row per time, cohort, flavor and resource: sums over the ClusterQueues below, near and far.
+        """Return a row per time, cohort, flavor and resource: sums over all ClusterQueues below.
 
         Args:
-            step_seconds: How far apart the times are, from the beginning on; `None`: at each change.
+            step_seconds: The time between rows, from the start; `None`: a row at each change.
 
         Raises:
-            ValueError: `step_seconds` is no time above 0.
+            ValueError: `step_seconds` is not greater than 0.
         """
         return node_table(self._run, self._log, is_queue=False, step_seconds=step_seconds)
 
     def summary(self) -> Summary:
-        """The whole run in a few numbers."""
+        """Return the whole run in a few numbers."""
         return summarize(self._run, self._log, self._times, self._runs)
 
     def prometheus(self) -> str:
-        """Metrics at the end of the run in the text form of Prometheus, under Kueue's names."""
+        """Return metrics at the end of the run in Prometheus' text format, with Kueue's names."""
         return metrics_text(self._run, self._log)
 
     def write(self, path: str | Path, *, suffix: str = ".csv", step_seconds: float | None = None) -> tuple[Path, ...]:
-        """Write everything into a folder: the tables by their names, `summary.json`, `metrics.prom`.
+        """Write everything to a folder: a file for each table, `summary.json`, `metrics.prom`.
 
         Args:
-            path: The folder, which is made if it is not there; files in it are replaced.
-            suffix: The form of the tables: `.csv`, or with the extra `arrow` `.parquet` or `.arrow`.
+            path: The folder; it is created if needed, and files in it are replaced.
+            suffix: The format of the tables: `.csv`, or with the extra `arrow` `.parquet` or `.arrow`.
             step_seconds: See `cluster_queues`.
 
         Returns:
-            The files that were written.
+            The written files.
 
         Raises:
-            ValueError: There is no such form, or `step_seconds` is no time above 0.
-            ImportError: Parquet and Arrow take the extra `arrow`.
-            OSError: A file can not be written.
+            ValueError: The suffix is unknown, or `step_seconds` is not greater than 0.
+            ImportError: Parquet and Arrow need the extra `arrow`.
+            OSError: A file cannot be written.
         """
         if suffix not in SUFFIXES:
             raise ValueError(f"suffix must be one of {', '.join(SUFFIXES)}, not {suffix!r}")

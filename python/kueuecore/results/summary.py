@@ -23,16 +23,16 @@ class Summary:
     """The measures of a run; docs/simulate.md defines them.
 
     Args:
-        jobs: How many appeared, or were there from the beginning.
+        jobs: How many jobs there were.
         finished: How many of them ended.
         failed: How many of these failed.
         evictions: How many evictions there were.
         makespan_seconds: From the first creation to the last end; `None` without both.
-        mean_wait_seconds: Mean wait of the jobs that were admitted; `None` if none was.
+        mean_wait_seconds: Mean wait of the admitted jobs; `None` if there were none.
         mean_slowdown: Mean bounded slowdown of the jobs that ran to their end; `None` if none did.
         fairness: Jain's index of the mean bounded slowdowns of the ClusterQueues; `None` if no job ran to its end.
-        utilisation: Used part of the nominal quotas over the whole run, by flavor and resource.
-        goodput: Part of the resource-seconds held in which jobs that succeeded did work that they kept, by resource.
+        utilisation: Used share of the nominal quotas over the whole run, by flavor and resource.
+        goodput: Share of the reserved resource-seconds spent on work that successful jobs kept, by resource.
     """
 
     jobs: int
@@ -48,10 +48,10 @@ class Summary:
 
 
 def jain(values: npt.ArrayLike) -> float | None:
-    """Jain's fairness index, (sum of x)^2 / (n * sum of x^2): 1 if all are equal, 1/n if one has all.
+    """Return Jain's fairness index, (sum of x)^2 / (n * sum of x^2): 1 if all are equal, 1/n if one has everything.
 
     Args:
-        values: The x, from 0 on.
+        values: The x, at least 0 each.
 
     Returns:
         The index, or `None` if all are 0 or there are none.
@@ -68,14 +68,14 @@ def jain(values: npt.ArrayLike) -> float | None:
 
 
 def summarize(run: Run, log: UsageLog, times: JobTimes, runs: JobRuns) -> Summary:
-    """The measures of a run."""
+    """Compute the measures of a run."""
     has_come, has_ended = times.has_come, times.finished >= 0
     has_run = (times.ran >= 0) & (times.created >= 0)
     waits = (times.admitted - times.created)[(times.admitted >= 0) & (times.created >= 0)] / _SECOND
     slowdowns = times.slowdown[has_run]
     makespan = None
     if has_ended.any() and has_come.any():
-        # What was there before counts from the beginning.
+        # What existed before counts from the start.
         makespan = float(times.finished.max() - max(int(times.created[has_come].min()), run.start)) / _SECOND
     queues, place = np.unique(log.home[has_run], return_inverse=True)
     means = np.bincount(place, slowdowns, len(queues)) / np.maximum(np.bincount(place, minlength=len(queues)), 1)
@@ -99,19 +99,19 @@ def _mean(values: npt.NDArray[np.float64]) -> float | None:
 
 
 def _resource_seconds(log: UsageLog, seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Amount times seconds by pair; so many seconds count of each change."""
+    """Return amount times seconds by pair, with the given seconds for each change."""
     weights = log.amount * seconds[log.change]
     return np.bincount(log.pair, weights, len(log.pair_names)).astype(np.float64)
 
 
 def _utilisation(run: Run, log: UsageLog, used: npt.NDArray[np.float64]) -> dict[tuple[str, str], float]:
-    """Of each pair with a nominal quota, which part of it was in use over the run."""
+    """Return the share of each pair's nominal quota that was in use over the run."""
     by_pair = dict(zip(log.pair_names, used.tolist(), strict=True))
     return {pair: by_pair[pair] / n for pair, n in sorted(nominal_seconds(run, log).items()) if n}
 
 
 def _goodput(log: UsageLog, used: npt.NDArray[np.float64], useful: npt.NDArray[np.float64]) -> dict[str, float]:
-    """The part of what was held that was of use, by resource."""
+    """Return the useful share of what was reserved, by resource."""
     sums: dict[str, list[float]] = {}
     for (_, resource), all_of, good in zip(log.pair_names, used.tolist(), useful.tolist(), strict=True):
         so_far = sums.setdefault(resource, [0.0, 0.0])

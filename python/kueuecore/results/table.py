@@ -1,4 +1,4 @@
-"""A table as numpy arrays, a column each, which Arrow reads without a Python object a row."""
+"""A table of numpy columns, which Arrow reads without a Python object per row."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Column:
     """The values of one column.
 
     Args:
-        values: One number a row; of text its index in `words`.
+        values: One number per row; for text, its index in `words`.
         is_null: True where there is no value; `None`: every row has one.
-        words: The texts, of a column of text.
+        words: The strings of a text column.
     """
 
     values: npt.NDArray[Any]
@@ -28,7 +28,7 @@ class Column:
     words: tuple[str, ...] | None = None
 
     def to_list(self) -> list[Any]:
-        """The values as Python objects, None for null.
+        """Return the values as Python objects, None for null.
 
         Example:
             >>> Column(values=np.array([1, 0]), words=("a", "b")).to_list()
@@ -43,16 +43,16 @@ class Column:
 
 
 class Table:
-    """Named columns of one length.
+    """Named columns of the same length.
 
     Polars, pandas, pyarrow and DuckDB read it through `__arrow_c_stream__`: `polars.DataFrame(table)`,
-    `pyarrow.table(table)`. That takes the extra `arrow`.
+    `pyarrow.table(table)`. That needs the extra `arrow`.
 
     Args:
         columns: The columns by name, in order.
 
     Raises:
-        ValueError: They are not of one length.
+        ValueError: The columns differ in length.
 
     Example:
         >>> table = Table({"n": Column(values=np.arange(3))})
@@ -64,7 +64,7 @@ class Table:
         self._columns = dict(columns)
         lengths = {name: len(column.values) for name, column in self._columns.items()}
         if len(set(lengths.values())) > 1:
-            raise ValueError(f"columns must be of one length, not {lengths}")
+            raise ValueError(f"columns must have the same length, not {lengths}")
         self._n_rows = next(iter(lengths.values()), 0)
 
     def __len__(self) -> int:
@@ -79,12 +79,12 @@ class Table:
         """Return a column by name.
 
         Raises:
-            KeyError: There is none of that name.
+            KeyError: There is no such column.
         """
         return self._columns[name]
 
     def texts(self, start: int, stop: int) -> list[list[str]]:
-        """Some of its rows as text, column by column; null is an empty text, a time as in RFC 3339.
+        """Return some rows as text, column by column; null is an empty string, times are RFC 3339.
 
         Example:
             >>> Table({"n": Column(values=np.arange(3))}).texts(1, 3)
@@ -93,7 +93,7 @@ class Table:
         return [_texts(column, slice(start, stop)) for column in self._columns.values()]
 
     def to_arrow(self) -> Any:
-        """Return it as a `pyarrow.Table`, text as dictionaries.
+        """Convert it to a `pyarrow.Table`, with text as dictionaries.
 
         Raises:
             ImportError: The extra `arrow` is not installed.
@@ -102,12 +102,12 @@ class Table:
         return pa.table({name: _arrow_array(pa, column) for name, column in self._columns.items()})
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return its rows as a capsule of Arrow's C stream interface."""
+        """Return its rows as a capsule for Arrow's C stream interface."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
 def pyarrow() -> ModuleType:
-    """The library that writes Arrow.
+    """Import the library that writes Arrow.
 
     Raises:
         ImportError: The extra `arrow` is not installed.
@@ -115,7 +115,7 @@ def pyarrow() -> ModuleType:
     try:
         import pyarrow
     except ImportError as error:
-        raise ImportError("tables as Arrow or Parquet take pyarrow: pip install 'kueuecore[arrow]'") from error
+        raise ImportError("Arrow and Parquet need pyarrow: pip install 'kueuecore[arrow]'") from error
     module: ModuleType = pyarrow
     return module
 
@@ -137,6 +137,6 @@ def _arrow_array(pa: ModuleType, column: Column) -> Any:
     is_null = column.values < 0
     if column.is_null is not None:
         is_null |= column.is_null
-    # A reader may look at the code of a null, too.
+    # A reader may look at the code of a null too.
     codes = pa.array(np.maximum(column.values, 0).astype(np.int32), mask=is_null)
     return pa.DictionaryArray.from_arrays(codes, pa.array(column.words, pa.string()))

@@ -1,4 +1,4 @@
-"""Who took and gave back quota in a run, and when: the engine's own charges as arrays."""
+"""When workloads took and released quota in a run: the engine's own charges as arrays."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ __all__ = ["Codes", "Ints", "UsageLog", "last_before"]
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
-"""Numbers of workloads, and indices: half the memory, and a run has far fewer than 2^31 of each."""
+"""Workload numbers and indices: half the memory, and a run has far fewer than 2^31 of each."""
 
 
 @dataclass(frozen=True)
 class UsageLog:
-    """Changes of usage in order of time, of which each has rows of amounts.
+    """Changes of usage in order of time, each with rows of amounts.
 
     Args:
         time: When a change happened, in nanoseconds since 1970.
         workload: Number of the workload.
         queue: Index in `queue_names`.
-        adds: True where quota was taken, False where it was given back.
-        change: Of each amount, the index of its change.
-        pair: Of each amount, the index in `pair_names`.
-        amount: The amounts: cpu in thousandths, all else in units.
+        adds: True where quota was taken, False where it was released.
+        change: For each amount, the index of its change.
+        pair: For each amount, the index in `pair_names`.
+        amount: The amounts: cpu in thousandths, others in units.
         queue_names: ClusterQueues.
         pair_names: Flavors and resources.
-        home: Of each workload, the ClusterQueue that it was last in as an index in `queue_names`, -1 for none.
+        home: For each workload, its last ClusterQueue as an index in `queue_names`, -1 for none.
         end: The time at the end of the run.
     """
 
@@ -50,7 +50,7 @@ class UsageLog:
 
     @classmethod
     def of(cls, run: Run) -> Self:
-        """The log of a run."""
+        """Collect the log of a run."""
         core = run._core
         time, workload, queue, adds, ends = core.usage_changes()
         pair, amount = core.usage_amounts()
@@ -75,12 +75,12 @@ class UsageLog:
 
     @cached_property
     def closed_at(self) -> Ints:
-        """Of each change that took quota, when that was given back, or the end of the run; of others their own time."""
+        """When the quota taken by each change was released, or the end of the run; for others, their own time."""
         order = np.argsort(self.workload, kind="stable")
         closed = self.time.copy()
         followed = np.zeros(len(order), np.bool_)
         followed[:-1] = self.workload[order[1:]] == self.workload[order[:-1]]
-        # What follows a change of a workload that took quota gives that back.
+        # The change after one that took quota releases it.
         until = np.full(len(order), self.end)
         until[:-1][followed[:-1]] = self.time[order[1:]][followed[:-1]]
         takes = self.adds[order]
@@ -89,16 +89,16 @@ class UsageLog:
 
     @cached_property
     def last_taken(self) -> Codes:
-        """Of each workload, the last change by which it took quota; -1 if it never did."""
+        """The last change by which each workload took quota; -1 if it never did."""
         last = np.full(len(self.home), -1, np.int32)
         taken = np.flatnonzero(self.adds)
-        # The last to be written stays.
+        # The last write wins.
         last[self.workload[taken]] = taken
         return last
 
     @cached_property
     def next_queue(self) -> Codes:
-        """Of each change, the ClusterQueue in which its workload takes quota, by this change or by the next that does.
+        """For each change, the ClusterQueue in which its workload takes quota, by this change or the next that does.
 
         If none does, the workload's home.
         """
@@ -107,7 +107,7 @@ class UsageLog:
         workload = self.workload[order]
         place = np.where(self.adds[order], np.arange(n), n)
         following = np.minimum.accumulate(place[::-1])[::-1]
-        # What comes first of the next workload is not this one's.
+        # The next workload's first change is not this one's.
         has_next = following < n
         has_next[has_next] = workload[following[has_next]] == workload[has_next]
         queues = self.home[workload]
@@ -118,14 +118,14 @@ class UsageLog:
 
     @cached_property
     def first_queue(self) -> Codes:
-        """Of each workload, the ClusterQueue in which it first takes quota, else its home; -1 for none."""
+        """The ClusterQueue in which each workload first takes quota, else its home; -1 for none."""
         first = self.home.copy()
-        # The last to be written stays, so the first goes last.
+        # The last write wins, so write the first change last.
         first[self.workload[::-1]] = self.next_queue[::-1]
         return first
 
     def queue_at(self, workload: Ints, time: Ints) -> Codes:
-        """Where workloads last took quota up to some times; -1 for nowhere.
+        """Return where each workload last took quota by its time; -1 for nowhere.
 
         Args:
             workload: Numbers of workloads.
@@ -140,12 +140,12 @@ class UsageLog:
 
 
 def _codes(column: bytes) -> Codes:
-    # Of u32, with 2^32 - 1 for none: that is -1.
+    # From u32, in which 2^32 - 1 is none; as i32 that is -1.
     return np.frombuffer(column, "<i4")
 
 
 def last_before(rows: tuple[Ints | Codes, Ints], wanted: tuple[Ints | Codes, Ints]) -> Ints:
-    """Of each wanted workload and time, the last row of that workload before that time; -1 if there is none.
+    """Return, for each wanted workload and time, its last row before that time; -1 if there is none.
 
     Rows are sorted by workload and time.
     """
@@ -154,7 +154,7 @@ def last_before(rows: tuple[Ints | Codes, Ints], wanted: tuple[Ints | Codes, Int
         return np.full(len(of), -1)
     _, rank = np.unique(np.concatenate([time, at]), return_inverse=True)
     n = int(rank.max(initial=0)) + 1
-    # Products are beyond 32 bits.
+    # Products exceed 32 bits.
     keys, looked_for = (np.asarray(it, np.int64) * n for it in (workload, of))
     place = np.searchsorted(keys + rank[: len(time)], looked_for + rank[len(time) :], "left") - 1
     return np.where((place >= 0) & (workload[place] == of), place, -1)

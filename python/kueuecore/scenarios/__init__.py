@@ -1,4 +1,4 @@
-"""Scenarios: clusters, the work that comes to them, and a seed in one file, run through virtual time.
+"""Scenarios: clusters, their work and a seed in one file, simulated in virtual time.
 
 Example:
     >>> outcome = run_scenario(read_scenario("examples/scenario/scenario.yaml"))

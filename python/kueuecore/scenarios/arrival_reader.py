@@ -1,4 +1,4 @@
-"""How jobs arrive and fail, as written in the file."""
+"""Reads how jobs arrive and fail."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _MOST_PER_HOUR = 1e6
 
 
 def read_hourly_arrivals(section: Fields, *, start: int, until: float | None, most: int) -> HourlyArrivals | None:
-    """How often jobs come at which hour; None if there is nothing about it, or it is noted to be wrong.
+    """Read how often jobs arrive at which hour; None if absent, or if wrong, which is recorded.
 
     Args:
         section: The work.
-        start: The beginning of the scenario, in nanoseconds since 1970.
-        until: The end of the scenario, in seconds from its beginning, if it has one.
-        most: How many jobs may come.
+        start: The start of the scenario, in nanoseconds since 1970.
+        until: The end of the scenario, in seconds from its start, if it has one.
+        most: The most jobs that may arrive.
     """
     fields = section.part("arrivals")
     if fields is None:
@@ -29,32 +29,32 @@ def read_hourly_arrivals(section: Fields, *, start: int, until: float | None, mo
         if section.value(name) is not None:
             section.complain(name, f"both {name} and arrivals are given", "remove one of them")
     per_hour = checked_number(fields, "perHour", 0.0, _MOST_PER_HOUR)
-    fields.has("perHour", "write how many jobs come in an hour, in the mean")
+    fields.has("perHour", "write how many jobs arrive per hour on average")
     by_hour = read_weights(fields, "byHour", HOURS, remedy="write 24, one for each hour from midnight in UTC")
     by_weekday = read_weights(fields, "byWeekday", DAYS, remedy="write 7, one for each day from Monday")
     ends = fields.seconds("until", until)
     fields.end()
     if ends is None and fields.plain.get("until") is None:
-        fields.complain("until", "Required value", "write until when jobs come, here or for the whole scenario")
+        fields.complain("until", "Required value", "write until when jobs arrive, here or for the whole scenario")
     if len(fields.problems) > n_problems or per_hour is None or ends is None:
         return None
-    # What comes after the end of the scenario is not asked for.
+    # Jobs after the end of the scenario do not matter.
     ends = ends if until is None else min(ends, until)
     found = HourlyArrivals(per_hour=per_hour, until=ends, start=start, by_hour=by_hour, by_weekday=by_weekday)
     if found.n_expected > most:
-        fields.complain("perHour", f"{found.n_expected:.0f} jobs are too many", f"write less, for up to {most} of them")
+        fields.complain("perHour", f"{found.n_expected:.0f} jobs are too many", f"write a rate for at most {most} jobs")
         return None
     return found
 
 
 def read_early_ends(section: Fields) -> EarlyEnds | None:
-    """Which jobs fail; None if there is nothing about it, or it is noted to be wrong."""
+    """Read which jobs fail; None if absent, or if wrong, which is recorded."""
     fields = section.part("fails")
     if fields is None:
         return None
     share, after = checked_number(fields, "share", 0.0, 1.0), read_spans(fields, "after")
-    fields.has("share", "write which share of the jobs fails, from 0 to 1")
+    fields.has("share", "write the share of jobs that fail, from 0 to 1")
     fields.end()
     if fields.plain.get("after") is None and section.plain.get("runs") is None:
-        fields.complain("after", "Required value", "write after how long they fail: the jobs run for ever")
+        fields.complain("after", "Required value", "write after how long they fail: the jobs run forever")
     return None if share is None else EarlyEnds(share=share, after=after)

@@ -1,4 +1,4 @@
-"""What every cluster of a scenario has."""
+"""A cluster of a scenario."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class ClusterPart:
     """One cluster.
 
     Args:
-        objects: What is there from the beginning.
+        objects: Its initial objects.
         configuration: Kueue's Configuration.
-        capacity: What ProvisioningRequests can get, by region; without any, checks of provisioning are ready at once.
-        nodes: Its nodes beside those among the objects, and when they fail.
+        capacity: What ProvisioningRequests can get, by region; if empty, provisioning checks are ready at once.
+        nodes: Its nodes, besides those among the objects, and when they fail.
     """
 
     objects: tuple[Manifest, ...] = ()

@@ -1,4 +1,4 @@
-"""A scenario of one cluster."""
+"""Runs a scenario of one cluster."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from kueuecore.world import AppliedWorld, World, is_workload
 
 __all__ = ["changes_of", "simulate_cluster"]
 
-# Far more than any cluster needs for the jobs that come.
+# Far more than any cluster needs for its jobs.
 _MOST_CYCLES = 1_000_000
 _MOST_CYCLES_OF_A_JOB = 100
 
@@ -46,7 +46,7 @@ def simulate_cluster(
         ManifestError: Everything that is wrong with the objects, the jobs or the checkpoint.
     """
     generated = () if scenario.generated is None else map(Manifest, scenario.generated.objects)
-    # What the scenario says itself comes in place of what was generated.
+    # The scenario's own objects replace generated ones.
     given = [*generated, *nodes_of(cluster.nodes, start=scenario.start), *cluster.objects]
     rows = JobRows.of(
         given,
@@ -57,7 +57,7 @@ def simulate_cluster(
         seed=scenario.seed,
     )
     present = present_work(rows.objects, scenario.present, seed=scenario.seed, start=scenario.start)
-    # Of the same time, nodes change first, then what the timetable says, and then jobs come.
+    # At the same time, nodes change first, then the timetable applies, then jobs arrive.
     events = [
         *(_happening(*it) for it in present.running),
         *changes_of(scenario, cluster),
@@ -66,8 +66,8 @@ def simulate_cluster(
     run = _run(scenario, cluster, present.objects, rows.copies, events, progress, checkpoint)
     created = [*rows.objects, *filter(None, map(_created, events))]
     queues = _cluster_queues(created)
-    # Workloads of events have the first numbers, and those that waited in the beginning the last of these. Those that
-    # ran before are no jobs of the scenario.
+    # Workloads of events have the first numbers, with those that waited at the start last among them. Those that ran at
+    # the start are not jobs of the scenario.
     n_before = sum(it is not None for it in map(_workload_of, events)) - len(present.waiting)
     has_nodes = any(text_at(it.object, "kind") == "Node" for it in created)
     jobs = _jobs(run, rows, present.waiting, queues, first=n_before, has_nodes=has_nodes)
@@ -82,7 +82,7 @@ def simulate_cluster(
     )
     return ScenarioOutcome(
         start=run.start,
-        # The last cycle may take longer than there is time.
+        # The last cycle may end after the limit.
         end=run.end if until is None else min(run.end, until),
         jobs=jobs,
         run=run,
@@ -97,7 +97,7 @@ def simulate_cluster(
 
 
 def changes_of(scenario: Scenario, cluster: ClusterPart) -> list[Happening]:
-    """What changes about the objects in the course of a scenario: nodes, and of the same time then the timetable."""
+    """Return the changes of objects during a scenario: at the same time, nodes before the timetable."""
     changes = node_changes(cluster.nodes, seed=scenario.seed, start=scenario.start)
     return [*map(_node_happening, changes), *timetable_happenings(scenario)]
 
@@ -145,14 +145,14 @@ def _happening(arrival: Arrival, workload: Manifest) -> Happening:
 
 
 def _created(event: Happening) -> Manifest | None:
-    """What an event creates."""
+    """Return the object that an event creates."""
     if event.object is None or event.op is not Operation.CREATE:
         return None
     return event.object if isinstance(event.object, Manifest) else Manifest(plain_object(event.object))
 
 
 def _workload_of(event: Happening) -> Manifest | None:
-    """The Workload that an event creates."""
+    """Return the Workload that an event creates."""
     created = _created(event)
     return created if created is not None and is_workload(created.object) else None
 
@@ -172,19 +172,19 @@ def _jobs(
     first: int,
     has_nodes: bool,
 ) -> JobOutcomes:
-    """What became of those that waited in the beginning, and after them of the jobs that are rows.
+    """Return the outcomes of the Workloads that waited at the start, then of the jobs in rows.
 
     Args:
         run: The run.
-        rows: The jobs that came.
-        waiting: Those that waited in the beginning.
+        rows: The jobs that arrived.
+        waiting: The Workloads that waited at the start.
         queues: The ClusterQueue of each LocalQueue.
         first: The number in the run of the first that waited; all others follow.
-        has_nodes: May any job have lost a node? Then those that were evicted are looked at one by one.
+        has_nodes: Whether a job may have lost a node. Then the evicted ones are checked one by one.
     """
     n_waiting, copies = len(waiting), rows.copies
     table = run.outcome_table[first : first + n_waiting + len(copies)]
-    # Others would have come after the end.
+    # The others would have arrived after the end.
     there = np.flatnonzero(table["created"] >= 0)
     numbers = empty_numbers(len(there))
     for name in ("created", "admitted", "finished", "admissions", "evictions", "replacements"):
@@ -207,7 +207,7 @@ def _jobs(
         message = _message(run, namespace, workload, numbers[index])
         return JobNames(job=f"{kind}/{name}", namespace=namespace, workload=workload, message=message)
 
-    # What jobs are alike in is looked up once for those that waited each, and once for each template.
+    # Look up what jobs have in common once per waiting Workload and once per template.
     alike = np.concatenate([np.arange(n_waiting), n_waiting + copies.template.astype(np.int64)])[there]
     works = [*(arrival.work for arrival, _ in waiting), *rows.works]
     homes = [queues.get(it, "") for it in _local_queues_alike(rows, waiting)]
@@ -220,13 +220,13 @@ def _jobs(
 
 
 def _local_queues_alike(rows: JobRows, waiting: Sequence[tuple[Arrival, Manifest]]) -> list[LocalQueueName]:
-    """The LocalQueues of those that waited in the beginning, and of each template."""
+    """Return the LocalQueues of the Workloads that waited at the start, and of each template."""
     templates = [plain_object(it.object) for it in rows.copies.templates if it.object is not None]
     return [_local_queue(it) for it in [*(workload.object for _, workload in waiting), *templates]]
 
 
 def _local_queues(rows: JobRows, waiting: Sequence[tuple[Arrival, Manifest]]) -> Counter[LocalQueueName]:
-    """How many jobs name each LocalQueue."""
+    """Count the jobs that name each LocalQueue."""
     of_templates = np.bincount(rows.copies.template, minlength=len(rows.copies.templates)).tolist()
     named: Counter[LocalQueueName] = Counter()
     for name, n in zip(_local_queues_alike(rows, waiting), [*([1] * len(waiting)), *of_templates], strict=True):
@@ -235,7 +235,7 @@ def _local_queues(rows: JobRows, waiting: Sequence[tuple[Arrival, Manifest]]) ->
 
 
 def _cluster_queues(objects: Iterable[Manifest]) -> Mapping[LocalQueueName, str]:
-    """The ClusterQueue of each LocalQueue, which never changes, by its namespace and name."""
+    """Return the ClusterQueue of each LocalQueue, which never changes, by its namespace and name."""
     return {
         _place(it): text_at(it.object, "spec", "clusterQueue")
         for it in objects
@@ -244,7 +244,7 @@ def _cluster_queues(objects: Iterable[Manifest]) -> Mapping[LocalQueueName, str]
 
 
 def _place(manifest: Manifest) -> tuple[str, str]:
-    """Namespace and name."""
+    """Return namespace and name."""
     ref = object_ref(manifest.object)
     return ref.namespace, ref.name
 
@@ -254,7 +254,7 @@ def _local_queue(workload: JsonObject) -> LocalQueueName:
 
 
 def _message(run: Run, namespace: str, name: str, row: np.void) -> str:
-    """Why a job waits, or that it has failed or was deleted."""
+    """Return why a job waits, or that it failed or was deleted."""
     if row["finished"] >= 0:
         return "failed" if row["failed"] else ""
     state = _state(run, namespace, name)
@@ -264,7 +264,7 @@ def _message(run: Run, namespace: str, name: str, row: np.void) -> str:
 
 
 def _state(run: Run, namespace: str, name: str) -> WorkloadState | None:
-    """A Workload at the end; None: its job has ended, or it was deleted."""
+    """Return a Workload at the end; None: its job has ended, or it was deleted."""
     try:
         return run.engine.workload(name, namespace=namespace)
     except UnknownObjectError:

@@ -1,4 +1,4 @@
-"""Spans of time that are drawn: one class a distribution. All are in seconds, to the millisecond."""
+"""Random spans of time, one class per distribution, in seconds with millisecond resolution."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from typing import Protocol
 
 __all__ = ["Empirical", "Gamma", "InOrder", "LogNormal", "Span", "Spans", "Weibull"]
 
-# How far the 95th percentile of a normal distribution lies from its mean, in standard deviations.
+# The 95th percentile of a normal distribution, in standard deviations from its mean.
 _Z95 = NormalDist().inv_cdf(0.95)
 
 
 class Spans(Protocol):
-    """Spans of time, one after the other."""
+    """A source of spans of time."""
 
     def draws(self, random: Random) -> Iterator[float]:
-        """Spans without end, each drawn when it is asked for, in seconds."""
+        """Yield spans in seconds, endlessly and lazily."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A span that is fixed, uniform or exponential.
+    """A fixed, uniform or exponential span.
 
     Args:
-        least: The shortest, or the only one.
-        most: The longest; all between are as likely. None: always the shortest.
-        mean: Of exponential spans, the mean; then the other two do not count.
+        least: The shortest, or the fixed one.
+        most: The longest of a uniform distribution. None: always the shortest.
+        mean: The mean of an exponential distribution; the other two are then ignored.
 
     Example:
         >>> Span(5).draw(Random(1)), round(Span(5, 6).draw(Random(1)), 3), round(Span(mean=60).draw(Random(1)), 3)
@@ -43,13 +43,13 @@ class Span:
     mean: float | None = None
 
     def draw(self, random: Random) -> float:
-        """The next one, to the millisecond."""
+        """Draw the next one, to the millisecond."""
         if self.mean is not None:
             return round(random.expovariate(1 / self.mean), 3) if self.mean else 0.0
         return self.least if self.most is None else round(random.uniform(self.least, self.most), 3)
 
     def draws(self, random: Random) -> Iterator[float]:
-        """Spans without end."""
+        """Yield spans endlessly."""
         while True:
             yield self.draw(random)
 
@@ -72,10 +72,10 @@ class LogNormal:
 
     @classmethod
     def of_mean(cls, mean: float, *, p95: float) -> LogNormal:
-        """The one with this mean, of whose spans 95 of 100 are no longer than `p95`.
+        """Make the distribution with this mean and 95th percentile.
 
         Raises:
-            ValueError: There is none: `p95` must be from 1 to 3.86 times the mean.
+            ValueError: There is none: `p95` must be 1 to 3.86 times the mean.
 
         Example:
             >>> it = LogNormal.of_mean(60, p95=180)
@@ -84,13 +84,13 @@ class LogNormal:
         """
         spread = log(p95 / mean) if mean > 0 and p95 > 0 else -1.0
         if not 0 <= spread <= _Z95**2 / 2:
-            raise ValueError(f"no lognormal distribution has them; write a p95 from 1 to {_MOST_P95} times the mean")
-        # Of the two with that p95, the one that is less wide.
+            raise ValueError(f"no lognormal distribution has them; write a p95 of 1 to {_MOST_P95} times the mean")
+        # Two distributions have that p95; take the narrower one.
         sigma = _Z95 - sqrt(_Z95**2 - 2 * spread)
         return cls(median=mean * exp(-(sigma**2) / 2), sigma=sigma)
 
     def draws(self, random: Random) -> Iterator[float]:
-        """Spans without end."""
+        """Yield spans endlessly."""
         return _rounded(lambda: self.median * exp(random.gauss(0.0, self.sigma)))
 
 
@@ -100,11 +100,11 @@ _MOST_P95 = 3.86
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weibull:
-    """Spans until something fails: earlier and earlier with a shape below 1, with age above.
+    """Spans until a failure: with a shape below 1 mostly early, above 1 with age.
 
     Args:
         shape: The shape; 1 is exponential.
-        scale: 63 of 100 are shorter.
+        scale: 63 % are shorter.
 
     Example:
         >>> next(Weibull(shape=0.5, scale=60).draws(Random(1)))
@@ -115,13 +115,13 @@ class Weibull:
     scale: float
 
     def draws(self, random: Random) -> Iterator[float]:
-        """Spans without end."""
+        """Yield spans endlessly."""
         return _rounded(lambda: random.weibullvariate(self.scale, self.shape))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gamma:
-    """Spans made of `shape` exponential ones.
+    """Spans that are sums of `shape` exponential ones.
 
     Args:
         shape: The shape; 1 is exponential.
@@ -136,18 +136,18 @@ class Gamma:
     scale: float
 
     def draws(self, random: Random) -> Iterator[float]:
-        """Spans without end."""
+        """Yield spans endlessly."""
         # The random source refuses a scale of 0.
         return _rounded(lambda: random.gammavariate(self.shape, self.scale)) if self.scale else repeat(0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Empirical:
-    """Spans drawn from those that were seen.
+    """Spans drawn from observed ones.
 
     Args:
-        values: What was seen.
-        weights: How often each comes, in relation to the others; None: all alike.
+        values: The observed spans.
+        weights: Their relative frequencies; None: all equal.
 
     Example:
         >>> from itertools import islice
@@ -159,7 +159,7 @@ class Empirical:
     weights: tuple[float, ...] | None = None
 
     def draws(self, random: Random) -> Iterator[float]:
-        """Spans without end."""
+        """Yield spans endlessly."""
         summed = None if self.weights is None else list(accumulate(self.weights))
         while True:
             yield random.choices(self.values, cum_weights=summed)[0]
@@ -167,10 +167,10 @@ class Empirical:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InOrder:
-    """Spans in the order in which they were seen; after the last comes the first again.
+    """Observed spans in their order; after the last, the first again.
 
     Args:
-        values: What was seen.
+        values: The observed spans.
 
     Example:
         >>> from itertools import islice
@@ -181,11 +181,11 @@ class InOrder:
     values: tuple[float, ...]
 
     def draws(self, random: Random) -> Iterator[float]:
-        """Spans without end; nothing is drawn."""
+        """Yield spans endlessly, without drawing."""
         return cycle(self.values)
 
 
 def _rounded(draw: Callable[[], float]) -> Iterator[float]:
-    """One draw after the other, to the millisecond."""
+    """Yield draws, to the millisecond."""
     while True:
         yield round(draw(), 3)

@@ -1,4 +1,4 @@
-"""Jobs that fail: their runs end early."""
+"""Jobs that fail before their run time is over."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ __all__ = ["EarlyEnds"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlyEnds:
-    """Some jobs fail, and are over with that.
+    """Makes some jobs fail, which ends them.
 
     Args:
-        share: How many of them, from 0 to 1.
-        after: How long they have run by then, if they were to run longer; None: at any time of their run.
+        share: The share of jobs that fail, from 0 to 1.
+        after: How long they run before they fail, if they would run longer; None: at any time of their run.
     """
 
     share: float
     after: Spans | None = None
 
     def run_spans(self, runs: Iterator[float | None], random: Random) -> Iterator[tuple[float | None, bool]]:
-        """How long each job runs, and whether it fails then.
+        """Yield how long each job runs, and whether it then fails.
 
         Args:
-            runs: How long each would run, in seconds; None: for ever.
-            random: Where it is drawn from which fail, and when.
+            runs: How long each would run, in seconds; None: forever.
+            random: The random source for which fail, and when.
 
         Example:
             >>> from kueuecore.scenarios.distributions import Span

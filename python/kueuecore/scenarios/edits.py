@@ -22,21 +22,21 @@ _OBJECT = re.compile(r"(?P<kind>[A-Z][A-Za-z0-9]*)/(?P<name>[^:=\[\]]+):(?P<path
 _STEP = re.compile(
     r"""\[(?P<index>\d+)\]|\[(?P<key>\w+)=(?P<value>[^\]]*)\]|\["(?P<quoted>[^"]*)"\]|\.?(?P<name>[^.\[\]=]+)"""
 )
-# The name of a field, the index of an entry, or the (key, value) that an entry has.
+# The name of a field, the index of an entry, or a (key, value) of an entry.
 _Step: TypeAlias = str | int | tuple[str, str]
 _FORM = "write KIND/NAME:PATH=VALUE, such as ClusterQueue/team-a:spec.cohortName=all, or PATH=VALUE for the scenario"
-_PATH_FORM = 'write names with dots between them, [0] or [name=x] after a list, ["a.b/c"] for a name with dots'
+_PATH_FORM = 'separate names with dots; write [0] or [name=x] after a list, ["a.b/c"] for a name with dots'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """One value of one field of the scenario itself, or of all objects that match.
+    """A new value for one field, of the scenario itself or of all matching objects.
 
     Args:
         kind: Kind of the objects; empty: the scenario.
-        name: Their name, or `namespace/name`; `*` and `?` stand for any characters.
+        name: Their name, or `namespace/name`; `*` and `?` are wildcards.
         path: The field, such as `spec.resourceGroups[0].flavors[name=spot].resources[name=cpu].nominalQuota`.
-        value: What is to stand there; None: the field goes.
+        value: The new value; None removes the field.
     """
 
     kind: str = ""
@@ -46,20 +46,20 @@ class Edit:
 
     @property
     def target(self) -> str:
-        """What it changes, as people write it."""
+        """What it changes, as users write it."""
         return f"{self.kind}/{self.name}:{self.path}" if self.kind else self.path
 
     def matches(self, manifest: Manifest) -> bool:
-        """Is this one of its objects?"""
+        """Return whether it changes this object."""
         ref = object_ref(manifest.object)
         full = f"{ref.namespace}/{ref.name}" if "/" in self.name else ref.name
         return ref.kind == self.kind and fnmatchcase(full, self.name)
 
     def apply(self, plain: JsonObject) -> JsonObject:
-        """The same object with the new value, in a copy.
+        """Return a copy of the object with the new value.
 
         Raises:
-            ValueError: There is nothing at the path that could hold the value; says where it ends.
+            ValueError: The path does not exist; the message says where it ends.
 
         Example:
             >>> Edit(path="a[name=y].n", value=5).apply({"a": [{"name": "x"}, {"name": "y"}]})
@@ -87,10 +87,10 @@ class Edit:
 
 
 def parse_target(text: str) -> Edit:
-    """What an edit changes, without its value: `KIND/NAME:PATH`, or `PATH` of the scenario.
+    """Parse an edit without its value: `KIND/NAME:PATH`, or `PATH` in the scenario.
 
     Raises:
-        ManifestError: It is written in another way.
+        ManifestError: The text has another format.
 
     Example:
         >>> parse_target("ClusterQueue/team-*:spec.cohortName")
@@ -106,10 +106,10 @@ def parse_target(text: str) -> Edit:
 
 
 def parse_edit(text: str) -> Edit:
-    """An edit as it is written: `KIND/NAME:PATH=VALUE`, or `PATH=VALUE` of the scenario. The value is YAML.
+    """Parse an edit: `KIND/NAME:PATH=VALUE`, or `PATH=VALUE` in the scenario. The value is YAML.
 
     Raises:
-        ManifestError: It is written in another way.
+        ManifestError: The text has another format.
 
     Example:
         >>> parse_edit("ClusterQueue/a:spec.resourceGroups[0].flavors[name=spot].resources[0].nominalQuota=4").value
@@ -122,12 +122,12 @@ def parse_edit(text: str) -> Edit:
 
 
 def split_edit(text: str) -> tuple[str, str]:
-    """What stands before and after the `=` of an edit.
+    """Split an edit at its `=`.
 
     Raises:
-        ManifestError: There is none.
+        ManifestError: It has no `=`.
     """
-    # An `=` in brackets selects an entry of a list.
+    # An `=` in brackets selects a list entry.
     depth = 0
     for place, character in enumerate(text):
         depth += (character == "[") - (character == "]")
@@ -137,30 +137,30 @@ def split_edit(text: str) -> tuple[str, str]:
 
 
 def parse_value(text: str) -> JsonValue:
-    """A value as YAML.
+    """Parse a value as YAML.
 
     Raises:
-        ManifestError: It is no YAML.
+        ManifestError: It is not YAML.
 
     Example:
         >>> parse_value("4"), parse_value("36Gi"), parse_value("[a, b]"), parse_value("null")
         (4, '36Gi', ['a', 'b'], None)
     """
     try:
-        # Only objects are documents.
+        # The parser takes only objects.
         (manifest,) = parse_manifests(f"apiVersion: v1\nkind: Value\nvalue: {text}\n", file="<value>")
         return manifest.object["value"]
     except (ValueError, KeyError):
         raise ManifestError.of(
-            f"{quoted(text)} is no value", remedy="write it as in YAML, such as 4 or [a, b]"
+            f"{quoted(text)} is not a value", remedy="write it as in YAML, such as 4 or [a, b]"
         ) from None
 
 
 def with_edits(scenario: Scenario, edits: Sequence[Edit]) -> Scenario:
-    """A scenario whose objects and jobs are edited: those of the cluster, or of every cluster of a fleet.
+    """Apply edits to a scenario's objects and jobs, in the cluster or in every cluster of a fleet.
 
     Raises:
-        ManifestError: Every edit that matches no object, or does not fit one that it matches.
+        ManifestError: Lists every edit that matches no object, or does not fit a matching one.
     """
     objects = _Objects([it for it in edits if it.kind])
     fleet, generated = scenario.fleet, scenario.generated
@@ -181,7 +181,7 @@ def with_edits(scenario: Scenario, edits: Sequence[Edit]) -> Scenario:
 
 
 class _Objects:
-    """Applies edits to objects, and knows which of them have matched none."""
+    """Applies edits to objects, and keeps track of edits that have matched none."""
 
     def __init__(self, edits: Sequence[Edit]) -> None:
         self._edits = edits
@@ -220,17 +220,17 @@ class _Objects:
 
 
 def _steps(path: str) -> list[_Step]:
-    """The steps of a path.
+    """Split a path into steps.
 
     Raises:
-        ValueError: It is no path.
+        ValueError: It is not a path.
     """
     steps: list[_Step] = []
     place = 0
     while place < len(path):
         found = _STEP.match(path, place)
         if found is None or (not steps and path.startswith(".")):
-            raise ValueError(f"{quoted(path[place:])} is no step of a path")
+            raise ValueError(f"cannot read {quoted(path[place:])} in the path")
         place = found.end()
         if found["index"] is not None:
             steps.append(int(found["index"]))
@@ -239,14 +239,14 @@ def _steps(path: str) -> list[_Step]:
         else:
             steps.append(found["quoted"] if found["quoted"] is not None else found["name"])
     if not steps or not isinstance(steps[0], str):
-        raise ValueError("a path begins with the name of a field")
+        raise ValueError("a path must start with the name of a field")
     return steps
 
 
 def _below(place: JsonValue, step: _Step) -> JsonValue:
     if isinstance(place, dict) and isinstance(step, str):
         if place.get(step) is None:
-            # As `kubectl set` does: what is not there yet is made.
+            # As `kubectl set` does: create what does not exist yet.
             place[step] = {}
         return place[step]
     if isinstance(place, list):

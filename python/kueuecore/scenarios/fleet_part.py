@@ -1,4 +1,4 @@
-"""The part of a scenario that is a fleet: a manager, its workers, the ways between them, and who gets what."""
+"""The fleet of a scenario: a manager, its workers, the links between them, and the dispatching."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class WorkerPart:
 
     Args:
         cluster: Its objects.
-        link: The way to it.
-        starts_pods: Do pods start there? Without, it has quota for what it can not run.
+        link: The network link to it.
+        starts_pods: Whether pods start there. If not, it has quota but nothing can run.
     """
 
     cluster: ClusterPart
@@ -33,12 +33,12 @@ class WorkerPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disconnection:
-    """A time in which nothing gets through to a worker.
+    """A time in which a worker is unreachable.
 
     Args:
         worker: The worker.
-        at: When it begins, in seconds from the beginning.
-        lasts: How long, in seconds; None: for ever.
+        at: When it begins, in seconds from the start.
+        lasts: How long, in seconds; None: forever.
     """
 
     worker: str
@@ -53,10 +53,10 @@ class FleetPart:
     Args:
         manager: The manager.
         workers: The workers by name.
-        dispatcher: Who gets copies, or a function that makes who says so: it is called for each run, once everything
-            else was checked. None: whom the Configuration of the manager names.
-        overflow: Which jobs go on to workers when quota on the manager is short.
-        disconnections: When nothing gets through.
+        dispatcher: The dispatcher, or a function that makes one; it is called for each run, after everything else has
+            been checked. None: the one that the manager's Configuration names.
+        overflow: Which jobs move to workers when the manager is short of quota.
+        disconnections: When workers are unreachable.
     """
 
     manager: ClusterPart
@@ -69,18 +69,18 @@ class FleetPart:
 def read_fleet(
     section: Fields, read_cluster: Callable[[Fields], ClusterPart], folder: Path, *, allow_code: bool
 ) -> FleetPart:
-    """A fleet as written in the file.
+    """Read a fleet.
 
     Args:
         section: Its fields.
         read_cluster: Reads the fields that every cluster has.
-        folder: Where the files are that it names.
-        allow_code: May it name a program?
+        folder: The folder that file names in it are relative to.
+        allow_code: Whether it may name a program.
     """
     manager = ClusterPart()
     part = section.part("manager")
     if part is None:
-        section.complain("manager", "Required value", "say `manager: {objects: [manager.yaml]}`")
+        section.complain("manager", "Required value", "write `manager: {objects: [manager.yaml]}`")
     else:
         manager = read_cluster(part)
         part.end()
@@ -107,7 +107,7 @@ def read_fleet(
 
 
 def _names_of(cluster: ClusterPart, kind: str) -> frozenset[str]:
-    """The names of all objects of a kind, in whatever namespace."""
+    """Return the names of all objects of a kind, in any namespace."""
     objects = (it.object for it in cluster.objects)
     return frozenset(text_at(it, "metadata", "name") for it in objects if text_at(it, "kind") == kind)
 
@@ -136,7 +136,7 @@ def _link(section: Fields) -> LinkSettings:
         section.complain("mostMs", f"Invalid value: {most}", f"write at least leastMs, which is {least}")
         return defaults
     if timeout <= 2 * most:
-        remedy = f"write more than {2 * most}, the longest way there and back"
+        remedy = f"write more than {2 * most}, the longest round trip"
         section.complain("timeoutMs", f"Invalid value: {timeout}", remedy)
         return defaults
     return LinkSettings(

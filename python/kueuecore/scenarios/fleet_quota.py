@@ -1,4 +1,4 @@
-"""The quota of a manager beside that of its workers: too little starves them, too much fills them (rules/00 G4)."""
+"""Compares a manager's quota with its workers': too little starves them, too much fills them (rules/00 G4)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["quotas_of"]
 
 
 def quotas_of(fleet: Fleet, workers: tuple[str, ...]) -> tuple[QuotaOutcome, ...]:
-    """What each ClusterQueue of the manager that dispatches may use, and what its workers have behind it.
+    """Return what each dispatching ClusterQueue of the manager may use, and what its workers have for it.
 
-    What counts is what could be used if everything were idle: with all that may be borrowed of a cohort.
+    This is what could be used if everything were idle, including all that may be borrowed from a cohort.
     """
     checks = {text_at(it, "metadata", "name") for it in fleet.objects("AdmissionCheck") if is_of_multikueue(it)}
     manager, found = fleet.nodes[MANAGER], []
@@ -35,12 +35,12 @@ def quotas_of(fleet: Fleet, workers: tuple[str, ...]) -> tuple[QuotaOutcome, ...
 
 
 def _targets(node: Node, keys: set[tuple[str, str]]) -> set[str]:
-    """The ClusterQueues behind some LocalQueues."""
+    """Return the ClusterQueues behind some LocalQueues."""
     return {text_at(it, "spec", "clusterQueue") for it in node.objects("LocalQueue") if _key(it) in keys}
 
 
 def _usable(node: Node, queues: set[str]) -> dict[str, Fraction | None]:
-    """What some ClusterQueues could use together of each resource; None: without a limit."""
+    """Return what some ClusterQueues could use together of each resource; None: no limit."""
     amounts: dict[str, Fraction | None] = {}
     for row in node.controller.engine.quota():
         if row.kind == "ClusterQueue" and row.name in queues:

@@ -1,4 +1,4 @@
-"""A scenario of several clusters: a manager of MultiKueue and its workers (rules/06)."""
+"""Runs a scenario of several clusters: a MultiKueue manager and its workers (rules/06)."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ __all__ = ["simulate_fleet"]
 
 _SECOND_NS = 1_000_000_000
 _DAY_NS = 24 * 3600 * _SECOND_NS
-# Without another end: what has not ended a day after the last thing that happens from outside will not.
+# Without `until`: what has not ended a day after the last outside event never will.
 _LONGEST_NS = _DAY_NS
-# Far more than happens in a fleet, to each of its jobs, and on a day on which nothing gets through to a worker.
+# Far more than happens in a fleet, per job, and per day on which a worker is unreachable.
 _MOST_STEPS = 100_000
 _MOST_STEPS_OF_A_JOB = 1_000
 _MOST_STEPS_OF_A_DAY = 2_000
@@ -44,11 +44,11 @@ _Happening: TypeAlias = tuple[int, Callable[[Fleet], None]]
 
 
 def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
-    """Run a scenario of a fleet to its end. A policy that is a program is not loaded before the rest is checked.
+    """Run a scenario of a fleet to its end. A policy that is a program is loaded only after all other checks.
 
     Raises:
-        ManifestError: Everything that is wrong with the objects or the jobs; else what is wrong with the policy.
-        OutOfTimeError: It would go on beyond April 2262.
+        ManifestError: Everything that is wrong with the objects or jobs; otherwise, with the policy.
+        OutOfTimeError: It would run past April 2262.
     """
     arrivals = arrivals_of(scenario.work, scenario.seed)
     objects, applied = _checked_objects(scenario, part, [it.job for it in arrivals])
@@ -91,16 +91,16 @@ def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
 def _checked_objects(
     scenario: Scenario, part: FleetPart, jobs: Sequence[Manifest]
 ) -> tuple[dict[str, list[Manifest]], list[AppliedWorld]]:
-    """What is there from the beginning, by cluster, and what is odd about it.
+    """Return the initial objects by cluster, and warnings about them.
 
-    An API server in memory takes everything: what is wrong is found by an engine.
+    The in-memory API server accepts everything, so an engine checks them.
 
     Raises:
         ManifestError: Everything that is wrong with the objects or the jobs.
     """
     for it in jobs:
         if not is_job(it.object):
-            remedy = f"give one of {', '.join(KINDS)}"
+            remedy = f"use one of {', '.join(KINDS)}"
             raise ManifestError([it.problem("jobs of this kind cannot run in a fleet", remedy=remedy)])
         run_ns(it.object)
     checked, applied = {}, []
@@ -130,7 +130,7 @@ def _fleet(scenario: Scenario, part: FleetPart) -> Fleet:
 
 
 def _settings(scenario: Scenario, name: str, cluster: ClusterPart, starts_pods: bool) -> NodeSettings:
-    """What a cluster has. Each draws for itself what becomes of orders; without stocks all come at once."""
+    """Return a cluster's settings. Each has its own random order outcomes; without stocks all arrive at once."""
     seed = Random(f"{scenario.seed}/{name}").randrange(2**32)
     capacity = QueuedCapacity(cluster.capacity, seed=seed) if cluster.capacity else ScriptedCapacity()
     return NodeSettings(configuration=cluster.configuration, capacity=capacity, starts_pods=starts_pods)
@@ -161,17 +161,17 @@ def _failures(scenario: Scenario, part: FleetPart) -> Iterator[_Happening]:
 
 
 def _end(scenario: Scenario, happenings: Sequence[_Happening]) -> int:
-    """When it ends at the latest, in nanoseconds since 1970."""
+    """Return the latest end, in nanoseconds since 1970."""
     if scenario.until_seconds is not None:
         return scenario.start + round(scenario.until_seconds * _SECOND_NS)
     end = max((time for time, _ in happenings), default=scenario.start) + _LONGEST_NS
     if end >= END_NS:
-        raise OutOfTimeError("the day after the last thing from outside leads")
+        raise OutOfTimeError("the day after the last event goes")
     return end
 
 
 def _advance(fleet: Fleet, watch: FleetWatch, *, until: int, most_steps: int, stops: bool = False) -> None:
-    """Let time pass up to a time, or only until all jobs are over."""
+    """Advance to a time, or only until all jobs have ended."""
     while not (stops and watch.is_over):
         time = fleet.next_event_time()
         if time is None or time > until:

@@ -1,4 +1,4 @@
-"""What is seen of the jobs of a fleet while time passes."""
+"""Watches the jobs of a fleet as time passes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kueuecore.scenarios.work import Arrival
 __all__ = ["ON_MANAGER", "FleetWatch"]
 
 ON_MANAGER = "(manager)"
-"""What is said of jobs that ran on the manager itself, in place of the name of a worker."""
+"""Shown instead of a worker's name for jobs that ran on the manager itself."""
 _JobKey = tuple[str, str]
 
 
@@ -39,18 +39,18 @@ class _Seen:
     n_copies: int = 0
     copy_wait_ns: int = 0
     rejection: str = ""
-    # Since when there has been a copy on a worker that has not admitted it.
+    # When a copy was created on a worker that has not admitted it.
     waiting_copies: dict[str, int] = field(default_factory=dict)
-    # By cluster, its Workload or copy there as it was last.
+    # By cluster, the last version of its Workload or copy there.
     placed: dict[str, JsonObject] = field(default_factory=dict)
 
     @property
     def is_over(self) -> bool:
-        """Has it ended, or been given up?"""
+        """Whether it has ended or been given up."""
         return self.finished is not None or object_at(self.workload, "spec").get("active") is False
 
     def take(self, workload: JsonObject, now: int) -> None:
-        """Its Workload has changed."""
+        """Take note that its Workload has changed."""
         self.workload = workload
         self.created = now if self.created is None else self.created
         is_admitted, is_evicted = is_true(workload, "Admitted"), is_true(workload, "Evicted")
@@ -58,7 +58,7 @@ class _Seen:
             self.n_admissions += 1
             self.admitted = now if self.admitted is None else self.admitted
             self.cluster = text_at(workload, "status", "clusterName") or ON_MANAGER
-        # Kueue resets the check once it has ended the workload.
+        # Kueue resets the check after finishing the workload.
         checks = list_at(workload, "status", "admissionChecks")
         rejections = (text_at(it, "message") for it in checks if text_at(it, "state") == "Rejected")
         self.rejection = next(rejections, self.rejection)
@@ -69,7 +69,7 @@ class _Seen:
             self.has_failed = text_at(condition(workload, "Finished"), "reason") == "Failed"
 
     def take_copy(self, cluster: str, happened: str, copy: JsonObject, now: int) -> None:
-        """Its copy on a worker has changed."""
+        """Take note that its copy on a worker has changed."""
         if happened == "ADDED":
             self.n_copies += 1
             self.waiting_copies[cluster] = now
@@ -77,7 +77,7 @@ class _Seen:
             self.copy_wait_ns += now - self.waiting_copies.pop(cluster, now)
 
     def take_nodes(self, cluster: str, happened: str, workload: JsonObject) -> None:
-        """Its Workload, or a copy of it, may have lost nodes where it runs, or have got others in place of them."""
+        """Take note of nodes that its Workload or a copy of it lost or got instead."""
         before = self.placed.pop(cluster, {})
         if happened != "DELETED":
             self.placed[cluster] = workload
@@ -90,7 +90,7 @@ class _Seen:
 
     @property
     def message(self) -> str:
-        """Why it waits, or was given up, or that it has failed; empty if none of these."""
+        """Why it waits or was given up, or that it failed; empty otherwise."""
         if self.has_failed:
             return "failed"
         if self.is_admitted or self.finished is not None:
@@ -103,11 +103,11 @@ class _Seen:
 
 
 class FleetWatch:
-    """Looks at what has happened on all clusters.
+    """Watches what happens on all clusters.
 
     Args:
         fleet: The fleet.
-        arrivals: The jobs that come.
+        arrivals: The jobs that arrive.
     """
 
     def __init__(self, fleet: Fleet, arrivals: Sequence[Arrival]) -> None:
@@ -117,7 +117,7 @@ class FleetWatch:
         self._versions = {name: node.api.version for name, node in fleet.nodes.items()}
 
     def look(self) -> None:
-        """Take in what has happened since the last look."""
+        """Take note of what has happened since the last call."""
         for name, node in self._fleet.nodes.items():
             for event in node.api.since(self._versions[name]):
                 if text_at(event, "object", "kind") == "Workload":
@@ -126,11 +126,11 @@ class FleetWatch:
 
     @property
     def is_over(self) -> bool:
-        """Have all jobs come, and ended?"""
+        """Whether all jobs have arrived and ended."""
         return all(it.is_over for it in self._jobs.values())
 
     def outcomes(self) -> tuple[JobOutcome, ...]:
-        """What has become of the jobs that have come, in their order."""
+        """Return the outcomes of the jobs that have arrived, in order."""
         return tuple(self._outcome(seen, seen.created) for seen in self._jobs.values() if seen.created is not None)
 
     def _take(self, cluster: str, happened: str, workload: JsonObject) -> None:
@@ -178,6 +178,6 @@ def _is_evicted_for_nodes(workload: JsonObject) -> bool:
 
 
 def _places(workload: JsonObject) -> list[JsonValue]:
-    """Where the pods of each pod set are."""
+    """Return where the pods of each pod set are."""
     pod_sets = list_at(workload, "status", "admission", "podSetAssignments")
     return [object_at(it).get("topologyAssignment") for it in pod_sets]

@@ -1,4 +1,4 @@
-"""Files of Kueue's performance tests (`generator.yaml`): cohorts, queues, nodes and the work that comes to them."""
+"""Reads files of Kueue's performance tests (`generator.yaml`): cohorts, queues, nodes and their work."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _RECLAIM = ("Never", "LowerPriority", "Any")
 _CONSTRAINTS = ("required", "preferred", "balanced")
 _MOST = 1_000_000
 _MOST_MS = 2**31
-_TOO_MANY = f"write counts that make no more than {_MOST} of them"
+_TOO_MANY = f"write counts that make at most {_MOST} of them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedRun:
-    """What such a file describes, as `simulate` takes it.
+    """The contents of a `generator.yaml`, as `simulate` takes them.
 
     Args:
-        objects: What is there from the start: nodes, a Topology, a ResourceFlavor, namespaces, queues.
-        copies: The Workloads that come, in order.
+        objects: The initial objects: nodes, a Topology, a ResourceFlavor, namespaces, queues.
+        copies: The Workloads, in order of arrival.
     """
 
     objects: tuple[JsonObject, ...]
@@ -47,7 +47,7 @@ class GeneratedRun:
 
     @property
     def events(self) -> tuple[Happening, ...]:
-        """The Workloads that come as objects, one by one."""
+        """The Workloads as single events."""
         return tuple(map(self._event, range(len(self.copies))))
 
     def _event(self, row: int) -> Happening:
@@ -61,7 +61,7 @@ class GeneratedRun:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Workloads of one class: their Workload without the fields that differ, and when they arrive."""
+    """Workloads of one class: their common fields, and when they arrive."""
 
     class_name: str
     run_seconds: float
@@ -91,10 +91,10 @@ class _CohortSet:
 
 
 def read_generator(path: str | Path) -> GeneratedRun:
-    """Read a file in the form of test/performance/scheduler/configs/*/generator.yaml of Kueue.
+    """Read a file in the format of Kueue's test/performance/scheduler/configs/*/generator.yaml.
 
-    Names, labels and times are those that Kueue's generator gives. Of the Workloads of one time, it creates any
-    first; here the order is that of their number in their set, of the sets, the cohorts and the queues.
+    Names, labels and times are those of Kueue's generator. It creates Workloads of the same time in any order; here
+    they are ordered by their number in their set, then by set, cohort and queue.
 
     Args:
         path: The file.
@@ -152,12 +152,12 @@ def read_generator(path: str | Path) -> GeneratedRun:
 
 
 def work_class(workload: JsonObject) -> str:
-    """The class of a Workload that such a file describes."""
+    """Return the class of a Workload from such a file."""
     return texts_at(workload, "metadata", "labels").get(_CLASS, "")
 
 
 def _queues(cohorts: Sequence[_CohortSet]) -> Iterator[tuple[int, str, str, _QueueSet]]:
-    """Number and name of each ClusterQueue, its cohort and its set."""
+    """Yield number and name of each ClusterQueue, its cohort and its set."""
     place = 0
     for cohort_set in cohorts:
         for number in range(cohort_set.count):
@@ -178,18 +178,18 @@ def _queue(name: str, cohort: str, queues: _QueueSet) -> Iterator[JsonObject]:
 
 
 def _copies(queues: Sequence[tuple[str, _QueueSet]]) -> Copies:
-    """The Workloads of ClusterQueues, in the order in which they come."""
+    """Return the Workloads of ClusterQueues, in order of arrival."""
     templates: list[Happening] = []
     names: list[str] = []
     parts: list[npt.NDArray[np.int64]] = []
-    # Those of queues of one set are called alike.
+    # Workloads of queues in the same set have the same names.
     names_of: dict[tuple[int, int], list[str]] = {}
     for place, (queue, queue_set) in enumerate(queues):
         for index, work_set in enumerate(queue_set.sets):
             n_classes, n = len(work_set.work), work_set.count * len(work_set.work)
             if not n:
                 continue
-            # One comes after the other, whatever its class.
+            # They arrive one after the other, regardless of class.
             step = np.arange(n)
             rows = np.empty((6, n), np.int64)
             rows[0], rows[1], rows[2], rows[3] = (step + 1) * work_set.interval_ms, step, index, place
@@ -225,7 +225,7 @@ def _template(queue: str, work: _Work) -> Happening:
 
 
 def _nodes(top: Fields) -> Iterator[JsonObject]:
-    """The Topology and its nodes."""
+    """Return the Topology and its nodes."""
     section = top.part("topology")
     if section is None:
         return
@@ -238,7 +238,7 @@ def _nodes(top: Fields) -> Iterator[JsonObject]:
         levels.append((it.text("name"), it.whole("count", 0, most=_MOST), it.text("nodeLabel")))
         capacity = it.part("capacity")
         if capacity is not None:
-            # As in Kueue, that of the last level counts.
+            # As in Kueue, the last level's counts.
             cpu, memory = _quantity(capacity, "cpu") or "96", _quantity(capacity, "memory") or "256Gi"
             capacity.end()
         else:
@@ -290,7 +290,7 @@ def _flavor(top: Fields) -> JsonObject:
 
 
 def _cohort_set(section: Fields, flavor: str) -> _CohortSet:
-    section.has("className", "write what the cohorts are to be called")
+    section.has("className", "write the name of the cohorts")
     name, count = section.text("className"), section.whole("count", 0, most=_MOST)
     queues = tuple(_queue_set(it, flavor) for it in section.parts("queuesSets"))
     section.end()
@@ -336,7 +336,7 @@ def _work(section: Fields) -> _Work:
     priority = section.whole("priority", 0, least=-(2**31), most=2**31 - 1)
     container: JsonObject = {"name": "c", "resources": {"requests": {"cpu": _quantity(section, "request")}}}
     level, constraint = section.text("tasLevel"), section.text("tasConstraint", one_of=_CONSTRAINTS)
-    # 0 stands for what is left out.
+    # 0 means absent.
     count, size = section.whole("podCount", 0, most=2**31 - 1), section.whole("sliceSize", 0, most=2**31 - 1)
     pods: JsonObject = {
         "name": "main",
@@ -344,9 +344,9 @@ def _work(section: Fields) -> _Work:
         "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
     }
     for field in ("tasConstraint", "podCount", "sliceSize") if not level else ():
-        # Kueue's generator leaves these out without saying so.
+        # Kueue's generator silently ignores these.
         if section.value(field):
-            section.complain(field, "counts only beside tasLevel", "add tasLevel, or remove it")
+            section.complain(field, "only applies with tasLevel", "add tasLevel, or remove it")
     match constraint:
         case "required" | "preferred":
             pods["topologyRequest"] = {constraint: level}
@@ -358,11 +358,11 @@ def _work(section: Fields) -> _Work:
 
 
 def _quantity(section: Fields, name: str) -> str:
-    """A quantity, which may be a number; what is wrong with its text, the objects say."""
+    """Read a quantity, which may be a number; a bad string is reported later, with the objects."""
     value = section.value(name)
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        section.complain(name, f"no quantity: {shown(value)}", "write a quantity, such as 8, 500m or 36Gi")
+        section.complain(name, f"not a quantity: {shown(value)}", "write a quantity, such as 8, 500m or 36Gi")
         return ""
     return str(value)

@@ -1,4 +1,4 @@
-"""Jobs that come more often at some hours of the day, and on some days of the week."""
+"""Jobs that arrive more often at some hours of the day and on some days of the week."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _FIRST_DAY = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HourlyArrivals:
-    """A Poisson process whose rate is another in each hour of the week, in UTC.
+    """A Poisson process with a different rate for each hour of the week, in UTC.
 
     Args:
-        per_hour: How many jobs come in an hour, in the mean over a week.
-        until: No job comes at this time or later, in seconds from the beginning of the scenario.
-        start: The beginning of the scenario, in nanoseconds since 1970: it says which hour of which day it is.
-        by_hour: How many come in each hour of a day in relation to the others, from midnight; none: all alike.
-        by_weekday: How many come on each day in relation to the others, from Monday; none: all alike.
+        per_hour: Average arrivals per hour over a week.
+        until: No job arrives at this time or later, in seconds from the start of the scenario.
+        start: The start of the scenario, in nanoseconds since 1970, which determines hour and weekday.
+        by_hour: Relative weights of the hours of a day, from midnight; empty: all equal.
+        by_weekday: Relative weights of the days, from Monday; empty: all equal.
 
     Example:
         >>> nine_to_five = HourlyArrivals(
@@ -44,28 +44,28 @@ class HourlyArrivals:
 
     @property
     def n_expected(self) -> float:
-        """How many jobs come in the mean, if they begin to with the scenario."""
+        """The expected number of jobs, if they arrive from the start of the scenario."""
         return fsum((end - begin) * rate for begin, end, rate in self._stretches(0.0))
 
     def times(self, random: Random, begin: float) -> Iterator[float]:
-        """When jobs come, in seconds from the beginning of the scenario, to the millisecond.
+        """Yield arrival times in seconds from the start of the scenario, to the millisecond.
 
         Args:
-            random: Where they are drawn from.
-            begin: None comes earlier, in seconds from the beginning of the scenario.
+            random: The random source.
+            begin: The earliest arrival, in seconds from the start of the scenario.
         """
-        # In time that is stretched by the rate, jobs come evenly: an interval is drawn there, and used up hour by hour.
+        # In time stretched by the rate, jobs arrive at a constant rate: draw an interval there, and use it up by hours.
         left, first = random.expovariate(1.0), begin
         for time, end, rate in self._stretches(begin):
             while left < (end - time) * rate:
                 time += left / rate
                 left = random.expovariate(1.0)
-                # Rounded down, so that it stays in its hour.
+                # Round down to stay within the hour.
                 yield max(first, int(time * 1000) / 1000)
             left -= (end - time) * rate
 
     def _stretches(self, begin: float) -> Iterator[tuple[float, float, float]]:
-        """Begin, end and rate in a second of each stretch of time within one hour."""
+        """Yield start, end and rate per second of each stretch of time within one hour."""
         hour, into_ns = divmod(self.start, _HOUR_NS)
         into = into_ns / 1e9
         skipped = int((begin + into) // _HOUR)
@@ -75,7 +75,7 @@ class HourlyArrivals:
             hour, begin, end = hour + 1, end, end + _HOUR
 
     def _rate(self, hour: int) -> float:
-        """Jobs a second in an hour, counted from 1970."""
+        """Return the jobs per second in an hour, counted from 1970."""
         rate = self.per_hour / _HOUR
         if self.by_hour:
             rate *= self.by_hour[hour % HOURS] * HOURS / fsum(self.by_hour)

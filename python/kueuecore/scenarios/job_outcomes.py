@@ -1,4 +1,4 @@
-"""What became of the jobs of a scenario, as columns; one of them as an object when somebody looks at it."""
+"""The outcomes of a scenario's jobs as columns, with an object per job created lazily."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ _NEVER = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOutcome:
-    """What became of one job, or of one of its Workloads if it has several.
+    """The outcome of one job, or of one of its Workloads if it has several.
 
     Args:
         work: The work that it belongs to.
         job: `Kind/name`.
         namespace: Its namespace.
         workload: Name of its Workload; empty if it got none.
-        cluster_queue: The ClusterQueue of its Workload; empty if its LocalQueue is not there.
-        cluster: The worker that it was on last; empty without a fleet, and on the manager.
-        created: When it came, in nanoseconds since 1970.
-        admitted: When it was admitted for the first time; None: never.
+        cluster_queue: The ClusterQueue of its Workload; empty if its LocalQueue does not exist.
+        cluster: The last worker that it was on; empty without a fleet, and on the manager.
+        created: When it arrived, in nanoseconds since 1970.
+        admitted: When it was first admitted; None: never.
         finished: When it ended; None: not yet.
-        has_failed: Did it fail then?
+        has_failed: Whether it failed.
         n_admissions: How often it was admitted.
         n_evictions: How often it was evicted.
-        n_replacements: How often its pods got other nodes in place of one that had failed, while it ran.
-        n_node_evictions: How often it was evicted as a node had failed.
+        n_replacements: How often its pods got other nodes for a failed one, while it ran.
+        n_node_evictions: How often it was evicted because a node failed.
         n_copies: How many copies of its Workload were made on workers.
-        copy_wait_ns: How long copies were there without being admitted, all together.
-        message: Why it waits, or what it was refused for.
+        copy_wait_ns: The total time that copies existed without being admitted.
+        message: Why it waits or was refused.
     """
 
     work: str
@@ -72,12 +72,12 @@ class JobOutcome:
 
     @property
     def n_wasted_copies(self) -> int:
-        """Copies that led to no admission: they took a place in the queue of a worker for nothing."""
+        """Copies that were never admitted: they took a place in a worker's queue for nothing."""
         return max(self.n_copies - self.n_admissions, 0)
 
     @property
     def has_lost_nodes(self) -> bool:
-        """Has a node failed under it?"""
+        """Whether it lost a node."""
         return self.n_replacements + self.n_node_evictions > 0
 
     @property
@@ -88,13 +88,13 @@ class JobOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobNames:
-    """What there is to say of a job in words.
+    """The names and message of a job.
 
     Args:
         job: `Kind/name`.
         namespace: Its namespace.
         workload: Name of its Workload; empty if it got none.
-        message: Why it waits, or what it was refused for.
+        message: Why it waits or was refused.
     """
 
     job: str
@@ -104,7 +104,7 @@ class JobNames:
 
 
 def rows_by_code(codes: npt.NDArray[np.int64]) -> list[tuple[int, npt.NDArray[np.int64]]]:
-    """The rows of each code, by code.
+    """Group rows by code, in order of the codes.
 
     Args:
         codes: The code of each row, shape (n,).
@@ -115,17 +115,17 @@ def rows_by_code(codes: npt.NDArray[np.int64]) -> list[tuple[int, npt.NDArray[np
     """
     order = np.argsort(codes, kind="stable")
     distinct, firsts = np.unique(codes[order], return_index=True)
-    # What is split at no place is one part still.
+    # Splitting at no positions still returns one part.
     return list(zip(distinct.tolist(), np.split(order, firsts[1:]), strict=True)) if len(codes) else []
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
-    """A column of texts of which there are few.
+    """A column of strings with few distinct values.
 
     Args:
-        texts: The texts.
-        codes: The index of each row's text, shape (n,).
+        texts: The distinct strings.
+        codes: The index of each row's string, shape (n,).
     """
 
     texts: Sequence[str]
@@ -133,7 +133,7 @@ class Labels:
 
     @classmethod
     def of(cls, values: Sequence[str]) -> Labels:
-        """A column of these texts.
+        """Make a column of strings.
 
         Example:
             >>> labels = Labels.of(["b", "a", "b"])
@@ -145,7 +145,7 @@ class Labels:
         return cls(tuple(codes), rows)
 
     def of_rows(self, rows: npt.NDArray[np.int64]) -> Labels:
-        """The texts at these places."""
+        """Return the strings at these rows."""
         return Labels(self.texts, self.codes[rows])
 
     def __getitem__(self, row: int) -> str:
@@ -153,14 +153,14 @@ class Labels:
 
 
 class JobOutcomes(Sequence[JobOutcome]):
-    """What became of jobs, in the order in which they came.
+    """The outcomes of jobs, in order of arrival.
 
     Args:
         labels: The columns `work`, `cluster_queue` and `cluster`.
         numbers: A structured array of shape (n,), of i8: `created`, `admitted` and `finished` in nanoseconds since
             1970, -1 for never; `failed`, 1 if it failed; the counts `admissions`, `evictions`, `replacements`,
             `node_evictions` and `copies`; `copy_wait` in nanoseconds.
-        names: The words about one row.
+        names: Returns the names and message of one row.
         rows: The number of each in the run of its cluster, shape (n,); None: there were several clusters.
     """
 
@@ -178,7 +178,7 @@ class JobOutcomes(Sequence[JobOutcome]):
 
     @classmethod
     def of(cls, jobs: Sequence[JobOutcome]) -> JobOutcomes:
-        """Jobs that are there as objects."""
+        """Make outcomes from objects."""
         numbers = empty_numbers(len(jobs))
         for row, it in enumerate(jobs):
             times = (it.created, it.admitted, it.finished)
@@ -232,12 +232,12 @@ class JobOutcomes(Sequence[JobOutcome]):
 
 
 def empty_numbers(n: int) -> npt.NDArray[np.void]:
-    """The figures of this many jobs, all zero."""
+    """Return the figures of n jobs, all zero."""
     return np.zeros(n, dtype=[(name, "<i8") for name in _NUMBERS])
 
 
 def node_evictions(status: JsonObject) -> int:
-    """How often a Workload was evicted as a node had failed (rules/08 §13), by its `status.schedulingStats`.
+    """Return how often a Workload was evicted because a node failed (rules/08 §13), by its `status.schedulingStats`.
 
     Example:
         >>> node_evictions({"schedulingStats": {"evictions": [{"reason": "NodeFailures", "count": 2}]}})

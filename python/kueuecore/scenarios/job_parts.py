@@ -1,4 +1,4 @@
-"""Jobs of one origin as rows: templates and arrival times."""
+"""Jobs from one source as rows: templates and arrival times."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _KUEUE = "kueue.x-k8s.io/v1beta2"
 
 @dataclass(frozen=True, slots=True)
 class JobPart:
-    """Rows of one work, or of what was generated.
+    """Rows of one work, trace or generator.
 
     Args:
-        templates: What they are copied from.
-        works: What the work of each template is called.
+        templates: The Workloads that rows are copied from.
+        works: The name of each template's work.
         template: The template of each row.
-        names: The name of the Workload of each row.
-        at: When each comes, in seconds.
-        runs: How long each runs, in seconds; infinite: for ever.
-        job_name: Kind and name of the job of a row.
+        names: The name of each row's Workload.
+        at: When each arrives, in seconds.
+        runs: How long each runs, in seconds; infinite: forever.
+        job_name: Returns kind and name of a row's job.
     """
 
     templates: Sequence[Happening]
@@ -45,13 +45,13 @@ class JobPart:
 
 
 def part_without_rows() -> JobPart:
-    """Not a single row."""
+    """Return a part without rows."""
     none = no_copies()
     return JobPart((), (), np.empty(0, np.int64), (), none.at, none.run_seconds, lambda _: ("", ""))
 
 
 def generated_part(copies: Copies) -> JobPart:
-    """The Workloads that a file of Kueue's performance tests describes."""
+    """Return the Workloads from a file of Kueue's performance tests."""
     return JobPart(
         templates=copies.templates,
         works=[work_class({} if it.object is None else plain_object(it.object)) for it in copies.templates],
@@ -64,7 +64,7 @@ def generated_part(copies: Copies) -> JobPart:
 
 
 def trace_parts(trace: TracePart) -> Iterator[JobPart]:
-    """The jobs of a trace. Those that ask for the same in one LocalQueue, and end alike, are copies of one Workload.
+    """Return the jobs of a trace. Those with the same LocalQueue, requests and kind of end are copies of one Workload.
 
     Raises:
         ManifestError: The rules do not fit the trace.

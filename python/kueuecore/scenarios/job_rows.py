@@ -1,4 +1,4 @@
-"""The jobs of a scenario of one cluster as rows: the template of each kind of work, and when each job arrives."""
+"""The jobs of a one-cluster scenario as rows: a template for each kind of work, and arrival times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kueuecore.world import World, is_workload
 
 __all__ = ["JOB_UID", "JobRows", "first_uid"]
 
-# The fields that distinguish Workloads of two jobs that differ only in name.
+# The fields in which Workloads differ if their jobs differ only in name.
 JOB_UID = "kueue.x-k8s.io/job-uid"
 _SHORT_NAMES = "ShortWorkloadNames"
 _JobKey: TypeAlias = tuple[str, str, str]
@@ -35,16 +35,16 @@ _JobKey: TypeAlias = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobRows:
-    """The jobs of a scenario, a row each Workload.
+    """The jobs of a scenario, a row per Workload.
 
     Args:
-        world: What the objects of the scenario imply, and some jobs of each work.
-        objects: Those that are there from the beginning.
-        copies: The Workloads of the jobs, in the order in which they come.
-        works: What the work of each template is called.
-        job_names: Kind and name of a job, by its place in a part of the rows.
+        world: The scenario's objects with everything they imply, and some jobs of each work.
+        objects: The initial objects.
+        copies: The Workloads of the jobs, in order of arrival.
+        works: The name of each template's work.
+        job_names: For each part, returns kind and name of a job by its index.
         part: The part of each row.
-        place: Its place there.
+        place: Its index there.
     """
 
     world: World
@@ -56,7 +56,7 @@ class JobRows:
     place: npt.NDArray[np.int64]
 
     def job(self, row: int) -> tuple[str, str]:
-        """Kind and name of the job of a row."""
+        """Return kind and name of a row's job."""
         return self.job_names[int(self.part[row])](int(self.place[row]))
 
     @classmethod
@@ -73,18 +73,18 @@ class JobRows:
         """Work out which jobs arrive.
 
         Args:
-            given: What is there from the beginning.
+            given: The initial objects.
             work: The work.
-            generated: What a file of Kueue's performance tests describes; of the same time it comes first.
-            traces: Recorded jobs; of the same time they come after what was generated.
+            generated: The Workloads from a file of Kueue's performance tests; at the same time, they come first.
+            traces: Recorded jobs; at the same time, they come after generated ones.
             configuration: Kueue's Configuration.
-            seed: Where everything comes from that is drawn.
+            seed: The seed of all random draws.
 
         Raises:
-            ManifestError: A job that Kueue's webhooks would refuse, or two of the same name.
+            ManifestError: Kueue's webhooks would refuse a job, or two jobs have the same name.
         """
         drawn = [_Drawn.of(it, seed) for it in work]
-        # Most work is alike but for names: then two jobs stand for all of it.
+        # Most jobs of a work differ only in name: then two of them stand for all.
         ends = [arrival for it in drawn for arrival in it.ends]
         made = _Made.of(given, ends, configuration)
         alike = [it.has_one_workload_each(made) for it in drawn]
@@ -127,13 +127,13 @@ class JobRows:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What became of manifests.
+    """What manifests were turned into.
 
     Args:
         world: All of them.
         objects: Those that belong to no job.
         workloads: The Workloads of each job.
-        has_short_names: Are names of Workloads cut at 63 bytes?
+        has_short_names: Whether names of Workloads are cut to 63 bytes.
     """
 
     world: World
@@ -160,7 +160,7 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """Work, when its jobs come and how long they run, in seconds (infinite: for ever), and whether they fail then."""
+    """Work with its jobs' arrival and run times in seconds (infinite: forever), and whether they then fail."""
 
     work: Work
     at: npt.NDArray[np.float64]
@@ -175,12 +175,12 @@ class _Drawn:
 
     @property
     def arrivals(self) -> Sequence[Arrival]:
-        """All jobs."""
+        """Return all jobs."""
         return list(map(self._arrival, range(len(self.at))))
 
     @property
     def ends(self) -> Sequence[Arrival]:
-        """The first job and the last, whose name is the longest; nothing where none comes."""
+        """Return the first job and the last, whose name is the longest; nothing without jobs."""
         return [self._arrival(row) for row in sorted({0, len(self.at) - 1}) if 0 <= row < len(self.at)]
 
     def _arrival(self, row: int) -> Arrival:
@@ -189,7 +189,7 @@ class _Drawn:
         return Arrival(float(self.at[row]), work.name, work.job_at(row), known, work.lingers_seconds, work.node_loss)
 
     def has_one_workload_each(self, made: _Made) -> bool:
-        """Does each job get one Workload, of a name that follows from its own, and like all others?"""
+        """Return whether each job gets one Workload, named after it, and otherwise the same for all jobs."""
         if not len(self.at):
             return True
         plain = []
@@ -202,7 +202,7 @@ class _Drawn:
         return plain[0] == plain[-1]
 
     def numbered_part(self, made: _Made) -> JobPart:
-        """Rows that are copies of the Workload of the first job."""
+        """Return rows that are copies of the first job's Workload."""
         n, job_name = len(self.at), self.work.job_name
         if not n:
             return part_without_rows()
@@ -221,7 +221,7 @@ class _Drawn:
         )
 
     def part(self, made: _Made) -> JobPart:
-        """Rows of jobs that get no Workload, or several, or others of their own."""
+        """Return rows for jobs that get no Workload, several, or different ones."""
         rows = [
             (row, arrival.key, workload)
             for row, arrival in enumerate(self.arrivals)
@@ -259,16 +259,16 @@ class _Drawn:
 
 
 def _nameless(workload: JsonObject) -> JsonObject:
-    """A Workload without what its job is called by."""
+    """Return a Workload without its job's name."""
     metadata = object_at(workload, "metadata")
     labels = {name: value for name, value in texts_at(metadata, "labels").items() if name != JOB_UID}
     rest = {name: it for name, it in metadata.items() if name not in ("name", "uid", "labels", "ownerReferences")}
-    # A template is checked as it is, so it needs a name.
+    # A template is validated as it is, so it needs a name.
     return {**workload, "metadata": {**rest, "name": "template", **({"labels": dict(labels)} if labels else {})}}
 
 
 def _check_names(parts: Sequence[JobPart], work: Sequence[Work]) -> None:
-    """Refuse two jobs whose Workloads would be called alike.
+    """Refuse two jobs whose Workloads would have the same name.
 
     Raises:
         ManifestError: Two jobs have the same name.
@@ -289,7 +289,7 @@ def _check_names(parts: Sequence[JobPart], work: Sequence[Work]) -> None:
                 if homes[template] and taken.setdefault(name, name_of_work) != name_of_work:
                     detail = f"work {taken[name]} and work {name_of_work} both have a job of this name"
                     job = work[index - offset].job_at(row) if index >= offset else Manifest({})
-                    remedy = "give one of them another name"
+                    remedy = "rename one of them"
                     raise ManifestError([job.problem(detail, field="metadata.name", remedy=remedy)])
 
 
@@ -298,7 +298,7 @@ def _namespace(template: Happening) -> str:
 
 
 def first_uid(objects: Iterable[Manifest]) -> int:
-    """The first number that comes after those of the Workloads that are there from the beginning."""
+    """Return the first UID number after those of the initial Workloads."""
     numbers = (_number(text_at(it.object, "metadata", "uid")) for it in objects if is_workload(it.object))
     return max(numbers, default=0) + 1
 

@@ -1,4 +1,4 @@
-"""The nodes of a scenario: groups of equal nodes in racks and blocks, and when some of them fail."""
+"""The nodes of a scenario: groups of identical nodes in racks and blocks, and their failures."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from kueuecore.times import format_time
 __all__ = ["HOSTNAME", "NodeFailure", "NodeGroup", "NodeLevel", "NodeState", "PlacedNode"]
 
 HOSTNAME = "kubernetes.io/hostname"
-"""The label that every node has: its name, unless a level says something else."""
+"""The label that every node has: its name, unless a level sets it."""
 _AT_ONCE = Span()
 _SECOND_NS = 1_000_000_000
 
 
 class NodeState(StrEnum):
-    """What a node is while it has failed."""
+    """The state of a failed node."""
 
     NOT_READY = "NotReady"
     """Its condition Ready is False."""
     DELETED = "Deleted"
-    """It is not there."""
+    """It does not exist."""
     TAINTED = "Tainted"
     """It is ready and has a taint."""
 
@@ -37,11 +37,11 @@ class NodeLevel:
     """One level of a group of nodes, such as its racks.
 
     Args:
-        name: What one of its domains is called in patterns.
-        count: How many there are in each domain of the level above.
+        name: The name of the level in patterns.
+        count: The number of domains in each domain of the level above.
         label: The node label whose values are its domains.
         value: The pattern of these values: `{group}` is the name of the group, the name of a level in braces its
-            number, from 1. Empty: the value of the level above, or the group, and then name and number.
+            number, from 1. Empty: the value of the level above, or the group, followed by name and number.
     """
 
     name: str
@@ -52,18 +52,18 @@ class NodeLevel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFailure:
-    """Nodes that fail, once or again and again.
+    """A failure of nodes, once or repeatedly.
 
     Args:
-        at: When, in seconds from the beginning.
-        every: How long after one failure begins the next.
-        times: How many failures.
+        at: When, in seconds from the start.
+        every: The time from the start of one failure to the start of the next.
+        times: The number of failures.
         node: The node; empty: any.
-        domain: Only nodes with this value at some level; empty: all of the group.
-        n_nodes: How many are drawn by the seed among those that are well; None: all that are meant.
-        lasts: How long until they are well again; None: for ever.
-        state: What they are meanwhile.
-        taint: The taint of those that are tainted.
+        domain: Only nodes with this value at some level; empty: the whole group.
+        n_nodes: How many to draw at random among the healthy ones; None: all that match.
+        lasts: How long until they recover; None: forever.
+        state: Their state meanwhile.
+        taint: The taint, if they are tainted.
     """
 
     at: float = 0.0
@@ -92,16 +92,16 @@ class PlacedNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeGroup:
-    """Equal nodes.
+    """A group of identical nodes.
 
     Args:
-        name: What they are called.
-        levels: From the top to the nodes themselves.
+        name: The name of the group.
+        levels: From the top down to the nodes themselves.
         capacity: `allocatable` of each, as quantities.
-        labels: Labels that all have.
-        taints: Taints that all have.
-        failures: When some of them fail.
-        source: Where it is in a file.
+        labels: Labels of all nodes.
+        taints: Taints of all nodes.
+        failures: Their failures.
+        source: Its position in a file.
 
     Example:
         >>> levels = (NodeLevel(name="rack", count=2, label="rack"), NodeLevel(name="host", count=2, label=HOSTNAME))
@@ -120,11 +120,11 @@ class NodeGroup:
 
     @property
     def n_nodes(self) -> int:
-        """How many there are."""
+        """The number of nodes."""
         return prod(level.count for level in self.levels)
 
     def nodes(self) -> Iterator[PlacedNode]:
-        """The nodes, in the order of their numbers."""
+        """Yield the nodes, in order of their numbers."""
         for numbers in product(*(range(1, level.count + 1) for level in self.levels)):
             values, known = list[str](), {"group": self.name}
             for level, number in zip(self.levels, numbers, strict=True):
@@ -136,13 +136,13 @@ class NodeGroup:
     def manifest(
         self, node: PlacedNode, *, is_ready: bool = True, since: int, taints: tuple[Mapping[str, str], ...] = ()
     ) -> Manifest:
-        """A node as an API server has it.
+        """Return a node as an API server stores it.
 
         Args:
             node: The node.
             is_ready: Its condition Ready.
-            since: Since when it is so, in nanoseconds since 1970.
-            taints: Taints beside those of the group.
+            since: Since when, in nanoseconds since 1970.
+            taints: Taints in addition to those of the group.
         """
         own = dict(zip((level.label for level in self.levels), node.domains, strict=True))
         labels: JsonObject = {HOSTNAME: node.name, **self.labels, **own}
@@ -152,7 +152,7 @@ class NodeGroup:
             "status": "True" if is_ready else "False",
             "lastTransitionTime": format_time(since // _SECOND_NS * _SECOND_NS),
         }
-        # An empty list, so that a patch takes taints away, too.
+        # An empty list, so that a patch also removes taints.
         tainted: list[JsonValue] = []
         for taint in (*self.taints, *taints):
             if taint not in tainted:

@@ -1,4 +1,4 @@
-"""The nodes of a scenario as they stand in the file."""
+"""Reads the nodes of a scenario."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshu
 
 
 def read_nodes(section: Fields) -> tuple[NodeGroup, ...]:
-    """The groups of nodes of a cluster; what is wrong with them is noted.
+    """Read the node groups of a cluster, and record what is wrong with them.
 
     Args:
         section: The cluster.
@@ -42,14 +42,14 @@ def read_nodes(section: Fields) -> tuple[NodeGroup, ...]:
     n_nodes = sum(group.n_nodes for group in groups)
     if n_nodes > _MOST_NODES:
         section.complain(
-            "nodes", f"{n_nodes} nodes are too many", f"write counts that make up to {_MOST_NODES} of them"
+            "nodes", f"{n_nodes} nodes are too many", f"write counts that make at most {_MOST_NODES} of them"
         )
     return tuple(groups)
 
 
 def _group(fields: Fields) -> NodeGroup:
     n_problems = len(fields.problems)
-    name = _required_text(fields, "name", "say what the nodes are to be called")
+    name = _required_text(fields, "name", "write a name for the nodes")
     for problem in label_problems(name) if name else ():
         fields.complain("name", problem, "write a name such as gpu")
     fields.has("levels", "write at least `- {name: node, count: 8}`")
@@ -65,7 +65,7 @@ def _group(fields: Fields) -> NodeGroup:
         taints=tuple(_taint(it) for it in fields.parts("taints")),
         source=replace(fields.document.source.without_fields(), _start=line),
     )
-    # Where something is wrong with them, nodes have no names yet.
+    # If something is wrong, nodes have no names yet.
     is_named = len(fields.problems) == n_problems
     placed = tuple(group.nodes()) if is_named else ()
     failures = tuple(_failure(it, placed) for it in fields.parts("failures"))
@@ -77,13 +77,13 @@ def _levels(group: Fields, parts: Sequence[Fields]) -> Iterator[NodeLevel]:
     known, labels = ["group"], set[str]()
     for index, fields in enumerate(parts):
         is_last = index == len(parts) - 1
-        name = _required_text(fields, "name", "say what one of them is called, such as rack")
+        name = _required_text(fields, "name", "write a name for the level, such as rack")
         if name and not re.fullmatch("[a-z][a-z0-9]*", name):
             fields.complain(
                 "name", f"Invalid value: {shown(name)}", "write lower case letters and digits, such as rack"
             )
         if name in known:
-            fields.complain("name", f"Duplicate value: {shown(name)}", "give each level a name of its own")
+            fields.complain("name", f"Duplicate value: {shown(name)}", "give each level its own name")
         known.append(name)
         fields.has("count", "write how many there are in each of the level above")
         count = fields.whole("count", 1, least=1, most=_MOST_NODES)
@@ -93,7 +93,7 @@ def _levels(group: Fields, parts: Sequence[Fields]) -> Iterator[NodeLevel]:
         for problem in label_key_problems(label) if label else ():
             fields.complain("label", problem, "write a label key, such as example.com/rack")
         if label and label in labels:
-            fields.complain("label", f"Duplicate value: {shown(label)}", "give each level a label of its own")
+            fields.complain("label", f"Duplicate value: {shown(label)}", "give each level its own label")
         labels.add(label)
         value = fields.text("value")
         _check_pattern(fields, value, known)
@@ -101,47 +101,47 @@ def _levels(group: Fields, parts: Sequence[Fields]) -> Iterator[NodeLevel]:
         yield NodeLevel(name=name, count=count, label=label, value=value)
     n_nodes = prod(it.plain["count"] for it in parts if isinstance(it.plain.get("count"), int))  # type: ignore[misc]
     if n_nodes > _MOST_NODES:
-        remedy = f"write counts that make up to {_MOST_NODES} of them"
+        remedy = f"write counts that make at most {_MOST_NODES} of them"
         group.complain("levels", f"{n_nodes} nodes are too many", remedy)
 
 
 def _check_pattern(fields: Fields, pattern: str, known: Sequence[str]) -> None:
-    """A pattern has names of levels in braces, and nothing else."""
+    """Check that only names of levels are in a pattern's braces."""
     remedy = f"write one of {', '.join('{' + it + '}' for it in known if it)}"
     try:
         parts = [(name, rest) for _, name, *rest in Formatter().parse(pattern) if name is not None]
     except ValueError as error:
-        fields.complain("value", f"no pattern: {error}", remedy)
+        fields.complain("value", f"not a pattern: {error}", remedy)
         return
     for name, rest in parts:
         if name not in known or any(rest):
-            fields.complain("value", f"no level of this name: {shown(name)}", remedy)
+            fields.complain("value", f"there is no level {shown(name)}", remedy)
             return
 
 
 def _check_names(fields: Fields, group: NodeGroup, taken: dict[str, str]) -> None:
-    """Each node has a name of its own, and its values can be those of labels."""
+    """Check that node names are unique, and that values are valid in labels."""
     wrong: set[int] = set()
     for node in islice(group.nodes(), _MOST_NODES):
         where = f"levels[{len(group.levels) - 1}].value"
         if node.name in taken:
-            reported = f"two nodes would be called {shown(node.name)}"
+            reported = f"two nodes would be named {shown(node.name)}"
             remedy = "name every level in it" if taken[node.name] == group.name else "give the groups different names"
             fields.complain(where, reported, remedy)
             return
         taken[node.name] = group.name
         for problem in subdomain_problems(node.name):
-            fields.complain(where, f"a node would be called {shown(node.name)}: {problem}", "write another pattern")
+            fields.complain(where, f"a node would be named {shown(node.name)}: {problem}", "write another pattern")
             return
         for index, value in enumerate(node.domains):
             if index not in wrong and not re.fullmatch(_LABEL_VALUE, value):
                 wrong.add(index)
-                reported = f"no value of a label: {shown(value)}"
+                reported = f"not a label value: {shown(value)}"
                 fields.complain(f"levels[{index}].value", reported, "use up to 63 letters, digits, '-', '_' and '.'")
 
 
 def _capacity(fields: Fields) -> dict[str, str | int]:
-    """`allocatable` of each node."""
+    """Read `allocatable` of each node."""
     fields.has("capacity", "write what each node has, such as {cpu: 8, memory: 32Gi}")
     section, found = fields.part("capacity"), dict[str, str | int]()
     for resource, amount in section.plain.items() if section is not None else ():
@@ -150,7 +150,7 @@ def _capacity(fields: Fields) -> dict[str, str | int]:
         if is_quantity and isinstance(text, str | int):
             found[resource] = text
         elif section is not None:
-            section.complain(resource, "no quantity", "write a quantity, such as 8 or 36Gi")
+            section.complain(resource, "not a quantity", "write a quantity, such as 8 or 36Gi")
     return found
 
 
@@ -163,7 +163,7 @@ def _labels(fields: Fields) -> dict[str, str]:
         for problem in label_key_problems(key):
             section.complain(key, problem, "write a label key, such as example.com/pool")
         if not re.fullmatch(_LABEL_VALUE, value):
-            section.complain(key, f"no value of a label: {shown(value)}", "use up to 63 letters, digits, '-', '_', '.'")
+            section.complain(key, f"not a label value: {shown(value)}", "use up to 63 letters, digits, '-', '_', '.'")
     return labels
 
 
@@ -190,7 +190,7 @@ def _failure(fields: Fields, placed: Sequence[PlacedNode]) -> NodeFailure:
     state = NodeState(fields.text("becomes", NodeState.NOT_READY, one_of=[*NodeState]))
     taint = fields.part("taint")
     if taint is not None and state is not NodeState.TAINTED:
-        fields.complain("taint", f"counts only beside `becomes: {NodeState.TAINTED}`", "add that, or remove it")
+        fields.complain("taint", f"only applies with `becomes: {NodeState.TAINTED}`", "add that, or remove it")
     failure = NodeFailure(
         at=fields.seconds("at", 0.0) or 0.0,
         every=read_spans(fields, "every") or Span(),
@@ -211,5 +211,5 @@ def _such_as(names: Iterable[str]) -> str:
 
 
 def _required_text(fields: Fields, name: str, remedy: str) -> str:
-    """A text that has to be there."""
+    """Read a required string."""
     return fields.text(name) if fields.has(name, remedy) or fields.value(name) is not None else ""

@@ -1,4 +1,4 @@
-"""When the nodes of a scenario fail and come back, drawn from its seed."""
+"""When the nodes of a scenario fail and recover, drawn from its seed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SECOND_NS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """A node comes, goes or changes.
+    """The creation, deletion or change of a node.
 
     Args:
-        at: When, in seconds from the beginning.
+        at: When, in seconds from the start.
         name: The node.
-        manifest: What it is from then on; None: it is deleted.
+        manifest: The node from then on; None: it is deleted.
     """
 
     at: float
@@ -31,12 +31,12 @@ class NodeChange:
 
 @dataclass(frozen=True, slots=True)
 class _Outage:
-    """A node has failed.
+    """An outage of a node.
 
     Args:
-        begin: From when, in seconds from the beginning.
-        end: Until when; None: for ever.
-        failure: What it is meanwhile.
+        begin: When it starts, in seconds from the start of the scenario.
+        end: When it ends; None: never.
+        failure: The failure.
     """
 
     begin: float
@@ -44,17 +44,17 @@ class _Outage:
     failure: NodeFailure
 
     def lasts_at(self, time: float) -> bool:
-        """Has it begun, and not ended?"""
+        """Return whether it has begun and not ended."""
         return self.begin <= time and (self.end is None or time < self.end)
 
 
 def nodes_of(groups: Iterable[NodeGroup], *, start: int) -> tuple[Manifest, ...]:
-    """All nodes as they are in the beginning, at `start` in nanoseconds since 1970."""
+    """Return all nodes as they are at `start`, in nanoseconds since 1970."""
     return tuple(group.manifest(node, since=start) for group in groups for node in group.nodes())
 
 
 def failure_times(group: NodeGroup, index: int, seed: int) -> Iterator[tuple[float, float | None]]:
-    """When one of the failures of a group begins and ends (None: never) each time, in seconds from the beginning."""
+    """Yield when each occurrence of a group's failure begins and ends (None: never), in seconds from the start."""
     failure, random = group.failures[index], Random(f"{seed}/nodes/{group.name}/{index}")
     time, every = failure.at, failure.every.draws(random)
     spans = None if failure.lasts is None else failure.lasts.draws(random)
@@ -65,15 +65,15 @@ def failure_times(group: NodeGroup, index: int, seed: int) -> Iterator[tuple[flo
 
 
 def node_changes(groups: Iterable[NodeGroup], *, seed: int, start: int) -> tuple[NodeChange, ...]:
-    """What becomes of all nodes, in the order of time.
+    """Return all node changes, in order of time.
 
-    While several failures of a node last, it is deleted if one of them says so, else not ready if one does, and has all
-    of their taints. What is drawn for a group does not change with other groups.
+    While several failures of a node overlap, it is deleted if one of them deletes it, else not ready if one makes it
+    so, and has all their taints. A group's random draws do not depend on other groups.
 
     Args:
         groups: The nodes.
-        seed: Where everything comes from that is drawn.
-        start: The time of the beginning, in nanoseconds since 1970.
+        seed: The seed of all random draws.
+        start: The start time, in nanoseconds since 1970.
 
     Example:
         >>> from kueuecore.scenarios.node_groups import HOSTNAME, NodeLevel

@@ -1,4 +1,4 @@
-"""What came of a scenario."""
+"""The outcome of a scenario."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ class ScenarioEnding(StrEnum):
     """Why a scenario ended."""
 
     COMPLETE = "Complete"
-    """It came to its end."""
+    """It ran to its end."""
     CYCLE_LIMIT = "CycleLimit"
-    """A cluster ran too many cycles ever to come to rest."""
+    """A cluster ran so many cycles that it will never settle."""
     UNSETTLED = "Unsettled"
-    """A fleet does not come to rest; a note says where and when."""
+    """A fleet never settles; a note says where and when."""
     INTERRUPTED = "Interrupted"
     """Ctrl-C was pressed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaOutcome:
-    """The quota of a ClusterQueue that dispatches, beside that of the workers (rules/00 G4), in whole units.
+    """The quota of a dispatching ClusterQueue, compared with the workers' (rules/00 G4), in whole units.
 
     Args:
         cluster_queue: The ClusterQueue on the manager.
         resource: The resource.
-        manager: What it may use; None: without a limit.
-        by_worker: What each worker has behind it; None: without a limit.
+        manager: What it may use; None: no limit.
+        by_worker: What each worker has for it; None: no limit.
     """
 
     cluster_queue: str
@@ -45,34 +45,34 @@ class QuotaOutcome:
 
     @property
     def workers(self) -> Fraction | None:
-        """What the workers have together; None: without a limit."""
+        """What the workers have together; None: no limit."""
         known = [it for it in self.by_worker.values() if it is not None]
         return sum(known, Fraction()) if len(known) == len(self.by_worker) else None
 
     @property
     def verdict(self) -> str:
-        """What that means, in a few words."""
+        """What that means, in short."""
         if self.manager == self.workers:
             return "equal"
         if self.workers is None or (self.manager is not None and self.manager < self.workers):
-            return "below: the workers have more than it lets through"
-        return "above: it lets through more than the workers have"
+            return "below: the workers have more than it admits"
+        return "above: it admits more than the workers have"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioOutcome:
-    """What came of a scenario.
+    """The outcome of a scenario.
 
     Args:
-        start: The time of the beginning, in nanoseconds since 1970.
-        end: The time of the end.
-        jobs: All jobs, in the order in which they came.
-        run: The run of the one cluster; None: there were several.
-        is_fleet: Were there several clusters?
+        start: The start time, in nanoseconds since 1970.
+        end: The end time.
+        jobs: All jobs, in order of arrival.
+        run: The run of the single cluster; None for a fleet.
+        is_fleet: Whether there were several clusters.
         ending: Why it ended.
-        notes: Whatever else the user should know, in sentences.
-        quotas: The quota of a fleet's manager beside that of its workers.
-        warnings: What is odd about the objects, such as fields that nobody knows.
+        notes: What else the user should know, in sentences.
+        quotas: The quota of a fleet's manager compared with that of its workers.
+        warnings: What is odd about the objects, such as unknown fields.
     """
 
     start: int
@@ -87,5 +87,5 @@ class ScenarioOutcome:
 
     @property
     def all(self) -> Waits:
-        """How all jobs fared."""
+        """The waits of all jobs."""
         return Waits.of("all", self.jobs)

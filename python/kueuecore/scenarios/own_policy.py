@@ -1,4 +1,4 @@
-"""A dispatcher of one's own that a scenario names: `use: module:name`, in a file beside it or an installed module."""
+"""Loads a custom dispatcher that a scenario names (`use: module:name`), from its folder or an installed module."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _Answer = TypeVar("_Answer")
 
 
 def own_policy(section: Fields, folder: Path, *, allow_code: bool) -> Callable[[], Dispatcher]:
-    """Check what `use` names, without running any of it, and return what makes the dispatcher.
+    """Check what `use` names without running any of it, and return a function that makes the dispatcher.
 
     A class or a function is called with `arguments`, anything else is the dispatcher.
 
     Args:
         section: The fields of the policy.
-        folder: Where the scenario is.
-        allow_code: May the program run?
+        folder: The scenario's folder.
+        allow_code: Whether the program may run.
     """
     name, given = section.text("use"), section.part("arguments")
     arguments = {} if given is None else given.plain
@@ -50,17 +50,17 @@ def own_policy(section: Fields, folder: Path, *, allow_code: bool) -> Callable[[
 
 
 def _made(section: Fields, name: str, arguments: JsonObject, folder: Path) -> Dispatcher:
-    """Load what is named, and make the dispatcher of it.
+    """Load what is named, and make the dispatcher from it.
 
     Raises:
-        ManifestError: There is nothing of this name, or what the program does wrong.
+        ManifestError: The name does not exist, or the program fails.
     """
     module_name, _, attribute = name.partition(":")
     module = _ran(section, name, lambda: _module(module_name, folder))
     if module is None:
-        remedy = f"put {module_name}.py beside the scenario"
+        remedy = f"put {module_name}.py next to the scenario"
         raise _error(section, f"there is no module {module_name}", remedy)
-    # A module may look its names up itself.
+    # A module may define `__getattr__`.
     found = _ran(section, name, lambda: getattr(module, attribute, _NOTHING))
     if found is _NOTHING:
         near = get_close_matches(attribute, vars(module), n=1)
@@ -73,18 +73,18 @@ def _made(section: Fields, name: str, arguments: JsonObject, folder: Path) -> Di
 
 
 def _ran(section: Fields, name: str, run: Callable[[], _Answer]) -> _Answer:
-    """Run a part of somebody else's program, and report whatever it raises except Ctrl-C."""
+    """Run third-party code, and report whatever it raises except Ctrl-C."""
     try:
         return run()
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        message = f"{name} cannot be loaded: {_told(error)}"
+        message = f"{name} cannot be loaded: {_one_line(error)}"
         raise _error(section, message, "fix it or its arguments") from error
 
 
 def _dispatcher(made: object) -> Dispatcher | None:
-    """What was made, if it is a dispatcher; its attributes may be programs, too."""
+    """Return what was made if it is a dispatcher; its attributes may run code too."""
     return made if isinstance(made, Dispatcher) else None
 
 
@@ -94,7 +94,7 @@ def _error(section: Fields, message: str, remedy: str) -> ManifestError:
 
 
 def _module(name: str, folder: Path) -> ModuleType | None:
-    """A module that stands beside the scenario, loaded anew; else one that is installed; None if there is none."""
+    """Return a fresh module from the scenario's folder, else an installed one; None if there is none."""
     file = folder.resolve().joinpath(*name.split(".")).with_suffix(".py")
     spec = spec_from_file_location(f"{name} of {file.parent}", file) if file.is_file() else None
     if spec is None or spec.loader is None:
@@ -102,11 +102,11 @@ def _module(name: str, folder: Path) -> ModuleType | None:
             return importlib.import_module(name)
         except ModuleNotFoundError as error:
             if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-                # The module exists, but something that it imports does not.
+                # The module exists, but an import in it does not.
                 raise
             return None
     module = module_from_spec(spec)
-    # Dataclasses look there for the module that they are in.
+    # Dataclasses look up their module there.
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
@@ -114,7 +114,7 @@ def _module(name: str, folder: Path) -> ModuleType | None:
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """Says whose mistake it was if a dispatcher does not answer as it should."""
+    """Wraps a custom dispatcher, so that errors name it if it answers badly."""
 
     inner: Dispatcher
     name: str
@@ -136,10 +136,10 @@ class _Own:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raise _error(self.section, f"{self.name} failed: {_told(error)}", "fix it") from error
+            raise _error(self.section, f"{self.name} failed: {_one_line(error)}", "fix it") from error
         if not isinstance(answer, wanted):
-            what = f"{self.name} answered with {type(answer).__name__}"
-            raise _error(self.section, what, f"let it answer with a {wanted.__name__}")
+            what = f"{self.name} returned {type(answer).__name__}"
+            raise _error(self.section, what, f"return a {wanted.__name__}")
         if not isinstance(getattr(answer, "look_again", None), int | None):
             raise _error(
                 self.section, f"`look_again` of {self.name} is not a time", "return nanoseconds since 1970, or None"
@@ -147,10 +147,10 @@ class _Own:
         return answer
 
 
-def _told(error: BaseException) -> str:
-    """An error in one line, with the place in the program where it happened."""
+def _one_line(error: BaseException) -> str:
+    """Format an error on one line, with its position in the program."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     message = " ".join(str(error).split())
     reported = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    # What is not written in Python has no place of its own.
+    # Code not written in Python has no position of its own.
     return reported if place.filename == __file__ else f"{reported} ({Path(place.filename).name}:{place.lineno})"

@@ -1,4 +1,4 @@
-"""The parts of a scenario that say who gets copies, and which jobs go on from the manager to its workers."""
+"""Reads a scenario's dispatching policy, and which jobs overflow from the manager to its workers."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _CHOICES = ("all-at-once", "incremental", *_VALUED, "data", "free-quota")
 
 
 def read_overflow(section: Fields, local_queues: Collection[str]) -> Overflow:
-    """Which jobs go on to workers, as written in the file.
+    """Read which jobs overflow to workers.
 
     Args:
         section: Its fields.
-        local_queues: The names of the LocalQueues of the manager; if there are any, no others can be named.
+        local_queues: The names of the manager's LocalQueues; if there are any, no others can be named.
     """
     queues, found = section.part("queues"), dict[str, str]()
     if queues is None:
@@ -59,7 +59,7 @@ def read_overflow(section: Fields, local_queues: Collection[str]) -> Overflow:
         if found.pop("", None) is not None:
             queues.complain("", "a LocalQueue without a name", "name one")
         if circle := circle_of(found):
-            remedy = "let jobs end in a queue that forwards none"
+            remedy = "end with a queue that forwards no jobs"
             queues.complain(circle[0], f"jobs would go in a circle: {' -> '.join(circle)}", remedy)
             found = {}
     overflow = Overflow(found, patience_ns=_ns(section.seconds("patience", 0.0)) or 0)
@@ -70,16 +70,16 @@ def read_overflow(section: Fields, local_queues: Collection[str]) -> Overflow:
 def read_policy(
     section: Fields, workers: Sequence[str], folder: Path, *, allow_code: bool
 ) -> Dispatcher | Callable[[], Dispatcher]:
-    """Who chooses, and around it what it leaves to others: constraints, taking back, overrides.
+    """Read the dispatcher, and the constraints, recalls and overrides around it.
 
     Args:
         section: Its fields.
         workers: The names of the workers.
-        folder: Where a policy of one's own is looked for.
-        allow_code: May there be a policy of one's own?
+        folder: The folder of a custom policy.
+        allow_code: Whether a custom policy is allowed.
 
     Returns:
-        The dispatcher; if it is a program, what loads and makes it.
+        The dispatcher, or for a custom policy, a function that loads and makes it.
     """
     own = own_policy(section, folder, allow_code=allow_code) if "use" in section.plain else None
     chosen = AllAtOnce() if own is not None else _choosing(section, workers)
@@ -89,7 +89,7 @@ def read_policy(
 
 
 def _around(section: Fields, workers: Sequence[str]) -> Callable[[Dispatcher], Dispatcher]:
-    """What stands around the one who chooses."""
+    """Read what wraps the dispatcher."""
     is_filtered = section.truth("constraints", default=False)
     admit, start = section.seconds("admitWithin"), section.seconds("startWithin")
     exclude, most = section.seconds("excludeFor", 600.0), section.whole("mostAttempts", 0, most=MOST_ATTEMPTS)
@@ -112,14 +112,14 @@ def _around(section: Fields, workers: Sequence[str]) -> Callable[[Dispatcher], D
 
 
 def _patches(section: Fields, workers: Sequence[str]) -> dict[str, list[JsonObject]] | None:
-    """The overrides of each worker; None if there are none."""
+    """Read the overrides of each worker; None if there are none."""
     overrides = section.part("overrides")
     if overrides is None:
         return None
     patches: dict[str, list[JsonObject]] = {}
     for name in overrides.plain:
         if name not in workers:
-            overrides.complain(name, "no worker of this name", f"name one of {', '.join(workers)}")
+            overrides.complain(name, "there is no such worker", f"name one of {', '.join(workers)}")
         if not overrides.has(name, _PATCH):
             continue
         operations = [dict(it.plain) for it in overrides.parts(name)]
@@ -152,10 +152,10 @@ def _choosing(section: Fields, workers: Sequence[str]) -> Dispatcher:
 
 
 def _numbers(values: Fields, workers: Sequence[str]) -> dict[str, float]:
-    """The priority, cost or weight of each worker."""
+    """Read the priority, cost or weight of each worker."""
     for name in values.plain:
         if name not in workers:
-            values.complain(name, "no worker of this name", f"name one of {', '.join(workers)}")
+            values.complain(name, "there is no such worker", f"name one of {', '.join(workers)}")
     return {name: values.number(name) for name in values.plain if values.has(name, "write a number")}
 
 

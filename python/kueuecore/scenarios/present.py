@@ -1,4 +1,4 @@
-"""A scenario that begins with what a cluster has now: Workloads that run go on, others go on waiting."""
+"""Scenarios that start from a cluster's current state: running Workloads keep running, others keep waiting."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from kueuecore.world import is_workload
 __all__ = ["PRESENT", "Present", "PresentWork", "each_workload_once", "has_condition", "job_of", "present_work"]
 
 PRESENT = "present"
-"""The name of the work that the Workloads belong to which wait in the beginning."""
+"""The work name of the Workloads that wait at the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """How long the Workloads among the objects run.
+    """How long the initial Workloads run.
 
     Args:
-        runs: How much longer those run that hold quota in the beginning; None: for ever.
-        waiting_runs: How long those run that wait in the beginning, once they are admitted; None: for ever.
+        runs: How much longer those that hold quota at the start run; None: forever.
+        waiting_runs: How long those that wait at the start run once admitted; None: forever.
     """
 
     runs: Spans | None = None
@@ -35,13 +35,13 @@ class Present:
 
 @dataclass(frozen=True, slots=True)
 class PresentWork:
-    """The Workloads among the objects of a scenario.
+    """The initial Workloads of a scenario.
 
     Args:
-        objects: The objects that are no such Workloads, or such that run for ever.
-        running: Those that hold quota and end.
-        waiting: Those that wait and end once they were admitted.
-        warnings: How many run for ever.
+        objects: All other objects, and Workloads that run forever.
+        running: The Workloads that hold quota and will end.
+        waiting: The Workloads that wait, and will end after admission.
+        warnings: Warnings about Workloads that run forever.
     """
 
     objects: tuple[Manifest, ...]
@@ -51,16 +51,16 @@ class PresentWork:
 
 
 def present_work(objects: Sequence[Manifest], present: Present, *, seed: int, start: int) -> PresentWork:
-    """Give each Workload among the objects its time to run.
+    """Give each initial Workload its run time.
 
     Args:
-        objects: All objects of the beginning.
+        objects: All initial objects.
         present: How long they run.
-        seed: Where everything comes from that is drawn.
-        start: The beginning, in nanoseconds since 1970.
+        seed: The seed of all random draws.
+        start: The start time, in nanoseconds since 1970.
 
     Raises:
-        ManifestError: One would run beyond April 2262.
+        ManifestError: One would run past April 2262.
     """
     running_spans = _spans(present.runs, f"{seed}/present/runs", "present.runs", start)
     waiting_spans = _spans(present.waiting_runs, f"{seed}/present/waitingRuns", "present.waitingRuns", start)
@@ -80,7 +80,7 @@ def present_work(objects: Sequence[Manifest], present: Present, *, seed: int, st
         else:
             (running if holds_quota else waiting).append((Arrival(0.0, PRESENT, job_of(it), next(spans)), it))
     warnings = [
-        f"{n} of the Workloads that {what} in the beginning run for ever; write `present.{field}`"
+        f"{n} of the Workloads that {what} at the start run forever; write `present.{field}`"
         for n, what, field in ((n_for_ever[True], "hold quota", "runs"), (n_for_ever[False], "wait", "waitingRuns"))
         if n
     ]
@@ -88,7 +88,7 @@ def present_work(objects: Sequence[Manifest], present: Present, *, seed: int, st
 
 
 def each_workload_once(objects: Sequence[Manifest]) -> Iterator[Manifest]:
-    """The objects, but of a Workload that is given twice only the last, as an API server would have it."""
+    """Yield the objects, but of duplicate Workloads only the last, as in an API server."""
     last = {object_ref(it.object): it for it in objects if is_workload(it.object)}
     for it in objects:
         if not is_workload(it.object):
@@ -112,7 +112,7 @@ def _checked(spans: Iterator[float], field: str, start: int) -> Iterator[float]:
 
 
 def has_condition(workload: JsonObject, condition: str) -> bool:
-    """Is a condition of a Workload true?"""
+    """Return whether a condition of a Workload is true."""
     return any(
         (text_at(it, "type"), text_at(it, "status")) == (condition, "True")
         for it in list_at(workload, "status", "conditions")
@@ -120,7 +120,7 @@ def has_condition(workload: JsonObject, condition: str) -> bool:
 
 
 def job_of(workload: Manifest) -> Manifest:
-    """The job that a Workload is of, as far as it says; without one, the Workload."""
+    """Return the job of a Workload as far as its owner says; without one, the Workload."""
     metadata = object_at(workload.object, "metadata")
     for owner in list_at(metadata, "ownerReferences"):
         if object_at(owner).get("controller") is True:

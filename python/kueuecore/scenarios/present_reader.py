@@ -1,4 +1,4 @@
-"""What a scenario says of the Workloads that are there in the beginning."""
+"""Reads what a scenario says about the initial Workloads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["newest_time_of", "read_present"]
 
 
 def read_present(top: Fields) -> Present | None:
-    """How long Workloads run that are there in the beginning; None if nothing is said about it.
+    """Read how long the initial Workloads run; None if the scenario does not say.
 
     Args:
         top: The scenario.
@@ -27,7 +27,7 @@ def read_present(top: Fields) -> Present | None:
 
 
 def newest_time_of(cluster: ClusterPart) -> int | None:
-    """When the objects of a cluster were written: the newest time in them, in nanoseconds since 1970.
+    """Return when the objects of a cluster were dumped: the newest time in them, in nanoseconds since 1970.
 
     Args:
         cluster: The cluster.
@@ -35,5 +35,5 @@ def newest_time_of(cluster: ClusterPart) -> int | None:
     try:
         return World.of(cluster.objects, configuration=cluster.configuration, trusted=True).newest_time()
     except ManifestError:
-        # The run says what is wrong with them.
+        # The run reports what is wrong with them.
         return None

@@ -1,4 +1,4 @@
-"""What a table of waits does not show: queues in which nothing can be admitted, and who else was evicted."""
+"""Notes beyond the table of waits: queues that admit nothing, and other evicted Workloads."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _MOST_NAMES = 3
 def missing_queues(
     jobs: JobOutcomes, named: Counter[LocalQueueName], queues: Mapping[LocalQueueName, str], engine: Engine
 ) -> Iterator[str]:
-    """Queues that are not there or admit nothing, in sentences.
+    """Describe queues that do not exist or admit nothing, in sentences.
 
     Args:
-        jobs: What became of the jobs.
+        jobs: The outcomes of the jobs.
         named: How many of them name each LocalQueue.
-        queues: The ClusterQueue of each LocalQueue that is there.
+        queues: The ClusterQueue of each existing LocalQueue.
         engine: The engine at the end.
     """
     has_queues = bool(engine.cluster_queues())
     if not has_queues:
-        yield "there is no ClusterQueue, so nothing is admitted; name files with some in `cluster.objects`"
+        yield "there is no ClusterQueue, so nothing is admitted; add one to `cluster.objects`"
     missing = {
         f"{namespace}/{name}": n for (namespace, name), n in named.items() if n and (namespace, name) not in queues
     }
     if missing:
         names = _some(sorted(missing))
-        yield f"{sum(missing.values())} jobs wait for LocalQueues that are not there: {names}; add them to the objects"
+        yield f"{sum(missing.values())} jobs wait for LocalQueues that do not exist: {names}; add them to the objects"
     waits = (jobs.numbers["admitted"] < 0) & (jobs.numbers["finished"] < 0)
     homes = jobs.labels["cluster_queue"]
     n_waiting = np.bincount(homes.codes[waits], minlength=len(homes.texts)).tolist()
@@ -51,21 +51,21 @@ def missing_queues(
         try:
             queue = engine.cluster_queue(name)
         except UnknownObjectError:
-            yield f"{n} jobs wait for ClusterQueue {name}, which is not there; add it to the objects"
+            yield f"{n} jobs wait for ClusterQueue {name}, which does not exist; add it to the objects"
             continue
         if not queue.is_active:
             yield f"{n} jobs wait in ClusterQueue {name}, which is inactive: {queue.message}"
 
 
 def evictions_beside(jobs: JobOutcomes, run: Run) -> Iterator[str]:
-    """How often Workloads were evicted that are no jobs of the scenario, in a sentence."""
+    """Say how often Workloads that are not jobs of the scenario were evicted."""
     every, of_jobs = run.outcome_table["evictions"], jobs.numbers["evictions"]
     n_evictions = int(every.sum()) - int(of_jobs.sum())
     if n_evictions:
         n_evicted = int((every > 0).sum()) - int((of_jobs > 0).sum())
         yield (
-            f"{n_evicted} of the Workloads that were there in the beginning and are not in these tables were evicted, "
-            f"{n_evictions} times in all; --results has a row for each"
+            f"{n_evicted} initial Workloads that are not in these tables were evicted, {n_evictions} times in all; "
+            "--results has a row for each"
         )
 
 

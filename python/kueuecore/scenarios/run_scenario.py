@@ -1,4 +1,4 @@
-"""Running a scenario, whatever it is of."""
+"""Runs a scenario of any kind."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ __all__ = ["run_scenario"]
 def run_scenario(
     scenario: Scenario, *, progress: Progress | None = None, checkpoint: Checkpoint | None = None
 ) -> ScenarioOutcome:
-    """Run a scenario to its end. The same scenario always comes to the same.
+    """Run a scenario to its end. The same scenario always has the same outcome.
 
     Args:
         scenario: The scenario.
-        progress: Is called now and then while one cluster runs, with its time in nanoseconds since 1970, how many
-            workloads have come and how many jobs have ended.
-        checkpoint: Where the run of one cluster is saved now and then, and taken up; it comes to the same.
+        progress: Called now and then while a single cluster runs, with its time in nanoseconds since 1970, and the
+            numbers of workloads that have arrived and of jobs that have ended.
+        checkpoint: Where to save the run of a single cluster periodically, and resume it; the outcome is the same.
 
     Raises:
-        ManifestError: Everything that is wrong with the objects or the jobs; or the scenario goes on beyond April 2262,
-            where 64 bits of nanoseconds end; or the checkpoint is of another run, damaged, or of what is not saved.
+        ManifestError: Everything that is wrong with the objects or jobs; or the scenario runs past April 2262, where 64
+            bits of nanoseconds end; or the checkpoint belongs to another run, is damaged, or is not supported.
     """
     instance("scenario", scenario, Scenario)
     if problems := tuple(time_problems(scenario)):
@@ -36,9 +36,11 @@ def run_scenario(
     try:
         if scenario.fleet is not None:
             if checkpoint is not None:
-                raise ManifestError.of("no checkpoint has a fleet", field="fleet", remedy="run it without a checkpoint")
+                raise ManifestError.of(
+                    "a checkpoint cannot save a fleet", field="fleet", remedy="run it without a checkpoint"
+                )
             return simulate_fleet(scenario, scenario.fleet)
         return simulate_cluster(scenario, scenario.cluster, progress=progress, checkpoint=checkpoint)
     except OutOfTimeError:
-        remedy = "begin earlier, or write `until`"
+        remedy = "start earlier, or write `until`"
         raise ManifestError.of("the scenario runs past April 2262", field="start", remedy=remedy) from None

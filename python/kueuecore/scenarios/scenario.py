@@ -1,4 +1,4 @@
-"""A scenario: clusters, the work that comes to them, and a seed."""
+"""A scenario: clusters, their work, and a seed."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ __all__ = ["MOST_SEED", "Scenario"]
 
 
 MOST_SEED = 2**53
-"""The largest seed: a JSON number of every language holds it."""
+"""The largest seed: JSON numbers are exact up to here in every language."""
 
 _FOR_EVER = Present()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """What is to be simulated.
+    """What to simulate.
 
     Args:
         cluster: The cluster, unless it is a fleet.
-        fleet: The fleet, if there are several.
-        work: What comes to it.
+        fleet: The fleet, if there are several clusters.
+        work: The jobs that arrive.
         generated: What a file of Kueue's performance tests adds to the cluster and its work.
-        traces: Recorded jobs that come beside the work.
-        seed: Where everything comes from that is drawn.
-        start: The time of the beginning, in nanoseconds since 1970.
-        until_seconds: When it ends at the latest, in seconds from the beginning; None: when nothing is left to happen.
+        traces: Recorded jobs in addition to the work.
+        seed: The seed of all random draws.
+        start: The start time, in nanoseconds since 1970.
+        until_seconds: The latest end, in seconds from the start; None: when nothing is left to happen.
         cycle_seconds: How long a cycle of the cluster takes.
-        timetable: What changes about the objects of the cluster, and when.
-        present: How long the Workloads run that are among the objects of the cluster.
+        timetable: Changes of the cluster's objects.
+        present: How long the cluster's initial Workloads run.
     """
 
     cluster: ClusterPart = field(default_factory=ClusterPart)
@@ -53,6 +53,6 @@ class Scenario:
 
     @property
     def n_jobs(self) -> int:
-        """How many jobs come."""
+        """The number of jobs."""
         n_generated = 0 if self.generated is None else len(self.generated.copies)
         return n_generated + sum(it.n_expected for it in self.work) + sum(len(it.trace.at) for it in self.traces)

@@ -1,4 +1,4 @@
-"""A scenario as people write it into a file: reading it, with everything that is wrong with it."""
+"""Reads a scenario file, and reports everything that is wrong with it."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ _CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Config
 def read_scenario(
     path: str | Path, *, seed: int | None = None, allow_code: bool = False, edits: Sequence[Edit] = ()
 ) -> Scenario:
-    """Read a scenario from a file; the files that it names are looked for beside it.
+    """Read a scenario from a file. Files that it names are relative to its folder.
 
     Args:
         path: The file.
-        seed: A seed in place of that of the file.
-        allow_code: May `fleet.policy.use` name a program? It runs with your rights, but not before `run_scenario` has
-            checked everything else.
-        edits: What is to stand in it, and in its objects and jobs, in place of what does.
+        seed: Overrides the seed in the file.
+        allow_code: Whether `fleet.policy.use` may name a program. It runs with your privileges, but only after
+            `run_scenario` has checked everything else.
+        edits: Edits of the scenario and of its objects and jobs.
 
     Raises:
         ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
@@ -70,14 +70,14 @@ def scenario_of(
     allow_code: bool = False,
     edits: Sequence[Edit] = (),
 ) -> Scenario:
-    """The scenario in a file that was read.
+    """Make a scenario from the manifests in a file.
 
     Args:
-        manifests: What is in it.
+        manifests: The contents of the file.
         path: The file.
-        seed: As of `read_scenario`.
-        allow_code: As of `read_scenario`.
-        edits: As of `read_scenario`.
+        seed: As in `read_scenario`.
+        allow_code: As in `read_scenario`.
+        edits: As in `read_scenario`.
 
     Raises:
         ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
@@ -105,7 +105,7 @@ def scenario_of(
 
 
 def _edited(document: Manifest, edits: Sequence[Edit]) -> Manifest:
-    """The scenario with those edits that are of itself."""
+    """Apply the edits of the scenario itself."""
     for edit in edits:
         if not edit.kind:
             try:
@@ -117,7 +117,7 @@ def _edited(document: Manifest, edits: Sequence[Edit]) -> Manifest:
 
 
 def _timetable_problems(scenario: Scenario) -> tuple[Problem, ...]:
-    """What is wrong with changes, or with the objects that they change."""
+    """Return what is wrong with timed changes, or with the objects that they change."""
     try:
         tuple(timetable_happenings(scenario))
     except ManifestError as error:
@@ -126,12 +126,12 @@ def _timetable_problems(scenario: Scenario) -> tuple[Problem, ...]:
 
 
 class PartReader:
-    """Reads the parts of a scenario, and those that other files have in common with it.
+    """Reads the parts of a scenario, and parts that other files share with it.
 
     Args:
-        folder: Where the files are that it names.
-        allow_code: May it name programs?
-        is_input_read: Was standard input read before?
+        folder: The folder that file names are relative to.
+        allow_code: Whether it may name programs.
+        is_input_read: Whether standard input has been read before.
     """
 
     def __init__(self, folder: Path, *, allow_code: bool, is_input_read: bool) -> None:
@@ -140,7 +140,7 @@ class PartReader:
         self._is_input_read = is_input_read
 
     def scenario(self, top: Fields) -> Scenario:
-        """The whole scenario."""
+        """Read the whole scenario."""
         top.text("apiVersion", one_of=[API_VERSION])
         top.text("kind")
         top.part("metadata")
@@ -163,7 +163,7 @@ class PartReader:
         if fleet_section is not None:
             if top.value("generator") is not None:
                 top.complain(
-                    "generator", "a generator is for one cluster", "remove it, or write cluster in place of fleet"
+                    "generator", "a generator is for one cluster", "remove it, or write cluster instead of fleet"
                 )
             fleet = read_fleet(fleet_section, self.cluster, self._folder, allow_code=self._allow_code)
         in_fleet = fleet is not None
@@ -174,13 +174,13 @@ class PartReader:
         names: set[str] = set()
         for index, it in enumerate(work):
             if it.name in names:
-                top.complain(f"work[{index}].name", f'Duplicate value: "{it.name}"', "give each work a name of its own")
+                top.complain(f"work[{index}].name", f'Duplicate value: "{it.name}"', "give each work its own name")
             names.add(it.name)
         traces = read_traces(top, self._folder)
         timetable = read_timetable(top, self.object)
         for name in ("timetable", "present") if in_fleet else ():
             if top.value(name) is not None:
-                top.complain(name, "counts only in a scenario of one cluster", "remove it")
+                top.complain(name, "only applies in a scenario of one cluster", "remove it")
         top.end()
         return Scenario(
             cluster=cluster,
@@ -197,7 +197,7 @@ class PartReader:
         )
 
     def _generated(self, top: Fields) -> GeneratedRun | None:
-        """What a file of Kueue's performance tests describes."""
+        """Read a file of Kueue's performance tests."""
         if top.value("generator") is None:
             return None
         path = self._path(top, "generator", top.text("generator"))
@@ -208,7 +208,7 @@ class PartReader:
             return None
 
     def cluster(self, section: Fields) -> ClusterPart:
-        """A cluster of the scenario."""
+        """Read a cluster of the scenario."""
         return ClusterPart(
             objects=self.objects(section),
             configuration=self.configuration(section),
@@ -217,14 +217,14 @@ class PartReader:
         )
 
     def objects(self, section: Fields, name: str = "objects") -> tuple[Manifest, ...]:
-        """Objects of files and directories, and those that stand in the scenario itself."""
+        """Read objects in files and directories, and those in the scenario itself."""
         found: list[Manifest] = []
         for index, entry in enumerate(section.entries(name)):
             found += self.object(section, f"{name}[{index}]", entry)
         return tuple(found)
 
     def object(self, section: Fields, name: str, entry: JsonValue) -> tuple[Manifest, ...]:
-        """What an entry stands for: the objects of a file or a directory, or the one that is written there."""
+        """Read an entry: the objects in a file or directory, or an object in the scenario itself."""
         if isinstance(entry, dict) and text_at(entry, "kind"):
             return (self._inline(section, name, entry),)
         if not isinstance(entry, str):
@@ -237,15 +237,15 @@ class PartReader:
             section.problems += error.problems
             return ()
         if isinstance(path, Path) and path.is_file() and not path.stat().st_size:
-            # A shell makes the file before the command that fails.
-            remedy = "write it again; kubectl writes nothing if it does not know one of the kinds: leave that out"
+            # The shell creates the file before the command fails.
+            remedy = "write it again; kubectl writes nothing if it does not know a kind: leave that kind out"
             section.complain(name, f"the file {shown(entry)} is empty", remedy)
         return found
 
     def _standard_input(self, section: Fields, name: str) -> str | None:
         """Standard input, which can be read once; None if it already was, which is reported."""
         if self._is_input_read:
-            section.complain(name, "standard input was read before", "name a file, or save it as one")
+            section.complain(name, "standard input was read before", "name a file instead")
             return None
         self._is_input_read = True
         return "-"
@@ -258,12 +258,12 @@ class PartReader:
         return self._folder / entry
 
     def _inline(self, section: Fields, name: str, entry: JsonObject) -> Manifest:
-        """An object in the file; its problems are reported at the line where it starts."""
+        """Read an object in the scenario; its problems are reported at the line where it starts."""
         line = section.document.source.line_of(f"{section.path}.{name}")
         return Manifest(entry, replace(section.document.source.without_fields(), _start=line))
 
     def configuration(self, section: Fields, *, feature_gates: Mapping[str, bool] | None = None) -> Configuration:
-        """Kueue's Configuration, with feature gates as on its command line."""
+        """Read Kueue's Configuration, with feature gates as on its command line."""
         given = section.value("configuration")
         if not isinstance(given, str | dict | None):
             section.complain("configuration", "neither a file nor a mapping", "name a file, or write its fields")
@@ -290,7 +290,7 @@ class PartReader:
             return Configuration()
 
     def work(self, section: Fields, index: int, *, start: int, until: float | None, in_fleet: bool) -> Work:
-        """Jobs that come one after the other."""
+        """Read jobs that arrive one after the other."""
         given, n_problems = section.value("job"), len(section.problems)
         found = self.object(section, "job", given) if given is not None else ()
         if given is None:
@@ -301,7 +301,7 @@ class PartReader:
         section.problems += _metadata_problems(job)
         name = section.text("name") or text_at(job.object, "metadata", "name")
         if found and not name:
-            section.complain("name", "Required value", "say what the jobs are to be called")
+            section.complain("name", "Required value", "write a name for the jobs")
         work = Work(
             name=name or str(index),
             job=job,
@@ -316,18 +316,16 @@ class PartReader:
             node_loss=NodeLoss(section.text("nodeLoss", NodeLoss.STARTS_OVER, one_of=[*NodeLoss])),
         )
         if work.saves_seconds == 0:
-            section.complain(
-                "saves", "Invalid value: 0", "write how much work lies between two checkpoints, such as 10m"
-            )
+            section.complain("saves", "Invalid value: 0", "write the work between two checkpoints, such as 10m")
         for name in ("lingers", "nodeLoss", "saves") if in_fleet else ():
             if section.value(name) is not None:
-                section.complain(name, "counts only in a scenario of one cluster", "remove it")
+                section.complain(name, "only applies in a scenario of one cluster", "remove it")
         section.end()
         return work
 
 
 def _start(top: Fields) -> int:
-    """The time of the beginning, in nanoseconds since 1970."""
+    """Read the start time, in nanoseconds since 1970."""
     start = top.text("start", _START)
     try:
         return beginning_ns(start)
@@ -338,7 +336,7 @@ def _start(top: Fields) -> int:
 
 
 def _with_samples(configuration: Configuration, *, file: str) -> Configuration:
-    """A Configuration whose samples can be taken in virtual time."""
+    """Check that a Configuration's samples can be taken in virtual time."""
     try:
         check_sampling(configuration)
     except ConfigurationError as error:
@@ -347,17 +345,17 @@ def _with_samples(configuration: Configuration, *, file: str) -> Configuration:
 
 
 def _metadata_problems(job: Manifest) -> Iterator[Problem]:
-    """What is wrong with the part of a job that is written anew for each one that comes."""
+    """Yield problems with the part of a job that is rewritten for each arrival."""
     metadata = job.object.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
-        yield job.problem("a mapping is needed", field="metadata", remedy="write `name: value` below it")
+        yield job.problem("must be a mapping", field="metadata", remedy="write `name: value` below it")
     for name in ("name", "namespace"):
         if not isinstance(object_at(metadata).get(name), str | None):
-            yield job.problem("a text is needed", field=f"metadata.{name}", remedy="put it in quotes")
+            yield job.problem("must be a string", field=f"metadata.{name}", remedy="put it in quotes")
 
 
 def _capacity(section: Fields) -> dict[str, Stock]:
-    """What there is in each region, and how it is handed out."""
+    """Read what each region has, and how it is provisioned."""
     stocks = {}
     for region, fields in section.named_parts("capacity"):
         given, delay = _amounts(fields), read_span(fields, "delay") or Span()
@@ -379,11 +377,11 @@ def _capacity(section: Fields) -> dict[str, Stock]:
 
 
 def _amounts(section: Fields) -> dict[str, str | int]:
-    """How much there is of each resource."""
+    """Read the amount of each resource."""
     amounts, found = section.part("amounts"), dict[str, str | int]()
     for resource, amount in amounts.plain.items() if amounts is not None else ():
         if isinstance(amount, str | int | float) and not isinstance(amount, bool):
             found[resource] = str(amount) if isinstance(amount, float) else amount
         elif amounts is not None:
-            amounts.complain(resource, "no quantity", "write a quantity, such as 8 or 36Gi")
+            amounts.complain(resource, "not a quantity", "write a quantity, such as 8 or 36Gi")
     return found

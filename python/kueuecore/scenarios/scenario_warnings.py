@@ -1,4 +1,4 @@
-"""What is odd about the objects of a scenario but does not keep it from running: misspelled fields and kinds."""
+"""Warnings about a scenario's objects that do not prevent a run, such as misspelled fields and kinds."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from kueuecore.world import AppliedWorld
 
 __all__ = ["warnings_of"]
 
-# Who makes capacity reads them.
+# The capacity simulation reads them.
 _OF_CAPACITY = ("ProvisioningRequestConfig",)
 
 
 def warnings_of(applied: Iterable[AppliedWorld], *, others: Container[str] = ()) -> tuple[str, ...]:
-    """Warnings in sentences, once for each place in a file: many jobs may come from one.
+    """Return warnings in sentences, one per position in a file, as many jobs may come from one manifest.
 
     Args:
-        applied: What was said of the objects of each cluster.
-        others: Kinds that the engine does not read and somebody else does.
+        applied: The reports about each cluster's objects.
+        others: Kinds that the engine does not read but something else does.
     """
     return tuple(dict.fromkeys(it for each in applied for it in _sentences(each, others)))
 

@@ -1,4 +1,4 @@
-"""What a scenario file may hold, as a JSON Schema that editors read."""
+"""The JSON Schema of a scenario file, for editors."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["scenario_schema"]
 
 
 def scenario_schema() -> JsonObject:
-    """The JSON Schema of a scenario, draft 2020-12; a new copy each time.
+    """Return the JSON Schema of a scenario, draft 2020-12; a new copy each time.
 
-    It takes whatever `read_scenario` takes, and refuses unknown fields and values of other types. What only the whole
-    says, such as whether a name is there, `read_scenario` alone finds out.
+    It accepts whatever `read_scenario` accepts, and refuses unknown fields and values of wrong types. Only
+    `read_scenario` checks what depends on the whole, such as whether a name exists.
 
     Example:
         >>> scenario_schema()["properties"]["kind"]

@@ -1,4 +1,4 @@
-"""Spans of time as people write them: fixed, or drawn."""
+"""Reads spans of time, fixed or random."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DURATION = "write seconds such as 90, or a duration such as 1m30s"
 
 
 def read_span(section: Fields, name: str) -> Span | None:
-    """A span that is fixed, uniform or exponential; None if there is none, or it is noted to be wrong."""
+    """Read a fixed, uniform or exponential span; None if absent, or if wrong, which is recorded."""
     value = section.value(name)
     if value is None:
         return None
@@ -41,7 +41,7 @@ def read_span(section: Fields, name: str) -> Span | None:
 
 
 def read_spans(section: Fields, name: str) -> Spans | None:
-    """Spans of any distribution; None if there are none, or they are noted to be wrong."""
+    """Read spans of any distribution; None if absent, or if wrong, which is recorded."""
     value = section.value(name)
     given = [it for it in _READERS if it in value] if isinstance(value, dict) else []
     if not isinstance(value, dict) or not given:
@@ -131,13 +131,13 @@ def _all_seconds(fields: Fields, entries: Sequence[JsonValue]) -> tuple[float, .
 
 
 def read_weights(section: Fields, name: str, n: int, *, remedy: str = "") -> tuple[float, ...]:
-    """Numbers from 0, not all of them 0; none if there are none, or they are noted to be wrong.
+    """Read numbers of at least 0, not all 0; empty if absent, or if wrong, which is recorded.
 
     Args:
-        section: Where they stand.
+        section: The mapping that has them.
         name: Their field.
-        n: How many there have to be.
-        remedy: What to write in place of another number of them.
+        n: The required number of them.
+        remedy: What to write if there are more or fewer.
     """
     entries, found = section.entries(name), list[float]()
     if section.value(name) is None:
@@ -151,7 +151,7 @@ def read_weights(section: Fields, name: str, n: int, *, remedy: str = "") -> tup
     if len(entries) != n:
         section.complain(name, f"{len(entries)} weights", remedy or f"write {n}, one for each value")
     elif len(found) == n and not any(found):
-        section.complain(name, "all weights are 0", "write one that is larger")
+        section.complain(name, "all weights are 0", "write a larger one")
     else:
         return tuple(found)
     return ()
@@ -186,16 +186,16 @@ def _column_values(fields: Fields, file: str, column: str) -> tuple[float, ...]:
         except UnicodeDecodeError:
             fields.complain("file", "it is not UTF-8", "save the file as UTF-8")
         except csv.Error as error:
-            fields.complain("file", f"it is no CSV: {error}", "write values with commas between them")
+            fields.complain("file", f"not CSV: {error}", "separate values with commas")
     return tuple(values)
 
 
 def _of_rows(fields: Fields, file: str, text: str, column: str) -> list[float]:
-    """The values of a column; of those that are wrong the first is noted."""
+    """Return the values of a column; the first wrong one is recorded."""
     rows = csv.DictReader(text.splitlines())
     names = rows.fieldnames or ()
     if column not in names:
-        remedy = f"write one of {', '.join(names)}" if names else "write the names of the columns into the first line"
+        remedy = f"write one of {', '.join(names)}" if names else "write the column names in the first line"
         fields.complain("column", f"Not found: {shown(column)}", remedy)
         return []
     values = []
@@ -220,7 +220,7 @@ def _cell_seconds(cell: str) -> float | None:
 
 
 def checked_number(section: Fields, name: str, least: float, most: float) -> float | None:
-    """A number within bounds; None if there is none, or it is noted to be wrong."""
+    """Read a number within bounds; None if absent, or if wrong, which is recorded."""
     if section.value(name) is None:
         return None
     n_problems = len(section.problems)
@@ -236,7 +236,7 @@ def checked_number(section: Fields, name: str, least: float, most: float) -> flo
 
 
 def _positive(section: Fields, name: str) -> float | None:
-    """A span above 0; None if there is none, or it is noted to be wrong."""
+    """Read a span above 0; None if absent, or if wrong, which is recorded."""
     seconds = section.seconds(name)
     if seconds is not None and seconds <= 0:
         section.complain(name, f"Invalid value: {shown(section.value(name))}", "write a duration above 0")

@@ -1,4 +1,4 @@
-"""Whether everything in a scenario happens within the time that 64 bits of nanoseconds hold."""
+"""Checks that everything in a scenario happens within the range of 64-bit nanoseconds."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from kueuecore.times import beginning_ns, format_time, later
 __all__ = ["BEFORE_NS", "time_problems"]
 
 BEFORE_NS = 10_000_000_000
-"""A fleet begins so long before its scenario: all workers are connected by then."""
+"""A fleet starts this long before its scenario, so that all workers are connected by then."""
 
-# The field of a span, and the spans that lead to its end, from the beginning of the scenario on.
+# The field of a span, and the spans from the start of the scenario to its end.
 _Chain: TypeAlias = Iterable[tuple[str, tuple[float, ...]]]
 
 
 def time_problems(scenario: Scenario) -> Iterator[Problem]:
-    """What could not even happen in time if no job had to wait, by the field that says so; of each entry the first.
+    """Yield what could not happen in time even if no job had to wait, by field; the first per entry.
 
-    Jobs that wait may still lead a run beyond the end of time: that shows only while it runs.
+    Waiting jobs may still take a run past the end of time, which shows only during the run.
 
     Raises:
-        TypeError: A time or a span that is no number.
+        TypeError: A time or span is not a number.
     """
     try:
         start = beginning_ns(scenario.start)
@@ -37,7 +37,7 @@ def time_problems(scenario: Scenario) -> Iterator[Problem]:
         yield Problem(str(error), field="start")
         return
     if scenario.fleet is not None and start < BEFORE_NS:
-        remedy = f"begin at {format_time(BEFORE_NS)} or later"
+        remedy = f"start at {format_time(BEFORE_NS)} or later"
         yield Problem("a fleet starts ten seconds before its scenario", field="start", remedy=remedy)
     chains: list[_Chain] = [_of_work(f"work[{n}]", it, scenario.seed) for n, it in enumerate(scenario.work)]
     clusters = {"cluster": scenario.cluster}

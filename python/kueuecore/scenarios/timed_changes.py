@@ -1,4 +1,4 @@
-"""Changes to the objects of a cluster in the course of a scenario."""
+"""Changes to a cluster's objects during a scenario."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 MOST_TIMES = 10_000
-"""No change happens more often."""
+"""The most times a change can repeat."""
 _AT_ONCE = Span()
 _NOWHERE = Manifest({})
 
@@ -46,10 +46,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class ApplyObjects:
-    """Objects appear, or come in place of those that are there.
+    """Create or replace objects.
 
     Args:
-        objects: What they are from then on.
+        objects: The objects.
     """
 
     objects: tuple[Manifest, ...]
@@ -57,7 +57,7 @@ class ApplyObjects:
 
 @dataclass(frozen=True, slots=True)
 class DeleteObject:
-    """An object goes; of a job, its Workload too.
+    """Delete an object; for a job, its Workload too.
 
     Args:
         target: The object.
@@ -68,11 +68,11 @@ class DeleteObject:
 
 @dataclass(frozen=True, slots=True)
 class PatchObject:
-    """An object changes as a JSON merge patch says; of a job, its Workload follows.
+    """Apply a JSON merge patch to an object; for a job, its Workload follows.
 
     Args:
         target: The object.
-        patch: The merge patch: mappings go into one another, null removes, lists are replaced.
+        patch: The merge patch: mappings are merged, null removes a field, lists are replaced.
     """
 
     target: Target
@@ -81,13 +81,13 @@ class PatchObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleQuota:
-    """The quota of one resource of one flavor changes.
+    """Change the quota of one resource in one flavor.
 
     Args:
         target: The ClusterQueue or the Cohort.
         flavor: The ResourceFlavor.
         resource: The resource.
-        amounts: `nominalQuota`, `borrowingLimit`, `lendingLimit`: those that change. None: no limit.
+        amounts: The new values of `nominalQuota`, `borrowingLimit` and `lendingLimit`. None: no limit.
     """
 
     target: Target
@@ -97,19 +97,19 @@ class ScaleQuota:
 
 
 Action: TypeAlias = ApplyObjects | DeleteObject | PatchObject | ScaleQuota
-"""What is done."""
+"""What a change does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedChange:
-    """Something is done, once or again and again.
+    """A change at a given time, once or repeatedly.
 
     Args:
-        at: When, in seconds from the beginning.
-        action: What.
-        every: How long after it is done is it done again.
+        at: When, in seconds from the start.
+        action: What to do.
+        every: The time until it is repeated.
         times: How often; None: until the scenario ends.
-        document: The scenario in which it stands, for lines in errors.
+        document: Its scenario, for lines in errors.
     """
 
     at: float
@@ -120,13 +120,13 @@ class TimedChange:
 
 
 def change_times(change: TimedChange, index: int, *, seed: int, until: float | None) -> Iterator[float]:
-    """When it is done, in seconds from the beginning, no more than `MOST_TIMES` times.
+    """Yield when a change happens, in seconds from the start, at most `MOST_TIMES` times.
 
     Args:
         change: The change.
-        index: Its place in the timetable.
-        seed: Where everything comes from that is drawn.
-        until: The end of the scenario, in seconds from its beginning, if it has one.
+        index: Its index in the timetable.
+        seed: The seed of all random draws.
+        until: The end of the scenario, in seconds from its start, if it has one.
 
     Example:
         >>> nightly = TimedChange(at=8, action=ApplyObjects(()), every=Span(24), times=None)

@@ -1,4 +1,4 @@
-"""What the timetable of a scenario does to its objects: each change is worked out and checked before the run."""
+"""Applies the timetable of a scenario: each change is computed and checked before the run."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from kueuecore.world import DEFAULT_NAMESPACE, World
 __all__ = ["timetable_happenings"]
 
 _Key: TypeAlias = tuple[str, str, str]
-# What the Workload of a job does not depend on.
+# Fields that a job's Workload does not depend on.
 _NO_CONTEXT = frozenset({"Workload", "ClusterQueue", "Cohort", "ResourceFlavor", "Topology", "Node", "AdmissionCheck"})
 
 
 def timetable_happenings(scenario: Scenario) -> Iterator[Happening]:
-    """What happens to objects by the timetable, in the order of time, and among equal times in that of the timetable.
+    """Yield what the timetable does to objects, in order of time; at the same time, in the timetable's order.
 
-    Each change is one of the object as it then is: as given, or as earlier changes have left it. What names an object
-    that is gone by then changes nothing.
+    Each change applies to the object in its state at that time, after earlier changes. A change of an object that is
+    gone by then does nothing.
 
     Args:
-        scenario: The scenario; one of a fleet has no timetable.
+        scenario: The scenario; a fleet has no timetable.
 
     Raises:
-        ManifestError: Everything that is wrong with the changes, with `timetable[3].patch...` before the field.
+        ManifestError: Everything that is wrong with the changes; fields start with `timetable[3].patch...`.
     """
     if not scenario.timetable:
         return
     course, problems, complained = _Course(scenario), list[Problem](), set[int]()
     cluster = scenario.cluster
     nodes = node_changes(cluster.nodes, seed=scenario.seed, start=scenario.start)
-    # Of the same time nodes change first, as in the run.
+    # At the same time nodes change first, as in the run.
     timed: list[tuple[float, int, NodeChange | TimedChange]] = [(node.at, -1, node) for node in nodes]
     for index, change in enumerate(scenario.timetable):
         until = scenario.until_seconds
@@ -73,7 +73,7 @@ def timetable_happenings(scenario: Scenario) -> Iterator[Happening]:
 
 
 class _Course:
-    """The objects as they are in the course of a scenario, and an engine that checks what they become."""
+    """The objects over the course of a scenario, and an engine that checks their new versions."""
 
     def __init__(self, scenario: Scenario) -> None:
         cluster = scenario.cluster
@@ -87,7 +87,7 @@ class _Course:
         self._gone: set[_Key] = set()
 
     def change_node(self, change: NodeChange) -> None:
-        """A node fails, or comes back."""
+        """Let a node fail or recover."""
         key = ("Node", "", change.name)
         if change.manifest is None:
             self._forget(key, self._scenario.start)
@@ -95,16 +95,16 @@ class _Course:
             self._keep(change.manifest)
 
     def change(self, at: float, action: Action, path: str, document: Manifest) -> list[Happening]:
-        """What one change does.
+        """Return what one change does.
 
         Args:
-            at: When, in seconds from the beginning.
-            action: What is to be done.
-            path: The field in which it stands.
-            document: The document in which it stands.
+            at: When, in seconds from the start.
+            action: What to do.
+            path: Its field.
+            document: Its document.
 
         Raises:
-            ManifestError: What is wrong with it.
+            ManifestError: The change is not valid.
         """
         now = self._scenario.start + round(at * 1e9)
         match action:
@@ -124,13 +124,13 @@ class _Course:
                 return self._patch(at, found, _scaling(found, action, place), place, now)
 
     def _completed(self, objects: Sequence[Manifest]) -> list[Manifest]:
-        """Objects with the Namespaces that they are in."""
+        """Add the Namespaces of objects."""
         world = World.of([*self._context(), *objects], configuration=self._configuration)
         new = {_key(it.object) for it in objects}
         return [it for it in world.manifests if (key := _key(it.object)) in new or key not in self._objects]
 
     def _context(self) -> list[Manifest]:
-        """What the Workloads of jobs depend on."""
+        """Return the objects that Workloads of jobs depend on."""
         return [
             it
             for (kind, _, _), it in self._objects.items()
@@ -140,13 +140,13 @@ class _Course:
     def _put(
         self, at: float, manifests: Sequence[Manifest], now: int, patch: JsonObject | None = None
     ) -> list[Happening]:
-        """Objects appear or change; `patch` is what has changed about them."""
+        """Create or change objects; `patch` is the change, if any."""
         read = [it for it in manifests if _is_read(it)]
         try:
             warnings = self._engine.apply(read, now=now).warnings
         except ManifestError as error:
             raise located(error, read) from None
-        # What a file has too much is a warning of the run; in a patch it is hardly meant.
+        # An unknown field in a file is a warning of the run; in a patch it is a mistake.
         unknown = [it for it in warnings if patch is not None and _has(patch, it.field)]
         if unknown:
             raise ManifestError(unknown)
@@ -169,7 +169,7 @@ class _Course:
                 remedy = "patch its labels and annotations, or delete it and write another job under work"
                 raise ManifestError([Problem("a job that is queued may not change", field=field, remedy=remedy)])
             self._keep(after)
-            # A job that is not there yet comes as the work says: an update of its Workload then finds nothing.
+            # A job that has not arrived yet arrives as the work says: an update of its Workload then finds nothing.
             found = self._put(at, [it for it in (after, *made) if _is_read(it)], now)
             return [replace(it, op=Operation.UPDATE) for it in found]
         except ManifestError as error:
@@ -193,14 +193,14 @@ class _Course:
         return happenings
 
     def _made_of(self, job: Manifest) -> tuple[Manifest, ...]:
-        """The Workloads of a job."""
+        """Return the Workloads of a job."""
         return World.of([*self._context(), job], configuration=self._configuration).made
 
     def _find(self, target: Target, place: _Place) -> Manifest | None:
-        """The object as it is, or a job of the work, which may be still to come; None if it is gone.
+        """Return the current object, or a job of the work, which may arrive later; None if it is gone.
 
         Raises:
-            ManifestError: There never was one.
+            ManifestError: It never existed.
         """
         key = (target.kind, target.namespace, target.name)
         if key in self._gone:
@@ -229,26 +229,26 @@ class _Course:
 
 
 class _Place:
-    """A field of the scenario, for errors.
+    """A field in the scenario, for errors.
 
     Args:
         path: The field.
-        document: The document that it is in.
+        document: Its document.
     """
 
     def __init__(self, path: str, document: Manifest) -> None:
         self._path, self._document = path, document
 
     def below(self, name: str) -> _Place:
-        """A field of this one."""
+        """Return a field of this one."""
         return _Place(f"{self._path}.{name}", self._document)
 
     def error(self, message: str, remedy: str, *, field: str = "") -> ManifestError:
-        """A mistake in the scenario."""
+        """Make an error about this field."""
         return ManifestError([self._placed(Problem(message, field=field, remedy=remedy))])
 
     def moved(self, error: ManifestError, about: Manifest) -> ManifestError:
-        """What is wrong with an object as a mistake in what was done to it."""
+        """Turn an object's problems into problems of the change that was made to it."""
         return error.mapped(
             lambda it: self._placed(replace(it, object=it.object or object_ref(about.object), index=None))
         )
@@ -262,7 +262,7 @@ class _Place:
 
 
 def _scaling(found: Manifest, action: ScaleQuota, place: _Place) -> JsonObject:
-    """The merge patch that changes a quota."""
+    """Return the merge patch that changes a quota."""
     groups, is_there = list[JsonValue](), False
     flavors: set[str] = set()
     for group in list_at(found.object, "spec", "resourceGroups"):
@@ -287,7 +287,7 @@ def _scaling(found: Manifest, action: ScaleQuota, place: _Place) -> JsonObject:
 def _scaled(resource: JsonValue, action: ScaleQuota) -> JsonValue:
     if text_at(resource, "name") != action.resource:
         return resource
-    # No limit is one that is not there.
+    # No limit is an absent field.
     return {name: it for name, it in {**_mapping(resource), **action.amounts}.items() if it is not None}
 
 
@@ -296,7 +296,7 @@ def _mapping(value: JsonValue) -> JsonObject:
 
 
 def _has(patch: JsonObject, field: str) -> bool:
-    """Is a field of an object one that the patch sets?"""
+    """Return whether a patch sets a field."""
     part: JsonValue = patch
     for name in field.partition("[")[0].split("."):
         if not isinstance(part, dict):

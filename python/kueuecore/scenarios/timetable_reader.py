@@ -1,4 +1,4 @@
-"""The timetable of a scenario as written in the file."""
+"""Reads the timetable of a scenario."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["read_timetable"]
 
 _ACTIONS = ("apply", "delete", "patch", "scale")
 _AMOUNTS = ("nominalQuota", "borrowingLimit", "lendingLimit")
-_OF_CHECKS = ("ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster")  # no timetable changes these
+_OF_CHECKS = ("ProvisioningRequestConfig", "MultiKueueConfig", "MultiKueueCluster")  # a timetable cannot change these
 _CLUSTER_SCOPED = tuple(kind.name for kind in KINDS if not kind.is_namespaced and kind.name not in _OF_CHECKS)
 _NAMESPACED = tuple(kind.name for kind in KINDS if kind.is_namespaced)
 _JOBS = tuple(sorted({kind for _, kind in INTEGRATIONS}))
@@ -37,11 +37,11 @@ _KINDS = tuple(dict.fromkeys((*_CLUSTER_SCOPED, *_NAMESPACED, *_JOBS)))
 def read_timetable(
     top: Fields, objects: Callable[[Fields, str, JsonValue], tuple[Manifest, ...]]
 ) -> tuple[TimedChange, ...]:
-    """What changes at which time; what is wrong with it is noted.
+    """Read what changes when, and record what is wrong with it.
 
     Args:
         top: The scenario.
-        objects: Reads a file with objects, or an object written in the scenario.
+        objects: Reads a file with objects, or an object in the scenario.
     """
     return tuple(_changes(top, objects))
 
@@ -57,7 +57,7 @@ def _changes(top: Fields, objects: Callable[[Fields, str, JsonValue], tuple[Mani
             if not has_end:
                 fields.complain("times", "Required value", "write how often, or write until for the whole scenario")
         if fields.plain.get("times") is not None and fields.plain.get("every") is None:
-            fields.complain("every", "Required value", "write how long after one time the next is")
+            fields.complain("every", "Required value", "write the time between repetitions")
         action = _action(fields, objects)
         fields.end()
         if action is not None and len(fields.problems) == n_problems:
@@ -75,8 +75,8 @@ def _action(fields: Fields, objects: Callable[[Fields, str, JsonValue], tuple[Ma
             found = [it for n, entry in enumerate(entries) for it in objects(fields, f"apply[{n}]", entry)]
             for manifest in found:
                 if is_workload(manifest.object) or integration_of(manifest.object) is not None:
-                    remedy = "write it under work, with `at`; what is there already can be patched"
-                    fields.problems.append(manifest.problem("a timetable brings no jobs", remedy=remedy))
+                    remedy = "write it under work, with `at`; existing jobs can be patched"
+                    fields.problems.append(manifest.problem("a timetable cannot create jobs", remedy=remedy))
             return ApplyObjects(tuple(found))
         case ["delete" | "patch" | "scale" as name]:
             part = fields.part(name)
@@ -85,7 +85,7 @@ def _action(fields: Fields, objects: Callable[[Fields, str, JsonValue], tuple[Ma
             action = _delete(part) if name == "delete" else _patch(part) if name == "patch" else _scale(part)
             part.end()
             return action
-    fields.complain("", "nothing is done", f"write one of {', '.join(_ACTIONS)}")
+    fields.complain("", "it does nothing", f"write one of {', '.join(_ACTIONS)}")
     return None
 
 
@@ -137,7 +137,7 @@ def _scale(fields: Fields) -> Action | None:
         if amount is None and name == "nominalQuota":
             fields.complain(name, "Required value", "write a quantity, such as 8 or 36Gi")
         elif isinstance(amount, bool) or not isinstance(amount, str | int | float | None):
-            fields.complain(name, "no quantity", "write a quantity, such as 8 or 36Gi, or null for no limit")
+            fields.complain(name, "not a quantity", "write a quantity, such as 8 or 36Gi, or null for no limit")
         else:
             amounts[name] = str(amount) if isinstance(amount, float) else amount
     if not any(name in fields.plain for name in _AMOUNTS):

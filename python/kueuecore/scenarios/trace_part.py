@@ -1,4 +1,4 @@
-"""The traces of a scenario: recorded jobs that come beside its work."""
+"""The traces of a scenario: recorded jobs in addition to its work."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class TracePart:
     """A trace and its rules.
 
     Args:
-        name: What its jobs are called: this, a hyphen and a number.
+        name: The prefix of job names, followed by a hyphen and a number.
         trace: The jobs.
-        rules: Which queue each goes to.
+        rules: The rules that assign queues.
     """
 
     name: str
@@ -29,20 +29,20 @@ class TracePart:
     rules: TraceRules
 
     def submissions(self) -> tuple[Submissions, ...]:
-        """Return the jobs as Workloads that come in the course of the scenario, a batch for each namespace.
+        """Return the jobs as Workloads that arrive during the scenario, a batch for each namespace.
 
         Raises:
-            ManifestError: The rules do not fit the trace; those of a scenario that was read do.
+            ManifestError: The rules do not fit the trace, which cannot happen in a scenario read from a file.
         """
         return self.trace.submissions(self.rules, prefix=f"{self.name}-")
 
 
 def read_traces(top: Fields, folder: Path) -> tuple[TracePart, ...]:
-    """Read the traces that a scenario names under `traces`; what is wrong is noted with its place.
+    """Read the traces that a scenario names under `traces`, and record problems with their positions.
 
     Args:
         top: The scenario.
-        folder: Where the files are that it names.
+        folder: The folder that file names are relative to.
     """
     parts: list[TracePart] = []
     names: set[str] = set()
@@ -52,12 +52,12 @@ def read_traces(top: Fields, folder: Path) -> tuple[TracePart, ...]:
         if part is None:
             continue
         if part.name in names:
-            remedy = "give each trace a `name` of its own"
+            remedy = "give each trace its own `name`"
             section.complain("name", f"Duplicate value: {shown(part.name)}", remedy)
         names.add(part.name)
         parts.append(part)
     if top.plain.get("traces") is not None and top.plain.get("fleet") is not None:
-        top.complain("traces", "traces are for one cluster", "remove them, or write cluster in place of fleet")
+        top.complain("traces", "traces are for one cluster", "remove them, or write cluster instead of fleet")
     return tuple(parts)
 
 
@@ -72,7 +72,7 @@ def _read(section: Fields, folder: Path) -> TracePart | None:
     try:
         rules = read_rules(rules_path)
         trace = read_trace(trace_path, trace_format=trace_format or None, columns=rules.columns)
-        # Fails where the rules do not fit the trace, so that a scenario that was read can run.
+        # Fails here if the rules do not fit the trace, so that a scenario that was read can run.
         trace.submissions(rules)
     except ManifestError as error:
         section.problems += error.problems

@@ -18,24 +18,24 @@ _SECOND_NS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits:
-    """How a group of jobs fared. Times are in seconds, and those of jobs that were admitted.
+    """The waits of a group of jobs. Times are in seconds and cover admitted jobs.
 
     Args:
-        name: Of the group.
-        n_jobs: How many there are.
+        name: The name of the group.
+        n_jobs: How many jobs there are.
         n_admitted: How many were admitted.
         n_finished: How many have ended.
         n_failed: How many of these failed.
         least: The shortest wait.
         mean: The mean wait.
-        p95: The shortest time in which 95 of 100 were admitted.
+        p95: The wait within which 95 % were admitted.
         most: The longest wait.
-        n_evictions: How often any was evicted.
-        n_replacements: How often pods of any got other nodes in place of one that had failed.
-        n_node_evictions: How often any was evicted as a node had failed.
-        n_copies: How many copies were made of them on workers.
-        n_wasted_copies: How many of these led to no admission.
-        copy_wait: For how many seconds copies were there without being admitted, all together.
+        n_evictions: The number of evictions.
+        n_replacements: How often pods got other nodes for a failed one.
+        n_node_evictions: The number of evictions because a node failed.
+        n_copies: How many copies were made on workers.
+        n_wasted_copies: How many of these were never admitted.
+        copy_wait: The total seconds that copies existed without being admitted.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Waits:
 
     @classmethod
     def of(cls, name: str, jobs: JobOutcomes) -> Waits:
-        """How some jobs fared.
+        """Compute the waits of some jobs.
 
         Example:
             >>> from kueuecore.scenarios import JobOutcome, JobOutcomes
@@ -93,11 +93,11 @@ class Waits:
 
 
 def within_which(ordered: Sequence[float], part: float) -> float | None:
-    """The shortest wait within which a part of the jobs was admitted; None without jobs.
+    """Return the shortest wait within which a share of the jobs was admitted; None without jobs.
 
     Args:
         ordered: Waits, the shortest first.
-        part: Above 0, up to 1.
+        part: The share, above 0 and at most 1.
 
     Example:
         >>> within_which([1.0, 2.0, 9.0], 0.5)
@@ -107,11 +107,11 @@ def within_which(ordered: Sequence[float], part: float) -> float | None:
 
 
 def waits_by(jobs: JobOutcomes, column: str) -> tuple[Waits, ...]:
-    """How groups of jobs fared, by their names.
+    """Compute the waits of groups of jobs, sorted by name.
 
     Args:
         jobs: The jobs.
-        column: What groups them: `work`, `cluster_queue` or `cluster`.
+        column: The column to group by: `work`, `cluster_queue` or `cluster`.
     """
     labels = jobs.labels[column]
     named = {labels.texts[code]: rows for code, rows in rows_by_code(labels.codes)}

@@ -1,4 +1,4 @@
-"""The work of a scenario: jobs that come one after the other and run for a while, drawn from a seed."""
+"""The work of a scenario: jobs that arrive one after the other and run for a while, drawn from a seed."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _AT_ONCE = Span()
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A job that comes.
+    """A job that arrives.
 
     Args:
-        at: When, in seconds from the beginning.
+        at: When, in seconds from the start.
         work: The name of the work that it belongs to.
         job: The job or the Workload.
-        run_seconds: How long it runs; None: for ever.
-        linger_seconds: How long its pods stay on a node that has failed; None: they are gone at once.
-        node_loss: What becomes of its run once they are gone.
-        ends_failed: Does it fail once it has run so long?
+        run_seconds: How long it runs; None: forever.
+        linger_seconds: How long its pods stay on a failed node; None: they are gone at once.
+        node_loss: What happens to its run once they are gone.
+        ends_failed: Whether it then fails.
     """
 
     at: float
@@ -46,26 +46,26 @@ class Arrival:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Kind, namespace and name."""
+        """The job's kind, namespace and name."""
         plain = self.job.object
         return text_at(plain, "kind"), text_at(plain, "metadata", "namespace"), text_at(plain, "metadata", "name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Jobs of one kind.
+    """A series of similar jobs.
 
     Args:
-        name: What it is called, and its jobs; of several, each gets its number after the name: `small-1`, `small-2`.
+        name: The name of the work and of its job; several jobs get numbers: `small-1`, `small-2`.
         job: The job or the Workload.
         count: How many.
-        at: When the first comes, in seconds from the beginning.
-        every: How long after one comes the next.
-        runs: How long each runs; None: for ever.
-        lingers_seconds: How long their pods stay on a node that has failed; None: they are gone at once.
-        node_loss: What becomes of their runs once they are gone.
-        saves_seconds: How much work lies between two checkpoints of a job; None: who is evicted begins from the start.
-        by_hour: How often they come at which hour of the week; then `count` and `every` do not count.
+        at: When the first arrives, in seconds from the start.
+        every: The time from one arrival to the next.
+        runs: How long each runs; None: forever.
+        lingers_seconds: How long their pods stay on a failed node; None: they are gone at once.
+        node_loss: What happens to their runs once they are gone.
+        saves_seconds: The work between two checkpoints of a job; None: an evicted job starts from the beginning.
+        by_hour: How often they arrive at which hour of the week, instead of `count` and `every`.
         fails: Which of them fail; None: none.
     """
 
@@ -82,17 +82,17 @@ class Work:
     fails: EarlyEnds | None = None
 
     def arrivals(self, seed: int) -> Iterator[Arrival]:
-        """The jobs in their order. They do not change with other work of the scenario."""
+        """Yield the jobs in order. They do not depend on other work of the scenario."""
         for index, (time, runs, fails) in enumerate(self.times(seed)):
             yield Arrival(time, self.name, self.job_at(index), runs, self.lingers_seconds, self.node_loss, fails)
 
     def times(self, seed: int) -> Iterator[tuple[float, float | None, bool]]:
-        """When each job comes and how long it runs (None: for ever), in seconds, and whether it fails then."""
+        """Yield when each job arrives and how long it runs (None: forever), in seconds, and whether it then fails."""
         times = self._times(seed)
         if self.fails is None:
             yield from ((at, runs, False) for at, runs in times)
             return
-        # Which fail is drawn apart, so that it changes nothing else.
+        # Failures have their own random source, so that they change nothing else.
         at, runs = tee(times)
         spans = self.fails.run_spans((it[1] for it in runs), Random(f"{seed}/{self.name}/fails"))
         yield from ((it[0], *span) for it, span in zip(at, spans, strict=True))
@@ -110,7 +110,7 @@ class Work:
             time = round(time + next(every), 3)
 
     def job_named(self, name: str) -> Manifest | None:
-        """The job of this name, if one of them is called so, whenever it comes."""
+        """Return the job with this name, whenever it arrives, or None."""
         prefix, _, number = name.rpartition("-")
         if name == self.name and self.count == 1 and self.by_hour is None:
             return self.job_at(0)
@@ -121,26 +121,26 @@ class Work:
 
     @property
     def n_expected(self) -> int:
-        """How many jobs come, in the mean where their number is drawn."""
+        """The number of jobs; the expected number if it is random."""
         return self.count if self.by_hour is None else round(self.by_hour.n_expected)
 
     def job_name(self, index: int) -> str:
-        """The name of a job, counted from 0."""
+        """Return the name of a job, counted from 0."""
         return self.name if self.count == 1 and self.by_hour is None else f"{self.name}-{index + 1}"
 
     def job_at(self, index: int) -> Manifest:
-        """A job, counted from 0."""
+        """Return a job, counted from 0."""
         metadata = object_at(self.job.object, "metadata")
         placed: JsonObject = {"namespace": DEFAULT_NAMESPACE, **metadata, "name": self.job_name(index)}
         return replace(self.job, object={**self.job.object, "metadata": placed})
 
 
 def arrivals_of(work: Iterable[Work], seed: int) -> tuple[Arrival, ...]:
-    """The jobs of all work in the order in which they come.
+    """Return the jobs of all work in order of arrival.
 
     Args:
         work: The work.
-        seed: Where everything comes from that is drawn.
+        seed: The seed of all random draws.
 
     Raises:
         ManifestError: Two jobs have the same name.
@@ -151,5 +151,5 @@ def arrivals_of(work: Iterable[Work], seed: int) -> tuple[Arrival, ...]:
         other = taken.setdefault(it.key, it.work)
         if other != it.work:
             detail = f"work {other} and work {it.work} both have a job of this name"
-            raise ManifestError([it.job.problem(detail, field="metadata.name", remedy="give one of them another name")])
+            raise ManifestError([it.job.problem(detail, field="metadata.name", remedy="rename one of them")])
     return tuple(arrivals)

@@ -1,7 +1,7 @@
-"""Virtual time: workloads come, their checks are decided on, jobs run, are evicted and end.
+"""Virtual time: workloads arrive, checks are decided, jobs run, are evicted and end.
 
-`simulate` plays a whole run, with workloads by the million; `VirtualCluster` goes step by step, several of them side by
-side. Both are on one clock, that of the engine.
+`simulate` plays a whole run, with millions of workloads; a `VirtualCluster` advances step by step, several of them
+side by side if you like. Both use the engine's clock.
 """
 
 from kueuecore.simulation.checkpoint import Checkpoint

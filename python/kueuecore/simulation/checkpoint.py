@@ -1,4 +1,4 @@
-"""Checkpoints of a run in a file: what is alive of it, and beside it a log of what has happened."""
+"""Saves a run to two files: its current state, and a log of what has happened."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _Clock: TypeAlias = tuple[_core.Simulation, _core.Engine]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """Where a run is saved as it goes on, so that it can be taken up after Ctrl-C, a lost machine or `kill -9`.
+    """Where to save a run periodically, so that it can resume after Ctrl-C, a lost machine or `kill -9`.
 
-    A file at `path` is as large as what is alive. Beside it, under the same name with `.log` behind it, grows what has
-    happened. The file is replaced in one step, after the log is on the disk.
+    The file at `path` holds the current state. Next to it, the same name with `.log` appended is a growing log of what
+    has happened. The state file is replaced atomically, after the log is on disk.
 
     Args:
         path: The file.
-        every_seconds: Save again after this many seconds by the clock on the wall; 0: as often as possible.
-        resume: Go on from the file if it is there. Without, a file that is there already is an error.
+        every_seconds: Save again after this many seconds of real time; 0: as often as possible.
+        resume: Resume from the file if it exists. If false, an existing file is an error.
 
     Raises:
         ValueError: `every_seconds` is negative.
@@ -53,17 +53,17 @@ class Checkpoint:
 
     @property
     def log_path(self) -> Path:
-        """The file of what has happened."""
+        """The path of the log."""
         return self.path.with_name(f"{self.path.name}.log")
 
     def remove(self) -> None:
-        """Delete both files, once what came of the run is where it belongs."""
+        """Delete both files, once the results of the run are safe."""
         self.path.unlink(missing_ok=True)
         self.log_path.unlink(missing_ok=True)
 
 
 class Fingerprint:
-    """What goes into a run, in a few letters: equal fingerprints are equal runs.
+    """A digest of a run's inputs: equal fingerprints mean equal runs.
 
     Example:
         >>> one, other = Fingerprint(), Fingerprint()
@@ -77,7 +77,7 @@ class Fingerprint:
         self._hash = hashlib.sha256(version().encode())
 
     def add(self, part: object) -> None:
-        """Add bytes as they are, lists and tuples part by part, and anything else as Python writes it."""
+        """Add bytes as they are, lists and tuples part by part, and anything else by its repr."""
         if isinstance(part, list | tuple):
             self.add(f"{len(part)} parts")
             for it in part:
@@ -89,20 +89,20 @@ class Fingerprint:
 
     @property
     def text(self) -> str:
-        """The letters."""
+        """The digest as text."""
         return self._hash.hexdigest()
 
 
 class CheckpointWriter:
-    """Saves one run now and then.
+    """Saves one run periodically.
 
     Args:
-        checkpoint: Where.
-        clock: The run and its engine, with all that will happen, before its first step.
-        fingerprint: What goes into the run.
+        checkpoint: Where to save it.
+        clock: The run and its engine, with all scheduled events, before its first step.
+        fingerprint: The digest of the run's inputs.
 
     Raises:
-        ManifestError: There is a file that is not to be resumed; or it is damaged, or that of another run.
+        ManifestError: The file exists and `resume` is false, or it is damaged, or belongs to another run.
     """
 
     def __init__(self, checkpoint: Checkpoint, clock: _Clock, fingerprint: str) -> None:
@@ -116,7 +116,7 @@ class CheckpointWriter:
         self._due = time.monotonic() + checkpoint.every_seconds
 
     def watched(self, progress: Progress | None) -> Progress:
-        """The progress of a run, which stands still when it is time to save it."""
+        """Return a progress callback that pauses the run when it is time to save."""
 
         def report(now: int, n_created: int, n_finished: int) -> bool:
             if progress is not None:
@@ -126,10 +126,10 @@ class CheckpointWriter:
         return report
 
     def save(self) -> None:
-        """Save the run as it stands; it is between two cycles.
+        """Save the run; it must be between two cycles.
 
         Raises:
-            ManifestError: The files can not be written.
+            ManifestError: The files cannot be written.
         """
         with self._refused():
             self._write()
@@ -143,7 +143,7 @@ class CheckpointWriter:
         if saved is None:
             raise RuntimeError("the run is not between two cycles")
         with _opened(self._checkpoint.log_path) as file:
-            # What was written without a checkpoint that names it is written again.
+            # Overwrite log entries that no checkpoint refers to.
             file.truncate(self._n_logged)
             file.seek(self._n_logged)
             file.write(log)
@@ -160,18 +160,18 @@ class CheckpointWriter:
     def _resume(self) -> None:
         path, log_path = self._checkpoint.path, self._checkpoint.log_path
         if not self._checkpoint.resume:
-            raise _refusal(path, "there is a checkpoint already", "resume it, or delete it")
+            raise _refusal(path, "a checkpoint exists", "resume it, or delete it")
         saved = path.read_bytes()
         try:
             note = json.loads(_core.Simulation.note_of(saved))
         except ValueError as error:
             raise _refusal(path, str(error), "") from None
         if text_at(note, "fingerprint") != self._fingerprint:
-            remedy = "resume with the scenario, the seed and the files that it began with, or delete it"
-            raise _refusal(path, "this is a checkpoint of another run", remedy)
+            remedy = "resume with the same scenario, seed and files as before, or delete it"
+            raise _refusal(path, "the checkpoint belongs to another run", remedy)
         n_logged = int_at(note, "log_bytes")
         log = log_path.read_bytes()[:n_logged] if log_path.exists() else b""
-        remedy = "take both files from one copy, or delete both"
+        remedy = "restore both files from the same copy, or delete both"
         if len(log) < n_logged:
             raise _refusal(log_path, f"it should have {n_logged} bytes, and has {len(log)}", remedy)
         try:
@@ -185,8 +185,8 @@ class CheckpointWriter:
         try:
             yield
         except OSError as error:
-            reason = f"the checkpoint can not be read or written: {error}"
-            raise _refusal(self._checkpoint.path, reason, "name a file in a folder that you may write to") from None
+            reason = f"the checkpoint cannot be read or written: {error}"
+            raise _refusal(self._checkpoint.path, reason, "name a file in a writable folder") from None
 
 
 def _refusal(path: Path, message: str, remedy: str) -> ManifestError:
@@ -195,7 +195,7 @@ def _refusal(path: Path, message: str, remedy: str) -> ManifestError:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write to, which is on the disk afterwards."""
+    """Open a file for writing, and sync it to disk afterwards."""
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
         yield file
         file.flush()
@@ -203,7 +203,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _sync_folder(path: Path) -> None:
-    """Have the new name of a file on the disk, too, where a folder can be opened."""
+    """Sync a file's new name to disk too, where a folder can be opened."""
     if os.name == "posix":
         folder = os.open(path.parent, os.O_RDONLY)
         try:

@@ -22,29 +22,29 @@ __all__ = ["VirtualCluster"]
 
 
 class VirtualCluster:
-    """A cluster in virtual time: an engine, the jobs behind its workloads, and who decides on their checks.
+    """A cluster in virtual time: an engine, the jobs behind its workloads, and the controllers of their checks.
 
-    Around the scheduler stands what a cluster has, as in `kueuecore.simulate`, which plays by the same clock: workloads
-    run as long as they are said to and then finish, evicted ones stop and wait again, and after each cycle those are
-    tried again for which something may have changed.
+    It simulates the rest of a cluster around the scheduler as `kueuecore.simulate` does, with the same clock: workloads
+    run for their run time and then finish, evicted ones stop and wait again, and after each cycle workloads for which
+    something may have changed are tried again.
 
-    Nothing happens but through `step` and `advance`, and nothing depends on a clock or on chance. Several clusters go
-    through one time if whoever holds them lets the one step whose `next_event_time` comes first.
+    Things happen only in `step` and `advance`, and depend on no real clock and no randomness. To run several clusters
+    on one timeline, always step the one with the earliest `next_event_time`.
 
     Args:
-        objects: What is there from the start, in any form that `Engine.apply` takes.
+        objects: The initial objects, in any form that `Engine.apply` takes.
         configuration: Kueue's Configuration.
-        now: The time of the beginning.
-        checks: Who decides on AdmissionChecks. Those on which nobody of them decides are ready at once.
+        now: The start time.
+        checks: Controllers of AdmissionChecks. Checks that none of them controls are ready at once.
         trusted: Take objects as they are, without defaults and validation.
         cycle_seconds: How long a cycle takes.
-        max_cycles: No more than this many cycles; `None`: no limit.
+        max_cycles: The most cycles to run; `None`: no limit.
         eviction_seconds: How long the job of an evicted workload takes to stop, holding its quota.
-        messages: Keep the events of everything, and whom cycles set aside.
+        messages: Keep all events, and the workloads that cycles parked.
 
     Raises:
         ManifestError: Everything that is wrong with the objects.
-        ConfigurationError: LocalQueues are to be sampled more often than once a second.
+        ConfigurationError: LocalQueues would be sampled more often than once a second.
         ValueError: An invalid time or duration.
 
     Example:
@@ -90,18 +90,18 @@ class VirtualCluster:
         self._stepper.happened()
         self._jobs = SubmittedJobs(self._stepper)
         self.engine = self._stepper.engine
-        """The engine, to ask it for what it holds. What changes it goes through the cluster."""
+        """The engine, for reading. Make changes through the cluster."""
         self.start = self._stepper.start
-        """The time of the beginning, in nanoseconds since 1970."""
+        """The start time, in nanoseconds since 1970."""
 
-    # What happens from outside.
+    # Outside events.
 
     def apply(self, objects: Objects, *, now: TimeLike | None = None) -> None:
-        """Create objects, or replace them by their newer versions, as `Engine.apply` does. All or nothing.
+        """Create or replace objects as `Engine.apply` does, all or none of them.
 
         Args:
-            objects: The objects. Workloads run for ever once they are admitted; see `submit`.
-            now: When; by default, and if the cluster has gone on beyond that, its own time.
+            objects: The objects. Workloads run forever once admitted; see `submit`.
+            now: When; by default, or if that is past, the cluster's own time.
 
         Raises:
             ManifestError: Everything that is wrong with them.
@@ -124,11 +124,11 @@ class VirtualCluster:
         ends_failed: bool = False,
         now: TimeLike | None = None,
     ) -> tuple[str, ...]:
-        """A Workload or a job appears.
+        """Submit a Workload or a job.
 
         Args:
             manifest: A Workload, or a job of any kind that Kueue knows.
-            run_seconds: How long it runs once it is admitted; `None`: until somebody calls `finish`.
+            run_seconds: How long it runs once admitted; `None`: until you call `finish`.
             ready_seconds: As in `Happening`.
             fail_seconds: As in `Happening`.
             recover_seconds: As in `Happening`.
@@ -136,14 +136,14 @@ class VirtualCluster:
             node_loss: As in `Happening`.
             save_seconds: As in `Happening`.
             ends_failed: As in `Happening`.
-            now: When; by default, and if the cluster has gone on beyond that, its own time.
+            now: When; by default, or if that is past, the cluster's own time.
 
         Returns:
-            `namespace/name` of its Workload; of some kinds of jobs there are several.
+            `namespace/name` of its Workload; some kinds of jobs have several.
 
         Raises:
-            ManifestError: What is wrong with it; a job that gets no Workload is refused with the reason.
-            ValueError: An invalid time or duration, or one that goes past April 2262.
+            ManifestError: It is not valid, or is a job that gets no Workload; the message says why.
+            ValueError: A time or duration is invalid, or goes past April 2262.
         """
         happening = Happening(
             at=0,
@@ -157,7 +157,7 @@ class VirtualCluster:
             save_seconds=save_seconds,
             ends_failed=ends_failed,
         )
-        # What is refused is refused before anything happens.
+        # Refuse before anything happens.
         at = self.now if now is None else max(self.now, nanoseconds(now))
         plan = job_plan(happening, at=at)
         given = manifest if isinstance(manifest, Manifest) else Manifest(plain_object(manifest, "manifest"))
@@ -167,15 +167,15 @@ class VirtualCluster:
         return self._jobs.submit(given, plan)
 
     def update(self, job: ManifestLike, *, run_seconds: float | None = None, now: TimeLike | None = None) -> None:
-        """A job that was submitted is changed: its Workloads follow, as `kueuecore.jobs.reconcile_job` says.
+        """Change a submitted job: its Workloads follow, as `kueuecore.jobs.reconcile_job` decides.
 
-        One that waits is changed in place, an elastic job that runs grows by a new slice, and a job that no longer fits
-        is stopped and queued anew.
+        The Workload of a waiting job is changed in place, a running elastic job grows by a new slice, and a job that no
+        longer matches its Workload is stopped and queued again.
 
         Args:
-            job: The job as it is now.
-            run_seconds: How long it runs if it gets another Workload; `None`: until somebody calls `finish`.
-            now: When; by default, and if the cluster has gone on beyond that, its own time.
+            job: The new version of the job.
+            run_seconds: How long it runs if it gets another Workload; `None`: until you call `finish`.
+            now: When; by default, or if that is past, the cluster's own time.
 
         Raises:
             UnknownObjectError: No such job was submitted.
@@ -189,10 +189,10 @@ class VirtualCluster:
         self._jobs.update(given, plan)
 
     def delete(self, kind: str, name: str, *, namespace: str = "", now: TimeLike | None = None) -> bool:
-        """Delete an object, or a job that was submitted, along with its Workloads; was it there?
+        """Delete an object, or a submitted job and its Workloads; return whether it existed.
 
         Raises:
-            TypeError, ValueError: Kind, name or namespace is no text, or `now` no time.
+            TypeError, ValueError: Kind, name or namespace is not a string, or `now` not a time.
         """
         ref = ObjectRef(text("kind", kind), text("name", name), text("namespace", namespace))
         self._go_to(now)
@@ -209,7 +209,7 @@ class VirtualCluster:
         message: str = "Job finished successfully",
         now: TimeLike | None = None,
     ) -> bool:
-        """The job of a workload ends, whether it runs or not; False if it has ended before, or there is none."""
+        """End the job of a workload, running or not; False if it ended before or does not exist."""
         self._go_to(now)
         found = self._stepper.clock.finish(self.engine._core, namespace, name, reason, message)
         self._stepper.happened()
@@ -229,94 +229,94 @@ class VirtualCluster:
         return found
 
     def write_status(self, name: str, *, namespace: str, patch: JsonObject, now: TimeLike | None = None) -> None:
-        """Somebody else writes to the status of a Workload: a merge patch of one level (`None` takes a field away).
+        """Patch the status of a Workload as another controller would: a one-level merge patch (`None` removes a field).
 
         Raises:
             UnknownObjectError: There is no such Workload.
-            ManifestError: What is wrong with the status.
+            ManifestError: The new status is not valid.
         """
         self._go_to(now)
         self._stepper.apply_review(self.engine.workload(name, namespace=namespace), Review(status=patch))
         self._stepper.happened()
 
     def schedule(self, events: Iterable[Happening | Mapping[str, object]]) -> None:
-        """Things will happen: in the order of their times, and among equal times as given.
+        """Schedule events, in order of time; events at the same time happen in the order given.
 
         Args:
-            events: As for `kueuecore.simulate`; times count from the beginning. What is late happens at once.
+            events: As for `kueuecore.simulate`; times count from the start. Events in the past happen at once.
 
         Raises:
-            ManifestError: Everything that is wrong with their objects. Nothing was taken then.
-            ValueError: A time or a time span that can not be.
+            ManifestError: Everything that is wrong with their objects. Nothing has been scheduled.
+            ValueError: A time or duration is invalid.
         """
         self._stepper.schedule(events)
 
-    # How time goes by.
+    # Time.
 
     @property
     def now(self) -> int:
-        """Its time, in nanoseconds since 1970.
+        """The cluster's time, in nanoseconds since 1970.
 
-        A cycle leaves it where it began: what is due until the cycle has taken its time happens first.
+        A cycle does not advance it: whatever is due while the cycle takes its time happens first.
         """
         return self._stepper.now
 
     @property
     def next_event_time(self) -> int | None:
-        """When `step` does something, in nanoseconds since 1970; `None`: nothing is left to happen.
+        """When `step` will do something, in nanoseconds since 1970; `None`: nothing is left to happen.
 
-        That LocalQueues are sampled for admission fair sharing is nothing by itself.
+        Sampling LocalQueues for admission fair sharing does not count by itself.
         """
         return self._stepper.clock.next_time(self.engine._core)
 
     @property
     def is_cut(self) -> bool:
-        """Has it come to its limit of cycles? Then nothing goes on."""
+        """Whether it has reached its limit of cycles. Then nothing more happens."""
         return self._stepper.clock.is_cut(self.engine._core)
 
     def step(self) -> bool:
-        """Do the next thing: one cycle, or all that happens at one instant. False if nothing is left to happen.
+        """Do the next thing: one cycle, or everything at one instant. False if nothing is left to happen.
 
         Raises:
-            OutOfTimeError: It would happen, or end, beyond April 2262. Nothing has changed then.
+            OutOfTimeError: It would happen or end after April 2262. Nothing has changed.
         """
         return self._stepper.step()
 
     def advance(self, until: TimeLike | None = None) -> tuple[Step, ...]:
-        """Let time go by.
+        """Advance time.
 
         Args:
-            until: Do all that happens up to this time, and stand there; by default until nothing is left to happen.
+            until: The time to advance to; by default until nothing is left to happen.
 
         Returns:
-            What became of the workloads meanwhile.
+            What happened to workloads meanwhile.
 
         Raises:
-            ValueError: No time; or time would go beyond April 2262 (`OutOfTimeError`).
+            ValueError: `until` is not a time, or time would go past April 2262 (`OutOfTimeError`).
         """
         end = None if until is None else nanoseconds(until)
         first = self._stepper.clock.n_steps
         self._stepper.advance(end)
         return self._steps_since(first)
 
-    # What has become of it.
+    # Results.
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What became of the workloads so far, in order of time."""
+        """What has happened to workloads so far, in order of time."""
         return self._steps_since(0)
 
     @property
     def events(self) -> tuple[tuple[int, Event], ...]:
-        """The events that Kueue would have emitted, with their times; with `messages` alone."""
+        """The events that Kueue would have emitted, with their times; only with `messages`."""
         return self._stepper.events()
 
     def run(self) -> Run:
-        """All that has happened so far, as `kueuecore.simulate` returns it."""
+        """Return everything that has happened so far, as `kueuecore.simulate` does."""
         return self._stepper.run()
 
     def workload(self, name: str, *, namespace: str) -> JsonObject:
-        """A Workload with its status.
+        """Return a Workload with its status.
 
         Raises:
             UnknownObjectError: There is no such Workload.
@@ -324,7 +324,7 @@ class VirtualCluster:
         return self._stepper.stored.workload(self.engine.workload(name, namespace=namespace))
 
     def object(self, kind: str, name: str, *, namespace: str = "") -> JsonObject | None:
-        """An object of any kind as it is stored; `None` if there is none."""
+        """Return a stored object of any kind; `None` if there is none."""
         if kind == "Workload":
             try:
                 return self.workload(name, namespace=namespace)
@@ -334,7 +334,7 @@ class VirtualCluster:
         return self._stepper.stored.get(ref)
 
     def is_running(self, name: str, *, namespace: str) -> bool:
-        """May the job of a workload run?"""
+        """Return whether the job of a workload may run."""
         return self._stepper.clock.is_running(self.engine._core, namespace, name)
 
     def _steps_since(self, index: int) -> tuple[Step, ...]:

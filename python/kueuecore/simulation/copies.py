@@ -1,4 +1,4 @@
-"""Workloads that come in the course of a run and are alike but for name, time and run: a template, and columns."""
+"""Workloads that arrive during a run and differ only in name, time and run time: templates and columns."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _SECOND_NS = 1_000_000_000
 _FOR_EVER = -1
 
 CopyBytes = tuple[bytes, bytes, bytes, int, bytes, bytes]
-"""Template, names, where each ends, number of the first UID, and times and runs in nanoseconds, as the extension takes
-them."""
+"""Templates, names, their ends, the first UID's number, and times and run times in nanoseconds, as the extension
+takes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -28,14 +28,14 @@ class Copies:
     """Workloads as rows, each a copy of a template. Arrays have the shape (n,).
 
     Args:
-        templates: How the Workloads that are copied are created; their times and run times do not count.
+        templates: How the Workloads to copy are created; their times and run times are ignored.
         template: The index of each row's template.
-        names: The names of the rows one after the other.
-        ends: Where in the UTF-8 of `names` that of each row ends.
-        at: When each appears, in seconds after the beginning. It is also the time of its creation, in whole seconds.
-        run_seconds: How long its job runs once it is admitted; infinite: for ever.
-        first_uid: The number in the UID of the first row. Of those that are created at one time, and are alike
-            otherwise, the first row goes first.
+        names: The concatenated names of the rows.
+        ends: Where each row's name ends in `names`, in bytes.
+        at: When each arrives, in seconds after the start; also its creation time, in whole seconds.
+        run_seconds: How long its job runs once admitted; infinite: forever.
+        first_uid: The number in the UID of the first row. Among otherwise equal Workloads created at the same time, the
+            first row goes first.
     """
 
     templates: Sequence[Happening]
@@ -50,15 +50,15 @@ class Copies:
         return len(self.template)
 
     def name(self, row: int) -> str:
-        """The name of the Workload of a row."""
+        """Return the name of a row's Workload."""
         return self.names[int(self.ends[row - 1]) if row else 0 : int(self.ends[row])].decode()
 
     def manifest(self, row: int, *, start: int) -> Manifest:
-        """The Workload of a row as an API server stores it.
+        """Return a row's Workload as an API server stores it.
 
         Args:
             row: The row.
-            start: The time of the beginning, in nanoseconds since 1970.
+            start: The start time, in nanoseconds since 1970.
         """
         given = self.templates[int(self.template[row])].object
         plain: JsonObject = {} if given is None else plain_object(given)
@@ -73,13 +73,13 @@ class Copies:
         return Manifest({**plain, "metadata": metadata})
 
     def namespace(self, row: int) -> str:
-        """The namespace of a row."""
+        """Return the namespace of a row."""
         given = self.templates[int(self.template[row])].object
         return "" if given is None else text_at(plain_object(given), "metadata", "namespace")
 
 
 def joined_names(names: Sequence[str]) -> tuple[bytes, npt.NDArray[np.uint64]]:
-    """Names one after the other, and where each ends.
+    """Concatenate names; return the text and where each name ends.
 
     Example:
         >>> text, ends = joined_names(["a", "bc"])
@@ -92,17 +92,17 @@ def joined_names(names: Sequence[str]) -> tuple[bytes, npt.NDArray[np.uint64]]:
 
 
 def no_copies() -> Copies:
-    """Not a single row."""
+    """Return copies without rows."""
     times = np.empty(0)
     none = np.empty(0, np.uint32)
     return Copies(templates=(), template=none, names=b"", ends=np.empty(0, np.uint64), at=times, run_seconds=times)
 
 
 def encode_copies(copies: Copies, *, start: int) -> CopyBytes:
-    """Rows as the extension takes them; times count from `start`.
+    """Encode rows for the extension; times count from `start`.
 
     Raises:
-        ValueError: A time or a time span that can not be.
+        ValueError: A time or duration is invalid.
     """
     at, for_ever = _nanoseconds("at", copies.at, start), np.isinf(copies.run_seconds)
     run = _nanoseconds("run_seconds", np.where(for_ever, 0.0, copies.run_seconds), start)

@@ -1,4 +1,4 @@
-"""What happens in a run through virtual time, and what came of it: plain data, whoever ran it."""
+"""The events and results of a run through virtual time, as plain data."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _FAILED = "Failed"
 
 
 class Operation(StrEnum):
-    """What can happen from outside."""
+    """The kinds of outside events."""
 
     CREATE = "create"
     """An object appears."""
     UPDATE = "update"
-    """An object is replaced: its spec, of a Workload also its labels and annotations, and `status.reclaimablePods`
-    if there are any."""
+    """An object is replaced: its spec; for a Workload also its labels and annotations, and `status.reclaimablePods`
+    if given."""
     FINISH = "finish"
     """The job of a workload ends, whether it runs or not."""
     DELETE = "delete"
@@ -48,46 +48,46 @@ class Operation(StrEnum):
 
 
 class NodeLoss(StrEnum):
-    """What becomes of the run of a job from when Kueue records a failed node of its (`status.unhealthyNodes`).
+    """What happens to a job's run when Kueue records that one of its nodes failed (`status.unhealthyNodes`).
 
-    The pods have left that node by then (`linger_seconds`). It lasts until they have got another one
-    (`StepKind.REPLACED`) or the node is back; a job that is evicted instead begins anew once it is admitted again.
+    The pods have left that node by then (`linger_seconds`). It lasts until they get another node (`StepKind.REPLACED`)
+    or the node is back; a job that is evicted instead starts over once it is admitted again.
     """
 
     RUNS_ON = "RunsOn"
-    """It runs on, as in the runs of Kueue that were recorded."""
+    """It keeps running, as in the recorded runs of Kueue."""
     WAITS = "Waits"
-    """It stands still and then goes on: what was done is kept elsewhere."""
+    """It pauses and then continues: its work is saved elsewhere."""
     STARTS_OVER = "StartsOver"
-    """It stands still and then begins anew."""
+    """It pauses and then starts over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happening:
-    """Something that happens from outside. What names a workload that is gone is ignored.
+    """An outside event. It is ignored if it names a workload that is gone.
 
     Args:
-        at: Seconds after the beginning; late if the cycles before took longer.
+        at: Seconds after the start; later if the cycles before took longer.
         op: What happens.
-        object: The object that is created or updated.
-        key: `namespace/name` of the Workload that is finished or deleted; of another object that is deleted, its name,
-            after its namespace and a slash if it has one.
-        kind: The kind of what is deleted.
-        run_seconds: How long the job of a created Workload runs once it is admitted; `None`: for ever.
-        ready_seconds: Where the configuration says `waitForPodsReady`: so long after its n-th admission the pods of a
-            created Workload are ready; the last entry holds for all later admissions; `None` in the list: never.
-            Without a list at once. `run_seconds` begins when the pods are first ready in an admission.
-        fail_seconds: So long after they are first ready in an admission, one of them fails; `None`: never.
-        recover_seconds: So long after the failure all are ready again; `None`: never.
-        linger_seconds: How long the pods of a created Workload stay on a node that has failed (rules/08 §13.2); `None`:
-            they are gone at once.
-        node_loss: What becomes of the run of a created Workload once they are gone.
-        save_seconds: How much work lies between two checkpoints of a job: one that is evicted, or begins anew as a node
-            has failed, goes on from the last; `None`: it has none, and begins from the start.
-        ends_failed: Once it has run its time, the job of a created Workload fails: the reason of its condition Finished
-            is `Failed` in place of `Succeeded`.
-        done_seconds: How much of its run was done when it appeared, as that of a Workload that was admitted before. An
-            eviction loses that, too.
+        object: The object to create or update.
+        key: `namespace/name` of the Workload that finishes or is deleted; for another deleted object its name, preceded
+            by its namespace and a slash if it has one.
+        kind: The kind of the deleted object.
+        run_seconds: How long the job of a created Workload runs once admitted; `None`: forever.
+        ready_seconds: With `waitForPodsReady` in the configuration, how long after its n-th admission the pods of a
+            created Workload are ready. The last entry holds for all later admissions; `None` in the list: never.
+            Without a list, at once. `run_seconds` starts when the pods are first ready in an admission.
+        fail_seconds: How long after they are first ready in an admission one of them fails; `None`: never.
+        recover_seconds: How long after the failure all are ready again; `None`: never.
+        linger_seconds: How long the pods of a created Workload stay on a failed node (rules/08 §13.2); `None`: they are
+            gone at once.
+        node_loss: What happens to the run of a created Workload once they are gone.
+        save_seconds: The work between two checkpoints of a job. If it is evicted, or starts over after a node failure,
+            it continues from the last checkpoint; `None`: it has none, and starts from the beginning.
+        ends_failed: Whether the job of a created Workload fails at the end of its run time: the reason of its condition
+            Finished is `Failed` instead of `Succeeded`.
+        done_seconds: How much of its run was done when it arrived, for a Workload that was admitted before. An eviction
+            loses that too.
     """
 
     at: float
@@ -112,21 +112,21 @@ class RunEnding(StrEnum):
     COMPLETE = "Complete"
     """Nothing is left to happen."""
     CYCLE_LIMIT = "CycleLimit"
-    """`max_cycles` was reached; if workloads preempt each other for ever, `Run.loop` says which."""
+    """`max_cycles` was reached; if workloads preempt each other forever, `Run.loop` says which."""
     INTERRUPTED = "Interrupted"
     """Ctrl-C was pressed."""
 
 
 Progress: TypeAlias = Callable[[int, int, int], object]
-"""Is called now and then in the course of a run, with its time in nanoseconds since 1970, how many workloads have come
-and how many jobs have ended."""
+"""Called now and then during a run with its time in nanoseconds since 1970, and the numbers of workloads that have
+arrived and of jobs that have ended."""
 
 
 class StepKind(StrEnum):
-    """What became of a workload."""
+    """What happened to a workload."""
 
     CREATED = "Created"
-    """It appeared."""
+    """It was created."""
     ADMITTED = "Admitted"
     """Its job may run."""
     STOPPED = "Stopped"
@@ -136,12 +136,12 @@ class StepKind(StrEnum):
     DELETED = "Deleted"
     """It is gone."""
     REPLACED = "Replaced"
-    """Its pods got other nodes in place of one that had failed, while its job runs."""
+    """Its pods got other nodes for a failed one, while its job runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One moment in the life of a workload.
+    """One event in the life of a workload.
 
     Args:
         time: When, in nanoseconds since 1970.
@@ -156,12 +156,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Where pods were placed: a domain of a topology.
+    """A domain of a topology where pods were placed.
 
     Args:
-        levels: The node labels of its levels, the widest first, as in the `topologyAssignment` of a Workload: of a
-            topology whose lowest level is the hostname, this level alone (rules/08 §15.1).
-        values: Its value of each of these labels.
+        levels: The node labels of its levels, the widest first, as in a Workload's `topologyAssignment`: if the lowest
+            level is the hostname, only that level (rules/08 §15.1).
+        values: Its value for each of these labels.
 
     Example:
         >>> str(Domain(("example.com/block", "example.com/rack"), ("b1", "r2")))
@@ -172,7 +172,7 @@ class Domain:
     values: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Its values with slashes between them: mostly the name of a node."""
+        """Return its values joined with slashes; usually the name of a node."""
         return "/".join(self.values)
 
 
@@ -182,10 +182,10 @@ class SimulatedCycle:
 
     Args:
         number: Its number in the run, from 1.
-        time: When it began, in nanoseconds since 1970.
-        decision: What it decided. Without `messages` it has neither events nor the heads that stayed pending.
-        n_parked: How many workloads it set aside until something changes.
-        parked: Their keys, sorted; with `messages` alone.
+        time: When it started, in nanoseconds since 1970.
+        decision: Its decision. Without `messages` it has neither events nor the heads that stayed pending.
+        n_parked: How many workloads it parked until something changes.
+        parked: Their keys, sorted; only with `messages`.
     """
 
     number: int
@@ -197,14 +197,14 @@ class SimulatedCycle:
 
 @dataclass(frozen=True)
 class Run:
-    """What came of a run.
+    """The result of a run.
 
     Args:
-        engine: The state at its end, to look at or to go on with.
+        engine: The engine in its final state, to inspect or to continue with.
         ending: Why it ended.
-        start: The time at its beginning, in nanoseconds since 1970.
-        end: The time at its end.
-        n_cycles: Number of cycles, also of those in which nothing happened.
+        start: The start time, in nanoseconds since 1970.
+        end: The end time.
+        n_cycles: Number of cycles, including those in which nothing happened.
     """
 
     engine: Engine
@@ -216,7 +216,7 @@ class Run:
 
     @cached_property
     def cycles(self) -> tuple[SimulatedCycle, ...]:
-        """The cycles in which something happened or, with `messages`, was said."""
+        """The cycles in which something happened or, with `messages`, a message was written."""
         rows = (self._core.cycle(index) for index in range(self._core.n_recorded_cycles()))
         return tuple(
             SimulatedCycle(number, time, Decision(decision), n_parked, tuple(parked))
@@ -225,9 +225,9 @@ class Run:
 
     @cached_property
     def loop(self) -> PreemptionLoop | None:
-        """The circle in which workloads evict each other, if that is why the run came to its limit of cycles.
+        """The loop in which workloads evict each other, if that is why the run reached its limit of cycles.
 
-        Looked for from the end of the run on, with time standing still, as `find_preemption_loop` does.
+        It is searched for from the end of the run, with time standing still, as `find_preemption_loop` does.
         """
         if self.ending is not RunEnding.CYCLE_LIMIT:
             return None
@@ -235,17 +235,17 @@ class Run:
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """What became of the workloads, in order of time."""
+        """What happened to workloads, in order of time."""
         return tuple(Step(time, StepKind(kind), key) for time, kind, key in zip(*self._core.steps(), strict=True))
 
-    # The same as arrays, without a Python object a workload.
+    # The same as arrays, without a Python object per workload.
 
     @cached_property
     def workload_keys(self) -> tuple[str | None, ...]:
-        """`namespace/name` by number; `None`: it never appeared.
+        """The `namespace/name` of each workload by number; `None`: it was never created.
 
-        First come the rows of the submissions, then the Workloads that events create, in the order given, then those
-        that were there from the start and that something happened to.
+        First come the rows of the submissions, then the Workloads that events create, in the order given, then the
+        initial Workloads that something happened to.
         """
         return tuple(self._core.keys())
 
@@ -261,8 +261,8 @@ class Run:
     def cycle_table(self) -> npt.NDArray[np.void]:
         """The cycles in which something happened as a structured array, shape (n,), of i8.
 
-        `number`, `time` in nanoseconds since 1970, and how many workloads got quota (`admissions`), have to give way
-        (`preemptions`), were set aside (`parked`).
+        `number`, `time` in nanoseconds since 1970, and how many workloads got quota (`admissions`), were preempted
+        (`preemptions`) or parked (`parked`).
         """
         names = ("number", "time", "admissions", "preemptions", "parked")
         dtype = np.dtype([(name, "<i8") for name in names])
@@ -271,15 +271,15 @@ class Run:
 
     @cached_property
     def preemption_table(self) -> npt.NDArray[np.void]:
-        """Who was preempted for whom as a structured array, shape (n,), in order of time.
+        """The preemptions as a structured array, shape (n,), in order of time.
 
         `time` in nanoseconds since 1970, `workload` and `preemptor` as numbers, and `reason` as an index in
         `Engine.names().reasons`: `InClusterQueue`, `InCohortReclamation`, `InCohortFairSharing`,
-        `InCohortReclaimWhileBorrowing` (rules/04), or `FlavorMigration` of variants. A job that takes time to stop
-        gives its quota back later: `step_table` says when.
+        `InCohortReclaimWhileBorrowing` (rules/04), or `FlavorMigration` for variants. A job that takes time to stop
+        releases its quota later: `step_table` says when.
 
         Example:
-            The evictions that each workload of a run has caused:
+            The number of evictions that each workload caused:
             `np.bincount(table["preemptor"], minlength=len(run.workload_keys))`.
         """
         names = ("time", "workload", "preemptor", "reason")
@@ -287,12 +287,12 @@ class Run:
 
     @cached_property
     def placement_table(self) -> npt.NDArray[np.void]:
-        """Where pods were placed as a structured array, shape (n,), in order of time.
+        """The placements of pods as a structured array, shape (n,), in order of time.
 
         `time` in nanoseconds since 1970, `workload` as its number, `pod_set` as the index in its admission, `domain` as
         the index in `domains`, `pods` as their count. Workloads without a topology have no rows. All rows of a workload
-        at one time are one placement: where its pods are from when its job starts, or when a failed node is replaced
-        (`StepKind.ADMITTED`, `REPLACED`), until the next one or until the job stops, ends or goes.
+        at the same time are one placement. It holds from when its job starts or a failed node is replaced
+        (`StepKind.ADMITTED`, `REPLACED`) until the next one, or until the job stops, ends or is deleted.
         """
         names = ("time", "workload", "pod_set", "domain", "pods")
         return _table(names, ("<i8", "<u4", "<u4", "<u4", "<i4"), self._core.placement_columns())
@@ -305,12 +305,12 @@ class Run:
 
     @cached_property
     def node_table(self) -> npt.NDArray[np.void]:
-        """Which nodes were lost and came back as a structured array, shape (n,), in order of time.
+        """The losses and returns of nodes as a structured array, shape (n,), in order of time.
 
-        `time` in nanoseconds since 1970, `node` as the index in `node_names`, `is_lost`: True where it was lost, False
-        where it is back. A node is lost while it is not ready, is gone, or has a taint `NoSchedule` or `NoExecute`
-        that it did not have before; one that is not ready at the beginning is lost then. A new node makes no row, and
-        without the gate TopologyAwareScheduling there are none.
+        `time` in nanoseconds since 1970, `node` as the index in `node_names`, `is_lost`: True if it was lost, False if
+        it is back. A node is lost while it is not ready, is gone, or has a new taint `NoSchedule` or `NoExecute`; one
+        that is not ready at the start is lost then. A new node has no row. Without the gate TopologyAwareScheduling
+        there are no rows.
         """
         return _table(("time", "node", "is_lost"), ("<i8", "<u4", "?"), self._core.node_columns()[0])
 
@@ -321,7 +321,7 @@ class Run:
 
     @cached_property
     def failed(self) -> npt.NDArray[np.bool_]:
-        """Whose jobs have failed, by number, shape (n,): the reason of the condition Finished is `Failed`."""
+        """Whether each job has failed, by number, shape (n,): the reason of the condition Finished is `Failed`."""
         (numbers, reasons), words = self._core.endings()
         failed = np.zeros(self._core.n_workloads(), np.bool_)
         if _FAILED in words:
@@ -330,13 +330,13 @@ class Run:
 
     @cached_property
     def outcome_table(self) -> npt.NDArray[np.void]:
-        """What became of each workload as a structured array by number, shape (n,), of i8.
+        """The outcome of each workload as a structured array by number, shape (n,), of i8.
 
         `created`, `admitted` (the first time) and `finished` in nanoseconds since 1970, -1 for never; `admissions`,
-        `evictions` and `replacements` of nodes that failed are counts.
+        `evictions` and `replacements` of failed nodes are counts.
 
         Example:
-            The mean time that the jobs of a run waited: `wait = table["admitted"] - table["created"]`.
+            The waits of admitted jobs: `wait = table["admitted"] - table["created"]`.
         """
         steps = self.step_table
         n = self._core.n_workloads()
@@ -355,7 +355,7 @@ class Run:
         ):
             rows = of(kind)
             table[name] = -1
-            # The last to be written stays, so the first goes last.
+            # The last write wins, so write the first one last.
             table[name][rows["workload"][::-1]] = rows["time"][::-1]
         for name, kind in (
             ("admissions", StepKind.ADMITTED),

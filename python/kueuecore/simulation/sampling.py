@@ -1,4 +1,4 @@
-"""How often the usage of LocalQueues is sampled in virtual time (rules/09 §1.4)."""
+"""The sampling interval of LocalQueue usage in virtual time (rules/09 §1.4)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LEAST_NS = 1_000_000_000
 
 
 def check_sampling(configuration: Configuration) -> None:
-    """See whether a run can take all samples: with an interval of nothing it would never come to the next second.
+    """Check that a run can take all samples: with an interval of 0 it would never reach the next second.
 
     Raises:
         ConfigurationError: The interval of admission fair sharing is shorter than a second.
@@ -23,5 +23,5 @@ def check_sampling(configuration: Configuration) -> None:
         return
     interval = text_at(object_at(settings, "admissionFairSharing"), "usageSamplingInterval")
     if duration_ns(interval) < _LEAST_NS:
-        field, remedy = "admissionFairSharing.usageSamplingInterval", "give at least 1s: a run takes each sample"
+        field, remedy = "admissionFairSharing.usageSamplingInterval", "write at least 1s: a run takes every sample"
         raise ConfigurationError.of(f"Invalid value: {interval}", field=field, remedy=remedy)

@@ -1,4 +1,4 @@
-"""What is to happen in virtual time, as people write it and as the extension takes it."""
+"""Encodes the scheduled events of a run for the extension."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ JobPlan: TypeAlias = tuple[
     int | None, list[int | None] | None, int | None, int | None, int | None, str, int | None, bool, int
 ]
 """What a job does, in nanoseconds: how long it runs, when its pods are ready after each admission, when one fails, when
-all are ready again, and how long they stay on a node that has failed; a `NodeLoss`; how much work lies between two
-checkpoints; whether it fails in the end; and how much of its run was done when it appeared."""
+all are ready again, and how long they stay on a failed node; a `NodeLoss`; the work between two checkpoints; whether it
+fails in the end; and how much of its run was done when it arrived."""
 
 
 def event_line(event: Happening | Mapping[str, object]) -> bytes:
-    """A happening as a line of JSON, which the extension checks.
+    """Encode an event as a line of JSON, which the extension checks.
 
     Raises:
-        TypeError: It is neither a Happening nor a dict, or one of its values is of another type.
-        ManifestError: It is no JSON.
+        TypeError: It is neither a Happening nor a dict, or one of its values has the wrong type.
+        ManifestError: JSON cannot represent it.
     """
     if not isinstance(event, Happening):
         return _dumped(event)
@@ -65,16 +65,16 @@ def event_line(event: Happening | Mapping[str, object]) -> bytes:
 
 
 def located_events(error: ManifestError, events: Sequence[Happening | Mapping[str, object]]) -> ManifestError:
-    """The same error, with file and line of the objects of events that it is about."""
+    """Add file and line of the events' objects to an error."""
     if any(it.object is None for it in error.problems):
-        # It is about an event, and counts these; else it counts those with an object.
+        # If the problem is about an event, its index counts events; otherwise, events with an object.
         return error
     objects = [it.object if isinstance(it, Happening) else it.get("object") for it in events]
     return located(error, [it if isinstance(it, Manifest) else {} for it in objects if it is not None])
 
 
 def _dumped(event: Mapping[str, object]) -> bytes:
-    remedy = "give events as in the documentation"
+    remedy = "pass events as documented for `simulate`"
     if not isinstance(event, Mapping):
         raise TypeError(f"an event must be a Happening or a dict, not {type(event).__name__}")
     try:
@@ -83,7 +83,7 @@ def _dumped(event: Mapping[str, object]) -> bytes:
         raise ManifestError.of("an event is nested too deeply", remedy=remedy) from None
     except (TypeError, ValueError) as error:
         odd = next((name for name, it in event.items() if _is_no_number(it)), "")
-        raise ManifestError.of(f"an event is no JSON: {error}", field=odd, remedy=remedy) from None
+        raise ManifestError.of(f"an event is not JSON: {error}", field=odd, remedy=remedy) from None
 
 
 def _is_no_number(value: object) -> bool:
@@ -98,15 +98,15 @@ def _checked_ready_seconds(ready: object) -> Sequence[object] | None:
 
 
 def job_plan(happening: Happening, *, at: int) -> JobPlan:
-    """What the job of a Workload that appears does.
+    """Return what the job of a new Workload does.
 
     Args:
-        happening: How it appears.
-        at: The earliest time at which the job may begin, in nanoseconds since 1970.
+        happening: The event that creates it.
+        at: The earliest time at which the job may start, in nanoseconds since 1970.
 
     Raises:
-        TypeError: A span that is no number.
-        ValueError: An invalid duration, or one that goes past April 2262.
+        TypeError: A duration is not a number.
+        ValueError: A duration is invalid, or goes past April 2262.
     """
 
     def span(seconds: object, name: str) -> int | None:
@@ -128,17 +128,17 @@ def job_plan(happening: Happening, *, at: int) -> JobPlan:
 
 def _save_span(span: int | None) -> int | None:
     if span == 0:
-        raise ValueError("save_seconds: must be more than 0")
+        raise ValueError("save_seconds: must be greater than 0")
     return span
 
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """Something scheduled that has happened to an object.
+    """A scheduled event that has happened to an object.
 
     Args:
         manifest: The object that was created or updated.
-        is_update: Was it updated?
+        is_update: Whether it was updated.
         deleted: The object that was deleted.
     """
 
@@ -148,7 +148,7 @@ class Happened:
 
 
 class Coming:
-    """What was scheduled, to look up what it did to objects once it has happened; read when somebody asks."""
+    """The scheduled events, to look up their effect on objects once they have happened; read lazily."""
 
     def __init__(self) -> None:
         self._firsts: list[int] = []
@@ -156,13 +156,13 @@ class Coming:
         self._n = 0
 
     def add(self, batches: Sequence[TimedBatch], lines: list[bytes]) -> None:
-        """Things were scheduled, the rows of the batches before the lines."""
+        """Add scheduled events, the rows of the batches before the lines."""
         for batch in batches:
             self._add(_Rows(batch))
         self._add(lines)
 
     def add_copies(self, copies: Copies, *, start: int) -> None:
-        """Copies were scheduled; their times count from `start`."""
+        """Add scheduled copies; their times count from `start`."""
         self._add(_CopyRows(copies, start))
 
     def _add(self, part: _Rows | _CopyRows | list[bytes]) -> None:
@@ -171,8 +171,8 @@ class Coming:
         self._n += len(part)
 
     def take(self, number: int) -> Happened:
-        """What was scheduled under a number, counted from the first; it is forgotten."""
-        # Parts without a row share their number with the next one.
+        """Return the scheduled event with a number, counted from the first, and forget it."""
+        # Parts without rows share their number with the next one.
         place = bisect_right(self._firsts, number) - 1
         part, row = self._parts[place], number - self._firsts[place]
         if not isinstance(part, list):
@@ -198,7 +198,7 @@ class _CopyRows:
         return len(self._copies)
 
     def manifest(self, row: int) -> Manifest:
-        """The Workload of a row, as the extension makes it."""
+        """Return a row's Workload, as the extension makes it."""
         return self._copies.manifest(row, start=self._start)
 
 
@@ -217,7 +217,7 @@ class _Rows:
         return len(self._at)
 
     def manifest(self, row: int) -> Manifest:
-        """The Workload of a row, as the extension makes it."""
+        """Return a row's Workload, as the extension makes it."""
         requests: JsonObject = {
             resource: f"{amount}m" if resource == "cpu" else amount
             for resource, amount in zip(self._resources, self._amounts[row].tolist(), strict=True)

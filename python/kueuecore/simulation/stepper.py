@@ -1,4 +1,4 @@
-"""A run through virtual time, step by step: the extension has the clock, and here whoever is asked answers."""
+"""Steps a run through virtual time: the extension has the clock, and this module answers for check controllers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from kueuecore.times import TimeLike, beginning_ns, format_time, span_ns
 
 __all__ = ["Stepper"]
 
-# Far more rounds of answers than any workload needs: whoever still has something to say contradicts himself.
+# Far more rounds of answers than any workload needs: a controller that still changes something contradicts itself.
 _MOST_ROUNDS = 1000
 _IDLE_ROUNDS = 2
 _OUT_OF_TIME = "OutOfTime"
@@ -47,10 +47,10 @@ _Turn: TypeAlias = tuple[str, list[WorkloadKey]]
 
 
 class Stepper:
-    """An engine, its clock, and who decides on checks. The arguments are those of `VirtualCluster`.
+    """An engine, its clock, and check controllers. The arguments are those of `VirtualCluster`.
 
-    Whoever makes it calls `happened` before time goes by: what follows from the objects numbers those of their
-    Workloads that it is about, and what was scheduled before has the first numbers.
+    Call `happened` once before time advances: what follows from the initial objects assigns numbers to their Workloads,
+    after the numbers of everything scheduled before.
     """
 
     def __init__(
@@ -81,19 +81,19 @@ class Stepper:
             span_ns(cycle_seconds, "cycle_seconds"),
             cycles_of(max_cycles, "max_cycles"),
             span_ns(eviction_seconds, "eviction_seconds"),
-            # Whoever decides on checks looks at the finished, too.
+            # Check controllers look at finished Workloads too.
             (self._keeps_messages, self._keeps_cycles, flag("finished", finished) or self._has_answers),
         )
         controllers = [it.controller_name for it in self._checking.controllers] if self._has_answers else None
         self.clock = _core.Simulation(self.start, options, controllers)
-        """Whoever changes the engine without the methods here calls `happened`."""
+        """After changing the engine other than by the methods here, call `happened`."""
         self._coming = Coming()
-        # What has gone in beside the objects, for whoever takes up the run.
+        # Inputs besides the objects, to check when a run resumes.
         self._inputs = Fingerprint()
         self._inputs.add((self.start, options, self._stored.trusted))
         self._events: list[tuple[int, Event]] = []
         self._n_events = 0
-        # How often somebody has answered at one moment, and said nothing.
+        # How often a controller has answered at one moment without changing anything.
         self._moment = (self.start, 0)
         self._n_rounds = self._n_idle = 0
         self._is_asking = False
@@ -111,14 +111,14 @@ class Stepper:
 
     @property
     def stored(self) -> Stored:
-        """The objects, with what has happened to them by now."""
+        """The objects, with everything that has happened to them so far."""
         self._follow_happenings()
         return self._stored
 
-    # What happens from outside.
+    # Outside events.
 
     def put(self, objects: Objects) -> None:
-        """Objects appear, or are replaced. All or nothing.
+        """Create or replace objects, all or none of them.
 
         Raises:
             ManifestError: Everything that is wrong with them.
@@ -130,7 +130,7 @@ class Stepper:
             self._observe(self._stored.read())
 
     def create(self, workloads: tuple[Manifest, ...], plan: JobPlan) -> tuple[str, ...]:
-        """Workloads appear with jobs that go as planned, and what follows from that happens; their keys.
+        """Create Workloads whose jobs follow a plan, and do what follows from that; return their keys.
 
         Raises:
             ManifestError: Everything that is wrong with them.
@@ -143,7 +143,7 @@ class Stepper:
         return tuple(ref.key for ref in refs)
 
     def delete(self, ref: ObjectRef) -> bool:
-        """An object goes; was it there?"""
+        """Delete an object; return whether it existed."""
         if not self.stored.forget(ref):
             return False
         if ref.kind == "Workload":
@@ -154,7 +154,7 @@ class Stepper:
         return True
 
     def apply_review(self, state: WorkloadState, review: Review) -> bool:
-        """Do what somebody has to say about a workload; was it anything?"""
+        """Apply a review of a workload; return whether it changed anything."""
         status = dict(state.status)
         after = applied_review(status, review, now=format_time(self.now))
         if after is not status:
@@ -167,7 +167,7 @@ class Stepper:
         return bool(review)
 
     def happened(self) -> None:
-        """The engine was changed: do what follows."""
+        """Do what follows from a change of the engine."""
         if self._has_answers:
             self._follow_activities()
         self.clock.happened(self.core)
@@ -176,11 +176,11 @@ class Stepper:
     def schedule(
         self, events: Iterable[Happening | Mapping[str, object]] = (), *, submissions: Iterable[Submissions] = ()
     ) -> None:
-        """Things will happen; of the same time submissions first. All or nothing.
+        """Schedule events, all or none of them; at the same time, submissions come first.
 
         Raises:
             ManifestError: Everything that is wrong with their objects.
-            ValueError: A time or a time span that can not be; columns that do not fit.
+            ValueError: A time or duration is invalid, or columns do not match.
         """
         given: list[Submissions] = []
         batches = []
@@ -200,11 +200,11 @@ class Stepper:
         self._coming.add(batches, lines)
 
     def schedule_copies(self, copies: Copies) -> None:
-        """Copies will appear; of the same time after what was scheduled before. All or nothing.
+        """Schedule copies, all or none of them; at the same time, they come after everything scheduled before.
 
         Raises:
             ManifestError: Everything that is wrong with their templates.
-            ValueError: A time or a time span that can not be; columns that do not fit.
+            ValueError: A time or duration is invalid, or columns do not match.
         """
         rows = encode_copies(copies, start=self.start)
         lines = b"\n".join(map(event_line, copies.templates))
@@ -212,13 +212,13 @@ class Stepper:
         self._inputs.add((lines, rows))
         self._coming.add_copies(copies, start=self.start)
 
-    # How time goes by.
+    # Time.
 
     def step(self) -> bool:
         """Do the next thing; False if nothing is left to happen.
 
         Raises:
-            OutOfTimeError: It would happen, or end, beyond April 2262. Nothing has changed then.
+            OutOfTimeError: It would happen or end after April 2262. Nothing has changed.
         """
         self._check_that_time_may_go_by()
         return self._go(self.clock.step) in ("Cycle", "Instant")
@@ -230,15 +230,15 @@ class Stepper:
         *,
         writer: CheckpointWriter | None = None,
     ) -> None:
-        """Do all that happens up to a time, and stand there; by default until nothing is left to happen.
+        """Do everything that happens up to a time; by default until nothing is left to happen.
 
         Args:
             until: The time.
-            progress: Is called now and then.
-            writer: Saves the run now and then.
+            progress: Called now and then.
+            writer: Saves the run periodically.
 
         Raises:
-            OutOfTimeError: Something would happen, or end, beyond April 2262.
+            OutOfTimeError: Something would happen or end after April 2262.
         """
         self._check_that_time_may_go_by()
         watched = progress if writer is None else writer.watched(progress)
@@ -249,30 +249,28 @@ class Stepper:
             self.clock.go_to(until)
 
     def writer(self, checkpoint: Checkpoint) -> CheckpointWriter:
-        """Who saves this run, after it was taken up where it was saved before.
+        """Return the writer that saves this run, after resuming it from where it was saved.
 
         Raises:
-            ValueError: It keeps messages or cycles, which no checkpoint has.
-            ManifestError: Somebody outside decides on checks; or the file is that of another run, damaged, or not to be
-                resumed.
+            ValueError: It keeps messages or cycles, which a checkpoint cannot save.
+            ManifestError: The run has check controllers; or the file belongs to another run, is damaged, or exists
+                without `resume`.
         """
         if self._has_answers:
-            what = "AdmissionChecks that are decided on outside of the engine, or variants of workloads"
-            raise ManifestError.of(f"no checkpoint has the state of {what}", remedy="run it without a checkpoint")
+            message = "a checkpoint cannot save the state of check controllers, or of variants of workloads"
+            raise ManifestError.of(message, remedy="run it without a checkpoint")
         if self._keeps_messages or self._keeps_cycles:
-            raise ValueError(
-                "checkpoint: a run is saved without messages and cycles; pass messages=False, cycles=False"
-            )
+            raise ValueError("checkpoint: it cannot save messages and cycles; pass messages=False, cycles=False")
         self._inputs.add(self.engine.save())
         return CheckpointWriter(checkpoint, (self.clock, self.core), self._inputs.text)
 
     def save(self, writer: CheckpointWriter, *, until: int | None = None) -> None:
-        """Save the run, which was interrupted, as soon as its cycle is over, unless that is after a time."""
+        """Save an interrupted run once its cycle is over, unless that is after a time."""
         if self._go(lambda core: self.clock.advance(core, until, None, True)) == _PAUSED:
             writer.save()
 
     def run(self, *, is_interrupted: bool = False) -> Run:
-        """All that has happened so far."""
+        """Return everything that has happened so far."""
         record = self.clock.record(self.core)
         is_cut = record.ending == RunEnding.CYCLE_LIMIT
         ending = RunEnding.CYCLE_LIMIT if is_cut else RunEnding.COMPLETE
@@ -280,28 +278,28 @@ class Stepper:
         return Run(self.engine, ending, self.start, record.end, record.n_cycles, record)
 
     def events(self) -> tuple[tuple[int, Event], ...]:
-        """The events so far, with their times."""
+        """Return the events so far, with their times."""
         self._take_events()
         return tuple(self._events)
 
     def _check_that_time_may_go_by(self) -> None:
         if self._is_asking:
-            raise RuntimeError("a check controller is asked about this moment: step or advance the cluster afterwards")
+            raise RuntimeError("a check controller is still deciding: step or advance the cluster after it returns")
 
-    # Who is asked.
+    # Check controllers.
 
     def _go(self, go: Callable[[_core.Engine], _Turn]) -> str:
-        """Step on until there is nobody left to ask; what the last step was."""
+        """Step until no controller is left to ask; return what the last step was."""
         while True:
             turn, asked = go(self.core)
             if turn == _OUT_OF_TIME:
-                raise OutOfTimeError("what happens next leads")
+                raise OutOfTimeError("the next event goes")
             if turn != "Ask":
                 return turn
             self._answer(asked)
 
     def _answer(self, asked: Sequence[WorkloadKey]) -> None:
-        """Check controllers say what they have to say about workloads."""
+        """Apply the reviews of check controllers."""
         now = self.now
         moment = (now, self.clock.n_cycles)
         if moment != self._moment:
@@ -319,22 +317,22 @@ class Stepper:
         try:
             has_said = [*map(self._review, keys), self._review_families(keys), self._follow_makers()]
         except BaseException:
-            # Whoever goes on after an error asks about all of them again.
+            # After an error, ask about all of them again.
             self._checking.ask(keys)
             self.clock.answered(None, True)
             raise
         finally:
             self._is_asking = False
-        # Who only asks to be asked, and has said nothing twice, is not asked again now.
+        # A controller that keeps asking to be called, but changed nothing twice, is not called again now.
         self._n_idle = 0 if asked or any(has_said) else self._n_idle + 1
-        # What a review sets in motion may be due at once.
+        # The consequences of a review may be due at once.
         self._checking.wake(now)
         again = (self._checking.has_asked or self._families.has_open) and self._n_idle < _IDLE_ROUNDS
         wakes = (self._checking.next_wake(after=now), self._families.next_time())
         self.clock.answered(min((it for it in wakes if it is not None), default=None), again)
 
     def _review(self, key: WorkloadKey) -> bool:
-        """What checks have to say about a workload; was it anything?"""
+        """Apply the checks' review of a workload; return whether it changed anything."""
         namespace, name = key
         try:
             state = self.engine.workload(name, namespace=namespace)
@@ -344,7 +342,7 @@ class Stepper:
         return review is not None and self.apply_review(state, review)
 
     def _review_families(self, keys: Iterable[WorkloadKey]) -> bool:
-        """Parents and variants of these workloads follow each other; was there anything to do?"""
+        """Bring parents and variants of workloads into line; return whether there was anything to do."""
         self._families.touch(keys)
         has_done = False
         for key in self._families.take_due(self.now):
@@ -367,14 +365,14 @@ class Stepper:
                 self.put(Manifest(write.manifest))
 
     def _follow_makers(self) -> bool:
-        """Objects come and go that check controllers make of themselves; were there any?"""
+        """Apply the objects that check controllers made and deleted; return whether there were any."""
         makers = (it for it in self._checking.controllers if isinstance(it, ObjectMaker))
         writes = [write for maker in makers for write in maker.take_writes()]
         self._carry_out(writes)
         return bool(writes)
 
     def _follow_activities(self) -> None:
-        """AdmissionChecks say whether they are active."""
+        """Update the conditions Active of AdmissionChecks."""
         for check in self._stored.of_kind("AdmissionCheck"):
             activity = self._checking.activity(check, now=self.now)
             changed = None if activity is None else with_activity(check, activity, now=format_time(self.now))
@@ -382,7 +380,7 @@ class Stepper:
                 self.put(Manifest(changed))
 
     def _follow_happenings(self) -> None:
-        """Take over what has happened to the objects by the clock."""
+        """Update the objects with the scheduled events that have happened."""
         for number in self.clock.take_happened():
             happening = self._coming.take(number)
             if happening.manifest is not None:
@@ -403,7 +401,7 @@ class Stepper:
             self._delete_variant(variant)
 
     def _delete_variant(self, ref: ObjectRef) -> None:
-        """Delete a variant. It has no job, so the clock does not know it."""
+        """Delete a variant, which has no job and so is unknown to the clock."""
         if self._stored.forget(ref):
             self.engine.delete("Workload", ref.name, namespace=ref.namespace, now=self.now)
             self._forget(ref)

@@ -1,4 +1,4 @@
-"""The objects of a virtual cluster as its API server stores them; the statuses of Workloads are the engine's."""
+"""The objects of a virtual cluster as its API server stores them; the engine keeps the statuses of Workloads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECOND_NS = 1_000_000_000
 
 
 def given_objects(objects: Objects) -> bytes | str | tuple[Manifest, ...]:
-    """Objects in any form that `Engine.apply` takes, in one that can be read twice."""
+    """Convert objects in any form that `Engine.apply` takes to one that can be read twice."""
     if isinstance(objects, bytes | bytearray | memoryview):
         return bytes(objects)
     if isinstance(objects, str):
@@ -28,30 +28,30 @@ def given_objects(objects: Objects) -> bytes | str | tuple[Manifest, ...]:
 
 
 class Stored:
-    """The objects that the engine was given, by kind, namespace and name. They are read when somebody looks.
+    """The engine's objects by kind, namespace and name, read lazily.
 
     Args:
-        engine: The engine that has the statuses.
-        trusted: Are objects taken as they are?
+        engine: The engine with the statuses.
+        trusted: Whether objects are taken as they are.
     """
 
     def __init__(self, engine: Engine, *, trusted: bool) -> None:
         self._engine = engine
         self.trusted = trusted
-        # By kind, so that many Workloads are in nobody's way.
+        # By kind, so that many Workloads do not slow down the rest.
         self._kinds: dict[str, dict[ObjectRef, JsonObject]] = {}
         self._unread: list[tuple[bytes | str | tuple[Manifest, ...], int]] = []
 
     def ref(self, manifest: Manifest) -> ObjectRef:
-        """Kind, name and namespace of an object as it is stored."""
+        """Return kind, name and namespace of an object as it is stored."""
         return object_ref(self._named(manifest.object))
 
     def add(self, given: bytes | str | tuple[Manifest, ...], *, now: int) -> None:
-        """The engine has taken these objects."""
+        """Add objects that the engine has accepted."""
         self._unread.append((given, now))
 
     def read(self) -> list[JsonObject]:
-        """Take in what was added since the last call; those objects as they are stored."""
+        """Read what was added since the last call, and return those objects as stored."""
         found = []
         unread, self._unread = self._unread, []
         for given, now in unread:
@@ -65,34 +65,34 @@ class Stored:
         return found
 
     def happen(self, manifest: Manifest, *, is_update: bool, now: int) -> None:
-        """The clock has let the engine create or update an object."""
+        """Record that a scheduled event created or updated an object."""
         self.read()
         updated = self._updated(manifest.object) if is_update else manifest.object
         if updated is not None:
             self.add((replace(manifest, object=updated),), now=now)
 
     def forget(self, ref: ObjectRef) -> bool:
-        """An object has gone; was it there?"""
+        """Remove an object; return whether it existed."""
         self.read()
         return self._kinds.get(ref.kind, {}).pop(ref, None) is not None
 
     def get(self, ref: ObjectRef) -> JsonObject | None:
-        """An object; of a Workload without its status."""
+        """Return an object; a Workload comes without its status."""
         self.read()
         return self._kinds.get(ref.kind, {}).get(ref)
 
     def of_kind(self, kind: str) -> tuple[JsonObject, ...]:
-        """All objects of a kind, in the order in which they came."""
+        """Return all objects of a kind, in order of creation."""
         self.read()
         return tuple(self._kinds.get(kind, {}).values())
 
     def others(self) -> tuple[JsonObject, ...]:
-        """All objects but the Workloads."""
+        """Return all objects except Workloads."""
         self.read()
         return tuple(it for kind, of_kind in self._kinds.items() if kind != "Workload" for it in of_kind.values())
 
     def workload(self, state: WorkloadState) -> JsonObject:
-        """A Workload with its status."""
+        """Return a Workload with its status."""
         self.read()
         ref = ObjectRef("Workload", state.name, state.namespace)
         stored = self._kinds["Workload"][ref]
@@ -104,9 +104,9 @@ class Stored:
         return {**stored, "status": dict(state.status)}
 
     def _updated(self, new: JsonObject) -> JsonObject | None:
-        """An object as an update of the one that is there makes it; `None` if that changes nothing.
+        """Return an object after an update; `None` if that changes nothing.
 
-        Of a Workload the spec changes, and labels and annotations.
+        For a Workload, the spec, labels and annotations change.
         """
         new = self._named(new)
         ref = object_ref(new)
@@ -115,7 +115,7 @@ class Stored:
             is_same = old is not None and old.get("spec") == new.get("spec")
             if ref.kind in ("ClusterQueue", "LocalQueue", "Cohort"):
                 return None if is_same else new
-            # What has gone does not come back by an update.
+            # An update does not bring back a deleted object.
             return None if old is None and ref.kind in ("Node", "Pod", "Topology") else new
         if old is None:
             return None
@@ -128,14 +128,14 @@ class Stored:
         return {**new, "metadata": metadata, "spec": spec}
 
     def _named(self, plain: JsonObject) -> JsonObject:
-        """With the namespace that the engine takes where there is none, so that both call the object the same."""
+        """Fill in the engine's default namespace, so that both use the same name for the object."""
         metadata = object_at(plain, "metadata")
         if self.trusted or text_at(plain, "kind") not in NAMESPACED or text_at(metadata, "namespace"):
             return plain
         return {**plain, "metadata": {**metadata, "namespace": "default"}}
 
     def _completed(self, plain: JsonObject, now: int) -> JsonObject:
-        """What an API server fills in when it stores a Workload, so that it can be written to later."""
+        """Fill in what an API server adds when it stores a Workload, so that it can be written to later."""
         plain = self._named(plain)
         if text_at(plain, "kind") != "Workload" or self.trusted:
             return plain
@@ -152,7 +152,7 @@ def _without_status(workload: JsonObject) -> JsonObject:
 
 
 def _with_defaults(workload: JsonObject) -> JsonObject:
-    """A Workload with the names and counts of its pod sets: `main`, and one pod."""
+    """Fill in the default name and count of pod sets: `main` and one pod."""
     spec = object_at(workload, "spec")
     if "podSets" not in spec:
         return workload

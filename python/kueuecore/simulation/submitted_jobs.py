@@ -1,4 +1,4 @@
-"""The jobs behind the Workloads of a virtual cluster: what becomes of these when a job changes (rules/10 §4)."""
+"""The jobs behind a virtual cluster's Workloads, which follow changes of their job (rules/10 §4)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from kueuecore.simulation.stepper import Stepper
 
 __all__ = ["SubmittedJobs"]
 
-# A job that no longer fits is stopped, its Workload deleted and another one made.
+# A job that no longer matches is stopped, its Workload deleted and another one created.
 _MOST_LOOKS = 10
 
 
 class SubmittedJobs:
-    """Jobs by kind, namespace and name, as they were submitted or changed last.
+    """The latest version of each job, by kind, namespace and name.
 
     Args:
         stepper: The cluster.
@@ -37,30 +37,30 @@ class SubmittedJobs:
 
     def __init__(self, stepper: Stepper) -> None:
         self._stepper = stepper
-        # Whether pods are ready is up to the clock.
+        # The clock decides whether pods are ready.
         managed = JobsConfiguration.of(stepper.engine.configuration)
         self._configuration = replace(managed, waits_for_pods_ready=False)
         self._jobs: dict[ObjectRef, JsonObject] = {}
 
     def submit(self, given: Manifest, plan: JobPlan) -> tuple[str, ...]:
-        """A job comes, and so do its Workloads; their keys.
+        """Submit a job and create its Workloads; return their keys.
 
         Raises:
-            ManifestError: What is wrong with it, or why it gets none.
+            ManifestError: It is not valid, or gets no Workload.
         """
         result = workloads_for([*self._stepper.stored.others(), given], configuration=self._configuration)
         result.raise_for_problems()
         if result.waiting:
             raise ManifestError(result.waiting)
         if not result.workloads:
-            why = result.ignored[0].reason if result.ignored else "no job that Kueue manages"
+            why = result.ignored[0].reason if result.ignored else "not a job that Kueue manages"
             raise ManifestError([replace(ManifestError.of(why).problems[0], object=object_ref(given.object))])
         keys = self._stepper.create(result.workloads, plan)
         self._jobs |= {object_ref(job): job for job in result.jobs}
         return keys
 
     def update(self, given: Manifest, plan: JobPlan) -> None:
-        """A job is another now: its Workloads are changed, replaced or made anew, as its controller does it.
+        """Change a job: its Workloads are changed, replaced or recreated as its controller does.
 
         Raises:
             UnknownObjectError: No such job was submitted.
@@ -73,14 +73,14 @@ class SubmittedJobs:
         if old is None:
             raise UnknownObjectError(ref, "submit it first")
         if integration is None or integration.suspend_field is None:
-            detail = f"a {ref.kind} that was submitted can not be changed here"
+            detail = f"a submitted {ref.kind} cannot be changed"
             raise ManifestError([Problem(detail, field="kind", object=ref)])
         stored = self._stepper.stored
         around = stored.others()
         before, after = self._as_it_stands(old), self._as_it_stands(new)
         if problems := update_problems(before, after, around=around, configuration=self._configuration):
             raise ManifestError(problems)
-        # The old Workload would be gone before a new one is refused.
+        # Otherwise the old Workload would be gone before a new one is refused.
         result = workloads_for([*around, new], configuration=self._configuration)
         result.raise_for_problems()
         made, settings = result.workloads, self._stepper.engine.configuration
@@ -125,7 +125,7 @@ class SubmittedJobs:
                 self._stepper.put(workload)
 
     def _as_it_stands(self, job: JsonObject) -> JsonObject:
-        """A job that runs if one of its Workloads may, and is suspended otherwise."""
+        """Return a job that runs if one of its Workloads may, and is suspended otherwise."""
         integration = integration_of(job)
         assert integration is not None, "only jobs are submitted"
         assert integration.suspend_field is not None, "others are refused"

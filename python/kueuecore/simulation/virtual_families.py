@@ -29,11 +29,11 @@ __all__ = ["FamilyChanges", "VirtualFamilies"]
 
 @dataclass(frozen=True, slots=True)
 class FamilyChanges:
-    """The changes to make at once.
+    """The changes to make now.
 
     Args:
-        puts: Workloads that are created or changed.
-        deletes: Variants that go.
+        puts: Workloads to create or change.
+        deletes: Variants to delete.
         events: The events to record.
     """
 
@@ -43,11 +43,11 @@ class FamilyChanges:
 
 
 class VirtualFamilies:
-    """Makes variants of parents, and keeps both in step. With gate ConcurrentAdmission off it does nothing.
+    """Makes variants of parents and keeps them in sync. With the gate ConcurrentAdmission off it does nothing.
 
     Args:
-        engine: Has the statuses of Workloads.
-        stored: Has the Workloads.
+        engine: The engine with the statuses of Workloads.
+        stored: The Workloads.
     """
 
     def __init__(self, engine: Engine, stored: Stored) -> None:
@@ -57,29 +57,29 @@ class VirtualFamilies:
         self._index = FamilyIndex()
 
     def observe(self, manifest: JsonObject) -> None:
-        """An object is there, or has changed."""
+        """Take note of a new or changed object."""
         if self.is_on:
             self._index.observe(manifest)
 
     def forget(self, ref: ObjectRef) -> tuple[ObjectRef, ...]:
-        """An object has gone; the variants that go with it, as the garbage collector would have it."""
+        """Take note that an object is gone; return its variants, which the garbage collector would delete."""
         key = ref.namespace, ref.name
         orphans = self._index.variants_of(key) if ref.kind == "Workload" else ()
         self._index.forget(ref.kind, key)
         return tuple(ObjectRef("Workload", name, namespace) for namespace, name in orphans)
 
     def touch(self, keys: Iterable[WorkloadKey]) -> None:
-        """These Workloads have changed."""
+        """Take note that Workloads have changed."""
         for key in keys if self.is_on else ():
             self._index.touch(key)
 
     @property
     def has_open(self) -> bool:
-        """Is anything due now?"""
+        """Whether anything is due now."""
         return self._index.has_open(lambda _: True)
 
     def next_time(self) -> int | None:
-        """When time alone opens a gate."""
+        """When the next gate opens by time alone."""
         return self._index.next_time()
 
     def take_due(self, now: int) -> list[WorkloadKey]:
@@ -104,7 +104,7 @@ class VirtualFamilies:
         if review.again_at is not None:
             self._index.look_at(key, review.again_at)
         places = {flavor: place for place, flavor in enumerate(flavors_of(queue))}
-        # Of the same age the one with the first UID is tried first: the preferred one.
+        # Among variants of the same age the first UID is tried first: the preferred one.
         creates = (
             _with_uid(it, f"{'/'.join(key)}/{places[flavor_of(it)]:02}/{flavor_of(it)}") for it in review.creates
         )

@@ -1,4 +1,4 @@
-"""A run through virtual time: workloads come, run and end, and cycle follows cycle until nothing is left to happen."""
+"""Runs a whole simulation: workloads arrive, run and end, until nothing is left to happen."""
 
 from __future__ import annotations
 
@@ -38,52 +38,53 @@ def simulate(
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Run:
-    """Run through virtual time until nothing is left to happen, or until a time.
+    """Simulate a cluster in virtual time until nothing is left to happen, or until a given time.
 
-    Around the scheduler stands what a cluster has: workloads run as long as they are said to and then finish, those
-    that are evicted stop and wait again, admission checks are ready at once, unless somebody decides on them. After
-    each cycle the workloads for which something may have changed are tried again (Kueue waits up to a second). Pods are
-    ready as soon as they start; where the configuration names `waitForPodsReady`, events may say otherwise
-    (`ready_seconds`), and pods that are late cost the quota. With admission fair sharing, what LocalQueues use is
-    sampled at Kueue's intervals as long as anything else is to happen; what has become of it is in
-    `run.engine.local_queue(...)`.
+    It simulates the rest of a cluster around the scheduler: workloads run for their run time and then finish, evicted
+    ones stop and wait again, and admission checks without a controller are ready at once. After each cycle, workloads
+    for which something may have changed are tried again (Kueue waits up to a second). Pods are ready as soon as they
+    start, unless the configuration names `waitForPodsReady` and events say otherwise (`ready_seconds`); pods that are
+    late lose their quota. With admission fair sharing, the usage of LocalQueues is sampled at Kueue's intervals while
+    anything else is left to happen; the result is in `run.engine.local_queue(...)`.
 
     Args:
-        objects: What is there from the start, in any form that `Engine.apply` takes.
-        events: What happens from outside: `Happening`s, or dicts such as `{"at": 3, "op": "create", "object": {...},
-            "runSeconds": 60}` or `{"at": 9, "op": "finish", "key": "ns/name"}`. Of the same time in the order given.
-        submissions: Workloads that come in the course of the run, as arrays; of the same time before the events.
-        copies: Workloads that are alike but for name, time and run; of the same time after the events.
-        configuration: Kueue's Configuration; by default what Kueue does without a file.
-        now: The time of the beginning.
-        until: Do what happens up to this time; by default all. A cycle that has begun by then ends after it.
+        objects: The initial objects, in any form that `Engine.apply` takes.
+        events: Outside events: `Happening`s, or dicts such as `{"at": 3, "op": "create", "object": {...},
+            "runSeconds": 60}` or `{"at": 9, "op": "finish", "key": "ns/name"}`. Events at the same time happen in the
+            order given.
+        submissions: Workloads that arrive during the run, as arrays; at the same time, before the events.
+        copies: Workloads that differ only in name, time and run time; at the same time, after the events.
+        configuration: Kueue's Configuration; by default what Kueue runs with when it has no file.
+        now: The start time.
+        until: Stop at this time; by default when nothing is left to happen. A cycle that has started by then ends after
+            it.
         trusted: Take the objects as they are, without defaults and validation.
         cycle_seconds: How long a cycle takes.
         max_cycles: Stop after this many cycles; `None`: never.
         eviction_seconds: How long the job of an evicted workload takes to stop, holding its quota.
-        messages: Keep the events and messages of every cycle, too, and whom it set aside.
-        cycles: Keep what each cycle decided. A run of millions has `outcome_table`.
-        finished: Keep Workloads in the engine once their jobs have ended. Without, unless somebody decides on checks, a
-            run needs memory for those that are alive.
-        checks: Who decides on AdmissionChecks; those of others are ready at once. They are asked after every change of
-            a workload, in Python.
-        progress: Is called every few steps with the time of the run in nanoseconds since 1970, how many workloads have
-            come and how many jobs have ended. What it raises ends the run.
-        checkpoint: Save the run there now and then, and after Ctrl-C, and take it up from there if the checkpoint says
-            so: it comes to the same as a run without a break. Takes `cycles=False`, and neither `messages` nor
-            `checks`. The files stay when the run is over.
+        messages: Keep the events and messages of every cycle too, and the workloads that it parked.
+        cycles: Keep each cycle's decision. For a run of millions, use `outcome_table` instead.
+        finished: Keep Workloads in the engine after their jobs have ended. If false, and without `checks`, memory is
+            needed only for those that are alive.
+        checks: Controllers of AdmissionChecks; checks without one are ready at once. They are called after every change
+            of a workload, in Python.
+        progress: Called every few steps with the time of the run in nanoseconds since 1970, and the numbers of
+            workloads that have arrived and of jobs that have ended. An exception from it ends the run.
+        checkpoint: Save the run there periodically and after Ctrl-C, and resume it from there if `checkpoint.resume`:
+            the result is the same as without a break. Requires `cycles=False`, and neither `messages` nor `checks`.
+            The files stay when the run is over.
 
     Raises:
-        ManifestError: Everything that is wrong with the objects, or with those of the events; a checkpoint of another
-            run, or one that can not be read or written.
-        ConfigurationError: LocalQueues are to be sampled more often than once a second.
-        ValueError: An invalid time or duration; columns of submissions that do not fit together, values that
-            no workload can have, or names of workloads that are there already.
-        OutOfTimeError: Something would happen beyond April 2262.
+        ManifestError: Everything that is wrong with the objects or those of the events; or the checkpoint belongs to
+            another run, or cannot be read or written.
+        ConfigurationError: LocalQueues would be sampled more often than once a second.
+        ValueError: A time or duration is invalid; submissions have columns of different lengths, values that no
+            workload can have, or names of existing workloads.
+        OutOfTimeError: Something would happen after April 2262.
 
     Returns:
-        The cycles, what became of the workloads, and the engine as it stands at the end. Ctrl-C ends the run between
-        two steps: its ending is `RunEnding.INTERRUPTED` then, and what has happened by then is in it.
+        The cycles, what happened to workloads, and the engine in its final state. Ctrl-C ends the run between two
+        steps: its ending is then `RunEnding.INTERRUPTED`, and it has everything that happened before.
 
     Example:
         >>> from kueuecore import World, read_manifests, simulate
@@ -110,7 +111,7 @@ def simulate(
         60 Admitted team-a/b
         120 Finished team-a/b
 
-        The same work as columns, with columns out:
+        The same work with columns as input and output:
 
         >>> jobs = Submissions(
         ...     namespace="team-a", local_queues=["lq"], queue=[0, 0], requests={"cpu": 5000}, at=[0, 5], run_seconds=60

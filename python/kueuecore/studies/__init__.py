@@ -1,4 +1,4 @@
-"""Studies: many runs of scenarios, beside each other.
+"""Studies: many runs of scenarios, side by side.
 
 Example:
     >>> from kueuecore.scenarios import parse_edit, read_scenario

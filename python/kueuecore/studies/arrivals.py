@@ -1,4 +1,4 @@
-"""What comes to a cluster in time to come: as it has come so far."""
+"""Predicts the workloads that will arrive at a cluster from those that have arrived so far."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ LocalQueueName: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class QueueArrivals:
-    """What came to a LocalQueue within a window.
+    """The workloads that arrived at a LocalQueue within a window.
 
     Args:
         local_queue: Namespace and name.
-        batches: The templates of those that came at one moment, of each moment.
-        window_seconds: How long the window is; more than 0.
+        batches: For each arrival time, the templates of the workloads that arrived then.
+        window_seconds: The length of the window; greater than 0.
     """
 
     local_queue: LocalQueueName
@@ -36,16 +36,16 @@ class QueueArrivals:
 
     @property
     def per_hour(self) -> float:
-        """How many came in an hour, in the mean."""
+        """The average number of arrivals per hour."""
         return sum(map(len, self.batches)) * 3600 / self.window_seconds
 
     def draws(self, random: Random) -> Iterator[tuple[float, int]]:
-        """Seconds from now, and a template, without end.
+        """Yield endless arrivals: seconds from now, and a template.
 
-        Batches come as a Poisson process. Its rate, and how often each batch comes, are drawn first: what was seen in a
-        window does not say all about them.
+        Batches arrive as a Poisson process. Its rate and the frequency of each batch are drawn first, because a window
+        does not determine them exactly.
         """
-        # What is known of a rate by so many events in a window, by Jeffreys' prior.
+        # The posterior of a rate after so many events in a window, with Jeffreys' prior.
         rate = random.gammavariate(len(self.batches) + 0.5, 1 / self.window_seconds)
         weights = list(accumulate(random.expovariate(1.0) for _ in self.batches))
         at = 0.0
@@ -57,11 +57,11 @@ class QueueArrivals:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """What came to a cluster within a window.
+    """The workloads that arrived at a cluster within a window.
 
     Args:
-        queues: LocalQueues to which anything came, by name.
-        templates: Workloads, without names and statuses, of which new ones are copies.
+        queues: LocalQueues with arrivals, by name.
+        templates: Workloads without names and statuses, to copy for new ones.
         kinds: The kind of each.
     """
 
@@ -70,10 +70,10 @@ class Arrivals:
     kinds: tuple[JobKind, ...] = ()
 
     def draws(self, seed: str) -> Iterator[tuple[float, int]]:
-        """Seconds from now and templates, in order of time, without end unless there are none.
+        """Yield arrivals in order of time: seconds from now and templates. Endless, unless there are no queues.
 
         Args:
-            seed: Where they come from.
+            seed: The seed of the random draws.
         """
         return merge(*(it.draws(Random(f"{seed}/{'/'.join(it.local_queue)}")) for it in self.queues))
 
@@ -81,16 +81,15 @@ class Arrivals:
 def arrivals_of(
     workloads: Sequence[PresentWorkload], *, now: int, window_seconds: float | None = None
 ) -> tuple[Arrivals, float]:
-    """What came to a cluster, and within how many seconds.
+    """Return the workloads that arrived at a cluster, and the length of the window in seconds.
 
-    Kueue deletes finished Workloads after a while (`objectRetentionPolicies`). Those that came after the first end that
-    is still to be seen are there all the same, so this is where the window begins; without an end, at the first
-    creation.
+    Kueue deletes finished Workloads after a while (`objectRetentionPolicies`). All that arrived after the first end
+    still on record are present, so the window starts there; without any end, at the first creation.
 
     Args:
         workloads: Its Workloads.
-        now: When they were written down, in nanoseconds since 1970.
-        window_seconds: Look at no more than the last so many seconds.
+        now: When they were dumped, in nanoseconds since 1970.
+        window_seconds: The longest window.
     """
     created = [it.created for it in workloads if it.created is not None]
     ended = [it.ended for it in workloads if it.ended is not None]
@@ -124,7 +123,7 @@ def _batches(moments: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], ...]:
 
 
 def _template(workload: JsonObject) -> JsonObject:
-    """A Workload as it was created, but for what it is called."""
+    """Return a Workload as it was created, without its name."""
     metadata = object_at(workload, "metadata")
     labels = {name: value for name, value in texts_at(metadata, "labels").items() if name != JOB_UID}
     kept: JsonObject = {"namespace": metadata.get("namespace"), "name": "template"}

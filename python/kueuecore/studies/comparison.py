@@ -1,4 +1,4 @@
-"""Two configurations and the same work: who waits less, who more, who is evicted, what is lost."""
+"""Compares two configurations with the same work: who waits less, who waits more, who is evicted, what is lost."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Change:
     """One measure under both configurations, over seeds.
 
     Args:
-        a: What it is under the first.
-        b: What it is under the second.
-        difference: Second less first, seed by seed.
+        a: Its value under the first.
+        b: Its value under the second.
+        difference: Second minus first, seed by seed.
     """
 
     a: Estimate
@@ -37,23 +37,22 @@ class Change:
 
     @property
     def is_any(self) -> bool:
-        """Does it differ with any seed?"""
+        """Whether it differs for any seed."""
         return any(self.difference.values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupChange:
-    """How the jobs of one work in one ClusterQueue fare.
+    """How the jobs of one `work` entry in one ClusterQueue fare.
 
     Args:
-        work: The work, as the first scenario calls it; empty: all jobs.
-        cluster_queues: Its ClusterQueue under the first configuration, and under the second: empty if there are
-            several.
-        n_jobs: How many jobs there are, over all seeds.
-        n_less: How many of them wait less under the second configuration. A job that is admitted waits less than one
-            that never is.
+        work: The name of the work in the first scenario; empty: all jobs.
+        cluster_queues: Its ClusterQueues under the first and the second configuration; empty if there are several.
+        n_jobs: The number of jobs, over all seeds.
+        n_less: How many of them wait less under the second configuration. An admitted job waits less than one that is
+            never admitted.
         n_more: How many wait more.
-        measures: `mean_wait_seconds` and `p95_wait_seconds` of the jobs that are admitted under both; `never_admitted`,
+        measures: `mean_wait_seconds` and `p95_wait_seconds` of the jobs admitted under both; `never_admitted`,
             `failed`, `evictions`, `evicted_jobs` and `lost_seconds` of all; for all jobs also those of
             `Trial.measures`.
     """
@@ -70,19 +69,19 @@ class GroupChange:
 
     @property
     def is_any(self) -> bool:
-        """Does anything differ?"""
+        """Whether anything differs."""
         return bool(self.n_less or self.n_more or any(it.is_any for it in self.measures.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Two configurations beside each other.
+    """The result of comparing two configurations.
 
     Args:
         seeds: The seeds.
         total: All jobs.
         groups: The jobs of each work in each ClusterQueue, by name.
-        warnings: What is odd about the objects of either.
+        warnings: What is odd about the objects or runs of either.
     """
 
     seeds: tuple[int, ...]
@@ -92,7 +91,7 @@ class Comparison:
 
     @property
     def is_any(self) -> bool:
-        """Does anything differ?"""
+        """Whether anything differs."""
         return self.total.is_any or any(it.is_any for it in self.groups)
 
 
@@ -104,23 +103,23 @@ def compare(
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
-    """Run the same work under two configurations, once for each seed.
+    """Run the same work under two configurations, once per seed.
 
-    Jobs are paired by the order in which they come, so names may differ.
+    Jobs are paired in order of arrival, so names may differ.
 
     Args:
         a: One scenario.
-        b: The other: the same work and the same draws, other objects or another Configuration.
-        seeds: Seeds for both, each once.
-        executor: What runs them; None: one after the other, here.
-        progress: Is called after each run with how many are over, and of how many.
+        b: The other: the same work and random draws, but other objects or another Configuration.
+        seeds: Distinct seeds for both.
+        executor: What runs them; None: one at a time, in this process.
+        progress: Called after each run with the numbers of finished runs and of all runs.
 
     Raises:
-        ManifestError: A scenario is wrong, or their work is not the same.
-        ValueError: There is no seed, or one twice.
+        ManifestError: A scenario is wrong, or their work differs.
+        ValueError: There is no seed, or a seed occurs twice.
     """
     if not seeds or len(set(seeds)) != len(seeds):
-        raise ValueError("seeds must be at least one, and each of them once")
+        raise ValueError("seeds must be distinct, and at least one")
     calls = [(scenario, seed) for seed in seeds for scenario in (a, b)]
     over: dict[int, Trial] = {}
     for index, trial in run_all(run_trial, calls, executor):
@@ -140,37 +139,38 @@ def compare(
 
 
 def _cut_off(pairs: Sequence[tuple[Trial, Trial]]) -> list[str]:
-    """That runs did not come to their end, a sentence for each scenario."""
+    """Say which runs were cut off, in one sentence for each scenario."""
     found = []
     for which, trials in zip("AB", zip(*pairs, strict=True), strict=True):
         seeds = [str(it.seed) for it in trials if it.is_cut_off]
         if seeds:
             runs = "1 run" if len(seeds) == 1 else f"{len(seeds)} runs"
-            found.append(f"{runs} of {which} did not come to an end (seed {', '.join(seeds)}): its figures say little")
+            found.append(f"{runs} of {which} did not finish (seed {', '.join(seeds)}): its figures say little")
     return found
 
 
 def _check_same_work(a: Trial, b: Trial) -> None:
-    """Compare the work of two runs.
+    """Check that two runs have the same work.
 
     Raises:
-        ManifestError: It is not the same.
+        ManifestError: It differs.
     """
     remedy = "give both scenarios the same work, and change only their objects or their Configuration"
     if len(a) != len(b):
         raise ManifestError.of(
-            f"with seed {a.seed}, {len(a)} jobs come in the first scenario and {len(b)} in the second", remedy=remedy
+            f"with seed {a.seed}, {len(a)} jobs arrive in the first scenario and {len(b)} in the second", remedy=remedy
         )
     differs = np.flatnonzero(a.created != b.created)
     if len(differs):
         row = int(differs[0])
         times = f"{a.created[row] / 1e9:g} s and {b.created[row] / 1e9:g} s"
-        message = f"with seed {a.seed}, job {row + 1} of {len(a)} ({a.works[row]} and {b.works[row]}) comes at {times}"
+        works = f"{a.works[row]} and {b.works[row]}"
+        message = f"with seed {a.seed}, job {row + 1} of {len(a)} ({works}) arrives at {times}"
         raise ManifestError.of(message, remedy=remedy)
 
 
 def _groups(pairs: Sequence[tuple[Trial, Trial]]) -> list[GroupChange]:
-    """The jobs of each work in each ClusterQueue of the first configuration."""
+    """Group the jobs by work and by ClusterQueue in the first configuration."""
     rows: dict[tuple[str, str], list[tuple[tuple[Trial, Trial], _Rows]]] = {}
     for pair in pairs:
         works, queues = pair[0].works, pair[0].cluster_queues
@@ -182,7 +182,7 @@ def _groups(pairs: Sequence[tuple[Trial, Trial]]) -> list[GroupChange]:
 
 
 def _change(work: str, members: Sequence[tuple[tuple[Trial, Trial], _Rows]], *, is_total: bool = False) -> GroupChange:
-    """How some rows of each pair of trials differ."""
+    """Compare some rows of each pair of trials."""
     n_less = n_more = 0
     for (a, b), rows in members:
         before, after = _ranked(a.wait_seconds[rows]), _ranked(b.wait_seconds[rows])
@@ -214,7 +214,7 @@ def _change(work: str, members: Sequence[tuple[tuple[Trial, Trial], _Rows]], *, 
 
 
 def _measures(a: Trial, b: Trial, rows: _Rows) -> tuple[dict[str, float], dict[str, float]]:
-    # The wait of who is never admitted has no length: means are of those that both have.
+    # A job that is never admitted has no finite wait, so means cover the jobs admitted under both.
     in_both = rows[np.isfinite(a.wait_seconds[rows]) & np.isfinite(b.wait_seconds[rows])]
     return a.figures(rows, in_both), b.figures(rows, in_both)
 
@@ -228,6 +228,6 @@ def _known(values: Sequence[float | None]) -> Estimate:
 
 
 def _home(members: Sequence[tuple[Labels, _Rows]]) -> str:
-    """The one ClusterQueue of some jobs; empty if there are several."""
+    """Return the ClusterQueue of some jobs; empty if there are several."""
     names = {labels.texts[code] for labels, rows in members for code in np.unique(labels.codes[rows]).tolist()}
     return names.pop() if len(names) == 1 else ""

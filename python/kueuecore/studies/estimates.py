@@ -1,4 +1,4 @@
-"""What several seeds say together of one number."""
+"""Estimates of one number from several seeds."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from statistics import median
 __all__ = ["CONFIDENCE", "Estimate", "paired"]
 
 CONFIDENCE = 0.95
-"""An interval holds the true median at least so often."""
+"""The least probability that an interval contains the true median."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """One number of several runs.
+    """One number from several runs.
 
     Args:
-        values: Its value in each run that has one.
+        values: Its value in each run that has it.
 
     Example:
         >>> Estimate((3.0, 1.0, 2.0)).median, Estimate((3.0, 1.0, 2.0)).interval
@@ -37,18 +37,18 @@ class Estimate:
 
     @cached_property
     def interval(self) -> tuple[float, float] | None:
-        """Between two of the values lies the median of all seeds, in 95 of 100 studies or more.
+        """The 95 % confidence interval of the median over all seeds.
 
-        It assumes only that seeds are independent, nothing about how values are distributed: values
-        fall below the median as heads fall in throws of a coin (W. Conover, Practical Nonparametric Statistics, 3.2).
-        None: it takes six values.
+        It assumes only that seeds are independent, and nothing about the distribution: values fall below the median as
+        often as heads in coin tosses (W. Conover, Practical Nonparametric Statistics, 3.2). None with fewer than six
+        values.
         """
         ordered, rank = sorted(self.values), _rank(len(self.values))
         return None if rank is None else (ordered[rank], ordered[-1 - rank])
 
 
 def _rank(n: int) -> int | None:
-    """How many of n ordered values lie outside the interval on each side; None if even all are too few."""
+    """Return how many of n ordered values lie outside the interval on each side; None if n is too small."""
     outside, rank = 0, None
     for k in range(n // 2):
         outside += comb(n, k)
@@ -59,5 +59,5 @@ def _rank(n: int) -> int | None:
 
 
 def paired(a: Sequence[float | None], b: Sequence[float | None]) -> Estimate:
-    """The differences b - a of the runs in which both are there."""
+    """Return the differences b - a of the runs that have both."""
     return Estimate(tuple(y - x for x, y in zip(a, b, strict=True) if x is not None and y is not None))

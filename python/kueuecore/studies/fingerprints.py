@@ -1,4 +1,4 @@
-"""What goes into the trials of a scenario, in a few letters: equal fingerprints are equal trials with each seed."""
+"""Fingerprints of scenarios: equal fingerprints mean equal trials for each seed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["scenario_key"]
 
 
 def scenario_key(scenario: Scenario) -> str:
-    """The fingerprint of a scenario, for this version.
+    """Return the fingerprint of a scenario, for this version of kueuecore.
 
     Raises:
-        TypeError: Something in it does not look the same in every process.
+        TypeError: Something in it has no stable representation across processes.
 
     Example:
         >>> from kueuecore.scenarios import parse_edit, read_scenario
@@ -37,10 +37,10 @@ def scenario_key(scenario: Scenario) -> str:
 
 
 def _plain(value: object) -> object:
-    """Tuples, bytes and what writes itself alike in every process."""
+    """Convert a value to tuples, bytes and other values whose repr is the same in every process."""
     match value:
         case Manifest():
-            # Where it stands does not count.
+            # The position in a file does not count.
             return _plain(value.object)
         case Configuration():
             return _plain(value.to_dict())

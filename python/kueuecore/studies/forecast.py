@@ -1,4 +1,4 @@
-"""When waiting workloads will be admitted: quantiles over futures that are drawn from what a cluster has seen."""
+"""Forecasts when waiting workloads will be admitted: quantiles over random futures based on a cluster's past."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Forecast:
 
     Args:
         workload: `namespace/name`.
-        job: `Kind/name` of its job; empty: none is known.
-        status: How it stands at the present.
-        since: When it was admitted or ended, in nanoseconds since 1970; None: it waits, or that is not known.
-        seconds: How long after the present it is admitted in each future; infinite: not by the horizon. Empty: it is
-            admitted already.
-        never: Why it would not even be admitted if it had the cluster to itself; empty: it would.
+        job: `Kind/name` of its job; empty: unknown.
+        status: Its status now.
+        since: When it was admitted or ended, in nanoseconds since 1970; None: it waits, or that is unknown.
+        seconds: The seconds from now until it is admitted in each future; infinite: not by the horizon. Empty: it is
+            already admitted.
+        never: Why it would not be admitted even if it had the cluster to itself; empty: it would.
     """
 
     workload: str
@@ -51,7 +51,7 @@ class Forecast:
     never: str = ""
 
     def quantile(self, share: float) -> float:
-        """The seconds by which it is admitted in this share of futures; infinite: not by the horizon."""
+        """Return the seconds by which it is admitted in this share of futures; infinite: not by the horizon."""
         return quantile(self.seconds, share)
 
     @property
@@ -62,12 +62,12 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrivalNote:
-    """What comes to a LocalQueue.
+    """The arrivals at a LocalQueue.
 
     Args:
         local_queue: `namespace/name`.
-        n_seen: How many came within the window.
-        per_hour: How many that is in an hour.
+        n_seen: How many arrived within the window.
+        per_hour: The same, per hour.
     """
 
     local_queue: str
@@ -77,15 +77,15 @@ class ArrivalNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
-    """What a forecast stands on.
+    """What a forecast is based on.
 
     Args:
         run_times: Where the run times of each kind of job come from.
-        arrivals: A row for each LocalQueue to which anything comes; empty: nothing comes beside what the scenario says.
-        window_seconds: How long was looked at for these arrivals; None: they are left out.
+        arrivals: A row for each LocalQueue with arrivals; empty: none besides the scenario's own work.
+        window_seconds: The window that these arrivals were seen in; None: they are left out.
         n_running: How many workloads hold quota.
         n_pending: How many wait.
-        n_work: How many jobs the scenario itself brings.
+        n_work: How many jobs the scenario itself submits.
         warnings: What makes the forecast doubtful.
     """
 
@@ -100,14 +100,14 @@ class Assumptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eta:
-    """When some workloads are admitted.
+    """The forecasts of when workloads will be admitted.
 
     Args:
         now: The present, in nanoseconds since 1970.
-        horizon_seconds: How far was looked.
+        horizon_seconds: How far the futures go.
         seeds: The seed of each future.
-        forecasts: One for each workload, in the order in which they were asked for.
-        assumptions: What all that stands on.
+        forecasts: One per workload, in the order of the request.
+        assumptions: What the forecasts are based on.
     """
 
     now: int
@@ -118,10 +118,10 @@ class Eta:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value below which this share of what is still to come lies, if that is like the values.
+    """Return the value below which this share of future values lies, if they are like the given ones.
 
-    Of n + 1 that are alike, each is as likely to be anywhere among the n others: so the place is share * (n + 1), and
-    between two values the straight line (type 6 of R. Hyndman & Y. Fan 1996). Beyond the ends it is the end.
+    A new value is equally likely to rank anywhere among the n given ones, so the position is share * (n + 1), with
+    linear interpolation between values (type 6 of R. Hyndman & Y. Fan 1996). Beyond the ends it is the end.
 
     Example:
         >>> quantile([1.0, 2.0, 3.0], 0.5), quantile([4.0, 1.0, 2.0, 3.0], 0.5), quantile([1.0], 0.9)
@@ -131,7 +131,7 @@ def quantile(values: Sequence[float], share: float) -> float:
     place = min(max(share * (len(ordered) + 1), 1.0), float(len(ordered))) - 1
     low = floor(place)
     if place == low or isinf(ordered[low + 1]):
-        # Between a time and never there is no line; half-way is never.
+        # There is nothing between a time and never, so halfway is never.
         return ordered[low] if place == low else inf
     return ordered[low] + (place - low) * (ordered[low + 1] - ordered[low])
 
@@ -148,28 +148,26 @@ def eta(
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Eta:
-    """When workloads that wait will be admitted.
+    """Forecast when waiting workloads will be admitted.
 
-    Each seed draws how long every job runs and what comes, and plays that through the simulator. All answers come from
-    the same futures, so one call for many workloads costs little more than for one.
+    Each seed draws run times and arrivals, and simulates that future. All answers come from the same futures, so one
+    call for many workloads costs little more than for one.
 
     Args:
-        scenario: A cluster as it stands, such as a dump; what a scenario says of its future counts, too.
-        workloads: Names as `NAMESPACE/NAME`, of Workloads or their jobs; None: all that wait.
-        seeds: The seed of each future, each once. The results do not depend on the executor.
-        horizon_seconds: How far to look; no further than `until` of the scenario.
-        run_seconds: How long jobs run, by the `NAMESPACE/NAME` of a LocalQueue, the name of a ClusterQueue, or, of all
-            others, nothing. By default as the scenario says (`present`), or else as those in the cluster that have
-            ended.
-        arrivals: Does more come as it has come so far? None: unless the scenario brings work of its own.
-        window_seconds: Look at no more than the last so many seconds of that.
-        executor: What plays the futures; None: one after the other, here.
-        progress: Is called now and then with how many futures are over, and of how many.
+        scenario: The current state of a cluster, such as a dump, and optionally the known part of its future.
+        workloads: Names of Workloads or their jobs as `NAMESPACE/NAME`; None: all that wait.
+        seeds: Distinct seeds, one per future. The results do not depend on the executor.
+        horizon_seconds: How far to look; at most to the scenario's `until`.
+        run_seconds: How long jobs run, by the `NAMESPACE/NAME` of a LocalQueue, the name of a ClusterQueue, or "" for
+            all others. By default as the scenario says (`present`), or else like the cluster's finished jobs.
+        arrivals: Whether new workloads arrive as they have so far. None: unless the scenario has work of its own.
+        window_seconds: The longest window of past arrivals to use.
+        executor: What simulates the futures; None: one at a time, in this process.
+        progress: Called now and then with the numbers of finished futures and of all futures.
 
     Raises:
-        ManifestError: Everything that is wrong with the objects; a workload that is not there; or nothing says how long
-            jobs run.
-        ValueError: No seed, or one twice; a horizon that is no span.
+        ManifestError: The objects are wrong, a workload does not exist, or nothing says how long jobs run.
+        ValueError: There is no seed, a seed occurs twice, or the horizon is out of range.
 
     Example:
         >>> from kueuecore.scenarios import ClusterPart, Scenario, Span
@@ -192,7 +190,7 @@ def eta(
     coming, window = Arrivals(), None
     if targets and (not scenario.n_jobs if arrivals is None else arrivals):
         coming, window = arrivals_of(present, now=scenario.start, window_seconds=window_seconds)
-    # Where nobody waits, nothing has to be known of the future.
+    # If nothing waits, the future does not matter.
     plan = RunTimePlan(
         present if targets else (),
         coming.kinds,
@@ -227,11 +225,11 @@ def eta(
 def _check(scenario: Scenario, seeds: Sequence[int], horizon_seconds: float) -> None:
     instance("scenario", scenario, Scenario)
     if not seeds or len(set(seeds)) != len(seeds):
-        raise ValueError("seeds must be at least one, and each of them once")
+        raise ValueError("seeds must be distinct, and at least one")
     if not 0 < horizon_seconds <= MOST_HORIZON_SECONDS:
-        raise ValueError("horizon_seconds must be more than 0 and at most ten years")
+        raise ValueError("horizon_seconds must be greater than 0 and at most ten years")
     if scenario.fleet is not None:
-        raise ManifestError.of("a forecast is of one cluster", field="fleet", remedy="name the state of one cluster")
+        raise ManifestError.of("a forecast is for one cluster", field="fleet", remedy="name the state of one cluster")
     if scenario.start + 4 * MOST_HORIZON_SECONDS * 1e9 > END_NS:
         remedy = "name an earlier time with --now, or `start`"
         raise ManifestError.of("the forecast runs past April 2262", field="start", remedy=remedy)
@@ -292,7 +290,7 @@ def _forecast(
 
 
 def _why_never(scenario: Scenario, others: Sequence[Manifest], workload: PresentWorkload) -> str:
-    """Why a workload would not be admitted if it had the cluster to itself; empty: it would, or that may change."""
+    """Return why a workload would not be admitted if it had the cluster to itself; empty if it would or might."""
     if scenario.timetable or scenario.cluster.nodes or workload.status is not Status.PENDING:
         return ""
     run = simulate(

@@ -1,4 +1,4 @@
-"""What may become of a cluster from now on: its Workloads and those to come, with run times that are drawn."""
+"""Simulates possible futures of a cluster: its Workloads and new arrivals, with random run times."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ from kueuecore.studies.run_times import RunTimes, Sampler
 __all__ = ["Future", "admissions", "rows_of"]
 
 _SECOND_NS = 1_000_000_000
-# Only workloads that preempt each other for ever need so many.
+# Only workloads that preempt each other forever need so many.
 _MOST_CYCLES = 1_000_000
-# Nothing that is true has run for longer; a time in a status may be anything.
+# No real job has run for longer, but a time in a status may be anything.
 _MOST_ELAPSED = 50 * 366 * 86400.0
 _ARRIVAL = "arrival-of-eta-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Future:
-    """A cluster as it stands, and what is assumed of its future.
+    """A cluster's current state, and the assumptions about its future.
 
     Args:
-        scenario: The cluster, what changes about it, and work that somebody has named.
-        objects: All objects but Workloads.
+        scenario: The cluster, its timetable, and its own work.
+        objects: All objects except Workloads.
         workloads: Its Workloads; finished ones play no part.
         run_times: How long jobs run, by the name of a group.
         group_of: The group of each kind of job.
-        group_of_running: The group of those that hold quota, where that is another one.
-        arrivals: What comes beside the work of the scenario.
-        targets: The keys of those whose admission is looked for.
+        group_of_running: The group of those that hold quota, if it is another one.
+        arrivals: What arrives besides the scenario's work.
+        targets: The keys of the workloads to forecast.
         horizon_seconds: How far to look.
-        window_seconds: How far to go before it is looked for the first time; then twice as far, and so on.
-        first_uid: The first number that is in no UID.
+        window_seconds: How far to simulate before the first look at the targets; then twice as far, and so on.
+        first_uid: The first number that occurs in no UID.
     """
 
     scenario: Scenario
@@ -64,7 +64,7 @@ class Future:
 
 
 def admissions(future: Future, seeds: Sequence[int]) -> list[tuple[float, ...]]:
-    """How many seconds after now each target is admitted, in the future of each seed; infinite: not by the horizon.
+    """Return the seconds until each target is admitted, for each seed's future; infinite: not by the horizon.
 
     Raises:
         ManifestError: Everything that is wrong with the objects.
@@ -78,7 +78,7 @@ def _played(future: Future, seed: int) -> tuple[float, ...]:
     stepper = _stepper(future, scenario)
     running = [it for it in future.workloads if it.status in (Status.ADMITTED, Status.QUOTA_RESERVED)]
     waiting = [it for it in future.workloads if it.status is Status.PENDING]
-    # As in a scenario: who holds quota holds it before anything else happens.
+    # As in a scenario: reservations exist before anything else happens.
     stepper.schedule(
         [
             *(_happening(future, it, samplers) for it in running),
@@ -107,13 +107,13 @@ def _played(future: Future, seed: int) -> tuple[float, ...]:
             if kind == "Admitted" and key in left:
                 left.discard(key)
                 admitted[key] = time
-    # What a cycle decides that begins before the horizon and ends after it is not by the horizon.
+    # Decisions of a cycle that ends after the horizon are not by the horizon.
     seconds = [(admitted[key] - stepper.start) / _SECOND_NS if key in admitted else inf for key in future.targets]
     return tuple(it if it <= future.horizon_seconds else inf for it in seconds)
 
 
 def rows_of(scenario: Scenario) -> JobRows:
-    """The objects of a scenario as an engine takes them, and the work that somebody has named.
+    """Return a scenario's objects as an engine takes them, and its own work.
 
     Raises:
         ManifestError: A job that Kueue's webhooks would refuse, or two of the same name.
@@ -147,7 +147,7 @@ def _stepper(future: Future, scenario: Scenario) -> Stepper:
 
 
 def _happening(future: Future, workload: PresentWorkload, samplers: Mapping[str, Sampler]) -> Happening:
-    """A Workload that is there: how long it runs, of one that runs in all."""
+    """Say how long an existing Workload runs; for a running one, in total."""
     of_running = {} if workload.status is Status.PENDING else future.group_of_running
     group = of_running.get(workload.kind) or future.group_of[workload.kind]
     elapsed = 0.0
@@ -159,12 +159,12 @@ def _happening(future: Future, workload: PresentWorkload, samplers: Mapping[str,
 
 
 def _within(seconds: float, future: Future, elapsed: float = 0.0) -> float:
-    """A run time to the millisecond; one that ends after the horizon may as well end somewhat later."""
+    """Round a run time to a millisecond; one that ends after the horizon may end a little later."""
     return round(min(seconds, elapsed + 2 * future.horizon_seconds), 3)
 
 
 class _Coming:
-    """What comes in one future, window by window."""
+    """The arrivals in one future, window by window."""
 
     def __init__(self, future: Future, samplers: Mapping[str, Sampler], seed: int, *, first_uid: int) -> None:
         self._future = future
@@ -176,7 +176,7 @@ class _Coming:
         self._first_uid = first_uid
 
     def until(self, end: float) -> Copies:
-        """Those that come before a time, in seconds from now, and were not asked for before."""
+        """Return the next arrivals before a time, in seconds from now."""
         rows = list(self._take(end))
         names, ends = joined_names([f"{_ARRIVAL}{self._n + row + 1}" for row in range(len(rows))])
         runs = [self._samplers[template](0.0)[0] for _, template in rows]

@@ -1,4 +1,4 @@
-"""The smallest quota with which waits are as short as they are to be."""
+"""Finds the smallest quota that keeps waits short enough."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from kueuecore.studies.wait_target import WaitTarget
 
 __all__ = ["Plan", "PlanPoint", "plan"]
 
-# How many steps around the answer are tried: waits need not fall with every step.
+# Steps to try around the answer, because waits need not fall with every step.
 _NEAR = 3
-# Parts of the answer that make a curve of what was tried.
+# Multiples of the answer to try, to draw a curve.
 _CURVE = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(5, 4), Fraction(3, 2), Fraction(2))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanPoint:
-    """What came of one quota.
+    """The outcome of one quota.
 
     Args:
-        n_units: The total of what is counted, in cores, GiB or pieces.
-        waits: The figure of the target with each seed, in seconds; infinite: it takes jobs that are never admitted.
-        n_never: How many jobs are never admitted, with each seed.
-        utilisation: Which part of what is counted is used, with each seed; none where there is no quota.
-        share: In which share of the seeds the target has to be met.
+        n_units: The total quota, in cores, GiB or pieces.
+        waits: The target's figure for each seed, in seconds; infinite: it depends on jobs that are never admitted.
+        n_never: How many jobs are never admitted, for each seed.
+        utilisation: The used share of the quota, for each seed; empty without quota.
+        share: The share of seeds that must meet the target.
     """
 
     n_units: int
@@ -49,12 +49,12 @@ class PlanPoint:
 
     @property
     def wait(self) -> float:
-        """The wait that is not exceeded in the share of the seeds that counts; of half of them it is their median."""
+        """The wait that the required share of seeds does not exceed; with a share of one half, their median."""
         return sorted(self.waits)[self.n_needed - 1]
 
     @property
     def n_needed(self) -> int:
-        """With how many seeds the target has to be met."""
+        """How many seeds must meet the target."""
         return max(ceil(round(self.share * len(self.waits), 6)), 1)
 
     @property
@@ -64,25 +64,25 @@ class PlanPoint:
 
     @property
     def median_never(self) -> float:
-        """How many jobs are never admitted: the median over seeds."""
+        """The median over seeds of the number of jobs that are never admitted."""
         return median(self.n_never)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The smallest quota that meets a target, and the curve of all that was tried.
+    """The smallest quota that meets a target, and all quotas that were tried.
 
     Args:
         scale: What varies.
-        target: What waits are to be.
+        target: The target for waits.
         seeds: The seeds.
-        step: How many units lie between two quotas that may be.
-        points: All quotas that were tried, from the smallest; without the one that is no limit.
+        step: The quota is a multiple of this many units.
+        points: All quotas that were tried, from the smallest, without the unlimited one.
         answer: The smallest of them that meets the target, as all larger ones do, while one step less does not; None:
             no quota does.
-        unlimited: What came of a quota that is no limit.
-        reasons: Without an answer, why jobs are never admitted even then, and how many of the first seed.
-        warnings: What is odd about the objects, and about the runs.
+        unlimited: The outcome without this limit.
+        reasons: Without an answer, why jobs are never admitted even then, and how many for the first seed.
+        warnings: What is odd about the objects and the runs.
     """
 
     scale: QuotaScale
@@ -97,21 +97,21 @@ class Plan:
 
     @property
     def n_needed(self) -> int:
-        """With how many seeds the target has to be met."""
+        """How many seeds must meet the target."""
         return self.unlimited.n_needed
 
     def meets(self, point: PlanPoint) -> bool:
-        """Does a quota meet the target?"""
+        """Return whether a quota meets the target."""
         return point.wait <= self.target.seconds
 
     @property
     def rises(self) -> tuple[tuple[PlanPoint, PlanPoint], ...]:
-        """Where waits get longer from one quota to the next larger one that was tried."""
+        """The pairs of neighboring quotas where the larger one has longer waits."""
         return tuple((a, b) for a, b in pairwise(self.points) if a.wait < b.wait)
 
     @property
     def smaller(self) -> tuple[PlanPoint, ...]:
-        """Quotas below the answer that meet the target, too, but of which a larger one does not."""
+        """Quotas below the answer that also meet the target, although a larger one does not."""
         end = 0 if self.answer is None else self.answer.n_units
         return tuple(it for it in self.points if it.n_units < end and self.meets(it))
 
@@ -128,26 +128,26 @@ def plan(
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Plan:
-    """Look for the smallest quota that meets a target.
+    """Find the smallest quota that meets a target.
 
-    First the quota is no limit: if waits are too long even then, no quota helps. Else it is bisected, between one that
-    does not meet the target and one that does. Then the steps around the answer are tried, and some further away; if a
-    larger quota does not meet the target, the search goes on above it.
+    It first tries without this limit: if waits are too long even then, no quota helps. Otherwise it bisects between a
+    quota that fails and one that meets the target. Then it tries the steps around the answer, and some further away; if
+    a larger quota fails, the search continues above it.
 
     Args:
         scenario: The scenario.
-        target: What waits are to be. Those are until the first admission; a job that is never admitted waits for ever.
-        scale: What varies: one of `quota_scales(scenario)`.
-        cluster_queues: The jobs of these ClusterQueues count; by default all.
-        seeds: Seeds for all quotas, each once.
-        share: In which share of the seeds the target has to be met, above 0.
-        step: How many units lie between two quotas that may be.
-        executor: What runs them; None: one after the other, here. The answer does not depend on it.
-        progress: Is called after each run with how many are over, and of how many.
+        target: The target for waits until the first admission. A job that is never admitted waits forever.
+        scale: What to vary: one of `quota_scales(scenario)`.
+        cluster_queues: The ClusterQueues whose jobs count; by default all.
+        seeds: Distinct seeds for all quotas.
+        share: The share of seeds that must meet the target, above 0.
+        step: Try multiples of this many units.
+        executor: What runs them; None: one at a time, in this process. The answer does not depend on it.
+        progress: Called after each run with the numbers of finished runs and of all runs.
 
     Raises:
         ManifestError: The scenario is wrong, or no job counts.
-        ValueError: There is no seed, or one twice; the share is not above 0 and at most 1; the step is below 1.
+        ValueError: There is no seed, a seed occurs twice, the share is not in (0, 1], or the step is below 1.
 
     Example:
         >>> from kueuecore.scenarios import read_scenario
@@ -159,9 +159,9 @@ def plan(
         (12, (6, 6))
     """
     if not seeds or len(set(seeds)) != len(seeds):
-        raise ValueError("seeds must be at least one, and each of them once")
+        raise ValueError("seeds must be distinct, and at least one")
     if not 0 < share <= 1 or step < 1:
-        raise ValueError("share must be above 0 and no more than 1, and step at least 1")
+        raise ValueError("share must be above 0 and at most 1, and step at least 1")
     search = _Search(
         scenario=scenario,
         target=target,
@@ -197,7 +197,7 @@ def plan(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a plan needs of one run: little enough to be sent between processes."""
+    """What a plan needs from one run: small enough to send between processes."""
 
     wait: float
     n_jobs: int
@@ -225,7 +225,7 @@ def _run(scenario: Scenario, seed: int, target: WaitTarget, cluster_queues: froz
 
 @dataclass(slots=True, kw_only=True)
 class _Search:
-    """Tries quotas, each once. They are counted in steps."""
+    """Tries quotas, each once, counted in steps."""
 
     scenario: Scenario
     target: WaitTarget
@@ -243,7 +243,7 @@ class _Search:
     @property
     def warnings(self) -> tuple[str, ...]:
         n_all = len(self.points) * len(self.seeds)
-        cut_off = f"{self._n_cut_off} of {n_all} runs did not come to an end"
+        cut_off = f"{self._n_cut_off} of {n_all} runs did not finish"
         return (*self._warnings, *([cut_off] if self._n_cut_off else ()))
 
     def scenario_at(self, n_steps: int) -> Scenario:
@@ -254,7 +254,7 @@ class _Search:
         return self.points[n_steps].wait <= self.target.seconds
 
     def try_all(self, steps: Iterable[int]) -> None:
-        """Run what was not tried before, all at once."""
+        """Run everything not tried before, all at once."""
         new = sorted(set(steps) - self.points.keys())
         calls = [
             (scenario, seed, self.target, self.cluster_queues, self.scale.name)
@@ -272,8 +272,8 @@ class _Search:
 
     def _take(self, n_steps: int, found: Sequence[_Found]) -> None:
         if not any(it.n_jobs for it in found):
-            whose = f" to {', '.join(sorted(self.cluster_queues))}" if self.cluster_queues else ""
-            raise ManifestError.of(f"no job comes{whose}, so nobody waits", remedy="give the scenario work there")
+            whose = f" at {', '.join(sorted(self.cluster_queues))}" if self.cluster_queues else ""
+            raise ManifestError.of(f"no job arrives{whose}, so none waits", remedy="give the scenario work there")
         self._n_cut_off += sum(it.is_cut_off for it in found)
         self._warnings |= dict.fromkeys(warning for it in found for warning in it.warnings)
         self.points[n_steps] = PlanPoint(
@@ -285,7 +285,7 @@ class _Search:
         )
 
     def answer(self, now: int, most: int) -> int:
-        """The smallest number of steps that meets the target, as all larger ones do that were tried."""
+        """Return the smallest number of steps that meets the target, as all larger ones tried do."""
         large = max(now, 1)
         while large < most and not self.meets(large):
             large = min(2 * large, most)
@@ -299,7 +299,7 @@ class _Search:
             self.try_all(near)
 
     def _bisected(self) -> int:
-        """Halve the gap between the largest that does not meet the target and the next, until there is none."""
+        """Halve the gap between the largest that fails and the next, until there is none."""
         while True:
             failing = max((it for it in self.points if not self.meets(it)), default=-1)
             meeting = min(it for it in self.points if it > failing)
@@ -309,7 +309,7 @@ class _Search:
 
 
 def _reasons(scenario: Scenario, seed: int, cluster_queues: frozenset[str]) -> tuple[tuple[str, int], ...]:
-    """Why jobs are never admitted, the most frequent reason first."""
+    """Return why jobs are never admitted, the most frequent reason first."""
     jobs = run_scenario(replace(scenario, seed=seed)).jobs
     counts: Counter[str] = Counter()
     for row in np.flatnonzero(jobs.numbers["admitted"] < 0).tolist():

@@ -1,4 +1,4 @@
-"""The Workloads of a cluster as it stands: which have ended, run or wait, and since when."""
+"""The current Workloads of a cluster: which have ended, run or wait, and since when."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ JobKind: TypeAlias = tuple[str, str, int]
 
 
 class Status(StrEnum):
-    """How a Workload stands."""
+    """The status of a Workload."""
 
     FINISHED = "Finished"
     ADMITTED = "Admitted"
     QUOTA_RESERVED = "QuotaReserved"
-    """It holds quota, and its admission checks are not ready, or it is being evicted."""
+    """It holds quota, but its admission checks are not ready, or it is being evicted."""
     PENDING = "Pending"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresentWorkload:
-    """A Workload as it stands. Times are in nanoseconds since 1970.
+    """A current Workload. Times are in nanoseconds since 1970.
 
     Args:
         manifest: The Workload.
         key: `namespace/name`.
-        job: `Kind/name` of its job; empty: none is known.
+        job: `Kind/name` of its job; empty: unknown.
         local_queue: Namespace and name of its LocalQueue.
-        cluster_queue: The ClusterQueue of that; empty: there is none.
+        cluster_queue: The ClusterQueue of that; empty: none.
         priority: Its priority.
-        status: How it stands.
-        created: When it was created; None: that is not known.
-        started: When it was last admitted; None: it is not, or that is not known.
-        ended: When its job has ended; None: it has not.
+        status: Its status.
+        created: When it was created; None: unknown.
+        started: When it was last admitted; None: it is not, or that is unknown.
+        ended: When its job ended; None: it has not.
     """
 
     manifest: Manifest
@@ -63,19 +63,19 @@ class PresentWorkload:
 
     @property
     def kind(self) -> JobKind:
-        """What it has in common with others whose jobs run about as long."""
+        """What it has in common with workloads whose jobs run about as long."""
         return (*self.local_queue, self.priority)
 
     @property
     def run_seconds(self) -> float | None:
-        """How long its job has run; None: it has not ended, or never ran as far as is known."""
+        """How long its job ran; None: it has not ended, or is not known to have run."""
         if self.started is None or self.ended is None:
             return None
         return max(self.ended - self.started, 0) / 1e9
 
 
 def present_workloads(objects: Sequence[Manifest]) -> tuple[PresentWorkload, ...]:
-    """The Workloads among some objects, each as it was given last, in the order given.
+    """Return the Workloads among some objects, in order; of duplicates, the last one.
 
     Args:
         objects: All objects of the cluster.
@@ -116,7 +116,7 @@ def _workload(manifest: Manifest, homes: dict[tuple[str, str], str]) -> PresentW
 
 
 def _since(plain: JsonObject, condition: str) -> int | None:
-    """Since when a condition is true."""
+    """Return since when a condition is true."""
     for it in list_at(plain, "status", "conditions"):
         if (text_at(it, "type"), text_at(it, "status")) == (condition, "True"):
             return _time(text_at(it, "lastTransitionTime"))
@@ -127,19 +127,19 @@ def _time(text: str) -> int | None:
     try:
         return nanoseconds(text) if text else None
     except ValueError:
-        # The run says what is wrong with it.
+        # The run reports what is wrong with it.
         return None
 
 
 def found_workload(workloads: Sequence[PresentWorkload], name: str) -> PresentWorkload:
-    """The Workload that somebody means.
+    """Find a Workload by name.
 
     Args:
-        workloads: Those that are there.
-        name: `NAMESPACE/NAME` of the Workload or its job, or the name alone if there is only one of that name.
+        workloads: The Workloads.
+        name: `NAMESPACE/NAME` of the Workload or its job, or only the name if it is unique.
 
     Raises:
-        ManifestError: There is none, or there are several.
+        ManifestError: There is no such Workload, or there are several.
     """
     for names in (_names, _names_of_jobs):
         found = [it for it in workloads if name in names(it)]
@@ -147,13 +147,13 @@ def found_workload(workloads: Sequence[PresentWorkload], name: str) -> PresentWo
             return found[0]
         if found:
             remedy = f"write one of {', '.join(it.key for it in found[:5])}"
-            raise ManifestError.of(f"{len(found)} Workloads are called {shown(name)}", remedy=remedy)
+            raise ManifestError.of(f"{len(found)} Workloads are named {shown(name)}", remedy=remedy)
     known = [it for workload in workloads for it in (*_names(workload), *_names_of_jobs(workload))]
     near = near_names(name, known, n=3)
     pending = [it.key for it in workloads if it.status is Status.PENDING]
-    remedy = f"write {' or '.join(near)}" if near else "name one of those that wait: " + ", ".join(pending[:5])
+    remedy = f"write {' or '.join(near)}" if near else "name one that waits: " + ", ".join(pending[:5])
     if not near and not pending:
-        remedy = "name a Workload that is among the objects; none of them waits"
+        remedy = "name one of the Workloads; none of them waits"
     raise ManifestError.of(f"there is no Workload {shown(name)}", remedy=remedy)
 
 

@@ -1,4 +1,4 @@
-"""Nominal quotas that grow and shrink together, in whole units: what `kueuecore plan` varies."""
+"""Nominal quotas that grow and shrink together, in whole units, as `kueuecore plan` varies them."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from kueuecore.scenarios import ApplyObjects, Edit, PatchObject, ScaleQuota, Sce
 __all__ = ["Quota", "QuotaScale", "quota_scales", "unit_suffix"]
 
 _KINDS = ("ClusterQueue", "Cohort")
-# In the engine's own amounts: all else that is summed up with it has room below 2^63.
+# In the engine's own amounts: leaves room below 2^63 for everything added to it.
 _MOST = 2**60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """One nominal quota among the objects of a scenario.
+    """One nominal quota in a scenario's objects.
 
     Args:
         kind: `ClusterQueue` or `Cohort`.
-        name: Whose it is.
+        name: The object's name.
         flavor: Its flavor.
         resource: Its resource.
-        path: The field path of the entry that has it.
-        nominal: What it is now, in cores, bytes or whatever else the resource counts.
-        lending_limit: The lending limit beside it, if there is one.
+        path: The field path of its entry.
+        nominal: Its current value, in cores, bytes or the resource's own units.
+        lending_limit: The lending limit in the same entry, if any.
     """
 
     kind: str
@@ -45,11 +45,11 @@ class Quota:
 
     @property
     def units(self) -> Fraction:
-        """What it is now, in cores, GiB or pieces."""
+        """Its current value in cores, GiB or pieces."""
         return self.nominal / _unit(self.resource)
 
     def edits(self, n_units: int) -> Iterator[Edit]:
-        """What makes it so many units.
+        """Yield the edits that set it to a number of units.
 
         A lending limit may not exceed the quota (rules/01 §5), so it shrinks with it.
         """
@@ -75,17 +75,17 @@ class QuotaScale:
 
     @property
     def name(self) -> str:
-        """`FLAVOR/RESOURCE` of what is counted."""
+        """The counted `FLAVOR/RESOURCE`."""
         return f"{self.flavor}/{self.resource}"
 
     @property
     def now(self) -> Fraction:
-        """The total of what is counted, in units, as the manifests have it."""
+        """The current total, in units."""
         return _total(self._counted) / _unit(self.resource)
 
     @property
     def most(self) -> int:
-        """So many units are no limit to anybody."""
+        """A number of units that limits nothing."""
         most = []
         for flavor, resource in _pairs(self.quotas):
             # Thousandths of a core, bytes, or pieces.
@@ -95,13 +95,13 @@ class QuotaScale:
         return max(min(most), ceil(self.now))
 
     def split(self, n_units: int) -> tuple[int, ...]:
-        """How many units each quota has if the total of what is counted is so much.
+        """Return the units of each quota for a total.
 
-        Other resources and flavors follow by the same factor, rounded up. Of each total, every quota gets its share in
-        whole units; what is left over goes to the largest quotients (D'Hondt), so none shrinks as the total grows.
+        Other resources and flavors follow by the same factor, rounded up. Every quota gets its share of each total in
+        whole units; the remainder goes to the largest quotients (D'Hondt), so none shrinks as the total grows.
 
         Args:
-            n_units: The total of what is counted.
+            n_units: The total.
         """
         amounts: dict[str, int] = {}
         for flavor, resource in _pairs(self.quotas):
@@ -114,20 +114,20 @@ class QuotaScale:
         return tuple(amounts[f"{it.kind}/{it.name}:{it.path}"] for it in self.quotas)
 
     def edits(self, n_units: int) -> list[Edit]:
-        """What makes the total of what is counted so many units."""
+        """Return the edits that set the total to a number of units."""
         return [edit for quota, n in zip(self.quotas, self.split(n_units), strict=True) for edit in quota.edits(n)]
 
     def is_now(self, n_units: int) -> bool:
-        """Is every quota what it is in the manifests, if the total is so much?"""
+        """Return whether a total leaves every quota as it is in the manifests."""
         return all(it.units == n for it, n in zip(self.quotas, self.split(n_units), strict=True))
 
     def warnings(self, scenario: Scenario) -> Iterator[str]:
-        """Changes of a timetable to what varies: they put back what the manifests of the change say."""
+        """Warn about timetable changes that overwrite the planned quotas."""
         for index, change in enumerate(scenario.timetable):
             for it in self.quotas:
                 if _sets(change.action, it):
                     where = f"timetable[{index}] sets the quota of {it.kind} {it.name}"
-                    yield f"{where}, which is planned here: from then on it is as the timetable says"
+                    yield f"{where}, which this plan varies: from then on the timetable's value holds"
                     break
 
     @property
@@ -143,17 +143,17 @@ def quota_scales(
     resources: Collection[str] = (),
     together: bool = False,
 ) -> tuple[QuotaScale, ...]:
-    """What may vary in a scenario: of each flavor all nominal quotas by one factor.
+    """Return what a plan can vary in a scenario: for each flavor, all nominal quotas by one factor.
 
-    Quotas of 0 stay 0, unless there is only one. What is counted is the resource with the fewest units: GPUs, if a
-    flavor has GPUs, cores and memory.
+    Quotas of 0 stay 0, unless there is only one. The plan counts the resource with the fewest units: GPUs, if a flavor
+    has GPUs, cores and memory.
 
     Args:
         scenario: The scenario.
-        cluster_queues: Only the quotas of these ClusterQueues; by default those of all, and of Cohorts.
-        flavors: Only these.
-        resources: Only these.
-        together: All flavors by one factor, rather than each by its own.
+        cluster_queues: Only the quotas of these ClusterQueues; by default of all, and of Cohorts.
+        flavors: Only these flavors.
+        resources: Only these resources.
+        together: Vary all flavors by one factor, rather than each by its own.
 
     Raises:
         ManifestError: There is no such quota, or the scenario has several clusters.
@@ -166,11 +166,11 @@ def quota_scales(
     """
     if scenario.fleet is not None:
         remedy = (
-            "plan each cluster in a scenario of its own, with cluster in place of fleet; or vary quotas of the fleet, "
-            "as in `kueuecore sweep SCENARIO --grid 'ClusterQueue/NAME:PATH=[4, 8]'`"
+            "plan each cluster in its own scenario, with cluster instead of fleet; or vary the fleet's quotas with "
+            "`kueuecore sweep SCENARIO --grid 'ClusterQueue/NAME:PATH=[4, 8]'`"
         )
         raise ManifestError.of(
-            "this scenario is of a fleet: a plan varies the quota of one cluster, and here jobs wait in several",
+            "this scenario has a fleet, but a plan varies the quota of one cluster",
             field="fleet",
             remedy=remedy,
         )
@@ -186,13 +186,13 @@ def quota_scales(
         and (not resources or it.resource in resources)
     ]
     if not chosen:
-        raise ManifestError.of("no ClusterQueue has such a quota", remedy="choose fewer of them, or others")
+        raise ManifestError.of("no ClusterQueue has such a quota", remedy="choose less narrowly, or other names")
     groups = {it.flavor: [other for other in chosen if together or other.flavor == it.flavor] for it in chosen}
     return tuple(_scale(it) for it in ([chosen] if together else groups.values()))
 
 
 def unit_suffix(resource: str) -> str:
-    """What stands after the number of units of a resource.
+    """Return the suffix of a resource's number of units.
 
     Example:
         >>> unit_suffix("cpu"), unit_suffix("memory"), unit_suffix("nvidia.com/gpu")
@@ -202,7 +202,7 @@ def unit_suffix(resource: str) -> str:
 
 
 def _unit(resource: str) -> int:
-    """A whole core, a GiB, or a piece."""
+    """Return a unit: a core, a GiB, or a piece."""
     is_bytes = resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
     return 2**30 if is_bytes else 1
 
@@ -211,8 +211,8 @@ def _scale(quotas: Sequence[Quota]) -> QuotaScale:
     used = [it for it in quotas if it.nominal] or (list(quotas) if len(quotas) == 1 else [])
     if not used:
         whose = ", ".join(sorted({it.name for it in quotas}))
-        remedy = "choose one quota with --cluster-queue, --flavor and --resource, or write how they relate"
-        raise ManifestError.of(f"the nominal quotas of {whose} are all 0, so they have no proportion", remedy=remedy)
+        remedy = "choose one quota with --cluster-queue, --flavor and --resource, or set quotas in proportion"
+        raise ManifestError.of(f"the nominal quotas of {whose} are all 0, so they have no proportions", remedy=remedy)
     totals = {
         pair: _total(it for it in used if (it.flavor, it.resource) == pair) / _unit(pair[1]) for pair in _pairs(used)
     }
@@ -228,13 +228,13 @@ def _check(given: Collection[str], names: Collection[str], what: str) -> None:
 
 
 def _quotas(scenario: Scenario) -> list[Quota]:
-    """All nominal quotas, in the order of their objects."""
+    """Return all nominal quotas, in the order of their objects."""
     generated = () if scenario.generated is None else scenario.generated.objects
     objects: dict[tuple[str, str], JsonObject] = {}
     for manifest in (*scenario.cluster.objects, *map(Manifest, generated)):
         plain = manifest.object
         if text_at(plain, "kind") in _KINDS:
-            # Of an object that is given twice the last one counts.
+            # Of duplicate objects, the last one counts.
             objects[text_at(plain, "kind"), text_at(plain, "metadata", "name")] = plain
     return [quota for (kind, name), plain in objects.items() for quota in _quotas_of(kind, name, plain)]
 
@@ -258,7 +258,7 @@ def _quotas_of(kind: str, name: str, plain: JsonObject) -> Iterator[Quota]:
 
 
 def _sets(action: object, quota: Quota) -> bool:
-    """Does a change of the timetable say what this quota is?"""
+    """Return whether a timetable change sets this quota."""
     match action:
         case ScaleQuota(target=target, flavor=flavor, resource=resource, amounts=amounts):
             is_it = (flavor, resource) == (quota.flavor, quota.resource) and "nominalQuota" in amounts
@@ -281,7 +281,7 @@ def _total(quotas: Iterator[Quota] | Sequence[Quota]) -> Fraction:
 
 
 def _shared(weights: Sequence[Fraction], n: int) -> list[int]:
-    """So many units in proportion to weights, by D'Hondt: no share is below its whole part."""
+    """Divide units in proportion to weights, by D'Hondt: no share is below its whole part."""
     total = sum(weights)
     if not total:
         return [n]

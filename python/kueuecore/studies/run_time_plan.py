@@ -1,4 +1,4 @@
-"""Which run times the jobs of a cluster have: given, or those of jobs like them of which enough have ended."""
+"""Chooses run times for the jobs of a cluster: given ones, or those of enough similar jobs that have ended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kueuecore.studies.run_times import FittedRunTimes, GivenRunTimes, LeftRunTi
 __all__ = ["LEAST_FINISHED", "RunTimeNote", "RunTimePlan"]
 
 LEAST_FINISHED = 10
-"""So many finished jobs are enough to say how long others like them run."""
+"""The least number of finished jobs to predict how long similar ones run."""
 _LEAST_WINDOW = 60.0
 
 
@@ -23,10 +23,10 @@ class RunTimeNote:
     """Where the run times of some jobs come from.
 
     Args:
-        local_queue: The LocalQueue of the jobs as `namespace/name`; empty: those that run at the present.
+        local_queue: The LocalQueue of the jobs as `namespace/name`; empty: jobs that run now.
         priority: Their priority; None: any.
-        source: Of whose jobs the run times are: `Priority` (of the same LocalQueue and priority), `LocalQueue`,
-            `ClusterQueue` or `All`. `Given`: somebody has named them.
+        source: The jobs that the run times come from: `Priority` (the same LocalQueue and priority), `LocalQueue`,
+            `ClusterQueue` or `All`. `Given`: from the caller.
         n_finished: How many of these have ended.
         n_running: How many of them run.
         median_seconds: The median of those that have ended; None: given.
@@ -41,17 +41,17 @@ class RunTimeNote:
 
 
 class RunTimePlan:
-    """Which run times the jobs of each kind have.
+    """The run times of each kind of job.
 
     Args:
         workloads: The Workloads of the cluster.
-        coming: Kinds of jobs that come.
+        coming: Kinds of jobs that will arrive.
         now: The present, in nanoseconds since 1970.
-        present: What a scenario says of those that are there.
-        given: What somebody says, by LocalQueue, ClusterQueue, or of all others.
+        present: What a scenario says about existing jobs.
+        given: The caller's run times by LocalQueue, by ClusterQueue, or for all others.
 
     Raises:
-        ManifestError: Nothing says how long jobs run; or a queue is named that nobody is in.
+        ManifestError: Nothing says how long jobs run, or a named queue has no Workloads.
     """
 
     def __init__(
@@ -92,22 +92,22 @@ class RunTimePlan:
 
     @property
     def notes(self) -> tuple[RunTimeNote, ...]:
-        """Where they come from, each once."""
+        """Return where they come from, each once."""
         return tuple(self._notes)
 
     @property
     def typical_seconds(self) -> float:
-        """How long jobs run about; at least a minute."""
+        """Return how long jobs typically run; at least a minute."""
         return max([_LEAST_WINDOW, *(it.median_seconds for it in self._notes if it.median_seconds is not None)])
 
     def _given(self, queue: str, group: str, run_times: RunTimes) -> str:
-        """The group of jobs of which somebody says how long they run."""
+        """Return the group of jobs with given run times."""
         self.run_times[group] = run_times
         self._notes[RunTimeNote(local_queue=queue, priority=None, source="Given")] = None
         return group
 
     def _fitted(self, kind: JobKind, home: str) -> str:
-        """The group of the nearest jobs of which enough have ended."""
+        """Return the group of the most similar jobs of which enough have ended."""
         queue, priority = f"{kind[0]}/{kind[1]}", kind[2]
         choices: list[tuple[str, str, Callable[[PresentWorkload], bool]]] = [
             ("Priority", f"{queue} of priority {priority}", lambda it: it.kind == kind),
@@ -140,17 +140,17 @@ class RunTimePlan:
     def _warn(self, name: str, ended: Sequence[float], running: Sequence[float]) -> None:
         if len(ended) < LEAST_FINISHED:
             finished = "1 Workload" if len(ended) == 1 else f"{len(ended)} Workloads"
-            self.warnings.append(f"only {finished} of {name} finished: how long jobs run is hardly known")
+            self.warnings.append(f"only {finished} of {name} finished: run times are a guess")
         n_longer = sum(it > max(ended) for it in running)
         if n_longer:
             jobs = "1 job" if n_longer == 1 else f"{n_longer} jobs"
-            reported = "has run longer than any that finished: it is" if n_longer == 1 else "have run longer: they are"
-            self.warnings.append(f"{jobs} of {name} {reported} taken to end at the rate of the longest fifth")
+            reported = "has run longer than any that finished: it" if n_longer == 1 else "have run longer: they"
+            self.warnings.append(f"{jobs} of {name} {reported} will end at the rate of the longest fifth")
 
 
 def _check_queues(given: Mapping[str, Spans], workloads: Sequence[PresentWorkload]) -> None:
     names = {"/".join(it.local_queue) for it in workloads} | {it.cluster_queue for it in workloads} - {""}
     for queue in given:
         if queue and queue not in names:
-            remedy = f"write one of {', '.join(sorted(names))}" if names else "give dumps with Workloads"
+            remedy = f"write one of {', '.join(sorted(names))}" if names else "pass dumps with Workloads"
             raise ManifestError.of(f"no Workload is in a queue {queue}", field="--run-seconds", remedy=remedy)

@@ -1,4 +1,4 @@
-"""How long jobs run: distributions fitted to those that a cluster has seen, with what is not known about them."""
+"""How long jobs run: distributions fitted to a cluster's past, including their uncertainty."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from kueuecore.scenarios import Spans
 
 __all__ = ["FittedRunTimes", "GivenRunTimes", "LeftRunTimes", "RunTimes", "Sampler"]
 
-# A job that has run longer than almost anything that is drawn: after so many draws nothing longer is to be expected.
+# For a job that has run longer than almost any draw: after so many draws, expect nothing longer.
 _MOST_DRAWS = 1000
-# The tail is fitted to this share of the longest run times, and to no fewer than this number of them.
+# The tail is fitted to this share of the longest run times, and at least to this many.
 _TAIL_SHARE = 0.2
 _LEAST_TAIL = 5
-# The rate at which jobs end that have never taken any time.
+# The rate at which jobs end if none ever took any time.
 _AT_ONCE = 1e9
 
 Sampler: TypeAlias = Callable[[float], tuple[float, float]]
-"""Takes how many seconds a job has run so far; draws how many it runs in all, and how many of these are done."""
+"""Takes how long a job has run so far; draws how long it runs in total, and how much of that is done; in seconds."""
 
 
 class RunTimes(Protocol):
-    """How long jobs run."""
+    """A model of how long jobs run."""
 
     def sampler(self, random: Random) -> Sampler:
-        """Run times of one possible future, in which all jobs follow the same distribution."""
+        """Return the run times of one possible future, in which all jobs follow the same distribution."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class GivenRunTimes:
-    """Run times of a distribution that somebody has named.
+    """Run times from a given distribution.
 
     Args:
-        spans: How long jobs run in all.
+        spans: How long jobs run in total.
 
     Example:
         >>> from kueuecore.scenarios import Span
@@ -51,7 +51,7 @@ class GivenRunTimes:
     spans: Spans
 
     def sampler(self, random: Random) -> Sampler:
-        """See `RunTimes`. A job that has run longer than anything that is drawn runs on for another whole run time."""
+        """See `RunTimes`. A job that has already run longer than any draw runs for another whole run time."""
         draws = self.spans.draws(random)
 
         def sample(elapsed: float) -> tuple[float, float]:
@@ -69,7 +69,7 @@ class GivenRunTimes:
 
 @dataclass(frozen=True, slots=True)
 class LeftRunTimes:
-    """How much longer jobs run, whatever they have run so far; after an eviction again as long (`present.runs`).
+    """How much longer jobs run, however long they have run; after an eviction, the same again (`present.runs`).
 
     Args:
         spans: How much longer.
@@ -85,14 +85,14 @@ class LeftRunTimes:
 
 @dataclass(frozen=True, slots=True)
 class FittedRunTimes:
-    """Run times like those that were seen.
+    """Run times like observed ones.
 
-    The hazard of ending, summed up, is Nelson's and Aalen's estimate with straight lines between its steps. Jobs that
-    still run count: they are known to run longer. Beyond the longest, jobs end at the rate of the longest fifth. Each
-    future weights what was seen anew, by the Bayesian bootstrap (D. Rubin 1981), as a few run times do not say all.
+    The cumulative hazard of ending is the Nelson-Aalen estimate, linear between its steps. Running jobs count as
+    censored. Beyond the longest run time, jobs end at the rate of the longest fifth. Each future reweights the
+    observations by the Bayesian bootstrap (D. Rubin 1981), to reflect how uncertain a small sample is.
 
     Args:
-        seconds: What was seen, in ascending order; of a job that still runs, for how long by now.
+        seconds: The observed run times, ascending; for a running job, its run time so far.
         has_ended: Which of them have ended; at least one.
 
     Example:
@@ -106,14 +106,14 @@ class FittedRunTimes:
 
     @classmethod
     def of(cls, ended: Sequence[float], running: Sequence[float]) -> FittedRunTimes:
-        """Fit to the run times of jobs that have ended, and to how long others have run by now.
+        """Fit to the run times of finished jobs, and to how long others have run so far.
 
         Raises:
             ValueError: None has ended.
         """
         if not ended:
             raise ValueError("no job has ended")
-        # Of one that ended after as long as another has run by now, the end comes first.
+        # Ties: an end comes before a job that still runs.
         seen = sorted([*((it, False) for it in ended), *((it, True) for it in running)])
         return cls(tuple(it for it, _ in seen), tuple(not is_running for _, is_running in seen))
 
@@ -123,7 +123,7 @@ class FittedRunTimes:
 
         def sample(elapsed: float) -> tuple[float, float]:
             elapsed = max(elapsed, 0.0)
-            # It ends once the hazard it has been through exceeds a threshold, which is exponential.
+            # It ends once its cumulative hazard exceeds a threshold, which is exponentially distributed.
             return hazard.time_of(hazard.up_to(elapsed) + random.expovariate(1.0), least=elapsed), elapsed
 
         return sample
@@ -131,7 +131,7 @@ class FittedRunTimes:
 
 @dataclass(frozen=True, slots=True)
 class _Hazard:
-    """The hazard of ending, summed up from 0.
+    """The cumulative hazard of ending.
 
     Args:
         times: Where its slope changes, in ascending order, from 0.
@@ -154,7 +154,7 @@ class _Hazard:
         return cls(times, sums, _tail(seen, weights, times))
 
     def up_to(self, time: float) -> float:
-        """The hazard up to a time."""
+        """Return the hazard up to a time."""
         place = bisect_right(self.times, time)
         if place == len(self.times):
             return self.sums[-1] + (time - self.times[-1]) * self.tail
@@ -162,7 +162,7 @@ class _Hazard:
         return self.sums[place - 1] + (self.sums[place] - self.sums[place - 1]) * (time - before) / (after - before)
 
     def time_of(self, hazard: float, *, least: float) -> float:
-        """When the hazard reaches so much."""
+        """Return when the hazard reaches a value."""
         place = bisect_left(self.sums, hazard)
         if place == len(self.sums):
             return max(least, self.times[-1]) + (hazard - max(self.up_to(least), self.sums[-1])) / self.tail
@@ -174,21 +174,21 @@ class _Hazard:
 
 
 def _tail(seen: FittedRunTimes, weights: Sequence[float], times: Sequence[float]) -> float:
-    """The rate at which those that run longest end, per second."""
+    """Return the rate at which the longest jobs end, per second."""
     n_ends = len(times) - 1
     n_tail = min(n_ends, max(_LEAST_TAIL, ceil(_TAIL_SHARE * n_ends)))
     n, exposure = _after(seen, weights, times[n_ends - n_tail])
     if not n:
-        # Of those that all ran equally long, none ran any longer than the others: then all of their time counts.
+        # If all ran equally long, none ran longer than the others: count all of their time.
         n, exposure = _after(seen, weights, 0.0)
     rate = n / exposure if n else _AT_ONCE
-    # Many that have run on for long after the last end say that there are others than those that have ended.
+    # Many jobs that still run long after the last end are unlike those that have ended.
     _, exposure = _after(seen, weights, times[-1])
     return min(rate, 1 / exposure) if exposure else rate
 
 
 def _after(seen: FittedRunTimes, weights: Sequence[float], begin: float) -> tuple[float, float]:
-    """How many have ended after a time, and for how many seconds all of them ran after it."""
+    """Return how many ended after a time, and how many seconds all of them ran after it."""
     rows = [
         (seconds - begin, has_ended, weight)
         for seconds, has_ended, weight in zip(seen.seconds, seen.has_ended, weights, strict=True)

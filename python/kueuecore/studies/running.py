@@ -1,4 +1,4 @@
-"""Many calls of one function on any executor: the same results, whatever runs them."""
+"""Runs many calls of one function on any executor, with the same results on each."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _Result = TypeVar("_Result")
 def run_all(
     function: Callable[..., _Result], calls: Iterable[tuple[object, ...]], executor: Executor | None = None
 ) -> Iterator[tuple[int, _Result]]:
-    """Call a function with each of the arguments; yields the index of each call and what it returned, as they end.
+    """Call a function with each tuple of arguments; yield the index and result of each call as it ends.
 
     Args:
-        function: What is called; processes need one that can be pickled, as its arguments and what it returns.
+        function: The function; with processes it must be picklable, like its arguments and results.
         calls: The arguments of each call.
-        executor: What runs them, such as a `ProcessPoolExecutor`, or that of a Dask client; None: one after the other,
-            here.
+        executor: What runs them, such as a `ProcessPoolExecutor` or a Dask client's executor; None: one at a time, in
+            this process.
 
     Example:
         >>> list(run_all(pow, [(2, 3), (3, 2)]))
@@ -38,10 +38,10 @@ def run_all(
         for future in as_completed(futures):
             yield futures[future], future.result()
     except KeyboardInterrupt:
-        # Its processes have died of Ctrl-C, too, and a pool whose processes die stumbles over cancelled futures.
+        # Ctrl-C has killed its processes too, and a pool with dead processes fails on cancelled futures.
         raise
     except BaseException:
-        # Whoever stops early, also by closing this generator, leaves no work behind.
+        # Stopping early, also by closing this generator, leaves no work behind.
         for future in futures:
             future.cancel()
         raise
@@ -49,15 +49,15 @@ def run_all(
 
 @contextmanager
 def processes(n: int) -> Iterator[Executor | None]:
-    """So many processes as an executor; None for one, which is this one.
+    """Make an executor of n processes; None for one, which is this process.
 
     Args:
-        n: How many.
+        n: The number of processes.
     """
     if n == 1:
         yield None
         return
-    # A fork would copy the locks of threads that it does not copy.
+    # A fork would copy locks held by threads that it does not copy.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(n, mp_context=context, initializer=_dies_of_ctrl_c)
     try:
@@ -67,5 +67,5 @@ def processes(n: int) -> Iterator[Executor | None]:
 
 
 def _dies_of_ctrl_c() -> None:
-    # A terminal sends Ctrl-C to all of them; only one has to say so.
+    # A terminal sends Ctrl-C to all of them; only one should report it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Points of a sweep as people read them: short names of fields, values, and which point is best."""
+"""Presents the points of a sweep: short field names, values, and the best point."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MORE_IS_BETTER = ("finished", "fairness", "utilisation", "goodput")
 
 
 def field_names(targets: Sequence[str]) -> list[str]:
-    """The last part of each field, with a number where several end alike.
+    """Return the last part of each field, numbered where several are the same.
 
     Args:
         targets: The fields, as `Edit.target` has them.
@@ -32,12 +32,12 @@ def field_names(targets: Sequence[str]) -> list[str]:
 
 
 def value_text(value: JsonValue) -> str:
-    """A value in a table: text as it is, anything else as JSON."""
+    """Format a value for a table: strings as they are, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def is_more_better(name: str) -> bool:
-    """Is a point better, the more it has of a figure?
+    """Return whether a larger value of a figure is better.
 
     Example:
         >>> is_more_better("goodput/cpu"), is_more_better("mean_wait_seconds")
@@ -47,15 +47,14 @@ def is_more_better(name: str) -> bool:
 
 
 def best_first(found: Sweep, by: str | None = None) -> list[int]:
-    """The indices of the points, the best one first.
+    """Return the indices of the points, the best first.
 
-    Points of which a run did not come to its end are last. Of the others, those with the fewest jobs that are never
-    admitted are best, then those with the shortest mean wait; then the order is that of the points. Figures are medians
-    over seeds.
+    Points with a run that was cut off come last. The others are ranked by the fewest jobs never admitted, then by the
+    shortest mean wait, then in their own order. Figures are medians over seeds.
 
     Args:
         found: The sweep.
-        by: A figure that counts before these.
+        by: A figure to rank by before these.
 
     Example:
         >>> from kueuecore.scenarios import parse_target, read_scenario

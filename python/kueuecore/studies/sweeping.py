@@ -1,4 +1,4 @@
-"""One scenario under many configurations: each point of a grid, or points drawn at random, with each seed."""
+"""Runs one scenario under many configurations: each point of a grid, or random points, with each seed."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ Point = tuple[Edit, ...]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A field and what it may be.
+    """A field and its possible values.
 
     Args:
-        target: The field; its value does not count.
-        values: What it may be; or, if `is_range`, the least and the most.
-        is_range: Any number between two?
+        target: The field; its own value is ignored.
+        values: The values; if `is_range`, the least and the greatest.
+        is_range: Whether it may be any number between the two.
 
     Raises:
-        ValueError: There is no value, no range of numbers, or the field is the seed.
+        ValueError: There is no value, the range is not one of numbers, or the field is the seed.
     """
 
     target: Edit
@@ -45,7 +45,7 @@ class Axis:
 
     def __post_init__(self) -> None:
         if self.target.target == "seed":
-            raise ValueError("the seed is no field of a point: every point runs with each of the seeds")
+            raise ValueError("the seed cannot be varied: every point runs with each of the seeds")
         if not self.values:
             raise ValueError(f"{self.target.target} has no values")
         if self.is_range:
@@ -54,7 +54,7 @@ class Axis:
                 raise ValueError(f"{self.target.target}: a range goes from one number up to another")
 
     def draw(self, random: Random) -> Edit:
-        """One of the values; whole numbers if both ends of a range are."""
+        """Draw one of the values; from a range of whole numbers, a whole number."""
         if not self.is_range:
             return replace(self.target, value=random.choice(self.values))
         low, high = self.values
@@ -64,7 +64,7 @@ class Axis:
 
 
 def grid_points(axes: Sequence[Axis]) -> list[Point]:
-    """Every combination of values, the last axis fastest.
+    """Return every combination of values, the last axis fastest.
 
     Raises:
         ValueError: An axis is a range.
@@ -77,17 +77,17 @@ def grid_points(axes: Sequence[Axis]) -> list[Point]:
     """
     for axis in axes:
         if axis.is_range:
-            raise ValueError(f"{axis.target.target} is a range, of which points can only be drawn")
+            raise ValueError(f"{axis.target.target} is a range; a grid needs values")
     return [*product(*([replace(axis.target, value=it) for it in axis.values] for axis in axes))]
 
 
 def drawn_points(axes: Sequence[Axis], n: int, *, seed: int) -> list[Point]:
-    """Points drawn at random, each axis apart. The first points do not depend on how many there are.
+    """Draw random points, each axis independently. The first points do not depend on `n`.
 
     Args:
         axes: The fields.
-        n: How many.
-        seed: Where they come from.
+        n: The number of points.
+        seed: The seed of the random draws.
     """
     return [
         tuple(axis.draw(Random(f"{seed}/point/{index}/{axis.target.target}")) for axis in axes) for index in range(n)
@@ -96,12 +96,12 @@ def drawn_points(axes: Sequence[Axis], n: int, *, seed: int) -> list[Point]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """What came of each point with each seed.
+    """The outcome of each point for each seed.
 
     Args:
         points: The points.
         seeds: The seeds.
-        figures: Figures by name (`Trial.all_figures`) of each point with each seed, point by point.
+        figures: Figures by name (`Trial.all_figures`) for each point and seed, point by point.
     """
 
     points: tuple[Point, ...]
@@ -109,7 +109,7 @@ class Sweep:
     figures: tuple[Mapping[str, float], ...]
 
     def estimate(self, point: int, name: str) -> Estimate:
-        """One figure of a point over seeds.
+        """Return one figure of a point over seeds.
 
         Args:
             point: Its index.
@@ -120,11 +120,11 @@ class Sweep:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the figures that any run has."""
+        """The names of all figures of any run."""
         return tuple(dict.fromkeys(name for it in self.figures for name in it))
 
     def table(self) -> Table:
-        """A row for each point with each seed: `point`, the values by field as text, `seed`, and the figures."""
+        """Return a row for each point and seed: `point`, the values by field as text, `seed`, and the figures."""
         n = len(self.seeds)
         index = np.arange(len(self.figures)) // n
         columns = {"point": Column(values=index)}
@@ -140,22 +140,22 @@ class Sweep:
 
 
 class Journal:
-    """A file of the trials that are over, a line each, so that a sweep goes on where it was cut off.
+    """A file of finished trials, one per line, so that an interrupted sweep can resume.
 
     Args:
         path: The file.
-        resume: Take up what is in it. Without, it must not be there.
+        resume: Use the trials in it. If false, it must not exist.
 
     Raises:
-        ManifestError: It is there, or can not be read or written.
+        ManifestError: It exists, or cannot be read or written.
     """
 
     def __init__(self, path: str | Path, *, resume: bool) -> None:
         self._path = Path(path)
         self.known: dict[str, dict[str, float]] = {}
         if self._path.exists() and not resume:
-            remedy = "pass --resume to go on, or delete it"
-            raise ManifestError.of("there is such a file", remedy=remedy, file=str(path))
+            remedy = "pass --resume to continue, or delete it"
+            raise ManifestError.of("the file exists", remedy=remedy, file=str(path))
         try:
             text = self._path.read_text(encoding="utf-8") if self._path.exists() else ""
             # The last line may have been cut off.
@@ -173,23 +173,23 @@ class Journal:
             self.known[str(found["trial"])] = figures
         except (ValueError, KeyError, TypeError, AttributeError):
             remedy = "name the file of a sweep, or delete it"
-            raise ManifestError.of("it is no trial", remedy=remedy, file=f"{self._path}:{number}") from None
+            raise ManifestError.of("not a trial", remedy=remedy, file=f"{self._path}:{number}") from None
 
     def add(self, key: str, figures: Mapping[str, float]) -> None:
-        """Write down a trial that is over.
+        """Append a finished trial.
 
         Raises:
-            ManifestError: The file can not be written.
+            ManifestError: The file cannot be written.
         """
         try:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"trial": key, "figures": figures}) + "\n")
         except OSError as error:
-            remedy = "make room, and go on with --resume"
+            remedy = "make room, and continue with --resume"
             raise ManifestError.of(f"cannot be written: {error}", remedy=remedy, file=str(self._path)) from None
 
     def remove(self) -> None:
-        """There is nothing left to go on with."""
+        """Delete the file once there is nothing left to resume."""
         self._path.unlink(missing_ok=True)
 
 
@@ -202,19 +202,19 @@ def sweep(
     progress: Callable[[int, int], None] | None = None,
     journal: Journal | None = None,
 ) -> Sweep:
-    """Run a scenario at each point with each seed. The results do not depend on the executor.
+    """Run a scenario at each point for each seed. The results do not depend on the executor.
 
     Args:
         read: Reads the scenario with edits.
         points: The points, each with edits of the same fields.
-        seeds: Seeds for all of them, each once.
-        executor: What runs them; None: one after the other, here.
-        progress: Is called after each run with how many are over, and of how many.
-        journal: Where trials that are over are kept, and taken from.
+        seeds: Distinct seeds for all of them.
+        executor: What runs them; None: one at a time, in this process.
+        progress: Called after each run with the numbers of finished runs and of all runs.
+        journal: Where to save finished trials, and read those of an earlier run.
 
     Raises:
-        ManifestError: Everything that is wrong with the scenario at the first point at which anything is.
-        ValueError: There is no point, no seed, or one twice.
+        ManifestError: Everything that is wrong with the scenario at the first invalid point.
+        ValueError: There is no point, no seed, or a seed occurs twice.
 
     Example:
         >>> from kueuecore.scenarios import parse_target, read_scenario
@@ -226,9 +226,9 @@ def sweep(
         True
     """
     if not points:
-        raise ValueError("there is no point")
+        raise ValueError("there are no points")
     if not seeds or len(set(seeds)) != len(seeds):
-        raise ValueError("seeds must be at least one, and each of them once")
+        raise ValueError("seeds must be distinct, and at least one")
     scenarios = [read(point) for point in points]
     calls = [(scenario, seed) for scenario in scenarios for seed in seeds]
     names = [scenario_key(it) for it in scenarios] if journal is not None else []
@@ -253,5 +253,5 @@ def _figures(
 
 
 def figures_of(scenario: Scenario, seed: int) -> dict[str, float]:
-    """The figures of a run of a scenario with a seed."""
+    """Run a scenario with a seed and return its figures."""
     return run_trial(scenario, seed).all_figures()

@@ -1,4 +1,4 @@
-"""One run of a scenario, reduced to what studies compare: small enough to be sent between processes."""
+"""One run of a scenario, reduced to what studies compare: small enough to send between processes."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _SECOND = 10**9
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
-    """What came of one run. Columns have a row for each job, in the order in which they come, shape (n,).
+    """The outcome of one run. Columns have a row per job, in order of arrival, shape (n,).
 
     Args:
         seed: The seed of the run.
         ending: Why it ended.
         works: The work of each job.
         cluster_queues: Its ClusterQueue.
-        created: When it came, in nanoseconds from the beginning.
+        created: When it arrived, in nanoseconds from the start.
         wait_seconds: How long it waited for its first admission; NaN: it was never admitted.
-        failed: Did it end as failed?
+        failed: Whether it failed.
         evictions: How often it was evicted.
         lost_seconds: How much of its work was lost (docs/simulate.md).
         measures: The summary of the run by name (docs/simulate.md); utilisation and goodput as
-            `utilisation/FLAVOR/RESOURCE` and `goodput/RESOURCE`. Empty of a fleet.
+            `utilisation/FLAVOR/RESOURCE` and `goodput/RESOURCE`. Empty for a fleet.
         warnings: What is odd about the objects.
     """
 
@@ -52,9 +52,9 @@ class Trial:
         return len(self.created)
 
     def figures(self, rows: npt.NDArray[np.int64], admitted: npt.NDArray[np.int64]) -> dict[str, float]:
-        """Figures of some jobs.
+        """Return figures of some jobs.
 
-        They are `never_admitted`, `failed`, `evictions`, `evicted_jobs`, `lost_seconds`, and if any were admitted
+        They are `never_admitted`, `failed`, `evictions`, `evicted_jobs`, `lost_seconds`, and, if any were admitted,
         `mean_wait_seconds` and `p95_wait_seconds`.
 
         Args:
@@ -78,11 +78,11 @@ class Trial:
 
     @property
     def is_cut_off(self) -> bool:
-        """Did the run not come to its end, so that its figures say little?"""
+        """Whether the run was cut off, so that its figures say little."""
         return self.ending is not ScenarioEnding.COMPLETE
 
     def all_figures(self) -> dict[str, float]:
-        """Those of all jobs, `measures`, and `cut_off`: 1 if the run did not come to its end."""
+        """Return the figures of all jobs, `measures`, and `cut_off`: 1 if the run was cut off."""
         rows = np.arange(len(self))
         figures = self.figures(rows, rows[np.isfinite(self.wait_seconds)])
         return self.measures | figures | {"cut_off": float(self.is_cut_off)}
@@ -93,7 +93,7 @@ def run_trial(scenario: Scenario, seed: int) -> Trial:
 
     Args:
         scenario: The scenario.
-        seed: Where everything comes from that is drawn, in place of its own.
+        seed: The seed of all random draws, instead of the scenario's own.
 
     Raises:
         ManifestError: See `kueuecore.scenarios.run_scenario`.
@@ -107,7 +107,7 @@ def run_trial(scenario: Scenario, seed: int) -> Trial:
     """
     outcome = run_scenario(replace(scenario, seed=seed))
     if outcome.ending is ScenarioEnding.INTERRUPTED:
-        # Part of a run says nothing beside whole ones.
+        # A partial run cannot be compared with whole ones.
         raise KeyboardInterrupt
     jobs = outcome.jobs
     numbers, rows = jobs.numbers, jobs.rows

@@ -1,4 +1,4 @@
-"""What waits are to be: `p95<=1h`."""
+"""Targets for waits, such as `p95<=1h`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _REMEDY = "write p95<=1h, mean<=10m or max<=2h"
 
 @dataclass(frozen=True, slots=True)
 class WaitTarget:
-    """A figure of waits, and what it may be at most.
+    """A figure of waits and its upper limit.
 
     Args:
-        figure: `mean`, `max`, or a percentile such as `p95`: so many of 100 jobs wait no longer.
-        seconds: The most that it may be, in seconds.
+        figure: `mean`, `max`, or a percentile such as `p95`.
+        seconds: The limit in seconds.
     """
 
     figure: str
@@ -32,10 +32,10 @@ class WaitTarget:
 
     @classmethod
     def parse(cls, text: str) -> WaitTarget:
-        """A target as it is written.
+        """Parse a target.
 
         Raises:
-            ManifestError: It is written in another way.
+            ManifestError: The text has another format.
 
         Example:
             >>> WaitTarget.parse("p95<=1h"), WaitTarget.parse("mean <= 90")
@@ -43,20 +43,20 @@ class WaitTarget:
         """
         match = _FORM.fullmatch(text.strip())
         if match is None or (match[2] is not None and float(match[2]) == 0):
-            raise ManifestError.of(f"{quoted(text)} is no target for waits", remedy=_REMEDY)
+            raise ManifestError.of(f"{quoted(text)} is not a target for waits", remedy=_REMEDY)
         seconds = seconds_of(float(match[3]) if re.fullmatch(r"[0-9]+(\.[0-9]+)?", match[3]) else match[3])
         if seconds is None:
             raise ManifestError.of(f"{quoted(match[3])} is not a duration", remedy=_REMEDY)
         return cls(match[1], seconds)
 
     def wait_of(self, waits: npt.NDArray[np.float64]) -> float:
-        """The figure of some waits; 0 if there are none.
+        """Return the figure for some waits; 0 if there are none.
 
         Args:
-            waits: How long each job waits, in seconds, shape (n,); NaN: for ever, as it is never admitted.
+            waits: How long each job waits, in seconds, shape (n,); NaN: it is never admitted.
 
         Returns:
-            Seconds; infinite if it takes one of those who wait for ever.
+            Seconds; infinite if it depends on a job that is never admitted.
 
         Example:
             >>> waits = np.array([10.0, np.nan, 20.0, 30.0])
@@ -69,7 +69,7 @@ class WaitTarget:
         if self.figure == "mean":
             return float(ordered.mean())
         share = 1.0 if self.figure == "max" else float(self.figure[1:]) / 100
-        # Products such as 0.07 * 100 lie a little above the whole number that they are.
+        # Products such as 0.07 * 100 are slightly above the exact whole number.
         return float(ordered[max(int(np.ceil(round(share * len(ordered), 6))), 1) - 1])
 
     @property
@@ -78,8 +78,8 @@ class WaitTarget:
 
         Example:
             >>> WaitTarget("p95", 60).says, WaitTarget("max", 60).says, WaitTarget("mean", 60).says
-            ('95 of 100 jobs wait', 'all jobs wait', 'jobs wait in the mean')
+            ('95 of 100 jobs wait', 'all jobs wait', 'jobs wait on average')
         """
         if self.figure == "mean":
-            return "jobs wait in the mean"
+            return "jobs wait on average"
         return "all jobs wait" if self.figure == "max" else f"{self.figure[1:]} of 100 jobs wait"

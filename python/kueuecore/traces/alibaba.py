@@ -15,7 +15,7 @@ from kueuecore.traces.trace import Trace, made_trace
 __all__ = ["OPENB_COLUMNS", "read_openb", "read_pai"]
 
 OPENB_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
-"""What the first line of a list of pods begins with."""
+"""The start of the first line of a pod list."""
 
 _TASK_NAMES = (
     "job_name",
@@ -63,16 +63,16 @@ _PERCENT_MILLI = 10
 
 
 def read_pai(data: bytes, file: str, *, jobs: bytes | None = None, jobs_file: str = "") -> Trace:
-    """Read `pai_task_table.csv` of 2020, which has no line of names, and its `pai_job_table.csv`.
+    """Read `pai_task_table.csv` of 2020, which has no header, and its `pai_job_table.csv`.
 
-    Each task is a job of the trace, with a pod for each instance, as tasks of one job request different things. Those
-    that have ended and are not Terminated end as failed: only Terminated ones were successful.
+    Each task becomes a job with a pod per instance, because the tasks of a job have different requests. Tasks that
+    ended in any other status than Terminated end as failed.
 
     Args:
-        data: The table of tasks, decompressed.
+        data: The task table, decompressed.
         file: Its name, for errors.
-        jobs: The table of jobs, if it is there. It says when jobs were submitted and by whom; without it, a task comes
-            when it started, and users are unknown.
+        jobs: The job table, if available, which has submission times and users. Without it, a task is submitted when it
+            started, and users are unknown.
         jobs_file: Its name, for errors.
 
     Raises:
@@ -107,9 +107,9 @@ def read_pai(data: bytes, file: str, *, jobs: bytes | None = None, jobs_file: st
 
 
 def _of_jobs(tasks: CsvColumns, jobs: CsvColumns) -> tuple[npt.NDArray[np.float64], TextColumn]:
-    """When the job of each task was submitted, and its user; of tasks without a job, when they started."""
+    """Return when the job of each task was submitted, and its user; for tasks without a job, when they started."""
     job_names, of_task = jobs.texts["job_name"], tasks.texts["job_name"]
-    # Should a job be there twice, the first line counts.
+    # If a job occurs twice, the first line counts.
     found, first = np.unique(job_names.codes, return_index=True)
     row_of = {job_names.names[code]: row for code, row in zip(found.tolist(), first.tolist(), strict=True)}
     rows = np.array([row_of.get(name, -1) for name in of_task.names], np.int64)[of_task.codes]
@@ -122,7 +122,7 @@ def _of_jobs(tasks: CsvColumns, jobs: CsvColumns) -> tuple[npt.NDArray[np.float6
 
 
 def read_openb(data: bytes, file: str) -> Trace:
-    """Read a list of pods of 2023, `openb_pod_list_*.csv`. Each pod is a job; one of phase Failed ends as failed.
+    """Read a pod list of 2023, `openb_pod_list_*.csv`. Each pod is a job; one in phase Failed ends as failed.
 
     Args:
         data: The file, decompressed.

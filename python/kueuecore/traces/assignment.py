@@ -1,4 +1,4 @@
-"""Which rule holds for which job of a trace, and which queue that gives."""
+"""Assigns a rule and a queue to each job of a trace."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_RULE = -1
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A namespace or a LocalQueue, as it is written in the rules or filled in from the fields of jobs."""
+    """A namespace or LocalQueue, literal in the rules or filled in from a job's fields."""
 
     text: str
     is_filled_in: bool
@@ -46,8 +46,8 @@ def assign(n: int, fields: Mapping[str, TextColumn], rules: TraceRules) -> Assig
     """Find the rule and the queue of each job.
 
     Args:
-        n: How many jobs there are.
-        fields: Their texts.
+        n: The number of jobs.
+        fields: Their text fields.
         rules: The rules.
 
     Raises:
@@ -97,12 +97,12 @@ def _refuse_unmatched(chosen: npt.NDArray[np.int64], fields: Mapping[str, TextCo
 def _rendered(
     template: str, fields: Mapping[str, TextColumn], n: int
 ) -> tuple[npt.NDArray[np.int64], list[tuple[_Part, _Part]]]:
-    """The queue of each job as a number, and the names: one for each combination of values that there is."""
+    """Return the queue of each job as a number, and the names: one for each combination of values that occurs."""
     if not fields:
         return np.zeros(n, np.int64), [_parts(template, fields, 0)] if n else []
     combined = np.zeros(n, np.int64)
     for column in fields.values():
-        # Numbered anew each time, so that the product stays below the square of the rows.
+        # Renumber each time, so that the product stays below the square of the number of rows.
         combined = combined * max(len(column.names), 1) + column.codes
         combined = np.unique(combined, return_inverse=True)[1].astype(np.int64)
     _, first, codes = np.unique(combined, return_index=True, return_inverse=True)
@@ -124,8 +124,8 @@ def _parts(template: str, fields: Mapping[str, TextColumn], row: int) -> tuple[_
 def _in_order(
     rule: npt.NDArray[np.int64], queue: npt.NDArray[np.int64], names: Sequence[tuple[_Part, _Part]]
 ) -> Assignment:
-    """Make labels of what was filled in, and number queues by their names."""
-    # Those written out are labels already, so that nothing else becomes the same.
+    """Turn filled-in parts into labels, and number queues by their names."""
+    # Literal names are labels already; no other name may become the same.
     namespaces = labels_of(namespace.text for namespace, _ in names)
     local_queues = labels_of(name.text for _, name in names)
     queues = [

@@ -1,4 +1,4 @@
-"""CSV files as columns: numbers, dates and texts, with the line of each cell that does not fit."""
+"""Reads CSV files into columns of numbers, dates and strings, and reports bad cells with their lines."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ class _Reader(Protocol):
 
 
 class Kind(Enum):
-    """What the cells of a column hold."""
+    """The type of a column's cells."""
 
     NUMBER = auto()
-    """Numbers up to 1e30; NaN where nothing is known."""
+    """Numbers up to 1e30; NaN where unknown."""
     DATE = auto()
-    """Dates and times as seconds since 1970; without a zone they are taken as UTC."""
+    """Dates and times as seconds since 1970, in UTC unless they have a zone."""
     TIME = auto()
     """Numbers of seconds, or dates, whichever comes first."""
     TEXT = auto()
-    """Texts; empty where nothing is known."""
+    """Strings; empty where unknown."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CsvColumns:
-    """The columns that were asked for, n rows each.
+    """The requested columns, n rows each.
 
     Args:
         numbers: Columns of numbers and times.
-        texts: Columns of texts.
+        texts: Columns of strings.
         lines: The line of each row, shape (n,).
     """
 
@@ -74,11 +74,11 @@ def read_csv(
     Args:
         data: The file.
         file: Its name, for errors.
-        kinds: The columns that are needed, and what they hold; or what gives them once the header is known.
-        names: The names of the columns, if the file has no line of names.
+        kinds: The columns to read, and their types; or a function that returns them from the header.
+        names: The names of the columns, if the file has no header.
 
     Raises:
-        ManifestError: A column is missing; lines with more or fewer fields; cells that are no numbers or dates.
+        ManifestError: A column is missing, a line has too many or too few fields, or a cell is not a number or date.
     """
     check_text(data, file)
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""), strict=True)
@@ -111,7 +111,7 @@ def _check_header(header: Sequence[str], wanted: Mapping[str, Kind], file: str) 
         problems = [Problem(f"column {quoted(it)} is missing", file=file, line=1, remedy=remedy) for it in missing]
         raise ManifestError(problems)
     if repeated := [name for name in wanted if header.count(name) > 1]:
-        message = f"column {quoted(repeated[0])} is there more than once"
+        message = f"column {quoted(repeated[0])} occurs more than once"
         raise ManifestError([Problem(message, file=file, line=1, remedy="rename one of them")])
 
 
@@ -144,7 +144,7 @@ def _read_rows(
 def _chunks(
     reader: _Reader, header: Sequence[str], file: str, problems: list[Problem], *, named: bool
 ) -> Iterator[tuple[list[list[str]], list[int]]]:
-    """Yield whole rows and their lines, some at a time; blank lines are passed over."""
+    """Yield rows and their lines in chunks, without blank lines."""
     rows: list[list[str]] = []
     lines: list[int] = []
     n_fields = len(header)
@@ -153,7 +153,7 @@ def _chunks(
             rows.append(row)
             lines.append(reader.line_num)
         elif row:
-            message = f"{len(row)} fields in place of {n_fields}"
+            message = f"{len(row)} fields instead of {n_fields}"
             problems.append(Problem(message, file=file, line=reader.line_num, remedy="complete the line or remove it"))
         if len(rows) == _CHUNK or len(problems) >= MOST_PROBLEMS:
             yield _without_names(rows, lines, header, named=named)
@@ -165,22 +165,22 @@ def _chunks(
 def _without_names(
     rows: list[list[str]], lines: list[int], header: Sequence[str], *, named: bool
 ) -> tuple[list[list[str]], list[int]]:
-    """Leave out a first line of names that somebody has added to a file that has none."""
+    """Skip a header that someone added to a file that normally has none."""
     skip = int(named and bool(rows) and rows[0] == list(header))
     return rows[skip:], lines[skip:]
 
 
 def date_seconds(cells: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Dates and times as seconds since 1970, NaN where nothing is known; without a zone they are taken as UTC.
+    """Parse dates and times into seconds since 1970, NaN where unknown; in UTC unless they have a zone.
 
     Raises:
-        ValueError: A text that is no date.
+        ValueError: A cell is not a date.
 
     Example:
         >>> date_seconds(["1970-01-02 00:00:01", "None", "1970-01-01T01:00:00+01:00"]).tolist()
         [86401.0, nan, 0.0]
     """
-    # Nearly all are of one length, which numpy reads at once; it does not know zones.
+    # numpy reads cells of the same length, the usual case, at once, but has no time zones.
     if all(it in _UNKNOWN or (len(it) == 19 and it[13] == it[16] == ":") for it in cells):
         times = np.array(["NaT" if it in _UNKNOWN else it for it in cells], "datetime64[s]")
         return np.where(np.isnat(times), np.nan, times.astype(np.int64).astype(np.float64))
@@ -193,7 +193,7 @@ def _timestamp(text: str) -> float:
 
 
 def _numbers(cells: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Numbers up to 1e30; NaN where nothing is known."""
+    """Numbers up to 1e30; NaN where unknown."""
     try:
         numbers = np.fromiter(map(float, cells), np.float64, len(cells))
     except ValueError:
@@ -204,7 +204,7 @@ def _numbers(cells: Sequence[str]) -> npt.NDArray[np.float64]:
 
 
 def _kind_of_time(cells: Sequence[str]) -> Kind:
-    """Whether a column of times holds numbers or dates, by the first that is known; until then it may be either."""
+    """Return whether a column of times holds numbers or dates, by its first known cell; until then, either."""
     for cell in cells:
         if cell.strip() not in _UNKNOWN:
             try:
@@ -253,7 +253,7 @@ class _Column:
                 except (ValueError, OverflowError):
                     text = f"{message}: {quoted(cell)}"
                     problems.append(Problem(text, field=self.name, file=file, line=line, remedy=remedy))
-            # Each may be right alone, where they do not go together.
+            # Each may be right alone, but they do not go together.
             if len(problems) == n_problems:
                 problems.append(Problem(message, field=self.name, file=file, line=lines[0], remedy=remedy))
 

@@ -13,7 +13,7 @@ from kueuecore.traces.trace import Trace, made_trace
 __all__ = ["HELIOS_COLUMNS", "read_helios"]
 
 HELIOS_COLUMNS = ("job_id", "user", "vc", "gpu_num", "cpu_num", "node_num", "state")
-"""What the first line begins with."""
+"""The start of the first line."""
 
 _KINDS = {
     "user": Kind.TEXT,
@@ -33,9 +33,8 @@ _MILLI = 1000
 def read_helios(data: bytes, file: str) -> Trace:
     """Read `cluster_log.csv`.
 
-    A job has a pod on each of its nodes, with its share of GPUs and CPUs; if the GPUs cannot be shared equally, a pod
-    for each GPU. Memory is not in the trace. Those that are not COMPLETED end as failed: FAILED, CANCELLED, TIMEOUT and
-    NODE_FAIL.
+    A job gets a pod on each of its nodes, with an equal share of GPUs and CPUs; if the GPUs cannot be divided equally,
+    a pod for each GPU. The trace has no memory. Jobs that are FAILED, CANCELLED, TIMEOUT or NODE_FAIL end as failed.
 
     Args:
         data: The file, decompressed.

@@ -30,19 +30,19 @@ _DATE_REMEDY = 'write it as "2017-10-07 01:12:09", or null'
 def read_philly(data: bytes, file: str) -> Trace:
     """Read `cluster_job_log`.
 
-    A job has a pod for each server of its first attempt that names servers, with the GPUs that it had there; if these
-    are not the same everywhere, a pod for each GPU. It runs as long as all its attempts together. What it used of
-    processors and memory is not in the trace. Those of status Failed and Killed end as failed.
+    A job gets a pod for each server of its first attempt that names servers, with the GPUs it had there; if the
+    servers differ in GPUs, a pod for each GPU. It runs as long as all its attempts together. The trace has no CPU or
+    memory use. Jobs with status Failed or Killed end as failed.
 
-    Times are of the US Pacific coast and have no zone. They are taken as they are: what goes on while clocks are put
-    back in November 2017 seems an hour shorter.
+    Times are US Pacific time without a zone and are used as they are: jobs that ran across the end of daylight saving
+    time in November 2017 appear an hour shorter.
 
     Args:
         data: The file, decompressed.
         file: Its name, for errors.
 
     Raises:
-        ManifestError: It is no JSON, or entries have another form.
+        ManifestError: It is not JSON, or an entry has another format.
     """
     check_text(data, file)
     jobs = _Jobs(file)
@@ -73,13 +73,13 @@ def _entries(data: bytes, file: str) -> list[JsonValue]:
     try:
         found: JsonValue = json.loads(data)
     except (UnicodeDecodeError, RecursionError) as error:
-        raise ManifestError.of(f"it is no JSON: {error}", remedy="check the format", file=file) from None
+        raise ManifestError.of(f"not JSON: {error}", remedy="check the format", file=file) from None
     except json.JSONDecodeError as error:
         remedy = "fetch or copy it again"
         problem = Problem(f"not JSON: {error.msg}", file=file, line=error.lineno, column=error.colno, remedy=remedy)
         raise ManifestError([problem]) from None
     if not isinstance(found, list):
-        raise ManifestError.of("a list of jobs is needed", remedy="name the file cluster_job_log", file=file)
+        raise ManifestError.of("must be a list of jobs", remedy="name the file cluster_job_log", file=file)
     if len(found) > ROWS_LIMIT:
         raise ManifestError.of(f"it has more than {ROWS_LIMIT} jobs", remedy="split it into several", file=file)
     return found
@@ -87,7 +87,7 @@ def _entries(data: bytes, file: str) -> list[JsonValue]:
 
 @dataclass(slots=True)
 class _Jobs:
-    """What the entries say, a list a column."""
+    """The entries as columns."""
 
     file: str
     problems: list[Problem] = field(default_factory=list)
@@ -96,7 +96,7 @@ class _Jobs:
     pods: list[int] = field(default_factory=list)
     gpus: list[int] = field(default_factory=list)
     texts: Mapping[str, list[str]] = field(default_factory=lambda: {"user": [], "virtualCluster": [], "status": []})
-    # Of all attempts of all jobs.
+    # For all attempts of all jobs.
     job_of: list[int] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
     starts: list[str] = field(default_factory=list)
@@ -104,9 +104,9 @@ class _Jobs:
     is_last: list[bool] = field(default_factory=list)
 
     def add(self, place: str, entry: JsonValue) -> None:
-        """Take in a job."""
+        """Add a job."""
         if not isinstance(entry, dict):
-            self._complain(place, "a job is needed, `{...}`", "remove what stands there")
+            self._complain(place, "must be a job, `{...}`", "remove this entry")
             return
         self.submitted.append(self._text(entry, place, "submitted_time"))
         for name, key in (("user", "user"), ("virtualCluster", "vc"), ("status", "status")):
@@ -124,10 +124,10 @@ class _Jobs:
         self.gpus.append(gpus)
 
     def dates(self, paths: Iterable[str], texts: list[str]) -> npt.NDArray[np.float64]:
-        """Read dates, NaN where nothing is known.
+        """Parse dates, NaN where unknown.
 
         Raises:
-            ManifestError: A text that is no date.
+            ManifestError: A string is not a date.
         """
         try:
             return date_seconds(texts)
@@ -140,7 +140,7 @@ class _Jobs:
             raise ManifestError(self.problems[:MOST_PROBLEMS]) from None
 
     def _pods(self, attempts: list[tuple[str, JsonObject]]) -> tuple[int, int]:
-        """How many pods, and the GPUs of each."""
+        """Return the number of pods, and the GPUs of each."""
         for path, attempt in attempts:
             servers = [len(list_at(server, "gpus")) for _, server in self._objects(attempt, path, "detail")]
             servers = [n_gpus for n_gpus in servers if n_gpus]
@@ -151,16 +151,16 @@ class _Jobs:
     def _text(self, entry: JsonObject, place: str, key: str) -> str:
         value = entry.get(key)
         if value is not None and not isinstance(value, str):
-            self._complain(f"{place}.{key}", "a text is needed", "put it in quotes")
+            self._complain(f"{place}.{key}", "must be a string", "put it in quotes")
         return value if isinstance(value, str) else ""
 
     def _objects(self, entry: JsonObject, place: str, key: str) -> Iterator[tuple[str, JsonObject]]:
         value = entry.get(key)
         if value is not None and not isinstance(value, list):
-            self._complain(f"{place}.{key}", "a list is needed", "write [] if there is none")
+            self._complain(f"{place}.{key}", "must be a list", "write [] if there is none")
         for index, it in enumerate(list_at(entry, key)):
             if not isinstance(it, dict):
-                self._complain(f"{place}.{key}[{index}]", "a mapping is needed", "write {...}")
+                self._complain(f"{place}.{key}[{index}]", "must be a mapping", "write {...}")
             yield f"{place}.{key}[{index}]", object_at(it)
 
     def _complain(self, path: str, message: str, remedy: str) -> None:
@@ -168,7 +168,7 @@ class _Jobs:
 
 
 def _run_seconds(jobs: _Jobs, n: int) -> npt.NDArray[np.float64]:
-    """How long all attempts of each job took; infinite if the last had not ended, NaN if none has both times."""
+    """Return how long all attempts of each job took; infinite if the last had not ended, NaN if none has both times."""
     starts = jobs.dates([f"{it}.start_time" for it in jobs.places], jobs.starts)
     ends = jobs.dates([f"{it}.end_time" for it in jobs.places], jobs.ends)
     job_of = np.array(jobs.job_of, np.int64)

@@ -1,4 +1,4 @@
-"""Names of queues that are made of the fields of jobs."""
+"""Builds queue names from the fields of jobs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _UNKNOWN = "unknown"
 
 
 def rendered(template: str, value: Callable[[str], str]) -> str:
-    """Fill in a template; a field of which nothing is known becomes `unknown`."""
+    """Fill in a template; an unknown field becomes `unknown`."""
     return PLACEHOLDER.sub(lambda found: value(found[1]) or _UNKNOWN, template)
 
 
 def label_of(text: str) -> str:
-    """Turn a text into a DNS label: small letters, digits and single hyphens for the rest, 63 characters.
+    """Turn a string into a DNS label: lower-case letters and digits, single hyphens for the rest, 63 characters.
 
     Example:
         >>> label_of("Team A/Ünits_"), label_of("---")
@@ -32,7 +32,7 @@ def label_of(text: str) -> str:
 
 
 def labels_of(texts: Iterable[str]) -> Mapping[str, str]:
-    """Turn texts into DNS labels, each into another: those that would become the same get a part of their hash.
+    """Turn strings into distinct DNS labels: those that would collide get part of their hash.
 
     Example:
         >>> labels_of(["vc1", "vcA", "vca"])

@@ -1,4 +1,4 @@
-"""Queues for a trace, so that it can be simulated without a cluster at hand."""
+"""Makes queues for a trace, so that it can be simulated without an existing cluster."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _FLAVOR = "default-flavor"
 def queues_for(
     trace: Trace, rules: TraceRules, *, quota: Mapping[str, str | int], cohort: str = ""
 ) -> tuple[Manifest, ...]:
-    """Make what the jobs of a trace need: a ResourceFlavor, namespaces, LocalQueues and a ClusterQueue for each.
+    """Make what the jobs of a trace need: a ResourceFlavor, namespaces, and LocalQueues with a ClusterQueue each.
 
     Args:
         trace: The trace.
         rules: The rules, which name the queues.
         quota: The nominal quota of each ClusterQueue, by resource, as quantities: `{"cpu": 64, "memory": "256Gi"}`.
-        cohort: A cohort in which the ClusterQueues share it; empty: none.
+        cohort: A cohort in which the ClusterQueues share quota; empty: none.
 
     Raises:
         ManifestError: The rules do not fit the trace.
-        ValueError: A quota that is no quantity, or none for a resource that jobs request.
+        ValueError: A quota is not a quantity, or is missing for a resource that jobs request.
 
     Example:
         >>> from kueuecore.traces import JobRule, read_trace
@@ -42,14 +42,14 @@ def queues_for(
     for resource, amount in quota.items():
         value = number(amount)
         if value is None or value < 0:
-            raise ValueError(f"quota[{resource!r}]: {amount!r} is no quantity; write 64 or 256Gi")
+            raise ValueError(f"quota[{resource!r}]: {amount!r} is not a quantity; write 64 or 256Gi")
     objects: list[JsonObject] = [{"apiVersion": _KUEUE, "kind": "ResourceFlavor", "metadata": {"name": _FLAVOR}}]
     for batch in trace.submissions(rules):
         if missing := sorted(set(batch.requests) - set(quota)):
-            raise ValueError(f"quota: jobs request {quoted(missing[0])}; say how much there is of it")
+            raise ValueError(f"quota: jobs request {quoted(missing[0])}; add a quota for it")
         objects.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": batch.namespace}})
         for queue in batch.local_queues:
-            # A namespace has no dot in its name, so no two are the same.
+            # Namespace names have no dots, so these are unique.
             name = f"{batch.namespace}.{queue}"
             objects.append(_cluster_queue(name, quota, cohort))
             objects.append(

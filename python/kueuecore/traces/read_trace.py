@@ -1,4 +1,4 @@
-"""A trace from a file, by the format that is named or found out."""
+"""Reads a trace from a file, in a given or detected format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PARQUET = b"PAR1"
 
 
 class TraceFormat(StrEnum):
-    """What a trace can be written in."""
+    """The formats of traces."""
 
     SWF = "swf"
     """Standard Workload Format."""
@@ -34,13 +34,13 @@ class TraceFormat(StrEnum):
     HELIOS = "helios"
     """SenseTime Helios, `cluster_log.csv`."""
     ALIBABA_2020 = "alibaba2020"
-    """Alibaba PAI, `pai_task_table.csv` with `pai_job_table.csv` beside it."""
+    """Alibaba PAI, `pai_task_table.csv` with `pai_job_table.csv` next to it."""
     ALIBABA_2023 = "alibaba2023"
     """Alibaba, `openb_pod_list_*.csv`."""
     CSV = "csv"
-    """A table with a column for each column of a trace."""
+    """A CSV table with a column for each column of a trace."""
     PARQUET = "parquet"
-    """The same."""
+    """The same table in Parquet."""
 
 
 def read_trace(
@@ -49,12 +49,12 @@ def read_trace(
     trace_format: TraceFormat | str | None = None,
     columns: Mapping[str, ColumnSource] | None = None,
 ) -> Trace:
-    """Read a trace; compressed files (gzip) are read as they are.
+    """Read a trace, decompressing gzip.
 
     Args:
         path: The file.
-        trace_format: Its format; by default found out from its name and its beginning.
-        columns: For tables, the columns that have other names there (`TraceRules.columns`).
+        trace_format: Its format; by default detected from its name and first bytes.
+        columns: For tables, the columns with other names in the file (`TraceRules.columns`).
 
     Raises:
         ManifestError: Everything that is wrong with it, with lines and remedies.
@@ -92,11 +92,11 @@ def _named_format(name: str) -> TraceFormat:
     try:
         return TraceFormat(name)
     except ValueError:
-        raise ValueError(f"trace_format: {quoted(name)} is none of {', '.join(TraceFormat)}") from None
+        raise ValueError(f"trace_format: {quoted(name)} is not one of {', '.join(TraceFormat)}") from None
 
 
 def _format_of(path: Path, data: bytes) -> TraceFormat:
-    """The format by the name of the file, else by its beginning."""
+    """Detect the format from the file's name, or else from its first bytes."""
     name = path.name.removesuffix(".gz")
     if data.startswith(_PARQUET):
         return TraceFormat.PARQUET
@@ -116,5 +116,5 @@ def _format_of(path: Path, data: bytes) -> TraceFormat:
         return TraceFormat.ALIBABA_2023
     if name.endswith(".csv"):
         return TraceFormat.CSV
-    remedy = f"say which `format` it has: {', '.join(TraceFormat)}"
-    raise ManifestError.of("the format cannot be found out from its name or beginning", remedy=remedy, file=str(path))
+    remedy = f"set `format`: {', '.join(TraceFormat)}"
+    raise ManifestError.of("cannot detect the format from its name or first bytes", remedy=remedy, file=str(path))

@@ -1,4 +1,4 @@
-"""Rules for traces as people write them into a file: reading it, with everything that is wrong with it."""
+"""Reads a file of rules for traces, and reports everything that is wrong with it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def read_rules(path: str | Path) -> TraceRules:
 
 def _default(top: Fields) -> JobRule | None:
     if isinstance(top.value("default"), str):
-        top.complain("default", "a mapping is needed, not a text", "write `default: {queue: namespace/localqueue}`")
+        top.complain("default", "must be a mapping, not a string", "write `default: {queue: namespace/localqueue}`")
         return None
     section = top.part("default")
     return None if section is None else _rule(section, is_default=True)
@@ -97,14 +97,14 @@ def _rule(section: Fields, *, is_default: bool = False) -> JobRule:
 
 
 def _when(section: Fields | None) -> dict[str, tuple[str, ...]]:
-    """Patterns by field; numbers count as texts, as queues of some traces are numbers."""
+    """Read patterns by field; numbers become strings, because some traces number their queues."""
     found: dict[str, tuple[str, ...]] = {}
     for name in section.plain if section is not None else ():
-        assert section is not None, "it has names"
+        assert section is not None, "only a mapping has names"
         value = section.value(name)
         patterns = [_pattern(it) for it in (value if isinstance(value, list) else [value])]
         if not patterns or None in patterns:
-            section.complain(name, f"no pattern: {shown(value)}", _PATTERN)
+            section.complain(name, f"not a pattern: {shown(value)}", _PATTERN)
         found[name] = tuple(it for it in patterns if it is not None)
     return found
 
@@ -116,7 +116,7 @@ def _pattern(value: JsonValue) -> str | None:
 
 
 def _check_queue(section: Fields, queue: str) -> None:
-    """Is it a namespace and a LocalQueue? What stands in braces is filled in later, and made to fit."""
+    """Check for a namespace and a LocalQueue. Fields in braces are filled in later, as valid names."""
     if not queue:
         return
     parts = queue.split("/")
@@ -125,22 +125,22 @@ def _check_queue(section: Fields, queue: str) -> None:
         return
     if "" in PLACEHOLDER.findall(queue):
         section.complain("queue", "the braces are empty", "name a field of the trace, such as {user}")
-    # A part with braces is made a label as a whole.
+    # A part with braces becomes a label as a whole.
     for part, problems_of in zip(parts, (label_problems, subdomain_problems), strict=True):
         for problem in [] if PLACEHOLDER.search(part) else problems_of(part):
             section.complain("queue", f"Invalid value: {quoted(part)}: {problem}", "write namespace/localqueue")
 
 
 def _requests(section: Fields | None) -> dict[str, int]:
-    """Amounts in the units of requests: thousandths of cpu, whole units of the rest."""
+    """Read amounts in the units of requests: thousandths of cpu, whole units of the rest."""
     found: dict[str, int] = {}
     for resource in section.plain if section is not None else ():
-        assert section is not None, "it has names"
+        assert section is not None, "only a mapping has names"
         value = section.value(resource)
         amount = number(value)
         scaled = None if amount is None else math.ceil(amount * (1000 if resource == "cpu" else 1))
         if scaled is None or not 0 <= scaled <= _MOST_AMOUNT:
-            section.complain(resource, f"no quantity: {shown(value)}", "write a quantity, such as 500m or 4Gi")
+            section.complain(resource, f"not a quantity: {shown(value)}", "write a quantity, such as 500m or 4Gi")
             continue
         for problem in _resource_problems(resource):
             section.complain(resource, problem, "name a resource such as cpu or nvidia.com/gpu")
@@ -156,18 +156,18 @@ def _resources(top: Fields) -> Mapping[str, str | None]:
     section = top.part("resources")
     resources: dict[str, str | None] = dict(STANDARD_RESOURCES)
     for name in section.plain if section is not None else ():
-        assert section is not None, "it has names"
+        assert section is not None, "only a mapping has names"
         value = section.value(name)
         if value is None:
             resources[name] = None
             continue
         called = section.text(name)
-        for problem in _resource_problems(called) if called else ["a name is needed"]:
+        for problem in _resource_problems(called) if called else ["must be a name"]:
             section.complain(name, problem, "name a resource such as nvidia.com/gpu, or write null to leave it out")
         resources[name] = called
     names = [it for it in resources.values() if it is not None]
     if section is not None and (repeated := sorted({it for it in names if names.count(it) > 1})):
-        section.complain("", f"two resources are called {quoted(repeated[0])}", "give each a name of its own")
+        section.complain("", f"two resources are named {quoted(repeated[0])}", "give each its own name")
     return resources
 
 
@@ -186,16 +186,16 @@ def _scale(section: Fields | None) -> Scale:
 
 
 def _columns(section: Fields | None) -> dict[str, ColumnSource]:
-    """Where columns come from: a name, or a name and a factor."""
+    """Read where columns come from: a name, or a name and a factor."""
     found: dict[str, ColumnSource] = {}
     for name in section.plain if section is not None else ():
-        assert section is not None, "it has names"
+        assert section is not None, "only a mapping has names"
         value = section.value(name)
         part = section.below(value, name) if isinstance(value, dict) else None
         column = section.text(name) if part is None else part.text("column")
         times = 1.0 if part is None else part.number("times", 1.0)
         if not column and isinstance(value, str | dict | None):
-            section.complain(name, "the column is not named", "write the name of a column, or {column: cores}")
+            section.complain(name, "must be a column", "write the name of a column, or {column: cores}")
         if part is not None:
             if not 0 < times <= 2.0**53:
                 part.complain("times", f"Invalid value: {times:g}", "write a factor above 0, such as 1000")
@@ -203,5 +203,5 @@ def _columns(section: Fields | None) -> dict[str, ColumnSource]:
         found[name] = ColumnSource(column=column, times=times)
     names = [it.column for it in found.values()]
     if section is not None and (repeated := sorted({it for it in names if it and names.count(it) > 1})):
-        section.complain("", f"two columns come from {quoted(repeated[0])}", "give each a column of its own")
+        section.complain("", f"two columns come from {quoted(repeated[0])}", "give each its own column")
     return found

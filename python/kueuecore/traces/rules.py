@@ -1,4 +1,4 @@
-"""What becomes of the jobs of a trace: their queues, priorities, and the names of resources."""
+"""Rules for the jobs of a trace: their queues, priorities, and resource names."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from kueuecore.traces.scaling import Scale
 __all__ = ["STANDARD_RESOURCES", "ColumnSource", "GpuFractions", "JobRule", "TraceRules"]
 
 STANDARD_RESOURCES: Mapping[str, str] = MappingProxyType({"cpu": "cpu", "memory": "memory", "gpu": "nvidia.com/gpu"})
-"""What the resources of traces are called in requests, unless rules say otherwise."""
+"""The names in requests for a trace's resources, unless rules set others."""
 
 
 class GpuFractions(StrEnum):
-    """How many devices a pod requests that uses a part of one."""
+    """How many devices a pod requests that uses a fraction of one."""
 
     UP = "up"
-    """A whole one for each part of one: half a GPU counts as one, as in a cluster without sharing."""
+    """Round up: half a GPU counts as one, as in a cluster without sharing."""
     NEAREST = "nearest"
-    """The nearest whole number, halves up: below half a GPU no device is requested."""
+    """Round to the nearest, halves up: less than half a GPU requests no device."""
     DOWN = "down"
-    """Whole devices only: half a GPU is no device."""
+    """Round down: half a GPU requests no device."""
     THOUSANDTHS = "thousandths"
-    """Parts are kept: one unit of the resource is a thousandth of a GPU, and quotas count so, too."""
+    """Keep fractions: one unit of the resource is a thousandth of a GPU, in quotas too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRule:
-    """What becomes of the jobs that it matches.
+    """A rule for the jobs that it matches.
 
     Args:
-        queue: `namespace/localqueue`; fields of the job may stand in braces: `{user}/jobs`.
-        when: Patterns by field of the trace; a job has to match one pattern of each field. Empty: every job.
+        queue: `namespace/localqueue`, which may contain fields of the job in braces: `{user}/jobs`.
+        when: Patterns by field of the trace; a job must match one pattern of each field. Empty: every job.
         priority: Their priority; None: that of the trace.
-        requests: What a pod requests in place of what the trace says, by resource, in milli-units of `cpu` and whole
-            units of the rest. 0: nothing.
+        requests: What a pod requests instead of the trace's values, by resource, in milli-units for `cpu` and whole
+            units for the rest. 0: nothing.
     """
 
     queue: str
@@ -50,11 +50,11 @@ class JobRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnSource:
-    """Where a column of a trace comes from in a table.
+    """The source of a trace's column in a table.
 
     Args:
         column: The name of the column in the file.
-        times: Factor of its numbers: 1000 for a column of whole CPUs.
+        times: A factor for its numbers: 1000 for a column of whole CPUs.
     """
 
     column: str
@@ -63,16 +63,16 @@ class ColumnSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceRules:
-    """How jobs of a trace become Workloads.
+    """How the jobs of a trace become Workloads.
 
     Args:
-        rules: The first that matches a job counts.
-        default: What holds for jobs that no rule matches; None: that is an error.
-        resources: The name of each resource of the trace in requests; None: it is not requested.
-        gpu_fractions: What becomes of parts of a GPU.
-        scale: Which jobs are taken, and how times are stretched.
-        columns: For tables, the columns that have other names there.
-        source: Where the rules stand, for errors.
+        rules: The rules; the first that matches a job counts.
+        default: The rule for jobs that no other matches; None: an error.
+        resources: The name in requests for each resource of the trace; None: it is not requested.
+        gpu_fractions: How to count fractions of a GPU.
+        scale: Which jobs to take, and how to stretch times.
+        columns: For tables, the columns with other names in the file.
+        source: The position of the rules, for errors.
 
     Example:
         >>> rules = TraceRules(rules=(JobRule(when={"user": ("a*",)}, queue="team-a/jobs"),),
@@ -99,6 +99,6 @@ class TraceRules:
         return tuple(names if self.default is None else [*names, "default"])
 
     def error(self, message: str, field_path: str, remedy: str) -> ManifestError:
-        """Return an error about a field of the rules, with its place."""
+        """Return an error about a field of the rules, with its position."""
         file, line = self.source.file, self.source.line_of(field_path) or None
         return ManifestError([Problem(message, field=field_path, remedy=remedy, file=file, line=line)])

@@ -1,4 +1,4 @@
-"""Which jobs of a trace are taken, and how its times are stretched."""
+"""Samples the jobs of a trace and stretches its times."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["Scale", "sampled"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """How a trace is made lighter, denser or shorter.
+    """How to make a trace lighter, denser or shorter.
 
     Args:
-        time: Factor of the times at which jobs come: 0.5 brings them in half the time, twice as fast.
-        runs: Factor of the times that jobs run.
-        sample: Share of the jobs that are taken, above 0 up to 1.
-        seed: Which jobs a sample takes.
+        time: Factor for submission times: with 0.5, jobs arrive twice as fast.
+        runs: Factor for run times.
+        sample: Share of the jobs to take, above 0 and at most 1.
+        seed: The seed of the sample.
     """
 
     time: float = 1.0
@@ -28,21 +28,21 @@ class Scale:
 
 
 def sampled(n: int, share: float, seed: int) -> npt.NDArray[np.int64]:
-    """Choose rows, each with the same chance, whatever becomes of the others.
+    """Choose rows at random, independently and with equal probability.
 
     Args:
-        n: How many rows there are.
-        share: The chance of each.
-        seed: Another seed chooses other rows. The same rows come on every machine and version.
+        n: The number of rows.
+        share: The probability of each.
+        seed: The seed. The choice is the same on every machine and version.
 
     Returns:
-        Positions in rising order.
+        Positions in ascending order.
 
     Example:
         >>> sampled(20, 0.25, seed=1).tolist(), len(sampled(100_000, 0.25, seed=1))
         ([15], 24896)
     """
-    # SplitMix64: a counter, mixed. numpy's generators may give other numbers in a later version.
+    # SplitMix64, a mixed counter: numpy's generators may change in a later version.
     with np.errstate(over="ignore"):
         mixed = np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -53,15 +53,15 @@ _CPU_MILLI = 1000
 def read_swf(data: bytes, file: str) -> Trace:
     r"""Read a log in the Standard Workload Format.
 
-    A job has a pod for each processor that it requested, or else got, with one CPU each. Its memory is that requested
-    per processor, or else used. Those of status 0 (failed) and 5 (cancelled) end as failed.
+    A job gets a pod with one CPU for each processor that it requested, or if that is unknown, got. Its memory is that
+    requested per processor, or if unknown, used. Jobs with status 0 (failed) or 5 (cancelled) end as failed.
 
     Args:
         data: The file, decompressed.
         file: Its name, for errors.
 
     Raises:
-        ManifestError: Lines that do not have 18 numbers; numbers beyond all measure.
+        ManifestError: A line does not have 18 numbers, or a number is out of range.
 
     Example:
         >>> log = b"; MaxProcs: 64\n1 0 10 60 4 -1 -1 4 -1 1024 1 7 2 -1 1 1 -1 -1\n"
@@ -111,7 +111,7 @@ def _first_known(wanted: npt.NDArray[np.float64], instead: npt.NDArray[np.float6
 
 
 def _comments(data: bytes) -> tuple[dict[str, str], dict[int, str], dict[int, str]]:
-    """The header, and the names of queues and partitions by their numbers."""
+    """Read the header, and the names of queues and partitions by number."""
     header: dict[str, str] = {}
     names: dict[str, dict[int, str]] = {"Queue": {}, "Partition": {}}
     for found in _COMMENT.finditer(data):
@@ -125,14 +125,14 @@ def _comments(data: bytes) -> tuple[dict[str, str], dict[int, str], dict[int, st
 
 
 def _texts(numbers: npt.NDArray[np.float64], names: Mapping[int, str] | None = None) -> TextColumn:
-    """Numbers as texts, by their names if they have some; -1 is unknown."""
+    """Turn numbers into strings, by their names if they have any; -1 is unknown."""
     unique, codes = np.unique(numbers, return_inverse=True)
     texts = ["" if it < 0 else (names or {}).get(int(it), f"{it:.0f}") for it in unique.tolist()]
     return TextColumn(codes.astype(np.int64), tuple(map(str, unique.tolist()))).renamed(texts)
 
 
 def _numbers(data: bytes, file: str) -> npt.NDArray[np.float64]:
-    """The table of 18 columns."""
+    """Read the table of 18 columns."""
     if not _DATA.search(data):
         return np.zeros((0, len(_FIELDS)))
     try:
@@ -159,12 +159,12 @@ def _broken_lines(data: bytes, file: str) -> list[Problem]:
         cells = content.split()
         message, name = "", ""
         if len(cells) != len(_FIELDS):
-            message = f"{len(cells)} fields in place of {len(_FIELDS)}"
+            message = f"{len(cells)} fields instead of {len(_FIELDS)}"
         for field, cell in zip(_FIELDS, cells, strict=False):
             if not message and not _is_number(cell):
                 message, name = f"not a number up to 1e30: {quoted(cell.decode('latin-1'))}", field
         if message:
-            remedy = "write 18 numbers with blanks between them, -1 for what is unknown"
+            remedy = "write 18 numbers separated by spaces, -1 for unknown"
             problems.append(Problem(message, field=name, file=file, line=number, remedy=remedy))
         if len(problems) == MOST_PROBLEMS:
             break

@@ -1,4 +1,4 @@
-"""Tables of jobs of your own: CSV and Parquet with a column for each column of a trace."""
+"""Reads your own tables of jobs: CSV and Parquet with a column for each column of a trace."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def read_csv_table(data: bytes, file: str, columns: Mapping[str, ColumnSource]) 
     Args:
         data: The file, decompressed.
         file: Its name, for errors.
-        columns: Columns of the trace that have another name in the file, or another unit.
+        columns: Columns of the trace with another name or unit in the file.
 
     Raises:
         ManifestError: Columns are missing, or lines are broken.
@@ -69,11 +69,11 @@ def read_parquet_table(data: bytes, file: str, columns: Mapping[str, ColumnSourc
     Args:
         data: The file.
         file: Its name, for errors.
-        columns: Columns of the trace that have another name in the file, or another unit.
+        columns: Columns of the trace with another name or unit in the file.
 
     Raises:
-        ManifestError: The extra `arrow` is not installed; it is no Parquet file; columns are missing or hold
-            something else.
+        ManifestError: The extra `arrow` is not installed, it is not a Parquet file, or a column is missing or has
+            another type.
     """
     try:
         import pyarrow as arrow
@@ -90,7 +90,7 @@ def read_parquet_table(data: bytes, file: str, columns: Mapping[str, ColumnSourc
             kinds = _kinds(opened.schema_arrow.names, columns, file)
             table = opened.read(columns=list(kinds))
             if table.num_rows != n_rows:
-                raise ValueError(f"it has {table.num_rows} rows in place of {n_rows}")
+                raise ValueError(f"it has {table.num_rows} rows instead of {n_rows}")
     except ManifestError:
         raise
     except (arrow.ArrowException, OSError, ValueError) as error:  # names that are not UTF-8 are a ValueError
@@ -106,12 +106,12 @@ def read_parquet_table(data: bytes, file: str, columns: Mapping[str, ColumnSourc
         except (arrow.ArrowException, ValueError):
             message = f"column {quoted(name)} holds {column.type}, which cannot be read as a {kind.name.lower()}"
             raise ManifestError.of(message, field=name, remedy="convert it", file=file) from None
-    # Rows have no lines; they count from 1.
+    # Rows have no lines; number them from 1.
     return _trace(CsvColumns(numbers, texts, np.arange(1, n_rows + 1)), columns, file)
 
 
 def _kinds(header: Sequence[str], columns: Mapping[str, ColumnSource], file: str) -> dict[str, Kind]:
-    """What the columns of the file hold that are read: all, as a rule may ask for any."""
+    """Return the types of the columns to read: all of them, as a rule may use any."""
     name_of = {source.column: name for name, source in columns.items()}
     problems = [
         Problem(
@@ -125,11 +125,11 @@ def _kinds(header: Sequence[str], columns: Mapping[str, ColumnSource], file: str
     ]
     kinds = {it: _kind(name_of.get(it, it)) for it in header if it in name_of or it not in columns}
     given = {name_of.get(it, it) for it in kinds}
-    remedy = "add it, or name the column that holds it under `columns` in the rules"
+    remedy = "add it, or map it to its column under `columns` in the rules"
     if "at" not in given and not problems:
         problems.append(Problem('column "at" is missing', file=file, line=1, remedy=remedy))
     if "run_seconds" not in given and not {"start", "end"} <= given and not problems:
-        message = 'column "run_seconds" is missing, or "start" and "end" in its place'
+        message = 'column "run_seconds" is missing, or "start" and "end" instead of it'
         problems.append(Problem(message, file=file, line=1, remedy=remedy))
     if problems:
         raise ManifestError(problems)
@@ -178,13 +178,13 @@ def _trace(table: CsvColumns, columns: Mapping[str, ColumnSource], file: str) ->
 
 
 def _has_failed(status: TextColumn) -> npt.NDArray[np.bool_]:
-    """Which jobs did not succeed, by the first word: Slurm says `CANCELLED by 1000`."""
+    """Return which jobs did not succeed, by the first word: Slurm writes `CANCELLED by 1000`."""
     words = [next(iter(name.lower().split()), "") for name in status.names]
     return status.renamed(words).is_one_of(_FAILED)
 
 
 def _named(found: Mapping[str, object], source_of: Mapping[str, str]) -> dict[str, str]:
-    """The column of the file for each column of the trace."""
+    """Return the column of the file for each column of the trace."""
     name_of = {source: name for name, source in source_of.items()}
     return {name_of.get(source, source): source for source in found}
 
@@ -201,7 +201,7 @@ def _parquet_texts(column: Any, arrow: Any) -> TextColumn:  # pyarrow has no typ
 
 
 def _parquet_numbers(column: Any, kind: Kind, arrow: Any) -> npt.NDArray[np.float64]:
-    """Numbers, NaN for nulls; times as seconds."""
+    """Return numbers, with NaN for nulls and times as seconds."""
     if kind is Kind.TIME and arrow.types.is_timestamp(column.type):
         times = column.cast(arrow.timestamp("ns")).to_numpy().astype("datetime64[ns]")
         return np.where(np.isnat(times), np.nan, times.astype(np.int64) / 1e9)

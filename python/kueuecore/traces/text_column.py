@@ -1,4 +1,4 @@
-"""A column of texts as numbers: each text once, and which one stands in each row."""
+"""A dictionary-encoded column of strings: each distinct string once, and its index for each row."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["TextColumn", "TextColumnBuilder"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextColumn:
-    """Texts of n rows.
+    """The strings of n rows.
 
     Args:
         codes: Index into `names`, shape (n,).
-        names: The texts, each once; an empty one stands for unknown.
+        names: The distinct strings; an empty one means unknown.
 
     Example:
         >>> column = TextColumn.of(["batch", "gpu", "batch"])
@@ -30,32 +30,32 @@ class TextColumn:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> TextColumn:
-        """Build the column from a text per row."""
+        """Build the column from one string per row."""
         builder = TextColumnBuilder()
         builder.extend(texts)
         return builder.column()
 
     def texts(self) -> list[str]:
-        """Return the text of each row."""
+        """Return the string of each row."""
         return [self.names[code] for code in self.codes.tolist()]
 
     def rows(self, index: npt.NDArray[np.int64]) -> TextColumn:
-        """Return the rows at these positions; names that no row has any more are dropped."""
+        """Return the rows at these positions, without names that no longer occur."""
         used, codes = np.unique(self.codes[index], return_inverse=True)
         return TextColumn(codes.astype(np.int64), tuple(self.names[code] for code in used.tolist()))
 
     def is_one_of(self, texts: Container[str]) -> npt.NDArray[np.bool_]:
-        """Return which rows hold one of these texts, shape (n,)."""
+        """Return which rows hold one of these strings, shape (n,)."""
         return np.array([name in texts for name in self.names], np.bool_)[self.codes]
 
     def renamed(self, texts: Sequence[str]) -> TextColumn:
-        """Return the same rows with other texts, one for each of `names`; several may become one."""
+        """Return the same rows with other strings, one for each of `names`; several may become the same."""
         column = TextColumn.of(texts)
         return TextColumn(column.codes[self.codes], column.names)
 
 
 class TextColumnBuilder:
-    """Builds a column from parts, numbering texts in the order of their appearance."""
+    """Builds a column from parts, numbering strings in order of appearance."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}

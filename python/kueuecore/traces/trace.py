@@ -1,4 +1,4 @@
-"""A trace of a cluster: jobs as columns, whatever format they came in."""
+"""A trace of a cluster: jobs as columns, independent of their format."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _NEARLY = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trace:
-    """Jobs in the order in which they came, one a row, n in all.
+    """Jobs in order of submission, n rows.
 
     Args:
-        at: When each was submitted, in seconds from the beginning of the trace, shape (n,).
-        run_seconds: How long it ran; infinite for those that had not ended when the trace was taken.
-        ends_failed: Whether it failed, or was killed or cancelled, after it ran so long.
-        pods: How many pods it has.
+        at: When each was submitted, in seconds from the start of the trace, shape (n,).
+        run_seconds: How long it ran; infinite if it had not ended when the trace was taken.
+        ends_failed: Whether it then failed, or was killed or cancelled.
+        pods: Its number of pods.
         requests: What one pod requests: `cpu` in thousandths, `memory` in bytes, `gpu` in thousandths of a device,
             others in whole units. 0: nothing.
         priority: Its priority.
-        fields: Texts by which rules choose: user, queue, partition, as the format has them.
-        dropped: How many jobs of the file are not here, by reason.
-        header: What the file says of the cluster, by key.
+        fields: The format's text fields, such as user, queue and partition, for rules to match.
+        dropped: How many jobs of the file were left out, by reason.
+        header: What the file says about the cluster, by key.
     """
 
     at: npt.NDArray[np.float64]
@@ -68,35 +68,35 @@ class Trace:
         )
 
     def scaled(self, rules: TraceRules) -> Trace:
-        """Return the jobs that the rules take as a sample, with their times stretched.
+        """Return the sample of jobs that the rules ask for, with their times stretched.
 
         Raises:
-            ManifestError: Stretched, they would take more than a century.
+            ManifestError: Stretched times exceed a century.
         """
         scale = rules.scale
         trace = self if scale.sample >= 1 else self.rows(sampled(len(self), scale.sample, scale.seed))
-        # Zero times infinity is no time.
+        # Zero times infinity is NaN.
         ends = np.isfinite(trace.run_seconds)
         run = np.where(ends, np.where(ends, trace.run_seconds, 0.0) * scale.runs, np.inf)
         at = trace.at * scale.time
         for name, times in (("time", at), ("runs", run[ends])):
             if len(times) and times.max() >= _CENTURY:
-                message = f"jobs would come or run for {times.max():g} seconds, which is more than a century"
+                message = f"jobs would arrive or run for {times.max():g} seconds, which is more than a century"
                 raise rules.error(message, f"scale.{name}", "write a smaller factor")
         return replace(trace, at=at, run_seconds=run)
 
     def submissions(self, rules: TraceRules, *, prefix: str = "job-") -> tuple[Submissions, ...]:
-        """Turn the jobs into Workloads that come in the course of a simulation.
+        """Turn the jobs into Workloads that arrive during a simulation.
 
         Args:
-            rules: Which queue each goes to, and what resources are called.
-            prefix: Names of Workloads are this and the number of the job in its namespace, from 0.
+            rules: The rules for queues and resource names.
+            prefix: Workload names are this prefix and the number of the job in its namespace, from 0.
 
         Raises:
-            ManifestError: A rule names a field that the trace does not have, or no rule matches some job.
+            ManifestError: A rule names a field that the trace does not have, or no rule matches a job.
 
         Returns:
-            A batch for each namespace, in the order of their names.
+            A batch for each namespace, sorted by name.
 
         Example:
             >>> from kueuecore.traces import JobRule
@@ -110,7 +110,7 @@ class Trace:
         trace = self.scaled(rules)
         assignment = assign(len(trace), trace.fields, rules)
         priority, requests = _priority(trace, assignment, rules), _requests(trace, assignment, rules)
-        # Queues are in the order of their namespaces, so a batch has a range of them.
+        # Queues are sorted by namespace, so a batch has a contiguous range of them.
         namespaces = [namespace for namespace, _ in assignment.queues]
         begins = [place for place, it in enumerate(namespaces) if place == 0 or it != namespaces[place - 1]]
         ordered = np.argsort(assignment.queue, kind="stable")
@@ -145,7 +145,7 @@ def _priority(trace: Trace, assignment: Assignment, rules: TraceRules) -> npt.ND
 
 
 def _requests(trace: Trace, assignment: Assignment, rules: TraceRules) -> dict[str, npt.NDArray[np.int64]]:
-    """What a pod of each job requests, by the names of Kubernetes."""
+    """Return what a pod of each job requests, by Kubernetes' resource names."""
     requests: dict[str, npt.NDArray[np.int64]] = {}
     for name, amounts in trace.requests.items():
         called = rules.resources.get(name, STANDARD_RESOURCES.get(name, name))
@@ -184,25 +184,25 @@ def made_trace(
     lines: npt.NDArray[np.int64] | None = None,
     file: str = "",
 ) -> Trace:
-    """Build a trace from the columns of a file: sort the jobs by time, and count those that are left out.
+    """Build a trace from the columns of a file: sort the jobs by time, and count those left out.
 
     Args:
         at: When jobs were submitted, in seconds; NaN: unknown.
         run_seconds: How long they ran; infinite: they had not ended, NaN: unknown.
         pods: How many pods they have; NaN: unknown.
-        requests: What a pod requests, in the units of `Trace.requests`; NaN: unknown, which is nothing. Parts of a
-            unit are rounded up.
-        drop: Why jobs are left out, and which; the first reason counts. Then come those that every trace has.
-        ends_failed: Whether they failed, or were killed or cancelled, after they ran so long.
+        requests: What a pod requests, in the units of `Trace.requests`; NaN: unknown, which counts as nothing.
+            Fractions of a unit are rounded up.
+        drop: Reasons to leave out jobs, and which; the first reason counts. The reasons common to all traces follow.
+        ends_failed: Whether they then failed, or were killed or cancelled.
         priority: Their priorities.
-        fields: Their texts.
-        header: What the file says of the cluster.
-        from_first_job: Time begins with the first job that is kept; else it stays as it is.
+        fields: Their text fields.
+        header: What the file says about the cluster.
+        from_first_job: Whether time starts with the first job that is kept; otherwise times stay as they are.
         lines: The line of each job, for errors.
         file: The name of the file, for errors.
 
     Raises:
-        ManifestError: A number beyond what a Workload can have.
+        ManifestError: A number is too large for a Workload.
     """
     time = np.asarray(at, np.float64)
     run = np.broadcast_to(np.asarray(run_seconds, np.float64), time.shape)
@@ -235,7 +235,7 @@ def made_trace(
 
 
 def _rounded_up(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    # Products of decimal fractions may be a little more than the whole number that they stand for.
+    # Products of decimal fractions may be slightly above the exact whole number.
     nearest = np.rint(numbers)
     return np.where(np.abs(numbers - nearest) < _NEARLY, nearest, np.ceil(numbers)).astype(np.int64)
 
@@ -247,7 +247,7 @@ def _kept(
     amounts: Mapping[str, npt.NDArray[np.float64]],
     drop: Sequence[tuple[str, npt.NDArray[np.bool_]]],
 ) -> tuple[npt.NDArray[np.int64], dict[str, int]]:
-    """The rows that stay, and how many do not, by reason."""
+    """Return the rows to keep, and the number of others by reason."""
     nothing, negative = np.full(time.shape, bool(amounts)), np.zeros(time.shape, np.bool_)
     for column in amounts.values():
         nothing &= column == 0

@@ -1,4 +1,4 @@
-"""The bytes of a trace, whether compressed or not."""
+"""Reads the bytes of a trace, compressed or not."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from kueuecore.errors import ManifestError, Problem
 __all__ = ["MOST_NUMBER", "MOST_PROBLEMS", "ROWS_LIMIT", "check_text", "trace_bytes"]
 
 MOST_NUMBER = 1e30
-"""The largest number that is read: what no job can have is reported later, and units do not make it infinite."""
+"""The largest number that is accepted: units cannot make it infinite; values no job can have are reported later."""
 MOST_PROBLEMS = 20
-"""After so many broken lines, reading stops."""
+"""Reading stops after this many broken lines."""
 ROWS_LIMIT = 10_000_000
-"""The most jobs of one trace: no more go into one batch of submissions."""
+"""The most jobs in a trace: a batch of submissions cannot hold more."""
 
 _GZIP = b"\x1f\x8b"
-_LARGEST = 2**31  # bytes of a file once it is decompressed
+_LARGEST = 2**31  # bytes, decompressed
 _CHUNK = 2**20
 
 
@@ -47,15 +47,15 @@ def trace_bytes(path: Path) -> bytes:
 
 
 def check_text(data: bytes, file: str) -> None:
-    """Refuse what is no text.
+    """Refuse binary data.
 
     Raises:
-        ManifestError: There are NUL bytes in it.
+        ManifestError: It contains NUL bytes.
     """
     place = data.find(b"\0")
     if place >= 0:
         line = data.count(b"\n", 0, place) + 1
-        remedy = "name a text file, or say which `format` it has"
+        remedy = "name a text file, or set `format`"
         raise ManifestError([Problem("it is a binary file, not text", file=file, line=line, remedy=remedy)])
 
 

@@ -48,7 +48,7 @@ def changes(run: Run) -> list[tuple[int, str, bool]]:
     return [((time - run.start) // 10**9, run.node_names[name], is_lost) for time, name, is_lost in rows]
 
 
-def test_preemptions_name_who_gives_way_for_whom_and_why() -> None:
+def test_preemptions_name_victim_preemptor_and_reason() -> None:
     quota = [namespace(), flavor("main"), *queue(cpu=2, flavors=("main",), **PREEMPTS)]
     del quota[1]["spec"]["topologyName"]
     events = [

@@ -70,7 +70,7 @@ def play(checkpoint: Checkpoint | None = None, interrupts_at: int | None = None,
 
 
 @pytest.mark.parametrize("every_seconds", [0, 3600])
-def test_a_run_that_is_interrupted_again_and_again_comes_to_the_same(tmp_path: Path, every_seconds: float) -> None:
+def test_a_run_interrupted_many_times_has_the_same_result(tmp_path: Path, every_seconds: float) -> None:
     unbroken = play()
     expected = contents(unbroken)
     assert unbroken.failed.sum() == 400
@@ -92,7 +92,7 @@ def test_a_run_that_is_interrupted_again_and_again_comes_to_the_same(tmp_path: P
 
 
 @pytest.mark.parametrize("seed", range(16))
-def test_random_runs_that_are_taken_up_after_each_step_come_to_the_same(seed: int, tmp_path: Path) -> None:
+def test_random_runs_resumed_after_each_step_have_the_same_result(seed: int, tmp_path: Path) -> None:
     case = random_run(seed)
     head = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
     settings = {key: it for key, it in case["config"].items() if key in ("waitForPodsReady", "fairSharing")}
@@ -127,7 +127,7 @@ def test_random_runs_that_are_taken_up_after_each_step_come_to_the_same(seed: in
     assert contents(stepper.run()) == contents(unbroken.run())
 
 
-def test_what_is_not_to_be_resumed_is_refused(tmp_path: Path) -> None:
+def test_an_existing_checkpoint_without_resume_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run"
     assert play(Checkpoint(path=path), interrupts_at=3).ending is RunEnding.INTERRUPTED
     saved = path.read_bytes()
@@ -136,10 +136,10 @@ def test_what_is_not_to_be_resumed_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ManifestError, match=message):
             play(Checkpoint(path=path, resume=resume), **arguments)
 
-    refused(r"run: there is a checkpoint already; resume it, or delete it", resume=False)
-    refused("a checkpoint of another run; resume with the scenario", cycle_seconds=2)
-    refused("a checkpoint of another run", submissions=[replace(JOBS, run_seconds=21)])
-    refused("a checkpoint of another run", submissions=[replace(JOBS, ends_failed=False)])
+    refused(r"run: a checkpoint exists; resume it, or delete it", resume=False)
+    refused("checkpoint belongs to another run; resume with the same scenario", cycle_seconds=2)
+    refused("checkpoint belongs to another run", submissions=[replace(JOBS, run_seconds=21)])
+    refused("checkpoint belongs to another run", submissions=[replace(JOBS, ends_failed=False)])
     path.write_bytes(saved[:-1])
     refused("this is not a whole save")
     path.write_bytes(b"something else")
@@ -147,11 +147,11 @@ def test_what_is_not_to_be_resumed_is_refused(tmp_path: Path) -> None:
     path.write_bytes(saved)
     log = path.with_name("run.log").read_bytes()
     path.with_name("run.log").write_bytes(log[:-1])
-    refused(r"run.log: it should have \d+ bytes, and has \d+; take both files from one copy, or delete both")
+    refused(r"run.log: it should have \d+ bytes, and has \d+; restore both files from the same copy, or delete both")
     path.with_name("run.log").write_bytes(bytes(len(log)))
     refused("this is not the log of a run")
     path.with_name("run.log").write_bytes(log)
-    with pytest.raises(ManifestError, match="can not be read or written"):
+    with pytest.raises(ManifestError, match="cannot be read or written"):
         play(Checkpoint(path=tmp_path / "nowhere" / "run", every_seconds=0))
     with pytest.raises(ValueError, match="cycles=False"):
         play(Checkpoint(path=path, resume=True), cycles=True)
@@ -162,7 +162,7 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "kueuecore", "simulate", "scenario.yaml", "-o", "json", *arguments]
 
 
-def test_the_command_goes_on_after_kill_9_to_the_same_bytes(tmp_path: Path) -> None:
+def test_the_command_resumes_after_kill_9_to_the_same_bytes(tmp_path: Path) -> None:
     (tmp_path / "queues.yaml").write_text(QUEUES, encoding="utf-8")
     job = {
         "apiVersion": "batch/v1",
@@ -194,7 +194,7 @@ def test_the_command_goes_on_after_kill_9_to_the_same_bytes(tmp_path: Path) -> N
     assert n_killed, "it was over before it was saved"
     assert path.exists()
     again = subprocess.run(command("--checkpoint", "saved"), cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (again.returncode, "there is a checkpoint already" in again.stderr) == (2, True)
+    assert (again.returncode, "a checkpoint exists" in again.stderr) == (2, True)
     resumed = subprocess.run(command(*saves), cwd=tmp_path, capture_output=True, check=True).stdout
     assert resumed == expected
     assert sorted(it.name for it in tmp_path.iterdir()) == ["queues.yaml", "scenario.yaml"]

@@ -91,7 +91,7 @@ def test_each_job_stands_in_the_table_unless_there_are_many(simulate: Callable[.
     assert "team/both-2 " in simulate(many, "-o", "wide").out
 
 
-def test_the_seed_decides_on_all_that_is_drawn(simulate: Callable[..., Ran]) -> None:
+def test_the_seed_determines_all_draws(simulate: Callable[..., Ran]) -> None:
     drawn = SCENARIO.replace("every: 10", "every: {mean: 10}").replace("runs: 1m", "runs: {from: 10, to: 1m}")
     first, again, other = (simulate(drawn, "-o", "wide", "--seed", seed).out for seed in ("1", "1", "2"))
     assert first == again != other
@@ -106,7 +106,7 @@ def test_other_work_does_not_change_what_is_drawn(simulate: Callable[..., Ran]) 
     assert created == [job["created"] for job in alone["jobs"]]
 
 
-def test_jobs_are_called_after_their_work(simulate: Callable[..., Ran]) -> None:
+def test_jobs_are_named_after_their_work(simulate: Callable[..., Ran]) -> None:
     entry = SCENARIO.partition("work:\n")[2]
     named = SCENARIO + entry.replace("- job:", "- name: other\n  job:")
     reported = document(simulate(named, "-o", "json"))
@@ -114,14 +114,14 @@ def test_jobs_are_called_after_their_work(simulate: Callable[..., Ran]) -> None:
     assert [(it["name"], it["jobs"]) for it in reported["work"]] == [("both", 3), ("other", 3)]
 
 
-def test_two_jobs_of_one_name_are_refused(simulate: Callable[..., Ran]) -> None:
+def test_two_jobs_with_the_same_name_are_refused(simulate: Callable[..., Ran]) -> None:
     entry = SCENARIO.partition("work:\n")[2]
     ran = simulate(SCENARIO + entry.replace("- job:", "- name: both-2\n  job:").replace("  count: 3\n", ""))
     assert ran.code == ExitCode.BAD_INPUT
     assert 'Job "team/both-2": metadata.name: work both and work both-2 both have a job of this name' in ran.err
 
 
-def test_a_scenario_ends_when_it_is_told_to(simulate: Callable[..., Ran]) -> None:
+def test_a_scenario_ends_at_its_until(simulate: Callable[..., Ran]) -> None:
     ran = simulate(SCENARIO + "until: 65s\n", "-o", "json")
     reported = document(ran)
     assert reported["end"] == "2026-01-01T00:01:05Z"
@@ -160,7 +160,7 @@ def test_checks_of_provisioning_wait_for_capacity(simulate: Callable[..., Ran], 
     assert [job["waitSeconds"] for job in reported["jobs"]] == [60, 170, 280]
 
 
-def test_everything_wrong_with_a_scenario_is_told_with_a_remedy(simulate: Callable[..., Ran]) -> None:
+def test_everything_wrong_with_a_scenario_is_reported_with_a_remedy(simulate: Callable[..., Ran]) -> None:
     ran = simulate(
         HEAD
         + """
@@ -178,7 +178,7 @@ work:
         'write a time from 1970 to April 2262, such as "2026-01-01T00:00:00Z"',
         "nothing.yaml: there is no such file; check the name",
         "scenario.yaml:6: cluster.objects[1]: neither a file nor an object; name a file, or write an object",
-        "scenario.yaml:8: work[0].name: Required value; say what the jobs are to be called",
+        "scenario.yaml:8: work[0].name: Required value; write a name for the jobs",
         "scenario.yaml:8: work[0].count: Invalid value: 0; write a whole number from 1 to 1000000",
         "scenario.yaml:8: work[0].runs: not a duration; write seconds, a duration, {mean: 30s} or {from: 10s, to: 5m}",
         "scenario.yaml:9: work[1].job: Required value; name a file with a job, or write the job itself",
@@ -189,7 +189,7 @@ work:
     ]
 
 
-def test_everything_wrong_with_a_fleet_is_told_with_a_remedy(simulate: Callable[..., Ran]) -> None:
+def test_everything_wrong_with_a_fleet_is_reported_with_a_remedy(simulate: Callable[..., Ran]) -> None:
     ran = simulate(
         HEAD
         + """
@@ -206,22 +206,22 @@ cluster: {}
     choices = "all-at-once, incremental, priority, cost, weight, data, free-quota"
     assert [line.partition(": ")[2] for line in ran.err.splitlines()[:-1]] == [
         "cluster: both cluster and fleet are given; remove one of them",
-        "fleet.manager: Required value; say `manager: {objects: [manager.yaml]}`",
+        "fleet.manager: Required value; write `manager: {objects: [manager.yaml]}`",
         "fleet.workers.west.link.mostMs: Invalid value: 5; write at least leastMs, which is 9",
-        "fleet.workers.west.startsPods: a truth value is needed, not a text; write true or false",
+        "fleet.workers.west.startsPods: must be a boolean, not a string; write true or false",
         'fleet.disconnections[0].worker: Unsupported value: "east"; write one of west',
         f'fleet.policy.choose: Unsupported value: "chance"; write one of {choices}',
-        "fleet.policy.values.north: no worker of this name; name one of west",
+        "fleet.policy.values.north: there is no such worker; name one of west",
         "fleet.policy.round: not a duration: a mapping; "
         "write seconds such as 90, or a duration such as 1m30s, from 0 to 292 years (2562047h)",
-        "fleet.policy.overrides.south: no worker of this name; name one of west",
+        "fleet.policy.overrides.south: there is no such worker; name one of west",
         "fleet.policy.overrides.west: Unknown operation 'shout'; "
         "write {op: replace, path: /spec/..., value: ...}, as in RFC 6902",
         "fleet.overflow.queues: Required value; write `queues: {here: workers}`, from LocalQueue to LocalQueue",
     ]
 
 
-def test_a_fleet_tells_of_copies_and_of_the_quota_of_its_manager(
+def test_a_fleet_reports_copies_and_the_quota_of_its_manager(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(Path(__file__).parents[3])
@@ -246,20 +246,20 @@ def test_a_file_that_is_no_scenario_is_refused(simulate: Callable[..., Ran]) -> 
     assert "begin it with `apiVersion: kueuecore/v1` and `kind: Scenario`" in ran.err
 
 
-def test_what_is_wrong_with_a_job_is_told(simulate: Callable[..., Ran]) -> None:
+def test_problems_of_a_job_are_reported(simulate: Callable[..., Ran]) -> None:
     ran = simulate(SCENARIO.replace("parallelism: 2", "parallelism: -1"))
     assert ran.code == ExitCode.BAD_INPUT
     assert "scenario.yaml:7" in ran.err
     assert "spec.parallelism" in ran.err
 
 
-def test_help_tells_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "--help"]) == ExitCode.OK
     shown = capsys.readouterr().out
     assert all(code.meaning in shown for code in ExitCode)
 
 
-def test_an_evicted_job_goes_on_from_its_last_checkpoint(simulate: Callable[..., Ran]) -> None:
+def test_an_evicted_job_continues_from_its_last_checkpoint(simulate: Callable[..., Ran]) -> None:
     selector = "namespaceSelector: {}"
     preempting = QUEUES.replace(selector, f"{selector}\n  preemption: {{withinClusterQueue: LowerPriority}}")
     important = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: WorkloadPriorityClass\nmetadata: {name: high}\nvalue: 9\n"

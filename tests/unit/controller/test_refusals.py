@@ -102,7 +102,7 @@ def test_events_of_an_unknown_type_and_objects_of_a_client_are_refused() -> None
         found.observe({"type": "deleted", "object": workload("w1", "5")}, now=NOW)
     with pytest.raises(TypeError, match="raw_object"):
         found.observe({"type": "ADDED", "object": object()}, now=NOW)
-    with pytest.raises(ManifestError, match=r'Workload "a/w1": x: it can not be written as JSON'):
+    with pytest.raises(ManifestError, match=r'Workload "a/w1": x: it cannot be written as JSON'):
         found.observe({"type": "ADDED", "object": workload("w1", "5") | {"x": {1}}}, now=NOW)
 
 

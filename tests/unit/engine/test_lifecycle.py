@@ -104,7 +104,7 @@ def test_an_evicted_workload_holds_its_quota_until_it_has_stopped() -> None:
     assert condition(engine, "w", "Evicted") == ("False", "QuotaReserved", "Previously: make room")
 
 
-def test_a_forgotten_reservation_is_as_if_it_had_never_been() -> None:
+def test_a_forgotten_reservation_leaves_no_trace() -> None:
     engine = world(workload("w", 8))
     before = engine.workload("w", namespace="ns").status
     engine.cycle(at(1))

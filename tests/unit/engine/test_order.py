@@ -116,7 +116,7 @@ def test_a_strict_queue_is_not_blocked_by_a_workload_of_a_foreign_namespace() ->
     assert admitted(engine.cycle(at(6))) == ["mine"]
 
 
-def test_workloads_alike_are_parked_with_the_one_that_failed() -> None:
+def test_equal_workloads_are_parked_with_the_one_that_failed() -> None:
     engine = world(*(workload(f"w{i}", 11, created=i) for i in range(4)), workload("other", 12, created=9))
     decision = engine.cycle(at(10))
     assert [p.name for p in decision.pending] == ["w0"]
@@ -128,7 +128,7 @@ def test_workloads_alike_are_parked_with_the_one_that_failed() -> None:
     assert engine.workload("urgent", namespace="ns").place == "active", "another priority is another shape"
 
 
-def test_workloads_alike_are_each_tried_without_the_gate() -> None:
+def test_equal_workloads_are_each_tried_without_the_gate() -> None:
     off = Configuration.parse(
         "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration,"
         " featureGates: {SchedulingEquivalenceHashing: false}}"

@@ -37,7 +37,7 @@ def test_idle_quota_of_the_cohort_is_borrowed_up_to_the_limit() -> None:
     ]
 
 
-def test_quota_that_is_not_lent_stays_at_home() -> None:
+def test_quota_beyond_the_lending_limit_is_not_lent() -> None:
     engine = world(
         cluster_queue("cq", 0, cohort="team"),
         cluster_queue("home", cohort="team", quotas={"default": quota(10, lending=3)}),

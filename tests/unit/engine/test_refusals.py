@@ -33,13 +33,13 @@ def test_a_workload_without_a_name_is_refused(trusted: bool) -> None:
     assert len(engine) == 0
 
 
-def test_a_key_that_stands_twice_is_warned_of() -> None:
+def test_a_duplicate_key_is_a_warning() -> None:
     text = json.dumps(workload("w").to_manifest()).replace('"queueName":', '"queueName": "other", "queueName":')
     (warning,) = Engine().apply(text.encode()).warnings
     assert str(warning) == ('Workload "ns/w": spec.queueName: duplicate field "spec.queueName": the last one counts')
 
 
-def test_of_a_long_value_the_beginning_is_shown() -> None:
+def test_a_long_value_is_cut() -> None:
     manifest = workload("w").to_manifest()
     manifest["metadata"] = {"namespace": "ns", "name": "x" * 100_000}
     with pytest.raises(ManifestError) as caught:

@@ -10,13 +10,13 @@ from tests.builders import (
 
 
 @pytest.mark.parametrize("call", ["finish", "evict", "release", "forget"])
-def test_calls_about_an_unknown_workload_say_so(call: str) -> None:
+def test_calls_about_an_unknown_workload_are_errors(call: str) -> None:
     engine = world()
     with pytest.raises(UnknownObjectError, match='there is no Workload "ns/nobody"'):
         getattr(engine, call)("nobody", namespace="ns", now=at(1))
 
 
-def test_questions_about_unknown_queues_say_so() -> None:
+def test_asking_about_an_unknown_queue_is_an_error() -> None:
     engine = world(empty=True)
     for ask in (
         lambda: engine.cluster_queue("x"),

@@ -34,7 +34,7 @@ def test_a_changed_workload_leaves_the_parked_ones() -> None:
     assert settle(engine, at(3)) == ["w"]
 
 
-def test_the_same_again_changes_nothing() -> None:
+def test_applying_the_same_again_changes_nothing() -> None:
     things = [workload("w", 11), workload("x", 1, created=1), cluster_queue(), local_queue(), flavor(), Namespace("ns")]
     engine = world(*things)
     settle(engine, at(1))
@@ -84,7 +84,7 @@ def refuse(engine: Engine, *objects: Any) -> ManifestError:
     return caught.value
 
 
-def test_one_bad_object_keeps_the_whole_batch_out() -> None:
+def test_one_bad_object_refuses_the_whole_batch() -> None:
     engine = world()
     error = refuse(
         engine,

@@ -141,5 +141,5 @@ def test_a_scenario_of_a_fleet_refuses_what_runs_in_none() -> None:
     metadata: JsonObject = {"name": "web", "namespace": "team"}
     job: JsonObject = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"template": pods}}
     scenario = read_scenario(EXAMPLES / "multikueue" / "scenario.yaml")
-    with pytest.raises(ManifestError, match="jobs of this kind cannot run in a fleet; give one of Job, JobSet"):
+    with pytest.raises(ManifestError, match="jobs of this kind cannot run in a fleet; use one of Job, JobSet"):
         run_scenario(replace(scenario, work=(Work(name="web", job=Manifest(job)),)))

@@ -79,13 +79,13 @@ def test_a_policy_of_an_installed_module_chooses(tmp_path: Path) -> None:
     ("policy", "problem"),
     [
         ("{use: Always}", 'use: Invalid value: "Always"; write MODULE:NAME, such as my_policies:OneByOne'),
-        ("{use: none:Always}", "use: there is no module none; put none.py beside the scenario"),
+        ("{use: none:Always}", "use: there is no module none; put none.py next to the scenario"),
         ("{use: own:Alway}", "use: own has no Alway; write own:Always"),
         ("{use: own:Lazy}", "use: own:Lazy is not a dispatcher; give it `waits_for_checks` and `nominate`"),
         ("{use: own:Always, arguments: {place: 1}}", "use: own:Always cannot be loaded: TypeError: "),
         ("{use: own:Always, choose: cost}", "choose: unknown field; "),
         ("{use: own:Careless}", "use: own:Careless failed: IndexError: list index out of range (own.py:18); fix it"),
-        ("{use: own:Chatty}", "use: own:Chatty answered with str; let it answer with a Nomination"),
+        ("{use: own:Chatty}", "use: own:Chatty returned str; return a Nomination"),
     ],
 )
 def test_what_is_wrong_with_a_policy_is_told_with_its_place(tmp_path: Path, policy: str, problem: str) -> None:

@@ -66,7 +66,7 @@ def test_several_documents_are_read_one_after_the_other(tmp_path: Path) -> None:
         (case("{workload: a, clusterQueue: b, admitted: true}"), "cases[0].expect[0]: it has 2 subjects"),
         (case("{workload: a, admited: true}"), "cases[0].expect[0].admited: unknown field; write admitted"),
         (case("{workload: a, admitted: {queue: b}}"), "cases[0].expect[0].admitted.queue: unknown field"),
-        (case("{workload: a, admitted: 3}"), "cases[0].expect[0].admitted: a mapping is needed, not a number"),
+        (case("{workload: a, admitted: 3}"), "cases[0].expect[0].admitted: must be a mapping, not a number"),
         (case("{workload: a, pending: false}"), "cases[0].expect[0].pending: Invalid value: false"),
         (case("{workload: a, waits: {}}"), "cases[0].expect[0].waits: nothing is expected"),
         (case("{workload: a, waits: {below: soon}}"), 'cases[0].expect[0].waits.below: not a duration: "soon"'),

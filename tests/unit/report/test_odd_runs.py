@@ -42,7 +42,7 @@ def says(page: str, title: str) -> str:
 
 
 def most_used(page: str) -> str:
-    (row,) = re.findall(r"<tbody>\s*<tr>(.*?)</tr>", page[: page.index(">Jobs that wait</h2>")], re.DOTALL)
+    (row,) = re.findall(r"<tbody>\s*<tr>(.*?)</tr>", page[: page.index(">Waiting jobs</h2>")], re.DOTALL)
     return str(re.findall(r"<td>(.*?)</td>", row)[2])
 
 
@@ -57,12 +57,12 @@ def test_bytes_are_read_as_gibibytes_in_words_tables_and_the_tree() -> None:
     assert most_used(page) == "64 GiB"
     assert says(page, "Usage of flavor0/memory").startswith("cq uses most, ")
     assert "flavor0/memory, GiB" in page
-    assert re.search(r"quota 64Gi, [\d.]+ GiB used in the mean", page)
+    assert re.search(r"quota 64Gi, [\d.]+ GiB used on average", page)
 
 
-def test_a_resource_that_nobody_uses_has_no_heaviest_user() -> None:
+def test_an_unused_resource_has_no_heaviest_user() -> None:
     page = Report(run_of({"cpu": "8", "memory": "1Gi"}, {"cpu": 2000})).html
-    assert says(page, "Usage of flavor0/memory") == "Nobody uses it."
+    assert says(page, "Usage of flavor0/memory") == "Not used."
 
 
 def test_queues_without_quota_have_a_page_without_usage() -> None:
@@ -103,7 +103,7 @@ def test_a_job_that_ends_as_it_begins_holds_no_nodes() -> None:
     assert set(most) == {"0"}
 
 
-def test_of_very_many_nodes_those_with_most_pods_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_very_many_nodes_those_with_most_pods_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     # Racks are the topmost level.
     monkeypatch.setattr("kueuecore.report.topology._MOST_ROWS", 2)
     run = run_scenario(read_scenario("examples/lost-rack/scenario.yaml")).run
@@ -117,4 +117,4 @@ def test_of_very_many_nodes_those_with_most_pods_are_shown(monkeypatch: pytest.M
     shown = dict(re.findall(r"<tr><td>(.*?)</td><td>(\d+)</td>", table))
     best = sorted(pods, key=lambda it: (-pods[it], it))[:2]
     assert shown == {name: str(pods[name]) for name in best}
-    assert "Shown are the 2 with most pods." in page
+    assert "Shows the 2 with the most pods." in page

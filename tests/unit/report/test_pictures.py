@@ -23,7 +23,7 @@ def test_the_pictures_of_the_docs_are_those_of_the_examples(tmp_path: Path) -> N
     assert drawn == {path.name: path.read_bytes() for path in PICTURES.iterdir()}, "python -m scripts.pictures"
 
 
-def test_the_command_of_each_picture_stands_on_a_page_and_each_picture_is_shown() -> None:
+def test_every_picture_is_on_a_page_with_its_command() -> None:
     from scripts import pictures
 
     pages = [*ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/README.md"), ROOT / "README.md"]

@@ -39,7 +39,7 @@ def page_of(outcome: ScenarioOutcome, title: str = "A title") -> str:
 def test_the_page_is_whole_needs_no_network_and_runs_nothing(outcome: ScenarioOutcome) -> None:
     text = page_of(outcome)
     page = Page(text)
-    assert page.headings == ["A title", "Usage of default/cpu", "Jobs that wait", "Waits", "Jobs", "Cohorts"]
+    assert page.headings == ["A title", "Usage of default/cpu", "Waiting jobs", "Waits", "Jobs", "Cohorts"]
     assert not page.tags & {"script", "link", "iframe", "img", "object"}
     assert set(re.findall(r"https?://[^\"'\s<]*", text)) <= {
         "http://www.w3.org/2000/svg",
@@ -100,7 +100,7 @@ def test_many_jobs_are_counted_and_the_page_says_so() -> None:
     edits = [parse_edit("work[0].count=2500"), parse_edit("work[0].every=1")]
     many = run_scenario(read_scenario(EXAMPLE, edits=edits))
     text = page_of(many)
-    assert "With more than 2,000 jobs there is no bar for each: the picture shows how many run at once." in text
+    assert "With more than 2,000 jobs, the chart shows how many run at once instead of a bar for each." in text
     assert len(text) < 1_000_000
     assert sum(int(row[1]) for row in rows_of(text, "Jobs")) == int(many.jobs.numbers["admissions"].sum())
 
@@ -143,14 +143,14 @@ def test_colours_have_the_contrast_of_wcag_aa(theme: int) -> None:
         assert contrast(color, colors["back"]) >= 3, color
 
 
-def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "out.html"
     assert main(["simulate", EXAMPLE, "--report", str(path)]) == ExitCode.OK
     assert f"note: wrote {path}" in capsys.readouterr().err
     assert Page(path.read_text(encoding="utf-8")).headings[0] == EXAMPLE
 
 
-def test_the_command_says_where_it_can_not_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_where_it_cannot_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", EXAMPLE, "--report", str(tmp_path / "no" / "out.html")]) == ExitCode.BAD_INPUT
     assert "the report cannot be written" in capsys.readouterr().err
 
@@ -188,4 +188,4 @@ def test_deep_cohorts_are_nested_lists() -> None:
 
 def test_a_few_jobs_with_many_runs_are_counted_too(monkeypatch: pytest.MonkeyPatch, outcome: ScenarioOutcome) -> None:
     monkeypatch.setattr("kueuecore.report.gantt._MOST_SPANS", 100)
-    assert "With more than 100 waits and runs there is no bar for each" in page_of.__wrapped__(outcome)
+    assert "With more than 100 waits and runs, the chart shows how many run at once" in page_of.__wrapped__(outcome)

@@ -62,7 +62,7 @@ def test_one_field_is_a_curve_with_medians_intervals_and_seeds() -> None:
     assert best_rows(text) == [["8", "1m00s", "0"], ["4", "5m50s", "0"]]
 
 
-def test_what_is_the_same_at_all_points_is_a_number_and_no_picture() -> None:
+def test_a_measure_that_is_the_same_at_all_points_is_a_number_not_a_chart() -> None:
     found = sweep_of((QUOTA, (4, 8)), mean_wait_seconds=[[1.0], [2.0]], failed=[[3.0], [3.0]])
     text = SweepReport(found).html
     assert len(pictures_of(text)) == 1
@@ -100,7 +100,7 @@ def test_more_fields_and_points_drawn_at_random_have_a_panel_for_each_field() ->
     assert len(best_rows(text)) == 20
 
 
-def test_fields_that_end_alike_are_told_apart_and_written_out() -> None:
+def test_fields_with_the_same_last_part_are_numbered() -> None:
     one, two = (f"ClusterQueue/{name}:spec.fairSharing.weight" for name in ("a", "b"))
     text = SweepReport(sweep_of((one, (1, 2)), (two, (1, 2)), evictions=[[1.0], [2.0], [3.0], [4.0]])).html
     assert f"weight 1 is {one}; weight 2 is {two}." in text
@@ -114,7 +114,7 @@ def test_values_that_are_no_numbers_have_points_without_a_curve() -> None:
     assert [f">{name}</text>" in picture for name in ("BestEffortFIFO", "StrictFIFO", "null")] == [True] * 3
 
 
-def test_best_is_who_leaves_nobody_waiting_for_ever_unless_a_figure_is_named() -> None:
+def test_the_best_point_admits_all_jobs_unless_a_figure_is_given() -> None:
     point = [{"mean_wait_seconds": wait, "never_admitted": never, "fairness": fair, "cut_off": cut}
              for wait, never, fair, cut in ((1.0, 5.0, 0.2, 0.0), (9.0, 0.0, 0.9, 0.0), (8.0, 0.0, 0.5, 0.0),
                                             (0.5, 0.0, 1.0, 1.0))]  # fmt: skip
@@ -123,7 +123,7 @@ def test_best_is_who_leaves_nobody_waiting_for_ever_unless_a_figure_is_named() -
     assert best_first(found) == [2, 1, 0, 3]
     assert best_first(found, "fairness") == [1, 2, 0, 3]
     text = SweepReport(found, by="fairness").html
-    assert "Best has the highest fairness, then the fewest jobs never admitted" in text
+    assert "The best point has the highest fairness, then the fewest jobs never admitted" in text
     assert [row[0] for row in best_rows(text)] == ["1", "2", "0", "3"]
     assert "<dt>runs cut off</dt><dd>1</dd>" in text
     with pytest.raises(ValueError, match="no run has speed"):
@@ -147,7 +147,9 @@ def test_a_single_point_has_a_table_alone_and_values_are_text_whatever_is_in_the
     assert best_rows(text)[0][0] == "&lt;script&gt;alert(1)&lt;/script&gt;"
 
 
-def test_the_command_writes_it_beside_its_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_the_page_in_addition_to_its_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "out.html"
     arguments = ["sweep", EXAMPLE, "--grid", f"{QUOTA}=[4, 6]", "--sort", "fairness", "-o", "csv", "--workers", "1"]
     assert main(arguments) == ExitCode.OK

@@ -67,7 +67,7 @@ def test_a_job_that_takes_a_while_to_stop_does_no_work_meanwhile() -> None:
     assert Results.of(run).summary().goodput["cpu"] == pytest.approx((100 + 30) / (100 + 50 + 30))
 
 
-def test_failed_jobs_have_done_nothing_of_use_and_say_so() -> None:
+def test_failed_jobs_did_no_useful_work_and_have_the_outcome_failed() -> None:
     events = [
         job("good", 0, 30, pods=1),
         job("bad", 0, 90, pods=1, ends_failed=True),

@@ -128,7 +128,7 @@ def test_sums_beyond_64_bits_are_the_largest_integer() -> None:
     assert rows(results, "all", "nominal", cohort=True)[1] == (2**63 - 1,)
 
 
-def test_without_a_step_a_row_comes_with_each_change() -> None:
+def test_without_a_step_there_is_a_row_per_change() -> None:
     table = Results.of(run(update(1, queue("a", 5)))).cluster_queues()
     of_a = [it == "a" for it in table["cluster_queue"].to_list()]
     found = [

@@ -213,7 +213,7 @@ def test_csv_keeps_every_text_and_number(tmp_path: Path) -> None:
     assert [row[3] for row in read[1:]] == list("012345")
 
 
-def test_a_form_that_is_none_is_refused_before_anything_is_written(evicted: Results, tmp_path: Path) -> None:
+def test_an_unknown_format_is_refused_before_anything_is_written(evicted: Results, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="suffix must be one of"):
         evicted.write(tmp_path / "out", suffix=".xlsx")
     assert not (tmp_path / "out").exists()
@@ -254,6 +254,6 @@ def test_sums_over_queues_are_those_of_the_cohort(work: list[tuple[int, int, int
 
 
 @given(st.lists(st.floats(0, 1e9), max_size=20))
-def test_the_fairness_index_lies_above_0_and_up_to_1(values: list[float]) -> None:
+def test_the_fairness_index_is_above_0_and_at_most_1(values: list[float]) -> None:
     index = jain(values)
     assert index is None if not any(values) else index is not None and 0 < index <= 1

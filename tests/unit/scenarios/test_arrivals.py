@@ -51,7 +51,7 @@ def test_jobs_come_in_order_and_within_their_time() -> None:
     assert len(times) == pytest.approx(60 * 24, rel=0.1)
 
 
-def test_nothing_comes_without_a_rate() -> None:
+def test_nothing_arrives_without_a_rate() -> None:
     assert list(HourlyArrivals(per_hour=0, until=DAY, start=START).times(Random(1), 0)) == []
 
 
@@ -71,7 +71,7 @@ def test_hours_are_those_of_the_start(read: Read) -> None:
     assert run_scenario(scenario).all.n_jobs == len(times)
 
 
-def test_a_job_that_comes_alone_by_the_hour_has_its_number(read: Read) -> None:
+def test_a_single_hourly_job_is_numbered_too(read: Read) -> None:
     (work,) = read(CLUSTER + "work: [{job: job.yaml, arrivals: {perHour: 3, until: 1h}}]\n").work
     assert {it.key[2].rpartition("-")[0] for it in work.arrivals(1)} == {"small"}
 
@@ -98,7 +98,7 @@ def test_a_job_that_comes_alone_by_the_hour_has_its_number(read: Read) -> None:
         ("fails: {share: 0.5, retries: 3}, runs: 5", "fails.retries: unknown field"),
     ],
 )
-def test_what_is_wrong_with_arrivals_is_named_by_field(read: Read, work: str, wrong: str) -> None:
+def test_problems_of_arrivals_name_the_field(read: Read, work: str, wrong: str) -> None:
     assert problems(read, CLUSTER + f"work: [{{job: job.yaml, {work}}}]\n") == [f"work[0].{wrong}"]
 
 
@@ -120,6 +120,6 @@ def test_jobs_fail_at_any_time_of_their_run_unless_it_is_said(read: Read) -> Non
     assert 99 < max(runs) < 100
 
 
-def test_a_job_that_would_run_for_ever_may_fail(read: Read) -> None:
+def test_a_job_that_would_run_forever_may_fail(read: Read) -> None:
     (work,) = read(CLUSTER + "work: [{job: job.yaml, count: 2, fails: {share: 1, after: 30}}]\n").work
     assert [it[1:] for it in work.times(1)] == [(30, True), (30, True)]

@@ -71,7 +71,7 @@ def test_no_lognormal_has_a_p95_below_its_mean_or_far_above(p95: float) -> None:
         ("1d12h", Span(129600)),
     ],
 )
-def test_every_distribution_can_be_written(read: Read, tmp_path: Path, text: str, spans: Spans) -> None:
+def test_every_distribution_can_be_read(read: Read, tmp_path: Path, text: str, spans: Spans) -> None:
     (tmp_path / "x.csv").write_text("job,runtime\na,12.5\nb,2m\nc,1d\n", encoding="utf-8")
     assert runs(read, text) == spans
 
@@ -84,7 +84,7 @@ def test_every_distribution_can_be_written(read: Read, tmp_path: Path, text: str
         ("{lognormal: {median: 5m, sigma: -1}}", ["lognormal.sigma: Invalid value: -1"]),
         ("{lognormal: {mean: 5m, p95: 1m}}", ["lognormal.p95: no lognormal distribution has them"]),
         ("{lognormal: }", ["lognormal: Required value"]),
-        ("{lognormal: 5}", ["lognormal: a mapping is needed, not a number", "lognormal: Required value"]),
+        ("{lognormal: 5}", ["lognormal: must be a mapping, not a number", "lognormal: Required value"]),
         ("{weibull: {shape: 0.5}}", ["weibull.scale: Required value"]),
         ("{weibull: {shape: 0, scale: 5}}", ["weibull.shape: Invalid value: 0"]),
         ("{gamma: {shape: 1, scale: 0}}", ["gamma.scale: Invalid value: 0"]),
@@ -104,9 +104,7 @@ def test_every_distribution_can_be_written(read: Read, tmp_path: Path, text: str
         ("{pareto: {a: 1}}", ["pareto: unknown field", ": not a duration"]),
     ],
 )
-def test_what_is_wrong_with_a_distribution_is_named_by_field(
-    read: Read, tmp_path: Path, text: str, wrong: list[str]
-) -> None:
+def test_problems_of_a_distribution_name_the_field(read: Read, tmp_path: Path, text: str, wrong: list[str]) -> None:
     (tmp_path / "x.csv").write_text("job,runtime\na,12.5\n", encoding="utf-8")
     found = problems(read, CLUSTER + f"work: [{{job: job.yaml, runs: {text}}}]\n")
     fields = ["work[0].runs" + (it if it.startswith(":") else f".{it}") for it in wrong]
@@ -124,7 +122,7 @@ def times(read: Read, work: str, seed: int = 1) -> Sequence[tuple[float, float |
     return [it[:2] for it in read(CLUSTER + f"work: [{work}]\n").work[0].times(seed)]
 
 
-def test_spans_in_order_begin_again_after_the_last(read: Read) -> None:
+def test_spans_in_order_start_again_after_the_last(read: Read) -> None:
     work = (
         "{job: job.yaml, count: 5, every: {values: [1, 10], inOrder: true}, runs: {values: [7, 8, 9], inOrder: true}}"
     )
@@ -140,7 +138,7 @@ def test_nodes_fail_by_every_distribution(read: Read) -> None:
     assert list(failure_times(scenario.cluster.nodes[0], 0, 1)) == [(5, 6), (15, 16), (35, 36)]
 
 
-def test_what_is_drawn_goes_no_further_than_time(read: Read) -> None:
+def test_draws_stay_within_the_range_of_time(read: Read) -> None:
     # Of so wide a distribution some are longer than 292 years.
     (problem,) = problems(
         read, CLUSTER + "work: [{job: job.yaml, count: 1000, runs: {lognormal: {median: 100d, sigma: 10}}}]\n"

@@ -43,12 +43,12 @@ def read(scenario: str, *edits: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", ["cq", "c*", "?q"])
-def test_a_field_of_the_objects_that_match(scenario: str, name: str) -> None:
+def test_an_edit_changes_a_field_of_matching_objects(scenario: str, name: str) -> None:
     spec = read(scenario, f"ClusterQueue/{name}:{QUOTA}=7")["queue"]["spec"]  # type: ignore[index]
     assert spec["resourceGroups"][0]["flavors"][0]["resources"] == [{"name": "cpu", "nominalQuota": 7}]
 
 
-def test_what_is_not_there_yet_is_made_and_null_removes(scenario: str) -> None:
+def test_missing_mappings_are_created_and_null_removes(scenario: str) -> None:
     edits = [
         "ClusterQueue/cq:spec.preemption.withinClusterQueue=LowerPriority",
         "ClusterQueue/cq:spec.namespaceSelector=null",
@@ -58,7 +58,7 @@ def test_what_is_not_there_yet_is_made_and_null_removes(scenario: str) -> None:
     assert "namespaceSelector" not in spec
 
 
-def test_the_scenario_itself_and_its_jobs(scenario: str) -> None:
+def test_an_edit_changes_the_scenario_itself_and_its_jobs(scenario: str) -> None:
     found = read(
         scenario, "work[0].count=5", 'Job/team/both:metadata.annotations["a.b/c"]=x', "Job/both:spec.parallelism=1"
     )
@@ -79,15 +79,15 @@ def test_the_scenario_itself_and_its_jobs(scenario: str) -> None:
         ("ClusterQueue/cq:kind.b=1", 'there is no b in "ClusterQueue"'),
         ("work[0].cuont=3", "work[0].cuont: unknown field; write count"),
         ("work[0].count=0", "work[0].count"),
-        ("a..b=2", '"..b" is no step of a path'),
-        ("[0]=2", "a path begins with the name of a field"),
-        ("=2", "a path begins with the name of a field"),
+        ("a..b=2", 'cannot read "..b" in the path'),
+        ("[0]=2", "a path must start with the name of a field"),
+        ("=2", "a path must start with the name of a field"),
         ("nothing", '"nothing" has no value'),
-        ("seed=[1", '"[1" is no value'),
-        ("seed=1\nkind: x", "is no value"),
+        ("seed=[1", '"[1" is not a value'),
+        ("seed=1\nkind: x", "is not a value"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_a_remedy(scenario: str, edit: str, message: str) -> None:
+def test_an_edit_that_does_not_fit_is_refused_with_a_remedy(scenario: str, edit: str, message: str) -> None:
     with pytest.raises(ManifestError) as error:
         read(scenario, edit)
     assert message in "\n".join(map(str, error.value.problems))

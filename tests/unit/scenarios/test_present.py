@@ -36,7 +36,7 @@ def finished(outcome: ScenarioOutcome) -> dict[str, float | None]:
     return {it.job: None if it.finished is None else (it.finished - outcome.start) / 1e9 for it in outcome.jobs}
 
 
-def test_what_runs_goes_on_and_what_waits_takes_its_place(read: Read, dump: Callable[..., None]) -> None:
+def test_running_workloads_continue_and_pending_ones_follow(read: Read, dump: Callable[..., None]) -> None:
     dump()
     outcome = run_scenario(read(DUMP + "present: {runs: 10m, waitingRuns: 1m}\n"))
     assert finished(outcome) == {
@@ -48,7 +48,7 @@ def test_what_runs_goes_on_and_what_waits_takes_its_place(read: Read, dump: Call
     assert outcome.warnings == ()
 
 
-def test_each_runs_as_long_as_is_drawn_for_it(read: Read, dump: Callable[..., None]) -> None:
+def test_each_job_runs_for_its_drawn_time(read: Read, dump: Callable[..., None]) -> None:
     dump()
     runs = "{values: [100, 200, 300, 400], inOrder: true}"
     outcome = run_scenario(read(DUMP + f"present: {{runs: {runs}, waitingRuns: 1}}\n"))
@@ -56,14 +56,14 @@ def test_each_runs_as_long_as_is_drawn_for_it(read: Read, dump: Callable[..., No
     assert finished(outcome) == {"Job/release-build": 101, "Job/benchmark": 201, "Workload/everything-at-once": None}
 
 
-def test_without_a_word_they_run_for_ever_and_a_warning_counts_them(read: Read, dump: Callable[..., None]) -> None:
+def test_by_default_they_run_forever_and_a_warning_counts_them(read: Read, dump: Callable[..., None]) -> None:
     dump()
     outcome = run_scenario(read(DUMP))
     assert (tuple(outcome.jobs), outcome.warnings) == (
         (),
         (
-            "4 of the Workloads that hold quota in the beginning run for ever; write `present.runs`",
-            "3 of the Workloads that wait in the beginning run for ever; write `present.waitingRuns`",
+            "4 of the Workloads that hold quota at the start run forever; write `present.runs`",
+            "3 of the Workloads that wait at the start run forever; write `present.waitingRuns`",
         ),
     )
 
@@ -78,7 +78,7 @@ def test_new_work_waits_behind_what_runs(read: Read, dump: Callable[..., None]) 
     assert finished(outcome)["Job/new"] == 720
 
 
-def test_it_begins_at_the_time_of_the_dump(read: Read, dump: Callable[..., None]) -> None:
+def test_a_scenario_from_a_dump_starts_at_its_time(read: Read, dump: Callable[..., None]) -> None:
     dump("two-teams", "--now", "2026-05-05T05:05:05Z")
     assert run_scenario(read(DUMP + "present: {runs: 1m}\n")).start == 1777957505 * 10**9
     assert read("start: 2027-01-01T00:00:00Z\n" + DUMP + "present: {runs: 1m}\n").start == 1798761600 * 10**9
@@ -108,7 +108,7 @@ def test_pods_that_have_their_nodes_keep_them(read: Read, dump: Callable[..., No
     assert finished(outcome)["Job/distill"] == pytest.approx(660, abs=1)
 
 
-def test_another_seed_draws_other_runs(read: Read, dump: Callable[..., None]) -> None:
+def test_another_seed_gives_other_runs(read: Read, dump: Callable[..., None]) -> None:
     dump()
 
     def ends(seed: int) -> dict[str, float | None]:
@@ -123,13 +123,11 @@ def test_another_seed_draws_other_runs(read: Read, dump: Callable[..., None]) ->
     [
         ("present: {run: 5}", "present.run: unknown field"),
         ("present: {runs: soon}", 'present.runs: not a duration: "soon"'),
-        ("present: {waitingRuns: {gamma: 5}}", "present.waitingRuns.gamma: a mapping is needed, not a number"),
-        ("present: 5", "present: a mapping is needed, not a number"),
+        ("present: {waitingRuns: {gamma: 5}}", "present.waitingRuns.gamma: must be a mapping, not a number"),
+        ("present: 5", "present: must be a mapping, not a number"),
     ],
 )
-def test_what_is_wrong_with_the_present_is_named_by_field(
-    read: Read, dump: Callable[..., None], text: str, wrong: str
-) -> None:
+def test_problems_of_the_present_name_the_field(read: Read, dump: Callable[..., None], text: str, wrong: str) -> None:
     dump()
     assert wrong in problems(read, f"{DUMP}{text}\n")
 
@@ -142,7 +140,7 @@ def test_a_run_beyond_the_end_of_time_is_refused(read: Read, dump: Callable[...,
 
 def test_a_fleet_has_no_present(read: Read) -> None:
     text = "fleet: {manager: {}, workers: {}}\npresent: {runs: 5}\n"
-    assert "present: counts only in a scenario of one cluster" in problems(read, text)
+    assert "present: only applies in a scenario of one cluster" in problems(read, text)
 
 
 def test_a_workload_that_is_given_twice_is_one(read: Read, dump: Callable[..., None]) -> None:
@@ -153,7 +151,7 @@ def test_a_workload_that_is_given_twice_is_one(read: Read, dump: Callable[..., N
     assert tuple(twice.jobs) == tuple(once.jobs)
 
 
-def test_what_runs_for_ever_takes_no_row_of_the_work(read: Read, dump: Callable[..., None]) -> None:
+def test_workloads_that_run_forever_are_not_jobs_of_the_scenario(read: Read, dump: Callable[..., None]) -> None:
     dump()
     work = "work: [{name: new, job: job.yaml, count: 2, runs: 60}]\n"
     outcome = run_scenario(read(DUMP + "present: {waitingRuns: 1m}\n" + work))
@@ -161,18 +159,16 @@ def test_what_runs_for_ever_takes_no_row_of_the_work(read: Read, dump: Callable[
     assert {it.created for it in outcome.jobs} == {outcome.start}
 
 
-def test_evictions_of_what_ran_before_are_told(read: Read, dump: Callable[..., None]) -> None:
+def test_evictions_of_initial_workloads_are_noted(read: Read, dump: Callable[..., None]) -> None:
     dump()
     # A ClusterQueue that admits nothing any more gives up what it has admitted.
     stop = "{at: 1m, patch: {kind: ClusterQueue, name: team-b, patch: {spec: {stopPolicy: HoldAndDrain}}}}"
     outcome = run_scenario(read(DUMP + f"present: {{runs: 10m, waitingRuns: 1m}}\ntimetable: [{stop}]\n"))
     (note,) = (it for it in outcome.notes if "evicted" in it)
-    assert note.startswith("2 of the Workloads that were there in the beginning and are not in these tables")
+    assert note.startswith("2 initial Workloads that are not in these tables were evicted")
 
 
-def test_what_is_wrong_with_a_workload_that_waits_has_its_line(
-    read: Read, dump: Callable[..., None], tmp_path: Path
-) -> None:
+def test_problems_of_a_pending_workload_have_its_line(read: Read, dump: Callable[..., None], tmp_path: Path) -> None:
     dump()
     path = tmp_path / "dump.yaml"
     text = path.read_text(encoding="utf-8")
@@ -200,12 +196,12 @@ def test_standard_input_is_read_once(read: Read, monkeypatch: pytest.MonkeyPatch
     assert found == ["cluster.objects[1]: standard input was read before"]
 
 
-def test_a_dump_that_a_command_has_left_empty_is_refused(read: Read, tmp_path: Path) -> None:
+def test_an_empty_dump_of_a_failed_command_is_refused(read: Read, tmp_path: Path) -> None:
     (tmp_path / "dump.yaml").write_text("", encoding="utf-8")
     with pytest.raises(ManifestError) as caught:
         read("cluster: {objects: [dump.yaml]}\npresent: {runs: 1h}\n")
     (problem,) = caught.value.problems
     assert (problem.field, problem.message) == ("cluster.objects[0]", 'the file "dump.yaml" is empty')
-    assert problem.remedy.endswith("kubectl writes nothing if it does not know one of the kinds: leave that out")
+    assert problem.remedy.endswith("kubectl writes nothing if it does not know a kind: leave that kind out")
     (tmp_path / "dump.yaml").write_text("# Nothing yet.\n", encoding="utf-8")
     assert read("cluster: {objects: [dump.yaml]}\n").cluster is not None

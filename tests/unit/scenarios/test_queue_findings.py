@@ -25,11 +25,11 @@ OTHER_QUEUE = CLUSTER_QUEUE.replace("name: cq", "name: other")
         ([FLAVOR, CLUSTER_QUEUE, LOCAL_QUEUE], ()),
         (
             [FLAVOR, CLUSTER_QUEUE],
-            ("3 jobs wait for LocalQueues that are not there: team-a/lq; add them to the objects",),
+            ("3 jobs wait for LocalQueues that do not exist: team-a/lq; add them to the objects",),
         ),
         (
             [FLAVOR, OTHER_QUEUE, LOCAL_QUEUE],
-            ("3 jobs wait for ClusterQueue cq, which is not there; add it to the objects",),
+            ("3 jobs wait for ClusterQueue cq, which does not exist; add it to the objects",),
         ),
         (
             [CLUSTER_QUEUE, LOCAL_QUEUE],
@@ -40,7 +40,7 @@ OTHER_QUEUE = CLUSTER_QUEUE.replace("name: cq", "name: other")
         ),
         (
             [LOCAL_QUEUE],
-            ("there is no ClusterQueue, so nothing is admitted; name files with some in `cluster.objects`",),
+            ("there is no ClusterQueue, so nothing is admitted; add one to `cluster.objects`",),
         ),
     ],
 )

@@ -42,7 +42,7 @@ def test_every_block_is_a_scenario_or_a_part_of_one(block: str, tmp_path: Path) 
     assert read_scenario(tmp_path / "scenario.yaml").work == () or "work" in part
 
 
-def test_there_are_blocks() -> None:
+def test_scenarios_md_has_yaml_blocks() -> None:
     assert len(BLOCKS) > 5
 
 

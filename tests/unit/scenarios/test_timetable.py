@@ -77,7 +77,7 @@ def test_a_queue_that_drains_evicts(read: Read) -> None:
     assert [(it.n_evictions, it.finished) for it in outcome.jobs] == [(1, None), (0, None)]
 
 
-def test_each_change_is_one_of_what_the_one_before_has_left(read: Read) -> None:
+def test_each_change_applies_to_the_result_of_the_one_before(read: Read) -> None:
     patch = "{at: %d, patch: {kind: ClusterQueue, name: cq, patch: {spec: {%s}}}}"
     timetable = ", ".join([patch % (5, "queueingStrategy: StrictFIFO"), patch % (9, "stopPolicy: Hold")])
     last: Any = list(timetable_happenings(read(f"{OBJECTS}timetable: [{timetable}]\n")))[-1].object
@@ -90,7 +90,7 @@ def test_changes_count_by_their_times_not_by_their_places(read: Read) -> None:
     assert [it.at for it in timetable_happenings(scenario)] == [5, 9]
 
 
-def test_a_change_comes_again(read: Read) -> None:
+def test_a_change_is_repeated(read: Read) -> None:
     hold = "{at: 1h, every: 1d, patch: {kind: ClusterQueue, name: cq, patch: {spec: {stopPolicy: Hold}}}}"
     scenario = read(f"until: 3d\n{OBJECTS}timetable: [{hold}]\n")
     assert [it.at for it in timetable_happenings(scenario)] == [3600, 90000, 176400]
@@ -135,7 +135,7 @@ def test_a_queue_that_goes_takes_no_more_jobs(read: Read) -> None:
     assert waits(run(read, "{at: 20, delete: {kind: LocalQueue, name: lq, namespace: team-a}}"))[1] is None
 
 
-def test_what_is_gone_may_be_deleted_again_and_come_back(read: Read) -> None:
+def test_a_deleted_object_may_be_deleted_again_and_recreated(read: Read) -> None:
     flavor = "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: default}}"
     delete = "{at: %d, delete: {kind: ResourceFlavor, name: default}}"
     scenario = read(f"{OBJECTS}timetable: [{delete % 5}, {delete % 6}, {{at: 20, apply: [{flavor}]}}]\n")
@@ -151,7 +151,7 @@ def test_a_node_is_cordoned(read: Read) -> None:
     assert node.object["status"]["allocatable"]["cpu"] == 1
 
 
-def test_of_one_time_the_timetable_goes_before_jobs_that_come(read: Read) -> None:
+def test_at_the_same_time_the_timetable_precedes_arrivals(read: Read) -> None:
     hold = "{at: 0, patch: {kind: ClusterQueue, name: cq, patch: {spec: {stopPolicy: Hold}}}}"
     assert waits(run(read, hold, 1)) == [None]
 
@@ -159,12 +159,12 @@ def test_of_one_time_the_timetable_goes_before_jobs_that_come(read: Read) -> Non
 @pytest.mark.parametrize(
     ("entry", "wrong"),
     [
-        ("{}", ": nothing is done"),
-        ("{at: 5, aply: []}", ": nothing is done|.aply: unknown field"),
-        ("5", ": a mapping is needed, not a number"),
+        ("{}", ": it does nothing"),
+        ("{at: 5, aply: []}", ": it does nothing|.aply: unknown field"),
+        ("5", ": must be a mapping, not a number"),
         ("{apply: [], delete: {kind: Node, name: a}}", ".delete: both apply and delete are given"),
         ("{apply: [none.yaml]}", "there is no such file"),
-        ("{apply: [job.yaml]}", "a timetable brings no jobs"),
+        ("{apply: [job.yaml]}", "a timetable cannot create jobs"),
         ("{delete: {kind: Node}}", ".delete.name: Required value"),
         ("{delete: {kind: Lawn, name: a}}", '.delete.kind: Unsupported value: "Lawn"'),
         ("{delete: {kind: ClusterQueue, name: cx}}", '.delete.name: Not found: ClusterQueue "cx"'),
@@ -197,7 +197,7 @@ def test_of_one_time_the_timetable_goes_before_jobs_that_come(read: Read) -> Non
         ("{scale: {clusterQueue: cq, flavor: default, resource: cpu}}", ".scale.nominalQuota: Required value"),
         (
             "{scale: {clusterQueue: cq, flavor: default, resource: cpu, nominalQuota: true}}",
-            ".scale.nominalQuota: no quantity",
+            ".scale.nominalQuota: not a quantity",
         ),
         (
             "{scale: {clusterQueue: cq, flavor: spot, resource: cpu, nominalQuota: 1}}",
@@ -217,7 +217,7 @@ def test_of_one_time_the_timetable_goes_before_jobs_that_come(read: Read) -> Non
         ("{at: 100000d, delete: {kind: ClusterQueue, name: cq}}", ".at: "),
     ],
 )
-def test_what_is_wrong_with_a_change_is_named_by_field(read: Read, entry: str, wrong: str) -> None:
+def test_problems_of_a_change_name_the_field(read: Read, entry: str, wrong: str) -> None:
     found = problems(read, f"{OBJECTS}timetable: [{entry}]\n" + WORK % 2)
     assert len(found) == len(wrong.split("|"))
     for it, part in zip(found, wrong.split("|"), strict=True):
@@ -231,11 +231,11 @@ def test_a_change_that_is_refused_is_found_when_the_file_is_read(read: Read, tmp
     assert str(problem).startswith(f'{tmp_path}/scenario.yaml:24: ClusterQueue "cq": timetable[0].patch.patch.spec')
 
 
-def test_a_change_too_often_is_refused(read: Read) -> None:
+def test_a_change_with_too_many_repetitions_is_refused(read: Read) -> None:
     hold = "{every: 1, patch: {kind: ClusterQueue, name: cq, patch: {spec: {stopPolicy: Hold}}}}"
     assert problems(read, f"until: 1d\n{OBJECTS}timetable: [{hold}]\n") == ["timetable[0].every: 10000 times or more"]
 
 
 def test_a_fleet_has_no_timetable(read: Read) -> None:
     text = "fleet: {manager: {}, workers: {}}\ntimetable: [{delete: {kind: ClusterQueue, name: cq}}]\n"
-    assert "timetable: counts only in a scenario of one cluster" in problems(read, text)
+    assert "timetable: only applies in a scenario of one cluster" in problems(read, text)

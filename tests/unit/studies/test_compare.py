@@ -125,7 +125,7 @@ def test_lost_work_is_that_of_the_results() -> None:
 
 @pytest.mark.parametrize(
     ("edit", "message"),
-    [("work[0].count=3", "60 jobs come in the first scenario and 13 in the second"), ("work[1].at=77", "comes at")],
+    [("work[0].count=3", "60 jobs arrive in the first scenario and 13 in the second"), ("work[1].at=77", "arrives at")],
 )
 def test_other_work_is_refused(edit: str, message: str) -> None:
     with pytest.raises(ManifestError, match=message):
@@ -133,12 +133,12 @@ def test_other_work_is_refused(edit: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("seeds", [[], [1, 1]])
-def test_seeds_are_given_once_each(seeds: list[int]) -> None:
+def test_seeds_must_be_distinct(seeds: list[int]) -> None:
     with pytest.raises(ValueError, match="seeds"):
         compare(read_scenario(EXAMPLE), with_quota(5), seeds=seeds)
 
 
-def test_the_table(run: Callable[..., Ran]) -> None:
+def test_the_table_shows_each_measure(run: Callable[..., Ran]) -> None:
     ran = run(EXAMPLE, "--set", f"{QUOTA}=7", "--seeds", "6")
     assert (ran.code, ran.err) == (ExitCode.OK, "")
     assert re.search(r"^6 seeds, 360 jobs: \d+ wait less, \d+ wait longer, \d+ unchanged$", ran.out, re.MULTILINE)
@@ -175,7 +175,7 @@ def test_counts_are_whole_numbers(run: Callable[..., Ran], count: str) -> None:
     assert run(EXAMPLE, EXAMPLE, "--seeds", count).code == ExitCode.BAD_INPUT
 
 
-def test_processes_come_to_the_same(run: Callable[..., Ran], capsys: pytest.CaptureFixture[str]) -> None:
+def test_processes_have_the_same_results(run: Callable[..., Ran], capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [EXAMPLE, "--set", f"{QUOTA}=7", "--seeds", "2"]
     assert main(["compare", "--workers", "2", *arguments]) == ExitCode.OK
     assert capsys.readouterr().out == run(*arguments).out
@@ -206,6 +206,6 @@ def test_runs_that_are_cut_off_are_reported(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("kueuecore.scenarios.cluster_scenario._MOST_CYCLES_OF_A_JOB", 0)
     comparison = compare(read_scenario(EXAMPLE), read_scenario(EXAMPLE), seeds=[1, 2])
     assert comparison.warnings[:2] == (
-        "2 runs of A did not come to an end (seed 1, 2): its figures say little",
-        "2 runs of B did not come to an end (seed 1, 2): its figures say little",
+        "2 runs of A did not finish (seed 1, 2): its figures say little",
+        "2 runs of B did not finish (seed 1, 2): its figures say little",
     )

@@ -32,14 +32,14 @@ def test_a_job_waits_for_the_rest_of_the_one_that_runs() -> None:
     assert seconds(found) == {3000}
 
 
-def test_those_before_it_run_their_whole_time() -> None:
+def test_workloads_ahead_run_their_whole_time() -> None:
     given = state(workload("runs", created=600, admitted=600), workload("next", created=60), workload("last"))
     found = eta(given, ["last", "next"], seeds=range(2), run_seconds=HOUR, arrivals=False)
     assert [it.workload for it in found.forecasts] == ["ns/last", "ns/next"]
     assert [seconds(found, 0), seconds(found, 1)] == [{6600}, {3000}]
 
 
-def test_a_job_that_is_preempted_begins_anew() -> None:
+def test_a_preempted_job_starts_over() -> None:
     urgent = workload("urgent", priority=10)
     given = state(workload("runs", created=600, admitted=600), urgent, workload("last"))
     found = eta(given, ["last", "urgent"], seeds=range(2), run_seconds=HOUR, arrivals=False)
@@ -48,7 +48,7 @@ def test_a_job_that_is_preempted_begins_anew() -> None:
     assert all(7200 <= it <= 7203 for it in seconds(found, 0))
 
 
-def test_by_default_all_that_wait_are_asked_about() -> None:
+def test_by_default_all_pending_workloads_are_forecast() -> None:
     given = state(workload("runs", admitted=0), workload("b"), workload("a"), *finished(1))
     found = eta(given, seeds=range(1), arrivals=False)
     assert [it.workload for it in found.forecasts] == ["ns/b", "ns/a"]
@@ -71,7 +71,7 @@ def test_run_times_are_those_of_jobs_of_the_same_queue_and_priority_if_enough_ha
         ([("lq", 0, 5), ("other", 0, 3)], "All", 8),
     ],
 )
-def test_else_they_are_those_of_more_jobs(ended: list[tuple[str, int, int]], source: str, n: int) -> None:
+def test_otherwise_run_times_come_from_more_jobs(ended: list[tuple[str, int, int]], source: str, n: int) -> None:
     done = [it for queue, priority, count in ended for it in finished(count, queue=queue, priority=priority)]
     found = eta(state(*done, workload("waits")), ["waits"], seeds=range(1), arrivals=False)
     (note,) = found.assumptions.run_times
@@ -83,17 +83,17 @@ def test_a_job_that_has_run_longer_than_any_is_warned_of() -> None:
     given = state(*finished(10), workload("runs", created=9000, admitted=9000), workload("waits"))
     found = eta(given, ["waits"], seeds=range(3), arrivals=False)
     assert found.assumptions.warnings == (
-        "1 job of ns/lq of priority 0 has run longer than any that finished: it is taken to end at the rate of the "
+        "1 job of ns/lq of priority 0 has run longer than any that finished: it will end at the rate of the "
         "longest fifth",
     )
 
 
-def test_without_a_finished_job_somebody_has_to_say_how_long_jobs_run() -> None:
+def test_without_finished_jobs_run_times_must_be_given() -> None:
     with pytest.raises(ManifestError, match=r"no Workload has finished.*--run-seconds"):
         eta(state(workload("waits")), ["waits"], seeds=range(1))
 
 
-def test_a_queue_may_have_run_times_of_its_own() -> None:
+def test_a_queue_may_have_its_own_run_times() -> None:
     running = workload("runs", admitted=0, queue="other")
     given = state(running, workload("next", created=60), workload("last"))
     of_queue = eta(given, ["last"], seeds=[1], run_seconds={"ns/other": Span(100), "": Span(10)}, arrivals=False)
@@ -101,12 +101,12 @@ def test_a_queue_may_have_run_times_of_its_own() -> None:
     assert (seconds(of_queue), seconds(of_all)) == ({110}, {200})
 
 
-def test_a_queue_that_nobody_is_in_is_named() -> None:
+def test_a_queue_without_workloads_is_an_error_that_names_it() -> None:
     with pytest.raises(ManifestError, match=r"no Workload is in a queue lq.*write one of cq, ns/lq"):
         eta(state(workload("waits")), ["waits"], seeds=range(1), run_seconds={"lq": Span(5)})
 
 
-def test_what_comes_may_go_first() -> None:
+def test_new_arrivals_may_go_first() -> None:
     """Ten urgent jobs of a minute came in the last hour, and so one will come and preempt."""
     urgent = [
         workload(f"urgent-{n}", created=60 + 300 * n, admitted=60 + 300 * n, finished=300 * n, priority=9)
@@ -121,14 +121,14 @@ def test_what_comes_may_go_first() -> None:
     assert (note.local_queue, note.n_seen) == ("ns/lq", 13)
 
 
-def test_one_that_fits_nowhere_is_never_admitted() -> None:
+def test_a_workload_that_fits_nowhere_is_never_admitted() -> None:
     (found,) = eta(state(workload("big", cpu=5)), ["big"], seeds=range(2), run_seconds=HOUR).forecasts
     assert found.seconds == (inf, inf)
     assert "insufficient quota for cpu" in found.never
     assert (found.quantile(0.1), found.share_not_admitted) == (inf, 1.0)
 
 
-def test_what_is_not_admitted_by_the_horizon_is_infinite() -> None:
+def test_a_workload_not_admitted_by_the_horizon_is_infinite() -> None:
     given = state(workload("runs", admitted=0), workload("waits"))
     times = {"": Empirical(values=(600.0, 7200.0))}
     found = eta(given, ["waits"], seeds=range(20), horizon_seconds=3600, run_seconds=times, arrivals=False)
@@ -137,7 +137,7 @@ def test_what_is_not_admitted_by_the_horizon_is_infinite() -> None:
     assert forecast.share_not_admitted == forecast.seconds.count(inf) / 20 > 0
 
 
-def test_one_that_is_admitted_or_has_ended_says_since_when() -> None:
+def test_an_admitted_or_finished_workload_says_since_when() -> None:
     given = state(workload("runs", created=600, admitted=300), *finished(1))
     found = eta(given, ["runs", "done-lq-0-0"], seeds=range(2))
     runs, done = found.forecasts
@@ -145,12 +145,12 @@ def test_one_that_is_admitted_or_has_ended_says_since_when() -> None:
     assert (done.status, found.now - (done.since or 0)) == (Status.FINISHED, 10**9)
 
 
-def test_one_that_is_admitted_needs_no_run_times() -> None:
+def test_an_admitted_workload_needs_no_run_times() -> None:
     (found,) = eta(state(workload("runs", created=600, admitted=300)), ["runs"], seeds=[1]).forecasts
     assert found.status is Status.ADMITTED
 
 
-def test_what_never_ends_and_has_run_since_ever_is_no_trouble() -> None:
+def test_a_job_that_has_always_run_and_never_ends_is_accepted() -> None:
     ancient = replace(workload("runs"), object=_since_1700(workload("runs", admitted=0).object))
     times = {"": LogNormal(median=1e9, sigma=10)}
     found = eta(state(ancient, workload("waits")), ["waits"], seeds=range(30), run_seconds=times, arrivals=False)
@@ -179,11 +179,11 @@ def test_names_that_are_near_are_named() -> None:
     given = state(workload("job-train-1a2b3", job="train"), workload("b"))
     with pytest.raises(ManifestError, match=r"there is no Workload .*tran.*write train"):
         eta(given, ["tran"], seeds=[1], run_seconds=HOUR)
-    with pytest.raises(ManifestError, match=r"name one of those that wait: ns/job-train-1a2b3, ns/b"):
+    with pytest.raises(ManifestError, match=r"name one that waits: ns/job-train-1a2b3, ns/b"):
         eta(given, ["zzz"], seeds=[1], run_seconds=HOUR)
 
 
-def test_a_scenario_says_itself_what_comes_and_how_long_jobs_run() -> None:
+def test_a_scenario_has_its_own_arrivals_and_run_times() -> None:
     present = Present(runs=Span(100), waiting_runs=Span(50))
     work = Work(name="urgent", job=workload("urgent", priority=9), at=10, runs=Span(1000))
     given = state(workload("runs", created=600, admitted=600), workload("waits"))
@@ -213,12 +213,12 @@ def test_the_results_do_not_depend_on_who_runs_them() -> None:
         ({"horizon_seconds": inf}, "horizon_seconds"),
     ],
 )
-def test_arguments_that_can_not_be_are_refused(options: dict[str, object], problem: str) -> None:
+def test_impossible_arguments_are_refused(options: dict[str, object], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         eta(Scenario(), **options)  # type: ignore[arg-type]
 
 
-def test_an_interval_holds_the_next_value_as_often_as_it_says() -> None:
+def test_an_interval_contains_the_next_value_as_often_as_it_claims() -> None:
     # Of 9 values, the next one is below the least, or above the greatest, in a tenth of all cases each.
     values = [float(it) for it in range(9)]
     assert (quantile(values, 0.1), quantile(values, 0.9)) == (0.0, 8.0)

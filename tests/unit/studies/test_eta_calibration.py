@@ -8,7 +8,7 @@ from scripts.calibrate_eta import FAMILIES, coverage
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_80_of_100_intervals_hold_the_truth(family: str) -> None:
+def test_80_of_100_intervals_contain_the_truth(family: str) -> None:
     found = coverage(family, n_waits=100, seed=1, n_draws=39)
     assert sum(map(len, found.states)) == 100
     # Waits of one state go together: 100 of them say as much as some 40 apart.

@@ -42,7 +42,7 @@ WAITING = (workload("runs", created=600, admitted=600), workload("waits", create
 HOUR = ("--run-seconds", "1h", "--arrivals", "none", "--now", NOW)
 
 
-def test_one_workload_is_told_with_times_and_what_that_stands_on(run: Callable[..., Ran]) -> None:
+def test_the_forecast_of_one_workload_has_times_and_assumptions(run: Callable[..., Ran]) -> None:
     assert run("waits", *HOUR, workloads=WAITING) == Ran(
         ExitCode.OK,
         """\
@@ -89,18 +89,18 @@ def test_json_has_each_future(run: Callable[..., Ran]) -> None:
     assert (document["now"], document["horizonSeconds"], document["seeds"]) == (NOW, 2592000.0, [0, 1, 2, 3, 4])
 
 
-def test_one_that_is_admitted_or_has_ended_needs_no_forecast(run: Callable[..., Ran]) -> None:
+def test_an_admitted_or_finished_workload_needs_no_forecast(run: Callable[..., Ran]) -> None:
     given = (*WAITING, *finished(1))
     assert run("runs", *HOUR, workloads=given).out == "ns/runs is admitted since 2026-01-05T11:50:00Z\n"
     assert run("done-lq-0-0", *HOUR, workloads=given).out == "ns/done-lq-0-0 has finished since 2026-01-05T11:59:59Z\n"
 
 
-def test_one_that_never_fits_says_why(run: Callable[..., Ran]) -> None:
+def test_a_workload_that_never_fits_says_why(run: Callable[..., Ran]) -> None:
     out = run("big", *HOUR, workloads=WAITING).out
     assert out.startswith("ns/big will never be admitted as things are, not even in an empty cluster: couldn't assign")
 
 
-def test_where_nobody_waits_there_is_nothing_to_say(run: Callable[..., Ran]) -> None:
+def test_if_nothing_waits_there_is_no_forecast(run: Callable[..., Ran]) -> None:
     assert run(*HOUR, workloads=WAITING[:1]).out == "no workload is waiting\n"
 
 
@@ -138,7 +138,7 @@ def test_a_state_may_be_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture
         (("--now", "soon"), "'soon' is not a time"),
     ],
 )
-def test_what_is_wrong_is_told_with_a_remedy(
+def test_problems_are_reported_with_a_remedy(
     run: Callable[..., Ran], arguments: tuple[str, ...], reported: str
 ) -> None:
     ran = run(*arguments, workloads=WAITING)
@@ -147,9 +147,9 @@ def test_what_is_wrong_is_told_with_a_remedy(
     assert "Traceback" not in ran.err
 
 
-def test_doubts_go_to_standard_error_unless_it_is_to_be_quiet(run: Callable[..., Ran]) -> None:
+def test_doubts_go_to_standard_error_unless_quiet(run: Callable[..., Ran]) -> None:
     given = (*WAITING, *finished(3))
-    reported = "warning: only 3 Workloads of all queues finished: how long jobs run is hardly known\n"
+    reported = "warning: only 3 Workloads of all queues finished: run times are a guess\n"
     assert run("waits", "--now", NOW, workloads=given).err == reported
     assert run("waits", "--now", NOW, "-q", workloads=given).err == ""
 

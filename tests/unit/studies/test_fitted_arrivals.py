@@ -20,7 +20,7 @@ def seen(*given: tuple[str, float], **fields: float) -> tuple[PresentWorkload, .
     return present_workloads(state(first, *rest).cluster.objects)
 
 
-def test_what_came_since_the_first_end_comes_on() -> None:
+def test_arrivals_since_the_first_end_continue() -> None:
     found, window = arrivals_of(seen(("before", 4000), ("a", 3000), ("b", 2000), ("c", 100)), now=START)
     assert window == 3600
     (queue,) = found.queues
@@ -38,19 +38,19 @@ def test_without_an_end_the_window_begins_with_the_first_creation() -> None:
     assert (window, len(found.queues[0].batches)) == (3600, 1)
 
 
-def test_nothing_comes_where_nothing_came() -> None:
+def test_nothing_arrives_if_nothing_has_arrived() -> None:
     found, window = arrivals_of(seen(("before", 4000)), now=START)
     assert (window, found.queues, list(found.draws("1"))) == (3600, (), [])
 
 
-def test_those_that_came_together_come_together() -> None:
+def test_workloads_that_arrived_together_arrive_together() -> None:
     found, _ = arrivals_of(seen(("a", 3000), ("b", 3000), ("c", 3000), ("d", 100)), now=START)
     times = [at for at, _ in islice(found.draws("1"), 400)]
     sizes = {times.count(at) for at in times}
     assert sizes == {1, 3}
 
 
-def test_they_come_as_often_as_they_came_in_the_mean_of_many_futures() -> None:
+def test_arrivals_keep_their_rate_on_average_over_many_futures() -> None:
     given = [(f"job-{number}", 36.0 * number + 10) for number in range(90)]
     found, _ = arrivals_of(seen(*given), now=START)
     counts = [len(list(takewhile(lambda it: it[0] < 3600, found.draws(str(seed))))) for seed in range(300)]
@@ -59,7 +59,7 @@ def test_they_come_as_often_as_they_came_in_the_mean_of_many_futures() -> None:
     assert mean((it - 90) ** 2 for it in counts) > 130
 
 
-def test_alike_are_copies_of_one_template_without_name_and_status() -> None:
+def test_similar_workloads_share_a_template_without_name_and_status() -> None:
     given = [workload("a", created=3000, job="x"), workload("b", created=2000), workload("big", created=10, cpu=3)]
     held = workload("first", created=7200, admitted=7200, finished=3600)
     found, _ = arrivals_of(present_workloads(state(held, *given).cluster.objects), now=START)

@@ -118,12 +118,12 @@ def test_a_target_is_a_figure_and_a_span(text: str, figure: str, seconds: float)
 
 
 @pytest.mark.parametrize("text", ["", "p95", "p95<1h", "p100<=1h", "p0<=1h", "median<=1h", "p95<=soon", "max<=-1"])
-def test_what_is_no_target_is_refused_with_a_remedy(text: str) -> None:
+def test_an_invalid_target_is_refused_with_a_remedy(text: str) -> None:
     with pytest.raises(ManifestError, match="write p95<=1h, mean<=10m or max<=2h"):
         WaitTarget.parse(text)
 
 
-def test_who_is_never_admitted_waits_for_ever() -> None:
+def test_a_job_never_admitted_waits_forever() -> None:
     waits = np.array([5.0] * 18 + [7.0, np.nan])
     assert WaitTarget("p90", 1).wait_of(waits) == 5
     assert WaitTarget("p95", 1).wait_of(waits) == 7
@@ -164,7 +164,7 @@ def test_all_resources_of_a_flavor_grow_with_the_scarcest_and_quotas_of_0_stay_0
 
 
 def test_a_quota_of_0_has_no_proportion_unless_it_is_the_only_one(nodes: Scenario) -> None:
-    with pytest.raises(ManifestError, match="quotas of cq are all 0, so they have no proportion; choose one quota"):
+    with pytest.raises(ManifestError, match="quotas of cq are all 0, so they have no proportions; choose one quota"):
         quota_scales(nodes, flavors=["new"])
     (scale,) = quota_scales(nodes, flavors=["new"], resources=["cpu"])
     assert [it.value for it in scale.edits(5)] == ["5"]
@@ -185,7 +185,7 @@ def test_flavors_vary_each_by_itself_or_together(nodes: Scenario) -> None:
 def test_a_fleet_has_no_plan() -> None:
     with pytest.raises(
         ManifestError,
-        match=r"fleet: this scenario is of a fleet: a plan varies .*; plan each .*`kueuecore sweep SCENARIO",
+        match=r"fleet: this scenario has a fleet, but a plan varies .*; plan each .*`kueuecore sweep SCENARIO",
     ):
         quota_scales(read_scenario(FLEET))
 
@@ -260,7 +260,7 @@ def test_the_plan_does_not_depend_on_the_executor() -> None:
         assert found(scenario, "mean<=1m", seeds=[1, 2], executor=pool) == plain
 
 
-def test_steps_are_as_large_as_they_are_to_be(nodes: Scenario) -> None:
+def test_quotas_are_multiples_of_the_step(nodes: Scenario) -> None:
     (scale,) = quota_scales(nodes, flavors=["old"])
     it = plan(nodes, WaitTarget.parse("max<=1s"), scale, seeds=[1], step=4)
     assert it.answer is not None
@@ -305,7 +305,7 @@ def test_json_has_everything(run: Callable[..., Ran]) -> None:
     assert all(it["neverAdmittedBySeed"] == [0, 0] for it in only["points"] if it["quota"] >= 2)
 
 
-def test_if_no_quota_is_enough_it_says_so(tmp_path: Path, run: Callable[..., Ran]) -> None:
+def test_if_no_quota_is_enough_the_command_says_so(tmp_path: Path, run: Callable[..., Ran]) -> None:
     path = tmp_path / "nodes.yaml"
     path.write_text(NODES)
     # A ClusterQueue has one head a cycle, and here jobs come faster than cycles go.
@@ -357,7 +357,7 @@ def test_a_timetable_that_sets_what_is_planned_is_a_warning(run: Callable[..., R
     ran = run(
         week, "--wait", "p95<=10h", "--cluster-queue", "people", "--seeds", "1", "--set", "until=2d", "-o", "json"
     )
-    assert "warning: timetable[1] sets the quota of ClusterQueue people, which is planned here" in ran.err
+    assert "warning: timetable[1] sets the quota of ClusterQueue people, which this plan varies" in ran.err
     assert "nightly" not in ran.err
 
 
@@ -380,10 +380,10 @@ def test_bad_input_is_refused_with_a_remedy(run: Callable[..., Ran], arguments: 
     assert message.replace("'", "").replace('"', "") in ran.err.replace("'", "").replace('"', "")
 
 
-def test_nobody_waits_where_no_job_comes(run: Callable[..., Ran]) -> None:
+def test_nothing_waits_if_no_job_arrives(run: Callable[..., Ran]) -> None:
     ran = run(EXAMPLE, "--wait", "p95<=1h", "--cluster-queue", "team-b", "--set", "work[1]=null")
     assert ran.code == ExitCode.BAD_INPUT
-    assert "no job comes to team-b, so nobody waits; give the scenario work there" in ran.err
+    assert "no job arrives at team-b, so none waits; give the scenario work there" in ran.err
 
 
 def test_the_page_has_the_curve(tmp_path: Path, run: Callable[..., Ran]) -> None:

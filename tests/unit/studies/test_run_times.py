@@ -22,27 +22,27 @@ def exponential(n: int) -> Sequence[float]:
     return [-600 * log(1 - (number + 0.5) / n) for number in range(n)]
 
 
-def test_what_is_drawn_is_distributed_as_what_was_seen() -> None:
+def test_draws_have_the_distribution_of_the_observations() -> None:
     seen = exponential(200)
     drawn = sorted(draws(FittedRunTimes.of(seen, [])))
     for share in (0.1, 0.25, 0.5, 0.75, 0.9):
         assert drawn[int(share * len(drawn))] == pytest.approx(sorted(seen)[int(share * len(seen))], rel=0.12)
 
 
-def test_one_that_has_run_for_a_while_runs_as_long_as_those_that_ran_longer() -> None:
+def test_a_job_that_has_run_for_a_while_runs_as_long_as_those_that_ran_longer() -> None:
     seen = [60.0] * 50 + [3600.0] * 50
     drawn = draws(FittedRunTimes.of(seen, []), elapsed=100.0)
     assert min(drawn) > 100.0
     assert median(drawn) == pytest.approx(3600.0)
 
 
-def test_of_exponential_run_times_the_rest_is_as_long_whatever_has_gone() -> None:
+def test_exponential_run_times_are_memoryless() -> None:
     run_times = FittedRunTimes.of(exponential(400), [])
     for elapsed in (0.0, 300.0, 1200.0):
         assert mean(draws(run_times, elapsed)) - elapsed == pytest.approx(600.0, rel=0.15)
 
 
-def test_one_that_has_run_longer_than_any_ends_at_the_rate_of_the_longest() -> None:
+def test_a_job_that_outlived_all_others_ends_at_the_rate_of_the_longest() -> None:
     seen = exponential(100)
     rest = [it - 90_000.0 for it in draws(FittedRunTimes.of(seen, []), elapsed=90_000.0)]
     assert min(rest) >= 0
@@ -56,7 +56,7 @@ def test_jobs_that_still_run_make_run_times_longer() -> None:
     assert mean(it > 600.0 for it in draws(beside)) == pytest.approx(0.5, abs=0.06)
 
 
-def test_few_run_times_say_less_than_many() -> None:
+def test_few_run_times_make_a_wider_forecast_than_many() -> None:
     def spread(run_times: RunTimes) -> float:
         medians = []
         for number in range(200):
@@ -85,15 +85,15 @@ def test_without_an_end_there_is_nothing_to_fit() -> None:
         FittedRunTimes.of([], [5.0])
 
 
-def test_of_a_given_distribution_one_that_runs_is_among_the_longer_ones() -> None:
+def test_a_running_job_with_a_given_distribution_is_among_the_longer_ones() -> None:
     sample = GivenRunTimes(Empirical(values=(10.0, 500.0))).sampler(Random(1))
     assert {sample(100.0) for _ in range(20)} == {(500.0, 100.0)}
 
 
-def test_one_that_has_run_longer_than_a_given_distribution_runs_on_for_another_run_time() -> None:
+def test_a_job_that_outlived_a_given_distribution_runs_for_another_run_time() -> None:
     assert GivenRunTimes(Span(60)).sampler(Random(1))(100.0) == (160.0, 100.0)
 
 
-def test_what_is_left_does_not_depend_on_what_has_gone() -> None:
+def test_remaining_run_times_do_not_depend_on_elapsed_time() -> None:
     sample = LeftRunTimes(Span(60)).sampler(Random(1))
     assert [sample(0.0), sample(1000.0)] == [(60, 0.0), (60, 0.0)]

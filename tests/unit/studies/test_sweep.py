@@ -108,7 +108,7 @@ def test_a_sweep_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
     assert len(path.read_text().splitlines()) == 12
 
 
-def test_what_is_known_of_another_scenario_counts_not(tmp_path: Path) -> None:
+def test_trials_of_another_scenario_do_not_count(tmp_path: Path) -> None:
     path = tmp_path / "sweep.jsonl"
     sweep(read, grid_points(AXES[:1]), journal=Journal(path, resume=False))
     later = partial(read_scenario, EXAMPLE)
@@ -129,9 +129,9 @@ def test_what_is_known_of_another_scenario_counts_not(tmp_path: Path) -> None:
 def test_a_file_of_something_else_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "sweep.jsonl"
     path.write_text(text)
-    with pytest.raises(ManifestError, match="it is no trial"):
+    with pytest.raises(ManifestError, match="not a trial"):
         Journal(path, resume=True)
-    with pytest.raises(ManifestError, match="there is such a file; pass --resume"):
+    with pytest.raises(ManifestError, match="the file exists; pass --resume"):
         Journal(path, resume=False)
     assert path.read_text() == text
 
@@ -140,7 +140,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path, text: str) -> None:
     "axis",
     [((),), ((1, 2, 3), True), ((2, 1), True), (("a", "b"), True), ((True, False), True)],
 )
-def test_axes_that_can_not_be(axis: tuple[object, ...]) -> None:
+def test_impossible_axes_are_refused(axis: tuple[object, ...]) -> None:
     with pytest.raises(ValueError, match="work"):
         Axis(parse_target("work[0].count"), *axis)  # type: ignore[arg-type]
 
@@ -150,11 +150,11 @@ def test_points_and_seeds_must_be_given() -> None:
         sweep(read, [])
     with pytest.raises(ValueError, match="seeds"):
         sweep(read, grid_points(AXES), seeds=[1, 1])
-    with pytest.raises(ValueError, match="only be drawn"):
+    with pytest.raises(ValueError, match="a grid needs values"):
         grid_points([Axis(parse_target("work[0].count"), (1, 2), is_range=True)])
 
 
-def test_the_table_of_the_command(run: Callable[..., Ran]) -> None:
+def test_the_command_prints_a_table_of_points(run: Callable[..., Ran]) -> None:
     ran = run("--grid", f"{QUOTA}=[8, 4]", "--seeds", "2", "--sort", "mean_wait_seconds")
     assert (ran.code, ran.err) == (ExitCode.OK, "")
     lines = ran.out.splitlines()
@@ -209,7 +209,7 @@ def test_bad_input_is_refused_with_a_remedy(run: Callable[..., Ran], arguments: 
     assert ran.out == ""
 
 
-def test_the_command_goes_on_after_kill_9(tmp_path: Path, run: Callable[..., Ran]) -> None:
+def test_the_command_resumes_after_kill_9(tmp_path: Path, run: Callable[..., Ran]) -> None:
     path = tmp_path / "sweep.jsonl"
     arguments = ["--grid", f"{QUOTA}=[4, 5, 6]", "--seeds", "15", "-o", "csv"]
     command = [sys.executable, "-m", "kueuecore", "sweep", EXAMPLE, "--workers", "1", *arguments]
@@ -243,7 +243,7 @@ def test_ctrl_c_answers_at_once_and_says_how_to_go_on(tmp_path: Path, workers: s
     assert "Traceback" not in reported
 
 
-def test_the_seed_is_no_axis(run: Callable[..., Ran]) -> None:
+def test_the_seed_cannot_be_an_axis(run: Callable[..., Ran]) -> None:
     ran = run("--grid", "seed=[1, 2]")
     assert (ran.code, ran.out) == (ExitCode.BAD_INPUT, "")
     assert "every point runs with each of the seeds" in ran.err

@@ -35,7 +35,7 @@ def problems_of(error: pytest.ExceptionInfo[ManifestError]) -> list[str]:
     return [str(it) for it in error.value.problems]
 
 
-def test_helios_gives_the_values_of_the_published_example() -> None:
+def test_helios_reads_the_published_example() -> None:
     trace = helios(
         "1425511,uXBbc,vcJkd,1,1,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-10 04:55:09,36848,0\n"
         "1425512,uVMrF,vchbv,4,16,1,FAILED,2020-06-09 18:41:27,2020-06-09 18:41:27,2020-06-09 18:45:36,249,0\n"
@@ -77,7 +77,7 @@ def test_broken_lines_of_a_csv_file_are_reported_with_their_numbers() -> None:
     assert sorted(problems_of(caught)) == [
         f'cluster_log.csv:3: duration: not a number up to 1e30: "inf"; {remedy}',
         f'cluster_log.csv:3: gpu_num: not a number up to 1e30: "many"; {remedy}',
-        "cluster_log.csv:4: 3 fields in place of 12; complete the line or remove it",
+        "cluster_log.csv:4: 3 fields instead of 12; complete the line or remove it",
         'cluster_log.csv:5: submit_time: not a date: "09/06/2020"; write it as 2020-06-09 18:41:01, or leave it empty',
     ]
 
@@ -116,7 +116,7 @@ def test_pai_without_its_table_of_jobs_has_tasks_come_when_they_started() -> Non
     assert (trace.at.tolist(), trace.fields["user"].names) == ([0, 5], ("",))
 
 
-def test_pai_takes_a_task_of_an_unknown_job_when_it_started() -> None:
+def test_pai_submits_a_task_of_an_unknown_job_when_it_started() -> None:
     tasks = TASKS + "job_7,worker,1.0,Terminated,130.0,140.0,100.0,1.0,,\n"
     trace = read_pai(tasks.encode(), "pai_task_table.csv", jobs=JOBS.encode())
     assert (trace.at.tolist(), trace.fields["user"].texts()[-1]) == ([0, 0, 30], "")
@@ -135,12 +135,12 @@ def test_pai_counts_what_did_not_start_or_has_no_end() -> None:
     assert trace.dropped == {"never started": 1, "no end, and not running": 1, "no pods": 1, "requests nothing": 1}
 
 
-def test_pai_may_have_been_given_its_line_of_names() -> None:
+def test_pai_may_have_a_header() -> None:
     names = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type\n"
     assert len(read_pai((names + TASKS).encode(), "pai_task_table.csv")) == 2
 
 
-def test_openb_gives_the_values_of_the_published_example() -> None:
+def test_openb_reads_the_published_example() -> None:
     trace = openb(
         "openb-pod-0017,88000,327680,8,1000,,Burstable,Succeeded,9437497,10769854,9437497\n"
         "openb-pod-0022,4000,15258,1,220,nan,BE,Running,9679175,9973826,9679175\n"
@@ -192,8 +192,8 @@ def test_columns_of_a_table_may_have_other_names_and_units() -> None:
     ("text", "message"),
     [
         ("run_seconds,pods\n", 'column "at" is missing'),
-        ("at,start\n", 'column "run_seconds" is missing, or "start" and "end" in its place'),
-        ("at,at,run_seconds\n", 'column "at" is there more than once'),
+        ("at,start\n", 'column "run_seconds" is missing, or "start" and "end" instead of it'),
+        ("at,at,run_seconds\n", 'column "at" occurs more than once'),
         ("", 'column "at" is missing'),
     ],
 )

@@ -64,7 +64,7 @@ FORMATS: Mapping[str, Callable[[object], str]] = {
         ),
     ],
 )
-def test_the_words_of_a_format_say_who_failed(
+def test_the_status_words_of_a_format_say_which_jobs_failed(
     tmp_path: Path, name: str, failed: Sequence[object], others: Sequence[object]
 ) -> None:
     def has_failed(status: object) -> bool:

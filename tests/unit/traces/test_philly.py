@@ -70,7 +70,7 @@ def test_a_pod_stands_for_a_server_unless_they_are_unequal(gpus: Sequence[int], 
 
 
 @pytest.mark.parametrize("unknown", [None, "", "None"], ids=["null", "empty", "the word"])
-def test_a_job_whose_last_attempt_has_no_end_runs_for_ever(unknown: str | None) -> None:
+def test_a_job_whose_last_attempt_has_no_end_runs_forever(unknown: str | None) -> None:
     first = attempt("2017-10-07 01:00:00", "2017-10-07 02:00:00", 1)
     trace = read(job("2017-10-07 01:00:00", first, attempt("2017-10-07 02:00:00", unknown, 1)))
     assert trace.run_seconds.tolist() == [float("inf")]
@@ -106,14 +106,14 @@ def test_entries_of_another_form_are_reported_with_their_paths() -> None:
     attempts = [{"start_time": 7, "detail": "m1"}]
     data = json.dumps([EXAMPLE, 5, {"user": 3, "attempts": attempts}]).encode()
     assert problems_of(data) == [
-        "cluster_job_log: [1]: a job is needed, `{...}`; remove what stands there",
-        "cluster_job_log: [2].user: a text is needed; put it in quotes",
-        "cluster_job_log: [2].attempts[0].start_time: a text is needed; put it in quotes",
-        "cluster_job_log: [2].attempts[0].detail: a list is needed; write [] if there is none",
+        "cluster_job_log: [1]: must be a job, `{...}`; remove this entry",
+        "cluster_job_log: [2].user: must be a string; put it in quotes",
+        "cluster_job_log: [2].attempts[0].start_time: must be a string; put it in quotes",
+        "cluster_job_log: [2].attempts[0].detail: must be a list; write [] if there is none",
     ]
 
 
-def test_a_time_that_is_none_is_reported_with_its_path() -> None:
+def test_an_invalid_time_is_reported_with_its_path() -> None:
     data = json.dumps([EXAMPLE, job("yesterday")]).encode()
     assert problems_of(data) == [
         'cluster_job_log: [1].submitted_time: not a date: "yesterday"; write it as "2017-10-07 01:12:09", or null'
@@ -128,5 +128,5 @@ def test_a_file_that_is_cut_off_is_reported_with_its_line() -> None:
 
 
 @pytest.mark.parametrize("data", [b"{}", b"\xff\xfe", b"[" * 100_000])
-def test_what_is_no_list_of_jobs_is_refused(data: bytes) -> None:
+def test_a_file_without_a_list_of_jobs_is_refused(data: bytes) -> None:
     assert len(problems_of(data)) == 1

@@ -51,7 +51,7 @@ def test_an_example_runs_to_its_end_and_nothing_is_lost(name: str) -> None:
     assert (table["admitted"] >= 0).all()
 
 
-def test_jobs_come_out_of_a_run_when_and_as_long_as_the_trace_says(tmp_path: Path) -> None:
+def test_jobs_arrive_and_run_as_in_the_trace(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_bytes(SWF + SWF.replace(b"1 0 10 60", b"2 30 0 5"))
     trace, rules = read_trace(tmp_path / "log.swf"), TraceRules(default=JobRule(queue="{user}/jobs"))
     queues = queues_for(trace, rules, quota={"cpu": 4})
@@ -103,21 +103,21 @@ def test_archives_and_files_that_are_not_there_are_refused(tmp_path: Path) -> No
     assert message_of(tmp_path).startswith(": cannot be read: ")
 
 
-def test_the_format_is_found_out_from_the_beginning_where_the_name_says_nothing(tmp_path: Path) -> None:
+def test_the_format_is_detected_from_the_first_bytes_if_not_from_the_name(tmp_path: Path) -> None:
     for name in ("cluster.swf", "cluster_job_log", "cluster_log.csv", "openb_pod_list_made_up.csv"):
         shutil.copy(EXAMPLES / name, tmp_path / "trace")
         assert len(read_trace(tmp_path / "trace")) == len(read_trace(EXAMPLES / name))
 
 
-def test_a_format_that_cannot_be_found_out_has_to_be_said(tmp_path: Path) -> None:
+def test_a_format_that_cannot_be_detected_must_be_given(tmp_path: Path) -> None:
     (tmp_path / "jobs.txt").write_text("at,run_seconds\n0,1\n")
-    assert message_of(tmp_path / "jobs.txt").startswith(": the format cannot be found out from its name or beginning")
+    assert message_of(tmp_path / "jobs.txt").startswith(": cannot detect the format from its name or first bytes")
     assert len(read_trace(tmp_path / "jobs.txt", trace_format="csv")) == 1
-    with pytest.raises(ValueError, match='trace_format: "xml" is none of swf, philly'):
+    with pytest.raises(ValueError, match='trace_format: "xml" is not one of swf, philly'):
         read_trace(tmp_path / "jobs.txt", trace_format="xml")
 
 
-def test_parquet_gives_the_same_as_csv(tmp_path: Path) -> None:
+def test_parquet_reads_the_same_as_csv(tmp_path: Path) -> None:
     table = arrow.table(
         {
             "Submit": arrow.array([90_000, 0, None], arrow.timestamp("ms")),
@@ -191,7 +191,7 @@ traces:
             "traces: [{file: a.swf, rules: rules.yaml, nmae: b}]",
             "scenario.yaml:4: traces[0].nmae: unknown field; write",
         ),
-        ("traces: {file: a.swf}", "scenario.yaml:4: traces: a list is needed, not a mapping; start each entry with"),
+        ("traces: {file: a.swf}", "scenario.yaml:4: traces: must be a list, not a mapping; start each entry with"),
     ],
 )
 def test_what_is_wrong_with_a_trace_of_a_scenario_is_reported(tmp_path: Path, text: str, problem: str) -> None:
@@ -201,9 +201,9 @@ def test_what_is_wrong_with_a_trace_of_a_scenario_is_reported(tmp_path: Path, te
     assert any(it.startswith(problem) for it in problems), problems
 
 
-def test_two_traces_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_two_traces_with_the_same_name_are_refused(tmp_path: Path) -> None:
     entry = "{file: cluster.swf, rules: rules-swf.yaml}"
-    with pytest.raises(ManifestError, match='Duplicate value: "cluster"; give each trace a `name` of its own'):
+    with pytest.raises(ManifestError, match='Duplicate value: "cluster"; give each trace its own `name`'):
         read_scenario(scenario(tmp_path, f"traces: [{entry}, {entry}]"))
 
 

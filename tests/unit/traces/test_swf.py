@@ -108,10 +108,10 @@ def test_an_empty_log_has_no_jobs() -> None:
 
 
 def test_broken_lines_are_reported_with_their_numbers() -> None:
-    remedy = "write 18 numbers with blanks between them, -1 for what is unknown"
+    remedy = "write 18 numbers separated by spaces, -1 for unknown"
     lines = log("; head", job(), "1 2 3", job(run="soon"), job(submit="nan"), job(user="inf"))
     assert problems_of(lines) == [
-        f"log.swf:3: 3 fields in place of 18; {remedy}",
+        f"log.swf:3: 3 fields instead of 18; {remedy}",
         f'log.swf:4: run time: not a number up to 1e30: "soon"; {remedy}',
         f'log.swf:5: submit time: not a number up to 1e30: "nan"; {remedy}',
         f'log.swf:6: user: not a number up to 1e30: "inf"; {remedy}',
@@ -128,5 +128,5 @@ def test_a_number_beyond_measure_is_reported_with_its_line() -> None:
 
 def test_a_binary_file_is_refused() -> None:
     assert problems_of(log(job()) + b"\0\1\2") == [
-        "log.swf:2: it is a binary file, not text; name a text file, or say which `format` it has"
+        "log.swf:2: it is a binary file, not text; name a text file, or set `format`"
     ]

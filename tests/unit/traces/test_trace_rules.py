@@ -98,7 +98,7 @@ columns: {at: Submit, cpu_milli: {column: Cores, times: 1000}}
         ("rules: []", "rules.yaml:1: default: there are no rules; write `default: {queue: namespace/localqueue}`"),
         (
             "default: a/b",
-            "rules.yaml:3: default: a mapping is needed, not a text; write `default: {queue: namespace/loc",
+            "rules.yaml:3: default: must be a mapping, not a string; write `default: {queue: namespace/loc",
         ),
         ("default: {}", "rules.yaml:3: default.queue: Required value; write namespace/localqueue"),
         ("default: {queue: jobs}", 'rules.yaml:3: default.queue: Invalid value: "jobs"; write namespace/localqueue'),
@@ -106,18 +106,24 @@ columns: {at: Submit, cpu_milli: {column: Cores, times: 1000}}
         ("default: {queue: A/b}", 'rules.yaml:3: default.queue: Invalid value: "A": a lowercase RFC 1123 label must'),
         ('default: {queue: "{u}/B"}', 'rules.yaml:3: default.queue: Invalid value: "B": a lowercase RFC 1123 subdo'),
         ('default: {queue: "{}/b"}', "rules.yaml:3: default.queue: the braces are empty; name a field of the trace"),
-        ("default: {queue: a/b, when: {user: a}}", "rules.yaml:3: default.when: unknown field; the fields here are"),
-        ("rules: [{queue: a/b, when: {user: [1.5]}}]", "rules.yaml:3: rules[0].when.user: no pattern: a list; write a"),
-        ("rules: [{queue: a/b, when: {user: []}}]", "rules.yaml:3: rules[0].when.user: no pattern: a list; write a p"),
+        ("default: {queue: a/b, when: {user: a}}", "rules.yaml:3: default.when: unknown field; the known fields are"),
+        (
+            "rules: [{queue: a/b, when: {user: [1.5]}}]",
+            "rules.yaml:3: rules[0].when.user: not a pattern: a list; write a",
+        ),
+        (
+            "rules: [{queue: a/b, when: {user: []}}]",
+            "rules.yaml:3: rules[0].when.user: not a pattern: a list; write a p",
+        ),
         ("rules: [{queue: a/b, priority: 3e9}]", "rules.yaml:3: rules[0].priority: Invalid value: 3000000000; write "),
-        ("rules: [{queue: a/b, requests: {cpu: 1x}}]", 'rules.yaml:3: rules[0].requests.cpu: no quantity: "1x"; wr'),
+        ("rules: [{queue: a/b, requests: {cpu: 1x}}]", 'rules.yaml:3: rules[0].requests.cpu: not a quantity: "1x"; wr'),
         ("rules: [{queue: a/b, requests: {pods: 1}}]", "rules.yaml:3: rules[0].requests.pods: Kueue counts the pod"),
-        ("default: {queue: a/b}\nresources: {gpu: cpu}", 'rules.yaml:4: resources: two resources are called "cpu"; '),
+        ("default: {queue: a/b}\nresources: {gpu: cpu}", 'rules.yaml:4: resources: two resources are named "cpu"; '),
         ("default: {queue: a/b}\ngpuFractions: half", 'rules.yaml:4: gpuFractions: Unsupported value: "half"; write'),
         ("default: {queue: a/b}\nscale: {time: -1}", "rules.yaml:4: scale.time: Invalid value: -1; write a factor fr"),
         ("default: {queue: a/b}\nscale: {runs: 1e9}", "rules.yaml:4: scale.runs: Invalid value: 1e+09; write a fact"),
         ("default: {queue: a/b}\nscale: {sample: 0}", "rules.yaml:4: scale.sample: Invalid value: 0; write a share a"),
-        ("default: {queue: a/b}\ncolumns: {at: {times: 2}}", "rules.yaml:4: columns.at: the column is not named; wri"),
+        ("default: {queue: a/b}\ncolumns: {at: {times: 2}}", "rules.yaml:4: columns.at: must be a column; write the n"),
         ("default: {queue: a/b}\ncolumns: {at: T, end: T}", 'rules.yaml:4: columns: two columns come from "T"; give'),
         ("defualt: {queue: a/b}\nrules: [{queue: a/b}]", "rules.yaml:3: defualt: unknown field; write default"),
     ],
@@ -156,7 +162,7 @@ def test_the_first_rule_that_matches_counts() -> None:
     assert [np.asarray(it.priority).tolist() for it in jobs.submissions(rules)] == [[7, 7], [0, 0, 0]]
 
 
-def test_fields_in_braces_give_each_value_a_queue_of_its_own() -> None:
+def test_fields_in_braces_give_each_value_its_own_queue() -> None:
     jobs = trace("Ann", "bob", "", "Ann", queue=("x", "x", "y", "z_1"))
     assert queues_of(jobs, TraceRules(default=JobRule(queue="team-{user}/{queue}.q"))) == [
         (0, "team-ann/x-q"),
@@ -170,7 +176,7 @@ def test_a_part_of_a_queue_that_is_written_out_stays_as_it_is() -> None:
     assert queues_of(trace("Ann"), TraceRules(default=JobRule(queue="{user}/a.b"))) == [(0, "ann/a.b")]
 
 
-def test_values_that_would_become_one_label_get_several() -> None:
+def test_values_that_would_collide_get_distinct_labels() -> None:
     jobs = trace("vcA", "vca", "vc_a", "vcA")
     queues = [queue for _, queue in queues_of(jobs, TraceRules(default=JobRule(queue="x/{user}")))]
     assert queues[1] == "x/vca"
@@ -240,7 +246,7 @@ def test_scaling_stretches_arrivals_and_runs_apart() -> None:
     assert np.asarray(batch.run_seconds).tolist() == [1800] * 3
 
 
-def test_scaling_leaves_jobs_that_run_for_ever() -> None:
+def test_scaling_leaves_jobs_that_run_forever() -> None:
     jobs = made_trace(at=[0, 1], run_seconds=[np.inf, 5], pods=[1, 1], requests={}, drop=())
     assert jobs.scaled(TraceRules(scale=Scale(runs=0))).run_seconds.tolist() == [np.inf, 0]
 
@@ -263,7 +269,7 @@ def test_a_sample_is_the_same_each_time_and_another_with_another_seed() -> None:
     assert set(rows.tolist()) <= set(sampled(10_000, 0.2, seed=3).tolist())
 
 
-def test_a_sample_comes_into_the_submissions() -> None:
+def test_submissions_contain_only_the_sample() -> None:
     rules = TraceRules(default=JobRule(queue="a/b"), scale=Scale(sample=0.5, seed=1))
     (batch,) = trace(*"abcdefghij" * 10).submissions(rules)
     assert np.asarray(batch.at).tolist() == [60.0 * row for row in sampled(100, 0.5, seed=1).tolist()]
@@ -275,9 +281,9 @@ def test_no_jobs_give_no_submissions() -> None:
 
 def test_queues_lack_no_resource_that_jobs_request() -> None:
     rules = TraceRules(default=JobRule(queue="a/b"))
-    with pytest.raises(ValueError, match='quota: jobs request "cpu"; say how much there is of it'):
+    with pytest.raises(ValueError, match='quota: jobs request "cpu"; add a quota for it'):
         queues_for(trace("a"), rules, quota={"memory": "1Gi"})
-    with pytest.raises(ValueError, match="is no quantity"):
+    with pytest.raises(ValueError, match="is not a quantity"):
         queues_for(trace("a"), rules, quota={"cpu": "much"})
 
 
