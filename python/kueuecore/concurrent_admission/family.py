@@ -163,7 +163,7 @@ class _Family:
     def _waits_for_parent(self) -> bool:
         """Must the parent give back its quota before an evicted variant does?"""
         if is_true(self.parent, "Finished"):
-            # Kueue waits for ever for a parent that finishes while it is evicted.
+            # Kueue waits forever for a parent that finishes while it is evicted.
             return False
         for key, variant in self.variants.items():
             if not (is_true(variant, "Evicted") and has_quota(variant)):

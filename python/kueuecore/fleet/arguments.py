@@ -67,7 +67,7 @@ def requests_of(manifests: str | ManifestLike | Iterable[ManifestLike]) -> list[
     """Objects as requests bring them: copies, as JSON.
 
     Raises:
-        ManifestError: A text that can not be read, or an object that JSON can not hold.
+        ManifestError: A text that cannot be read, or an object that JSON cannot hold.
         TypeError: What is no object.
     """
     if isinstance(manifests, str):

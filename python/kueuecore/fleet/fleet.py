@@ -156,7 +156,7 @@ class Fleet:
 
         Args:
             job: The job.
-            run_seconds: How long its pods run, wherever they do; None: for ever.
+            run_seconds: How long its pods run, wherever they do; None: forever.
             ends_failed: Does it fail once they have run so long?
             cluster: Where.
 

@@ -21,7 +21,7 @@ class NodeSettings:
         configuration: Kueue's Configuration on it.
         checks: Makes those who decide on AdmissionChecks in a process of Kueue that begins.
         capacity: Who makes capacity of ProvisioningRequests. With one, Kueue decides on checks of provisioning.
-        starts_pods: Do pods get ready? Without, the cluster has quota for what it can not run.
+        starts_pods: Do pods get ready? Without, the cluster has quota for what it cannot run.
 
     Example:
         >>> from kueuecore.provisioning import QueuedCapacity, Stock

@@ -16,7 +16,7 @@ from kueuecore.times import format_time, span_ns
 __all__ = ["ENDS_FAILED", "KINDS", "RUN_SECONDS", "Pods", "ends_failed", "is_job", "run_ns", "runs_here", "status_with"]
 
 RUN_SECONDS = "fleet.kueuecore/run-seconds"
-"""The annotation that says how long the pods of a job run; without it they run for ever."""
+"""The annotation that says how long the pods of a job run; without it they run forever."""
 ENDS_FAILED = "fleet.kueuecore/ends-failed"
 """The annotation that is `true` on a job that fails once its pods have run so long."""
 _SECOND_NS = 1_000_000_000
@@ -43,7 +43,7 @@ def is_job(manifest: JsonObject) -> bool:
 
 
 def run_ns(job: JsonObject) -> int | None:
-    """How long the pods of a job run; None: for ever.
+    """How long the pods of a job run; None: forever.
 
     Raises:
         ManifestError: Its annotation is no span of time.

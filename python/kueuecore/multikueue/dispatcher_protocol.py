@@ -139,7 +139,7 @@ class Override:
 
     Raises:
         ValueError: One of them changes what the object is known by: the manager would look for the copy in vain, and
-            make another one, for ever.
+            make another one, forever.
     """
 
     workload: JsonObject = field(default_factory=dict)

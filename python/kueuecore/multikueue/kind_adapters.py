@@ -38,7 +38,7 @@ def adapters_of(
 
     Args:
         settings: Whose gates and frameworks count: kinds that these do not name have no adapter.
-        integrations: The kinds of jobs; those that Kueue can not delegate have no adapter.
+        integrations: The kinds of jobs; those that Kueue cannot delegate have no adapter.
         own: Adapters of your own; they go before the others.
 
     Example:

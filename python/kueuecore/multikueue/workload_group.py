@@ -97,7 +97,7 @@ class Group:
 
     @property
     def is_left_over(self) -> bool:
-        """Is something on the workers from before it lost its quota? It could win again there, and would for ever."""
+        """Is something on the workers from before it lost its quota? It could win again there, and would forever."""
         return self.has_lost_quota and not (self.is_elastic and self.is_larger_slice) and bool(self.removals())
 
     @property

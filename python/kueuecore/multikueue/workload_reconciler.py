@@ -77,7 +77,7 @@ def _finish(group: Group) -> Result | None:
 def _drop_latecomers(group: Group) -> Result | None:
     """A worker that was away while its workload went elsewhere must not win it back from who runs it now.
 
-    Kueue takes the worker that admitted it first, away from the one in `clusterName`, and then fails for ever.
+    Kueue takes the worker that admitted it first, away from the one in `clusterName`, and then fails forever.
     """
     if group.state != "Ready" or not group.cluster:
         return None

@@ -90,7 +90,7 @@ class _Pass:
         return None if written is None else times.moment(written)
 
     def _retry_time(self) -> bool:
-        """Checks ask to wait (rules/07 §3). Of one that is inactive Kueue writes that and takes it back for ever."""
+        """Checks ask to wait (rules/07 §3). Of one that is inactive Kueue writes that and takes it back forever."""
         if not conditions.is_active(self.workload):
             return False
         moments = [

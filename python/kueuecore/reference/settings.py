@@ -40,7 +40,7 @@ class Settings:
         self.waits_for_pods = "waitForPodsReady" in config and not self.on("DisableWaitForPodsReady")
         ready: Json = config["waitForPodsReady"] if self.waits_for_pods else {}
         self.requeuing_strategy: Json = ready.get("requeuingStrategy") or {}
-        # How long pods may take to be ready, and to be ready again; None: for ever (rules/07 §6).
+        # How long pods may take to be ready, and to be ready again; None: forever (rules/07 §6).
         timeout = times.duration(ready.get("timeout")) or 30 * 60 * times.SECOND
         self.ready_timeout: int | None = timeout if self.waits_for_pods else None
         recovery = times.duration(ready["recoveryTimeout"]) or None if "recoveryTimeout" in ready else timeout

@@ -174,7 +174,7 @@ class FleetHistory:
     def _submit(self) -> None:
         self.happened["jobs"] += 1
         name = f"job-{self.happened['jobs']}"
-        # Some are too large for every worker, and wait for ever.
+        # Some are too large for every worker, and wait forever.
         cpu = self.random.choice((1, 1, 2, 2, 3, 9))
         priority = self.random.choice(("", "", "high"))
         kind = self.random.choice(_KINDS)

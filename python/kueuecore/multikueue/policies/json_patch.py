@@ -23,7 +23,7 @@ _MOST_OPERATIONS = 10_000
 
 
 class JsonPatchError(ValueError):
-    """A patch that is none, or can not be applied; the message says why."""
+    """A patch that is none, or cannot be applied; the message says why."""
 
 
 def apply_json_patch(document: JsonObject, operations: Sequence[JsonObject]) -> JsonObject:

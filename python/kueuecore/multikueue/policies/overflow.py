@@ -2,7 +2,7 @@
 
 In Kueue the LocalQueue decides whether a job is dispatched, once and for all. Here a job waits in a queue without the
 check of MultiKueue; when the quota there has been short for long enough, `Manager(overflow=...)` makes it anew in a
-queue that has the check. It has not run yet, so nothing is lost; it is made anew because `spec.managedBy` can not be
+queue that has the check. It has not run yet, so nothing is lost; it is made anew because `spec.managedBy` cannot be
 changed.
 
 Example:
@@ -96,7 +96,7 @@ class Overflow:
 
 
 def circle_of(queues: Mapping[str, str]) -> tuple[str, ...]:
-    """The first circle in which jobs would go round for ever; empty if there is none.
+    """The first circle in which jobs would go round forever; empty if there is none.
 
     Example:
         >>> circle_of({"a": "b", "b": "a"}), circle_of({"a": "b", "b": "c"})

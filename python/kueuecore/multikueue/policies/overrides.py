@@ -81,7 +81,7 @@ def check_override(operations: Sequence[JsonObject]) -> None:
         for path in written:
             if path in _IDENTITY:
                 raise JsonPatchError(
-                    f"{path or 'the whole job'} can not be changed: the manager would not find the job"
+                    f"{path or 'the whole job'} cannot be changed: the manager would not find the job"
                 )
 
 
@@ -94,7 +94,7 @@ def override_of(job: JsonObject, workload: JsonObject, operations: Sequence[Json
         operations: The JSON patch.
 
     Raises:
-        JsonPatchError: It can not be applied.
+        JsonPatchError: It cannot be applied.
     """
     after = apply_json_patch(job, operations)
     templates = _template_pointers(job)

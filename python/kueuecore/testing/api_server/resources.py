@@ -232,7 +232,7 @@ class Registry:
             del self._of_path[key]
 
     def _stored_as(self, crd: Object) -> str:
-        """The kind, or with its group if another group had a kind of this name first: for ever, as objects have it."""
+        """The kind, or with its group if another group had a kind of this name first: forever, as objects have it."""
         group, kind = text_at(crd, "spec", "group"), text_at(crd, "spec", "names", "kind")
         if (group, kind) not in self._names:
             is_taken = kind in self._names.values() or any(it.kind == kind for it in BUILT_IN)
