@@ -50,7 +50,7 @@ class ControllerSave:
         """Read what `to_json` returned.
 
         Raises:
-            ValueError: It was saved in another format, or is not what was saved.
+            ValueError: It was saved in another format, or was changed since.
         """
         check_mapping(saved)
         if text_at(saved, "format") != _FORMAT:

@@ -149,7 +149,7 @@ class JobController:
                     found["Pod"] = POD.api_version, "pods"
         return found
 
-    # What is watched.
+    # Watching.
 
     def observe(self, event: Mapping[str, Any], *, now: TimeLike) -> bool:
         """Take in a watch event, in any order and repeated or not.
@@ -281,7 +281,7 @@ class JobController:
         elif text_at(manifest, "kind") in {**WATCHED, **_AROUND} or text_at(manifest, "kind") in RUNTIMES:
             self._due |= dict.fromkeys(self._waiting, at)
 
-    # What is done.
+    # Work.
 
     def take_due(self, now: TimeLike) -> tuple[JobWork, ...]:
         """Reconcile the jobs that are due, and return the work. Jobs with nothing to do or to report are left out.

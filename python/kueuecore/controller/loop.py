@@ -126,7 +126,7 @@ class Controller:
         )
         self._turned_at = 0
 
-    # What is watched.
+    # Watching.
 
     @property
     def kinds(self) -> Mapping[str, tuple[str, str]]:
@@ -147,7 +147,7 @@ class Controller:
         Raises:
             WatchError: The event is an error.
             ManifestError: The event has no type or no object, or the object is not valid as Kueue's API server would
-            store it. Nothing has changed.
+                store it. Nothing has changed.
             TypeError: The event or its object is not plain data but, say, of one of the `kubernetes` client's classes.
             ValueError: The event's type does not exist.
 
@@ -212,7 +212,7 @@ class Controller:
         self._objects.versions.list_taken(kind, version)
         return tuple(problems)
 
-    # What is decided.
+    # Deciding.
 
     def turn(self, now: TimeLike) -> Turn:
         """Run one cycle, with what Kueue's workload controller does before and after it.
@@ -276,7 +276,7 @@ class Controller:
         times += (self._statuses.next_wake(), self._retention.next_wake())
         return min((max(at, it) for it in times if it is not None and it < END_NS), default=None)
 
-    # How the writes went.
+    # Outcomes of writes.
 
     def confirm(self, write: WorkloadWrite, answer: JsonObject | None = None, *, now: TimeLike) -> bool:
         """Report that a write was accepted.
@@ -351,7 +351,7 @@ class Controller:
             about.refused(write, why, is_there=is_known, now=at)
             self._idle_cycles.end()
 
-    # What jobs do.
+    # Reports about jobs.
 
     def finished(
         self, name: str, *, namespace: str, reason: str = "Succeeded", message: str = "Job finished successfully"
@@ -392,7 +392,7 @@ class Controller:
             self._idle_cycles.end()
         return is_there
 
-    # What is known.
+    # Queries.
 
     def workload(self, name: str, *, namespace: str) -> dict[str, Any] | None:
         """Return a Workload as the API server has it, without changes not written yet; `None` if it does not exist."""
@@ -410,7 +410,7 @@ class Controller:
         """The writes whose outcome has not been reported yet."""
         return tuple(known.write for _, known in self._workloads if known.write is not None)
 
-    # Across a restart.
+    # Saving and restoring.
 
     def save(self) -> JsonObject:
         """Return the state as plain data for JSON, to be read by `load`.
@@ -501,9 +501,9 @@ class Controller:
         except ValueError as error:
             raise ValueError(f"this is not a valid save: {error}") from None
 
-    # How writes went.
+    # Outcomes of writes.
 
-    # What is decided.
+    # Deciding.
 
     def _reconcile(self, at: int) -> None:
         self._workloads.hold(self.engine.reconcile(at))

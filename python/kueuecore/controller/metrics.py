@@ -188,7 +188,7 @@ class Metrics:
 
         Raises:
             TypeError, ValueError: `now` is not a time, `workload` not plain data, or another argument has the wrong
-            type.
+                type.
         """
         name = _arguments.text("gate", gate)
         _arguments.instance("workload", workload, dict)

@@ -55,7 +55,7 @@ class VariantFamilies:
         # How often in a row a variant was refused, by parent.
         self._n_refused: dict[WorkloadKey, int] = {}
 
-    # What is watched.
+    # Watching.
 
     def observe(self, manifest: JsonObject) -> None:
         """Take in the current version of an object."""
@@ -77,7 +77,7 @@ class VariantFamilies:
         for write in writes if self._is_on else ():
             self._index.touch((write.namespace, write.name))
 
-    # What is decided.
+    # Deciding.
 
     def review_settled(self, at: int) -> tuple[WorkloadWrite, ...]:
         """Reconcile the parents that are due and, like all their variants, have no open write.

@@ -271,7 +271,7 @@ class Surroundings:
             ),
             workload_priority_classes=workload_classes,
             priority_classes=classes,
-            # Of several defaults the lowest counts (rules/10 §3.3); of equal ones the first in the alphabet.
+            # Of several defaults the lowest counts (rules/10 §3.3); of equal ones the alphabetically first.
             default_priority_class=min(defaults, key=lambda name: (defaults[name], name), default=None),
             flavors=flavors,
             multikueue_checks=multikueue_checks,
@@ -350,7 +350,7 @@ def _selector(plain: JsonObject) -> LabelSelector:
 def _owned(
     workloads: Mapping[tuple[str, str], JsonObject],
 ) -> dict[tuple[str, str, str, str, str], Sequence[str]]:
-    """Names of the Workloads of each owner."""
+    """Return names of the Workloads of each owner."""
     owned: defaultdict[tuple[str, str, str, str, str], list[str]] = defaultdict(list)
     for (namespace, name), workload in workloads.items():
         for owner in list_at(workload, "metadata", "ownerReferences"):
@@ -359,7 +359,7 @@ def _owned(
 
 
 def _checks(cluster_queue: JsonObject) -> set[str]:
-    """Names of the checks of a ClusterQueue."""
+    """Return names of the checks of a ClusterQueue."""
     plain = [name for name in list_at(cluster_queue, "spec", "admissionChecks") if isinstance(name, str)]
     strategy = list_at(cluster_queue, "spec", "admissionChecksStrategy", "admissionChecks")
     return {*plain, *(text_at(it, "name") for it in strategy)}

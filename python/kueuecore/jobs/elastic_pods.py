@@ -72,7 +72,7 @@ def _is_gated(pod: JsonObject) -> bool:
 
 
 def _updates(workload: JsonObject, pod_set: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Annotations and node selector that checks give to a pod set."""
+    """Return the annotations and node selector that checks give to a pod set."""
     annotations: dict[str, str] = {}
     selector: dict[str, str] = {}
     for check in list_at(workload, "status", "admissionChecks"):

@@ -338,7 +338,7 @@ class Integration:
         """Return the writes that start the job with what its pod sets got.
 
         Raises:
-            StartError: The job has its own values for what it should get, or other pod sets.
+            StartError: The job has other values where the admission sets some, or other pod sets.
         """
         if self.custom_start is not None:
             return tuple(self.custom_start(job, infos, configuration))

@@ -44,7 +44,7 @@ __all__ = ["Ignored", "JobsResult", "surroundings_of", "workloads_for"]
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """A job that gets no Workload, which is no problem.
+    """A job that gets no Workload without being rejected.
 
     Args:
         job: The job.

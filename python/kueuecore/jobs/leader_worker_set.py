@@ -117,7 +117,7 @@ def n_groups(job: JsonObject) -> int:
     replicas = int_at(job, "spec", "replicas", default=1)
     surge = object_at(job, "spec", "rolloutStrategy", "rollingUpdateConfiguration").get("maxSurge")
     if isinstance(surge, str):
-        # Kueue takes a percentage for none.
+        # Kueue ignores a percentage.
         surge, _ = go_int(surge)
     is_replacing = int_at(job, "status", "updatedReplicas") < replicas
     if isinstance(surge, int) and surge > 0 and is_replacing:

@@ -70,10 +70,10 @@ def start_job(
 
     Raises:
         StartError: It can never start like this. Finish the Workload with reason `FailedToStart` and the error as
-        message.
+            message.
         UnknownObjectError: A flavor is missing.
         ManifestError: The kind of the job is unknown, or a field of the job, the Workload or a flavor has the wrong
-        type.
+            type.
 
     Example:
         >>> job = {
@@ -139,7 +139,7 @@ def reclaimable_pods(
     configuration: JobsConfiguration | None = None,
     integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
 ) -> dict[str, int]:
-    """Return how many pods have free quota, by pod set, at most as many as it has (rules/10 §4.5).
+    """Return how many pods no longer need their quota, by pod set and at most its size (rules/10 §4.5).
 
     Raises:
         ManifestError: The kind of the job is unknown, or a field of the job or the Workload has the wrong type.

@@ -17,7 +17,7 @@ __all__ = ["Request", "Verb", "requests_of"]
 
 
 class Verb(StrEnum):
-    """The verb of a request, as roles name it."""
+    """The verb of a request, as in RBAC roles."""
 
     CREATE = "create"
     PATCH = "patch"

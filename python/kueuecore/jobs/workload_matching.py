@@ -41,7 +41,7 @@ def fits_workload(
 
     Raises:
         ManifestError: The kind of the job is unknown, or a field of the job, the Workload or a flavor has the wrong
-        type.
+            type.
         NoWorkload: The job's pods are not known.
     """
     surroundings = Surroundings() if surroundings is None else instance("surroundings", surroundings, Surroundings)

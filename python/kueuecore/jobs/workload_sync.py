@@ -168,7 +168,7 @@ class _Syncing:
         if ancestor is not None:
             raise NoWorkload(f"{object_ref(ancestor)} owns it, and has the Workload")
 
-    # A Workload that somebody else has made.
+    # A Workload made by somebody else.
 
     def _with_prebuilt(self, name: str) -> Sync:
         workload = self._surroundings.workloads.get((self._namespace, name))
@@ -302,7 +302,7 @@ class _Syncing:
             integrations=self._integrations,
         )
 
-    # What is written.
+    # Writes.
 
     def _is_suspended(self) -> bool:
         return self._integration.is_suspended(self._job)

@@ -171,7 +171,7 @@ class Api:
         Raises:
             RefusedError: The server refuses.
             UnansweredError: The server does not answer; or later, the connection breaks or carries something that is
-            not an event.
+                not an event.
         """
         query = {"watch": "true", "allowWatchBookmarks": "true"}
         query |= {"timeoutSeconds": str(_WATCH_SECONDS), "resourceVersion": since}

@@ -38,7 +38,7 @@ Submit: TypeAlias = Callable[[Hashable, Task], None]
 
 
 class Decider:
-    """Decides for a cluster, without threads of its own: news come in, requests go out.
+    """Decides for a cluster, without threads of its own: news comes in, requests go out.
 
     Args:
         api: The API server; its `kinds` are set here.
@@ -84,7 +84,7 @@ class Decider:
         """The kinds that were not listed yet: nothing may be decided before they are."""
         return frozenset(self._unlisted)
 
-    # What comes in.
+    # Input.
 
     def hear(self, news: News) -> None:
         """Take in a list or an event. What cannot be read is logged and skipped."""
@@ -103,13 +103,13 @@ class Decider:
         except ManifestError as error:
             _LOGGER.warning("not taken in", extra={"problem": str(error)})
 
-    # What goes out.
+    # Output.
 
     def step(self) -> int | None:
         """Look at the jobs, take a turn, and hand over the writes.
 
         Returns:
-            When to call it again if no news arrive before; None: never.
+            When to call it again if no news arrives before; None: never.
         """
         for work in self.jobs.take_due(self._now()):
             self._carry_out(work)

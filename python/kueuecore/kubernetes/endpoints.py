@@ -37,7 +37,7 @@ Health = Callable[[], "dict[str, str]"]
 
 
 class ListenError(KueuecoreError):
-    """An address cannot be listened at."""
+    """It is not possible to listen on an address."""
 
 
 class ProcessMetrics:
@@ -109,7 +109,7 @@ def serve_metrics(address: Address, metrics: ProcessMetrics) -> int:
     """Serve metrics in threads; return the port.
 
     Raises:
-        ListenError: The address cannot be listened at.
+        ListenError: Cannot listen on the address.
     """
     try:
         return _serve(address, MetricsHandler.factory(metrics.registry), "metrics")
@@ -121,7 +121,7 @@ def serve_health(address: Address, *, healthy: Health, ready: Health) -> int:
     """Serve `/healthz` and `/readyz` in threads: 200 if all is well, else 500 with the problems. Return the port.
 
     Raises:
-        ListenError: The address cannot be listened at.
+        ListenError: Cannot listen on the address.
     """
     checks = {"/healthz": healthy, "/livez": healthy, "/readyz": ready}
 

@@ -148,7 +148,7 @@ class Process:
 
     @property
     def silent_seconds(self) -> float:
-        """How long nothing was decided although news have arrived."""
+        """How long nothing was decided although something has arrived."""
         return self._inbox.silent_seconds
 
     @property

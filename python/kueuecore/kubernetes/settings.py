@@ -21,7 +21,7 @@ _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address to listen at.
+    """An address to listen on.
 
     Args:
         host: A host name or address; empty: all addresses.

@@ -1,4 +1,4 @@
-"""Runs beside a Kueue without writing: decides on what it watches, and reports where Kueue decides otherwise."""
+"""Runs next to Kueue without writing: decides on what it watches, and reports where Kueue decides otherwise."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Held:
 
 
 class Shadow:
-    """Watches a cluster with a Kueue, decides by itself, and compares admissions and evictions.
+    """Watches a cluster that runs Kueue, decides by itself, and compares admissions and evictions.
 
     The first to decide waits some seconds for the other, as each sees a change at its own time. After that Kueue is
     right: its decision counts, and the next decisions here follow from it.
@@ -139,10 +139,10 @@ class Shadow:
 
     @property
     def silent_seconds(self) -> float:
-        """How long nothing was compared although news have arrived."""
+        """How long nothing was compared although something has arrived."""
         return self._inbox.silent_seconds
 
-    # What comes in.
+    # Input.
 
     def _on_news(self, news: News) -> None:
         self._inbox.put(partial(self._hear, news))
@@ -174,7 +174,7 @@ class Shadow:
             return
         self._adopt(key, event)
         if not self._unlisted:
-            # Kueue does not wait for more Workloads, which might go first, either.
+            # Kueue does not wait either for Workloads that might go first.
             self._decide()
 
     def _before(self, key: WorkloadKey) -> Decided:
@@ -202,7 +202,7 @@ class Shadow:
         except ManifestError as error:
             _LOGGER.warning("not taken in", extra={"problem": str(error)})
 
-    # What is decided, and compared.
+    # Deciding and comparing.
 
     def _step(self) -> int | None:
         self._decide()
@@ -260,7 +260,7 @@ def serve_shadow(
     *,
     configuration: Configuration | None = None,
 ) -> None:
-    """Run beside a Kueue, and log where it decides otherwise, until SIGTERM or SIGINT.
+    """Run next to Kueue, and log where it decides otherwise, until SIGTERM or SIGINT.
 
     Args:
         connect: Makes an `Api` that reports its requests and limits their rate.

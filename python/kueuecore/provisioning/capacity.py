@@ -119,7 +119,7 @@ class CapacityOutcome:
     """A change in the state of a request.
 
     Args:
-        after_seconds: When, in seconds after its creation.
+        after_seconds: Seconds from the creation of the request to the change.
         condition: The condition that becomes True.
         message: Its message.
         details: What is added to `provisioningClassDetails`.

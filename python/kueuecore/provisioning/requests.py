@@ -37,7 +37,7 @@ class RequestCondition(StrEnum):
     """The conditions of a ProvisioningRequest."""
 
     ACCEPTED = "Accepted"
-    """Somebody works on it."""
+    """The request is being worked on."""
     PROVISIONED = "Provisioned"
     """The capacity is available."""
     FAILED = "Failed"
