@@ -364,7 +364,7 @@ class _Look:
         return self._surroundings.enabled("MultiKueue") and bool(checks & self._surroundings.multikueue_checks)
 
     def _tell_of_checks(self, workload: JsonObject) -> None:
-        """Return the messages of the checks that a reservation waits for."""
+        """Add an event with the messages of the checks that a reservation waits for."""
         waiting = [
             f"{text_at(it, 'name')}: {text_at(it, 'message')}"
             for it in list_at(workload, "status", "admissionChecks")

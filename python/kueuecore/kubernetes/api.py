@@ -32,7 +32,7 @@ _CONNECT_SECONDS = 10.0
 # Bookmarks come about every minute, so a connection that is silent for longer may be dead.
 _SILENT_SECONDS = 75.0
 _WATCH_SECONDS = 300
-# Of a watch: no object is that large.
+# The longest line of a watch: no object is that large.
 _LONGEST_LINE = 64 << 20
 
 Answered: TypeAlias = Callable[[str, str, int], None]

@@ -55,7 +55,7 @@ class Election:
         api: The API server.
         settings: The Lease.
         won: Called once this replica holds the Lease, in that thread.
-        lost: Called with the reason when it no longer does, or never can.
+        lost: Called with the reason when it no longer holds the Lease, or cannot get it.
     """
 
     def __init__(
