@@ -1,7 +1,7 @@
-"""For controllers: what is watched goes in, what is to be written comes out, and how that went goes back in.
+"""Schedules without I/O, for controllers: pass in what you watch, send what it returns, and report how that went.
 
-Nothing here does I/O or reads a clock: whoever imports it brings a Kubernetes client, or another job system. Reports of
-its own writes, and of everything else, may come late, twice, out of order or not at all.
+Nothing here does I/O or reads a clock: you bring the Kubernetes client, or another job system. Events, including those
+about its own writes, may come late, twice, out of order or not at all.
 """
 
 from kueuecore.controller.cycle_report import Considered, Verdict

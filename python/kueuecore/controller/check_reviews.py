@@ -1,4 +1,4 @@
-"""The check controllers of a controller: whom they are to look at, and what they want written (rules/07 §5)."""
+"""Drives the check controllers: which workloads they review, and what they want written (rules/07 §5)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SECOND_NS = 1_000_000_000
 
 
 class CheckReviews:
-    """What is to be decided on, and what came of it.
+    """Collects what check controllers have to review, and the writes that result.
 
     Args:
         controllers: The check controllers.
@@ -39,17 +39,17 @@ class CheckReviews:
 
     @property
     def kinds(self) -> Mapping[str, tuple[str, str]]:
-        """What the check controllers look at: apiVersion and plural by kind."""
+        """The kinds that the check controllers watch: apiVersion and plural by kind."""
         return {kind: it for controller in self.controllers for kind, it in controller.kinds.items()}
 
     @property
     def open(self) -> tuple[WorkloadKey, ...]:
-        """The workloads to look at."""
+        """The workloads to review."""
         self._open |= dict.fromkeys(self._controllers.take_asked())
         return tuple(self._open)
 
     def observe(self, manifest: JsonObject, *, now: int) -> None:
-        """This is how an object is now.
+        """Take in the current version of an object.
 
         Raises:
             ManifestError: A check controller refuses it. Nothing has changed.
@@ -65,7 +65,7 @@ class CheckReviews:
             self._checks[text_at(metadata, "name")] = manifest
 
     def forget(self, ref: ObjectRef, *, now: int) -> None:
-        """An object has gone."""
+        """Take in the deletion of an object."""
         self._controllers.forget(ref, now=now)
         if ref.kind == "AdmissionCheck":
             self._checks.pop(ref.name, None)
@@ -75,7 +75,7 @@ class CheckReviews:
             self._held.pop((ref.namespace, ref.name), None)
 
     def wake(self, now: int) -> None:
-        """Time has come up to `now`; AdmissionChecks say whether they are active."""
+        """Advance time to `now`; AdmissionChecks report whether they are active."""
         self._controllers.wake(now)
         for name, check in self._checks.items():
             activity = self._controllers.activity(check, now=now)
@@ -86,7 +86,7 @@ class CheckReviews:
                 self._writes.append(ObjectWrite(ObjectWriteKind.PATCH_STATUS, changed, ("", ""), name))
 
     def review(self, workload: JsonObject, *, now: int) -> Review:
-        """What is to be said of a workload; its writes are kept."""
+        """Return the review of a workload; its writes are kept."""
         metadata = object_at(workload, "metadata")
         key = text_at(metadata, "namespace"), text_at(metadata, "name")
         self._open.pop(key, None)
@@ -95,7 +95,7 @@ class CheckReviews:
         return replace(review, writes=())
 
     def review_settled(self, engine: Engine, workloads: WorkloadRecords, at: int) -> None:
-        """Say what there is to say about the open Workloads that are as they are stored."""
+        """Apply the reviews of the open Workloads that are as stored."""
         self.wake(at)
         for key in self.open:
             record = workloads.get(key)
@@ -109,7 +109,7 @@ class CheckReviews:
             workloads.hold(review.events)
 
     def refused(self, write: ObjectWrite, error: str, *, is_there: bool, now: int) -> None:
-        """A write of an object was refused."""
+        """Take in that a write of an object was refused."""
         if write.kind is ObjectWriteKind.PATCH_STATUS:
             self._written.pop(write.object.name, None)
             return
@@ -119,10 +119,10 @@ class CheckReviews:
         self._open[write.workload] = None
 
     def take_writes(self) -> tuple[ObjectWrite, ...]:
-        """The objects to write."""
+        """Take the objects to write."""
         writes, self._writes = tuple(self._writes), []
         return writes
 
     def next_wake(self, *, after: int) -> int | None:
-        """When time alone gives anybody something to say."""
+        """Return when a controller next has something to say because of time alone."""
         return self._controllers.next_wake(after=after)

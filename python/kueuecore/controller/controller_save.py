@@ -1,4 +1,4 @@
-"""A controller as plain data: what it has seen, and what jobs have done that is not written yet."""
+"""Saves a controller as plain data: what it has seen, and what jobs have done that is not written yet."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ REPORT_PROBLEM = "each entry of reports must be the namespace and name of a save
 
 @dataclass(frozen=True, slots=True)
 class ControllerSave:
-    """What a controller saves.
+    """The saved state of a controller.
 
     Args:
         objects: All objects in their newest version.
-        versions: What `Versions` remembers beside them.
-        reported: What jobs have done and is not written yet: namespace and name of the Workload, and the report.
+        versions: What else `Versions` remembers.
+        reported: What jobs have done that is not written yet: namespace and name of the Workload, and the report.
     """
 
     objects: Sequence[JsonValue]
@@ -34,23 +34,23 @@ class ControllerSave:
     reported: Sequence[JsonValue]
 
     def to_json(self) -> JsonObject:
-        """As plain data, signed with its digest."""
+        """Return it as plain data, signed with its digest."""
         saved: JsonObject = {
             "format": _FORMAT,
             "objects": [*self.objects],
             "versions": self.versions,
             "reports": [*self.reported],
         }
-        # Nothing in it is an object of its own, nor a key that a file would have as a text.
+        # The round trip copies everything, and turns keys into text as a file would.
         plain: JsonObject = json.loads(json.dumps(saved))
         return {**plain, "digest": digest_of(plain)}
 
     @classmethod
     def read(cls, saved: JsonObject) -> Self:
-        """What `to_json` gave.
+        """Read what `to_json` returned.
 
         Raises:
-            ValueError: It was saved in another format, or is not what was saved.
+            ValueError: It was saved in another format, or was changed since.
         """
         check_mapping(saved)
         if text_at(saved, "format") != _FORMAT:
@@ -63,10 +63,10 @@ class ControllerSave:
         return cls(objects, versions, reported)
 
     def reports(self) -> Iterator[tuple[WorkloadKey, JobReport]]:
-        """What the job of each Workload has done.
+        """Yield what the job of each Workload has done.
 
         Raises:
-            ValueError: An entry is something else.
+            ValueError: An entry is malformed.
         """
         for entry in self.reported:
             match entry:

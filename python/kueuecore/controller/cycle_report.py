@@ -1,4 +1,4 @@
-"""What a cycle looked at and what became of it, one head after the other: for logs, traces and dashboards."""
+"""Reports what a cycle looked at and decided, head by head: for logs, traces and dashboards."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ __all__ = ["Considered", "Verdict", "considered_in"]
 
 
 class Verdict(StrEnum):
-    """What became of a workload in a cycle."""
+    """The outcome for a workload in a cycle."""
 
     RESERVED = "Reserved"
     """It got quota."""
     PENDING = "Pending"
     """It was a head and stays pending."""
     PARKED = "Parked"
-    """It was parked unseen, because one of the same shape found no place (rules/05 §4)."""
+    """It was parked without a look, because a workload of the same shape found no place (rules/05 §4)."""
     PREEMPTED = "Preempted"
-    """It has to give way."""
+    """It is to be preempted."""
     UNDECIDED = "Undecided"
-    """It asks for something on which nothing is decided here."""
+    """It asks for something that is not decided here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Considered(Keyed):
-    """A workload that a cycle looked at.
+    """A workload that a cycle looked at, and the outcome.
 
     Args:
         namespace: Namespace of the workload.
         name: Name of the workload.
         cycle: Number of the cycle.
-        cluster_queue: The ClusterQueue whose quota it is about; empty where the cycle did not come so far.
-        verdict: What became of it.
-        reason: Kueue's reason; empty for what is reserved, parked or undecided.
-        message: Why, in Kueue's words; of a reservation with the flavors that were considered.
+        cluster_queue: The ClusterQueue whose quota is meant; empty if the cycle did not get that far.
+        verdict: The outcome.
+        reason: Kueue's reason; empty if reserved, parked or undecided.
+        message: Why, in Kueue's words; a reservation lists the flavors that were considered.
     """
 
     namespace: str
@@ -51,7 +51,7 @@ class Considered(Keyed):
 
 
 def considered_in(decision: Decision) -> Iterator[Considered]:
-    """Everything that a cycle looked at: reservations, heads that wait, what was parked, victims, undecided."""
+    """Yield what a cycle looked at: reservations, pending heads, and parked, preempted and undecided workloads."""
     cycle = decision.cycle
     reported = {(it.namespace, it.name): it.message for it in decision.events if it.reason == "QuotaReserved"}
     for got in decision.admissions:

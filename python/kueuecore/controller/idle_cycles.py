@@ -1,4 +1,4 @@
-"""Whether another cycle may decide something, or enough were idle that none will."""
+"""Detects when further cycles would decide nothing."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["IdleCycles"]
 
 
 class IdleCycles:
-    """How many cycles in a row came to nothing.
+    """Counts how many cycles in a row decided nothing.
 
     Args:
-        engine: Whose cycles.
+        engine: The engine that runs the cycles.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -22,21 +22,21 @@ class IdleCycles:
         self._n_flavors: int | None = None
 
     def note(self, decision: Decision) -> None:
-        """A cycle has decided."""
+        """Take in the decision of a cycle."""
         has_come_to_something = decision.has_changed_something and not decision.waits_for_pods
         self._n_idle = 0 if has_come_to_something else self._n_idle + 1
 
     def end(self) -> None:
-        """Something has happened, after which cycles may come to something again."""
+        """Start counting again: something has happened that cycles may act on."""
         self._n_idle = 0
 
     def flavors_changed(self) -> None:
-        """A ClusterQueue may have more flavors than before."""
+        """Take note that a ClusterQueue may have more flavors than before."""
         self._n_flavors = None
 
     @property
     def are_enough(self) -> bool:
-        """Will the next come to nothing, too? A head tries one flavor after the other."""
+        """Whether the next cycle would decide nothing either. A head tries one flavor after the other."""
         if self._n_flavors is None:
             self._n_flavors = most_flavors(self._engine)
         return self._n_idle > self._n_flavors

@@ -1,4 +1,4 @@
-"""Preemptions whose writes are open, and a preemptor's status once all of them were refused (rules/04 §8)."""
+"""Tracks preemptions with open writes, and sets a preemptor's status once all were refused (rules/04 §8)."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class _Issued:
 
 
 class IssuedPreemptions:
-    """Which victims of the last cycles are not written yet, by preemptor.
+    """The victims of recent cycles that are not written yet, by preemptor.
 
     Args:
-        engine: Gets what a preemptor says.
+        engine: Receives the status of a preemptor.
         workloads: The Workloads as they are stored.
     """
 
@@ -37,7 +37,7 @@ class IssuedPreemptions:
         self._workloads = workloads
         self._issued: dict[WorkloadKey, _Issued] = {}
         self._preemptor_of: dict[WorkloadKey, WorkloadKey] = {}
-        # Preemptors none of whose victims could be written, and how many these were.
+        # Preemptors none of whose victims could be written, and the number of victims.
         self._failed: dict[WorkloadKey, int] = {}
 
     def note(self, decision: Decision) -> None:
@@ -67,7 +67,7 @@ class IssuedPreemptions:
             self._failed[preemptor] = issued.n_failed
 
     def tell_failures(self, at: int) -> bool:
-        """Let preemptors report that they will retry; return whether any does."""
+        """Let preemptors report that they will retry; return whether any did."""
         failed, self._failed = self._failed, {}
         reported = [key for key, n_failed in failed.items() if self._tell(key, n_failed, at)]
         return bool(reported)
@@ -93,7 +93,7 @@ class IssuedPreemptions:
 
 
 def _failed_status(status: Mapping[str, Any], n_failed: int) -> JsonObject | None:
-    """The status of a preemptor after its preemptions have failed; `None` if it has changed since."""
+    """Return the status of a preemptor after its preemptions have failed; `None` if it has changed since."""
     pending = f". Pending the preemption of {n_failed} workload(s)"
     conditions: list[JsonValue] = list(list_at(dict(status), "conditions"))
     for index, condition in enumerate(conditions):

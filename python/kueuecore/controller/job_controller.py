@@ -1,4 +1,4 @@
-"""Kueue's job controllers without their I/O: when each job is due, and what to send."""
+"""Runs Kueue's job controllers without their I/O: when each job is due, and what to send."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from kueuecore.times import TimeLike, backoff_ns, nanoseconds
 __all__ = ["JobController", "JobWork"]
 
 _SECOND_NS = 1_000_000_000
-# As Kueue's work queues: each failure doubles the pause.
+# As in Kueue's work queues: each failure doubles the pause.
 _LONGEST_PAUSE_NS = 300 * _SECOND_NS
 _AROUND: Mapping[str, tuple[str, str]] = {"PriorityClass": ("scheduling.k8s.io/v1", "priorityclasses")}
-# Frameworks whose objects are watched for the sake of another framework.
+# Frameworks whose objects are watched because another framework needs them.
 _BROUGHT: Mapping[str, tuple[str, ...]] = {
     DEPLOYMENT.framework: (POD.framework,),
     STATEFUL_SET.framework: (POD.framework,),
@@ -52,14 +52,14 @@ _TRAINER = "trainer.kubeflow.org/v1alpha1"
 
 @dataclass(frozen=True, slots=True)
 class JobWork:
-    """What one reconcile of a job decided.
+    """The result of one reconcile of a job.
 
     Args:
-        job: Kind, name and namespace of the job; of pods in a group those of the group, kind PodList.
-        requests: What to send, in this order; after a refusal leave out the rest. If there are none, report no outcome
-            later: it could be taken for that of the next requests of the job.
+        job: Kind, name and namespace of the job; for pods in a group, those of the group, with kind PodList.
+        requests: What to send, in this order; after a refusal skip the rest. If there are none, report no outcome: it
+            could be mistaken for that of the job's next requests.
         events: The events to create once all requests were accepted.
-        waits_for: Why the job gets no Workload, or cannot start; empty if it only waits for its turn.
+        waits_for: Why the job gets no Workload or cannot start; empty if it only waits for its turn.
     """
 
     job: JobKey
@@ -69,20 +69,20 @@ class JobWork:
 
 
 class JobController:
-    """Keeps track of jobs for the controllers of all kinds. It does no I/O and has no clock.
+    """Runs the job controllers of all kinds, without I/O and without a clock.
 
     Pass it the watch events of all `kinds` (`observe`, `resync`). Then carry out what `take_due` returns: send the
     requests of each `JobWork`, pass the answers to `take_answer`, and report the outcome (`done`, `failed`). What jobs
     have done is reported to the loop. Not safe to use from several threads at a time.
 
     Args:
-        loop: The controller that schedules the Workloads; it gets all that is observed.
+        loop: The controller that schedules the Workloads; everything observed is passed on to it.
         configuration: How jobs are managed.
         integrations: The kinds of jobs.
-        metrics: Counts new Workloads and gates that are removed from pods; usually those of the loop.
+        metrics: Counts new Workloads and gates removed from pods; usually those of the loop.
 
     Raises:
-        TypeError: One of them is something else.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> jobs = JobController(Controller())
@@ -118,13 +118,13 @@ class JobController:
         self._counts = JobCounts(metrics, self._store.get)
         # When each job is due.
         self._due: dict[JobKey, int] = {}
-        # Refusals in a row.
+        # Consecutive refusals.
         self._failures: dict[JobKey, int] = {}
         # What is being sent, and what to report once it is accepted.
         self._open: dict[JobKey, Reconciliation] = {}
         # Deleted jobs, as they were last seen.
         self._gone: dict[JobKey, JsonObject] = {}
-        # Jobs that wait for something, and for what.
+        # Jobs that wait for something, and what for.
         self._waiting: dict[JobKey, str] = {}
 
     @property
@@ -136,7 +136,7 @@ class JobController:
         found = {**self._loop.kinds, **_AROUND}
         enabled = {*self._configuration.frameworks}
         for framework in self._configuration.frameworks:
-            # What serves brings pods, which wait though pods by themselves are not enabled.
+            # Serving kinds bring pods that wait, even if pods by themselves are not enabled.
             enabled.update(_BROUGHT.get(framework, ()))
         for it in self._integrations.values():
             is_known = INTEGRATIONS.get((it.group, it.kind)) is it
@@ -149,13 +149,13 @@ class JobController:
                     found["Pod"] = POD.api_version, "pods"
         return found
 
-    # What is watched.
+    # Watching.
 
     def observe(self, event: Mapping[str, Any], *, now: TimeLike) -> bool:
         """Take in a watch event, in any order and repeated or not.
 
         Args:
-            event: `type` and `object`, as for `Controller.observe`, which gets it, too.
+            event: `type` and `object`, as for `Controller.observe`, which also gets it.
             now: The time.
 
         Raises:
@@ -181,7 +181,7 @@ class JobController:
         return is_news
 
     def take_answer(self, manifest: JsonObject, *, now: TimeLike) -> bool:
-        """Take in the answer to a request: an object as it is, before a watch shows it.
+        """Take in the answer to a request: the current object, before a watch shows it.
 
         Raises:
             ManifestError, TypeError: As `Controller.observe`. Nothing has changed.
@@ -203,23 +203,23 @@ class JobController:
         return is_news
 
     def _note_watched(self, kind: str, version: Version, at: int) -> None:
-        """A watch of a kind has come this far: who may have been missed is known."""
+        """Note how far a watch of a kind has come: jobs that may have been missed are known by then."""
         self._store.versions.note_watched(kind, version)
         self._due |= dict.fromkeys(self._store.take_unsure(kind), at)
 
     def resync(
         self, kind: str, objects: Iterable[JsonObject], *, now: TimeLike, resource_version: str = ""
     ) -> tuple[Problem, ...]:
-        """Take in the list of all objects of a kind: what is not in it was deleted.
+        """Take in the list of all objects of a kind: objects missing from it were deleted.
 
         Args:
             kind: One of `kinds`.
-            objects: All of them. What an API server lists has no `kind` of its own, which is filled in.
+            objects: All of them. Items of an API server's list have no `kind`; it is filled in.
             now: The time.
             resource_version: `metadata.resourceVersion` of the list.
 
         Returns:
-            What is wrong with the objects that were not taken in; the others were.
+            The problems of the objects that were rejected; the others were taken in.
 
         Raises:
             TypeError, ValueError: As `Controller.resync`. Nothing has changed.
@@ -246,7 +246,7 @@ class JobController:
         return tuple(replace(it, index=None if it.index is None else places[it.index]) for it in problems)
 
     def _check(self, manifest: JsonObject) -> None:
-        """Refuse a pod that would spoil its group, and what has a version that no API server counts."""
+        """Refuse a pod that would spoil its group, and a version that is not an API server's."""
         validation.check_version(manifest)
         if self._store.is_job(manifest) and (key := self._store.job_key(manifest)).kind == POD_GROUP.kind:
             pod_group(key.name, [manifest])
@@ -270,18 +270,18 @@ class JobController:
         self._touch(before, at)
         if self._store.is_job(before):
             job = self._store.job_key(before)
-            # A group matters once its last pod has gone.
+            # A group matters once its last pod is gone.
             self._gone[job] = pod_group(job.name, [before]) if job.kind == POD_GROUP.kind else before
         self._store.drop(key, version)
 
     def _touch(self, manifest: JsonObject, at: int) -> None:
-        """Make the jobs due for which the change of an object matters."""
+        """Make the jobs due that the change of an object affects."""
         if self._store.is_job(manifest) or text_at(manifest, "kind") == "Workload":
             self._due |= dict.fromkeys(self._store.touched_by(manifest), at)
         elif text_at(manifest, "kind") in {**WATCHED, **_AROUND} or text_at(manifest, "kind") in RUNTIMES:
             self._due |= dict.fromkeys(self._waiting, at)
 
-    # What is done.
+    # Work.
 
     def take_due(self, now: TimeLike) -> tuple[JobWork, ...]:
         """Reconcile the jobs that are due, and return the work. Jobs with nothing to do or to report are left out.
@@ -319,7 +319,7 @@ class JobController:
             return Reconciliation(waits_for=str(error))
 
     def _work_of(self, key: JobKey, job: JsonObject, found: Reconciliation, at: int) -> JobWork | None:
-        # Most pods of a cluster are nobody's business here.
+        # Most pods of a cluster have nothing to do with Kueue.
         is_meant = self._configuration.manage_jobs_without_queue_name or QUEUE_LABEL in labels_of(job)
         waits_for, before = found.waits_for if is_meant else "", self._waiting.pop(key, "")
         if waits_for:
@@ -330,7 +330,7 @@ class JobController:
         self._open[key] = found
         if not requests:
             self.done(key)
-        # What it waits for is reported once.
+        # Report only once what it waits for.
         if not requests and not found.events and waits_for == before:
             return None
         return JobWork(key, requests, found.events, waits_for if waits_for != before else "")
@@ -349,12 +349,12 @@ class JobController:
             self._loop.report(name, namespace=namespace, report=report)
 
     def failed(self, job: JobKey, *, now: TimeLike) -> None:
-        """Report that a request of a `JobWork` was refused, or got no answer: the job is retried after a growing pause.
+        """Report that a request of a `JobWork` was refused or got no answer: the job is retried after a growing pause.
 
         A watch event about the job makes it due at once. Without open requests of the job nothing happens.
 
         Raises:
-            TypeError, ValueError: `job` is not the key of a `JobWork`, or `now` is no time.
+            TypeError, ValueError: `job` is not the key of a `JobWork`, or `now` is not a time.
         """
         at = nanoseconds(now)
         instance("job", job, JobKey)
@@ -366,6 +366,6 @@ class JobController:
         self._due.setdefault(job, at + pause_ns)
 
     def next_wake(self, now: TimeLike) -> int | None:
-        """When to call `take_due` if nothing is observed before, in nanoseconds since 1970; `None`: never."""
+        """Return when to call `take_due` if nothing is observed before, in nanoseconds since 1970; `None`: never."""
         at = nanoseconds(now)
         return min((max(at, due) for key, due in self._due.items() if key not in self._open), default=None)

@@ -22,8 +22,8 @@ class JobCounts:
     """Counts the Workloads created for jobs, and the gates removed from pods.
 
     Args:
-        metrics: Where they count; nowhere if absent.
-        stored: An object as it was last seen.
+        metrics: Where to count; nothing is counted without.
+        stored: Returns an object as it was last seen.
     """
 
     def __init__(self, metrics: Metrics | None, stored: Callable[[Key], JsonObject | None]) -> None:
@@ -75,7 +75,7 @@ class JobCounts:
 
 
 def _object_of(job: JsonObject) -> JsonObject:
-    """Return the object that stands for a job: for a group its first pod."""
+    """Return the object that represents a job: for a group its first pod."""
     items = list_at(job, "items")
     return {**object_at(items[0]), "kind": "Pod"} if items else job
 

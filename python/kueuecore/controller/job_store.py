@@ -1,4 +1,4 @@
-"""The jobs of a cluster, what they own and what they depend on, as far as a controller has seen them."""
+"""Stores the jobs of a cluster, what they own and what they depend on, as far as a controller has seen them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from kueuecore.manifests import object_ref
 __all__ = ["JobKey", "JobStore"]
 
 JobKey: TypeAlias = ObjectRef
-"""Kind, name and namespace of a job; of pods in a group those of the group, kind PodList."""
+"""Kind, name and namespace of a job; for pods in a group, those of the group, with kind PodList."""
 _Name: TypeAlias = tuple[str, str]
 _GROUP = POD_GROUP.kind
 
 
 class JobStore:
-    """Objects by their keys, and who owns what.
+    """Stores objects by key, and who owns what.
 
     Args:
         configuration: How jobs are managed.
@@ -43,20 +43,20 @@ class JobStore:
         self._configuration = configuration
         self._integrations = integrations
         self._objects: dict[Key, JsonObject] = {}
-        # As surroundings look them up.
+        # Keyed as `Surroundings` look them up.
         self._by_key: dict[tuple[str, str, str, str], JsonObject] = {}
         self._groups: defaultdict[_Name, dict[str, JsonObject]] = defaultdict(dict)
-        # By the owner: the jobs below it, and its Workloads.
+        # By owner: the jobs below it, and its Workloads.
         self._children: defaultdict[Key, dict[JobKey, None]] = defaultdict(dict)
         self._owned: defaultdict[Key, dict[_Name, None]] = defaultdict(dict)
-        # By the set: its pods, and the StatefulSets of a LeaderWorkerSet.
+        # By set: its pods, and the StatefulSets of a LeaderWorkerSet.
         self._members: defaultdict[Key, dict[Key, None]] = defaultdict(dict)
         # By the Workload that they name.
         self._naming: defaultdict[_Name, dict[JobKey, None]] = defaultdict(dict)
         self._surroundings: Surroundings | None = None
-        # By the kind that is watched: jobs of which only Workloads were heard.
+        # By watched kind: jobs known only through their Workloads.
         self._unsure: dict[str, dict[JobKey, None]] = {}
-        # In which version a Workload was first heard of with its present owners, who were there before.
+        # The version in which a Workload was first seen with its present owners, who existed before.
         self._owned_since: dict[_Name, Version] = {}
         self.versions = Versions()
 
@@ -65,11 +65,11 @@ class JobStore:
         return self._objects.get(key)
 
     def __iter__(self) -> Iterator[JsonObject]:
-        """All objects."""
+        """Yield all objects."""
         return iter(self._objects.values())
 
     def is_job(self, manifest: JsonObject) -> bool:
-        """Is it of a kind of jobs?"""
+        """Return whether an object is a job of a known kind."""
         return integration_of(manifest, integrations=self._integrations) is not None
 
     # Changes.
@@ -100,7 +100,7 @@ class JobStore:
         return before
 
     def _is_followed(self, manifest: JsonObject) -> bool:
-        """Is it a job or a Workload, rather than something that jobs depend on?"""
+        """Return whether an object is a job or a Workload, rather than something that jobs depend on."""
         return text_at(manifest, "kind") == "Workload" or self.is_job(manifest)
 
     def _link(self, manifest: JsonObject) -> None:
@@ -148,7 +148,7 @@ class JobStore:
         return text_at(manifest, "apiVersion"), kind, namespace or self._configuration.default_namespace, name
 
     def _named(self, job: JsonObject, key: JobKey) -> set[str]:
-        """The Workloads that are a job's by their names."""
+        """Return the Workloads that belong to a job by name."""
         return {key.name if key.kind == _GROUP else "", prebuilt_workload(job, self._configuration)[0]} - {""}
 
     # Which jobs are due.
@@ -160,7 +160,7 @@ class JobStore:
         return ObjectRef(_GROUP, group, namespace) if group else ObjectRef(kind, name, namespace)
 
     def touched_by(self, manifest: JsonObject) -> Iterator[JobKey]:
-        """Return the jobs that a change of a job or a Workload concerns."""
+        """Return the jobs that a change of a job or a Workload affects."""
         kind, namespace, name = key_of(manifest)
         owners: list[Key]
         if kind == "Workload":
@@ -168,7 +168,7 @@ class JobStore:
             references = list_at(manifest, "metadata", "ownerReferences")
             owners = [(text_at(it, "kind"), namespace, text_at(it, "name")) for it in references]
             if _is_of_group(manifest):
-                # Its pods come and go; the group goes with the last.
+                # Its pods come and go; the group goes with the last one.
                 yield ObjectRef(_GROUP, name, namespace)
                 owners = [it for it in owners if it[0] != "Pod"]
             for owner in owners:
@@ -182,7 +182,7 @@ class JobStore:
             if _slice_of(manifest) is not None:
                 yield from map(self.job_key, self._above(manifest))
             owners = [key_of(manifest)]
-        # Children of children, too; a job in an ownership cycle is met once.
+        # Includes children of children; a job in an ownership cycle is visited once.
         seen = set(owners)
         while owners:
             for child in self._children.get(owners.pop(), ()):
@@ -192,7 +192,7 @@ class JobStore:
                     owners.append(its)
 
     def _above(self, manifest: JsonObject) -> Iterator[JsonObject]:
-        """The owners of an object, each the controller of the one before."""
+        """Yield the owners of an object, each the controller of the one before."""
         seen, namespace = {key_of(manifest)}, text_at(manifest, "metadata", "namespace")
         owner = controller_of(manifest)
         while (above := self._objects.get((text_at(owner, "kind"), namespace, text_at(owner, "name")))) is not None:
@@ -203,17 +203,17 @@ class JobStore:
             owner = controller_of(above)
 
     def job(self, key: JobKey) -> JsonObject | None:
-        """A job, or the group of some pods."""
+        """Return a job, or the group of some pods."""
         if key.kind != _GROUP:
             found = self._objects.get((key.kind, key.namespace, key.name))
             # A pod of a group is reconciled with its group.
             return found if found is not None and self.job_key(found) == key else None
         pods = self._groups.get((key.namespace, key.name))
-        # In the order in which they were made: the first one speaks for the group.
+        # In order of creation: the first pod represents the group.
         return pod_group(key.name, sorted(pods.values(), key=_age)) if pods else None
 
     def missed(self, key: JobKey) -> JsonObject | None:
-        """Return a job that went unnoticed, as its Workloads show it; None if it has none, or may still be heard of."""
+        """Return a job that was missed, as its Workloads show it; None if it has none, or may still be seen."""
         is_group = key.kind == _GROUP
         kind = "Pod" if is_group else key.kind
         owned = self._owned.get((key.kind, key.namespace, key.name), {})
@@ -222,7 +222,7 @@ class JobStore:
             if workload is None or _is_of_group(workload) != is_group:
                 continue
             if not self.versions.knows(kind, self._owned_since[place]):
-                # A Workload may be heard of before its job is, which another process has seen.
+                # A Workload may be seen before its job, which another process has seen.
                 self._unsure.setdefault(kind, {})[key] = None
                 continue
             owners = [_stand_in(it, key.namespace) for it in list_at(workload, "metadata", "ownerReferences")]
@@ -233,11 +233,11 @@ class JobStore:
         return None
 
     def take_unsure(self, kind: str) -> Iterable[JobKey]:
-        """Return those that may have been missed, now that a watch of the kind has come further."""
+        """Return the jobs that may have been missed, now that a watch of the kind has come further."""
         return self._unsure.pop(kind, ())
 
     def surroundings(self, job: JsonObject) -> Surroundings:
-        """Return what a job depends on, with the Workloads that may be its own or its owners'."""
+        """Return what a job depends on, with the Workloads that may belong to it or its owners."""
         if self._surroundings is None:
             around = [it for it in self._objects.values() if not self._is_followed(it)]
             self._surroundings = surroundings_of(around, self._configuration, self._integrations)
@@ -267,7 +267,7 @@ class JobStore:
 
 
 def _sets_of(manifest: JsonObject) -> Iterator[Key]:
-    """The set that a pod serves in, which lets it join; of a StatefulSet the LeaderWorkerSet, which follows it."""
+    """Yield the set that a pod serves in and joins; for a StatefulSet, the LeaderWorkerSet that it follows."""
     kind, namespace, _ = key_of(manifest)
     if kind in ("Pod", STATEFUL_SET.kind) and (name := labels_of(manifest).get(SET_NAME)):
         yield LEADER_WORKER_SET.kind, namespace, name
@@ -276,7 +276,7 @@ def _sets_of(manifest: JsonObject) -> Iterator[Key]:
 
 
 def _slice_of(pod: JsonObject) -> Key | None:
-    """The first slice of the elastic job that a pod is of."""
+    """Return the first slice of the elastic job that a pod belongs to."""
     kind, namespace, _ = key_of(pod)
     first = annotations_of(pod).get(SLICE_NAME_ANNOTATION) if kind == "Pod" else None
     return None if first is None else ("Workload", namespace, first)
@@ -297,7 +297,7 @@ def _age(pod: JsonObject) -> tuple[str, str]:
 
 
 def _settings(manifest: JsonObject) -> JsonObject:
-    """Return the fields of an object that may matter to jobs: none that is written all the time."""
+    """Return the fields of an object that may matter to jobs, without those that change all the time."""
     metadata = {key: object_at(manifest, "metadata").get(key) for key in ("labels", "deletionTimestamp")}
     return {**{key: it for key, it in manifest.items() if key != "status"}, "metadata": metadata}
 

@@ -1,4 +1,4 @@
-"""What LocalQueues have used (rules/09 §1): when it is sampled, and how it is kept in their statuses."""
+"""Decides when the usage of LocalQueues is sampled, and keeps it in their statuses (rules/09 §1)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["next_sampling", "with_usage"]
 
 
 def with_usage(manifest: JsonObject, used: Mapping[str, JsonObject]) -> JsonObject:
-    """A LocalQueue with what it has used in its status; any other object as it is.
+    """Return a LocalQueue with its usage in its status; any other object unchanged.
 
     Args:
         manifest: The object.
@@ -29,12 +29,12 @@ def with_usage(manifest: JsonObject, used: Mapping[str, JsonObject]) -> JsonObje
 
 
 def next_sampling(engine: Engine, *, since: int) -> int | None:
-    """When the usage of a LocalQueue is to be sampled next (rules/09 §1.4), if all that was due at `since` was."""
+    """Return when the usage of a LocalQueue is next sampled (rules/09 §1.4), if all due at `since` was."""
     sharing = object_at(engine.configuration.to_dict(), "admissionFairSharing")
     accounts = engine._core._local_queue_accounts() if sharing else {}
     if not accounts:
         return None
     interval_ns = duration_ns(text_at(sharing, "usageSamplingInterval"))
     times = (nanoseconds(account["lastUpdate"]) + interval_ns for account in accounts.values())
-    # Of a LocalQueue that is not sampled, because it is stopped, the time stays behind.
+    # A stopped LocalQueue is not sampled: its time stays in the past.
     return min((time for time in times if time > since), default=None)

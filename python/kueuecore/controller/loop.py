@@ -1,4 +1,4 @@
-"""The loop of a controller without its I/O: watch events in, a turn, writes out, and how they went back in."""
+"""The loop of a controller without its I/O: watch events in, a turn, writes out, and their outcomes back in."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ _SECOND_NS = 1_000_000_000
 
 
 class Controller:
-    """What a controller that schedules Workloads has to remember and to decide. It does no I/O and has no clock.
+    """Decides as Kueue's scheduler and controllers do, and tracks what is written. It has no I/O and no clock.
 
-    Whoever embeds it brings what a watch says (`observe`, `resync`), asks for a `turn`, sends the writes of that turn,
-    and says how each went (`confirm`, `refuse`). Until then nothing more is written to that Workload, and what a watch
-    says of it is put off. Not safe to use from several threads at a time.
+    Pass it what you watch (`observe`, `resync`), call `turn`, send the writes of that turn, and report how each went
+    (`confirm`, `refuse`). Until then nothing more is written to that Workload, and watch events about it are deferred.
+    Not safe to use from several threads at a time.
 
     Args:
         configuration: Kueue's Configuration.
-        models_readiness: Is `note_readiness` called for all jobs? Otherwise `waitForPodsReady`, which Kueue has on by
-            default, only counts if the Configuration names it.
-        considered: Called with every head of a cycle and its outcome. Costs nothing if there is none.
+        models_readiness: Whether you call `note_readiness` for all jobs. If not, `waitForPodsReady`, which Kueue has on
+            by default, only applies if the Configuration names it.
+        considered: Called with every head of a cycle and its outcome. Costs nothing if absent.
         metrics: Counts what is decided and written.
-        checks: Who decides on AdmissionChecks; somebody else may write what other checks say. Watch `kinds`.
-        schedules: Does it schedule? Otherwise a turn is what Kueue's controllers do without its scheduler.
+        checks: The controllers that decide on AdmissionChecks; other checks may be written by others. Watch `kinds`.
+        schedules: Whether it schedules. If not, a turn is what Kueue's controllers do without its scheduler.
         status_delay_seconds: How long a change of a queue waits for others before its status is written, as in Kueue.
-            `None`: the statuses of ClusterQueues, LocalQueues and Cohorts are not written.
-        watches_nodes: Are Topologies, Nodes and Pods in `kinds`, too? Watch them if a flavor names a topology.
+            `None`: do not write the statuses of ClusterQueues, LocalQueues and Cohorts.
+        watches_nodes: Whether `kinds` includes Topologies, Nodes and Pods. Watch them if a flavor names a topology.
 
     Example:
         >>> controller = Controller()
@@ -90,7 +90,7 @@ class Controller:
         if metrics is not None:
             _arguments.instance("metrics", metrics, Metrics)
         self.engine = Engine(configuration, models_readiness=models_readiness)
-        """The engine, to ask it for what it holds. What changes it goes through the controller."""
+        """The engine, for reading. Make changes through the controller."""
         self._considered = considered
         self._metrics = metrics
         self._check_reviews = CheckReviews(checks)
@@ -119,25 +119,25 @@ class Controller:
             self._topologies,
             metrics,
         )
-        # Its cycles decide on nothing.
+        # The cycles of an empty engine decide nothing.
         self._scheduler = self.engine if _arguments.flag("schedules", schedules) else Engine()
         self._answers = WriteAnswers(
             self.engine, self._workloads, self._writes, self._objects, self._idle_cycles, metrics
         )
         self._turned_at = 0
 
-    # What is watched.
+    # Watching.
 
     @property
     def kinds(self) -> Mapping[str, tuple[str, str]]:
         """What to list and watch, in this order, by kind: apiVersion and the plural in the path.
 
-        That is `WATCHED`, what checks need, and with `watches_nodes` Topology, Node and Pod.
+        These are `WATCHED`, the kinds that checks need, and with `watches_nodes` Topology, Node and Pod.
         """
         return {**self._check_reviews.kinds, **self._of_nodes, **WATCHED}
 
     def observe(self, event: Mapping[str, Any], *, now: TimeLike) -> bool:
-        """Take in a watch event, in any order, as often as it comes.
+        """Take in a watch event, in any order and repeated or not.
 
         Args:
             event: `type` (ADDED, MODIFIED, DELETED, BOOKMARK, ERROR; `None` as kopf gives it is ADDED) and `object`, as
@@ -146,13 +146,13 @@ class Controller:
 
         Raises:
             WatchError: The event is an error.
-            ManifestError: The event has no type or no object, or the object is not what the API server of a Kueue would
-                hold. Nothing has changed.
-            TypeError: The event or its object is no plain data, such as one of the `kubernetes` client's classes.
-            ValueError: There is no such type of events.
+            ManifestError: The event has no type or no object, or the object is not valid as Kueue's API server would
+                store it. Nothing has changed.
+            TypeError: The event or its object is not plain data but, say, of one of the `kubernetes` client's classes.
+            ValueError: The event's type does not exist.
 
         Returns:
-            False if that is old news, or of a kind that nobody here looks at.
+            False if the object is outdated, or its kind is not watched.
         """
         at = nanoseconds(now)
         kind, manifest = validation.event_of(event)
@@ -160,7 +160,7 @@ class Controller:
         return self._objects.observe(kind, manifest, at)
 
     def take_answer(self, manifest: JsonObject, *, now: TimeLike) -> bool:
-        """Take in an object as the API server has answered with it, before a watch shows it.
+        """Take in an object as the API server answered with it, before a watch shows it.
 
         Not for the answers to this controller's own writes of Workloads, which go to `confirm` and `refuse`.
 
@@ -168,7 +168,7 @@ class Controller:
             ManifestError, TypeError: As `observe`. Nothing has changed.
 
         Returns:
-            False if that is old news, or of a kind that nobody here looks at.
+            False if the object is outdated, or its kind is not watched.
         """
         at = nanoseconds(now)
         _, checked = validation.event_of({"type": "MODIFIED", "object": manifest})
@@ -178,21 +178,21 @@ class Controller:
     def resync(
         self, kind: str, objects: Iterable[JsonObject], *, now: TimeLike, resource_version: str = ""
     ) -> tuple[Problem, ...]:
-        """Take in the list of all objects of a kind: what is not in it has gone.
+        """Take in the list of all objects of a kind: objects missing from it were deleted.
 
         Args:
-            kind: The kind, one of `WATCHED`; ResourceClaimTemplate, DeviceClass, Topology, Node and Pod are taken in,
+            kind: The kind, one of `WATCHED`; ResourceClaimTemplate, DeviceClass, Topology, Node and Pod are accepted
                 too.
-            objects: All of them. What an API server lists has no `kind` of its own, which is filled in.
+            objects: All of them. Items of an API server's list have no `kind`; it is filled in.
             now: The time.
-            resource_version: `metadata.resourceVersion` of the list. What was seen in a newer version stays as it is.
+            resource_version: `metadata.resourceVersion` of the list. Objects seen in a newer version stay.
 
         Returns:
-            What is wrong with objects that were not taken; the others were.
+            The problems of the objects that were rejected; the others were taken in.
 
         Raises:
-            TypeError: An object is no plain data. Nothing has changed.
-            ValueError: Nobody looks at this kind, or an object is of another. Nothing has changed.
+            TypeError: An object is not plain data. Nothing has changed.
+            ValueError: The kind is not watched, or an object is of another kind. Nothing has changed.
         """
         problems: list[Problem] = []
         at, kind = nanoseconds(now), _arguments.text("kind", kind)
@@ -212,19 +212,19 @@ class Controller:
         self._objects.versions.list_taken(kind, version)
         return tuple(problems)
 
-    # What is decided.
+    # Deciding.
 
     def turn(self, now: TimeLike) -> Turn:
-        """Run one cycle, and what Kueue's workload controller does before and after it.
+        """Run one cycle, with what Kueue's workload controller does before and after it.
 
         Args:
-            now: The time. May not go back.
+            now: The time. It must not go back.
 
         Returns:
-            The decision, and what is to be written.
+            The decision, and what to write.
 
         Raises:
-            ValueError: There was a later turn.
+            ValueError: An earlier turn had a later time.
         """
         at = nanoseconds(now)
         if at < self._turned_at:
@@ -253,10 +253,10 @@ class Controller:
         return Turn(decision, writes, events, objects)
 
     def next_wake(self, now: TimeLike) -> int | None:
-        """When to take the next turn if nothing is observed before, in nanoseconds since 1970; `None`: never.
+        """Return when to take the next turn if nothing is observed before, in nanoseconds since 1970; `None`: never.
 
-        That is `now` while cycles may still come to something, and while something was observed that no turn has looked
-        at; else the first backoff, timeout, maximum execution time, sampling of usage, status or deletion that is due.
+        That is `now` while cycles may still decide something, or something observed has not been through a turn; else
+        the next backoff, timeout, maximum execution time, usage sample, status or deletion that is due.
 
         Args:
             now: The time.
@@ -268,7 +268,7 @@ class Controller:
             return at
         if any(self._workloads.is_settled(key) for key in self._check_reviews.open):
             return at
-        # What came since the last turn does not make what was due before less due.
+        # What arrived since the last turn does not make earlier work less due.
         since = self._turned_at
         times = [self.engine.next_wake(since=since), next_sampling(self.engine, since=since)]
         times += (self._check_reviews.next_wake(after=since), self._families.next_time())
@@ -276,23 +276,23 @@ class Controller:
         times += (self._statuses.next_wake(), self._retention.next_wake())
         return min((max(at, it) for it in times if it is not None and it < END_NS), default=None)
 
-    # How the writes went.
+    # Outcomes of writes.
 
     def confirm(self, write: WorkloadWrite, answer: JsonObject | None = None, *, now: TimeLike) -> bool:
-        """A write was accepted.
+        """Report that a write was accepted.
 
         Args:
             write: The write.
-            answer: The object as the API server answered with it. Without one it is taken for what the patch makes of
-                the stored object: right only if you store it yourself and give no `resourceVersion`.
+            answer: The object as the API server answered with it. Without one, the stored object with the patch applied
+                is assumed: right only if you store objects yourself and give no `resourceVersion`.
             now: The time.
 
         Returns:
-            False if it does not matter any more, because the Workload has gone.
+            False if it no longer matters, because the Workload is gone.
 
         Raises:
-            ManifestError: The answer is no Workload as the API server of a Kueue would hold it. Nothing has changed.
-            TypeError: The answer is no plain data. Nothing has changed.
+            ManifestError: The answer is not a valid Workload as Kueue's API server would store it. Nothing has changed.
+            TypeError: The answer is not plain data. Nothing has changed.
             ValueError: The answer is another object, or an older version. Nothing has changed.
         """
         return self._answers.confirm(write, answer, nanoseconds(now))
@@ -300,23 +300,23 @@ class Controller:
     def refuse(
         self, write: WorkloadWrite, newest: JsonObject | None = None, *, now: TimeLike, gone: bool = False
     ) -> bool:
-        """A write was refused, or nobody knows what became of it: the Workload is as the API server has it.
+        """Report that a write was refused, or its outcome is unknown: the Workload is as the API server has it.
 
-        Quota that it would have held is free again, and it is queued again (rules/05 §6.4 step 12).
+        Quota that the Workload would have held is free again, and it is requeued (rules/05 §6.4 step 12).
 
         Args:
             write: The write.
-            newest: The object as it is now. Get it after a conflict (409), and above all after a timeout, where the
-                write may have been accepted.
+            newest: The current object. Get it after a conflict (409), and above all after a timeout, as the write may
+                have been accepted.
             now: The time.
-            gone: Is there no such object any more (404)?
+            gone: Whether the object no longer exists (404).
 
         Returns:
-            False if it does not matter any more, because the Workload has gone.
+            False if it no longer matters, because the Workload is gone.
 
         Raises:
-            ManifestError: `newest` is no Workload as the API server of a Kueue would hold it. Nothing has changed.
-            TypeError: `newest` is no plain data. Nothing has changed.
+            ManifestError: `newest` is not a valid Workload as Kueue's API server would store it. Nothing has changed.
+            TypeError: `newest` is not plain data. Nothing has changed.
             ValueError: `newest` has another name. Nothing has changed.
         """
         return self._answers.refuse(write, newest, nanoseconds(now), gone=_arguments.flag("gone", gone))
@@ -324,14 +324,14 @@ class Controller:
     def refuse_object(self, write: ObjectWrite, error: str, *, now: TimeLike, is_there: bool = False) -> None:
         """Report that one of a turn's `objects` was refused, or got no answer: it is retried later.
 
-        Leave out what follows it among the objects of that workload for its check. A status is sent again for the next
-        version that a watch shows, or after a growing pause.
+        Skip the writes after it for the same workload and check. A status is sent again for the next version that a
+        watch shows, or after a growing pause.
 
         Args:
             write: The write.
-            error: Why, in the words of the API server.
+            error: The API server's message.
             now: The time.
-            is_there: Is it a conflict (409)? Then a watch may not have shown yet which object of that name is there.
+            is_there: Whether it was a conflict (409): a watch may not have shown yet which object of that name exists.
         """
         _arguments.instance("write", write, ObjectWrite)
         why, is_known = _arguments.text("error", error), _arguments.flag("is_there", is_there)
@@ -351,12 +351,12 @@ class Controller:
             about.refused(write, why, is_there=is_known, now=at)
             self._idle_cycles.end()
 
-    # What jobs do.
+    # Reports about jobs.
 
     def finished(
         self, name: str, *, namespace: str, reason: str = "Succeeded", message: str = "Job finished successfully"
     ) -> bool:
-        """The job of a Workload has ended: its quota is free once that is written, with the next turn.
+        """Report that the job of a Workload has ended: its quota is free once that is written, with the next turn.
 
         Returns:
             False if there is no such Workload.
@@ -365,7 +365,7 @@ class Controller:
         return self.report(name, namespace=namespace, report=JobReport(finished=reported))
 
     def stopped(self, name: str, *, namespace: str) -> bool:
-        """The job of an evicted Workload has stopped: its quota is free once that is written (rules/04 §9).
+        """Report that the job of an evicted Workload has stopped: its quota is free once that is written (rules/04 §9).
 
         Returns:
             False if there is no such Workload.
@@ -373,7 +373,7 @@ class Controller:
         return self.report(name, namespace=namespace, report=JobReport(stopped=True))
 
     def note_readiness(self, name: str, *, namespace: str, are_ready: bool) -> bool:
-        """The pods of a Workload's job are all ready, or not any more (rules/07 §6).
+        """Report whether the pods of a Workload's job are all ready (rules/07 §6).
 
         Returns:
             False if there is no such Workload.
@@ -382,7 +382,7 @@ class Controller:
         return self.report(name, namespace=namespace, report=JobReport(are_ready=are_ready))
 
     def report(self, name: str, *, namespace: str, report: JobReport) -> bool:
-        """The job of a Workload has done all of this, as `kueuecore.jobs.reconcile_job` found.
+        """Report all that the job of a Workload has done, as `kueuecore.jobs.reconcile_job` found.
 
         Returns:
             False if there is no such Workload.
@@ -392,33 +392,33 @@ class Controller:
             self._idle_cycles.end()
         return is_there
 
-    # What is known.
+    # Queries.
 
     def workload(self, name: str, *, namespace: str) -> dict[str, Any] | None:
-        """A Workload as the API server has it: what is not written yet is not in it. `None`: there is none."""
+        """Return a Workload as the API server has it, without changes not written yet; `None` if it does not exist."""
         known = self._workloads.get(_arguments.workload_key(namespace, name))
         return None if known is None else known.data
 
     def may_run(self, name: str, *, namespace: str) -> bool:
-        """May the job of a Workload run? That is so once Admitted is written, and until an eviction or its end is."""
+        """Return whether the job of a Workload may run: once Admitted is written, until its eviction or end is."""
         known = self._workloads.get(_arguments.workload_key(namespace, name))
         holds = conditions_that_hold(known.data) if known is not None else {}
         return "Admitted" in holds and "Evicted" not in holds and "Finished" not in holds
 
     @property
     def open_writes(self) -> tuple[WorkloadWrite, ...]:
-        """The writes of which nobody has said yet how they went."""
+        """The writes whose outcome has not been reported yet."""
         return tuple(known.write for _, known in self._workloads if known.write is not None)
 
-    # Across a restart.
+    # Saving and restoring.
 
     def save(self) -> JsonObject:
-        """What it knows, as plain data for JSON: read again by `load`.
+        """Return the state as plain data for JSON, to be read by `load`.
 
-        Kept are all objects as they are stored, in which versions they were seen, what jobs have done and is not
-        written yet, and what LocalQueues have used (rules/09 §1.3). Not kept, as after any restart: the open writes,
-        which flavor a workload would try next, which are parked, the preemptor of a ClusterQueue, and the penalties of
-        admissions whose usage was not sampled yet.
+        It holds all objects as stored, the versions seen, what jobs have done that is not written yet, and what
+        LocalQueues have used (rules/09 §1.3). Lost, as in any restart: the open writes, which flavor a workload would
+        try next, which workloads are parked, the preemptor of a ClusterQueue, and the penalties of admissions whose
+        usage was not sampled yet.
 
         Example:
             >>> controller = Controller.load(Controller().save(), now="2026-01-01T00:00:00Z")
@@ -444,14 +444,14 @@ class Controller:
         status_delay_seconds: int | None = 1,
         watches_nodes: bool = False,
     ) -> Self:
-        """A controller that goes on with what another had saved. Its watches may begin where `watched` says.
+        """Restore a controller from what another has saved. Its watches may start where `watched` says.
 
-        Let it observe all that has happened since, before its first turn: open writes are not in what was saved.
+        Before its first turn, let it observe all that has happened since: open writes are not saved.
 
         Args:
-            saved: What `save` gave. Its own format is the only one that is read.
+            saved: What `save` returned, in the same format version.
             now: The time.
-            configuration: As for a new one; it is not in what is saved.
+            configuration: As for a new one; it is not saved.
             models_readiness: As for a new one.
             considered: As for a new one.
             metrics: As for a new one.
@@ -461,7 +461,7 @@ class Controller:
             watches_nodes: As for a new one.
 
         Raises:
-            ValueError: It was saved in another format, or is not what was saved.
+            ValueError: It was saved in another format, or was changed since.
         """
         read = ControllerSave.read(saved)
         controller = cls(
@@ -478,9 +478,9 @@ class Controller:
         return controller
 
     def watched(self, kind: str) -> str:
-        """The `resourceVersion` up to which a kind was watched, to watch on from; empty if there is none: list then.
+        """Return the `resourceVersion` from which to resume watching a kind; empty: list first.
 
-        Correct only if you hand over every event of a watch, in order.
+        Correct only if you pass on every event of a watch, in order.
         """
         return self._objects.versions.watched(_arguments.text("kind", kind))
 
@@ -501,9 +501,9 @@ class Controller:
         except ValueError as error:
             raise ValueError(f"this is not a valid save: {error}") from None
 
-    # How writes went.
+    # Outcomes of writes.
 
-    # What is decided.
+    # Deciding.
 
     def _reconcile(self, at: int) -> None:
         self._workloads.hold(self.engine.reconcile(at))

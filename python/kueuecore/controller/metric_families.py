@@ -1,4 +1,4 @@
-"""Names, types, labels and buckets of the metrics of a controller: those of Kueue (rules/09 §10)."""
+"""Names, types, labels and buckets of a controller's metrics: Kueue's own (rules/09 §10)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Family:
 
     Args:
         type: `counter`, `gauge` or `histogram`.
-        labels: Names of its labels, but for custom ones and `replica_role`.
-        about: What it shows, for people.
-        sources: Kinds of objects whose labels may become labels of it.
-        owner: Kind of the object that the first labels name: its series go with that. Empty: they stay.
-        bounds: Upper bounds of the buckets of a histogram, but for the last, which has none.
+        labels: Names of its labels, except custom ones and `replica_role`.
+        about: The help text.
+        sources: Kinds of objects whose labels may become its labels.
+        owner: Kind of the object that the first labels name; deleting it drops its series. Empty: they stay.
+        bounds: Upper bounds of a histogram's buckets, except the last, which has none.
     """
 
     type: str
@@ -30,7 +30,7 @@ class Family:
 
     @property
     def n_owner_labels(self) -> int:
-        """How many labels name the owner: a LocalQueue has a namespace."""
+        """How many labels name the owner: two for a LocalQueue, which has a namespace."""
         return 2 if self.owner == "LocalQueue" else 1 if self.owner else 0
 
 
@@ -45,27 +45,27 @@ _PLACE = ("parent_cohort", "root_cohort")
 
 
 def _plain(type_: str, about: str, *labels: str, bounds: tuple[float, ...] = ()) -> Family:
-    """Of the process, or of things without labels of their own."""
+    """Describe a family about the process, or about things without labels of their own."""
     return Family(type_, labels, about, bounds=bounds)
 
 
 def _queue(type_: str, about: str, *more: str, bounds: tuple[float, ...] = ()) -> Family:
-    """By ClusterQueue."""
+    """Describe a family by ClusterQueue."""
     return Family(type_, ("cluster_queue", *more), about, ("ClusterQueue",), "ClusterQueue", bounds)
 
 
 def _local(type_: str, about: str, *more: str, bounds: tuple[float, ...] = ()) -> Family:
-    """By LocalQueue."""
+    """Describe a family by LocalQueue."""
     return Family(type_, ("name", "namespace", *more), about, ("LocalQueue",), "LocalQueue", bounds)
 
 
 def _cohort(type_: str, about: str, *more: str) -> Family:
-    """By Cohort."""
+    """Describe a family by Cohort."""
     return Family(type_, ("cohort", *more), about, ("Cohort",), "Cohort")
 
 
 def _of_workloads(family: Family) -> Family:
-    """With labels of the workloads, too."""
+    """Add the labels of workloads to a family."""
     return replace(family, sources=(*family.sources, "Workload"))
 
 
@@ -137,14 +137,14 @@ FAMILIES: Mapping[str, Family] = {
     "local_queue_execution_time_seconds": _local(
         "histogram", "Time admitted, before and after evictions.", _CLASS, bounds=_B16
     ),
-    # Its labels are those of the LocalQueue that a job names, and no owner takes its series away.
+    # Its labels name the LocalQueue of a job, and its series outlive every owner.
     "workload_creation_latency_seconds": Family(
         "histogram", ("job_kind",), "From a new job to its Workload.", ("LocalQueue",), bounds=_CREATION
     ),
     "pod_scheduling_gate_removal_seconds": _queue(
         "histogram", "From admitted until a gate of a pod was removed.", "name", "is_group", bounds=_USUAL
     ),
-    # How things stand.
+    # The current state.
     "pending_workloads": _of_workloads(_queue("gauge", "Workloads that wait.", "status")),
     "local_queue_pending_workloads": _local("gauge", "Workloads that wait.", "status"),
     "pending_scheduling_hashes": _queue("gauge", "Kinds of workloads that wait, as scheduling sees them.", "status"),
@@ -182,11 +182,11 @@ FAMILIES: Mapping[str, Family] = {
     "cohort_info": _cohort("gauge", "1 for where a cohort stands.", *_PLACE),
     "cluster_queue_info": _queue("gauge", "1 for where a ClusterQueue stands.", *_PLACE),
 }
-"""Name to what it is. The labels that name the owner stand first."""
+"""Families by name. The labels that name the owner come first."""
 
 
 def full_name(family: str) -> str:
-    """The name under which Prometheus knows a family: those of MultiKueue have no prefix.
+    """Return the Prometheus name of a family; MultiKueue's have no prefix.
 
     Example:
         >>> full_name("pending_workloads"), full_name("multikueue_workloads_admitted_total")

@@ -1,4 +1,4 @@
-"""How things stand in an engine, as gauges (rules/09 §10)."""
+"""Reads the state of an engine into gauges (rules/09 §10)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PLACES = ("active", "inadmissible")
 
 
 def gauges_of(engine: Engine, objects: MetricObjects) -> Mapping[str, Mapping[Labels, float]]:
-    """How things stand: family to labels to value.
+    """Return the current state: family to labels to value.
 
     Args:
-        engine: What it holds.
+        engine: The engine to read.
         objects: Which LocalQueues have metrics, and custom labels.
     """
     lists_workloads = objects.labels.has("Workload")
@@ -77,7 +77,7 @@ class _Gauges:
         put("cluster_queue_info", row["parent"], row["root"], value=1)
 
     def put_resources(self, row: Mapping[str, Any]) -> None:
-        """What `metrics.enableClusterQueueResources` switches on."""
+        """Set the gauges that `metrics.enableClusterQueueResources` switches on."""
         name, custom = row["name"], self._objects.custom("ClusterQueue", row["name"])
         cohort = row["cohort"]
         for flavor, resource, nominal, borrowing, lending, reserved, used in row["quotas"]:
@@ -128,7 +128,7 @@ class _Gauges:
                 self._put(family, (name, flavor, resource, *custom), _or(amount, math.inf))
 
     def put_admitted_below(self, queues: Iterable[Mapping[str, Any]], cohorts: Iterable[Mapping[str, Any]]) -> None:
-        """Admitted workloads below cohorts: all of them under the labels of each ClusterQueue below."""
+        """Set the admitted workloads below cohorts: all of them under the labels of each ClusterQueue below."""
         above = {row["name"]: row["parent"] for row in cohorts}
         admitted: dict[str, int] = {}
         customs: dict[str, set[Labels]] = {}
@@ -143,7 +143,7 @@ class _Gauges:
                 self._put("cohort_subtree_admitted_active_workloads", (cohort, *custom), admitted[cohort])
 
     def count_unadmitted(self, rows: Iterable[tuple[str, str, str, str, str, int]]) -> None:
-        """Workloads that are not admitted, under the ClusterQueue that their LocalQueue names, whether there is one."""
+        """Count workloads that are not admitted by the ClusterQueue in their LocalQueue, even a missing one."""
         for namespace, name, queue, reason, cause, n in rows:
             custom = self._objects.custom("ClusterQueue", queue)
             self._count("unadmitted_workloads", (queue, reason, cause, *custom), n)
@@ -152,7 +152,7 @@ class _Gauges:
                 self._count("local_queue_unadmitted_workloads", (name, namespace, queue, reason, cause, *own), n)
 
     def count_workloads(self, rows: Iterable[Sequence[str]]) -> None:
-        """The families that workloads give labels to, one workload after the other."""
+        """Count workloads in the families that take labels from them."""
         for namespace, workload, local_queue, queue, place in rows:
             own = self._objects.custom("Workload", namespace, workload)
             custom = (*self._objects.custom("ClusterQueue", queue), *own)

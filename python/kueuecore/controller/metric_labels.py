@@ -1,4 +1,4 @@
-"""Labels and annotations of objects that become labels of metrics (rules/09 §10, gate CustomMetricLabels)."""
+"""Turns labels and annotations of objects into labels of metrics (rules/09 §10, gate CustomMetricLabels)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CustomLabels:
     """`metrics.customLabels` of a Configuration.
 
     Args:
-        configuration: The Configuration; without one there are none.
+        configuration: The Configuration; without one there are no custom labels.
 
     Example:
         >>> labels = CustomLabels(Configuration.parse('''
@@ -41,15 +41,15 @@ class CustomLabels:
                 self._by_kind.setdefault(text_at(entry, "sourceKind") or _DEFAULT_KIND, []).append(entry)
 
     def has(self, kind: str) -> bool:
-        """Do objects of this kind have any?"""
+        """Return whether objects of this kind have any."""
         return kind in self._by_kind
 
     def names(self, kinds: Iterable[str]) -> tuple[str, ...]:
-        """The names of the labels that objects of these kinds give, kind by kind."""
+        """Return the names of the labels that objects of these kinds give, kind by kind."""
         return tuple(f"custom_{text_at(entry, 'name')}" for kind in kinds for entry in self._by_kind.get(kind, ()))
 
     def values(self, kind: str, manifest: JsonObject | None) -> tuple[str, ...]:
-        """The values that an object gives; of one that is not there, all empty."""
+        """Return the values for an object; all empty if it does not exist."""
         entries: Sequence[JsonObject] = self._by_kind.get(kind, ())
         return tuple("" if manifest is None else _value(entry, manifest) for entry in entries)
 

@@ -1,4 +1,4 @@
-"""What metrics need to know of objects beside what an engine reports: labels, hierarchy, and deletions."""
+"""Tracks what metrics need to know about objects beyond the engine: labels, hierarchy, and deletions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KINDS = ("LocalQueue", "ClusterQueue", "Cohort", "Workload")
 
 
 class MetricObjects:
-    """Queues and Cohorts as a controller has them, and of Workloads the labels that count.
+    """The queues and Cohorts as a controller has them, and the labels of Workloads that count.
 
     Args:
         configuration: Which labels become labels of metrics, and which LocalQueues have metrics.
@@ -40,7 +40,7 @@ class MetricObjects:
         self._above: dict[tuple[str, str], str] = {}
 
     def put(self, key: Key, manifest: JsonObject | None) -> list[Owner]:
-        """Take in an object as it is now, None if it was deleted; return the owners whose counted series end."""
+        """Take in the current version of an object, None if deleted; return the owners whose counted series end."""
         kind, owner = key[0], (key[2], key[1]) if key[0] == "LocalQueue" else (key[2],)
         if kind == "Workload":
             if self.labels.has(kind):
@@ -52,7 +52,7 @@ class MetricObjects:
         if kind == "LocalQueue":
             return [(kind, owner)] if self._put_local_queue(owner, manifest) or has_changed else []
         ended: list[Owner] = []
-        # A Cohort keeps what it has counted under its old labels.
+        # A Cohort keeps what was counted under its old labels.
         if manifest is None or (has_changed and kind == "ClusterQueue"):
             ended.append((kind, owner))
         if kind == "Cohort":
@@ -66,7 +66,7 @@ class MetricObjects:
         return ended
 
     def _put_custom(self, owner: Owner, manifest: JsonObject | None) -> bool:
-        """Have the custom labels of an object changed?"""
+        """Store the custom labels of an object; return whether they have changed."""
         before = self._custom.pop(owner, None)
         if manifest is not None and self.labels.has(owner[0]):
             self._custom[owner] = self.labels.values(owner[0], manifest)
@@ -74,7 +74,7 @@ class MetricObjects:
         return False
 
     def _put_local_queue(self, owner: tuple[str, ...], manifest: JsonObject | None) -> bool:
-        """Does a LocalQueue stop, go, or lose its metrics?"""
+        """Store a LocalQueue; return whether it stopped, was deleted, or lost its metrics."""
         was_running, was_exposed = owner in self._running, owner in self._exposed
         self._running.discard(owner)
         self._exposed.pop(owner, None)
@@ -88,12 +88,12 @@ class MetricObjects:
         return (was_running and owner not in self._running) or (was_exposed and owner not in self._exposed)
 
     def exposes(self, name: str, namespace: str, *, cluster_queue: str | None = None) -> bool:
-        """Does a LocalQueue have metrics, and does it point to this ClusterQueue?"""
+        """Return whether a LocalQueue has metrics and points to this ClusterQueue."""
         found = self._exposed.get((name, namespace))
         return found is not None and cluster_queue in (None, found)
 
     def custom(self, kind: str, *labels: str) -> tuple[str, ...]:
-        """The custom labels of an object; of one that is not there, all empty."""
+        """Return the custom labels of an object; all empty if it does not exist."""
         return self._custom.get((kind, labels)) or self.labels.values(kind, None)
 
     def ancestors(self, cluster_queue: str) -> list[str]:

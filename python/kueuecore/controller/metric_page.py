@@ -1,4 +1,4 @@
-"""Metrics in the text form of Prometheus, version 0.0.4."""
+"""Writes metrics in the Prometheus text format, version 0.0.4."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def page(
     replica_role: str,
     silent: Sequence[str],
 ) -> str:
-    """All families by name, with what they are, and their series.
+    """Return all families by name, with their help, types and series.
 
     Args:
-        gauges: How things stand: family to labels to value.
+        gauges: The current state: family to labels to value.
         series: What was counted.
-        objects: The names of custom labels.
+        objects: Has the names of custom labels.
         replica_role: Value of the label of that name.
-        silent: What the names of families begin with that are left out.
+        silent: Prefixes of the names of families to leave out.
     """
     lines: list[str] = []
     for family in sorted(FAMILIES, key=full_name):
@@ -48,7 +48,7 @@ def page(
 
 
 class _Form:
-    """How the labels of a family are written: by name."""
+    """How the labels of a family are written: sorted by name."""
 
     def __init__(self, family: Family, custom: Sequence[str], replica_role: str) -> None:
         names = [*family.labels, *custom]
@@ -59,11 +59,11 @@ class _Form:
         self._n_before_bound = sum(name < "le" for name, _ in self._order)
 
     def parts(self, values: Labels) -> list[str]:
-        """The labels as `name="value"`."""
+        """Return the labels as `name="value"`."""
         return [self._role if index is None else f'{name}="{_escaped(values[index])}"' for name, index in self._order]
 
     def labels(self, values: Labels) -> str:
-        """The labels of a series."""
+        """Return the labels of a series."""
         return ",".join(self.parts(values))
 
     def around_bound(self, values: Labels) -> tuple[str, str]:

@@ -11,14 +11,14 @@ from kueuecore.controller.metric_objects import Owner
 __all__ = ["Histogram", "Labels", "MetricSeries"]
 
 Labels = tuple[str, ...]
-"""The values of labels: those of the family in its order, then the custom ones."""
+"""The values of labels: the family's own in its order, then the custom ones."""
 
 
 class Histogram:
-    """Times in buckets.
+    """Counts durations in buckets.
 
     Args:
-        bounds: Upper bounds of the buckets, but for the last, which has none.
+        bounds: Upper bounds of the buckets, except the last, which has none.
     """
 
     __slots__ = ("bounds", "counts", "total")
@@ -35,10 +35,10 @@ class Histogram:
 
 
 class MetricSeries:
-    """Counters, histograms, and gauges that keep their last value."""
+    """Stores counters, histograms, and gauges that keep their last value."""
 
     def __init__(self) -> None:
-        # By family and owner, so that all of an owner is found when it goes.
+        # By family and owner, so that an owner's series are found when it is deleted.
         self._values: dict[str, dict[Labels, dict[Labels, float]]] = {}
         self._timed: dict[str, dict[Labels, dict[Labels, Histogram]]] = {}
 
@@ -74,11 +74,11 @@ class MetricSeries:
                 self._timed[family].pop(labels, None)
 
     def values(self, family: str) -> Iterator[tuple[Labels, float]]:
-        """The series of a counter or gauge."""
+        """Yield the series of a counter or gauge."""
         for of_owner in self._values.get(family, {}).values():
             yield from of_owner.items()
 
     def histograms(self, family: str) -> Iterator[tuple[Labels, Histogram]]:
-        """The series of a histogram."""
+        """Yield the series of a histogram."""
         for of_owner in self._timed.get(family, {}).values():
             yield from of_owner.items()

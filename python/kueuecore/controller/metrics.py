@@ -1,4 +1,4 @@
-"""Metrics of a controller in the text form of Prometheus, under Kueue's names and labels (rules/09 §10)."""
+"""Writes a controller's metrics in the Prometheus text format, under Kueue's names and labels (rules/09 §10)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Metrics"]
 
 
 class Metrics:
-    """Counts what a controller decides and writes. Give it to one `Controller`, and ask it for `text`.
+    """Counts what a controller decides and writes. Pass it to one `Controller`, and read it with `text`.
 
     Args:
         replica_role: Label `replica_role` of every metric: `leader`, `follower` or `standalone`.
@@ -43,13 +43,13 @@ class Metrics:
         self._series = MetricSeries()
         self._objects = MetricObjects()
         self._times_creation = True
-        # Family and labels that count once this condition of a Workload is written.
+        # Family and labels to count once this condition of a Workload is written.
         self._decided: dict[tuple[str, str], tuple[str, Labels]] = {}
 
-    # What a controller reports.
+    # From the controller.
 
     def configure(self, configuration: Configuration) -> None:
-        """Start anew with this Configuration and no objects. Counts stay."""
+        """Start over with this Configuration and no objects. Counts stay."""
         self._objects = MetricObjects(configuration)
         self._times_creation = configuration.is_enabled("MetricForWorkloadCreationLatency")
 
@@ -62,7 +62,7 @@ class Metrics:
                 self._decided.pop((f"{key[1]}/{key[2]}", condition), None)
 
     def count_cycle(self, decision: Decision) -> None:
-        """A cycle has decided."""
+        """Count a cycle and its decision."""
         if decision.cycle == 0 or decision.waits_for_pods:
             return
         self._series.add("admission_attempts_total", (_result(decision),))
@@ -84,13 +84,13 @@ class Metrics:
             self._decided[old.key, "Finished"] = "replaced_workload_slices_total", labels
 
     def count_write(self, write: WorkloadWrite, before: JsonObject, after: JsonObject) -> None:
-        """A write was accepted."""
+        """Count an accepted write."""
         stats = [object_at(it, "status", "schedulingStats").get("evictions") for it in (before, after)]
         if not (write.gained or write.lost or stats[0] != stats[1]):
             return
         held, holds = conditions_that_hold(before), conditions_that_hold(after)
         it = self._written(write, before, after)
-        # Others may have written since. A parent is admitted as its variant is, which has been counted.
+        # Others may have written since. A parent is admitted as its variant is, which was counted already.
         uncounted = ("QuotaReserved", "Admitted") if is_admitted_by_variant(after) else ()
         gained = [kind for kind in write.gained if kind in holds and kind not in uncounted]
         for kind in gained:
@@ -119,27 +119,27 @@ class Metrics:
         if stats[0] != stats[1] and it.queue:
             self._count_evictions(it, _evictions(before), _evictions(after), held, holds)
 
-    # What a manager of MultiKueue reports.
+    # From a MultiKueue manager.
 
     def count_dispatched(self, cluster_queue: str, cluster: str) -> None:
-        """A copy of a workload was made on a worker."""
+        """Count a copy of a workload that was created on a worker."""
         self._series.add("multikueue_workloads_dispatched_total", (cluster_queue, cluster))
 
     def count_admitted_on_worker(self, cluster_queue: str, cluster: str) -> None:
-        """A worker has admitted a workload, and its check has become Ready for it."""
+        """Count a workload that a worker has admitted and whose check became Ready for it."""
         self._series.add("multikueue_workloads_admitted_total", (cluster_queue, cluster))
 
-    # What only the caller knows.
+    # From the caller.
 
     def time_attempt(self, decision: Decision, *, seconds: float) -> None:
-        """How long a cycle took, by the clock of who called it: there is none here.
+        """Record how long a cycle took, measured by the caller: there is no clock here.
 
         Args:
-            decision: What the cycle decided, such as `Turn.decision`.
-            seconds: The time from its call to its answer.
+            decision: The decision of the cycle, such as `Turn.decision`.
+            seconds: How long the call took.
 
         Raises:
-            ValueError: It is no time: negative, or not finite.
+            ValueError: `seconds` is negative or not finite.
         """
         if not 0 <= seconds < math.inf:
             raise ValueError(f"seconds must be a time from 0 on, not {seconds}")
@@ -150,12 +150,12 @@ class Metrics:
         """Record how long after its job a Workload was created, unless the job had changed before.
 
         Args:
-            job: The job as the API server has it, of a group of pods one of them.
-            workload: Its Workload as the API server answered.
+            job: The job as the API server has it; for a group of pods, one of them.
+            workload: Its Workload as the API server returned it.
 
         Raises:
-            TypeError: One of them is no plain data.
-            ValueError: A `creationTimestamp` is no time.
+            TypeError: One of them is not plain data.
+            ValueError: A `creationTimestamp` is not a time.
 
         Example:
             >>> metrics = Metrics()
@@ -184,10 +184,11 @@ class Metrics:
             gate: Name of the gate: `kueue.x-k8s.io/admission`, `…/topology` or `…/elastic-job`.
             workload: The Workload of the pod.
             now: The time.
-            is_group: Is the pod one of a group?
+            is_group: Whether the pod belongs to a group.
 
         Raises:
-            TypeError, ValueError: `now` is no time, `workload` no plain data, or another argument of another type.
+            TypeError, ValueError: `now` is not a time, `workload` not plain data, or another argument has the wrong
+                type.
         """
         name = _arguments.text("gate", gate)
         _arguments.instance("workload", workload, dict)
@@ -199,15 +200,15 @@ class Metrics:
             latency = max(0.0, at / 10**9 - _seconds(admitted))
             self._series.observe("pod_scheduling_gate_removal_seconds", labels, latency)
 
-    # What is asked for.
+    # Output.
 
     def text(self, engine: Engine) -> str:
-        """All metrics in the text form of Prometheus: what was counted, and how things stand in an engine."""
+        """Return all metrics in the Prometheus text format: what was counted, and the current state of an engine."""
         gauges = gauges_of(_arguments.instance("engine", engine, Engine), self._objects)
         silent = _silent(engine.configuration)
         return page(gauges, self._series, self._objects, replica_role=self.replica_role, silent=silent)
 
-    # How it is counted.
+    # Counting.
 
     def _written(self, write: WorkloadWrite, before: JsonObject, after: JsonObject) -> _Written:
         admission = object_at(after, "status", "admission") or object_at(before, "status", "admission")
@@ -287,9 +288,9 @@ class _Written:
 
     Args:
         queue: The ClusterQueue of its admission.
-        local: Its LocalQueue and namespace, if that has metrics.
+        local: Its LocalQueue and namespace, if the LocalQueue has metrics.
         priority_class: Its priority class.
-        queued: Since when it waits, in seconds since 1970.
+        queued: When it was queued, in seconds since 1970.
         custom: The custom labels of the Workload.
     """
 
@@ -301,12 +302,12 @@ class _Written:
 
 
 def _result(decision: Decision) -> str:
-    # The table needs no Python object for each admission.
+    # The table avoids a Python object for each admission.
     return "success" if len(decision.admission_table) else "inadmissible"
 
 
 def _silent(configuration: Configuration) -> list[str]:
-    """What the names of metrics begin with that a Configuration has switched off."""
+    """Return the prefixes of the metrics that a Configuration has switched off."""
     local_queues = object_at(configuration.to_dict(), "metrics", "localQueueMetrics")
     has_local_queues = configuration.is_enabled("LocalQueueMetrics") and local_queues.get("enable") is not False
     silent = [] if has_local_queues else ["local_queue_"]
@@ -327,7 +328,7 @@ def _seconds(condition: JsonObject) -> float:
 
 
 def _queued_seconds(workload: JsonObject) -> float:
-    """Since when a workload waits: requeued or, if it never was, created."""
+    """Return when a workload was queued: requeued or, if it never was, created."""
     requeued = _condition(workload, "Requeued")
     if requeued:
         return _seconds(requeued)
@@ -336,6 +337,6 @@ def _queued_seconds(workload: JsonObject) -> float:
 
 
 def _evictions(workload: JsonObject) -> dict[tuple[str, str], int]:
-    """How often it was evicted, by reason and underlying cause."""
+    """Return how often a workload was evicted, by reason and underlying cause."""
     entries = list_at(workload, "status", "schedulingStats", "evictions")
     return {(text_at(it, "reason"), text_at(it, "underlyingCause")): int_at(it, "count") for it in entries}

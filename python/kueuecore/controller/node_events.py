@@ -1,4 +1,4 @@
-"""Which watch events of Nodes are worth a queue's place: most say only that the node still lives (rules/08 §11.11)."""
+"""Filters the watch events of Nodes: most only show that the node is alive (rules/08 §11.11)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _OF_VERSION = frozenset({"resourceVersion", "managedFields", "generation"})
 
 
 def is_heartbeat(before: JsonObject, after: JsonObject) -> bool:
-    """Whether two versions of a Node differ in nothing that decides where pods run.
+    """Return whether two versions of a Node differ in nothing that decides where pods run.
 
-    What counts are its labels and annotations, `spec.unschedulable` and taints, `status.allocatable`, the statuses of
-    all conditions, and since when it is ready or not. Heartbeat times, images, addresses and volumes do not. A
-    controller that gets such an event all the same does nothing with it, so only drop it to spare your own queue.
+    Labels, annotations, `spec.unschedulable`, taints, `status.allocatable`, the statuses of all conditions, and since
+    when it is ready or not count; heartbeat times, images, addresses and volumes do not. A controller ignores such
+    events anyway, so drop them only to relieve your own queue.
 
     Args:
-        before: The Node as it was when an event of it was last passed on; after a drop, still that one.
-        after: The Node as it is now.
+        before: The Node as it was when its last event was passed on, not dropped.
+        after: The current Node.
 
     Raises:
-        TypeError: One of them is no plain data.
+        TypeError: One of them is not plain data.
 
     Example:
         >>> ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}

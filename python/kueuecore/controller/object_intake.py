@@ -1,4 +1,4 @@
-"""What has come of all objects, into the engine, the check controllers and the metrics: old news changes nothing."""
+"""Passes objects on to the engine, the check controllers and the metrics; outdated versions change nothing."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _OF_CLUSTER = frozenset({"Node", "Pod"})
 
 
 class ObjectIntake:
-    """The objects of a cluster as far as a controller has seen them.
+    """Takes in the objects of a cluster as a controller sees them.
 
     Args:
-        engine: Gets the objects.
-        workloads: Gets the Workloads.
-        check_reviews: Gets what check controllers look at.
-        families: Gets Workloads and queues.
-        idle_cycles: Ends with each change.
-        statuses: Gets queues and cohorts.
-        pod_failures: Gets pods.
-        retention: Gets the Workloads, too.
-        releases: Gets the Workloads and pods.
-        topologies: Gets Topologies and flavors.
-        metrics: Gets the configuration, queues, cohorts and Workloads.
+        engine: Receives the objects.
+        workloads: Receives the Workloads.
+        check_reviews: Receives what check controllers watch.
+        families: Receives Workloads and queues.
+        idle_cycles: Reset by each change.
+        statuses: Receives queues and cohorts.
+        pod_failures: Receives pods.
+        retention: Receives the Workloads.
+        releases: Receives the Workloads and pods.
+        topologies: Receives Topologies and flavors.
+        metrics: Receives the configuration, queues, cohorts and Workloads.
     """
 
     def __init__(
@@ -71,19 +71,19 @@ class ObjectIntake:
         self._metrics = metrics
         if metrics is not None:
             metrics.configure(engine.configuration)
-        # Has anything come since the last turn that may have to be reconciled?
+        # Whether anything arrived since the last turn that may have to be reconciled.
         self.has_news = False
         self.versions = Versions()
-        # All but the Workloads, to save them.
+        # All objects except Workloads, kept for saving.
         self.others: dict[Key, JsonObject] = {}
 
     @property
     def kinds(self) -> Mapping[str, tuple[str, str]]:
-        """All that are looked at: apiVersion and plural by kind."""
+        """All watched kinds: apiVersion and plural by kind."""
         return {**self._check_reviews.kinds, **WATCHED, **SOMETIMES_WATCHED}
 
     def observe(self, happened: object, manifest: JsonObject, at: int, *, is_answer: bool = False) -> bool:
-        """Take in a checked watch event, or an answer, which no watch may have reached; see `Controller.observe`."""
+        """Take in a checked watch event, or an answer ahead of its watch event; see `Controller.observe`."""
         key, version = key_of(manifest), Version.of(manifest)
         kinds = self.kinds
         if key[0] not in kinds or is_of_another_group(manifest, kinds):
@@ -118,12 +118,12 @@ class ObjectIntake:
             key: Kind, namespace and name.
             version: Its version.
             manifest: The object.
-            at: The time.
-            is_echo: Is that what was written here, as it was written?
+            at: The time, in nanoseconds since 1970.
+            is_echo: Whether this is our own write, unchanged.
         """
         is_workload = key[0] == "Workload"
         if self._check_reviews.controllers and not is_workload:
-            # A check controller may refuse it, and is to see nothing that the engine refuses.
+            # A check controller may refuse it, and must not see what the engine refuses.
             check(manifest, at)
             self._check_reviews.observe(manifest, now=at)
         n_changes = self._engine._core._n_cluster_changes() if key[0] in _OF_CLUSTER else None
@@ -157,7 +157,7 @@ class ObjectIntake:
         self._topologies.note(key, manifest)
 
     def _observe_deletion(self, key: Key, version: Version, at: int) -> bool:
-        """A watch says that an object has gone; is that news?"""
+        """Take in a deletion event; return whether it was new."""
         if not self.versions.is_gone(key, version):
             if self.versions[key] is None:
                 self.versions.drop(key, version)
@@ -166,8 +166,8 @@ class ObjectIntake:
         return True
 
     def delete(self, key: Key, version: Version, at: int) -> None:
-        """An object has gone."""
-        # A check controller may raise: nothing has changed then.
+        """Remove an object that was deleted."""
+        # A check controller may raise: nothing has changed by then.
         self._check_reviews.forget(ObjectRef(key[0], key[2], key[1]), now=at)
         seen = self.versions[key]
         self.versions.drop(key, Version(seen.uid if seen is not None else version.uid, version.text))

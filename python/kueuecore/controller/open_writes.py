@@ -1,4 +1,4 @@
-"""Which writes to open: one at most for each Workload that is not as it is stored."""
+"""Opens writes: at most one for each Workload that differs from what is stored."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["OpenWrites"]
 
 
 class OpenWrites:
-    """From what an engine has decided to writes, beside what is stored.
+    """Makes writes from the differences between the engine's decisions and what is stored.
 
     Args:
-        engine: What it holds is to be stored.
-        records: The Workloads as they are stored. A write is open in its record.
+        engine: Holds the state to be stored.
+        records: The Workloads as stored. The record of each holds its open write.
     """
 
     def __init__(self, engine: Engine, records: WorkloadRecords) -> None:
@@ -34,20 +34,20 @@ class OpenWrites:
         engine.take_written()
 
     def mark_changed(self) -> dict[WorkloadKey, WorkloadState]:
-        """The Workloads that the engine has changed since the last call may have to be written."""
+        """Mark the Workloads that the engine has changed since the last call; return their states."""
         states = {(state.namespace, state.name): state for state in self._engine.take_written()}
         self._records.mark(*states)
         return states
 
     def open(self, at: int) -> tuple[WorkloadWrite, ...]:
-        """The writes of all Workloads that are not as stored, and for which none is open."""
+        """Return the writes of all Workloads that differ from what is stored and have no open write."""
         states = self.mark_changed()
         writes: list[WorkloadWrite] = []
         for key, record in self._records.take_due():
             state = states.get(key) or self._engine.workload(key[1], namespace=key[0])
             write = None if record.reported.finished else self._write(record, state)
             if write is not None:
-                # What else there is follows once that is written: its status, or what its job has done.
+                # The rest follows once this is written: its status, or what its job has done.
                 if not write.subresource or record.reported != NOTHING:
                     self._records.mark(key)
             elif record.reported != NOTHING:
@@ -63,22 +63,22 @@ class OpenWrites:
         return tuple(writes)
 
     def open_label(self, record: WorkloadRecord, name: str) -> WorkloadWrite:
-        """The write that gives a Workload a label with the value `true`; none of it is open."""
+        """Return the write that sets a label of a Workload to `true`; it must have no open write."""
         record.write, record.is_ahead = self.writer.label(record.data, name), True
         return record.write
 
     def open_change(self, record: WorkloadRecord, changed: JsonObject, events: Sequence[Event]) -> WorkloadWrite:
-        """The write that makes a Workload what it is to be; none of it is open, and the engine has not heard of it."""
+        """Return the write that brings a Workload in line; it has no open write, and the engine does not know yet."""
         record.write, record.is_ahead = self.writer.change(record.data, changed, events), True
         return record.write
 
     def is_stored(self, record: WorkloadRecord) -> bool:
-        """Is a Workload stored as the engine has it?"""
+        """Return whether a Workload is stored as the engine has it."""
         _, namespace, name = key_of(record.data)
         return self._write(record, self._engine.workload(name, namespace=namespace)) is None
 
     def take_loose_events(self) -> tuple[Event, ...]:
-        """Events that go with no write."""
+        """Take the events that belong to no write."""
         events, self._loose_events = tuple(self._loose_events), []
         return events
 

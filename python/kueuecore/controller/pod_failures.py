@@ -1,4 +1,4 @@
-"""Pods that wait in vain for a node are failed, as Kueue's node controller does (rules/08 §13.4)."""
+"""Fails pods that wait in vain for a node, as Kueue's node controller does (rules/08 §13.4)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ __all__ = ["PodFailures"]
 
 
 class PodFailures:
-    """The pods that the engine has failed, until the API server says so, too.
+    """The pods that the engine has failed, until the API server has that too.
 
     Args:
-        engine: It decides which pods fail.
+        engine: Decides which pods fail.
     """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         # The pods that may fail, as the API server has them.
         self._waiting: dict[Key, JsonObject] = {}
-        # What the engine says of those that it has failed.
+        # The engine's version of those that it has failed.
         self._failed: dict[Key, JsonObject] = {}
         self._sent = SentWrites()
 
@@ -36,7 +36,7 @@ class PodFailures:
         self._sent.forget(key)
 
     def take_writes(self, at: int) -> list[ObjectWrite]:
-        """The writes that are due: one at most for each version of a pod."""
+        """Return the writes that are due: at most one for each version of a pod."""
         for namespace, name, condition in self._engine._core._take_failed_pods(None):
             key = ("Pod", namespace, name)
             if key in self._waiting:
@@ -55,12 +55,12 @@ class PodFailures:
         self._sent.refuse((ref.kind, ref.namespace, ref.name), at)
 
     def next_wake(self) -> int | None:
-        """When the next write is due; `None`: none is."""
+        """Return when the next write is due; `None`: none is."""
         return min((self._sent.next_time(key, self._waiting[key]) for key in self._failed), default=None)
 
 
 def _waits(pod: JsonObject) -> bool:
-    """Is it still true that it has no node?"""
+    """Return whether a pod still has no node."""
     return text_at(pod, "status", "phase") == "Pending" and not text_at(pod, "spec", "nodeName")
 
 

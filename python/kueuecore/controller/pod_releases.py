@@ -1,4 +1,4 @@
-"""Releases pods to the domains of their workloads: which are due, and which are on their way (rules/08 §12)."""
+"""Releases pods to the domains of their workloads, and tracks the writes on their way (rules/08 §12)."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ __all__ = ["PodReleases"]
 
 _LOGGER = logging.getLogger("kueuecore.controller")
 _Team: TypeAlias = tuple[str, str]
-"""Namespace, and the name that the pods and the workload have in common: of an elastic job that of its first slice."""
+"""Namespace, and the name that the pods and the workload share: for an elastic job, that of its first slice."""
 
 
 class PodReleases:
-    """The pods that wait behind the topology gate, and the writes that release them.
+    """The pods behind the topology gate, and the writes that release them.
 
     A workload's pods are released in rounds. The next one waits until a watch has shown the pods of the last one, or
-    their writes were refused (§12.1): otherwise pods that are on their way would leave their room to others.
+    their writes were refused (§12.1): otherwise the room of pods on their way would be given to others.
 
     Args:
         workloads: The Workloads as they are stored.
-        metrics: Counts the gates that are removed.
+        metrics: Counts the removed gates.
     """
 
     def __init__(self, workloads: WorkloadRecords, metrics: Metrics | None) -> None:
@@ -45,16 +45,16 @@ class PodReleases:
         self._pods: defaultdict[_Team, dict[Key, JsonObject]] = defaultdict(dict)
         self._gated: defaultdict[_Team, dict[Key, JsonObject]] = defaultdict(dict)
         self._team_of_pod: dict[Key, _Team] = {}
-        # The workloads that are Admitted to places.
+        # The workloads that are Admitted and assigned to domains.
         self._placed: defaultdict[_Team, dict[WorkloadKey, None]] = defaultdict(dict)
         self._team_of_workload: dict[WorkloadKey, _Team] = {}
         # Those whose pods or workload have changed.
         self._due: dict[_Team, None] = {}
-        # What was sent and got no answer yet.
+        # Sent, but not answered yet.
         self._open: defaultdict[_Team, dict[Key, PodRelease]] = defaultdict(dict)
         self._sent = SentWrites()
 
-    # What is there.
+    # Observed objects.
 
     def note_pod(self, key: Key, pod: JsonObject | None, at: int) -> None:
         """Take in the stored version of a pod; `None` if it was deleted."""
@@ -65,7 +65,7 @@ class PodReleases:
             if release is not None and pod is not None and not is_behind_topology_gate(pod):
                 self._count(team, pod, at)
             self._touch(team)
-        # Whatever was sent was for another version.
+        # Anything sent was for another version.
         self._sent.forget(key)
         if pod is not None and (name := workload_of_pod(pod)):
             team = self._team_of_pod[key] = key[1], name
@@ -94,16 +94,16 @@ class PodReleases:
                 is_group = group_name(pod, JobsConfiguration()) != ""
                 self._metrics.gate_removed(TOPOLOGY_GATE, self._stored(key), now=at, is_group=is_group)
 
-    # What is written.
+    # Writes.
 
     def take_writes(self, at: int) -> list[ObjectWrite]:
-        """Return the writes that are due, of Workloads that are as they are stored."""
+        """Return the writes that are due, for Workloads that are as stored."""
         writes: list[ObjectWrite] = []
         for team in list(self._due):
             if self._is_waiting(team):
                 continue
             self._drop_lost(team, at)
-            # What was sent and got no answer is sent again, and nothing else.
+            # Resend what got no answer, and nothing else.
             found = self._open_of(team) or self._next_round(team)
             writes += [self._send(team, key, release, at) for key, release in found if self._may_send(release, at)]
             if not self._times(team):
@@ -111,11 +111,11 @@ class PodReleases:
         return writes
 
     def _is_waiting(self, team: _Team) -> bool:
-        """Is a Workload not as it is stored? What it becomes may move its pods."""
+        """Return whether a Workload differs from what is stored: the change may move its pods."""
         return not all(self._workloads.is_settled(key) for key in self._placed.get(team, ()))
 
     def _drop_lost(self, team: _Team, at: int) -> None:
-        """Give up what got no answer where nobody may go any more."""
+        """Give up unanswered releases to domains that are no longer allowed."""
         open_ = self._open.get(team, {})
         places = [it for key in self._placed.get(team, ()) for it in healthy_places(self._stored(key))] if open_ else []
         for key, release in list(open_.items()):
@@ -134,7 +134,7 @@ class PodReleases:
                 found += [(key, it) for it in release_pods(self._stored(key), self._pods[team].values())]
             except ManifestError as error:
                 _LOGGER.warning("no pod of %s/%s is released: %s", *key, error)
-        # Whoever was refused and is to go no more need not wait.
+        # A refused pod that may no longer go need not wait.
         for pod in self._gated.get(team, {}).keys() - {_key(release) for _, release in found}:
             self._sent.forget(pod)
         return found
@@ -154,18 +154,18 @@ class PodReleases:
         return record.data
 
     def _times(self, team: _Team) -> list[int]:
-        """When what got no answer, or was refused, is sent again."""
+        """Return when unanswered or refused writes are sent again."""
         if team not in self._placed:
             return []
         return [self._sent.next_time(*it) for it in self._gated.get(team, {}).items() if self._sent.has(it[0])]
 
-    # How that went.
+    # Outcomes.
 
     def refused(self, write: ObjectWrite, at: int, *, is_there: bool) -> None:
         """Retry a refused release after a pause.
 
-        After a conflict there is a newer version of the pod, which may be released: its room is kept until a watch
-        shows it.
+        After a conflict there is a newer version of the pod, which may be released already: its room is kept until a
+        watch shows it.
         """
         ref = write.object
         key: Key = "Pod", ref.namespace, ref.name
@@ -174,7 +174,7 @@ class PodReleases:
             remove(self._open, team, key)
 
     def next_wake(self) -> int | None:
-        """When the next write is due; 0: at once; `None`: none is."""
+        """Return when the next write is due; 0: at once; `None`: none is."""
         ready = (team for team in self._due if not self._is_waiting(team))
         return min((min(self._times(team), default=0) for team in ready), default=None)
 
@@ -184,7 +184,7 @@ def _key(release: PodRelease) -> Key:
 
 
 def _patch(release: PodRelease) -> JsonObject:
-    """The release as a merge patch that names its pod."""
+    """Return the release as a merge patch that names its pod."""
     pod = release.pod
     (request,) = requests_of([Write(release.manifest)], lambda _: pod)
     metadata = {name: object_at(pod, "metadata")[name] for name in ("name", "namespace")}

@@ -1,4 +1,4 @@
-"""The statuses of ClusterQueues, LocalQueues and Cohorts: what Kueue's controllers of queues write (rules/02 §7)."""
+"""Writes the statuses of ClusterQueues, LocalQueues and Cohorts, as Kueue's queue controllers do (rules/02 §7)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KINDS = frozenset({"ClusterQueue", "LocalQueue", "Cohort"})
 
 
 def is_answer(manifest: JsonObject, before: JsonObject | None) -> bool:
-    """Do two versions of a queue or cohort differ in their statuses at most, as after a write of one?"""
+    """Return whether two versions of a queue or cohort differ only in status, as after a status write."""
     if before is None or text_at(manifest, "kind") not in _KINDS:
         return False
     return _without_status(manifest) == _without_status(before)
@@ -35,11 +35,11 @@ def _without_status(manifest: JsonObject) -> JsonObject:
 class QueueStatuses:
     """Writes the statuses of queues and cohorts that differ from the stored ones.
 
-    Looks only at those that have changed since the last time, in the engine or as stored.
+    It looks only at those that have changed since last time, in the engine or as stored.
 
     Args:
-        engine: What it says is to be stored.
-        delay_ns: How long a change waits for others, in nanoseconds; `None`: nothing is written.
+        engine: Has the statuses to store.
+        delay_ns: How long a change waits for others, in nanoseconds; `None`: write nothing.
     """
 
     def __init__(self, engine: Engine, *, delay_ns: int | None) -> None:
@@ -63,12 +63,12 @@ class QueueStatuses:
             return
         self._stored[key] = manifest
         self._open.setdefault(key, at)
-        # Our own writes come back, and mostly agree with the engine: not worth a turn.
+        # Our own writes come back, mostly agreeing with the engine: not worth a turn.
         if self._sent.has(key) and with_status(manifest, self._rendered(key), now=at) is manifest:
             self._drop(key)
 
     def take_writes(self, at: int) -> list[ObjectWrite]:
-        """The writes that are due: one at most for each version of an object."""
+        """Return the writes that are due: at most one for each version of an object."""
         if self._delay_ns is None:
             return []
         for kind, namespace, name in self._engine._core._take_changed_queues(None):
@@ -95,7 +95,7 @@ class QueueStatuses:
         self._sent.refuse((ref.kind, ref.namespace, ref.name), at)
 
     def next_wake(self) -> int | None:
-        """When the next write is due; `None`: none is."""
+        """Return when the next write is due; `None`: none is."""
         if self._delay_ns is None:
             return None
         times = (
@@ -122,11 +122,11 @@ def with_status(stored: JsonObject, rendered: Mapping[str, Any], *, now: int) ->
 
     Args:
         stored: A ClusterQueue, LocalQueue or Cohort as the API server has it.
-        rendered: Its status as the engine says it.
-        now: The time of a condition that changes, in nanoseconds since 1970.
+        rendered: Its status as the engine has it.
+        now: The time for changed conditions, in nanoseconds since 1970.
 
     Returns:
-        The object; the same one if it says all that already.
+        The object; the same one if nothing differs.
 
     Example:
         >>> with_status({"kind": "Cohort", "status": {"x": 1}}, {"fairSharing": {"weightedShare": 7}}, now=0)["status"]
@@ -134,7 +134,7 @@ def with_status(stored: JsonObject, rendered: Mapping[str, Any], *, now: int) ->
     """
     before = object_at(stored, "status")
     after: JsonObject = {**before, **{name: it for name, it in rendered.items() if name not in _SPECIAL}}
-    # An empty list is not written, nor a share while fair sharing is off.
+    # Empty lists are not written, nor is a share while fair sharing is off.
     for name in ("flavorsReservation", "flavorsUsage"):
         if not after.get(name):
             after.pop(name, None)
@@ -145,7 +145,7 @@ def with_status(stored: JsonObject, rendered: Mapping[str, Any], *, now: int) ->
         if "fairSharing" in rendered:
             after["fairSharing"] = rendered["fairSharing"]
     elif "fairSharing" in rendered:
-        # A LocalQueue keeps what it has used even while nobody samples it.
+        # A LocalQueue keeps its usage even while it is not sampled.
         used = whole_seconds(rendered["fairSharing"])
         assert isinstance(used, dict)
         after["fairSharing"] = {**used, **object_at(before, "fairSharing"), **_sampled(used)}
@@ -161,7 +161,7 @@ def _sampled(used: JsonObject) -> JsonObject:
 
 
 def _without_zeros(status: JsonObject) -> JsonObject:
-    """Compare two values; a missing count equals 0, an empty list equals none."""
+    """Prepare a status for comparison: a missing count equals 0, an empty list equals none."""
     return {name: it for name, it in status.items() if not (it == 0 and name in _COUNTS) and it != []}
 
 

@@ -1,4 +1,4 @@
-"""Finished Workloads are deleted once they were kept long enough, as Kueue's workload controller does (rules/07 §9)."""
+"""Deletes finished Workloads after their retention, as Kueue's workload controller does (rules/07 §9)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ __all__ = ["Retention", "retention_ns"]
 
 
 def retention_ns(configuration: Configuration) -> int | None:
-    """How long finished Workloads are kept, in nanoseconds; `None`: forever."""
+    """Return how long finished Workloads are kept, in nanoseconds; `None`: forever."""
     after = text_at(configuration.to_dict(), "objectRetentionPolicies", "workloads", "afterFinished")
     return duration_ns(after) if after else None
 
 
 class Retention:
-    """The finished Workloads, and when each is to go.
+    """The finished Workloads, and when each is to be deleted.
 
     Args:
-        configuration: Says how long they are kept.
+        configuration: Sets how long they are kept.
         workloads: The Workloads as they are stored.
         writer: Makes the writes of Workloads.
     """
@@ -39,9 +39,9 @@ class Retention:
         self._workloads = workloads
         self._writer = writer
         self._due: dict[WorkloadKey, int] = {}
-        # The same by time, including stale entries.
+        # The same, sorted by time, including stale entries.
         self._times: list[tuple[int, WorkloadKey]] = []
-        # Those whose time has come.
+        # Those whose retention has passed.
         self._ripe: dict[WorkloadKey, None] = {}
         self._sent = SentWrites()
         self._events: list[Event] = []
@@ -51,7 +51,7 @@ class Retention:
         if self._after_ns is None:
             return
         finished = None if manifest is None else conditions_that_hold(manifest).get("Finished")
-        # One that is being deleted already needs no help, unless the finalizer blocks it.
+        # A Workload that is already being deleted needs no help, unless the finalizer blocks it.
         is_done = manifest is not None and _is_going(manifest) and not _has_finalizer(manifest)
         if finished is None or is_done:
             self._due.pop(key, None)
@@ -96,7 +96,7 @@ class Retention:
         self._sent.refuse(("Workload", *write.workload), at)
 
     def next_wake(self) -> int | None:
-        """When the next Workload is due; `None` if none is."""
+        """Return when the next Workload is due; `None` if none is."""
         while self._times and self._due.get(self._times[0][1]) != self._times[0][0]:
             heappop(self._times)
         times = [

@@ -1,4 +1,4 @@
-"""Writes of objects on their way: which wait for an answer, and when one that stays away is sent again."""
+"""Tracks writes that wait for an answer, and when to resend those that get none."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class _Sent:
     """A write that was sent.
 
     Args:
-        stored: The version of the object for which it was made.
-        again: When to send it again if the object stays as it is, in nanoseconds since 1970.
+        stored: The version of the object that it was made for.
+        again: When to resend it if the object does not change, in nanoseconds since 1970.
         n_tries: How often it was sent for this version.
     """
 
@@ -33,9 +33,9 @@ class _Sent:
 
 
 class SentWrites:
-    """For each object, the write that waits until a watch shows a newer version of it.
+    """The sent write of each object, until a watch shows a newer version of the object.
 
-    A write without an answer is sent again after ten seconds, one that was refused after one. The pause doubles each
+    A write without an answer is resent after ten seconds, a refused one after one second. The pause doubles each
     time for the same version, up to five minutes.
     """
 
@@ -43,24 +43,24 @@ class SentWrites:
         self._sent: dict[Key, _Sent] = {}
 
     def may_send(self, key: Key, stored: JsonObject, at: int) -> bool:
-        """Is no write of this version on its way?"""
+        """Return whether no write of this version is on its way."""
         sent = self._sent.get(key)
         return sent is None or sent.stored is not stored or at >= sent.again
 
     def send(self, key: Key, stored: JsonObject, at: int) -> None:
-        """Note that a write of this version is sent now."""
+        """Record that a write of this version is being sent."""
         sent = self._sent.get(key)
         n_tries = sent.n_tries + 1 if sent is not None and sent.stored is stored else 1
         pause_ns = backoff_ns(n_tries, first_ns=_ANSWER_NS, longest_ns=_LONGEST_PAUSE_NS)
         self._sent[key] = _Sent(stored, at + pause_ns, n_tries)
 
     def refuse(self, key: Key, at: int) -> None:
-        """Note that the write was refused."""
+        """Record that the write was refused."""
         if (sent := self._sent.get(key)) is not None:
             sent.again = at + backoff_ns(sent.n_tries, first_ns=_FIRST_PAUSE_NS, longest_ns=_LONGEST_PAUSE_NS)
 
     def has(self, key: Key) -> bool:
-        """Was a write sent, for any version?"""
+        """Return whether a write was sent, for any version."""
         return key in self._sent
 
     def forget(self, key: Key) -> None:
@@ -68,6 +68,6 @@ class SentWrites:
         self._sent.pop(key, None)
 
     def next_time(self, key: Key, stored: JsonObject) -> int:
-        """When a write of this version may be sent, in nanoseconds since 1970; 0: at once."""
+        """Return when a write of this version may be sent, in nanoseconds since 1970; 0: at once."""
         sent = self._sent.get(key)
         return 0 if sent is None or sent.stored is not stored else sent.again

@@ -1,4 +1,4 @@
-"""Topologies stay while a flavor names them, as Kueue's topology controller sees to (rules/08 §1 rule 6)."""
+"""Keeps Topologies while a flavor names them, as Kueue's topology controller does (rules/08 §1 rule 6)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TopologyFinalizers:
                 self._topology_of_flavor[key] = name
 
     def take_writes(self, at: int) -> list[ObjectWrite]:
-        """Return the writes that are due: finalizers to add, and to remove from what is deleted and no flavor names."""
+        """Return the due writes: finalizers to add, and to remove from deleted Topologies that no flavor names."""
         writes: list[ObjectWrite] = []
         for key, stored, finalizers in self._open():
             if self._sent.may_send(key, stored, at):
@@ -46,11 +46,11 @@ class TopologyFinalizers:
         self._sent.refuse((ref.kind, ref.namespace, ref.name), at)
 
     def next_wake(self) -> int | None:
-        """When the next write is due; 0: at once; `None`: none is."""
+        """Return when the next write is due; 0: at once; `None`: none is."""
         return min((self._sent.next_time(key, stored) for key, stored, _ in self._open()), default=None)
 
     def _open(self) -> list[tuple[Key, JsonObject, list[JsonValue]]]:
-        """The Topologies whose finalizers are not as they should be, with what they should be."""
+        """Return the Topologies whose finalizers have to change, with the new finalizers."""
         found: list[tuple[Key, JsonObject, list[JsonValue]]] = []
         for key, stored in self._topologies.items():
             finalizers: list[JsonValue] = [*list_at(stored, "metadata", "finalizers")]
@@ -67,5 +67,5 @@ def _patch(stored: JsonObject, finalizers: list[JsonValue]) -> JsonObject:
     return {"apiVersion": stored["apiVersion"], "kind": "Topology", "metadata": {**metadata, "finalizers": finalizers}}
 
 
-# Whoever has written meanwhile is not overwritten.
+# These make the server refuse the patch if somebody else wrote in between.
 _NAMED_BY = frozenset({"name", "uid", "resourceVersion"})

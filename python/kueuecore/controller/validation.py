@@ -1,4 +1,4 @@
-"""Whether an object can be taken in at all, before anything is changed by it."""
+"""Checks whether an object can be taken in, before it changes anything."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class WatchError(KueuecoreError):
 
 
 def plain_object(manifest: object, name: str = "an object") -> JsonObject:
-    """An object, if it is plain data; `name` says what it was given for."""
+    """Return an object if it is plain data; `name` says what it was passed as."""
     if not isinstance(manifest, dict):
         raise TypeError(
             f"{name} must be plain data (a dict, as JSON gives it), not {type(manifest).__name__}; "
@@ -43,13 +43,13 @@ def plain_object(manifest: object, name: str = "an object") -> JsonObject:
 
 
 def event_of(event: object) -> tuple[object, JsonObject]:
-    """Type and object of a watch event.
+    """Return type and object of a watch event.
 
     Raises:
         WatchError: The event is an error.
-        ManifestError: It lacks one of them.
-        TypeError: It is no plain data.
-        ValueError: There is no such type.
+        ManifestError: One of them is missing.
+        TypeError: The event is not plain data.
+        ValueError: The type does not exist.
     """
     if not isinstance(event, Mapping):
         raise TypeError(f"a watch event must be plain data with type and object, not {type(event).__name__}")
@@ -66,10 +66,10 @@ def event_of(event: object) -> tuple[object, JsonObject]:
 
 
 def listed_objects(kind: str, api_version: str, objects: Iterable[object]) -> dict[Key, tuple[JsonObject, int]]:
-    """The objects of a list with their positions, and with the kind that an API server leaves out.
+    """Return the objects of a list with their positions, and with the kind that an API server leaves out.
 
     Raises:
-        TypeError: An object is no plain data.
+        TypeError: An object is not plain data.
         ValueError: An object is of another kind.
     """
     listed: dict[Key, tuple[JsonObject, int]] = {}
@@ -83,7 +83,7 @@ def listed_objects(kind: str, api_version: str, objects: Iterable[object]) -> di
 
 
 def check_version(manifest: JsonObject) -> None:
-    """Refuse a version that no API server counts, of which none could be the newer one."""
+    """Refuse a version that no API server would give: two of them could not be ordered."""
     for name in ("uid", "resourceVersion"):
         value = object_at(manifest, "metadata").get(name)
         if value is not None and not (isinstance(value, str) and len(value) <= _LONGEST_VERSION):
@@ -93,7 +93,7 @@ def check_version(manifest: JsonObject) -> None:
 
 
 def problems_in(listed: Iterable[JsonObject], check: Callable[[JsonObject], None]) -> tuple[Problem, ...]:
-    """What a check finds wrong with the objects of a list, with their positions."""
+    """Return the problems that a check finds in the objects of a list, with their positions."""
     problems: list[Problem] = []
     for index, it in enumerate(listed):
         try:
@@ -104,12 +104,12 @@ def problems_in(listed: Iterable[JsonObject], check: Callable[[JsonObject], None
 
 
 def check(manifest: JsonObject, at: int) -> None:
-    """Refuse what an engine would refuse, before anything is changed."""
+    """Refuse what an engine would refuse, before anything changes."""
     Engine().apply(to_json_lines([manifest]), now=at, trusted=True)
 
 
 def checked_answer(name: str, answer: JsonObject, stored: JsonObject, at: int) -> JsonObject:
-    """What the API server said of a stored object; `name` says what it was given for."""
+    """Return the API server's answer about a stored object; `name` says what it was passed as."""
     check_key(name, answer, key_of(stored))
     api_version = text_at(answer, "apiVersion")
     if group_of(api_version) != group_of(text_at(stored, "apiVersion")):
@@ -120,7 +120,7 @@ def checked_answer(name: str, answer: JsonObject, stored: JsonObject, at: int) -
 
 
 def confirmed_answer(key: str, answer: JsonObject, stored: JsonObject, at: int) -> JsonObject:
-    """What the API server said of a Workload that it has written; `key` names it in errors."""
+    """Return the API server's answer about a Workload that it has written; `key` names it in errors."""
     after = checked_answer("answer", answer, stored, at)
     version, before = Version.of(after), Version.of(stored)
     if not version.is_same_object(before):
@@ -131,7 +131,7 @@ def confirmed_answer(key: str, answer: JsonObject, stored: JsonObject, at: int) 
 
 
 def check_key(name: str, answer: JsonObject, expected: Key) -> None:
-    """Refuse an answer that is no object, or about another one."""
+    """Refuse an answer that is not an object, or is about another one."""
     found = key_of(plain_object(answer, name))
     if found != expected:
         raise ValueError(f"{name} is about {shown(' '.join(found))}, but the write was to {' '.join(expected)!r}")

@@ -1,4 +1,4 @@
-"""The parents and variants of a controller: which are due, and what their reconciles write (rules/09 §4.3)."""
+"""Reconciles parents and variants for a controller: which are due, and what to write (rules/09 §4.3)."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _LONGEST_PAUSE_NS = 1_000 * _FIRST_PAUSE_NS
 
 
 class VariantFamilies:
-    """Makes variants of parents, and keeps both in step. With gate ConcurrentAdmission off it does nothing.
+    """Creates the variants of parents, and keeps both in sync. With the gate ConcurrentAdmission off it does nothing.
 
     Args:
-        configuration: Whose gates count.
+        configuration: Has the feature gates.
         workloads: The Workloads as they are stored.
         writes: Makes the writes.
     """
@@ -55,7 +55,7 @@ class VariantFamilies:
         # How often in a row a variant was refused, by parent.
         self._n_refused: dict[WorkloadKey, int] = {}
 
-    # What is watched.
+    # Watching.
 
     def observe(self, manifest: JsonObject) -> None:
         """Take in the current version of an object."""
@@ -73,18 +73,18 @@ class VariantFamilies:
             self._note_done((namespace, name), ObjectWriteKind.DELETE)
 
     def note_open(self, writes: Iterable[WorkloadWrite]) -> None:
-        """Make the Workloads of open writes due once these are answered."""
+        """Make the Workloads of open writes due once they are answered."""
         for write in writes if self._is_on else ():
             self._index.touch((write.namespace, write.name))
 
-    # What is decided.
+    # Deciding.
 
     def review_settled(self, at: int) -> tuple[WorkloadWrite, ...]:
         """Reconcile the parents that are due and, like all their variants, have no open write.
 
         Returns:
-            The writes. The engine gets them once they are accepted: quota that a refused write leaves in use must not
-            be given away. Variants to create and delete go to `take_objects`.
+            The writes. The engine learns of them once they are accepted: quota that a refused write leaves in use must
+            not be given away. Variants to create and delete are in `take_objects`.
         """
         writes: list[WorkloadWrite] = []
         for key in self._index.take_due(at, self._is_settled):
@@ -101,7 +101,7 @@ class VariantFamilies:
         """Retry a refused creation or deletion of a variant, with growing pauses."""
         parent, ref = write.workload, write.object
         _LOGGER.info("%s %s/%s was refused: %s", write.kind, ref.namespace, ref.name, error)
-        # What followed it was left out. If the object exists, a watch will show it.
+        # The writes after it were left out. If the object exists, a watch will show it.
         for key, (_, event) in list(self._under_way.items()):
             is_known = is_there and key == (ref.namespace, ref.name)
             if (event.namespace, event.name) == parent and not is_known:
@@ -111,17 +111,17 @@ class VariantFamilies:
         self._index.look_at(parent, now + pause_ns)
 
     def take_objects(self) -> tuple[ObjectWrite, ...]:
-        """The variants to create and delete."""
+        """Take the variants to create and delete."""
         taken, self._objects = tuple(self._objects), []
         return taken
 
     @property
     def has_due(self) -> bool:
-        """Is a parent due now?"""
+        """Whether a parent is due now."""
         return self._index.has_open(self._is_settled)
 
     def next_time(self) -> int | None:
-        """When time alone opens a gate, or ends a pause."""
+        """Return when a gate opens or a pause ends by time alone."""
         return self._index.next_time()
 
     def _review(self, key: WorkloadKey, parent: JsonObject, queue: JsonObject, at: int) -> Iterator[WorkloadWrite]:
@@ -157,6 +157,6 @@ class VariantFamilies:
             self._workloads.hold([event])
 
     def _is_settled(self, key: WorkloadKey) -> bool:
-        """Is a Workload as it is stored, and are its variants, or is it none any more?"""
+        """Return whether a Workload and its variants are as stored, or it no longer exists."""
         family = (key, *self._index.variants_of(key))
         return all(self._workloads.get(it) is None or self._workloads.is_settled(it) for it in family)

@@ -1,4 +1,4 @@
-"""Which objects have been seen, in which version: what is old news changes nothing."""
+"""Tracks which version of each object was seen, so that outdated events change nothing."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ Key: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name."""
 # An API server counts in 64 bits.
 _NUMBER = re.compile(r"[0-9]{1,20}")
-# What is remembered of deletions that no list has confirmed yet.
+# How many deletions to remember that no list has confirmed yet.
 _MOST_GONE = 10_000
 
 
 def key_of(manifest: JsonObject) -> Key:
-    """Kind, namespace and name of an object."""
+    """Return kind, namespace and name of an object."""
     return text_at(manifest, "kind"), text_at(manifest, "metadata", "namespace"), text_at(manifest, "metadata", "name")
 
 
 class Version(NamedTuple):
-    """A version of an object: which object of that name, and its `resourceVersion`; empty where nobody gives any."""
+    """A version of an object: its UID and its `resourceVersion`; empty if nobody sets them."""
 
     uid: str
     text: str
 
     @classmethod
     def of(cls, manifest: JsonObject) -> Version:
-        """The version of an object."""
+        """Return the version of an object."""
         return cls(text_at(manifest, "metadata", "uid"), text_at(manifest, "metadata", "resourceVersion"))
 
     @property
     def number(self) -> int | None:
-        """The `resourceVersion` as a number, which an API server counts up; `None` if it is none."""
+        """The `resourceVersion` as a number, which an API server counts up; `None` if it is not a number."""
         return int(self.text) if _NUMBER.fullmatch(self.text) else None
 
     def is_same_object(self, other: Version) -> bool:
-        """Is it the same object, and not another of that name?"""
+        """Return whether it is the same object, not another one with that name."""
         return self.uid == other.uid or not self.uid or not other.uid
 
     def is_newer_than(self, other: Version) -> bool:
-        """Has it been written after another? What has no number is newer, unless it is the same text."""
+        """Return whether it was written after another. One without a number is newer, unless the text is the same."""
         if self.number is not None and other.number is not None:
             return self.number > other.number
         return self != other or not self.text
 
 
 def newest_of(manifest: JsonObject, *others: JsonObject | None) -> JsonObject:
-    """The newest version of an object among those that there are."""
+    """Return the newest of several versions of an object, those that exist."""
     for other in others:
         if other is not None and Version.of(other).is_newer_than(Version.of(manifest)):
             manifest = other
@@ -59,7 +59,7 @@ def newest_of(manifest: JsonObject, *others: JsonObject | None) -> JsonObject:
 
 
 class Versions:
-    """The newest version that was seen of every object, and what has gone."""
+    """The newest version seen of every object, and the deletions."""
 
     def __init__(self) -> None:
         self._seen: dict[Key, Version] = {}
@@ -68,11 +68,11 @@ class Versions:
         self._watched: dict[str, Version] = {}
 
     def __getitem__(self, key: Key) -> Version | None:
-        """The newest version of an object that is there."""
+        """Return the newest version of an existing object."""
         return self._seen.get(key)
 
     def is_news(self, key: Key, version: Version) -> bool:
-        """Does a version of an object that exists say anything new?"""
+        """Return whether a version of an existing object is new."""
         seen = self._seen.get(key)
         if seen is not None:
             return version.is_newer_than(seen)
@@ -83,16 +83,16 @@ class Versions:
         return listed is None or version.number is None or version.is_newer_than(listed)
 
     def is_gone(self, key: Key, version: Version) -> bool:
-        """Is a deletion news? It is not if it is about another object that had that name before."""
+        """Return whether a deletion is new. It is not if it is about an earlier object with that name."""
         seen = self._seen.get(key)
         return seen is not None and (version.is_same_object(seen) or version.is_newer_than(seen))
 
     def put(self, key: Key, version: Version) -> None:
-        """This is the newest version now."""
+        """Record the newest version."""
         self._seen[key] = version
 
     def drop(self, key: Key, version: Version) -> None:
-        """The object has gone; what was on its way of it is old."""
+        """Record that an object was deleted; events about it that are on their way are outdated."""
         seen = self._seen.pop(key, None)
         if seen is not None and seen.is_newer_than(version):
             version = seen
@@ -102,34 +102,34 @@ class Versions:
             self._gone.pop(next(iter(self._gone)))
 
     def watched(self, kind: str) -> str:
-        """Up to which version a kind was watched, if its events came in order; empty if nobody knows."""
+        """Return up to which version a kind was watched, if its events came in order; empty if unknown."""
         return self._watched.get(kind, Version("", "")).text
 
     def note_watched(self, kind: str, version: Version) -> None:
-        """A list or an event of a watch had this version."""
+        """Record the version of a list or of a watch event."""
         if version.number is not None and version.is_newer_than(self._watched.get(kind, Version("", "0"))):
             self._watched[kind] = Version("", version.text)
 
     def knows(self, kind: str, until: Version) -> bool:
-        """Have all objects of a kind been heard of that were there when another object was written?
+        """Return whether all objects of a kind were seen that existed when another object was written.
 
-        That goes by versions, which a server counts up for all kinds together.
+        It compares versions, which a server counts up across all kinds.
         """
         watched = self._watched.get(kind)
         return kind in self._listed and watched is not None and not until.is_newer_than(watched)
 
     def to_json(self) -> JsonObject:
-        """What is remembered beside the objects: lists, watches, and what has gone."""
+        """Return what is remembered besides the objects: lists, watches, and deletions."""
         gone: list[JsonValue] = [[*key, *it] for key, it in self._gone.items()]
         listed: JsonObject = {kind: it.text for kind, it in self._listed.items()}
         watched: JsonObject = {kind: it.text for kind, it in self._watched.items()}
         return {"listed": listed, "watched": watched, "gone": gone}
 
     def remember(self, plain: JsonObject) -> None:
-        """What was remembered once.
+        """Restore what `to_json` returned.
 
         Raises:
-            ValueError: It is something else.
+            ValueError: It is malformed.
         """
         listed, watched, gone = (plain.get(name) for name in ("listed", "watched", "gone"))
         self._listed, self._watched = _versions(listed), _versions(watched)
@@ -141,12 +141,12 @@ class Versions:
                     raise ValueError("each entry of gone must be [kind, namespace, name, uid, resourceVersion]")
 
     def missing(self, kind: str, listed: Collection[Key], at: Version) -> list[Key]:
-        """What has gone, because it is not in a list of all objects of a kind.
+        """Return the objects missing from a list of all objects of a kind, which were deleted.
 
         Args:
             kind: The kind.
-            listed: What was listed.
-            at: Version of the list: what is newer has come since.
+            listed: The keys in the list.
+            at: Version of the list: newer objects were created since.
         """
         return [
             key
@@ -155,7 +155,7 @@ class Versions:
         ]
 
     def list_taken(self, kind: str, at: Version) -> None:
-        """Everything in a list has been put: whatever else is not newer has gone."""
+        """Record that all of a list was put: everything else that is not newer was deleted."""
         self.note_watched(kind, at)
         if at.number is not None:
             self._listed[kind] = at
@@ -163,7 +163,7 @@ class Versions:
 
 
 def _versions(plain: JsonValue) -> dict[str, Version]:
-    """The versions of lists and watches, by kind."""
+    """Return the versions of lists and watches, by kind."""
     if not isinstance(plain, dict):
         raise ValueError("listed and watched must be objects")
     found = {}

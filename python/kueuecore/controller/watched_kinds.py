@@ -1,4 +1,4 @@
-"""What to list and watch."""
+"""The kinds to list and watch."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def _watched(*when: Watched) -> dict[str, tuple[str, str]]:
 
 
 WATCHED: Mapping[str, tuple[str, str]] = _watched(Watched.ALWAYS)
-"""What to list and watch, by kind: apiVersion and the plural in the path. In this order a list finds what it needs."""
+"""What to list and watch, by kind: apiVersion and the plural in the path. List in this order: references come first."""
 OF_NODES: Mapping[str, tuple[str, str]] = _watched(Watched.WITH_NODES)
-"""What decides where pods run, if flavors name a topology."""
+"""The kinds that decide where pods run, if flavors name a topology."""
 SOMETIMES_WATCHED: Mapping[str, tuple[str, str]] = _watched(Watched.SOMETIMES, Watched.WITH_NODES)
-"""What else is taken in: it matters where pods claim devices, and where flavors name a topology."""
+"""The kinds that are also taken in: they matter if pods claim devices, or flavors name a topology."""
 
 
 def is_of_another_group(manifest: JsonObject, kinds: Mapping[str, tuple[str, str]]) -> bool:
-    """Is it of a kind of the same name in another API group?"""
+    """Return whether an object's kind has the same name but belongs to another API group."""
     api_version, _ = kinds.get(text_at(manifest, "kind"), ("", ""))
     return bool(api_version) and group_of(text_at(manifest, "apiVersion") or api_version) != group_of(api_version)

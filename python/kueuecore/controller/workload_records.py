@@ -1,4 +1,4 @@
-"""The Workloads of a controller: as the API server has them, what is on its way, and which may have to be written."""
+"""Records the Workloads of a controller: as stored, with open writes, and which may have to be written."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class WorkloadRecord:
     """A Workload as the API server has it, and what is on its way.
 
     Args:
-        data: The newest version that is not put off.
-        write: The write that is open.
-        is_ahead: Is the open write none of the engine's, which hears of it once it is accepted?
-        telling: The part of the job's report that the open write carries.
-        newer: What came while it was open.
+        data: The newest version that is not deferred.
+        write: The open write.
+        is_ahead: Whether the open write is not the engine's, which learns of it once it is accepted.
+        telling: The part of the job's report in the open write.
+        newer: The version that came while the write was open.
         reported: The part of the job's report that is not written yet.
         events: Events that go with its next write.
     """
@@ -43,38 +43,38 @@ class WorkloadRecords:
 
     def __init__(self) -> None:
         self._records: dict[WorkloadKey, WorkloadRecord] = {}
-        # What may have to be written, in the order in which it came up.
+        # What may have to be written, in the order of the changes.
         self._unwritten: dict[WorkloadKey, None] = {}
-        # Old slices by new ones: their end is written after the quota of the new one.
+        # Old slices by new ones: the end of the old one is written after the quota of the new one.
         self._successors: dict[WorkloadKey, WorkloadKey] = {}
 
     def __iter__(self) -> Iterator[tuple[WorkloadKey, WorkloadRecord]]:
-        """All of them, in the order in which they came."""
+        """Yield all of them, in order of arrival."""
         return iter(self._records.items())
 
     def get(self, key: WorkloadKey) -> WorkloadRecord | None:
-        """The record of a Workload that is there."""
+        """Return the record of a Workload, if it exists."""
         return self._records.get(key)
 
     def put(self, key: WorkloadKey, manifest: JsonObject) -> None:
-        """The API server has this version of a Workload."""
+        """Store the API server's version of a Workload."""
         self._records.setdefault(key, WorkloadRecord(manifest)).data = manifest
 
     def drop(self, key: WorkloadKey) -> None:
-        """A Workload has gone."""
+        """Remove a deleted Workload."""
         self._records.pop(key, None)
         self._unwritten.pop(key, None)
 
     def mark(self, *keys: WorkloadKey) -> None:
-        """Workloads may have to be written, if they are there."""
+        """Mark Workloads as possibly having to be written, if they exist."""
         self._unwritten |= dict.fromkeys(key for key in keys if key in self._records)
 
     def is_marked(self, key: WorkloadKey) -> bool:
-        """May a Workload have to be written?"""
+        """Return whether a Workload may have to be written."""
         return key in self._unwritten
 
     def tell(self, key: WorkloadKey, report: JobReport) -> bool:
-        """The job of a Workload has done something; False if there is none."""
+        """Add what the job of a Workload has done; False if there is no such Workload."""
         instance("report", report, JobReport)
         record = self._records.get(key)
         if record is not None:
@@ -83,13 +83,13 @@ class WorkloadRecords:
         return record is not None
 
     def tell_again(self, key: WorkloadKey) -> None:
-        """Put what a failed write reported back, to go out with the next one."""
+        """Put the report in a failed write back, to go out with the next one."""
         record = self._records[key]
         record.reported, record.telling = record.telling.then(record.reported), NOTHING
         self._unwritten[key] = None
 
     def hold(self, events: Iterable[Event]) -> None:
-        """Events go with the next write of their Workload."""
+        """Keep events for the next write of their Workload."""
         for event in events:
             key = event.namespace, event.name
             if (record := self._records.get(key)) is not None:
@@ -97,23 +97,23 @@ class WorkloadRecords:
                 self._unwritten[key] = None
 
     def note_replaced(self, slices: Iterable[ReplacedSlice]) -> None:
-        """These slices end once the new ones are written."""
+        """Note that these slices end once the new ones are written."""
         for replaced in slices:
             namespace, _, name = replaced.successor.partition("/")
             self._successors[replaced.namespace, replaced.name] = namespace, name
 
     def is_settled(self, key: WorkloadKey) -> bool:
-        """Is a Workload as it is stored, so that others may go by that?"""
+        """Return whether a Workload is as stored, so that others may rely on it."""
         record = self._records.get(key)
         return record is not None and record.write is None and key not in self._unwritten and record.reported == NOTHING
 
     @property
     def has_due(self) -> bool:
-        """May something be written at once?"""
+        """Whether something may be written at once."""
         return any(self._records[key].write is None and not self._waits(key) for key in self._unwritten)
 
     def take_due(self) -> Iterator[tuple[WorkloadKey, WorkloadRecord]]:
-        """What may be written at once, one after the other: whoever marks it again gets it the next time."""
+        """Yield what may be written at once; a Workload marked meanwhile comes next time."""
         for key in list(self._unwritten):
             record = self._records[key]
             if record.write is None and not self._waits(key):
@@ -121,11 +121,11 @@ class WorkloadRecords:
                 yield key, record
 
     def newest(self) -> list[JsonObject]:
-        """The newest version of each Workload that has come, put off or not."""
+        """Return the newest version of each Workload, deferred or not."""
         return [record.newer or record.data for record in self._records.values()]
 
     def reports(self) -> list[JsonValue]:
-        """What jobs have done that is not written yet, as plain data: namespace, name, report."""
+        """Return what jobs have done that is not written yet, as plain data: namespace, name, report."""
         return [
             [*key, record.telling.then(record.reported).to_json()]
             for key, record in self._records.items()
@@ -133,7 +133,7 @@ class WorkloadRecords:
         ]
 
     def _waits(self, key: WorkloadKey) -> bool:
-        """Is its successor still to be written?"""
+        """Return whether its successor has yet to be written."""
         successor = self._successors.get(key)
         if successor is None:
             return False

@@ -1,4 +1,4 @@
-"""From what is stored of a Workload and what it is to be to the write between the two."""
+"""Makes the write that takes a Workload from what is stored to what it should be."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ _CONDITIONS = frozenset(
 
 
 class WorkloadWriter:
-    """Makes writes, and numbers them.
+    """Makes and numbers writes.
 
     Args:
-        configuration: Whose gates count.
+        configuration: Has the feature gates.
     """
 
     def __init__(self, configuration: Configuration | None) -> None:
-        # An engine without queues renders a stored status, so that only what has changed is a change.
+        # An engine without queues renders a stored status, so that only real changes differ.
         self._engine = Engine(configuration)
         self._applies = configuration is None or not configuration.is_enabled("WorkloadRequestUseMergePatch")
         self._n_writes = 0
 
     def write(self, stored: JsonObject, state: WorkloadState, events: Sequence[Event] = ()) -> WorkloadWrite | None:
-        """What makes a stored Workload what it is to be; `None` if it is that already."""
+        """Return the write that brings a stored Workload to a state; `None` if it is there already."""
         rendered = self._rendered(stored)
         spec: JsonObject = {}
         if rendered.is_active != state.is_active:
@@ -101,7 +101,7 @@ class WorkloadWriter:
         return self._next_write(stored)("", {"metadata": {**_guard(stored), "finalizers": kept}})
 
     def after_job(self, stored: JsonObject, report: JobReport, at: int) -> WorkloadState:
-        """What a stored Workload is after what its job has done; nobody else hears of it before that is written."""
+        """Return a stored Workload after its job's report; nothing else knows of it before it is written."""
         _, namespace, name = key_of(stored)
 
         def act(engine: Engine) -> None:
@@ -126,10 +126,10 @@ class WorkloadWriter:
 
 
 def _with_retry_counts(entries: list[JsonValue], stored: Mapping[str, JsonObject]) -> list[JsonValue]:
-    """Checks with the counts that they are stored with.
+    """Return checks with the retry counts that are stored.
 
-    Kueue leaves the count out of a check that begins anew after anything but Retry. Its server-side apply does not take
-    away what the check's own controller has applied, too (rules/07 §3).
+    Kueue leaves the count out of a check that restarts after anything but Retry. Its server-side apply does not remove
+    what the check's own controller has also applied (rules/07 §3).
     """
     kept: list[JsonValue] = []
     for entry in entries:
@@ -139,15 +139,15 @@ def _with_retry_counts(entries: list[JsonValue], stored: Mapping[str, JsonObject
 
 
 def _with_those_of_others(wanted: list[JsonValue], rendered: JsonObject) -> list[JsonValue]:
-    """Conditions as they are to be, with those that Kueue does not write as they are stored.
+    """Return the wanted conditions, with those that Kueue does not write as they are stored.
 
-    A second pass starts from an older copy of the Workload (rules/08 §11.10), in which they may say something else.
+    A second pass starts from an older copy of the Workload (rules/08 §11.10), in which they may differ.
     """
     ours = [it for it in wanted if text_at(it, "type") in _CONDITIONS]
     return [*ours, *(it for it in list_at(rendered, "conditions") if text_at(it, "type") not in _CONDITIONS)]
 
 
 def _guard(stored: JsonObject) -> JsonObject:
-    """For which version a patch is made: others may be quicker; then it is refused."""
+    """Return the version that a patch is for: if somebody else wrote first, it is refused."""
     metadata = object_at(stored, "metadata")
     return {name: metadata[name] for name in ("uid", "resourceVersion") if name in metadata}

@@ -1,4 +1,4 @@
-"""Takes answers to writes of Workloads into engine and records: an accepted write counts, a refused one does not."""
+"""Applies answers to writes of Workloads to engine and records: accepted writes count, refused ones do not."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _LOGGER = logging.getLogger("kueuecore.controller")
 
 
 class WriteAnswers:
-    """Takes in what became of writes.
+    """Takes in the outcomes of writes.
 
     Args:
-        engine: Keeps what was written, and forgets what was refused.
+        engine: Keeps accepted writes, and forgets refused ones.
         workloads: The Workloads, with their open writes.
-        writes: Which are to be written.
-        objects: Gets the Workloads as they are stored then.
-        idle_cycles: Ends with each answer.
-        metrics: Counts what was written.
+        writes: Opens further writes.
+        objects: Receives the Workloads as stored afterwards.
+        idle_cycles: Reset by each answer.
+        metrics: Counts accepted writes.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class WriteAnswers:
         self._idle_cycles = idle_cycles
         self._metrics = metrics
         self.preemptions = IssuedPreemptions(engine, workloads)
-        # Is there anything that the next cycle would overwrite and that was refused already?
+        # Whether a refused write would be overwritten by the next cycle.
         self._looks_again = False
 
     def confirm(self, write: WorkloadWrite, answer: JsonObject | None, at: int) -> bool:
-        """A write was accepted; see `Controller.confirm`."""
+        """Take in an accepted write; see `Controller.confirm`."""
         key, known = self._known_of(write)
         if known is None or known.write is not write:
             return False
@@ -71,7 +71,7 @@ class WriteAnswers:
             self._metrics.count_write(write, known.data, after)
         known.write = known.newer = None
         if known.is_ahead:
-            # What the engine has decided since is decided anew.
+            # What the engine has decided since is decided again.
             known.events.clear()
         known.telling, known.is_ahead = NOTHING, False
         self.preemptions.answered(key, is_written=True)
@@ -88,7 +88,7 @@ class WriteAnswers:
         return True
 
     def refuse(self, write: WorkloadWrite, newest: JsonObject | None, at: int, *, gone: bool) -> bool:
-        """A write was refused; see `Controller.refuse`."""
+        """Take in a refused write; see `Controller.refuse`."""
         key, known = self._known_of(write)
         if known is None or known.write is not write:
             return False
@@ -111,14 +111,14 @@ class WriteAnswers:
         if not Version.of(stored).is_same_object(seen):
             self._objects.delete(("Workload", *key), seen, at)
         self._objects.take(("Workload", *key), Version.of(stored), stored, at)
-        # In Kueue its node controller writes by itself what it finds, and tries again after an error.
+        # Kueue's node controller writes its findings by itself, and retries after an error.
         self._looks_again |= self._engine._core._look_at_nodes_again(*key, at)
         return True
 
     def open_failures(self, at: int) -> tuple[WorkloadWrite, ...]:
-        """Open the writes that the next cycle would overwrite: how preemptions failed, and what became of nodes.
+        """Open the writes that the next cycle would overwrite: failed preemptions, and findings about nodes.
 
-        What is found at a node is written without the cycle once a write was refused: a second pass on an older copy
+        After a refused write, findings about a node are written without the cycle: a second pass on an older copy
         (rules/08 §11.10) may be refused each time.
         """
         is_told, looks_again = self.preemptions.tell_failures(at), self._looks_again
@@ -131,7 +131,7 @@ class WriteAnswers:
         return key, self._workloads.get(key)
 
     def _forget(self, key: WorkloadKey, *, gone: bool, at: int) -> None:
-        """Take a reservation back that the engine holds for one that was not written."""
+        """Take back a reservation that the engine holds but that was not written."""
         namespace, name = key
         if self._engine.workload(name, namespace=namespace).stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED):
             self._engine.forget(name, namespace=namespace, now=at, gone=gone)

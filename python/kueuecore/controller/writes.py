@@ -23,8 +23,8 @@ class WorkloadWrite(Keyed):
         uid: UID of the Workload.
         number: Number of the write, from 1.
         subresource: `status`, or empty for the object itself.
-        patch: The patch. It holds the `resourceVersion` for which it was made, so that an API server refuses it with a
-            conflict (409) when somebody else was quicker.
+        patch: The patch. It holds the `resourceVersion` that it was made for, so that an API server refuses it with a
+            conflict (409) if somebody else wrote first.
         gained: Types of the conditions that become True, such as `Admitted` or `Evicted`.
         lost: Types of the conditions that are no longer True.
         events: The events to emit once it is written.
@@ -41,7 +41,7 @@ class WorkloadWrite(Keyed):
     events: tuple[Event, ...] = ()
 
     def event_manifests(self, now: str) -> tuple[JsonObject, ...]:
-        """Its events as `v1` Events to create.
+        """Return its events as `v1` Events to create.
 
         Args:
             now: The time as RFC 3339.
@@ -51,16 +51,15 @@ class WorkloadWrite(Keyed):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What one turn of the loop came to.
+    """The result of one turn of the loop.
 
     Args:
-        decision: What the cycle decided.
-        writes: What is to be written now; in any order, and at once.
-        events: Events that go with no write.
-        objects: What is to be done with other objects, in this order: what check controllers want, variants to create
-            and delete, Workloads that were kept long enough, pods that may go or that wait in vain for a node,
-            finalizers of Topologies, statuses of queues. A watch shows how that went, or you call
-            `Controller.refuse_object`.
+        decision: The decision of the cycle.
+        writes: What to write now, in any order and without delay.
+        events: Events that belong to no write.
+        objects: Writes of other objects, in this order: what check controllers want, variants to create and delete,
+            Workloads past their retention, pods to release or to fail, finalizers of Topologies, statuses of queues. A
+            watch shows the outcome, or you call `Controller.refuse_object`.
     """
 
     decision: Decision
@@ -70,11 +69,11 @@ class Turn:
 
 
 def workload_event(event: Event, *, uid: str, now: str) -> JsonObject:
-    """An event as a `v1` Event to create; the API server appends to its name.
+    """Return an event as a `v1` Event to create; the API server appends to its name.
 
     Args:
         event: The event.
-        uid: UID of the Workload that it is about.
+        uid: UID of its Workload.
         now: The time as RFC 3339.
     """
     about: JsonObject = {
@@ -88,7 +87,7 @@ def workload_event(event: Event, *, uid: str, now: str) -> JsonObject:
 
 
 def conditions_that_hold(manifest: JsonObject) -> dict[str, JsonObject]:
-    """The conditions of an object that are True, by type."""
+    """Return the conditions of an object that are True, by type."""
     conditions = object_at(manifest, "status").get("conditions")
     return {
         text_at(condition, "type"): condition

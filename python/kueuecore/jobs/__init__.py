@@ -1,7 +1,7 @@
-"""Jobs: how they become Workloads, start, stop, and report their state (rules/10).
+"""Turns jobs into Workloads, starts and stops them, and reads the state that they report (rules/10).
 
-All functions are pure. A kind of jobs is one `Integration`; `INTEGRATIONS` has all that Kueue knows, `with_kinds` adds
-yours.
+All functions are pure. A kind of jobs is one `Integration`; `INTEGRATIONS` has all that Kueue knows, and `with_kinds`
+adds your own.
 
 Example:
     >>> from kueuecore.manifests import parse_manifests

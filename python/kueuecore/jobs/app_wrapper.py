@@ -1,4 +1,4 @@
-"""AppWrappers: any objects, whose pod templates are declared or known by their kind (rules/10 §5.12)."""
+"""Supports AppWrappers: any objects, whose pod templates are declared or known by kind (rules/10 §5.12)."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ _KNOWN: Mapping[tuple[str, str], Mapping[str, Shape]] = {
 
 
 def _component_pod_sets(job: JsonObject) -> list[list[JobPodSet]]:
-    """The pod sets of each component, without names."""
+    """Return the pod sets of each component, without names."""
     return [[_pod_set(job, it) for it in component] for component in _found_pod_sets(job)]
 
 
 def _found_pod_sets(job: JsonObject) -> list[list[JobPodSet]]:
-    """How many pods each component has, and where their templates stand."""
+    """Return how many pods each component has, and the paths of their templates."""
     found = []
     for index, component in enumerate(list_at(job, "spec", "components")):
         path: Path = ("spec", "components", index)
@@ -83,7 +83,7 @@ def _pod_sets(job: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]:
 
 
 def _pod_set(job: JsonObject, pod_set: JobPodSet) -> JobPodSet:
-    """The pod set with the part of the template at its path that AppWrappers look at."""
+    """Return the pod set with the part of the template at its path that AppWrappers read."""
     template = object_at(value_at(job, pod_set.path or ()))
     metadata = {key: object_at(template, "metadata", key) for key in ("labels", "annotations")}
     spec = object_at(template, "spec")
@@ -107,7 +107,7 @@ def _container(container: JsonObject) -> JsonObject:
 
 
 def _declared(component: JsonObject, declared: list[JsonValue]) -> list[JobPodSet]:
-    """The pod sets that a component declares; one whose path leads nowhere is none."""
+    """Return the pod sets that a component declares, except those whose path does not exist."""
     pod_sets = []
     for it in declared:
         path = _path(text_at(it, "path"))
@@ -130,7 +130,7 @@ def _declared(component: JsonObject, declared: list[JsonValue]) -> list[JobPodSe
 
 
 def _path(text: str) -> Path | None:
-    """`template.spec.replicatedJobs[0].template` as a path; None if it is none."""
+    """Parse a path such as `template.spec.replicatedJobs[0].template`; None if it is not one."""
     path: list[str | int] = ["template"]
     position = len("template")
     if not text.startswith("template"):
@@ -145,7 +145,7 @@ def _path(text: str) -> Path | None:
 
 
 def _known(wrapped: JsonObject) -> list[JobPodSet]:
-    """The pod sets of a component of a known kind that declares none."""
+    """Return the pod sets of a component of a known kind that declares none."""
     spec = object_at(wrapped, "spec")
     template: Path = ("template", "spec", "template")
     match group_of(text_at(wrapped, "apiVersion")), text_at(wrapped, "kind"):
@@ -200,7 +200,7 @@ def _inferred(path: Path, count: int, *, pod_index_label: str | None = None) -> 
 
 
 def _inject(job: JsonObject, infos: Sequence[PodSetInfo], _configuration: JobsConfiguration) -> JsonObject:
-    """The infos beside the components: the AppWrapper's controller applies them when it makes the objects."""
+    """Return the job with the infos beside the components: its controller applies them when it creates the objects."""
     components = _component_pod_sets(job)
     if (n_pod_sets := sum(map(len, components))) != len(infos):
         raise StartError(f"invalid podset infos: expecting {n_pod_sets} podset, got {len(infos)}")
@@ -246,7 +246,7 @@ def _shape_problems(job: JsonObject) -> list[Problem]:
             wrapped = object_at(component, "template")
             fields = _KNOWN.get((group_of(text_at(wrapped, "apiVersion")), text_at(wrapped, "kind")), {})
             problems += field_problems(wrapped, fields, ("spec", "components", index, "template"))
-    # Where the pod templates stand is only known now.
+    # The paths of the pod templates are only known now.
     if not problems:
         for pod_set in (it for component in _found_pod_sets(job) for it in component):
             path = pod_set.path or ()

@@ -1,4 +1,4 @@
-"""Jobs of `batch/v1`, those of CronJobs among them (rules/10 §1, §1.1, §5.1, §7)."""
+"""Supports Jobs of `batch/v1`, including those of CronJobs (rules/10 §1, §1.1, §5.1, §7)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STOPPING = "kueue.x-k8s.io/stopping"
 
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 _JOB_NAME = "batch.kubernetes.io/job-name"
-# What the job controller writes into the template, and Kueue takes out again. It leaves the job name.
+# Added to the template by the job controller, and removed again by Kueue. The job name stays.
 _DROPPED_LABELS = ("job-name", "controller-uid", "batch.kubernetes.io/controller-uid")
 _ANNOTATIONS = "spec.template.metadata.annotations"
 _TEMPLATE = ("spec", "template")
@@ -65,11 +65,11 @@ BATCH_JOB_FIELDS: Mapping[str, Shape] = {
         "conditions": CONDITIONS,
     },
 }
-"""What is read of a Job. An API server warns of fields in its spec that nobody knows."""
+"""The fields of a Job that are read. An API server warns about unknown fields in its spec."""
 
 
 def shape_problems(job: JsonObject) -> list[Problem]:
-    """Without which fields a Job says nothing."""
+    """Return the problems of a Job without its necessary fields."""
     problems = []
     mode = text_at(job, "spec", "completionMode")
     if mode not in ("", "NonIndexed", "Indexed"):
@@ -79,7 +79,7 @@ def shape_problems(job: JsonObject) -> list[Problem]:
 
 
 def with_defaults(job: JsonObject) -> JsonObject:
-    """A copy of a Job with the defaults of the API server that matter (rules/10 §1.1)."""
+    """Return a copy of a Job with the defaults of the API server that matter (rules/10 §1.1)."""
     result = copy.deepcopy(job)
     spec: JsonObject = {key: value for key, value in object_at(result, "spec").items() if value is not None}
     if "parallelism" not in spec and "completions" not in spec:
@@ -97,7 +97,7 @@ def with_defaults(job: JsonObject) -> JsonObject:
 
 
 def pods_count(job: JsonObject) -> int:
-    """How many pods run at once."""
+    """Return how many pods run at once."""
     parallelism, completions = _count(job, "parallelism"), _count(job, "completions")
     parallelism = 1 if parallelism is None else parallelism
     return parallelism if completions is None else min(parallelism, completions)
@@ -170,7 +170,7 @@ def _restore(job: JsonObject, infos: Sequence[PodSetInfo]) -> JsonObject:
 
 
 def _with_count(job: JsonObject, count: int) -> JsonObject:
-    """The job with another parallelism, if it may have one."""
+    """Return the job with another parallelism, if it may change."""
     if go_int(annotations_of(job).get(MIN_PARALLELISM, ""))[0] is None:
         return job
     job = with_value(job, ("spec", "parallelism"), count)
@@ -180,7 +180,7 @@ def _with_count(job: JsonObject, count: int) -> JsonObject:
 
 
 def _stop(job: JsonObject, infos: Sequence[PodSetInfo] | None, _reason: str, _message: str) -> list[Write]:
-    """Three steps, for an API server takes no new template before the start time is gone."""
+    """Stop in three steps, as an API server takes no new template before the start time is removed."""
     writes = []
     if not _is_suspended(job):
         job = BATCH_JOB.suspend(job)
@@ -213,7 +213,7 @@ def _reclaimable_pods(job: JsonObject) -> dict[str, int]:
 
 
 def _n_indexes(text: str, below: int) -> int:
-    """How many different indexes below a limit a text such as `1,3-5` names; what is no interval does not count."""
+    """Return how many different indexes below a limit a text such as `1,3-5` names; skip invalid intervals."""
     intervals = []
     for interval in text.split(","):
         first, dash, last = interval.partition("-")

@@ -1,4 +1,4 @@
-"""What all modules of this package share: the configuration, the objects around a job, and names of labels."""
+"""Shared by all modules of this package: the configuration, the objects around a job, and names of labels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ADMISSION_GATED_BY = f"{PREFIX}admission-gated-by"
 RAY_CLUSTER_GENERATION = f"{PREFIX}raycluster-generation"
 
 MOST_POD_SETS = 18
-"""So many pod sets a Workload may have."""
+"""The most pod sets that a Workload may have."""
 
 INSTALLED_FRAMEWORKS = (
     "batch/job",
@@ -47,9 +47,9 @@ INSTALLED_FRAMEWORKS = (
     "statefulset",
     "leaderworkerset.x-k8s.io/leaderworkerset",
 )
-"""The integrations that Kueue's release manifest enables; the rest has to be named in a Configuration (rules/11 §2)."""
+"""The integrations that Kueue's release manifest enables; others must be named in a Configuration (rules/11 §2)."""
 
-# Of the feature gates, those that are read here, with their defaults (rules/11 §4.1).
+# The feature gates that are read here, with their defaults (rules/11 §4.1).
 _GATES = {
     "AdmissionGatedBy": True,
     "AssignQueueLabelsForPods": True,
@@ -72,12 +72,12 @@ _GATES = {
 }
 
 
-# More than 32 bits hold.
+# More than 32 bits can hold.
 _NO_PRIORITY = 2**31
 
 
 def default_namespace_selector(kueue_namespace: str = "kueue-system") -> LabelSelector:
-    """The selector of a Configuration that has none: all namespaces but those of the system (rules/10 §2.4)."""
+    """Return the selector of a Configuration without one: all namespaces except those of the system (rules/10 §2.4)."""
     system = LabelSelectorRequirement(
         "kubernetes.io/metadata.name", operator=LabelSelectorOperator.NOT_IN, values=["kube-system", kueue_namespace]
     )
@@ -95,21 +95,21 @@ class KueueConfiguration(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobsConfiguration:
-    """The part of the Configuration that says which jobs are managed, and how (rules/10 §2, rules/11).
+    """The part of the Configuration that decides which jobs are managed, and how (rules/10 §2, rules/11).
 
     Args:
         frameworks: `integrations.frameworks`: the enabled integrations; by default those of Kueue's release manifest.
-        external_frameworks: `integrations.externalFrameworks`: owners that somebody else manages, `Kind.version.group`.
-        label_keys_to_copy: `integrations.labelKeysToCopy`: labels that a Workload gets from its job; with gate
-            CustomMetricLabels also those of which `metrics.customLabels` makes labels of metrics.
-        annotation_keys_to_copy: Annotations of which `metrics.customLabels` makes labels of metrics, as above.
+        external_frameworks: `integrations.externalFrameworks`: owners that others manage, as `Kind.version.group`.
+        label_keys_to_copy: `integrations.labelKeysToCopy`: labels that a Workload gets from its job; with the gate
+            CustomMetricLabels also those that `metrics.customLabels` uses.
+        annotation_keys_to_copy: Annotations that `metrics.customLabels` uses, likewise.
         manage_jobs_without_queue_name: `manageJobsWithoutQueueName`.
         managed_jobs_namespace_selector: `managedJobsNamespaceSelector`: namespaces whose jobs are managed.
-        default_namespace: The namespace of jobs that name none, as with kubectl.
-        feature_gates: Gates that are not at their defaults; those that have nothing to do with jobs are ignored.
-        waits_for_pods_ready: `waitForPodsReady`, on by default: do Workloads say whether their pods are ready?
-        deactivated_retention_ns: `objectRetentionPolicies.workloads.afterDeactivatedByKueue`: how long the job of a
-            Workload stays that Kueue has deactivated, in nanoseconds; None: forever.
+        default_namespace: The namespace of jobs without one, as with kubectl.
+        feature_gates: Gates that differ from their defaults; those unrelated to jobs are ignored.
+        waits_for_pods_ready: `waitForPodsReady`, on by default: whether Workloads report if their pods are ready.
+        deactivated_retention_ns: `objectRetentionPolicies.workloads.afterDeactivatedByKueue`: how long to keep the job
+            of a Workload that Kueue has deactivated, in nanoseconds; None: forever.
     """
 
     frameworks: Sequence[str] = INSTALLED_FRAMEWORKS
@@ -125,10 +125,10 @@ class JobsConfiguration:
 
     @classmethod
     def of(cls, configuration: KueueConfiguration | None) -> Self:
-        """The part about jobs of a `kueuecore.Configuration`; without one, what Kueue's release manifest says.
+        """Return the part about jobs of a `kueuecore.Configuration`; by default, of Kueue's release manifest.
 
         Raises:
-            TypeError: It is no Configuration.
+            TypeError: It is not a Configuration.
 
         Example:
             >>> from kueuecore import Configuration
@@ -166,30 +166,30 @@ class JobsConfiguration:
         )
 
     def enabled(self, gate: str) -> bool:
-        """Whether a feature gate that matters to jobs is on."""
+        """Return whether a feature gate that matters to jobs is on."""
         return self.feature_gates.get(gate, _GATES[gate])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """The configuration, and the objects beside the jobs that decide what becomes of them.
+    """The configuration, and the objects besides the jobs that affect them.
 
     Args:
         configuration: Which jobs are managed, and how.
         frameworks: The integration of each kind of jobs, by apiVersion and kind.
-        own_frameworks: Integrations that Kueue does not know, and that are enabled without being named.
-        namespaces: Name to labels.
-        local_queues: Namespace and name.
-        multikueue_queues: Those whose ClusterQueue has a check of MultiKueue.
-        workload_priority_classes: Name to value.
-        priority_classes: Name to value.
+        own_frameworks: Integrations that Kueue does not know, which are enabled without being named.
+        namespaces: Labels by name.
+        local_queues: Namespaces and names.
+        multikueue_queues: Those whose ClusterQueue has a MultiKueue check.
+        workload_priority_classes: Values by name.
+        priority_classes: Values by name.
         default_priority_class: The PriorityClass for pods that name none.
-        flavors: Name, and the ResourceFlavor.
-        multikueue_checks: Names of the AdmissionChecks of MultiKueue.
-        workloads: Namespace and name, and the Workload.
+        flavors: ResourceFlavors by name.
+        multikueue_checks: Names of MultiKueue's AdmissionChecks.
+        workloads: Workloads by namespace and name.
         owned: Names of the Workloads of an owner, by namespace and the owner's apiVersion, kind, name and UID.
         by_key: Every object by (apiVersion, kind, namespace, name).
-        members: The pods and StatefulSets of the set that is looked at; None if they are to be looked for among all.
+        members: The pods and StatefulSets of the set in question; None: search all objects for them.
     """
 
     configuration: JobsConfiguration = field(default_factory=JobsConfiguration)
@@ -217,13 +217,13 @@ class Surroundings:
         frameworks: Mapping[tuple[str, str], str],
         own_frameworks: AbstractSet[str] = frozenset(),
     ) -> Self:
-        """Look through all objects once."""
+        """Read all objects once."""
         namespaces: dict[str, Mapping[str, str]] = {}
         local_queues: dict[tuple[str, str], str] = {}
         checks_of: dict[str, set[str]] = {}
         multikueue_checks: set[str] = set()
         workload_classes: dict[str, int] = {}
-        # These two are in every cluster.
+        # Every cluster has these two.
         classes = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
         defaults: dict[str, int] = {}
         flavors: dict[str, JsonObject] = {}
@@ -271,7 +271,7 @@ class Surroundings:
             ),
             workload_priority_classes=workload_classes,
             priority_classes=classes,
-            # Of several defaults the lowest counts (rules/10 §3.3); of equal ones the first in the alphabet.
+            # Of several defaults the lowest counts (rules/10 §3.3); of equal ones the alphabetically first.
             default_priority_class=min(defaults, key=lambda name: (defaults[name], name), default=None),
             flavors=flavors,
             multikueue_checks=multikueue_checks,
@@ -286,12 +286,12 @@ class Surroundings:
         by_key: Mapping[tuple[str, str, str, str], JsonObject] | None = None,
         members: Sequence[JsonObject] | None = None,
     ) -> Surroundings:
-        """The same, with these Workloads alone; and with all objects by their keys, if these have changed.
+        """Return the same with only these Workloads and, if given, with other objects by key.
 
         Args:
             workloads: The Workloads.
-            by_key: All objects by their keys; None if they are the same.
-            members: The pods and StatefulSets of a set that is looked at, where somebody knows them.
+            by_key: All objects by key; None if they are the same.
+            members: The pods and StatefulSets of the set in question, if known.
         """
         default = self.configuration.default_namespace
         found = {
@@ -302,31 +302,31 @@ class Surroundings:
         return replace(self, workloads=found, owned=_owned(found), by_key=every, members=known)
 
     def enabled(self, gate: str) -> bool:
-        """Whether a feature gate that matters to jobs is on."""
+        """Return whether a feature gate that matters to jobs is on."""
         return self.configuration.enabled(gate)
 
     def is_enabled(self, framework: str) -> bool:
-        """Whether an integration is enabled."""
+        """Return whether an integration is enabled."""
         return framework in self.configuration.frameworks or framework in self.own_frameworks
 
     def is_meant_for_kueue(self, job: JsonObject) -> bool:
-        """Whether a job names a queue, or need not."""
+        """Return whether a job names a queue, or need not name one."""
         return self.configuration.manage_jobs_without_queue_name or bool(labels_of(job).get(QUEUE_LABEL))
 
     def is_selected(self, namespace: str) -> bool:
-        """Whether the jobs of a namespace are managed."""
+        """Return whether the jobs of a namespace are managed."""
         return self.configuration.managed_jobs_namespace_selector.matches(self.namespace_labels(namespace))
 
     def namespace_labels(self, namespace: str) -> dict[str, str]:
-        """Labels of a namespace, with the one that the API server sets, also if there is no object of it."""
+        """Return the labels of a namespace with the one that the API server sets, even if the object is missing."""
         return {**self.namespaces.get(namespace, {}), "kubernetes.io/metadata.name": namespace}
 
 
 def configuration_or_default(configuration: JobsConfiguration | None) -> JobsConfiguration:
-    """How jobs are managed; by default as in a new installation of Kueue.
+    """Return how jobs are managed; by default as in a new installation of Kueue.
 
     Raises:
-        TypeError: It is no JobsConfiguration.
+        TypeError: It is not a JobsConfiguration.
     """
     if configuration is None:
         return JobsConfiguration()
@@ -350,7 +350,7 @@ def _selector(plain: JsonObject) -> LabelSelector:
 def _owned(
     workloads: Mapping[tuple[str, str], JsonObject],
 ) -> dict[tuple[str, str, str, str, str], Sequence[str]]:
-    """Names of the Workloads of each owner."""
+    """Return names of the Workloads of each owner."""
     owned: defaultdict[tuple[str, str, str, str, str], list[str]] = defaultdict(list)
     for (namespace, name), workload in workloads.items():
         for owner in list_at(workload, "metadata", "ownerReferences"):
@@ -359,30 +359,30 @@ def _owned(
 
 
 def _checks(cluster_queue: JsonObject) -> set[str]:
-    """Names of the checks of a ClusterQueue."""
+    """Return names of the checks of a ClusterQueue."""
     plain = [name for name in list_at(cluster_queue, "spec", "admissionChecks") if isinstance(name, str)]
     strategy = list_at(cluster_queue, "spec", "admissionChecksStrategy", "admissionChecks")
     return {*plain, *(text_at(it, "name") for it in strategy)}
 
 
 def owner_key(owner: JsonValue) -> tuple[str, str, str, str]:
-    """What identifies the object of an owner reference."""
+    """Return what identifies the object of an owner reference."""
     return text_at(owner, "apiVersion"), text_at(owner, "kind"), text_at(owner, "name"), text_at(owner, "uid") or NO_UID
 
 
 def group_of(api_version: str) -> str:
-    """The group of an apiVersion; empty for the core group."""
+    """Return the group of an apiVersion; empty for the core group."""
     group, slash, _ = api_version.partition("/")
     return group if slash else ""
 
 
 def annotations_of(job: JsonObject) -> dict[str, str]:
-    """The annotations of an object."""
+    """Return the annotations of an object."""
     return texts_at(job, "metadata", "annotations")
 
 
 def labels_of(job: JsonObject) -> dict[str, str]:
-    """The labels of an object."""
+    """Return the labels of an object."""
     return texts_at(job, "metadata", "labels")
 
 
@@ -402,5 +402,5 @@ def _set_text(job: JsonObject, which: str, key: str, value: str) -> None:
 
 
 def is_elastic(job: JsonObject, configuration: JobsConfiguration) -> bool:
-    """Whether the job, or the job of a Workload, gets workload slices (rules/10 §6)."""
+    """Return whether the job, or the job of a Workload, gets workload slices (rules/10 §6)."""
     return annotations_of(job).get(ELASTIC_JOB) == "true" and configuration.enabled("ElasticJobsViaWorkloadSlices")

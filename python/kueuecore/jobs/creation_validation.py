@@ -1,4 +1,4 @@
-"""What Kueue's webhooks refuse when a job is created (rules/10 §7)."""
+"""Reports what Kueue's webhooks refuse when a job is created (rules/10 §7)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def creation_problems(
     Args:
         job: The job.
         integration: Its kind.
-        pod_sets: Its pod sets; None if it can have none now, and only the rest is looked at.
-        surroundings: What it stands in.
+        pod_sets: Its pod sets; None if it cannot have any yet, and only the rest is checked.
+        surroundings: The objects around it.
     """
     configuration = surroundings.configuration
     problems = common_problems(job, integration, configuration)

@@ -1,4 +1,4 @@
-"""Deployments: every pod has a Workload of its own, and nothing suspends the whole (rules/10 §5.5)."""
+"""Supports Deployments: every pod has its own Workload, and the whole is never suspended (rules/10 §5.5)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DEPLOYMENT_FIELDS: Mapping[str, Shape] = {
     "spec": Exactly({"replicas": Type.COUNT, "template": TEMPLATE, **dict.fromkeys(_UNREAD, Type.ANY)}),
     "status": {"readyReplicas": Type.COUNT},
 }
-# Each becomes an object here; a cluster has not as many.
+# Each becomes an object here; no cluster has that many.
 _MOST_PODS = 200_000
 
 
@@ -55,7 +55,7 @@ def _hold_back(deployment: JsonObject, _configuration: JobsConfiguration) -> Jso
 
 
 def _pods_made(deployment: JsonObject, surroundings: Surroundings) -> list[JsonObject]:
-    """As many pods as there are replicas, if none is there. In a cluster their names are random."""
+    """Return as many pods as there are replicas, if none exists. In a cluster their names are random."""
     template, metadata = object_at(deployment, *_TEMPLATE), object_at(deployment, "metadata")
     if any(_is_of(deployment, it) for it in surroundings.by_key.values()):
         return []
@@ -76,7 +76,7 @@ def _pods_made(deployment: JsonObject, surroundings: Surroundings) -> list[JsonO
 
 
 def _is_of(deployment: JsonObject, plain: JsonObject) -> bool:
-    """Whether an object is a pod of the Deployment: its ReplicaSet is named after both."""
+    """Return whether an object is a pod of the Deployment: its ReplicaSet is named after both."""
     if text_at(plain, "kind") != "Pod" or text_at(plain, "apiVersion") != "v1":
         return False
     owner = controller_of(plain)

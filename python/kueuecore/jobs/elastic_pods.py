@@ -1,4 +1,4 @@
-"""The pods of elastic jobs: behind a gate until the slice that counts them is admitted (rules/10 §6)."""
+"""Keeps the pods of elastic jobs behind a gate until the slice that counts them is admitted (rules/10 §6)."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from kueuecore.jobs.scheduling_gates import has_gate, without_gate
 __all__ = ["slice_name", "ungate_elastic_pods"]
 
 _GATE = f"{PREFIX}elastic-job"
-# What a ProvisioningRequest says of pods does not change once they have it.
+# What a ProvisioningRequest sets on pods does not change once they have it.
 _FIXED = ("autoscaling.x-k8s.io/consume-provisioning-request", "autoscaling.x-k8s.io/provisioning-class-name")
 
 
 def slice_name(workload: JsonObject) -> str:
-    """What all slices of a job have in common: the name of the first."""
+    """Return the name shared by all slices of a job: that of the first."""
     return annotations_of(workload).get(SLICE_NAME_ANNOTATION) or text_at(workload, "metadata", "name")
 
 
 def ungate_elastic_pods(workloads: Sequence[JsonObject], pods: Iterable[JsonObject]) -> list[Write]:
-    """The writes that let pods go for which the admitted slice of their job has room.
+    """Return the writes that release the pods for which the job's admitted slice has room.
 
     Args:
         workloads: The slices of the job, the oldest first.
-        pods: Pods of the namespace; those of other jobs are not touched.
+        pods: The pods of the namespace; those of other jobs are left alone.
     """
     active = _active(workloads)
     if active is None:
@@ -51,7 +51,7 @@ def ungate_elastic_pods(workloads: Sequence[JsonObject], pods: Iterable[JsonObje
             and _agrees(annotations_of(it), annotations)
             and _agrees(object_at(it, "spec", "nodeSelector"), selector)
         ]
-        # Those that go already hold quota, too.
+        # Released pods hold quota too.
         room = max(0, int_at(pod_set, "count", default=1) - ungated[name])
         first = sorted(gated, key=lambda it: text_at(it, "metadata", "name"))[:room]
         writes += [Write(_released(it, annotations, selector)) for it in first]
@@ -59,7 +59,7 @@ def ungate_elastic_pods(workloads: Sequence[JsonObject], pods: Iterable[JsonObje
 
 
 def _active(workloads: Sequence[JsonObject]) -> JsonObject | None:
-    """The newest slice with quota, if all its checks are ready, too."""
+    """Return the newest slice with quota, if all its checks are ready too."""
     for it in reversed(workloads):
         holds = has_condition(it, "QuotaReserved") and not has_condition(it, "Finished")
         if holds and not has_condition(it, "Evicted"):
@@ -72,7 +72,7 @@ def _is_gated(pod: JsonObject) -> bool:
 
 
 def _updates(workload: JsonObject, pod_set: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Annotations and node selector that checks give to a pod set."""
+    """Return the annotations and node selector that checks give to a pod set."""
     annotations: dict[str, str] = {}
     selector: dict[str, str] = {}
     for check in list_at(workload, "status", "admissionChecks"):
@@ -85,7 +85,7 @@ def _updates(workload: JsonObject, pod_set: str) -> tuple[dict[str, str], dict[s
 
 
 def _agrees(before: object, update: dict[str, str]) -> bool:
-    """Whether nothing that is there is to be another; such a pod has to be made anew."""
+    """Return whether an update changes no existing value; otherwise the pod must be recreated."""
     there = before if isinstance(before, dict) else {}
     return all(there.get(key, value) == value for key, value in update.items())
 

@@ -1,4 +1,4 @@
-"""Which kinds of jobs are managed: those of enabled integrations whose gates are on (rules/11 §2)."""
+"""Decides which kinds of jobs are managed: those of enabled integrations whose gates are on (rules/11 §2)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kueuecore.jobs.pod import SUSPENDED_BY_PARENT
 
 __all__ = ["has_webhook", "why_off"]
 
-# A kind that creates pods enables the webhook for all pods, too.
+# A kind that creates pods enables the webhook for all pods too.
 _MAKE_PODS = ("deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset")
 
 
@@ -27,7 +27,7 @@ def why_off(job: JsonObject, integration: Integration, surroundings: Surrounding
 
 
 def has_webhook(integration: Integration, surroundings: Surroundings) -> bool:
-    """Whether jobs of this kind go through the webhooks of Kueue."""
+    """Return whether jobs of this kind go through Kueue's webhooks."""
     if integration.feature_gate and not surroundings.enabled(integration.feature_gate):
         return False
     frameworks = (integration.framework, *(_MAKE_PODS if integration.framework == "pod" else ()))

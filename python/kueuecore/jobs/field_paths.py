@@ -1,4 +1,4 @@
-"""Field paths as tuples: `("spec", "replicatedJobs", 0, "template")`. Writing copies what lies on the way."""
+"""Reads and writes at field paths such as `("spec", "replicatedJobs", 0, "template")`; writes copy objects."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Path: TypeAlias = "tuple[str | int, ...]"
 
 
 class Key(str):
-    """A name in a path that people choose, a key of a map: errors show it in brackets."""
+    """A user's name in a path, a key of a map: errors show it in brackets."""
 
     __slots__ = ()
 
 
 def path_text(path: Path) -> str:
-    """The path as errors show it.
+    """Return the path as errors show it.
 
     Example:
         >>> path_text(("spec", "replicatedJobs", 0, "template"))
@@ -29,7 +29,7 @@ def path_text(path: Path) -> str:
 
 
 def value_at(value: JsonValue, path: Path) -> JsonValue:
-    """What stands at `path`; None if nothing does."""
+    """Return the value at `path`; None if there is none."""
     for step in path:
         if isinstance(step, int):
             value = value[step] if isinstance(value, list) and step < len(value) else None
@@ -39,7 +39,7 @@ def value_at(value: JsonValue, path: Path) -> JsonValue:
 
 
 def with_value(job: JsonObject, path: Path, new: JsonValue) -> JsonObject:
-    """A copy of `job` in which `new` stands at `path`; what is missing on the way is made.
+    """Return a copy of `job` with `new` at `path`; missing objects on the path are created.
 
     Example:
         >>> with_value({"spec": {"a": 1}}, ("spec", "suspend"), True)
@@ -50,7 +50,7 @@ def with_value(job: JsonObject, path: Path, new: JsonValue) -> JsonObject:
 
 
 def without_value(job: JsonObject, path: Path) -> JsonObject:
-    """A copy of `job` without what stands at `path`, a name in an object."""
+    """Return a copy of `job` without the value at `path`, a field of an object."""
     parent, name = value_at(job, path[:-1]), path[-1]
     if not isinstance(parent, dict) or name not in parent:
         return job

@@ -1,7 +1,7 @@
-"""Which types the fields have that are read of an object, and what is wrong with those of a manifest.
+"""Checks the types of the fields that are read of an object, and reports what is wrong with a manifest.
 
-Whoever reads a job asks `field_problems` first. After that a field is what its shape says, or it is not there, and the
-functions of `kueuecore._json` may take their defaults for what is missing.
+Call `field_problems` before reading a job. After that a field either has the type in its shape or is missing, and the
+functions of `kueuecore._json` use their defaults for missing fields.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ __all__ = [
 
 
 class Type(StrEnum):
-    """What a single value is."""
+    """The type of a single value."""
 
     TEXT = "string"
     BOOL = "boolean"
     WHOLE = "integer"
-    """Of 64 bits."""
+    """A 64-bit integer."""
     COUNT = "count"
-    """A whole number of 32 bits from 0."""
+    """An integer of 32 bits, from 0."""
     TIME = "date-time"
     AMOUNT = "quantity"
-    """A number, or a text; the engine reads it."""
+    """A number or a text; the engine parses it."""
     OBJECT = "object"
-    """Whatever is in it."""
+    """An object with any content."""
     ANY = "any"
 
 
@@ -56,7 +56,7 @@ class Items:
     """A list.
 
     Args:
-        item: What its items are.
+        item: The shape of its items.
     """
 
     item: Shape
@@ -64,10 +64,10 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """A map whose keys people choose.
+    """A map with arbitrary keys.
 
     Args:
-        value: What its values are.
+        value: The shape of its values.
     """
 
     value: Shape
@@ -78,14 +78,14 @@ class Exactly:
     """An object whose fields are all known: `unknown_fields` reports any others.
 
     Args:
-        fields: What they are.
+        fields: Their shapes.
     """
 
     fields: Mapping[str, Shape]
 
 
 Shape: TypeAlias = "Type | Items | Each | Exactly | Mapping[str, Shape]"
-"""What a value is; a mapping is an object with the fields that are read of it, and any others."""
+"""The shape of a value; a mapping is an object with the fields that are read of it, and any others."""
 
 _JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
 _REMEDIES = {
@@ -95,7 +95,7 @@ _REMEDIES = {
     "array": "write a list: start each item with a dash",
     "object": "write name: value, without a dash",
 }
-# No deeper than what the engine's reader of JSON takes, once a template stands in a Workload.
+# The engine's JSON reader takes nothing deeper, once a template is part of a Workload.
 _DEEPEST = 120
 _TOO_DEEP = "it is nested too deep"
 _LARGEST: int = 10**MOST_DIGITS
@@ -103,12 +103,12 @@ _MOST_WARNINGS = 100
 
 
 def field_problems(value: JsonValue, shape: Shape, path: Path = ()) -> list[Problem]:
-    """What of an object is no plain data, or of another type than its shape says; a null is a field that is not there.
+    """Return what in an object is not plain data, or not of the type in its shape; a null is a missing field.
 
     Args:
         value: The object, or a part of one.
         shape: What it should be.
-        path: Where it stands.
+        path: Its path.
 
     Example:
         >>> print(field_problems({"spec": {"replicas": "9"}}, {"spec": {"replicas": Type.COUNT}})[0])
@@ -118,7 +118,7 @@ number, without quotes
     odd: list[Problem] = []
     for problem in () if _is_plain(value, len(path)) else _not_plain(value, path):
         if problem.message == _TOO_DEEP:
-            # Of what contains itself twice there is no end.
+            # A value that contains itself twice would never end.
             return [problem]
         odd.append(problem)
     return odd or list(_misfits(value, shape, path))
@@ -136,7 +136,7 @@ def check_fields(value: JsonValue, shape: Shape, ref: ObjectRef, path: Path = ()
 
 
 def unknown_fields(value: JsonValue, shape: Shape) -> list[Problem]:
-    """Fields that an API server drops, where all are known: they may be misspelt. Of many, the number is given."""
+    """Return fields that an API server drops, where all are known: they may be misspelt. If many, with their number."""
     unknown = _unknown_fields(value, shape, ())
     found = [Problem(f"unknown field {quoted(field)}", field=field) for field in islice(unknown, _MOST_WARNINGS)]
     if n_more := sum(1 for _ in unknown):
@@ -156,7 +156,7 @@ def _unknown_fields(value: JsonValue, shape: Shape, path: Path) -> Iterator[str]
 
 
 def without_unknown_fields(value: JsonObject, shape: Mapping[str, Shape]) -> JsonObject:
-    """An object without the fields that `unknown_fields` names."""
+    """Return an object without the fields that `unknown_fields` reports."""
     return object_at(_pruned(value, shape))
 
 
@@ -169,7 +169,7 @@ def _pruned(value: JsonValue, shape: Shape) -> JsonValue:
 
 
 def _is_plain(value: object, depth: int) -> bool:
-    """Whether `_not_plain` would report nothing: nearly always so, and quicker to check."""
+    """Return whether `_not_plain` would yield nothing: nearly always so, and quicker to check."""
     if isinstance(value, str):
         return value.isascii() or _is_unicode(value)
     if isinstance(value, dict):
@@ -184,7 +184,7 @@ def _is_plain(value: object, depth: int) -> bool:
 
 
 def _not_plain(value: object, path: Path) -> Iterator[Problem]:
-    """What JSON, or an API server, cannot hold."""
+    """Yield what JSON, or an API server, cannot hold."""
     if len(path) > _DEEPEST:
         yield Problem(_TOO_DEEP)
     elif isinstance(value, dict):
@@ -271,7 +271,7 @@ def _wrong_type(value: JsonValue, wanted: str, path: Path) -> Problem:
 
 
 def _found(value: JsonValue) -> str:
-    """The type of a value as the API server calls it."""
+    """Return the type of a value in the API server's words."""
     return "null" if value is None else next(name for kind, name in _JSON_TYPES.items() if isinstance(value, kind))
 
 

@@ -1,4 +1,4 @@
-"""What an admission writes into the pod templates of a job, and how they are restored (rules/10 §4.2, §4.3)."""
+"""Writes an admission into the pod templates of a job, and restores them (rules/10 §4.2, §4.3)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 class StartError(KueuecoreError):
-    """The job can never start with this admission: Kueue finishes its Workload, reason `FailedToStart`."""
+    """A job can never start with this admission: Kueue finishes its Workload, reason `FailedToStart`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class PodSetInfo:
 
     @classmethod
     def of_template(cls, name: str, template: JsonObject, *, count: int = 0) -> Self:
-        """What a template says itself."""
+        """Read the values of a template."""
         spec = object_at(template, "spec")
         return cls(
             name,
@@ -64,10 +64,10 @@ class PodSetInfo:
         )
 
     def merged(self, other: PodSetInfo) -> PodSetInfo:
-        """This and what `other` adds.
+        """Return this merged with `other`.
 
         Raises:
-            StartError: The two give one key different values.
+            StartError: They have different values for a key.
         """
         return PodSetInfo(
             self.name,
@@ -80,21 +80,21 @@ class PodSetInfo:
         )
 
     def merged_into(self, template: JsonObject, configuration: JobsConfiguration) -> JsonObject:
-        """The template with all of this added.
+        """Return the template with all of this added.
 
         Raises:
             StartError: The template has another value for one of the keys.
         """
         before = PodSetInfo.of_template(self.name, template)
         if configuration.enabled("ElasticJobsViaWorkloadSlices") and SLICE_NAME_ANNOTATION in self.annotations:
-            # Leftovers of an earlier admission: a new chain of slices may have other names.
+            # Left over from an earlier admission: a new chain of slices may have other names.
             overwritten = {SLICE_NAME_ANNOTATION, WORKLOAD_ANNOTATION} & self.annotations.keys()
             kept = {key: text for key, text in before.annotations.items() if key not in overwritten}
             before = replace(before, annotations=kept)
         return before.merged(self).written_to(template)
 
     def written_to(self, template: JsonObject) -> JsonObject:
-        """The template with these values in place of its own; affinity and all else stay."""
+        """Return the template with these values instead of its own; affinity and everything else stay."""
         metadata = _with(object_at(template, "metadata"), annotations=self.annotations, labels=self.labels)
         spec = _with(
             object_at(template, "spec"),
@@ -108,15 +108,15 @@ class PodSetInfo:
 def infos_of_admission(
     workload: JsonObject, flavors: Mapping[str, JsonObject], configuration: JobsConfiguration
 ) -> list[PodSetInfo]:
-    """What each pod set gets when the job starts, in the order of the admission (rules/10 §4.2).
+    """Return what each pod set gets when the job starts, in the order of the admission (rules/10 §4.2).
 
     Args:
         workload: The Workload, with `status.admission`.
         flavors: ResourceFlavors by name.
-        configuration: Whose gates count.
+        configuration: Has the feature gates.
 
     Raises:
-        StartError: Admission checks that contradict each other or the flavors.
+        StartError: Admission checks contradict each other or the flavors.
         UnknownObjectError: A flavor of the admission is not among `flavors`; Kueue tries again later.
     """
     name, admission = text_at(workload, "metadata", "name"), object_at(workload, "status", "admission")
@@ -160,7 +160,7 @@ def infos_of_admission(
 
 
 def infos_of_workload(workload: JsonObject) -> list[PodSetInfo]:
-    """What each pod set had before its job started: as the Workload was made."""
+    """Return what each pod set had before its job started: what the Workload was created with."""
     infos = []
     for pod_set in list_at(workload, "spec", "podSets"):
         count = object_at(pod_set).get("count", 1)
@@ -172,11 +172,11 @@ def infos_of_workload(workload: JsonObject) -> list[PodSetInfo]:
 def node_needs(
     pod_set: str, assigned: Mapping[str, str], flavors: Mapping[str, JsonObject]
 ) -> tuple[dict[str, str], tuple[JsonValue, ...]]:
-    """Node selector and tolerations of the distinct flavors that a pod set got, by the names of their resources.
+    """Return node selector and tolerations of the distinct flavors of a pod set, ordered by resource name.
 
     Args:
         pod_set: The pod set, for the error.
-        assigned: Resource to flavor.
+        assigned: Flavors by resource.
         flavors: ResourceFlavors by name.
 
     Raises:
@@ -187,7 +187,7 @@ def node_needs(
         raise UnknownObjectError(ObjectRef("ResourceFlavor", missing[0]), remedy)
     selector: dict[str, str] = {}
     tolerations: list[JsonValue] = []
-    # Kueue goes by the random order of a map; the order of the resources' names always gives the same.
+    # Kueue uses the random order of a map; sorting by resource name makes it deterministic.
     for name in dict.fromkeys(flavor for _, flavor in sorted(assigned.items())):
         selector |= texts_at(flavors[name], "spec", "nodeLabels")
         tolerations += list_at(flavors[name], "spec", "tolerations")
@@ -195,7 +195,7 @@ def node_needs(
 
 
 def _with_updates(info: PodSetInfo, workload: JsonObject) -> PodSetInfo:
-    """The info with what admission checks add to it."""
+    """Return the info with what admission checks add to it."""
     for check in list_at(workload, "status", "admissionChecks"):
         for update in list_at(check, "podSetUpdates"):
             if text_at(update, "name") != info.name:
@@ -235,7 +235,7 @@ def _appended(
 
 
 def _toleration_key(toleration: JsonValue) -> tuple[str, ...]:
-    """What makes two tolerations the same; how long they last does not."""
+    """Return what makes two tolerations the same, which their duration does not."""
     operator = text_at(toleration, "operator") or "Equal"
     return (operator, *(text_at(toleration, key) for key in ("key", "value", "effect")))
 
@@ -243,7 +243,7 @@ def _toleration_key(toleration: JsonValue) -> tuple[str, ...]:
 def _with(
     parent: JsonObject, **fields: Mapping[str, JsonValue] | Mapping[str, str] | tuple[JsonValue, ...]
 ) -> JsonObject:
-    """A copy with these fields; one that is empty is left out."""
+    """Return a copy with these fields; empty ones are left out."""
     result = dict(parent)
     for name, value in fields.items():
         result.pop(name, None)

@@ -1,7 +1,7 @@
-"""What kueuecore knows about a kind of jobs: how it becomes pod sets, starts, stops, and reports its state.
+"""Describes a kind of jobs: how it becomes pod sets, starts, stops, and reports its state.
 
-A kind is one `Integration`. Kinds whose pods come from pod templates somewhere in the job say little more than where
-these stand; the others bring functions of their own.
+A kind is one `Integration`. Kinds whose pods come from pod templates in the job need little more than the paths of
+these; the others bring functions of their own.
 
 Example:
     >>> def pods(job, surroundings):
@@ -49,16 +49,16 @@ class JobPodSet:
     """One pod set of a job.
 
     Args:
-        name: Its name; made lower case.
+        name: Its name; converted to lower case.
         count: How many pods.
         template: The pod template.
-        path: Where the template stands in the job, empty if the job is a pod itself; None if it was made up.
-        count_path: Where the count comes from, for errors.
-        min_count: The fewest pods with which the job can do.
-        pod_index_label: The label in which its pods have their index.
-        sub_group_index_label: The label in which they have the index of their group.
+        path: The path of the template in the job; empty if the job is a pod itself; None if the template is derived.
+        count_path: The path of the count, for errors.
+        min_count: The fewest pods that the job can run with.
+        pod_index_label: The label with the index of a pod.
+        sub_group_index_label: The label with the index of a pod's group.
         sub_group_count: How many such groups there are.
-        topology_annotations: Annotations that ask for topology, if they are not those of the template.
+        topology_annotations: Annotations that request a topology, if not those of the template.
     """
 
     name: str
@@ -85,7 +85,7 @@ class JobPodSet:
         sub_group_index_label: str | None = None,
         sub_group_count: int | None = None,
     ) -> Self:
-        """The pod set whose template stands at `path` of a job."""
+        """Return the pod set whose template is at `path` of a job."""
         return cls(
             name=name,
             count=count,
@@ -99,13 +99,13 @@ class JobPodSet:
 
     @property
     def annotations(self) -> dict[str, str]:
-        """The annotations that ask for topology."""
+        """The annotations that request a topology."""
         if self.topology_annotations is not None:
             return dict(self.topology_annotations)
         return texts_at(self.template, "metadata", "annotations")
 
     def to_manifest(self, configuration: JobsConfiguration) -> JsonObject:
-        """An item of `spec.podSets` of a Workload."""
+        """Return it as an item of `spec.podSets` of a Workload."""
         result: JsonObject = {"name": self.name.lower(), "template": self.template, "count": self.count}
         if self.min_count is not None:
             result["minCount"] = self.min_count
@@ -126,8 +126,8 @@ class Finished:
     """How a job ended.
 
     Args:
-        message: What the job says about it; the message of the Workload's condition Finished.
-        success: Did it succeed?
+        message: The job's own message; becomes that of the Workload's condition Finished.
+        success: Whether it succeeded.
     """
 
     message: str = ""
@@ -150,11 +150,11 @@ class WriteKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One change of an object. Of several for one object each builds on the one before.
+    """One change of an object. Of several for one object, each builds on the one before.
 
     Args:
-        manifest: The object as it is to be; of a deletion, as it is.
-        kind: Create it, update it or its status (the rest is as before), or delete it.
+        manifest: The new object; for a deletion, the current one.
+        kind: Create it, update it or its status (the rest stays), or delete it.
     """
 
     manifest: JsonObject
@@ -162,7 +162,7 @@ class Write:
 
 
 class NoWorkload(Exception):  # noqa: N818  # nothing is wrong with the job
-    """A job that gets no Workload, now or for good; the message says why.
+    """A job gets no Workload, now or ever; the message says why.
 
     Args:
         reason: Why.
@@ -183,8 +183,8 @@ class WorkloadIdentity:
     Args:
         name: Name of the Workload.
         owner_references: Its owners.
-        annotations: Annotations that it has beside those of its job.
-        labels: Its labels; None for those of `integrations.labelKeysToCopy`, and the UID of its job.
+        annotations: Annotations in addition to those of its job.
+        labels: Its labels; None: those of `integrations.labelKeysToCopy`, and the UID of its job.
     """
 
     name: str
@@ -216,53 +216,60 @@ def _unchanged(job: JsonObject, _configuration: JobsConfiguration) -> JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Integration:
-    """A kind of jobs. All functions are pure and change no job that they are given.
+    """A kind of jobs. All functions are pure and do not modify the jobs they are given.
 
-    Only the first four have no default: such a kind keeps its pod templates in the job, starts by an update of
-    `spec.suspend`, and never reports that it runs, is ready or has finished.
+    Only the first four are required. With the defaults, a kind keeps its pod templates in the job, starts by an update
+    of `spec.suspend`, and never reports that it runs, is ready or has finished.
 
     Args:
         framework: The name in `integrations.frameworks`.
         api_version: Group and version of the kind.
         kind: The kind.
-        pod_sets: Its pod sets.
-        feature_gate: The gate without which the kind is off; empty if there is none.
-        suspend_field: Where the truth value stands that suspends it; None if it has none.
-        is_serving: Do its pods serve rather than finish? Then it is its pods that a namespace leaves out, and nobody
-            looks for an existing Workload or a maximum execution time.
-        supports_prebuilt: May a job name an existing Workload (annotation `kueue.x-k8s.io/prebuilt-workload-name`)?
-        supports_elastic: May a job ask for workload slices (annotation `kueue.x-k8s.io/elastic-job`)?
-        default_managed_by: What `managed_by_field` names when nobody took it over; None if the kind has no such field.
-        managed_by_field: Where the controller that runs the job is named.
-        is_top_level: Does a job have a Workload of its own, whoever owns it?
-        with_defaults: A copy of a raw manifest with the defaults of the API server.
-        webhook_defaults: The job with what Kueue's webhook for this kind changes beside queue, priority and suspension.
-        hold_back: A managed job with what its webhook adds so that its pods wait, beside `suspend_field`.
-        fields: The types of the fields that are read of a job, beside its metadata: a job with others is refused, and
-            no function here meets it.
-        shape_problems: What is missing in a manifest whose fields have these types, so that nothing else can be asked.
-        validate: What the webhook of the kind rejects, beside what it rejects for all kinds.
-        validate_creation: What its webhook rejects of a new job alone.
-        is_revalidated: Is a changed job checked like a new one, its queue and other names too? Else only by `validate`.
-        is_validated_if_managed: Is a change only looked at if the job names a queue, or did?
-        validate_update: What its webhook rejects of a change beside that: the old job, the new one.
-        skipped: Why Kueue leaves a job alone; empty if it does not.
-        priority_class: The pod priority class of the job; None to take that of the first pod set that has one.
-        pods_made: The pods that become Workloads in place of the job: its controller makes them. None that are there.
-        n_workloads: How many Workloads a job has itself.
-        identify: Name, owners, annotations of its Workload of an index; None for one Workload that the job controls.
-        inject: The job with what its pod sets get when it starts. By default, merged into the templates.
-        restore: The job with what its pod sets had before. By default, written to the templates.
-        custom_is_suspended: Whether a job is suspended, where that is not `suspend_field` alone.
-        custom_start: The writes that start a job, where one update does not.
-        custom_stop: The writes that stop a job, where one update does not.
-        finalize: The writes that let the job go once it has ended, or is deleted.
-        is_active: Whether any pod of the job may still run.
-        is_on_hold: Whether the job gives its quota back for as long as it cannot run.
-        finished: How the job ended; None while it has not.
-        pods_ready: Whether all pods are ready or done.
-        elastic_annotations: Annotations that an elastic job gets when it is looked at: what its size comes from.
-        reclaimable_pods: Pods whose quota is free because they are done, by pod set (`status.reclaimablePods`).
+        pod_sets: Returns the pod sets of a job.
+        feature_gate: The gate that the kind requires; empty if none.
+        suspend_field: The path of the boolean that suspends it; None if it has none.
+        is_serving: Whether its pods serve rather than finish. If so, the namespace selector applies to its pods, and
+            existing Workloads and maximum execution times are ignored.
+        supports_prebuilt: Whether a job may name an existing Workload (annotation
+            `kueue.x-k8s.io/prebuilt-workload-name`).
+        supports_elastic: Whether a job may request workload slices (annotation `kueue.x-k8s.io/elastic-job`).
+        default_managed_by: The value of `managed_by_field` by default; None if the kind has no such field.
+        managed_by_field: The path of the name of the controller that runs the job.
+        is_top_level: Whether a job has its own Workload, whoever owns it.
+        with_defaults: Returns a copy of a raw manifest with the API server's defaults.
+        webhook_defaults: Returns the job with what Kueue's webhook for this kind changes besides queue, priority and
+            suspension.
+        hold_back: Returns a managed job with what its webhook adds so that its pods wait, besides `suspend_field`.
+        fields: The types of the fields that are read of a job, besides its metadata: a job with other types is refused
+            before any function here sees it.
+        shape_problems: Returns what is missing in a manifest whose fields have these types, and needed by all other
+            functions.
+        validate: Returns what the kind's webhook rejects, besides what it rejects for all kinds.
+        validate_creation: Returns what its webhook rejects only in new jobs.
+        is_revalidated: Whether a changed job is checked like a new one, with its queue and other names. If not, only by
+            `validate`.
+        is_validated_if_managed: Whether a change is only checked if the job names or named a queue.
+        validate_update: Returns what else its webhook rejects in a change; takes the old job and the new one.
+        skipped: Returns why Kueue leaves a job alone; empty if it does not.
+        priority_class: Returns the pod priority class of the job; None: that of the first pod set that has one.
+        pods_made: Returns the pods, created by its controller, that become Workloads instead of the job; without those
+            that exist.
+        n_workloads: Returns how many Workloads a job itself has.
+        identify: Returns name, owners and annotations of its Workload with an index; None: one Workload that the job
+            controls.
+        inject: Returns the job with what its pod sets get when it starts; by default, merged into the templates.
+        restore: Returns the job with what its pod sets had before; by default, written to the templates.
+        custom_is_suspended: Returns whether a job is suspended, if that is not `suspend_field` alone.
+        custom_start: Returns the writes that start a job, if one update is not enough.
+        custom_stop: Returns the writes that stop a job, if one update is not enough.
+        finalize: Returns the writes that release the job once it has ended or is deleted.
+        is_active: Returns whether any pod of the job may still run.
+        is_on_hold: Returns whether the job gives up its quota while it cannot run.
+        finished: Returns how the job ended; None if it has not.
+        pods_ready: Returns whether all pods are ready or done.
+        elastic_annotations: Returns annotations that an elastic job gets when it is read: the source of its size.
+        reclaimable_pods: Returns the number of pods whose quota is free because they are done, by pod set
+            (`status.reclaimablePods`).
     """
 
     framework: str
@@ -316,11 +323,11 @@ class Integration:
         return self.reclaimable_pods is not _none_reclaimable
 
     def suspend(self, job: JsonObject) -> JsonObject:
-        """The job, suspended; a kind without such a field is as before."""
+        """Return the job, suspended; unchanged if its kind has no such field."""
         return job if self.suspend_field is None else with_value(job, self.suspend_field, True)
 
     def is_suspended(self, job: JsonObject) -> bool:
-        """Whether the job is suspended."""
+        """Return whether the job is suspended."""
         if self.custom_is_suspended is not None:
             return self.custom_is_suspended(job)
         return self.suspend_field is not None and value_at(job, self.suspend_field) is True
@@ -328,10 +335,10 @@ class Integration:
     def start(
         self, job: JsonObject, infos: Sequence[PodSetInfo], configuration: JobsConfiguration
     ) -> tuple[Write, ...]:
-        """The writes that start the job with what its pod sets got.
+        """Return the writes that start the job with what its pod sets got.
 
         Raises:
-            StartError: The job has values of its own for what it should get, or other pod sets.
+            StartError: The job has other values where the admission sets some, or other pod sets.
         """
         if self.custom_start is not None:
             return tuple(self.custom_start(job, infos, configuration))
@@ -346,13 +353,13 @@ class Integration:
     def stop(
         self, job: JsonObject, infos: Sequence[PodSetInfo] | None, *, reason: str, message: str = ""
     ) -> tuple[Write, ...]:
-        """The writes that stop the job and put its templates back; none if it is suspended already.
+        """Return the writes that stop the job and restore its templates; none if it is already suspended.
 
         Args:
             job: The job.
-            infos: What its pod sets had before; None if nobody knows, then nothing is put back.
-            reason: Why, a word: `WorkloadEvicted`.
-            message: Why, for people.
+            infos: What its pod sets had before; None if unknown: nothing is restored.
+            reason: A word for why, such as `WorkloadEvicted`.
+            message: Why, in a sentence.
         """
         if self.custom_stop is not None:
             return tuple(self.custom_stop(job, infos, reason, message))
@@ -361,7 +368,7 @@ class Integration:
         return (Write(self.restored(self.suspend(job), infos)),)
 
     def restored(self, job: JsonObject, infos: Sequence[PodSetInfo] | None) -> JsonObject:
-        """The job with what its pod sets had before; unchanged if their number differs."""
+        """Return the job with what its pod sets had before; unchanged if their number differs."""
         if not infos:
             return job
         return self.restore(job, infos) if self.restore else written_to_templates(job, self._paths(job), infos)
@@ -373,10 +380,10 @@ class Integration:
 def merged_into_templates(
     job: JsonObject, paths: Sequence[Path], infos: Sequence[PodSetInfo], configuration: JobsConfiguration
 ) -> JsonObject:
-    """The job with each info merged into the template at its path.
+    """Return the job with each info merged into the template at its path.
 
     Raises:
-        StartError: Another number of infos, or a template with other values.
+        StartError: The number of infos differs, or a template has other values.
     """
     if len(infos) != len(paths):
         raise StartError(f"invalid podset infos: expecting {len(paths)} podset, got {len(infos)}")
@@ -386,7 +393,7 @@ def merged_into_templates(
 
 
 def written_to_templates(job: JsonObject, paths: Sequence[Path], infos: Sequence[PodSetInfo]) -> JsonObject:
-    """The job with each info in place of what the template at its path says; unchanged if their numbers differ."""
+    """Return the job with each info written to the template at its path; unchanged if their numbers differ."""
     if len(infos) != len(paths):
         return job
     for path, info in zip(paths, infos, strict=True):

@@ -1,4 +1,4 @@
-"""All kinds of jobs that Kueue knows, in one table."""
+"""Lists all kinds of jobs that Kueue knows in one table."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ INTEGRATIONS: Mapping[tuple[str, str], Integration] = _Kinds(
 
 
 def with_kinds(*own: Integration) -> Mapping[tuple[str, str], Integration]:
-    """The kinds that Kueue knows and your own, for the functions that take `integrations`.
+    """Return the kinds that Kueue knows and your own, for the functions that take `integrations`.
 
     Args:
-        own: Kinds of yours; one that Kueue knows is replaced.
+        own: Your kinds; they replace those that Kueue knows.
     """
     names = ", ".join(it.kind for it in own)
     return _Kinds(f"with_kinds({names})", (*INTEGRATIONS.values(), *own))

@@ -1,4 +1,4 @@
-"""Events about jobs: what their owners read with `kubectl describe`."""
+"""Events about jobs, as shown by `kubectl describe`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class JobEvent:
     """An event that Kueue emits about a job, a pod or a Workload.
 
     Args:
-        object: The object that it is about.
+        object: The object that the event is about.
         type: Normal or Warning.
         reason: A word, such as `CreatedWorkload`.
         message: A sentence.
@@ -27,7 +27,7 @@ class JobEvent:
     message: str
 
     def manifest(self, now: str) -> JsonObject:
-        """As a `v1` Event to create.
+        """Return it as a `v1` Event to create.
 
         Args:
             now: The time as RFC 3339.

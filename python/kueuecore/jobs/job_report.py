@@ -1,4 +1,4 @@
-"""What a job has done."""
+"""Reports what a job has done."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["NOTHING", "JobReport"]
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """What a job was said to have done, and is not written yet.
+    """What a job has reported that is not written yet.
 
     Args:
         finished: Reason and message of its end.
-        stopped: Has it stopped after an eviction?
-        are_ready: Are its pods ready?
+        stopped: Whether it has stopped after an eviction.
+        are_ready: Whether its pods are ready.
 
     Raises:
-        TypeError, ValueError: One of them is of another type, or a text that UTF-8 cannot hold.
+        TypeError, ValueError: A value has another type, or is a text that UTF-8 cannot encode.
     """
 
     finished: tuple[str, str] | None = None
@@ -41,21 +41,21 @@ class JobReport:
             object.__setattr__(self, "are_ready", flag("are_ready", self.are_ready))
 
     def then(self, later: JobReport) -> JobReport:
-        """This, and what was said later."""
+        """Return this report with a later one added."""
         are_ready = self.are_ready if later.are_ready is None else later.are_ready
         return JobReport(later.finished or self.finished, self.stopped or later.stopped, are_ready)
 
     def to_json(self) -> JsonObject:
-        """As plain data."""
+        """Return it as plain data."""
         finished: list[JsonValue] = [*self.finished] if self.finished is not None else []
         return {"finished": finished, "stopped": self.stopped, "areReady": self.are_ready}
 
     @classmethod
     def from_json(cls, plain: JsonObject) -> Self:
-        """The same from plain data.
+        """Read it from plain data.
 
         Raises:
-            ValueError: It is something else.
+            ValueError: It is malformed.
         """
         finished, stopped, are_ready = (plain.get(name) for name in ("finished", "stopped", "areReady"))
         if isinstance(stopped, bool) and isinstance(are_ready, bool | None):

@@ -1,4 +1,4 @@
-"""JobSets: several Jobs of several kinds, started and stopped together (rules/10 §1, §5.2)."""
+"""Supports JobSets: several Jobs of several kinds, started and stopped together (rules/10 §1, §5.2)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ JOB_SET_FIELDS: Mapping[str, Shape] = {
 
 
 def job_set_pod_sets(job: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]:
-    """One pod set for each replicated job."""
+    """Return one pod set for each replicated job."""
     return [
         JobPodSet.at(
             job,
@@ -68,13 +68,13 @@ def job_set_pod_sets(job: JsonObject, _surroundings: Surroundings) -> list[JobPo
 
 
 def job_set_pods_ready(job: JsonObject, *, statuses: str = "replicatedJobsStatus") -> bool:
-    """Whether as many Jobs are ready or done as there are."""
+    """Return whether as many Jobs are ready or done as there are."""
     n_ready = sum(int_at(it, "ready") + int_at(it, "succeeded") for it in list_at(job, "status", statuses))
     return n_ready == sum(map(_replicas, _replicated_jobs(job)))
 
 
 def job_set_reclaimable_pods(job: JsonObject, *, statuses: str = "replicatedJobsStatus") -> dict[str, int]:
-    """The pods of Jobs that succeeded."""
+    """Return the pods of Jobs that succeeded."""
     succeeded = {text_at(it, "name"): int_at(it, "succeeded") for it in list_at(job, "status", statuses)}
     return {
         text_at(it, "name").lower(): succeeded[text_at(it, "name")] * pods_count(object_at(it, "template"))

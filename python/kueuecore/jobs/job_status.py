@@ -1,4 +1,4 @@
-"""What the status of a job says, where several kinds say it alike."""
+"""Reads the parts of a job's status that several kinds share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["any_replica_active", "finished_by", "has_condition"]
 
 
 def has_condition(job: JsonObject, kind: str) -> bool:
-    """Whether a condition of this type is True."""
+    """Return whether a condition of this type is True."""
     return any(
         text_at(condition, "type") == kind and text_at(condition, "status") == "True"
         for condition in list_at(job, "status", "conditions")
@@ -19,7 +19,7 @@ def has_condition(job: JsonObject, kind: str) -> bool:
 
 
 def finished_by(success: str, failure: str) -> Callable[[JsonObject], Finished | None]:
-    """A function that returns how a job ended, from the first of two conditions that is True."""
+    """Return a function that returns how a job ended, from the first of two conditions that is True."""
 
     def finished(job: JsonObject) -> Finished | None:
         for condition in list_at(job, "status", "conditions"):
@@ -32,6 +32,6 @@ def finished_by(success: str, failure: str) -> Callable[[JsonObject], Finished |
 
 
 def any_replica_active(job: JsonObject) -> bool:
-    """Whether any of `status.replicaStatuses` counts an active pod."""
+    """Return whether any of `status.replicaStatuses` counts an active pod."""
     statuses = object_at(job, "status", "replicaStatuses")
     return any(int_at(status, "active") != 0 for status in statuses.values())

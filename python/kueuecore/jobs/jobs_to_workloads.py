@@ -1,4 +1,4 @@
-"""The Workloads of the jobs among some manifests, as Kueue's webhooks and controllers make them (rules/10 §2, §3)."""
+"""Makes the Workloads of the jobs among some manifests, as Kueue's webhooks and controllers do (rules/10 §2, §3)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = ["Ignored", "JobsResult", "surroundings_of", "workloads_for"]
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """A job that gets no Workload, and is none the worse for it.
+    """A job that gets no Workload without being rejected.
 
     Args:
         job: The job.
@@ -62,19 +62,20 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class JobsResult:
-    """What became of the jobs among some manifests, in their order.
+    """The outcome for the jobs among some manifests, in their order.
 
     Args:
         workloads: A Workload for each job that gets one. Its source is that of the job, so errors about the Workload
             show lines of the job.
-        positions: For each Workload, which of the manifests its job is: of a group of pods, the last one.
-        jobs: The jobs that Kueue manages, as the webhooks leave them: with defaults, and suspended. Those that get no
-            Workload, or have one already, are among them.
-        ignored: Jobs that get none, and why. Those of integrations that are off are left out if they name no queue.
-        problems: What is wrong with jobs that are rejected.
-        waiting: Jobs that get no Workload until what they name is there, and what that is: a priority class, or an
-            existing Workload.
-        warnings: Fields of a Job, Deployment or StatefulSet that nobody knows: an API server drops them, and warns.
+        positions: For each Workload, the index of its job among the manifests; for a group of pods, that of the last
+            one.
+        jobs: The jobs that Kueue manages, as the webhooks leave them: with defaults, and suspended. They include jobs
+            that get no Workload, or have one already.
+        ignored: Jobs that get none, and why; without those of disabled integrations that name no queue.
+        problems: The problems of rejected jobs.
+        waiting: Jobs that get no Workload until something that they name exists, and what that is: a priority class, or
+            an existing Workload.
+        warnings: Unknown fields of a Job, Deployment or StatefulSet: an API server drops them with a warning.
     """
 
     workloads: tuple[Manifest, ...]
@@ -92,7 +93,7 @@ class JobsResult:
 
 
 class _Rejected(Exception):  # noqa: N818  # it never leaves this module
-    """The webhook refuses this job."""
+    """A webhook refuses this job."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(problems)
@@ -100,7 +101,7 @@ class _Rejected(Exception):  # noqa: N818  # it never leaves this module
 
 
 class _Waits(Exception):  # noqa: N818  # it never leaves this module
-    """The job gets no Workload until something is there."""
+    """The job gets no Workload until something exists."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
@@ -113,18 +114,18 @@ def workloads_for(
     configuration: JobsConfiguration | None = None,
     integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
 ) -> JobsResult:
-    """The Workloads of the jobs among `manifests`.
+    """Return the Workloads of the jobs among `manifests`.
 
-    The other objects are what the jobs stand in: LocalQueues and WorkloadPriorityClasses named `default`, priority
-    classes, Namespaces for their labels, owners, and Workloads that are there already.
+    The other objects are the jobs' surroundings: LocalQueues and WorkloadPriorityClasses named `default`, priority
+    classes, Namespaces with their labels, owners, and existing Workloads.
 
     Args:
         manifests: All objects, in any form.
         configuration: Which jobs are managed, and how; by default as in a new installation of Kueue.
-        integrations: The kinds of jobs. Those that Kueue does not know are enabled without being named.
+        integrations: The kinds of jobs. Those that Kueue does not know are always enabled.
 
     Returns:
-        Workloads, ignored jobs, problems and what jobs wait for; nothing is raised for a job that is rejected.
+        Workloads, ignored jobs, problems and what jobs wait for; a rejected job raises nothing.
     """
     configuration = configuration_or_default(configuration)
     given = each("manifests", manifests)
@@ -142,7 +143,7 @@ def surroundings_of(
     configuration: JobsConfiguration,
     integrations: Mapping[tuple[str, str], Integration],
 ) -> Surroundings:
-    """What jobs stand in."""
+    """Return the surroundings of jobs."""
     mapping("integrations", integrations)
     given = enumerate(each("around", manifests))
     return Surroundings.of(
@@ -159,14 +160,14 @@ def surroundings_with(
     configuration: JobsConfiguration,
     integrations: Mapping[tuple[str, str], Integration],
 ) -> Surroundings:
-    """What a job depends on, with these Workloads."""
+    """Return what a job depends on, with these Workloads."""
     if isinstance(around, Surroundings):
         return around.beside(workloads)
     return surroundings_of(chain(each("around", around), workloads), configuration, integrations)
 
 
 class _Builder:
-    """Takes jobs one by one, and groups of pods at the end."""
+    """Takes jobs one by one, and makes groups of pods at the end."""
 
     def __init__(
         self, surroundings: Surroundings, integrations: Mapping[tuple[str, str], Integration], names: _Names
@@ -183,7 +184,7 @@ class _Builder:
         self._groups: dict[tuple[str, str], list[tuple[JsonObject, Manifest, int]]] = {}
 
     def result(self) -> JobsResult:
-        # A group stands where its last pod does.
+        # A group comes where its last pod does.
         workloads = sorted(self._workloads, key=lambda it: it[0])
         return JobsResult(
             workloads=tuple(workload for _, workload in workloads),
@@ -219,7 +220,7 @@ class _Builder:
             self._reject(manifest.object, problems, manifest, index)
             return
         self._warnings += _about(unknown_fields(manifest.object, shape), manifest.object, manifest, index)
-        # These are in every cluster, and mean Kueue only if they name a queue.
+        # Every cluster has these, and they are only meant for Kueue if they name a queue.
         is_quiet = integration.framework in ("pod", "deployment", "statefulset") and not names_queue
         self._add_job(manifest.object, integration, manifest, index, is_quiet=is_quiet)
 
@@ -251,7 +252,7 @@ class _Builder:
                 self._add_job(pod, POD, replace(manifest, source=manifest.source.without_fields()), index)
 
     def add_groups(self) -> None:
-        """Make the Workloads of the groups whose pods were taken."""
+        """Make the Workloads of the groups whose pods were added."""
         for (_, name), members in self._groups.items():
             _, manifest, _ = members[0]
             last = max(index for _, _, index in members)
@@ -268,7 +269,7 @@ class _Builder:
         self._problems += _about(problems, job, manifest, index)
 
     def _prepared(self, raw: JsonObject, integration: Integration) -> JsonObject:
-        """The job as the webhooks leave it.
+        """Return the job as the webhooks leave it.
 
         Raises:
             NoWorkload: Kueue leaves it alone.
@@ -309,7 +310,7 @@ class _Builder:
 
         Raises:
             NoWorkload: It gets none.
-            _Waits: There is no class for its priority, or not the Workload that it names.
+            _Waits: Its priority class or the Workload that it names does not exist.
         """
         surroundings, configuration = self._surroundings, self._surroundings.configuration
         if integration.finished(job) is not None:
@@ -337,7 +338,7 @@ class _Builder:
 
 
 def _about(problems: Sequence[Problem], job: JsonObject, manifest: Manifest, index: int) -> list[Problem]:
-    """The problems as those of a job, or of what it needs, with their places."""
+    """Return the problems of a job, or of what it needs, with their locations."""
     ref, found = object_ref(job), []
     for it in problems:
         placed = replace(it, object=it.object or ref, index=index)
@@ -345,12 +346,12 @@ def _about(problems: Sequence[Problem], job: JsonObject, manifest: Manifest, ind
     return found
 
 
-# What a function raises that does not expect a job to be as it is.
+# Errors of a function that does not expect such a job.
 _FAILURES = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
 def _failure(error: Exception) -> Problem:
-    """What a function of somebody's kind of jobs has raised."""
+    """Return the error of a function of a custom kind of jobs."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{frame.name} ({Path(frame.filename).name}:{frame.lineno})"
     remedy = "correct the job; or have the kind's shape_problems refuse such a job, before its other functions meet it"
@@ -358,7 +359,7 @@ def _failure(error: Exception) -> Problem:
 
 
 def _name_problems(job: JsonObject) -> list[Problem]:
-    """What an API server refuses in any job without a name."""
+    """Return what an API server refuses in any job without a name."""
     if text_at(job, "metadata", "name"):
         return []
     message = "Required value: name or generateName is required"
@@ -368,7 +369,7 @@ def _name_problems(job: JsonObject) -> list[Problem]:
 def _check_managed(
     job: JsonObject, integration: Integration, ancestor: JsonObject | None, surroundings: Surroundings
 ) -> None:
-    """Whether the controller looks at the job at all (rules/10 §2.4)."""
+    """Check whether the controller looks at the job at all (rules/10 §2.4)."""
     namespace = text_at(job, "metadata", "namespace")
     if not integration.is_serving and not surroundings.is_selected(namespace):
         raise NoWorkload(f"managedJobsNamespaceSelector excludes the namespace {quoted(namespace)}")
@@ -386,10 +387,10 @@ def _existing(
     *,
     is_only_one: bool,
 ) -> str:
-    """Return the name of the Workload that the job has already; empty if none.
+    """Return the name of the Workload that the job already has; empty if none.
 
     Raises:
-        _Waits: It names one that is not there.
+        _Waits: It names one that does not exist.
     """
     namespace, name = text_at(job, "metadata", "namespace"), text_at(job, "metadata", "name")
     prebuilt, field = prebuilt_workload(job, surroundings.configuration)
@@ -408,7 +409,7 @@ def _existing(
 
 
 def _paths(pod_sets: Sequence[JobPodSet]) -> Sequence[tuple[str, str]]:
-    """Where the fields of the Workload come from."""
+    """Return the paths in the job that fields of the Workload come from."""
     paths = []
     for index, pod_set in enumerate(pod_sets):
         prefix = f"spec.podSets[{index}]"
@@ -426,10 +427,10 @@ def _paths(pod_sets: Sequence[JobPodSet]) -> Sequence[tuple[str, str]]:
 
 
 class _Names:
-    """Namespaces and names for jobs that leave them to the API server.
+    """Gives namespaces and names to jobs that leave them to the API server.
 
-    For `generateName` that appends five random characters; here it is the lowest number that nobody has, so that the
-    same manifests give the same names.
+    To a `generateName` the server appends five random characters; here it is the lowest unused number, so that the same
+    manifests give the same names.
     """
 
     def __init__(self, manifests: Iterable[Manifest], default_namespace: str) -> None:
@@ -442,7 +443,7 @@ class _Names:
         return text_at(job, "kind"), namespace, name
 
     def complete(self, job: JsonObject) -> JsonObject:
-        """The job with a namespace and a name."""
+        """Return the job with a namespace and a name."""
         metadata = dict(object_at(job, "metadata"))
         metadata["namespace"] = text_at(job, "metadata", "namespace") or self._default_namespace
         prefix = text_at(job, "metadata", "generateName")

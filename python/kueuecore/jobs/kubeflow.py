@@ -1,4 +1,4 @@
-"""Jobs of Kubeflow's training operator and MPI operator: pods of several replica types (rules/10 §1, §5.10)."""
+"""Supports jobs of Kubeflow's training and MPI operators: pods of several replica types (rules/10 §1, §5.10)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REPLICA_INDEX = "training.kubeflow.org/replica-index"
 
 
 def kubeflow_fields(specs: str) -> Mapping[str, Shape]:
-    """What is read of a job whose replica types stand in this field."""
+    """Return the fields read of a job whose replica types are in this field."""
     policy: Mapping[str, Shape] = {
         "suspend": Type.BOOL,
         "managedBy": Type.TEXT,
@@ -42,7 +42,7 @@ def kubeflow_fields(specs: str) -> Mapping[str, Shape]:
 
 
 def _present(job: JsonObject, specs: str, types: Sequence[str]) -> list[tuple[str, Path]]:
-    """The replica types that a job has, in the order in which they become pod sets, and where they stand."""
+    """Return the replica types that a job has, in the order in which they become pod sets, and their paths."""
     found = object_at(job, "spec", specs)
     return [(it, ("spec", specs, Key(it))) for it in types if isinstance(found.get(it), dict)]
 
@@ -100,7 +100,7 @@ def _kubeflow(framework: str, kind: str, specs: str, *types: str) -> Integration
 
 
 def _with_offset(job: JsonObject, configuration: JobsConfiguration) -> JsonObject:
-    """Workers whose indexes start after the launcher's, if it works too."""
+    """Return the job with workers whose indexes start after the launcher's, if it works too."""
     replicas = object_at(job, "spec", "mpiReplicaSpecs")
     launcher, worker = replicas.get("Launcher"), replicas.get("Worker")
     if (

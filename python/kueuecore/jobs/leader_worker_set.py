@@ -1,4 +1,4 @@
-"""LeaderWorkerSets: one Workload for each group of a leader and its workers (rules/10 §5.7)."""
+"""Supports LeaderWorkerSets: one Workload for each group of a leader and its workers (rules/10 §5.7)."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ _FIELDS: Mapping[str, Shape] = {
 
 
 def pod_of_leader_worker_set(pod: JsonObject, job: JsonObject, configuration: JobsConfiguration) -> JsonObject:
-    """A pod of a LeaderWorkerSet as Kueue marks it, so that it is admitted with its group.
+    """Return a pod of a LeaderWorkerSet as Kueue marks it, so that it is admitted with its group.
 
     Raises:
-        ManifestError: One of the two has fields of other types than it should, or the pod no number of a group.
+        ManifestError: A field of one of them has the wrong type, or the pod has no group number.
     """
     configuration = configuration_or_default(configuration)
     check_pod(pod, job, _FIELDS)
@@ -80,14 +80,14 @@ def pod_of_leader_worker_set(pod: JsonObject, job: JsonObject, configuration: Jo
 
 
 def joined_group(pod: JsonObject, job: JsonObject, configuration: JobsConfiguration) -> JsonObject:
-    """A pod as a member of its group, once the controller of LeaderWorkerSets has numbered it.
+    """Return a pod as a member of its group, once the controller of LeaderWorkerSets has numbered it.
 
-    One that is a member already follows the queue of its set for as long as it waits.
+    A pod that is already a member follows the queue of its set while it waits.
 
     Args:
         pod: The pod.
         job: The LeaderWorkerSet.
-        configuration: Whose gates count.
+        configuration: Has the feature gates.
     """
     labels = labels_of(pod)
     queue = labels_of(job).get(QUEUE_LABEL, "") if is_gated(pod) else ""
@@ -113,11 +113,11 @@ def _size(job: JsonObject) -> int:
 
 
 def n_groups(job: JsonObject) -> int:
-    """How many groups there are; while they are replaced one by one, also those that are too many for a time."""
+    """Return how many groups there are, including surplus ones during a rolling update."""
     replicas = int_at(job, "spec", "replicas", default=1)
     surge = object_at(job, "spec", "rolloutStrategy", "rollingUpdateConfiguration").get("maxSurge")
     if isinstance(surge, str):
-        # Kueue takes a percentage for none.
+        # Kueue ignores a percentage.
         surge, _ = go_int(surge)
     is_replacing = int_at(job, "status", "updatedReplicas") < replicas
     if isinstance(surge, int) and surge > 0 and is_replacing:
@@ -137,7 +137,7 @@ def _pod_set(job: JsonObject, path: Path, name: str, count: int) -> JobPodSet:
     template = object_at(value_at(job, path))
     metadata: JsonObject = dict(object_at(template, "metadata"))
     for key in ("labels", "annotations"):
-        # What the controller of LeaderWorkerSets adds plays no part.
+        # What the controller of LeaderWorkerSets adds does not matter.
         kept: JsonObject = {
             it: text for it, text in texts_at(metadata, key).items() if it == SET_NAME or not it.startswith(_DOMAIN)
         }
@@ -183,7 +183,7 @@ def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surr
 
 
 def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surroundings) -> list[Problem]:
-    """Of what waits for its admission only a number of groups may change: no Workload is made anew."""
+    """Allow only the number of groups to change while it waits for admission: no Workload is recreated."""
     if not should_wait(new, surroundings, is_webhook=True):
         return []
     problems = []
@@ -207,7 +207,7 @@ def _shape_problems(job: JsonObject) -> list[Problem]:
 
 
 def name_of_group(job: JsonObject, index: int | str, configuration: JobsConfiguration) -> str:
-    """The name of the Workload of a group, which is also the name of the group of pods."""
+    """Return the name of the Workload of a group, which is also the name of the group of pods."""
     return serving_name(job, _owner_name(job, index), configuration)
 
 

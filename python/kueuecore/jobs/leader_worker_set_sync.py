@@ -1,4 +1,4 @@
-"""The Workloads and the pods of a LeaderWorkerSet that comes or changes (rules/10 §5.7)."""
+"""Syncs the Workloads and pods of a new or changed LeaderWorkerSet (rules/10 §5.7)."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ __all__ = ["pods_of_leader_worker_set", "sync_leader_worker_set"]
 
 
 def sync_leader_worker_set(job: JsonObject, surroundings: Surroundings) -> Sync:
-    """What Kueue's controller of LeaderWorkerSets does when one comes or changes.
+    """Decide what Kueue's controller of LeaderWorkerSets does when one is created or changed.
 
     Args:
         job: The LeaderWorkerSet, which Kueue manages.
-        surroundings: Its Workloads, pods, StatefulSets and priority classes among others.
+        surroundings: Include its Workloads, pods, StatefulSets and priority classes.
     """
     groups = _Groups(job, surroundings)
     groups.sync()
@@ -46,7 +46,7 @@ def sync_leader_worker_set(job: JsonObject, surroundings: Surroundings) -> Sync:
 
 
 class _Groups:
-    """The groups of a LeaderWorkerSet, each of which has a Workload."""
+    """The groups of a LeaderWorkerSet, each with its Workload."""
 
     def __init__(self, job: JsonObject, surroundings: Surroundings) -> None:
         self._job = job
@@ -72,7 +72,7 @@ class _Groups:
             self.steps += deleted(surplus)
 
     def _own(self) -> Iterable[JsonObject]:
-        """The Workloads that name the set as an owner, by its UID: another one may have had its name."""
+        """Return the Workloads owned by the set, by its UID: another set may have had its name."""
         mine = uid_of(self._job), text_at(self._job, "metadata", "name")
         for (namespace, _), it in self._surroundings.workloads.items():
             owners = {(text_at(o, "uid"), text_at(o, "name")) for o in list_at(it, "metadata", "ownerReferences")}
@@ -80,7 +80,7 @@ class _Groups:
                 yield it
 
     def _follow(self, workload: JsonObject) -> None:
-        """Let a Workload follow the queue, the gates and the priority class of the set."""
+        """Update queue, gates and priority class of a Workload to those of the set."""
         job, event = self._job, None
         after = in_queue_of(job, workload)
         if self._configuration.enabled("AdmissionGatedBy"):
@@ -98,7 +98,7 @@ class _Groups:
         self.workloads.append(after)
 
     def _create(self, groups: Iterable[tuple[int, str]]) -> None:
-        """Make the Workloads of new groups."""
+        """Create the Workloads of new groups."""
         job, surroundings = self._job, self._surroundings
         missing = list(groups)
         try:
@@ -127,13 +127,13 @@ class _Groups:
 
 
 def pods_of_leader_worker_set(job: JsonObject, surroundings: Surroundings) -> Iterable[JsonObject]:
-    """The pods of all groups of a LeaderWorkerSet."""
+    """Return the pods of all groups of a LeaderWorkerSet."""
     name = text_at(job, "metadata", "name")
     return (it for it in objects_beside(job, "v1", "Pod", surroundings) if labels_of(it).get(SET_NAME) == name)
 
 
 def _pod_writes(job: JsonObject, surroundings: Surroundings) -> Iterable[Write]:
-    """Add pods to their groups, and ungate those that have nothing left to wait for."""
+    """Return the writes that add pods to their groups, and ungate those that no longer have anything to wait for."""
     name = text_at(job, "metadata", "name")
     sets = {
         text_at(it, "metadata", "name"): it

@@ -1,6 +1,6 @@
-"""Starting and stopping jobs, and the state they report: for whoever carries decisions out (rules/10 §4).
+"""Starts and stops jobs and reads the state that they report, for those who carry decisions out (rules/10 §4).
 
-All functions are pure: they take manifests, and give back the writes that a controller or a simulator makes.
+All functions are pure: they take manifests, and return the writes for a controller or a simulator to make.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["StopReason", "integration_of", "reclaimable_pods", "start_job", "sto
 
 
 class StopReason(StrEnum):
-    """Why a job is stopped."""
+    """The reason to stop a job."""
 
     WORKLOAD_DELETED = "WorkloadDeleted"
     WORKLOAD_EVICTED = "WorkloadEvicted"
@@ -36,7 +36,7 @@ class StopReason(StrEnum):
 def integration_of(
     job: JsonObject, *, integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS
 ) -> Integration | None:
-    """What kueuecore knows about the kind of an object; None if it is no job.
+    """Return the integration for the kind of an object; None if it is not a job.
 
     Args:
         job: A manifest.
@@ -59,19 +59,21 @@ def start_job(
     configuration: JobsConfiguration | None = None,
     integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
 ) -> tuple[Write, ...]:
-    """The writes that start a job whose Workload is admitted (rules/10 §4.2).
+    """Return the writes that start a job whose Workload is admitted (rules/10 §4.2).
 
     Args:
         job: The job, suspended.
         workload: Its Workload, with `status.admission`.
         flavors: The ResourceFlavors by name, as manifests; at least those of the admission.
-        configuration: Whose gates count.
+        configuration: Has the feature gates.
         integrations: The kinds of jobs.
 
     Raises:
-        StartError: It can never start so. Finish the Workload with reason `FailedToStart` and the error as message.
+        StartError: It can never start like this. Finish the Workload with reason `FailedToStart` and the error as
+            message.
         UnknownObjectError: A flavor is missing.
-        ManifestError: The kind of the job is not known, or the job, the Workload or a flavor has fields of other types.
+        ManifestError: The kind of the job is unknown, or a field of the job, the Workload or a flavor has the wrong
+            type.
 
     Example:
         >>> job = {
@@ -105,20 +107,20 @@ def stop_job(
     message: str = "",
     integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
 ) -> tuple[Write, ...]:
-    """The writes that stop a job and put its pod templates back as they were (rules/10 §4.3).
+    """Return the writes that stop a job and restore its pod templates (rules/10 §4.3).
 
     Args:
         job: The job.
-        workload: Its Workload; None if there is none, then the job is only suspended.
+        workload: Its Workload; None if there is none: the job is only suspended.
         reason: Why.
-        message: Why, for people: the message of the Workload's condition Evicted, say.
+        message: Why, in a sentence, such as the message of the Workload's condition Evicted.
         integrations: The kinds of jobs.
 
     Returns:
-        Nothing if the job is stopped already. Make each write after the one before is through.
+        The writes, each to be made after the previous one has succeeded; none if the job is already stopped.
 
     Raises:
-        ManifestError: The kind of the job is not known, or the job or the Workload has fields of other types.
+        ManifestError: The kind of the job is unknown, or a field of the job or the Workload has the wrong type.
     """
     integration = known_integration(job, integrations)
     if workload is not None:
@@ -137,10 +139,10 @@ def reclaimable_pods(
     configuration: JobsConfiguration | None = None,
     integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
 ) -> dict[str, int]:
-    """Pods by pod set whose quota is free, at most as many as the pod set has (rules/10 §4.5).
+    """Return how many pods no longer need their quota, by pod set and at most its size (rules/10 §4.5).
 
     Raises:
-        ManifestError: The kind of the job is not known, or the job or the Workload has fields of other types.
+        ManifestError: The kind of the job is unknown, or a field of the job or the Workload has the wrong type.
     """
     integration = known_integration(job, integrations)
     check_workload(workload)
@@ -150,16 +152,16 @@ def reclaimable_pods(
 
 
 def limited_to_pod_sets(pods: Mapping[str, int], workload: JsonObject) -> dict[str, int]:
-    """Pods by pod set, at most as many as the pod set has."""
+    """Return pods by pod set, at most as many as the pod set has."""
     counts = {info.name: info.count for info in infos_of_workload(workload)}
     return {name: min(count, counts.get(name, count)) for name, count in pods.items()}
 
 
 def known_integration(job: JsonObject, integrations: Mapping[tuple[str, str], Integration]) -> Integration:
-    """What kueuecore knows about the kind of a job whose fields have the types of that kind.
+    """Return the integration for the kind of a job whose fields have the right types.
 
     Raises:
-        ManifestError: It is no job, or has fields of other types.
+        ManifestError: It is not a job, or a field has the wrong type.
     """
     integration = integration_of(job, integrations=integrations)
     if integration is None:
@@ -173,20 +175,20 @@ def known_integration(job: JsonObject, integrations: Mapping[tuple[str, str], In
 
 
 def check_workload(workload: JsonObject) -> None:
-    """Refuse a Workload whose fields have other types than they should.
+    """Refuse a Workload that has fields of the wrong type.
 
     Raises:
-        ManifestError: All that is wrong.
+        ManifestError: All problems.
     """
     check_fields(workload, WORKLOAD, _ref(workload, kind="Workload"))
 
 
 def check_flavors(flavors: Mapping[str, JsonObject]) -> None:
-    """Refuse ResourceFlavors by name whose fields have other types than they should.
+    """Refuse ResourceFlavors by name that have fields of the wrong type.
 
     Raises:
-        ManifestError: All that is wrong with the first of them.
-        TypeError: They are no mapping.
+        ManifestError: All problems of the first that has any.
+        TypeError: They are not a mapping.
     """
     if not isinstance(flavors, Mapping):
         raise TypeError(f"flavors must be ResourceFlavors by their names, not {type(flavors).__name__}")

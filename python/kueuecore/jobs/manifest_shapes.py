@@ -1,4 +1,4 @@
-"""The shapes of what all kinds of jobs have, such as metadata and pod templates; and of Workloads and flavors."""
+"""The shapes of what all kinds of jobs share, such as metadata and pod templates; and of Workloads and flavors."""
 
 from __future__ import annotations
 
@@ -120,13 +120,13 @@ WORKLOAD: Mapping[str, Shape] = {
         ),
     },
 }
-"""What is read of a Workload when its job starts, stops or changes."""
+"""The fields of a Workload that are read when its job starts, stops or changes."""
 FLAVOR: Mapping[str, Shape] = {"spec": {"nodeLabels": TEXTS, "tolerations": TOLERATIONS}}
-"""What is read of a ResourceFlavor when a job starts."""
+"""The fields of a ResourceFlavor that are read when a job starts."""
 
 
 def template_problems(job: JsonObject, path: Path) -> list[Problem]:
-    """A pod template without containers."""
+    """Return the problem of a pod template without containers."""
     if list_at(value_at(job, path), "spec", "containers"):
         return []
     return [required(".".join(filter(None, (path_text(path), "spec.containers"))))]

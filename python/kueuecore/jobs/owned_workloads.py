@@ -1,4 +1,4 @@
-"""The Workloads of a job among others."""
+"""Finds the Workloads of a job among others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["finalized_workload", "newest_unfinished", "owned_workloads"]
 
 
 def owned_workloads(job: JsonObject, surroundings: Surroundings) -> list[JsonObject]:
-    """The Workloads that name a job as an owner, or a pod of a group; the oldest first.
+    """Return the Workloads owned by a job or a pod of its group, the oldest first.
 
     Kueue compares kind and name, not the UID: the job may have been recreated.
     """
@@ -36,7 +36,7 @@ def owned_workloads(job: JsonObject, surroundings: Surroundings) -> list[JsonObj
 
 
 def newest_unfinished(workloads: Sequence[JsonObject]) -> JsonObject | None:
-    """Return the newest unfinished Workload of those of a job, which are given oldest first."""
+    """Return the newest unfinished one of a job's Workloads, which are given oldest first."""
     return next((it for it in reversed(workloads) if not has_condition(it, "Finished")), None)
 
 

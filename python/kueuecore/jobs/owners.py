@@ -1,4 +1,4 @@
-"""Who owns a job: a job below a managed one gets no Workload of its own (rules/10 §2.3)."""
+"""Finds the owners of a job: a job below a managed one gets no Workload of its own (rules/10 §2.3)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class OwnerError(Exception):
         reason: Why.
         warning: The reason of the Warning event that Kueue creates about the job; empty if it creates none.
         note: The message of that event.
-        denial: What a webhook says that refuses the job for it; by default the reason.
+        denial: The message of a webhook that refuses the job for it; by default the reason.
     """
 
     def __init__(self, reason: str, *, warning: str = "", note: str = "", denial: str = "") -> None:
@@ -30,22 +30,22 @@ class OwnerError(Exception):
 
 
 def controller_of(job: JsonObject) -> JsonValue:
-    """The owner reference of the controller; None if there is none."""
+    """Return the owner reference of the controller; None if there is none."""
     owners = list_at(job, "metadata", "ownerReferences")
     return next((owner for owner in owners if isinstance(owner, dict) and owner.get("controller") is True), None)
 
 
 def has_managed_owner(job: JsonObject, surroundings: Surroundings) -> bool:
-    """Whether the controller of the job is of an enabled or an external type."""
+    """Return whether the controller of the job is of an enabled or an external type."""
     owner = controller_of(job)
     return owner is not None and _is_managed(text_at(owner, "apiVersion"), text_at(owner, "kind"), surroundings)
 
 
 def managed_ancestor(job: JsonObject, surroundings: Surroundings) -> JsonObject | None:
-    """The top-most owner that is managed by Kueue.
+    """Return the topmost owner that is managed by Kueue.
 
     Raises:
-        OwnerError: An owner of a known type that is not there, owners that own each other, or more than ten.
+        OwnerError: An owner of a known type does not exist, owners own each other, or there are more than ten.
     """
     configuration = surroundings.configuration
     namespace = text_at(job, "metadata", "namespace") or configuration.default_namespace
@@ -84,12 +84,12 @@ def managed_ancestor(job: JsonObject, surroundings: Surroundings) -> JsonObject 
 
 
 def should_wait(job: JsonObject, surroundings: Surroundings, *, is_webhook: bool = False) -> bool:
-    """Whether a job waits for its admission, rather than be left alone or be part of another one (rules/10 §2.2).
+    """Return whether a job has to wait for admission, rather than be ignored or belong to another (rules/10 §2.2).
 
     Args:
         job: The job.
-        surroundings: What it stands in.
-        is_webhook: Is it a webhook that asks? It lets be what is being deleted, whose owners may be gone already.
+        surroundings: The objects around it.
+        is_webhook: Whether a webhook asks: it ignores jobs that are being deleted, whose owners may be gone already.
 
     Raises:
         OwnerError: See `managed_ancestor`.

@@ -1,4 +1,4 @@
-"""Pods, each by itself (rules/10 §2.5, §5.3). `pod_group` has those that are admitted together."""
+"""Supports single pods (rules/10 §2.5, §5.3). `pod_group` has those that are admitted together."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ POD_FIELDS: Mapping[str, Shape] = {
     "spec": POD_SPEC,
     "status": {"phase": Type.TEXT, "message": Type.TEXT, "conditions": CONDITIONS},
 }
-"""What is read of a pod."""
+"""The fields of a pod that are read."""
 
 # An API server gives these to every pod (admission plugin DefaultTolerationSeconds).
 _UNREACHABLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 def group_name(pod: JsonObject, configuration: JobsConfiguration) -> str:
-    """The group that a pod belongs to; empty if to none (rules/10 §2.1)."""
+    """Return the group that a pod belongs to; empty if none (rules/10 §2.1)."""
     annotation = (
         annotations_of(pod).get(GROUP_NAME, "") if configuration.enabled("WorkloadIdentifierAnnotations") else ""
     )
@@ -72,7 +72,7 @@ def group_name(pod: JsonObject, configuration: JobsConfiguration) -> str:
 
 
 def total_count(pod: JsonObject) -> tuple[int | None, str]:
-    """How many pods its group has; or None, and why."""
+    """Return how many pods its group has; or None, and why."""
     text = annotations_of(pod).get(TOTAL_COUNT)
     if text is None:
         return None, f"failed to extract '{TOTAL_COUNT}' annotation"
@@ -86,7 +86,7 @@ def total_count(pod: JsonObject) -> tuple[int | None, str]:
 
 
 def pod_pod_set(pod: JsonObject, *, name: str = "main", count: int = 1, path: tuple[str | int, ...] = ()) -> JobPodSet:
-    """The pod set of pods like this one: its spec alone, with the topology that its annotations ask for."""
+    """Return the pod set of pods like this one: its spec alone, with the topology that its annotations request."""
     return JobPodSet(
         name=name,
         count=count,
@@ -98,28 +98,28 @@ def pod_pod_set(pod: JsonObject, *, name: str = "main", count: int = 1, path: tu
 
 
 def is_gated(pod: JsonObject) -> bool:
-    """Whether a pod waits for its admission."""
+    """Return whether a pod waits for its admission."""
     return has_gate(object_at(pod, "spec"), ADMISSION_GATE)
 
 
 def is_terminated(pod: JsonObject) -> bool:
-    """Whether a pod has run to its end."""
+    """Return whether a pod has run to its end."""
     return text_at(pod, "status", "phase") in ("Succeeded", "Failed")
 
 
 def is_ready(pod: JsonObject) -> bool:
-    """Whether a pod is ready."""
+    """Return whether a pod is ready."""
     ready = (it for it in list_at(pod, "status", "conditions") if text_at(it, "type") == "Ready")
     return text_at(next(ready, None), "status") == "True"
 
 
 def is_suspended(pod: JsonObject) -> bool:
-    """Whether a pod waits, or has run to its end."""
+    """Return whether a pod waits, or has run to its end."""
     return is_terminated(pod) or is_gated(pod)
 
 
 def start_pod(pod: JsonObject, info: PodSetInfo, configuration: JobsConfiguration) -> list[Write]:
-    """The write that lets a pod go where its flavors say; none if it goes already."""
+    """Return the write that releases a pod to where its flavors say; none if it was released before."""
     if not is_gated(pod):
         return []
     started = info.merged_into(pod, configuration)
@@ -130,11 +130,11 @@ def start_pod(pod: JsonObject, info: PodSetInfo, configuration: JobsConfiguratio
 
 
 def stop_pod(pod: JsonObject, reason: str, message: str) -> list[Write]:
-    """The writes that end a pod for good: a pod never starts again.
+    """Return the writes that end a pod for good: a pod never starts again.
 
-    The time of the condition is left to whoever writes it.
+    The writer sets the time of the condition.
     """
-    # With a Workload that is deleted even pods go that have run to their end.
+    # When a Workload is deleted, even completed pods are.
     if text_at(pod, "metadata", "deletionTimestamp") or (reason != "WorkloadDeleted" and is_suspended(pod)):
         return []
     target: JsonObject = {"type": "TerminationTarget", "status": "True", "reason": reason, "message": message}
@@ -150,7 +150,7 @@ def finalize_pod(pod: JsonObject) -> list[Write]:
 
 
 def with_defaults(pod: JsonObject) -> JsonObject:
-    """A copy of a pod with the defaults of the API server that matter, to its role hash among others."""
+    """Return a copy of a pod with the API server's defaults that matter, for example to its role hash."""
     result = copy.deepcopy(pod)
     spec: JsonObject = {"priority": 0, **object_at(result, "spec")}
     for key in ("containers", "initContainers"):
@@ -168,7 +168,7 @@ def with_defaults(pod: JsonObject) -> JsonObject:
 
 
 def _container(container: JsonObject) -> JsonObject:
-    """A container whose limits are its requests where it has none."""
+    """Return a container with its requests as missing limits."""
     resources = object_at(container, "resources")
     if limits := object_at(resources, "limits"):
         container = {
@@ -181,7 +181,7 @@ def _container(container: JsonObject) -> JsonObject:
 
 
 def hold_back(pod: JsonObject, configuration: JobsConfiguration) -> JsonObject:
-    """A pod as the webhook leaves it when Kueue manages it: behind gates, with its role (rules/10 §2.5)."""
+    """Return a pod as the webhook leaves it when Kueue manages it: behind gates, with its role (rules/10 §2.5)."""
     result = dict(pod)
     if SUSPENDED_BY_PARENT not in annotations_of(pod):
         set_label(result, MANAGED_LABEL, "true")
@@ -213,7 +213,7 @@ def _validate(pod: JsonObject, _pod_sets: Sequence[JobPodSet], surroundings: Sur
 
 
 def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surroundings) -> list[Problem]:
-    """What may not change in a pod of a group."""
+    """Return what may not change in a pod of a group."""
     configuration, problems = surroundings.configuration, []
     if group_name(new, configuration) and is_unretriable(old) and not is_unretriable(new):
         detail = "unretriable pod group can't be converted to retriable"
@@ -224,12 +224,12 @@ def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surrounding
 
 
 def is_unretriable(pod: JsonObject) -> bool:
-    """Whether the group of a pod ends with its pods, and waits for no replacements."""
+    """Return whether the group of a pod ends with its pods, without waiting for replacements."""
     return annotations_of(pod).get(RETRIABLE) == "false"
 
 
 def _group_path(pod: JsonObject, configuration: JobsConfiguration) -> str:
-    """Where the name of its group stands."""
+    """Return the path of the name of its group."""
     by_annotation = configuration.enabled("WorkloadIdentifierAnnotations") and annotations_of(pod).get(GROUP_NAME)
     return f"metadata.{'annotations' if by_annotation else 'labels'}[{GROUP_NAME}]"
 
@@ -274,7 +274,7 @@ POD = Integration(
     pod_sets=lambda pod, _: [pod_pod_set(pod)],
     suspend_field=None,
     supports_prebuilt=True,
-    # The webhook leaves pods with a managed ancestor alone, but for those whose ancestor has its pods suspended.
+    # The webhook ignores pods with a managed ancestor, except when the ancestor has its pods suspended.
     is_top_level=lambda pod: SUSPENDED_BY_PARENT in annotations_of(pod),
     with_defaults=with_defaults,
     hold_back=hold_back,

@@ -1,6 +1,6 @@
-"""Groups of pods that are admitted together (rules/10 §5.4).
+"""Supports groups of pods that are admitted together (rules/10 §5.4).
 
-A group is written as a `v1` PodList that has a name, and the labels and annotations of its first pod.
+A group is a `v1` PodList with a name, and the labels and annotations of its first pod.
 """
 
 from __future__ import annotations
@@ -52,27 +52,27 @@ _FIELDS: Mapping[str, Shape] = {"items": Items({"metadata": METADATA, **POD_FIEL
 
 
 def pod_group(name: str, pods: Sequence[JsonObject]) -> JsonObject:
-    """The group of some pods, all of which name it.
+    """Return the group of some pods, all of which name it.
 
     Args:
         name: Name of the group, and of its Workload.
-        pods: At least one; the first speaks for the group.
+        pods: At least one; the first represents the group.
 
     Raises:
-        ManifestError: There is none, or one whose fields have other types than those of a pod.
+        ManifestError: There is no pod, or a field of one has the wrong type.
     """
     name = text("name", name)
     group = ObjectRef("PodList", name)
     members: list[JsonValue] = []
     for pod in each("pods", pods):
-        # Of many that are none, the first is enough.
+        # If many are not pods, reporting the first is enough.
         check_fields(pod, Type.OBJECT, group, ("items", len(members)))
         members.append(pod)
     if not members:
         raise ManifestError([Problem("Required value", field="items", object=group, remedy="give its pods")])
     check_fields({"items": members}, _FIELDS, group)
     metadata = {**object_at(members[0], "metadata"), "name": name}
-    # The Workload is made when the last pod is there.
+    # The Workload is created when the last pod exists.
     if created := max(text_at(pod, "metadata", "creationTimestamp") for pod in members):
         metadata["creationTimestamp"] = created
     return {"apiVersion": "v1", "kind": "PodList", "metadata": metadata, "items": members}
@@ -83,7 +83,7 @@ def _pods(group: JsonObject) -> list[JsonObject]:
 
 
 def is_runnable_or_succeeded(pod: JsonObject) -> bool:
-    """Whether a pod can run to its end, or has done so."""
+    """Return whether a pod can run to its end, or has done so."""
     is_lost = bool(text_at(pod, "metadata", "deletionTimestamp")) and not text_at(pod, "spec", "nodeName")
     return not is_lost and text_at(pod, "status", "phase") != "Failed"
 
@@ -113,7 +113,7 @@ def _pod_sets(group: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]
 
 
 def _kept_pods(group: JsonObject, n_expected: int) -> list[tuple[int, JsonObject]]:
-    """The pods that count, with their positions."""
+    """Return the pods that count, with their positions."""
     active = [(index, pod) for index, pod in enumerate(_pods(group)) if is_runnable_or_succeeded(pod)]
     if not active or (len(active) < n_expected and not _is_set(group, FAST_ADMISSION)):
         name = text_at(group, "metadata", "name")
@@ -126,13 +126,13 @@ def _kept_pods(group: JsonObject, n_expected: int) -> list[tuple[int, JsonObject
 
 
 def by_precedence(pod: JsonObject) -> tuple[bool, bool, str]:
-    """Which of too many pods are kept: those with the finalizer, that go already, and older."""
+    """Return the order in which to keep pods if there are too many: with the finalizer, released, older first."""
     has_finalizer = MANAGED_LABEL in list_at(pod, "metadata", "finalizers")
     return not has_finalizer, is_gated(pod), text_at(pod, "metadata", "creationTimestamp")
 
 
 def _check_agreement(group: JsonObject, n_expected: int) -> None:
-    """That all pods name one queue and one size."""
+    """Check that all pods name one queue and one size."""
     queue = labels_of(group).get(QUEUE_LABEL, "")
     first = text_at(_pods(group)[0], "metadata", "name")
     for pod in _pods(group):
@@ -219,7 +219,7 @@ POD_GROUP = Integration(
         write for pod in _pods(group) for write in stop_pod(pod, reason, message)
     ],
     finalize=lambda group: [write for pod in _pods(group) for write in finalize_pod(pod)],
-    # To Kueue a pod whose deletion is past its grace is not active; that takes a clock, so here it is until it goes.
+    # To Kueue a pod past its deletion grace period is inactive; that takes a clock, so here it is active until gone.
     is_active=lambda group: any(text_at(pod, "status", "phase") == "Running" for pod in _pods(group)),
     finished=_finished,
     pods_ready=_pods_ready,

@@ -1,4 +1,4 @@
-"""A group of pods whose Workload is there: failed pods are replaced, and those that are too many go (rules/10 §5.4)."""
+"""Syncs a group of pods with its Workload: failed pods are replaced, and surplus ones deleted (rules/10 §5.4)."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ _WAITING = "WaitingForReplacementPods"
 
 
 class NotMatching(Exception):  # noqa: N818  # it never leaves this package
-    """The Workload is not the one of the group as it is."""
+    """The Workload does not fit the group as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedGroup:
-    """A group that its Workload fits.
+    """A group that fits its Workload.
 
     Args:
-        workload: The Workload, as it is to be.
-        steps: What changes in it.
-        writes: What becomes of pods.
-        events: The events about these.
+        workload: The updated Workload.
+        steps: The changes to it.
+        writes: The writes of pods.
+        events: The events about these writes.
     """
 
     workload: JsonObject
@@ -56,12 +56,12 @@ class MatchedGroup:
 
 @dataclass(frozen=True, slots=True)
 class PreparedGroup:
-    """A group whose Workload can be made.
+    """A group that is ready for its Workload to be created.
 
     Args:
-        group: The group without pods that are too many.
-        writes: What becomes of the others.
-        events: The events about these.
+        group: The group without surplus pods.
+        writes: The writes of the other pods.
+        events: The events about these writes.
     """
 
     group: JsonObject
@@ -74,8 +74,8 @@ class RefusedWorkload:
     """A Workload that has the name of a group but belongs to something else.
 
     Args:
-        reason: Why the group gets none.
-        writes: Pods that are let go all the same: nothing else would.
+        reason: Why the group gets no Workload.
+        writes: The writes that remove finalizers from pods anyway: nothing else would.
     """
 
     reason: NoWorkload
@@ -83,15 +83,15 @@ class RefusedWorkload:
 
 
 def match_group(group: JsonObject, workload: JsonObject, *, now: str) -> MatchedGroup:
-    """What becomes of the pods of a group whose Workload is there.
+    """Return what happens to the pods of a group with an existing Workload.
 
     Args:
         group: The group.
-        workload: The Workload of its name.
+        workload: The Workload with its name.
         now: The time as RFC 3339.
 
     Raises:
-        NotMatching: The Workload has to go.
+        NotMatching: The Workload has to be deleted.
     """
     pods = [object_at(it) for it in list_at(group, "items")]
     inactive = [it for it in pods if not is_runnable_or_succeeded(it)]
@@ -123,12 +123,12 @@ def match_group(group: JsonObject, workload: JsonObject, *, now: str) -> Matched
 def refused_workload(
     group: JsonObject, workload: JsonObject, configuration: JobsConfiguration
 ) -> RefusedWorkload | None:
-    """Why a group does not take the Workload of its name for its own; None if it does.
+    """Return why a group does not accept the Workload with its name; None if it does.
 
     Args:
         group: The group.
-        workload: The Workload of its name.
-        configuration: Whose gates count.
+        workload: The Workload with its name.
+        configuration: Has the feature gates.
     """
     is_group_workload = annotations_of(workload).get(IS_GROUP_WORKLOAD) == "true"
     if is_group_workload or not configuration.enabled("PodIntegrationValidateGroupOwner"):
@@ -145,18 +145,18 @@ def refused_workload(
 
 
 def fits_group(group: JsonObject, workload: JsonObject) -> bool:
-    """Whether a Workload that somebody else has made is that of a group."""
+    """Return whether a Workload made by somebody else fits a group."""
     pods = [object_at(it) for it in list_at(group, "items")]
     return _fits(pods, workload, is_finished=has_condition(workload, "Finished"))
 
 
 def owned_by_all(group: JsonObject, workload: JsonObject) -> tuple[JsonObject, JobEvent | None]:
-    """The Workload of a group with all pods as its owners, and the event; itself and none if it has them."""
+    """Return the Workload with all pods of a group as owners, and the event; unchanged and None if it has them."""
     return _with_owners(workload, [object_at(it) for it in list_at(group, "items")])
 
 
 def prepared_group(group: JsonObject) -> PreparedGroup:
-    """A group before its Workload is made: failed pods are let go, those that are too many deleted."""
+    """Prepare a group for its Workload: failed pods lose their finalizers, surplus ones are deleted."""
     pods = [object_at(it) for it in list_at(group, "items")]
     running = sorted(filter(is_runnable_or_succeeded, pods), key=by_precedence)
     writes = [it for pod in pods if not is_runnable_or_succeeded(pod) for it in finalize_pod(pod)]
@@ -170,7 +170,7 @@ def prepared_group(group: JsonObject) -> PreparedGroup:
 
 
 def _fits(pods: Sequence[JsonObject], workload: JsonObject, *, is_finished: bool) -> bool:
-    """Whether the Workload has the roles of the pods, in their order, and none of them too often."""
+    """Return whether the Workload has the roles of the pods, in their order, and none too often."""
     wanted: dict[str, int] = {}
     for pod in pods:
         wanted[role_hash(pod)] = wanted.get(role_hash(pod), 0) + 1
@@ -183,7 +183,7 @@ def _fits(pods: Sequence[JsonObject], workload: JsonObject, *, is_finished: bool
 
 
 def _by_last_activity(pod: JsonObject) -> tuple[bool, _Descending, str]:
-    """Those with the finalizer first, then those that were active last; who has no time of an end is active."""
+    """Sort pods with the finalizer first, then the most recently active; pods without an end time are active."""
     has_finalizer = MANAGED_LABEL in list_at(pod, "metadata", "finalizers")
     ready = (it for it in list_at(pod, "status", "conditions") if text_at(it, "type") == "ContainersReady")
     condition = next(ready, None)
@@ -215,7 +215,7 @@ def _excess_events(pods: Sequence[JsonObject]) -> list[JobEvent]:
 
 
 def _with_owners(workload: JsonObject, pods: Sequence[JsonObject]) -> tuple[JsonObject, JobEvent | None]:
-    """The Workload with all pods as its owners, and the event about it; itself and none if it has them."""
+    """Return the Workload with all pods as owners, and the event about it; unchanged and None if it has them."""
     owners = list_at(workload, "metadata", "ownerReferences")
     names = {(text_at(it, "kind"), text_at(it, "name")) for it in owners}
     added: list[JsonValue] = [
@@ -228,7 +228,7 @@ def _with_owners(workload: JsonObject, pods: Sequence[JsonObject]) -> tuple[Json
 
 
 def _with_condition(workload: JsonObject, *, are_absent: bool, now: str) -> JsonObject:
-    """The Workload with what it says of pods that are to be replaced; itself if it says so already."""
+    """Return the Workload with its condition about pods to be replaced; unchanged if it has it."""
     conditions = [object_at(it) for it in list_at(workload, "status", "conditions")]
     by_type = {text_at(it, "type"): it for it in conditions}
     before, evicted = by_type.get(_WAITING), by_type.get("Evicted", {})

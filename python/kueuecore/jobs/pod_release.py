@@ -1,4 +1,4 @@
-"""Pods behind the topology gate: each is released to a domain of its workload's assignment (rules/08 §12)."""
+"""Releases pods behind the topology gate, each to a domain of its workload's assignment (rules/08 §12)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PodRelease:
 
     Args:
         pod: The pod, still behind its gate.
-        node_selector: What is added to its node selector: the domain's value of each level.
+        node_selector: What to add to its node selector: the domain's value at each level.
     """
 
     pod: JsonObject
@@ -52,18 +52,18 @@ class PodRelease:
 def release_pods(workload: JsonObject, pods: Iterable[JsonObject]) -> tuple[PodRelease, ...]:
     """Return the pods of a workload that may go now, each with its domain (rules/08 §12).
 
-    A pod of rank r gets the r-th slot of the assignment. If the ranks of a pod set are of no use, gated pods fill the
-    domains in order, beside those that were released before. Pods whose node is unhealthy stay gated until the
-    scheduler has replaced it (§12.5).
+    A pod of rank r gets the r-th slot of the assignment. If the ranks of a pod set cannot be used, gated pods fill the
+    domains in order, next to those released before. Pods whose node is unhealthy stay gated until the scheduler has
+    replaced it (§12.5).
 
     Args:
-        workload: The Workload as it is stored; nobody goes before it is Admitted.
-        pods: Pods of its namespace; those of other workloads are not touched. Whoever has sent releases waits until he
-            sees these pods again before he asks for more (§12.1).
+        workload: The Workload as stored; no pod is released before it is Admitted.
+        pods: The pods of its namespace; those of other workloads are left alone. After sending releases, wait until you
+            see these pods released before you call this again (§12.1).
 
     Raises:
-        ManifestError: The annotation `kueue.x-k8s.io/pod-index-offset` of a pod is no number; no pod may go.
-        TypeError: An argument is no plain data.
+        ManifestError: The annotation `kueue.x-k8s.io/pod-index-offset` of a pod is not a number; no pod may go.
+        TypeError: An argument is not plain data.
 
     Example:
         >>> place = {"levels": ["rack"], "slices": [{"domainCount": 1, "valuesPerLevel": [{"universal": "r1"}],
@@ -83,7 +83,7 @@ def release_pods(workload: JsonObject, pods: Iterable[JsonObject]) -> tuple[PodR
     everything = [instance(f"pods[{index}]", pod, dict) for index, pod in enumerate(each("pods", pods))]
     if not has_condition(workload, "Admitted"):
         return ()
-    # The order in which an API server lists pods; Kueue goes by its cache, which has none.
+    # The order in which an API server lists pods; Kueue uses that of its cache, which is random.
     mine = sorted(
         (pod for pod in everything if workload_of_pod(pod) == slice_name(workload) and not is_terminated(pod)),
         key=lambda pod: text_at(pod, "metadata", "name"),
@@ -112,18 +112,18 @@ def healthy_places(workload: JsonObject) -> list[dict[str, str]]:
 
 
 def workload_of_pod(pod: JsonObject) -> str:
-    """Return the name of the Workload that a pod belongs to, of an elastic job the first slice; empty if to none."""
+    """Return the name of the Workload that a pod belongs to; for an elastic job, the first slice; empty if none."""
     annotations = annotations_of(pod)
     return annotations.get(SLICE_NAME_ANNOTATION) or annotations.get(WORKLOAD_ANNOTATION, "")
 
 
 def is_behind_topology_gate(pod: JsonObject) -> bool:
-    """Whether a pod waits to be released to a domain."""
+    """Return whether a pod waits to be released to a domain."""
     return has_gate(object_at(pod, "spec"), TOPOLOGY_GATE)
 
 
 def is_placed_by_topology(workload: JsonObject) -> bool:
-    """Whether a workload is Admitted with a topology assignment, so that its pods may be released."""
+    """Return whether a workload is Admitted with a topology assignment, so that its pods may be released."""
     assignments = list_at(workload, "status", "admission", "podSetAssignments")
     is_placed = any(object_at(it).get("topologyAssignment") is not None for it in assignments)
     return is_placed and has_condition(workload, "Admitted")
@@ -134,19 +134,19 @@ def _unhealthy_nodes(workload: JsonObject) -> set[str]:
 
 
 def _is_lost(place: TopologyAssignment, domain: Domain, unhealthy: Container[str]) -> bool:
-    """Whether a domain is a node that is to be replaced (§12.5)."""
+    """Return whether a domain is a node that has to be replaced (§12.5)."""
     return place.are_nodes and domain.values[-1] in unhealthy
 
 
 @dataclass(frozen=True, slots=True)
 class _PodSet:
-    """A pod set that has places.
+    """A pod set with assigned places.
 
     Args:
         name: Its name.
         count: How many pods it has.
-        request: Its topology request: which labels say the ranks of pods.
-        place: Where they are to run.
+        request: Its topology request: which labels hold the ranks of pods.
+        place: Where its pods have to run.
         offset: The index of its first pod (§12.2).
         bound: Every index is smaller.
     """
@@ -160,7 +160,7 @@ class _PodSet:
 
 
 def _pod_sets(workload: JsonObject) -> Iterator[_PodSet]:
-    """The pod sets of a workload that have places."""
+    """Yield the pod sets of a workload that have places."""
     spec = {text_at(it, "name"): object_at(it) for it in list_at(workload, "spec", "podSets")}
     assignments = [object_at(it) for it in list_at(workload, "status", "admission", "podSetAssignments")]
     counts = {
@@ -172,14 +172,14 @@ def _pod_sets(workload: JsonObject) -> Iterator[_PodSet]:
     for it in assignments:
         name, plain = text_at(it, "name"), it.get("topologyAssignment")
         if isinstance(plain, dict):
-            # The larger pod set of a group counts on from the smaller one (§12.2).
+            # The larger pod set of a group continues the count of the smaller one (§12.2).
             offset = counts[smaller[name]] if name in smaller else 0
             place = TopologyAssignment.of(plain)
             yield _PodSet(name, counts[name], requests[name], place, offset, offset + counts[name])
 
 
 def _smaller_of_each_group(counts: Mapping[str, int], requests: Mapping[str, JsonObject]) -> dict[str, str]:
-    """By the larger pod set of a group the smaller one, which may be as large but comes first."""
+    """Return the smaller pod set of each group, by the larger one; of two equal ones the first counts as smaller."""
     groups: defaultdict[str, list[str]] = defaultdict(list)
     for name in counts:
         if group := text_at(requests[name], "podSetGroupName"):
@@ -189,9 +189,9 @@ def _smaller_of_each_group(counts: Mapping[str, int], requests: Mapping[str, Jso
 
 
 def _by_rank(pod_set: _PodSet, pods: Sequence[JsonObject]) -> list[tuple[JsonObject, Domain]] | None:
-    """Each gated pod with the slot of its rank (§12.3); None if the ranks are of no use (§12.4)."""
+    """Return each gated pod with the slot of its rank (§12.3); None if the ranks cannot be used (§12.4)."""
     slots = [domain for domain in pod_set.place.domains for _ in range(domain.count)]
-    # The first pod speaks for all.
+    # The first pod represents all.
     extra = _offset_of(pods[0]) if pods else 0
     offset, bound = pod_set.offset + extra, pod_set.bound + extra
     by_rank: dict[int, JsonObject] = {}
@@ -207,7 +207,7 @@ def _by_rank(pod_set: _PodSet, pods: Sequence[JsonObject]) -> list[tuple[JsonObj
 
 
 def _rank(pod_set: _PodSet, pod: JsonObject, offset: int, bound: int) -> int | None:
-    """The rank of a pod in its pod set; None if its labels do not say it."""
+    """Return the rank of a pod in its pod set; None if its labels do not have it."""
     index_label = text_at(pod_set.request, "podIndexLabel")
     index = _index(pod, index_label) if index_label else None
     if index is None or index >= bound:
@@ -223,13 +223,13 @@ def _rank(pod_set: _PodSet, pod: JsonObject, offset: int, bound: int) -> int | N
 
 
 def _index(pod: JsonObject, label: str) -> int | None:
-    """A label that is an unsigned number."""
+    """Return a label that is an unsigned number."""
     text = labels_of(pod).get(label, "")
     return go_int(text)[0] if text.isascii() and text.isdigit() else None
 
 
 def _offset_of(pod: JsonObject) -> int:
-    """What the indices of a pod's set begin with."""
+    """Return the first index of a pod's set."""
     if (text := annotations_of(pod).get(POD_INDEX_OFFSET)) is None:
         return 0
     offset, why = go_int(text, bits=32)
@@ -245,7 +245,7 @@ def _offset_of(pod: JsonObject) -> int:
 
 
 def _greedily(place: TopologyAssignment, pods: Sequence[JsonObject]) -> Iterator[tuple[JsonObject, Domain]]:
-    """Gated pods one after the other, with the domains that still have room, in their order (§12.4)."""
+    """Yield gated pods one by one, with the domains that still have room, in their order (§12.4)."""
     released = (pod for pod in pods if not is_behind_topology_gate(pod))
     n_released = Counter(place.place_of(texts_at(pod, "spec", "nodeSelector")) for pod in released)
     free = (domain for domain in place.domains for _ in range(domain.count - n_released[domain.values]))

@@ -1,4 +1,4 @@
-"""Quantities of Kubernetes, as far as jobs need them: their numbers, and how Kubernetes writes them (rules/01 §7)."""
+"""Reads and writes Kubernetes quantities, as far as jobs need them (rules/01 §7)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EXPONENTS = ("e-9", "e-6", "e-3", "", *(f"e{power}" for power in range(3, 19, 3
 
 
 def canonical(amount: JsonValue) -> JsonValue:
-    """An amount as an API server gives it back: `1000m` is `1`; what is no amount stays as it is.
+    """Return an amount as an API server returns it: `1000m` is `1`; anything else is unchanged.
 
     Example:
         >>> canonical("1024Mi"), canonical("1000m"), canonical(2), canonical("1.5Gi")
@@ -31,12 +31,12 @@ def canonical(amount: JsonValue) -> JsonValue:
 
 
 def canonical_amounts(amounts: JsonValue) -> JsonValue:
-    """Amounts by resource, each as an API server gives it back."""
+    """Return amounts by resource, each as an API server returns it."""
     return {name: canonical(amount) for name, amount in amounts.items()} if isinstance(amounts, dict) else amounts
 
 
 def printed_amounts(amounts: JsonValue) -> JsonValue:
-    """Amounts by resource, each as Go prints it: a power of ten stays one, which an equal amount may not be.
+    """Return amounts by resource, each as Go prints it: a power of ten stays one, even if an equal amount may not.
 
     Example:
         >>> printed_amounts({"cpu": "2e3", "memory": "20e2"}), canonical("2e3")
@@ -56,18 +56,18 @@ def _printed(amount: JsonValue) -> JsonValue:
 
 
 def is_quantity(amount: JsonValue) -> bool:
-    """Whether Kubernetes can read an amount."""
+    """Return whether Kubernetes can read an amount."""
     return number(amount) is not None
 
 
 def larger(amount: JsonValue, least: str) -> JsonValue:
-    """The larger of two amounts; the second one if the first is missing."""
+    """Return the larger of two amounts; the second one if the first is missing."""
     first, second = number(amount), number(least)
     return least if first is None or second is None or first < second else amount
 
 
 def rounded_to_milli(amounts: JsonObject) -> JsonObject:
-    """Amounts by resource without what is finer than a thousandth, rounded up."""
+    """Return amounts by resource, rounded up to a thousandth."""
     rounded: JsonObject = {}
     for name, amount in amounts.items():
         units = number(amount)
@@ -77,7 +77,7 @@ def rounded_to_milli(amounts: JsonObject) -> JsonObject:
 
 
 def total(amounts: Iterable[JsonValue]) -> str:
-    """The sum of amounts, written like the first that is not 0.
+    """Return the sum of amounts, written like the first that is not 0.
 
     Example:
         >>> total(["0", "1Gi", "1024Mi"]), total(["1500m", 2]), total([])
@@ -94,7 +94,7 @@ def _text(units: Fraction, *, binary: bool) -> str:
 
 
 def _largest(units: int, step: int, suffixes: tuple[str, ...]) -> str:
-    """A whole number with the largest suffix that leaves a whole number before it."""
+    """Return a whole number with the largest suffix that leaves it whole."""
     index = 0
     while units and units % step == 0 and index < len(suffixes) - 1:
         units, index = units // step, index + 1

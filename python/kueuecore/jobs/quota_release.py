@@ -1,4 +1,4 @@
-"""Conditions of a Workload that gives its quota back because its job cannot use it (rules/10 §5.6)."""
+"""Sets the conditions of a Workload that gives up its quota because its job cannot use it (rules/10 §5.6)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _SECOND_NS = 1_000_000_000
 def without_reservation(
     workload: JsonObject, *, reason: str, message: str, now: int, configuration: JobsConfiguration
 ) -> JsonObject:
-    """A Workload that holds no quota: QuotaReserved is False, it has no admission, and is not admitted.
+    """Return a Workload that holds no quota: QuotaReserved is False, and it has no admission and is not admitted.
 
     Args:
         workload: The Workload.
         reason: The reason of the condition QuotaReserved.
         message: Its message.
         now: The time, in nanoseconds since 1970.
-        configuration: Whose gates count.
+        configuration: Has the feature gates.
     """
     was_admitted = has_condition(workload, "Admitted")
     seconds = _seconds_admitted(workload, now) if was_admitted else 0

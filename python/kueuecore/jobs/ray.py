@@ -1,4 +1,4 @@
-"""RayClusters, RayServices, RayJobs: a head, groups of workers, and what KubeRay adds to them (rules/10 §5.8, §5.9)."""
+"""Supports RayClusters, RayServices, RayJobs: a head, worker groups, KubeRay's additions (rules/10 §5.8, §5.9)."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _is_fault_tolerant(job: JsonObject, spec: JsonObject) -> bool:
 
 
 def _with_redis_cleanup(template: JsonObject) -> JsonObject:
-    """The head with room for the pod that cleans up Redis in its place."""
+    """Return the head with room for the Redis cleanup pod that runs in its place."""
     requests: Path = ("spec", "containers", 0, "resources", "requests")
     for resource, least in _REDIS_CLEANUP.items():
         amount = larger(value_at(template, (*requests, resource)), least)
@@ -154,7 +154,7 @@ def _with_container(template: JsonObject, container: JsonObject) -> JsonObject:
 def _scaled(
     job: JsonObject, pod_sets: list[JobPodSet], cluster: Path, name: str, surroundings: Surroundings
 ) -> list[JobPodSet]:
-    """The pod sets with as many workers as the autoscaler of an elastic job asked for in the live RayCluster."""
+    """Return the pod sets with as many workers as the autoscaler of an elastic job requests in the live RayCluster."""
     if (
         not is_elastic(job, surroundings.configuration)
         or value_at(job, (*cluster, "enableInTreeAutoscaling")) is not True
@@ -172,12 +172,12 @@ def _scaled(
 
 
 def _live_cluster(job: JsonObject, name: str, surroundings: Surroundings) -> JsonObject:
-    """The RayCluster that KubeRay has made for a job; nothing if it is not there."""
+    """Return the RayCluster that KubeRay has created for a job; empty if it does not exist."""
     return surroundings.by_key.get(("ray.io/v1", "RayCluster", text_at(job, "metadata", "namespace"), name), {})
 
 
 def _cluster_generation(job: JsonObject, name: str, surroundings: Surroundings) -> dict[str, str]:
-    """The generation of the live RayCluster, which distinguishes the Workloads of its sizes (rules/10 §3.1)."""
+    """Return the generation of the live RayCluster, which distinguishes the Workloads of its sizes (rules/10 §3.1)."""
     cluster = _live_cluster(job, name, surroundings)
     return {RAY_CLUSTER_GENERATION: str(int_at(cluster, "metadata", "generation")) if cluster else ""}
 
@@ -201,13 +201,13 @@ def _cluster_shape_problems(job: JsonObject, *, cluster: Path) -> list[Problem]:
 def _cluster_problems(
     job: JsonObject, cluster: Path, configuration: JobsConfiguration, *, shown: str, autoscaling: str
 ) -> list[Problem]:
-    """What is wrong with a cluster that Kueue manages.
+    """Return what is wrong with a cluster that Kueue manages.
 
     Args:
         job: The job.
-        cluster: Where its cluster stands.
-        configuration: Whose gates count.
-        shown: Where it stands in the messages, which is not always the same.
+        cluster: The path of its cluster.
+        configuration: Has the feature gates.
+        shown: Its path in the messages, which may differ.
         autoscaling: The message about autoscaling of a job that is not elastic.
     """
     problems = []
@@ -227,7 +227,7 @@ def _cluster_problems(
 
 
 def _nested_cluster_problems(job: JsonObject, cluster: Path, surroundings: Surroundings) -> list[Problem]:
-    """What is wrong with the cluster of a RayService or a RayJob; both call it by the name that it has in Go."""
+    """Return what is wrong with the cluster of a RayService or RayJob; both use its Go name in messages."""
     return _cluster_problems(
         job, cluster, surroundings.configuration, shown="spec.rayClusterSpec", autoscaling=_NO_AUTOSCALING
     )
@@ -253,7 +253,7 @@ def _validate_cluster(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundin
 
 
 def _elastic_problems(job: JsonObject, configuration: JobsConfiguration) -> list[Problem]:
-    """What is wrong with an elastic RayCluster: its pods wait behind a gate, and only here it is scaled."""
+    """Return what is wrong with an elastic RayCluster: its pods must wait behind a gate, and only Kueue scales it."""
     if not is_elastic(job, configuration):
         return []
     problems = []
@@ -271,7 +271,7 @@ def _elastic_problems(job: JsonObject, configuration: JobsConfiguration) -> list
 
 
 def _name_of_service(job: JsonObject) -> str:
-    """The name of the live RayCluster of a RayService."""
+    """Return the name of the live RayCluster of a RayService."""
     return text_at(job, "status", "activeServiceStatus", "rayClusterName")
 
 
@@ -313,7 +313,7 @@ def _job_pod_sets(job: JsonObject, surroundings: Surroundings) -> list[JobPodSet
 
 
 def _with_submitter(job: JsonObject) -> JsonObject:
-    """The job with the template of the pod that submits it: its own, or the one that KubeRay would take."""
+    """Return the job with the template of its submitter pod: its own, or the one that KubeRay would use."""
     if isinstance(value_at(job, _SUBMITTER), dict):
         return job
     container: JsonObject = {"name": "ray-job-submitter", "resources": _SUBMITTER_RESOURCES}

@@ -1,4 +1,4 @@
-"""One reconcile of a job, its Workload and its pods (rules/10 §4)."""
+"""Runs one reconcile of a job, its Workload and its pods (rules/10 §4)."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ _RELEASED = "OwnerNotFound", "The workload's owner no longer exists"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciliation:
-    """What one reconcile of a job decided.
+    """The result of one reconcile of a job.
 
     Send the writes in order. Once all are accepted, pass the reports to the loop and create the events. If one is
-    refused, leave out the rest and reconcile again, as whenever the job or a Workload changes.
+    refused, skip the rest and reconcile again, as after any change of the job or a Workload.
 
     Args:
-        workload: The Workload that stands for the job, with all changes made; None if there is none for now.
+        workload: The job's Workload with all changes made; None if there is none for now.
         writes: Writes of the job or its pods, and of Workloads.
         reports: What the job has done, by namespace and name of the Workload: for `Controller.report`.
         events: The events that Kueue would emit.
@@ -93,18 +93,18 @@ def reconcile_job(
     suspended, releases the quota of finished pods, removes finalizers, and reports end, readiness and stop.
 
     Args:
-        job: The job as it is; for pods in a group, their `pod_group`.
+        job: The current job; for pods in a group, their `pod_group`.
         workloads: The Workloads of its namespace; at least its own, those of its owners, and the one that it names.
-        now: The time: that of new conditions.
-        around: The objects beside it: queues, flavors, priority classes, AdmissionChecks, Namespaces, its owners, the
+        now: The time, also for new conditions.
+        around: The objects around it: queues, flavors, priority classes, AdmissionChecks, Namespaces, its owners, the
             runtime of a TrainJob. For many jobs, make `Surroundings` of them once.
-        configuration: How jobs are managed; `Surroundings` bring their own.
+        configuration: How jobs are managed; `Surroundings` have their own.
         integrations: The kinds of jobs.
-        gone: Has the job been deleted? Then pass it as it was last seen.
+        gone: Whether the job was deleted: pass it as it was last seen.
 
     Raises:
-        ManifestError: The kind is not known, or the job or a Workload has fields of other types than it should.
-        TypeError, ValueError: Another argument is of another type, or no time.
+        ManifestError: The kind is unknown, or a field of the job or a Workload has the wrong type.
+        TypeError, ValueError: Another argument has the wrong type, or is not a time.
 
     Example:
         >>> job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sum", "namespace": "lab",
@@ -168,7 +168,7 @@ class _Look:
     # Whether the job is reconciled at all.
 
     def is_left_alone(self) -> bool:
-        """Whether Kueue ignores the job."""
+        """Return whether Kueue ignores the job."""
         job, surroundings = self._job, self._surroundings
         self._waits_for = why_off(job, self._integration, surroundings) or self._integration.skipped(job)
         if self._integration in (POD, POD_GROUP) and labels_of(job).get(MANAGED_LABEL) != "true":
@@ -205,7 +205,7 @@ class _Look:
             self._waits_for = "it names no queue"
 
     def _hold_child(self, ancestor: JsonObject) -> None:
-        """A child has no Workload, and runs while that of its ancestor is admitted."""
+        """Hold back a child: it has no Workload, and runs while that of its ancestor is admitted."""
         job, integration = self._job, self._integration
         self._waits_for = f"{object_ref(ancestor)} owns it, and has the Workload"
         if integration.finished(job) is not None or integration.is_suspended(job):
@@ -228,7 +228,7 @@ class _Look:
         job, integration = self._job, self._integration
         sync = self._synced()
         if sync.steps or sync.writes:
-            # The rest is left to the next reconcile.
+            # The next reconcile does the rest.
             self._take(sync)
             return
         workload = sync.workload
@@ -293,7 +293,7 @@ class _Look:
         return writes
 
     def _reclaim(self, workload: JsonObject) -> None:
-        """Give back the quota of pods that are done, or take it again."""
+        """Give up the quota of pods that are done, or take it back."""
         if not (self._integration.tells_reclaimable_pods and self._configuration.enabled("ReclaimablePods")):
             return
         pods = limited_to_pod_sets(self._integration.reclaimable_pods(self._job), workload)
@@ -305,7 +305,7 @@ class _Look:
         self._writes.append(Write(changed, WriteKind.UPDATE_STATUS))
 
     def _note_readiness(self, workload: JsonObject) -> None:
-        """Report whether the pods are ready, where the Workload does not say so yet (rules/10 §4.4)."""
+        """Report whether the pods are ready, if the Workload does not say so yet (rules/10 §4.4)."""
         if not self._configuration.waits_for_pods_ready:
             return
         are_ready, is_admitted = self._integration.pods_ready(self._job), has_condition(workload, "Admitted")
@@ -364,7 +364,7 @@ class _Look:
         return self._surroundings.enabled("MultiKueue") and bool(checks & self._surroundings.multikueue_checks)
 
     def _tell_of_checks(self, workload: JsonObject) -> None:
-        """Return the messages of the checks that a reservation waits for."""
+        """Add an event with the messages of the checks that a reservation waits for."""
         waiting = [
             f"{text_at(it, 'name')}: {text_at(it, 'message')}"
             for it in list_at(workload, "status", "admissionChecks")
@@ -376,7 +376,7 @@ class _Look:
     # The end of a job.
 
     def release(self) -> None:
-        """The job is deleted: nothing may hold its Workloads."""
+        """Release the Workloads of a deleted job."""
         for workload in owned_workloads(self._job, self._surroundings):
             is_controlled = any(
                 object_at(it).get("controller") is True for it in list_at(workload, "metadata", "ownerReferences")
@@ -412,7 +412,7 @@ class _Look:
     # Events and reports.
 
     def _objects(self) -> list[JsonObject]:
-        """The job; for a group, its pods."""
+        """Return the job; for a group, its pods."""
         return [object_at(it) for it in list_at(self._job, "items")] if self._integration is POD_GROUP else [self._job]
 
     def _report(self, workload: JsonObject, report: JobReport) -> None:
@@ -424,7 +424,7 @@ class _Look:
         self._events.append(JobEvent(self._objects()[0], kind, reason, message))
 
     def _tell_of_writes(self, writes: Iterable[Write], reason: str, message: str) -> None:
-        """An event about each object that is started or stopped."""
+        """Add an event about each object that is started or stopped."""
         reported = {object_ref(it.manifest): it.manifest for it in writes}
         self._events += [JobEvent(it, "Normal", reason, message) for it in reported.values()]
 

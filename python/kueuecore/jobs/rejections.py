@@ -1,4 +1,4 @@
-"""Rejections in the words of the API server, and texts as Go reads them."""
+"""Formats rejections as the API server does, and parses texts as Go does."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 
 
 def invalid(field: str, value: str | int | None, detail: str, *, remedy: str = "") -> Problem:
-    """The API server's `Invalid value`; the value is left out if it is None."""
+    """Return the API server's `Invalid value`; without the value if it is None."""
     shown = "" if value is None else f": {quoted(value) if isinstance(value, str) else value}"
     return Problem(f"Invalid value{shown}: {detail}", field=field, value=value, remedy=remedy)
 
 
 def forbidden(field: str, detail: str, *, remedy: str = "") -> Problem:
-    """The API server's `Forbidden`."""
+    """Return the API server's `Forbidden`."""
     return Problem(f"Forbidden: {detail}", field=field, remedy=remedy)
 
 
 def immutable(field: str, new: JsonValue, old: JsonValue) -> list[Problem]:
-    """What the API server says if a value that may not change does."""
+    """Return the API server's error for a change of an immutable value, if it changed."""
     if new == old:
         return []
     if new is None or isinstance(new, bool | list | dict):
@@ -47,15 +47,15 @@ def immutable(field: str, new: JsonValue, old: JsonValue) -> list[Problem]:
 
 
 def required(field: str, detail: str = "") -> Problem:
-    """The API server's `Required value`."""
+    """Return the API server's `Required value`."""
     return Problem(f"Required value: {detail}" if detail else "Required value", field=field)
 
 
 def go_int(text: str, *, bits: int = 64) -> tuple[int | None, str]:
-    """The integer that Go's strconv reads, or None and why not: `invalid syntax`, `value out of range`."""
+    """Return the integer that Go's strconv parses, or None and why not: `invalid syntax`, `value out of range`."""
     if not re.fullmatch(r"[+-]?[0-9]+", text, re.ASCII):
         return None, "invalid syntax"
-    # More digits than Go's largest integers have; Python would refuse to read thousands.
+    # Longer than Go's largest integers; Python would refuse to parse thousands of digits.
     if len(text.lstrip("+-").lstrip("0")) > 19:
         return None, "value out of range"
     value = int(text)
@@ -65,12 +65,12 @@ def go_int(text: str, *, bits: int = 64) -> tuple[int | None, str]:
 
 
 def go_bool(text: str) -> bool | None:
-    """The truth value that Go's strconv reads, or None."""
+    """Return the boolean that Go's strconv parses, or None."""
     if text in _TRUE:
         return True
     return False if text in _FALSE else None
 
 
 def go_error(function: str, text: str, why: str) -> str:
-    """The message of Go's strconv."""
+    """Return the error message of Go's strconv."""
     return f"strconv.{function}: parsing {quoted(text)}: {why}"

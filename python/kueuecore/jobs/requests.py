@@ -17,7 +17,7 @@ __all__ = ["Request", "Verb", "requests_of"]
 
 
 class Verb(StrEnum):
-    """The verb of a request, as roles name it."""
+    """The verb of a request, as in RBAC roles."""
 
     CREATE = "create"
     PATCH = "patch"
@@ -33,8 +33,8 @@ class Request:
         api_version: Group and version of the object.
         object: Kind, name and namespace of the object.
         subresource: `status`, or empty for the object itself.
-        body: The object to create, the patch, or the options of a deletion. With the `resourceVersion` for which it was
-            made, so that a server refuses it with a conflict (409) if somebody else wrote first.
+        body: The object to create, the patch, or the options of a deletion. It has the `resourceVersion` that it was
+            made for, so that a server refuses it with a conflict (409) if somebody else wrote first.
     """
 
     verb: Verb
@@ -44,16 +44,16 @@ class Request:
     body: JsonObject
 
     def following(self, answer: JsonObject) -> Request:
-        """The request for an object as a server has just answered with it: it names that `resourceVersion`.
+        """Return the request with the `resourceVersion` of an object that a server has just returned.
 
-        Otherwise it would undo what somebody else writes between the two: a patch replaces whole lists, conditions
-        among them. A request that names a `resourceVersion` already is left as it is.
+        Without it, the request would undo what somebody else writes in between: a patch replaces whole lists, such as
+        conditions. A request that already has a `resourceVersion` is returned unchanged.
 
         Args:
-            answer: The object as it was stored by the request before.
+            answer: The object as stored by the previous request.
 
         Raises:
-            TypeError: `answer` is no plain data.
+            TypeError: `answer` is not plain data.
 
         Example:
             >>> pod = ObjectRef("Pod", "a", "lab")
@@ -69,17 +69,17 @@ class Request:
 
 
 def requests_of(writes: Iterable[Write], stored: Callable[[ObjectRef], JsonObject | None]) -> tuple[Request, ...]:
-    """What to send for writes, in their order.
+    """Return the requests for writes, in their order.
 
-    Of several for one object each builds on the one before, so only the first names a `resourceVersion`: send the
-    others as [`following`][kueuecore.jobs.Request.following] the answer.
+    Of several for one object, each builds on the one before, so only the first has a `resourceVersion`: send the others
+    as [`following`][kueuecore.jobs.Request.following] the answer.
 
     Args:
         writes: The writes.
-        stored: An object as it was when they were made; None if it was not there.
+        stored: Returns an object as it was when the writes were made; None if it did not exist.
 
     Raises:
-        TypeError: `writes` are no `Write`s of plain data, or `stored` is no function that gives plain data.
+        TypeError: `writes` are not `Write`s of plain data, or `stored` is not a function that returns plain data.
 
     Example:
         >>> job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a", "namespace": "lab",
@@ -124,11 +124,11 @@ def _known(found: JsonObject | None) -> JsonObject | None:
 
 
 def _part(manifest: JsonObject, subresource: str) -> JsonObject:
-    """What a request to the object, or to its status, can change."""
+    """Return the part of an object that a request to it, or to its status, can change."""
     if subresource:
         return {"status": manifest.get("status", {})}
     kept = {key: it for key, it in manifest.items() if key != "status"}
-    # The server alone gives these.
+    # Only the server sets these.
     given = ("resourceVersion", "uid", "generation", "creationTimestamp", "managedFields")
     metadata = {key: it for key, it in object_at(manifest, "metadata").items() if key not in given}
     return {**kept, "metadata": metadata}

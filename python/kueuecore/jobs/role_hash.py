@@ -1,4 +1,4 @@
-"""Which pods of a group are alike: a hash of what matters to their admission names their pod set (rules/10 §5.4)."""
+"""Tells which pods of a group are alike: a hash of what matters for admission names their pod set (rules/10 §5.4)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROLE_HASH = f"{PREFIX}role-hash"
 
 
 def role_hash(pod: JsonObject) -> str:
-    """The role of a pod: its annotation, else a hash of its spec with the defaults of the API server.
+    """Return the role of a pod: its annotation, or else a hash of its spec with the API server's defaults.
 
     Example:
         >>> role_hash({"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1000m"}}}]}})
@@ -40,7 +40,7 @@ def role_hash(pod: JsonObject) -> str:
 
 
 def spec_shape(spec: JsonObject) -> JsonObject:
-    """What of a pod's spec matters to its admission, as an API server stores it and Go's JSON prints it."""
+    """Return what matters for admission in a pod's spec, as an API server stores it and Go's JSON prints it."""
     shape: JsonObject = {
         "affinity": as_stored(spec.get("affinity"), AFFINITY),
         "containers": _containers(spec, "containers"),
@@ -60,7 +60,7 @@ def spec_shape(spec: JsonObject) -> JsonObject:
 
 
 def spec_changes(new: JsonObject, old: JsonObject, field: str) -> list[Problem]:
-    """Where the spec of a pod has changed in what matters to its admission, though it may not."""
+    """Return where a pod's spec has changed in what matters for admission, which is not allowed."""
     return _changes(spec_shape(new), spec_shape(old), field)
 
 
@@ -90,5 +90,5 @@ def _containers(spec: JsonObject, key: str) -> JsonValue:
 
 
 def _texts(value: JsonValue) -> JsonValue:
-    """A map in the order of its keys; a server drops one without any."""
+    """Return a map sorted by key; a server drops an empty one."""
     return dict(sorted(value.items())) if isinstance(value, dict) and value else None

@@ -1,4 +1,4 @@
-"""Scheduling gates of pods: behind them they wait for their admission."""
+"""Handles scheduling gates, behind which pods wait for admission."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ __all__ = ["elastic_gated", "has_gate", "with_gate", "without_gate"]
 
 
 def has_gate(spec: JsonObject, name: str) -> bool:
-    """Whether a pod spec has a gate."""
+    """Return whether a pod spec has a gate."""
     return any(text_at(gate, "name") == name for gate in list_at(spec, "schedulingGates"))
 
 
 def with_gate(spec: JsonObject, name: str) -> JsonObject:
-    """The pod spec with a gate more, unless it has it."""
+    """Return the pod spec with a gate added, unless it has it."""
     if has_gate(spec, name):
         return spec
     return {**spec, "schedulingGates": [*list_at(spec, "schedulingGates"), {"name": name}]}
 
 
 def without_gate(spec: JsonObject, name: str) -> JsonObject:
-    """The pod spec without a gate."""
+    """Return the pod spec without a gate."""
     if not has_gate(spec, name):
         return spec
     left = [gate for gate in list_at(spec, "schedulingGates") if text_at(gate, "name") != name]
@@ -31,12 +31,12 @@ def without_gate(spec: JsonObject, name: str) -> JsonObject:
 
 
 def elastic_gated(job: JsonObject, specs: list[Path], configuration: JobsConfiguration) -> JsonObject:
-    """An elastic job with the gate behind which its pods wait for a slice (rules/10 §2.2.5); other jobs as they are.
+    """Return an elastic job whose pods wait for a slice behind a gate (rules/10 §2.2.5); other jobs unchanged.
 
     Args:
         job: The job.
-        specs: Where its pod specs stand.
-        configuration: Whose gates count.
+        specs: The paths of its pod specs.
+        configuration: Has the feature gates.
     """
     if is_elastic(job, configuration):
         for path in specs:

@@ -1,4 +1,4 @@
-"""What sets of pods share that serve rather than finish: a Workload for all their pods, which are gated one by one."""
+"""Handles what serving sets of pods share: one Workload for all their pods, which are gated one by one."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def serving_identity(
     labels: Mapping[str, str],
     annotations: Mapping[str, str],
 ) -> WorkloadIdentity:
-    """The identity of a Workload whose pods are a group, and whose set does not control it.
+    """Return the identity of a Workload whose pods are a group, and whose set does not control it.
 
     Args:
         job: The set.
-        configuration: Whose gates count.
-        owner_name: What the name of the Workload is made of.
-        labels: Labels that it has beside the UID of the set.
-        annotations: Annotations that it has beside those which say whose it is.
+        configuration: Has the feature gates.
+        owner_name: The base of the Workload's name.
+        labels: Labels in addition to the UID of the set.
+        annotations: Annotations in addition to those that name its owner.
     """
     api_version, kind = text_at(job, "apiVersion"), text_at(job, "kind")
     return WorkloadIdentity(
@@ -64,13 +64,13 @@ def serving_identity(
 
 
 def serving_name(job: JsonObject, owner_name: str, configuration: JobsConfiguration, *, with_uid: bool = True) -> str:
-    """The name of a Workload of a set; on a worker of MultiKueue the one that it has on the manager.
+    """Return the name of a set's Workload; on a MultiKueue worker, the name that it has on the manager.
 
     Args:
         job: The set.
-        owner_name: What the name is made of.
-        configuration: Whose gates count.
-        with_uid: Is the UID of the set part of it? Older versions of Kueue leave it out.
+        owner_name: The base of the name.
+        configuration: Has the feature gates.
+        with_uid: Whether the name includes the UID of the set. Older versions of Kueue leave it out.
     """
     uid = text_at(job, "metadata", "uid")
     if has_origin(job):
@@ -85,20 +85,20 @@ def serving_name(job: JsonObject, owner_name: str, configuration: JobsConfigurat
 
 
 def has_origin(job: JsonObject) -> bool:
-    """Whether a manager of MultiKueue has made a set: then it also makes the Workloads."""
+    """Return whether a MultiKueue manager has created a set, and so creates the Workloads too."""
     return ORIGIN_LABEL in labels_of(job)
 
 
 def check_pod(pod: JsonObject, job: JsonObject, fields: Mapping[str, Shape]) -> None:
-    """Refuse a pod or a set whose fields have other types than they should.
+    """Refuse a pod or a set that has fields of the wrong type.
 
     Args:
         pod: The pod.
         job: The set.
-        fields: What is read of the set.
+        fields: The fields of the set that are read.
 
     Raises:
-        ManifestError: All that is wrong with the first of them.
+        ManifestError: All problems of the first that has any.
     """
     check_fields(pod, {"metadata": METADATA}, replace(object_ref(object_at(pod)), kind="Pod"))
     check_fields(job, {"metadata": METADATA, **fields}, object_ref(object_at(job)))
@@ -113,13 +113,13 @@ def marked_pod(
     size: int,
     role: str,
 ) -> JsonObject:
-    """A pod of a set as a member of the group that its Workload stands for.
+    """Return a pod of a set as a member of the group that its Workload stands for.
 
     Args:
         pod: The pod.
         workload: Name of the Workload, and of the group.
-        configuration: Whose gates count.
-        labels: Labels that it gets of the set; those without a value are left out.
+        configuration: Has the feature gates.
+        labels: Labels that it gets from the set; those without a value are left out.
         size: How many pods the group has.
         role: The pod set that the pod belongs to.
     """

@@ -1,4 +1,4 @@
-"""What becomes of the Workloads and pods of Deployments, StatefulSets and LeaderWorkerSets (rules/10 §5.5 to §5.7)."""
+"""Syncs the Workloads and pods of Deployments, StatefulSets and LeaderWorkerSets (rules/10 §5.5 to §5.7)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["sync_serving"]
 
 
 def sync_serving(job: JsonObject, integration: Integration, surroundings: Surroundings, *, now: int) -> Sync:
-    """What Kueue does about a set of pods that serve.
+    """Return what Kueue does about a serving set of pods.
 
     Args:
         job: The set with its defaults.
-        integration: That of its kind.
-        surroundings: Its Workloads, its pods and priority classes among others.
+        integration: The integration of its kind.
+        surroundings: Include its Workloads, its pods and priority classes.
         now: The time, in nanoseconds since 1970.
     """
     try:

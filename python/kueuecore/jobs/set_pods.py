@@ -1,4 +1,4 @@
-"""Pods of StatefulSets and LeaderWorkerSets: they follow the queue of their set, and lose their gates."""
+"""Handles the pods of StatefulSets and LeaderWorkerSets: they follow the queue of their set, and lose their gates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REVISION = "controller-revision-hash"
 
 
 def objects_beside(job: JsonObject, api_version: str, kind: str, surroundings: Surroundings) -> Iterator[JsonObject]:
-    """The objects of a kind in the namespace of a job, at least those that may be of a set."""
+    """Yield the objects of a kind in the namespace of a job, at least those that may belong to a set."""
     namespace = text_at(job, "metadata", "namespace") or surroundings.configuration.default_namespace
     if surroundings.members is not None:
         for member in surroundings.members:
@@ -31,20 +31,20 @@ def objects_beside(job: JsonObject, api_version: str, kind: str, surroundings: S
 
 
 def is_of_old_revision(stateful_set: JsonObject, pod: JsonObject) -> bool:
-    """Whether a rollout of its StatefulSet replaces a pod: it is deleted soon, and may as well run until then."""
+    """Return whether a rollout of its StatefulSet replaces a pod: it is deleted soon, and may run until then."""
     current, update = (text_at(stateful_set, "status", key) for key in ("currentRevision", "updateRevision"))
     return current != update and labels_of(pod).get(_REVISION, "") == current
 
 
 def ungated(pod: JsonObject) -> JsonObject:
-    """A pod that waits for no admission."""
+    """Return a pod without its gates for admission and topology."""
     spec = object_at(pod, "spec")
     freed = without_gate(without_gate(spec, ADMISSION_GATE), TOPOLOGY_GATE)
     return pod if freed is spec else {**pod, "spec": freed}
 
 
 def in_queue(pod: JsonObject, queue: str) -> JsonObject:
-    """A pod in another queue."""
+    """Return a pod in another queue."""
     if labels_of(pod).get(QUEUE_LABEL) == queue:
         return pod
     return with_value(pod, ("metadata", "labels", QUEUE_LABEL), queue)
@@ -53,7 +53,7 @@ def in_queue(pod: JsonObject, queue: str) -> JsonObject:
 def ungate_pods(pods: Iterable[JsonObject]) -> tuple[Write, ...]:
     """Return the writes that ungate the pods of a deleted LeaderWorkerSet (rules/10 §5.7).
 
-    Nobody would ever admit them, and they could not end.
+    They would never be admitted, and so could not end.
 
     Args:
         pods: Its pods, which have its name in their label `leaderworkerset.sigs.k8s.io/name`.

@@ -1,4 +1,4 @@
-"""SparkApplications: the pods that the Spark operator would make of a driver and its executors (rules/10 §5.13)."""
+"""Supports SparkApplications: the pods that the Spark operator makes of a driver and its executors (rules/10 §5.13)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kueuecore.jobs.topology import slice_size_problems, topology_problems
 __all__ = ["SPARK_APPLICATION"]
 
 _ROLES = ("driver", "executor")
-# Java's suffixes of memory, and Kubernetes'. The operator knows them in any case, but strips them in lower case only.
+# Java's suffixes of memory, and Kubernetes'. The operator accepts them in any case, but only strips lower case.
 _MEMORY = {"kb": "Ki", "mb": "Mi", "gb": "Gi", "tb": "Ti", "pb": "Pi"}
 _MEMORY |= {suffix[0]: unit for suffix, unit in _MEMORY.items()}
 _NAMED = Items({"name": Type.TEXT})
@@ -91,7 +91,7 @@ def _template(job: JsonObject, role: str) -> JsonObject:
 
 
 def _volumes(job: JsonObject, spec: JsonObject) -> tuple[list[JsonValue], list[JsonValue]]:
-    """The volumes that a role mounts, and the mounts; local directories of Spark are none."""
+    """Return the volumes that a role mounts, and the mounts, without Spark's local directories."""
     by_name = {text_at(it, "name"): it for it in list_at(job, "spec", "volumes")}
     mounts: list[JsonValue] = [
         it
@@ -102,7 +102,7 @@ def _volumes(job: JsonObject, spec: JsonObject) -> tuple[list[JsonValue], list[J
 
 
 def _distinct(containers: list[JsonValue]) -> list[JsonValue]:
-    """The containers without those that have the name and image of an earlier one."""
+    """Return the containers without those that have the name and image of an earlier one."""
     return list({(text_at(it, "name"), text_at(it, "image")): it for it in reversed(containers)}.values())[::-1]
 
 
@@ -153,7 +153,7 @@ def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surr
 
 
 def _info_of(job: JsonObject, role: str) -> PodSetInfo:
-    """What a role says itself; a node selector for all pods goes before its own."""
+    """Return the values of a role; a node selector for all pods takes precedence over its own."""
     spec = object_at(job, "spec", role)
     return PodSetInfo(
         role,

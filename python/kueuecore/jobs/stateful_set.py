@@ -1,4 +1,4 @@
-"""StatefulSets: one Workload for all pods (rules/10 §5.6)."""
+"""Supports StatefulSets: one Workload for all pods (rules/10 §5.6)."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ STATEFUL_SET_FIELDS: Mapping[str, Shape] = {
 
 
 def pod_of_stateful_set(pod: JsonObject, job: JsonObject, configuration: JobsConfiguration) -> JsonObject:
-    """A pod of a StatefulSet as Kueue marks it, so that it is admitted with the others.
+    """Return a pod of a StatefulSet as Kueue marks it, so that it is admitted with the others.
 
     Raises:
-        ManifestError: One of the two has fields of other types than it should.
+        ManifestError: A field of one of them has the wrong type.
     """
     configuration = configuration_or_default(configuration)
     check_pod(pod, job, STATEFUL_SET_FIELDS)
@@ -63,13 +63,13 @@ def pod_of_stateful_set(pod: JsonObject, job: JsonObject, configuration: JobsCon
 
 
 def joined_set(pod: JsonObject, job: JsonObject, workload: str, configuration: JobsConfiguration) -> JsonObject:
-    """A pod as a member of the group of its StatefulSet.
+    """Return a pod as a member of the group of its StatefulSet.
 
     Args:
         pod: The pod.
         job: The StatefulSet.
         workload: Name of the Workload.
-        configuration: Whose gates count.
+        configuration: Has the feature gates.
     """
     labels = {key: labels_of(job).get(key, "") for key in (QUEUE_LABEL, PRIORITY_CLASS_LABEL)}
     marked = marked_pod(pod, workload, configuration, labels=labels, size=n_replicas(job), role="main")
@@ -79,12 +79,12 @@ def joined_set(pod: JsonObject, job: JsonObject, workload: str, configuration: J
 
 
 def n_replicas(job: JsonObject) -> int:
-    """How many pods a StatefulSet has, or is to have."""
+    """Return how many pods a StatefulSet has, or will have."""
     return int_at(job, "spec", "replicas", default=1)
 
 
 def _parent(job: JsonObject) -> str:
-    """The framework that gates the pods of the set."""
+    """Return the framework that gates the pods of the set."""
     return texts_at(job, *_TEMPLATE, "metadata", "annotations").get(SUSPENDED_BY_PARENT, _FRAMEWORK)
 
 
@@ -119,7 +119,7 @@ def _identity(job: JsonObject, _index: int, configuration: JobsConfiguration) ->
 
 
 def workload_of_stateful_set(job: JsonObject, surroundings: Surroundings) -> tuple[str, JsonObject | None]:
-    """The name of the Workload of a StatefulSet, and the Workload; None if it is not there."""
+    """Return the name of the Workload of a StatefulSet, and the Workload; None if it does not exist."""
     namespace, name = text_at(job, "metadata", "namespace"), text_at(job, "metadata", "name")
     configuration = surroundings.configuration
     newest, older = (serving_name(job, name, configuration, with_uid=it) for it in (True, False))
@@ -133,7 +133,7 @@ def _shape_problems(job: JsonObject) -> list[Problem]:
 
 
 def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surroundings) -> list[Problem]:
-    """Of what waits for its admission the pods may not change, and their number only to and from zero."""
+    """Allow no change of the pods while they wait for admission, and their number only to change to and from zero."""
     if not should_wait(new, surroundings, is_webhook=True):
         return []
     spec = (*_TEMPLATE, "spec")
@@ -151,7 +151,7 @@ def _validate_update(old: JsonObject, new: JsonObject, surroundings: Surrounding
 
 
 def is_on_hold(workload: JsonObject) -> bool:
-    """Whether a Workload is kept for a set that has been scaled to zero."""
+    """Return whether a Workload is kept for a set that was scaled to zero."""
     kinds = {text_at(it, "type"): it for it in list_at(workload, "status", "conditions")}
     reserved = kinds.get("QuotaReserved")
     return (text_at(reserved, "status"), text_at(reserved, "reason")) == ("False", "OnHold")

@@ -1,4 +1,4 @@
-"""The Workload and the pods of a StatefulSet that comes or changes (rules/10 §5.6)."""
+"""Syncs the Workload and pods of a new or changed StatefulSet (rules/10 §5.6)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ __all__ = ["sync_stateful_set"]
 
 
 def sync_stateful_set(job: JsonObject, surroundings: Surroundings, *, now: int) -> Sync:
-    """What Kueue's controllers of StatefulSets and of their pods do when one comes or changes.
+    """Decide what Kueue's controllers of StatefulSets and their pods do when one is created or changed.
 
     Args:
         job: The StatefulSet, which Kueue manages.
-        surroundings: Its Workload, its pods and priority classes among others.
+        surroundings: Include its Workload, its pods and priority classes.
         now: The time, in nanoseconds since 1970.
     """
     name, workload = workload_of_stateful_set(job, surroundings)
@@ -49,7 +49,7 @@ def sync_stateful_set(job: JsonObject, surroundings: Surroundings, *, now: int) 
 
 
 def _changed_pod(pod: JsonObject, job: JsonObject, workload: str, surroundings: Surroundings) -> JsonObject:
-    """A pod as a member of the group of the set, in its queue; of an old revision without its gates."""
+    """Return a pod as a member of the set's group, in its queue; one of an old revision without its gates."""
     configuration, queue = surroundings.configuration, labels_of(job).get(QUEUE_LABEL, "")
     owner = controller_of(pod)
     is_own = (
@@ -77,7 +77,7 @@ def _made(job: JsonObject, surroundings: Surroundings) -> JsonObject:
 
 
 def _kept(job: JsonObject, workload: JsonObject, surroundings: Surroundings, now: int) -> list[WorkloadStep]:
-    """What changes of a Workload that is there."""
+    """Return the changes of an existing Workload."""
     configuration, steps = surroundings.configuration, []
     after, event = workload, None
     if n_replicas(job):
@@ -102,7 +102,7 @@ def _kept(job: JsonObject, workload: JsonObject, surroundings: Surroundings, now
 
 
 def _owned(job: JsonObject, workload: JsonObject) -> JsonObject:
-    """A Workload that says whose it is."""
+    """Return a Workload that names its owner."""
     owners = list_at(workload, "metadata", "ownerReferences")
     mine = owner_reference(job, controller=False)
     group = text_at(mine, "apiVersion").partition("/")[0]

@@ -1,7 +1,7 @@
-"""Parts of a pod's spec as an API server gives them back: fields in their order, without those that are left out.
+"""Shapes parts of a pod's spec as an API server returns them: fields in order, without those that are left out.
 
-A server drops fields that nobody knows, and most that are empty: `values: []`, `key: ""`, `hostPort: 0`. It keeps empty
-objects that are optional, such as `namespaceSelector: {}`, and prints some fields whether they are there or not.
+A server drops unknown fields, and most that are empty: `values: []`, `key: ""`, `hostPort: 0`. It keeps empty optional
+objects such as `namespaceSelector: {}`, and always prints some fields.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class StoredField:
 
     Args:
         kept: If it is not empty, if it is given, or always.
-        shape: Its own fields; in a list those of its items; a text map is empty.
-        zero: What is printed of a field that is not given.
+        shape: Its own fields, or those of a list's items; empty for a text map.
+        zero: What is printed for a field that is not given.
     """
 
     kept: _Kept
@@ -42,11 +42,11 @@ Shape = Mapping[str, "StoredField"] | Sequence[Mapping[str, "StoredField"]]
 
 
 def as_stored(value: JsonValue, shape: Shape | None) -> JsonValue:
-    """A value as a server gives it back; nothing of a null.
+    """Return a value as a server returns it; None for null.
 
     Args:
-        value: What was written.
-        shape: The fields of an object in their order, or in a list those of its items.
+        value: The value as written.
+        shape: The fields of an object in order, or those of a list's items.
     """
     if isinstance(value, list):
         items = shape[0] if isinstance(shape, Sequence) and shape else None

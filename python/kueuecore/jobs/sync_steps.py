@@ -1,4 +1,4 @@
-"""What a job controller does about the Workloads of a job, as plain data."""
+"""The steps that bring the Workloads of a job in line with it, as plain data."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WorkloadStep:
-    """One thing to do with one Workload.
+    """One change of one Workload.
 
     Args:
         action: Create or update it, or its status, finish or delete it.
-        workload: The Workload as it is to be; of one that ends or goes, as it is.
+        workload: The updated Workload; the current one if it is finished or deleted.
         reason: Why it ends: the reason of its condition Finished.
-        message: Why it ends, for people.
+        message: Why it ends, in a sentence.
         event: The event to create once the step has succeeded; None if there is none.
     """
 
@@ -45,16 +45,15 @@ class WorkloadStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sync:
-    """What brings the Workloads of a job in line with it.
+    """The changes that bring the Workloads of a job in line with it.
 
     Args:
-        workloads: The Workloads that stand for the job, as they are to be: of a LeaderWorkerSet one a group, of other
-            jobs one at most.
-        steps: What to do with Workloads, one after the other.
-        writes: What to do before with the job or with its pods: a job that no Workload fits is stopped, pods that are
-            too many are deleted, those of a set join their group.
+        workloads: The job's Workloads after the steps: one per group for a LeaderWorkerSet, at most one for other jobs.
+        steps: The changes of Workloads, to be made in order.
+        writes: Writes of the job or its pods to make first: a job that no Workload fits is stopped, surplus pods are
+            deleted, pods of a set join their group.
         events: Events to create once the writes have succeeded: what was stopped, and why there is no Workload.
-        reason: Why there is no Workload, or not every one; empty if all are there.
+        reason: Why a Workload is missing; empty if all exist.
     """
 
     workloads: tuple[JsonObject, ...] = ()
@@ -65,29 +64,29 @@ class Sync:
 
     @property
     def workload(self) -> JsonObject | None:
-        """The only Workload that stands for the job; None if none does, for now, or if several do."""
+        """The job's only Workload; None if it has none for now, or several."""
         return self.workloads[0] if len(self.workloads) == 1 else None
 
 
 def normal(about: JsonObject, reason: str, message: str) -> JobEvent:
-    """A Normal event about an object."""
+    """Return a Normal event about an object."""
     return JobEvent(about, "Normal", reason, message)
 
 
 def warnings_of(reason: NoWorkload, about: JsonObject) -> tuple[JobEvent, ...]:
-    """The event that a job gets no Workload, if Kueue creates one."""
+    """Return the event that a job gets no Workload, if Kueue creates one."""
     return (JobEvent(about, "Warning", reason.warning, reason.note),) if reason.warning else ()
 
 
 def created(workload: JsonObject, job: JsonObject) -> WorkloadStep:
-    """The step that creates a Workload, with the event about its job."""
+    """Return the step that creates a Workload, with the event about its job."""
     return WorkloadStep(
         Action.CREATE, workload, event=normal(job, "CreatedWorkload", f"Created Workload: {key_of(workload)}")
     )
 
 
 def deleted(workload: JsonObject, event: JobEvent | None = None) -> list[WorkloadStep]:
-    """The steps that delete a Workload: without its finalizer first, or it would stay."""
+    """Return the steps that delete a Workload, after removing its finalizer, which would keep it."""
     steps = []
     free = without_finalizer(workload, RESOURCE_IN_USE)
     if free is not workload:
@@ -98,5 +97,5 @@ def deleted(workload: JsonObject, event: JobEvent | None = None) -> list[Workloa
 
 
 def key_of(workload: JsonObject) -> str:
-    """Namespace and name of a Workload, as events name it."""
+    """Return namespace and name of a Workload, as events write it."""
     return f"{text_at(workload, 'metadata', 'namespace')}/{text_at(workload, 'metadata', 'name')}"

@@ -1,4 +1,4 @@
-"""The topology request that the annotations of a pod template make, and what is wrong with it (rules/10 §5.14, §7)."""
+"""Reads the topology request in the annotations of a pod template, and reports its problems (rules/10 §5.14, §7)."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def topology_request(
     sub_group_index_label: str | None = None,
     sub_group_count: int | None = None,
 ) -> JsonObject | None:
-    """The `topologyRequest` of a pod set, or None if there is nothing to ask.
+    """Return the `topologyRequest` of a pod set, or None if it requests nothing.
 
     Args:
         annotations: Annotations of the pod template, free of `topology_problems`.
-        configuration: Whose gates count.
-        pod_index_label: The label in which pods of this kind have their index.
-        sub_group_index_label: The label in which they have the index of their group.
+        configuration: Has the feature gates.
+        pod_index_label: The label with the index of a pod of this kind.
+        sub_group_index_label: The label with the index of a pod's group.
         sub_group_count: How many such groups there are.
     """
     if not configuration.enabled("TopologyAwareScheduling"):
@@ -71,12 +71,12 @@ def topology_request(
 
 
 def topology_problems(path: str, annotations: dict[str, str], configuration: JobsConfiguration) -> list[Problem]:
-    """What is wrong with the annotations of one pod template, in the order in which it is said.
+    """Return what is wrong with the annotations of one pod template, in Kueue's order.
 
     Args:
-        path: Field path of the annotations, `spec.template.metadata.annotations` say.
+        path: Field path of the annotations, such as `spec.template.metadata.annotations`.
         annotations: The annotations.
-        configuration: Whose gates count.
+        configuration: Has the feature gates.
     """
     problems: list[Problem] = []
     if sum(key in annotations for key in (REQUIRED, PREFERRED, UNCONSTRAINED)) > 1:
@@ -95,7 +95,7 @@ def topology_problems(path: str, annotations: dict[str, str], configuration: Job
 
 
 def slice_size_problems(path: str, annotations: dict[str, str], count: int) -> list[Problem]:
-    """Slices that are larger than the pod set. The annotations are free of `topology_problems`."""
+    """Return the problem of slices larger than the pod set. The annotations must be free of `topology_problems`."""
     detail = f"must not be greater than pod set count {count}"
     if SLICE_SIZE in annotations:
         size, _ = go_int(annotations[SLICE_SIZE], bits=32)
@@ -183,7 +183,7 @@ def _constraints_problems(path: str, annotations: dict[str, str], configuration:
 
 
 def _constraints(text: str) -> list[JsonValue] | None:
-    """The layers, or None if the text is no list of mappings with a text and a 32-bit number."""
+    """Return the layers, or None if the text is not a list of mappings with a text and a 32-bit number."""
     try:
         layers = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Where the pods of a pod set are to run, as an admission writes it (rules/08 §15)."""
+"""Reads where an admission places the pods of a pod set (rules/08 §15)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Domain:
 
 @dataclass(frozen=True, slots=True)
 class TopologyAssignment:
-    """Domains with their numbers of pods, in the order in which the ranks of pods count.
+    """Domains with their numbers of pods, in the order of the pods' ranks.
 
     Args:
         levels: The node labels that name a domain, the coarsest first.
@@ -48,7 +48,7 @@ class TopologyAssignment:
 
     @classmethod
     def of(cls, plain: JsonObject) -> Self:
-        """Read `topologyAssignment` of a pod set in `v1beta2`: its slices one after the other."""
+        """Read `topologyAssignment` of a pod set in `v1beta2`, with its slices joined."""
         levels = tuple(level for level in list_at(plain, "levels") if isinstance(level, str))
         domains: list[Domain] = []
         for piece in list_at(plain, "slices"):
@@ -68,12 +68,12 @@ class TopologyAssignment:
         return dict(zip(self.levels, domain.values, strict=True))
 
     def place_of(self, selector: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the values of the domain that a node selector names; a level that it leaves out has an empty one."""
+        """Return the values of the domain that a node selector names; empty at levels that it leaves out."""
         return tuple(selector.get(level, "") for level in self.levels)
 
 
 def _values(plain: JsonValue, n_domains: int) -> list[str]:
-    """The values of one level."""
+    """Return the values of one level."""
     if "universal" in object_at(plain):
         return [text_at(plain, "universal")] * n_domains
     prefix, suffix = text_at(plain, "individual", "prefix"), text_at(plain, "individual", "suffix")

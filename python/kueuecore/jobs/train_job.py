@@ -1,4 +1,4 @@
-"""TrainJobs: their pods are those of the JobSet that Kubeflow's Trainer makes of a runtime (rules/10 §5.11)."""
+"""Supports TrainJobs: their pods are those of the JobSet that the Trainer makes of a runtime (rules/10 §5.11)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["RUNTIMES", "TRAIN_JOB", "job_set_of"]
 
 _API_VERSION = "trainer.kubeflow.org/v1alpha1"
 RUNTIMES = ("ClusterTrainingRuntime", "TrainingRuntime")
-"""The kinds that say what a TrainJob runs."""
+"""The kinds that define what a TrainJob runs."""
 _STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
 _INITIALIZERS = ("dataset-initializer", "model-initializer")
 _PATCH_MANAGER = "kueue.x-k8s.io/manager"
@@ -76,11 +76,11 @@ _RUNTIME: Mapping[str, Shape] = {
 
 
 def job_set_of(job: JsonObject, surroundings: Surroundings) -> JsonObject:
-    """The JobSet that the Trainer would make of a TrainJob and its runtime.
+    """Return the JobSet that the Trainer would make of a TrainJob and its runtime.
 
     Raises:
-        NoWorkload: The runtime is not there.
-        ManifestError: Its fields, or what patches make of them, have other types than those of a runtime.
+        NoWorkload: The runtime does not exist.
+        ManifestError: A field of it, also after patches, has the wrong type.
     """
     runtime = _runtime(job, surroundings)
     policy = object_at(runtime, "spec", "mlPolicy")
@@ -128,7 +128,7 @@ def _runtime(job: JsonObject, surroundings: Surroundings) -> JsonObject:
 
 
 def _patched(replicated: JsonObject, job: JsonObject) -> JsonObject:
-    """A replicated job of the runtime with what the TrainJob changes in it."""
+    """Return a replicated job of the runtime with what the TrainJob changes in it."""
     for patch in list_at(job, "spec", "runtimePatches"):
         for it in list_at(patch, "trainingRuntimeSpec", "template", "spec", "replicatedJobs"):
             if text_at(it, "name") == text_at(replicated, "name"):
@@ -138,7 +138,7 @@ def _patched(replicated: JsonObject, job: JsonObject) -> JsonObject:
 
 
 def _merged(old: JsonValue, new: JsonValue, name: str = "") -> JsonValue:
-    """Kubernetes' strategic merge of two values, as far as pod templates need it."""
+    """Merge two values as Kubernetes' strategic merge does, as far as pod templates need it."""
     if isinstance(old, dict) and isinstance(new, dict):
         result = dict(old)
         for key, value in new.items():
@@ -158,7 +158,7 @@ def _merged(old: JsonValue, new: JsonValue, name: str = "") -> JsonValue:
 
 
 def _with_trainer(replicated: JsonObject, trainer: JsonObject, *, launches: bool) -> JsonObject:
-    """A replicated job whose containers for nodes have what `spec.trainer` says."""
+    """Return a replicated job with the values of `spec.trainer` in its containers for nodes."""
     containers: list[JsonValue] = []
     for it in list_at(replicated, "template", "spec", "template", "spec", "containers"):
         container = dict(object_at(it))
@@ -205,7 +205,7 @@ def _webhook_defaults(job: JsonObject, _configuration: JobsConfiguration) -> Jso
 
 
 def _with_patch(job: JsonObject, replicated_jobs: list[JsonValue]) -> JsonObject:
-    """The job with Kueue's own patch of the runtime; empty while it waits."""
+    """Return the job with Kueue's own patch of the runtime, which is empty while it waits."""
     spec: JsonObject = {"replicatedJobs": replicated_jobs} if replicated_jobs else {}
     own: JsonObject = {"manager": _PATCH_MANAGER, "trainingRuntimeSpec": {"template": {"spec": spec}}}
     patches = list_at(job, "spec", "runtimePatches")
@@ -216,7 +216,7 @@ def _with_patch(job: JsonObject, replicated_jobs: list[JsonValue]) -> JsonObject
 
 
 def _start(job: JsonObject, infos: Sequence[PodSetInfo], _configuration: JobsConfiguration) -> list[Write]:
-    """Two steps, for the Trainer takes new patches only of a suspended job."""
+    """Start in two steps, as the Trainer takes new patches only while the job is suspended."""
     patched = _with_patch(
         job, [{"name": it.name, "template": {"spec": {"template": it.written_to({})}}} for it in infos]
     )
@@ -224,7 +224,7 @@ def _start(job: JsonObject, infos: Sequence[PodSetInfo], _configuration: JobsCon
 
 
 def _stop(job: JsonObject, _infos: Sequence[PodSetInfo] | None, _reason: str, _message: str) -> list[Write]:
-    """Suspend it; once its pods are gone, take the patch back."""
+    """Suspend it; remove the patch once its pods are gone."""
     writes = []
     if not TRAIN_JOB.is_suspended(job):
         job = TRAIN_JOB.suspend(job)
@@ -238,7 +238,7 @@ def _is_active(job: JsonObject) -> bool:
 
 
 def _pods_ready(job: JsonObject) -> bool:
-    """Whether every Job is ready or done. The Trainer makes one of each."""
+    """Return whether every Job is ready or done. The Trainer makes one of each."""
     statuses = list_at(job, "status", "jobsStatus")
     return bool(statuses) and sum(int_at(it, "ready") + int_at(it, "succeeded") for it in statuses) == len(statuses)
 
@@ -266,7 +266,7 @@ TRAIN_JOB = Integration(
     finished=finished_by("Complete", "Failed"),
     pods_ready=_pods_ready,
     reclaimable_pods=lambda job: {
-        # There is one Job of each, so all its pods are done; how many that is the Workload says.
+        # There is one Job of each, so all its pods are done; the Workload knows how many that is.
         text_at(it, "name").lower(): _ALL_PODS
         for it in list_at(job, "status", "jobsStatus")
         if int_at(it, "succeeded") == 1

@@ -1,4 +1,4 @@
-"""What Kueue's webhooks refuse when a job is changed (rules/10 §5, §7)."""
+"""Reports what Kueue's webhooks refuse when a job is changed (rules/10 §5, §7)."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ def update_problems(
     configuration: JobsConfiguration | None = None,
     integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
 ) -> tuple[Problem, ...]:
-    """What Kueue's webhook refuses when a job is changed; nothing if the change is taken.
+    """Return what Kueue's webhook refuses in a change of a job; nothing if it accepts the change.
 
-    What the API server itself refuses, the new template of a running Job say, is not looked at.
+    What the API server itself refuses, such as a new template of a running Job, is not checked.
 
     Args:
-        old: The job as it is stored.
-        new: The job as somebody wants it.
-        around: The objects beside it: LocalQueues named `default`, Namespaces, owners, Workloads, the runtime of a
+        old: The stored job.
+        new: The changed job.
+        around: The objects around it: LocalQueues named `default`, Namespaces, owners, Workloads, the runtime of a
             TrainJob.
         configuration: Which jobs are managed, and how.
         integrations: The kinds of jobs.
 
     Raises:
-        ManifestError: The kind is not known, or a job has fields of other types; in `old`, or in both.
+        ManifestError: The kind is unknown, or a field has the wrong type; in `old`, or in both.
         ValueError: The two are different objects.
 
     Example:
@@ -78,7 +78,7 @@ def update_problems(
         raise ValueError(f"{object_ref(old)} and {ref} are not one object")
     old, new = integration.with_defaults(old), integration.with_defaults(new)
     if integration.is_serving:
-        # Their webhooks set defaults in a change, too.
+        # The webhooks of such kinds set defaults in a change too.
         try:
             new = with_webhook_defaults(new, integration, surroundings)
         except OwnerError as error:
@@ -89,7 +89,7 @@ def update_problems(
 
 
 def is_change_looked_at(old: JsonObject, new: JsonObject, integration: Integration, surroundings: Surroundings) -> bool:
-    """Whether the validating webhook looks at a change; both jobs are as the mutating webhook has left them."""
+    """Return whether the validating webhook looks at a change; both jobs are as the mutating webhook has left them."""
     if integration.is_serving and integration.skipped(new):
         return False
     return not integration.is_validated_if_managed or _was_managed(old, new, surroundings)
@@ -122,7 +122,7 @@ def change_problems(
 
 
 def _of(ref: ObjectRef, problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    """The problems as those of an object, each once: several rules may say the same."""
+    """Return the problems as those of an object, each once: several rules may report the same."""
     return tuple(dict.fromkeys(replace(it, object=ref) for it in problems))
 
 
@@ -135,7 +135,7 @@ def _was_managed(old: JsonObject, new: JsonObject, surroundings: Surroundings) -
 def _job_problems(
     old: JsonObject, new: JsonObject, integration: Integration, surroundings: Surroundings
 ) -> list[Problem]:
-    """What may not change in any job that is suspended as a whole."""
+    """Return forbidden changes in any job that is suspended as a whole."""
     configuration = surroundings.configuration
     is_suspended, was_suspended = integration.is_suspended(new), integration.is_suspended(old)
     queue, old_queue = labels_of(new).get(QUEUE_LABEL, ""), labels_of(old).get(QUEUE_LABEL, "")
@@ -157,7 +157,7 @@ def _job_problems(
 
 
 def _serving_problems(old: JsonObject, new: JsonObject) -> list[Problem]:
-    """What may not change in what serves: it counts as suspended while none of its pods is ready."""
+    """Return forbidden changes in a serving set: it counts as suspended while none of its pods is ready."""
     is_suspended = int_at(old, "status", "readyReplicas") == 0
     queue, old_queue = labels_of(new).get(QUEUE_LABEL, ""), labels_of(old).get(QUEUE_LABEL, "")
     is_free = is_suspended and queue
@@ -176,7 +176,7 @@ def _priority_class_problems(old: JsonObject, new: JsonObject, *, is_suspended: 
 
 
 def _gate_problems(old: JsonObject, new: JsonObject) -> list[Problem]:
-    """Gates of admission may only go."""
+    """Refuse changes of admission gates other than removals."""
     field = f"metadata.annotations[{ADMISSION_GATED_BY}]"
     value, old_value = (annotations_of(it).get(ADMISSION_GATED_BY, "") for it in (new, old))
     problems = []

@@ -1,4 +1,4 @@
-"""What the webhooks of all kinds of jobs reject (rules/10 §7)."""
+"""Reports what the webhooks of all kinds of jobs reject (rules/10 §7)."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _LONGEST_GATE = 63
 
 
 def topology_is_valid(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
-    """What is wrong with the topology that the pod sets ask for, each by itself and as groups.
+    """Return what is wrong with the topology that the pod sets request, each by itself and as groups.
 
-    It is the `validate` of kinds that check nothing else.
+    Kinds that check nothing else use it as `validate`.
     """
     problems = topology_of_each_is_valid(job, pod_sets, surroundings)
     if surroundings.enabled("TopologyAwareScheduling"):
@@ -54,7 +54,7 @@ def topology_is_valid(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundin
 def topology_of_each_is_valid(
     _job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings
 ) -> list[Problem]:
-    """What is wrong with the topology that each pod set asks for; groups are not looked at."""
+    """Return what is wrong with the topology that each pod set requests; groups are not checked."""
     if not surroundings.enabled("TopologyAwareScheduling"):
         return []
     problems: list[Problem] = []
@@ -97,7 +97,7 @@ def _annotations_path(pod_set: JobPodSet) -> str:
 
 
 def prebuilt_workload(job: JsonObject, configuration: JobsConfiguration) -> tuple[str, str]:
-    """The name of the existing Workload that the job uses, and the field that has it (rules/10 §2.1)."""
+    """Return the name of the existing Workload that the job uses, and the field with the name (rules/10 §2.1)."""
     annotation = annotations_of(job).get(PREBUILT_WORKLOAD, "")
     label = labels_of(job).get(PREBUILT_WORKLOAD, "")
     annotation_path, label_path = f"metadata.annotations[{PREBUILT_WORKLOAD}]", f"metadata.labels[{PREBUILT_WORKLOAD}]"
@@ -109,7 +109,7 @@ def prebuilt_workload(job: JsonObject, configuration: JobsConfiguration) -> tupl
 
 
 def common_problems(job: JsonObject, integration: Integration, configuration: JobsConfiguration) -> list[Problem]:
-    """What is rejected at creation for every kind, in the order in which it is said."""
+    """Return what is rejected at creation for every kind, in Kueue's order."""
     labels = labels_of(job)
     problems = []
     if QUEUE_LABEL in labels and (details := subdomain_problems(labels[QUEUE_LABEL])):
@@ -126,13 +126,13 @@ def common_problems(job: JsonObject, integration: Integration, configuration: Jo
 
 
 def _quoted_kind(integration: Integration) -> str:
-    """A kind as Go prints it."""
+    """Return a kind as Go prints it."""
     version = integration.api_version
     return quoted(f"{version if '/' in version else '/' + version}, Kind={integration.kind}")
 
 
 def prebuilt_problems(job: JsonObject, integration: Integration, configuration: JobsConfiguration) -> list[Problem]:
-    """What is wrong with the existing Workload that a job names."""
+    """Return what is wrong with the existing Workload that a job names."""
     prebuilt, path = prebuilt_workload(job, configuration)
     problems = []
     named = prebuilt or PREBUILT_WORKLOAD in labels_of(job)
@@ -155,12 +155,12 @@ def _max_exec_time_problems(labels: dict[str, str]) -> list[Problem]:
 
 
 def gate_names(value: str) -> list[str]:
-    """The gates that an annotation names."""
+    """Return the gates that an annotation names."""
     return [part.strip() for part in value.split(",")] if value.strip() else []
 
 
 def admission_gate_problems(value: str) -> list[Problem]:
-    """What is wrong with the annotation that names the gates of an admission."""
+    """Return what is wrong with the annotation that names the gates of an admission."""
     field = f"metadata.annotations[{ADMISSION_GATED_BY}]"
     problems: list[Problem] = []
     seen = set()

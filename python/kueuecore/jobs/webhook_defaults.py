@@ -1,4 +1,4 @@
-"""What Kueue's mutating webhooks change in a job (rules/10 §2.2, §2.5)."""
+"""Changes a job as Kueue's mutating webhooks do (rules/10 §2.2, §2.5)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["with_webhook_defaults"]
 
 
 def with_webhook_defaults(job: JsonObject, integration: Integration, surroundings: Surroundings) -> JsonObject:
-    """A job as the mutating webhook leaves it, in its order.
+    """Return a job as the mutating webhook leaves it, applying its steps in order.
 
     Raises:
         OwnerError: Its owners cannot be followed to the top: the webhook refuses it.
@@ -66,7 +66,7 @@ def _set_default_priority_class(job: JsonObject, surroundings: Surroundings) -> 
 
 
 def _with_manager(job: JsonObject, integration: Integration, surroundings: Surroundings) -> JsonObject:
-    """A job that MultiKueue runs elsewhere, so that nobody runs it here."""
+    """Return a job that MultiKueue runs elsewhere, marked so that no controller runs it here."""
     usual = integration.default_managed_by
     queue = text_at(job, "metadata", "namespace"), labels_of(job).get(QUEUE_LABEL, "")
     if usual is None or not surroundings.enabled("MultiKueue") or queue not in surroundings.multikueue_queues:

@@ -1,4 +1,4 @@
-"""One job's way through Kueue's webhooks: as it is stored, or who refuses it, and why."""
+"""Passes a job through Kueue's webhooks: how it is stored, or who refuses it, and why."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["JobVerdict", "Refuser", "verdict_on_change", "verdict_on_creation"]
 
 
 class Refuser(StrEnum):
-    """Who refuses a job."""
+    """The part that refuses a job."""
 
     SCHEMA = "schema"
     MUTATING_WEBHOOK = "mutating webhook"
@@ -33,13 +33,13 @@ class Refuser(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobVerdict:
-    """What becomes of a job on its way into an API server.
+    """The outcome for a job sent to an API server.
 
     Args:
-        job: The job as it is stored; as far as it came, if it is refused.
-        warnings: What the server warns of.
-        problems: Why it is refused; none if it is stored.
-        refused_by: Who refuses it; None if nobody does.
+        job: The job as stored; if refused, as the last step left it.
+        warnings: The server's warnings.
+        problems: Why it is refused; empty if it is stored.
+        refused_by: What refuses it; None if nothing does.
     """
 
     job: JsonObject
@@ -49,7 +49,7 @@ class JobVerdict:
 
 
 def verdict_on_creation(job: JsonObject, integration: Integration, surroundings: Surroundings) -> JobVerdict:
-    """What becomes of a job that is created (rules/10 §2.2, §2.5, §7)."""
+    """Return the outcome for a new job (rules/10 §2.2, §2.5, §7)."""
     arrived = _arrived(job, integration, surroundings)
     if arrived.refused_by is not None or not has_webhook(integration, surroundings):
         return arrived
@@ -64,7 +64,7 @@ def verdict_on_creation(job: JsonObject, integration: Integration, surroundings:
         problems = creation_problems(job, integration, integration.pod_sets(job, surroundings), surroundings)
     except NoWorkload as reason:
         problems = creation_problems(job, integration, None, surroundings)
-        # What serves may well have no pods.
+        # Serving kinds may well have no pods.
         problems += [] if integration.is_serving else [Problem(str(reason))]
     except ManifestError as error:
         problems = list(error.problems)
@@ -74,13 +74,13 @@ def verdict_on_creation(job: JsonObject, integration: Integration, surroundings:
 def verdict_on_change(
     old: JsonObject, new: JsonObject, integration: Integration, surroundings: Surroundings
 ) -> JobVerdict:
-    """What becomes of a job that takes the place of an old one (rules/10 §7). The fields of the old one are checked."""
+    """Return the outcome for a job that replaces an old one (rules/10 §7). The old one's fields are checked."""
     arrived = _arrived(new, integration, surroundings)
     if arrived.refused_by is not None or not has_webhook(integration, surroundings):
         return arrived
     old, new = integration.with_defaults(old), arrived.job
     if integration.is_serving:
-        # Their webhooks set defaults in a change, too.
+        # The webhooks of such kinds set defaults in a change too.
         try:
             new = with_webhook_defaults(new, integration, surroundings)
         except OwnerError as error:
@@ -94,7 +94,7 @@ def verdict_on_change(
 
 
 def _arrived(raw: JsonObject, integration: Integration, surroundings: Surroundings) -> JobVerdict:
-    """A job before any webhook is asked: checked by its schema, and with the defaults of the API server."""
+    """Return a job as it reaches the webhooks: checked by its schema, with the API server's defaults."""
     shape = {"metadata": METADATA, **integration.fields}
     if problems := field_problems(raw, shape):
         return _refused(JobVerdict(job=raw), problems, Refuser.SCHEMA)
@@ -114,12 +114,12 @@ def _has_name(metadata: JsonObject) -> bool:
 
 
 def _refused(verdict: JobVerdict, problems: Sequence[Problem], by: Refuser) -> JobVerdict:
-    """The verdict with its problems, each once; as it is if there are none."""
+    """Return the verdict with its problems, each once; unchanged if there are none."""
     return replace(verdict, problems=tuple(dict.fromkeys(problems)), refused_by=by) if problems else verdict
 
 
 def _warnings(job: JsonObject, integration: Integration, surroundings: Surroundings) -> tuple[str, ...]:
-    """Return the webhook's warnings: a pod would be admitted with its owner, and once more by itself."""
+    """Return the webhook's warnings: a pod would be admitted with its owner, and again by itself."""
     is_managed = integration is POD and labels_of(job).get(MANAGED_LABEL) == "true"
     if not is_managed or not has_managed_owner(job, surroundings):
         return ()

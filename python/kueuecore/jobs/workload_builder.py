@@ -1,4 +1,4 @@
-"""The Workload of a job: its name, its metadata, and its priority (rules/10 §3)."""
+"""Builds the Workload of a job: its name, its metadata, and its priority (rules/10 §3)."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def new_workload(
     *,
     index: int = 0,
 ) -> JsonObject:
-    """A Workload of a job, without its priority.
+    """Return a Workload of a job, without its priority.
 
     Args:
         job: The job with all defaults.
-        integration: That of its kind.
+        integration: The integration of its kind.
         pod_sets: Its pod sets.
-        configuration: What is copied from the job.
-        index: Which of the Workloads of the job.
+        configuration: Decides what is copied from the job.
+        index: The index of the Workload among those of the job.
     """
     labels, annotations = labels_of(job), annotations_of(job)
     identify = integration.identify or _identity
@@ -99,7 +99,7 @@ def new_workload(
 def complete_workload(
     job: JsonObject, integration: Integration, surroundings: Surroundings
 ) -> tuple[JsonObject, Problem | None]:
-    """The only Workload of a job with its priority, or the class that is missing for it.
+    """Return the only Workload of a job with its priority, or the missing class.
 
     Raises:
         NoWorkload: The job has no pods, for now.
@@ -111,16 +111,16 @@ def complete_workload(
 
 
 def max_exec_time_seconds(job: JsonObject) -> int | None:
-    """How long the job may run; None if it does not say."""
+    """Return how long the job may run; None if it does not say."""
     seconds, _ = go_int(labels_of(job).get(MAX_EXEC_TIME_LABEL, ""), bits=32)
     return seconds if seconds is not None and seconds > 0 else None
 
 
 def _identity(job: JsonObject, _index: int, configuration: JobsConfiguration) -> WorkloadIdentity:
-    """That of most kinds: one Workload, which the job controls; an elastic job has one for each size."""
+    """Return the identity for most kinds: one Workload that the job controls; for an elastic job, one for each size."""
     extra = ""
     if elastic := is_elastic(job, configuration):
-        # An object that no API server has seen yet is going to have generation 1.
+        # An object that has not been created yet will have generation 1.
         extra = str(int_at(job, "metadata", "generation", default=1))
         if cluster_generation := annotations_of(job).get(RAY_CLUSTER_GENERATION):
             extra += f"_{cluster_generation}"
@@ -147,16 +147,16 @@ def _copied_labels(job: JsonObject, configuration: JobsConfiguration) -> JsonObj
 
 
 def is_label_value(text: str) -> bool:
-    """Whether a label may have this value."""
+    """Return whether a label may have this value."""
     return len(text) <= 63 and bool(_LABEL_VALUE.match(text))
 
 
 def priority_of(
     job: JsonObject, pod_sets: Sequence[JsonObject], surroundings: Surroundings, *, pod_class: str | None = None
 ) -> tuple[JsonObject, Problem | None]:
-    """`priorityClassRef` and `priority` of a Workload (rules/10 §3.3), or the class that is missing.
+    """Return `priorityClassRef` and `priority` of a Workload (rules/10 §3.3), or the missing class.
 
-    The problem is about the field of the Workload.
+    The problem names the field of the Workload.
     """
     if name := labels_of(job).get(PRIORITY_CLASS_LABEL):
         if name not in surroundings.workload_priority_classes:
@@ -181,13 +181,13 @@ def priority_of(
 
 
 def check_priority(problem: Problem | None) -> None:
-    """Say that a job gets no Workload while the class of its priority is missing.
+    """Raise an error if the priority class of a job is missing.
 
     Raises:
-        NoWorkload: It is missing.
+        NoWorkload: The class is missing, so the job gets no Workload for now.
     """
     if problem is not None:
-        # Kueue says nothing of a missing PriorityClass.
+        # Kueue reports nothing about a missing PriorityClass.
         is_label = problem.field == "spec.priorityClassRef"
         raise NoWorkload(problem.message, warning="WorkloadPriorityClassNotFound" if is_label else "")
 
@@ -197,7 +197,7 @@ def _priority(group: str, kind: str, name: str, value: int) -> JsonObject:
 
 
 def sanitized(pod_set: JsonObject, configuration: JobsConfiguration) -> JsonObject:
-    """The pod set without repeated environment variables, and without minCount when nobody looks at it."""
+    """Return the pod set without repeated environment variables, and without minCount if it is ignored."""
     result = dict(pod_set)
     if not configuration.enabled("PartialAdmission"):
         result.pop("minCount", None)
@@ -215,7 +215,7 @@ def sanitized(pod_set: JsonObject, configuration: JobsConfiguration) -> JsonObje
 
 
 def _container(container: JsonValue) -> JsonValue:
-    """The container with each variable once: at its first position, with its last value."""
+    """Return the container with each variable once: at its first position, with its last value."""
     if not isinstance(container, dict):
         return container
     result = dict(container)
@@ -235,7 +235,7 @@ def _resources(resources: JsonValue) -> JsonValue:
 
 
 def _amounts(amounts: JsonValue) -> JsonValue:
-    """The amounts with texts for fractions: a Job may have a bare 0.5, a Workload may not."""
+    """Return the amounts with fractions as text: a Job may have a bare 0.5, a Workload may not."""
     if not isinstance(amounts, dict):
         return amounts
     return {

@@ -1,4 +1,4 @@
-"""What a Workload takes over from its job after its creation: gates, priority class, queue (rules/10 §3.3, §3.4)."""
+"""Updates a Workload with what follows its job after creation: gates, priority class, queue (rules/10 §3.3, §3.4)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _QUEUE_NAME = ("spec", "queueName")
 
 
 def gates_followed(job: JsonObject, workload: JsonObject, *, about: JsonObject) -> tuple[JsonObject, JobEvent | None]:
-    """A Workload with the admission gates of its job, and the event if these have changed.
+    """Return a Workload with the admission gates of its job, and the event if they have changed.
 
     Args:
         job: The job.
         workload: Its Workload.
-        about: What the event is about.
+        about: The object of the event.
     """
     gates = annotations_of(job).get(ADMISSION_GATED_BY, "")
     if gates == annotations_of(workload).get(ADMISSION_GATED_BY, ""):
@@ -49,16 +49,16 @@ def priority_followed(
     pod_class: str | None,
     about: JsonObject,
 ) -> list[tuple[JsonObject, JobEvent | None]]:
-    """The Workloads of a job with the priority class that it names, each with the event if that has changed.
+    """Return the Workloads of a job with the priority class that it names, each with the event if that has changed.
 
     Nothing changes while all have a class of that name: a priority that was changed by hand stays.
 
     Args:
         job: The job.
-        workloads: Its Workloads; those that do not follow its label stay as they are.
+        workloads: Its Workloads; those that do not follow its label stay unchanged.
         surroundings: The classes.
-        pod_class: The pod priority class of the job; None to take that of its pod sets.
-        about: What the events are about.
+        pod_class: The pod priority class of the job; None: that of its pod sets.
+        about: The object of the events.
 
     Raises:
         NoWorkload: The class is missing.
@@ -81,7 +81,7 @@ def priority_followed(
 
 
 def _follows_label(workload: JsonObject) -> bool:
-    """Whether a Workload takes the priority class that its job names."""
+    """Return whether a Workload takes the priority class that its job names."""
     reference = value_at(workload, ("spec", "priorityClassRef"))
     if reference is None:
         return not has_condition(workload, "QuotaReserved")
@@ -89,7 +89,7 @@ def _follows_label(workload: JsonObject) -> bool:
 
 
 def in_queue_of(job: JsonObject, workload: JsonObject) -> JsonObject:
-    """A Workload in the queue that its job names."""
+    """Return a Workload in the queue that its job names."""
     queue = labels_of(job).get(QUEUE_LABEL, "")
     # A server may leave out an empty name.
     return workload if text_at(workload, "spec", "queueName") == queue else with_value(workload, _QUEUE_NAME, queue)

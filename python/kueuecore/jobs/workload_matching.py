@@ -1,4 +1,4 @@
-"""Whether a Workload still fits the job that it was made of (rules/10 §3.4)."""
+"""Decides whether a Workload still fits the job that it was made from (rules/10 §3.4)."""
 
 from __future__ import annotations
 
@@ -27,21 +27,22 @@ def fits_workload(
     surroundings: Surroundings | None = None,
     integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
 ) -> bool:
-    """Whether a Workload is the one of a job as it is now: count, containers and tolerations of its pods.
+    """Return whether a Workload fits the current job: count, containers and tolerations of its pods.
 
-    One that does not fit is updated if the job is suspended and it holds no quota; else the job is stopped and the
-    Workload deleted. It is no question for groups of pods, whose pods come and go.
+    One that does not fit is updated if the job is suspended and it holds no quota; otherwise the job is stopped and the
+    Workload deleted. Do not use it for groups of pods, whose pods come and go.
 
     Args:
         job: The job, suspended or running.
         workload: A Workload.
-        flavors: The ResourceFlavors by name, as manifests: what a running job got from them is no difference.
-        surroundings: Whose gates count; for a TrainJob, where its runtime is.
+        flavors: The ResourceFlavors by name, as manifests: what a running job got from them is not a difference.
+        surroundings: Have the feature gates; for a TrainJob, also its runtime.
         integrations: The kinds of jobs.
 
     Raises:
-        ManifestError: The kind of the job is not known, or the job, the Workload or a flavor has fields of other types.
-        NoWorkload: There is no saying what pods the job has.
+        ManifestError: The kind of the job is unknown, or a field of the job, the Workload or a flavor has the wrong
+            type.
+        NoWorkload: The job's pods are not known.
     """
     surroundings = Surroundings() if surroundings is None else instance("surroundings", surroundings, Surroundings)
     configuration = surroundings.configuration
@@ -74,7 +75,7 @@ def _is_owned(job: JsonObject, workload: JsonObject, *, by_uid: bool) -> bool:
 def _running(
     workload: JsonObject, flavors: Mapping[str, JsonObject], surroundings: Surroundings
 ) -> list[JsonObject] | None:
-    """The pod sets as they look while the job runs; None if there is no saying."""
+    """Return the pod sets as they are while the job runs; None if that is not known."""
     configuration = surroundings.configuration
     pod_sets = [object_at(it) for it in list_at(workload, "spec", "podSets")]
     shrinks = any("minCount" in it and int_at(it, "count", default=1) > int_at(it, "minCount") for it in pod_sets)
@@ -97,14 +98,14 @@ def _are_alike(wanted: Sequence[JsonObject], other: Sequence[JsonValue], *, with
 
 
 def _shape(pod_set: JsonValue, keys: tuple[str, ...]) -> JsonValue:
-    """What is compared of a pod set: no names, labels, annotations, selectors or topology."""
+    """Return what is compared of a pod set: no names, labels, annotations, selectors or topology."""
     spec = object_at(pod_set, "template", "spec")
     counts: list[JsonValue] = [int_at(pod_set, "count", default=1), int_at(pod_set, "minCount", default=-1)]
     return [*counts, *(_plain(spec.get(key)) for key in keys)]
 
 
 def _plain(value: JsonValue) -> JsonValue:
-    """A value without what is empty, and with amounts as Kubernetes writes them."""
+    """Return a value without empty fields, and with amounts as Kubernetes writes them."""
     if isinstance(value, list):
         return [_plain(it) for it in value] or None
     if not isinstance(value, dict):

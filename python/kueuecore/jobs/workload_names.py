@@ -1,4 +1,4 @@
-"""Names and owners of Workloads (rules/10 §3.1)."""
+"""Builds names and owners of Workloads (rules/10 §3.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kueuecore._json import JsonObject, list_at, object_at, text_at
 __all__ = ["NO_UID", "is_variant", "owner_reference", "uid_of", "variant_name", "workload_name"]
 
 NO_UID = "00000000-0000-0000-0000-000000000000"
-"""How a Workload names an owner that has no UID: a job in a file has none before a server gives it one."""
+"""Stands for the owner's UID in a Workload if the job has none, as a job in a file before a server stores it."""
 
 _HASH_LENGTH = 5
 
@@ -19,7 +19,7 @@ _HASH_LENGTH = 5
 def workload_name(
     owner_name: str, *, kind: str, group: str, uid: str = "", extra: str = "", short: bool = False
 ) -> str:
-    """The name of the Workload of an object (rules/10 §3.1).
+    """Return the name of the Workload of an object (rules/10 §3.1).
 
     Args:
         owner_name: Name of the object.
@@ -40,7 +40,7 @@ def workload_name(
 
 
 def variant_name(parent_name: str, *, kind: str, group: str, uid: str, flavor: str, short: bool = False) -> str:
-    """The name of the variant of a Workload for one flavor (rules/09 §4.2).
+    """Return the name of the variant of a Workload for one flavor (rules/09 §4.2).
 
     Args:
         parent_name: Name of the parent; its last part, a hash, is left out.
@@ -54,13 +54,13 @@ def variant_name(parent_name: str, *, kind: str, group: str, uid: str, flavor: s
         >>> variant_name("job-a-8077b", kind="Workload", group="kueue.x-k8s.io", uid="1", flavor="spot")
         'job-a-variant-spot-5fc5a'
     """
-    # Kueue fails at a name without a hyphen; then all of it counts.
+    # Kueue fails for a name without a hyphen; here the whole name is used.
     base = parent_name.rpartition("-")[0] if "-" in parent_name else parent_name
     return _hashed(f"{base}-variant-{flavor}", [kind, group, parent_name, uid, flavor], short=short)
 
 
 def _hashed(prefix: str, parts: Sequence[str], *, short: bool) -> str:
-    """A prefix, cut if it is too long, and a hash of some parts."""
+    """Return a prefix, cut if it is too long, and a hash of some parts."""
     digest = hashlib.sha1("\n".join(parts).encode(errors="replace"), usedforsecurity=False).hexdigest()
     longest = (63 if short else 253) - 1 - _HASH_LENGTH
     cut = prefix.encode(errors="replace")[:longest].decode(errors="ignore")
@@ -68,7 +68,7 @@ def _hashed(prefix: str, parts: Sequence[str], *, short: bool) -> str:
 
 
 def owner_reference(job: JsonObject, *, controller: bool) -> JsonObject:
-    """A reference to an object as the owner of another one."""
+    """Return a reference to an object as the owner of another one."""
     reference: JsonObject = {
         "apiVersion": text_at(job, "apiVersion"),
         "kind": text_at(job, "kind"),
@@ -79,12 +79,12 @@ def owner_reference(job: JsonObject, *, controller: bool) -> JsonObject:
 
 
 def uid_of(job: JsonObject) -> str:
-    """The UID by which a Workload names its owner; no server takes an owner without one."""
+    """Return the UID by which a Workload names its owner; no server takes an owner without one."""
     return text_at(job, "metadata", "uid") or NO_UID
 
 
 def is_variant(workload: JsonObject) -> bool:
-    """Whether concurrent admission has made a Workload for another one: it is no job's own (rules/09 §4)."""
+    """Return whether concurrent admission has made a Workload for another one: it belongs to no job (rules/09 §4)."""
     owners = (it for it in list_at(workload, "metadata", "ownerReferences") if object_at(it).get("controller") is True)
     owner = next(owners, None)
     return text_at(owner, "kind") == "Workload" and text_at(owner, "apiVersion").startswith("kueue.x-k8s.io/")

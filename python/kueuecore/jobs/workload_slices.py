@@ -1,4 +1,4 @@
-"""Slices of elastic jobs: which stands for a job of some size, which end (rules/10 §6)."""
+"""Chooses among the slices of elastic jobs: which stands for the current size, which end (rules/10 §6)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["ChosenSlice", "chosen_slice"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenSlice:
-    """The slice that stands for a job.
+    """The slice that represents a job.
 
     Args:
-        workload: The slice, as it is to be; None if a new one is to be made.
-        steps: What becomes of slices.
-        is_compatible: Are its pod sets those of the job?
+        workload: The updated slice; None if a new one is needed.
+        steps: The changes of slices.
+        is_compatible: Whether its pod sets are those of the job.
     """
 
     workload: JsonObject | None = None
@@ -31,10 +31,10 @@ class ChosenSlice:
 
 
 def chosen_slice(live: Sequence[JsonObject], counts: Mapping[str, int]) -> ChosenSlice:
-    """The slice for a job of some size.
+    """Return the slice for a job of some size.
 
     Args:
-        live: Its slices that have not finished, the oldest first.
+        live: Its unfinished slices, the oldest first.
         counts: How many pods the job has by pod set.
     """
     if not live:
@@ -58,7 +58,7 @@ def chosen_slice(live: Sequence[JsonObject], counts: Mapping[str, int]) -> Chose
 
 
 def _normalized(live: Sequence[JsonObject]) -> tuple[JsonObject | None, list[WorkloadStep]]:
-    """Of several slices the one that counts, and the ends of those that are neither it nor wait behind it."""
+    """Return the slice that counts among several, and the ends of those that are neither it nor wait behind it."""
     there = [it for it in live if not has_condition(it, "Evicted")]
     replacements: dict[str, JsonObject] = {}
     for it in there:

@@ -1,4 +1,4 @@
-"""The Workloads of a job that has some already: kept, changed, replaced or made anew (rules/10 §3.4, §4.1, §6)."""
+"""Syncs the Workloads that a job has: kept, changed, replaced or recreated (rules/10 §3.4, §4.1, §6)."""
 
 from __future__ import annotations
 
@@ -59,22 +59,22 @@ def sync_workloads(
     configuration: JobsConfiguration | None = None,
     integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
 ) -> Sync:
-    """What Kueue's job controller does about the Workloads of a job that it manages, when the job has come or changed.
+    """Decide what Kueue's job controller does about the Workloads of a managed job that is new or has changed.
 
-    Starting and stopping by what the Workload says is not part of it. Ask again after the steps are done.
+    It does not start or stop the job according to its Workload. Call it again after the steps are done.
 
     Args:
-        job: The job as it is; of pods in a group, their `pod_group`.
-        workloads: The Workloads of its namespace; those of other jobs are not touched.
-        now: The time: that of new conditions.
-        around: The objects beside it: its owners, priority classes, ResourceFlavors, the runtime of a TrainJob, the
-            RayCluster of a RayJob or RayService; of what serves its pods, and of a LeaderWorkerSet its StatefulSets:
-            a pod whose StatefulSet is not among them is ungated.
+        job: The current job; for pods in a group, their `pod_group`.
+        workloads: The Workloads of its namespace; those of other jobs are left alone.
+        now: The time, also for new conditions.
+        around: The objects around it: its owners, priority classes, ResourceFlavors, the runtime of a TrainJob, the
+            RayCluster of a RayJob or RayService; for serving kinds also its pods, and for a LeaderWorkerSet its
+            StatefulSets: a pod whose StatefulSet is missing is ungated.
         configuration: How jobs are managed.
         integrations: The kinds of jobs.
 
     Raises:
-        ManifestError: The kind is not known, or the job or a Workload has fields of other types.
+        ManifestError: The kind is unknown, or a field of the job or a Workload has the wrong type.
 
     Example:
         >>> job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sum", "namespace": "lab"},
@@ -100,14 +100,14 @@ def sync_in(
     now: int,
     integrations: Mapping[tuple[str, str], Integration],
 ) -> Sync:
-    """The same of a job with its defaults, in surroundings that hold its Workloads."""
+    """Do the same for a job with its defaults, in surroundings that hold its Workloads."""
     if integration.is_serving:
         return sync_serving(job, integration, surroundings, now=now)
     return _Syncing(job, integration, surroundings, now, integrations).sync()
 
 
 class _Syncing:
-    """One job, and what is done about its Workloads."""
+    """One job, and the changes of its Workloads."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class _Syncing:
         )
 
     def _check_owners(self) -> None:
-        """A job below a managed one gets no Workload: its work would be queued twice (rules/10 §2.3)."""
+        """Refuse a Workload for a job below a managed one: its work would be queued twice (rules/10 §2.3)."""
         # Kueue's controller of pods never looks at their owners; its webhook does.
         if self._integration in (POD, POD_GROUP) or self._integration.is_top_level(self._job):
             return
@@ -168,7 +168,7 @@ class _Syncing:
         if ancestor is not None:
             raise NoWorkload(f"{object_ref(ancestor)} owns it, and has the Workload")
 
-    # A Workload that somebody else has made.
+    # A Workload made by somebody else.
 
     def _with_prebuilt(self, name: str) -> Sync:
         workload = self._surroundings.workloads.get((self._namespace, name))
@@ -211,7 +211,7 @@ class _Syncing:
     # Slices of an elastic job.
 
     def _with_slices(self) -> Sync | None:
-        """The slice for the size that the job has now; None if its pod sets are others."""
+        """Return the slice for the current size of the job; None if its pod sets differ."""
         live = [it for it in self._own() if not has_condition(it, "Finished")]
         pod_sets = self._integration.pod_sets(self._job, self._surroundings)
         annotations = self._integration.elastic_annotations(self._job, self._surroundings)
@@ -249,7 +249,7 @@ class _Syncing:
             event = normal(self._about, "DeletedWorkload", f"Deleted not matching Workload: {key_of(it)}")
             self._steps += deleted(it, event)
         if leaving := [_name(it) for it in others if not text_at(it, "metadata", "deletionTimestamp")]:
-            # The job is looked at again once they are gone.
+            # The job is checked again once they are gone.
             return self._result(None, f"Workloads that do not fit it go first: {', '.join(leaving)}")
         if stale is not None:
             message = f"Updated not matching Workload for suspended job: {key_of(stale)}"
@@ -263,7 +263,7 @@ class _Syncing:
         return self._result(self._in_its_queue(match))
 
     def _matching(self) -> tuple[JsonObject | None, list[JsonObject]]:
-        """The Workload that fits the job, and its others."""
+        """Return the Workload that fits the job, and its other ones."""
         if self._integration is POD_GROUP:
             stored = self._surroundings.workloads.get((self._namespace, text_at(self._job, "metadata", "name")))
             if stored is None:
@@ -288,7 +288,7 @@ class _Syncing:
         return match, others
 
     def _own(self) -> list[JsonObject]:
-        """The Workloads that the job owns, the oldest first."""
+        """Return the Workloads that the job owns, the oldest first."""
         return owned_workloads(self._job, self._surroundings)
 
     def _fits(self, workload: JsonObject) -> bool:
@@ -302,13 +302,13 @@ class _Syncing:
             integrations=self._integrations,
         )
 
-    # What is written.
+    # Writes.
 
     def _is_suspended(self) -> bool:
         return self._integration.is_suspended(self._job)
 
     def _stop(self, workload: JsonObject | None, message: str) -> None:
-        """Stop the job, and put its templates back to what a Workload says of them."""
+        """Stop the job, and restore its templates from a Workload."""
         if self._integration.finished(self._job) is not None:
             return
         infos = None if workload is None else infos_of_workload(workload)
@@ -327,7 +327,7 @@ class _Syncing:
         return made
 
     def _made_of(self, stale: JsonObject) -> JsonObject:
-        """A Workload that does not fit the job any more with a spec that does; whether it is active, stays."""
+        """Return a Workload that no longer fits the job with a spec that does; whether it is active stays."""
         spec = {key: value for key, value in object_at(self._made(), "spec").items() if key != "active"}
         active = object_at(stale, "spec").get("active")
         return {**stale, "spec": spec if active is None or self._is_elastic else {**spec, "active": active}}
@@ -366,7 +366,7 @@ class _Syncing:
         return self._changed(workload, gated, event)
 
     def _with_priority(self, workloads: Sequence[JsonObject]) -> list[JsonObject]:
-        """The Workloads with the priority class that the job names, where they follow it."""
+        """Return the Workloads with the priority class that the job names, if they follow it."""
         found = priority_followed(
             self._job,
             workloads,
@@ -377,7 +377,7 @@ class _Syncing:
         return [self._changed(old, new, event) for old, (new, event) in zip(workloads, found, strict=True)]
 
     def _in_its_queue(self, workload: JsonObject) -> JsonObject:
-        """The Workload in the queue that the job names, if it has not been admitted."""
+        """Return the Workload in the queue that the job names, if it has not been admitted."""
         is_serving_group = annotations_of(self._job).get(SERVING) == "true"
         if not self._is_suspended() or has_condition(workload, "Admitted") or is_serving_group:
             return workload

@@ -1,6 +1,6 @@
-"""The only part of kueuecore that does I/O: it watches a Kubernetes cluster and carries out what is decided.
+"""Watches a Kubernetes cluster and carries out decisions: the only part of kueuecore that does I/O.
 
-Needs the extra `kubernetes`. Everything else in kueuecore decides without a cluster, and knows nothing of this.
+Needs the extra `kubernetes`. Everything else in kueuecore decides without a cluster and does not import this.
 """
 
 from kueuecore.kubernetes.api import Api, UnansweredError

@@ -1,4 +1,4 @@
-"""An API server over HTTP: credentials and connections by the `kubernetes` client, objects as plain JSON."""
+"""Talks to an API server over HTTP: the `kubernetes` client's credentials and connections, plain JSON objects."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ from kueuecore.version import version
 __all__ = ["FIELD_MANAGER", "MERGE_PATCH", "Answered", "Api", "UnansweredError"]
 
 FIELD_MANAGER = "kueuecore"
-"""Who writes, in `metadata.managedFields`."""
+"""The name of the writer in `metadata.managedFields`."""
 MERGE_PATCH = "application/merge-patch+json"
 _CONNECT_SECONDS = 10.0
-# Bookmarks come about each minute, so a connection that is silent for longer may be dead.
+# Bookmarks come about every minute, so a connection that is silent for longer may be dead.
 _SILENT_SECONDS = 75.0
 _WATCH_SECONDS = 300
-# Of a watch: no object is as large.
+# The longest line of a watch: no object is that large.
 _LONGEST_LINE = 64 << 20
 
 Answered: TypeAlias = Callable[[str, str, int], None]
-"""Is called after each request with method, host and code; 0 if there was no answer."""
+"""Called after each request with method, host and status code; 0 if there was no answer."""
 
 
 class UnansweredError(KueuecoreError):
-    """A request got no answer, or none that can be read. If it was a write, nobody knows whether it was carried out."""
+    """A request got no answer, or an unreadable one. If it was a write, it may or may not have been carried out."""
 
 
 class Api:
-    """The requests that are made of one API server. Safe to use from several threads at a time.
+    """Makes requests to one API server. Safe to use from several threads at a time.
 
     Args:
         client: A client of the `kubernetes` package, for its credentials and connections.
-        kinds: By kind its apiVersion and the plural in the path.
-        qps: The most requests a second on average, as `clientConnection.qps`; None: no limit.
-        burst: So many at once.
-        answered: Is called after each request.
+        kinds: apiVersion and the plural in the path, by kind.
+        qps: The most requests per second on average, as in `clientConnection.qps`; None: no limit.
+        burst: The most requests at once.
+        answered: Called after each request.
 
     Example:
         >>> api = Api.connect(server="http://127.0.0.1:8001", kinds={"Job": ("batch/v1", "jobs")})
@@ -89,13 +89,13 @@ class Api:
         burst: int = 1,
         answered: Answered | None = None,
     ) -> Self:
-        """Find the API server: the one at a URL, the one of a kubeconfig, or that of the pod in which this runs.
+        """Find the API server: at a URL, in a kubeconfig, or that of the pod in which this runs.
 
-        Tokens in files and what a kubeconfig's exec plugin gives are read again before they expire, and after a 401.
+        Tokens in files and those of a kubeconfig's exec plugin are read again before they expire, and after a 401.
 
         Args:
-            server: Its URL, where no credentials are needed, as with `kubectl proxy`.
-            kubeconfig: A kubeconfig; without one, and outside of a cluster, `KUBECONFIG` or `~/.kube/config`.
+            server: Its URL, if no credentials are needed, as with `kubectl proxy`.
+            kubeconfig: A kubeconfig; by default, outside of a cluster, `KUBECONFIG` or `~/.kube/config`.
             context: A context of the kubeconfig; by default its current one.
             kinds: As for `Api`.
             qps: As for `Api`.
@@ -103,16 +103,16 @@ class Api:
             answered: As for `Api`.
 
         Raises:
-            kubernetes.config.ConfigException: There are no credentials to be found, or they cannot be read.
+            kubernetes.config.ConfigException: Credentials cannot be found or read.
         """
         client = Client(partial(credentials_at, server=server, kubeconfig=kubeconfig, context=context))
         return cls(client, kinds=kinds, qps=qps, burst=burst, answered=answered)
 
     def path(self, kind: str, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """The path of an object or, without a name, of all of a kind.
+        """Return the path of an object or, without a name, of all objects of a kind.
 
         Raises:
-            KeyError: The kind is none of `kinds`.
+            KeyError: The kind is not in `kinds`.
         """
         api_version, plural = self.kinds[kind]
         place = f"/{'apis' if '/' in api_version else 'api'}/{api_version}"
@@ -123,8 +123,8 @@ class Api:
         """Get an object or a list.
 
         Raises:
-            RefusedError: The server says no.
-            UnansweredError: It says nothing.
+            RefusedError: The server refuses.
+            UnansweredError: The server does not answer.
         """
         return self.send("GET", path, query=query)
 
@@ -138,19 +138,19 @@ class Api:
         content_type: str = "application/json",
         seconds: float = 30.0,
     ) -> JsonObject:
-        """Send a request and read its answer. It is sent once, whatever happens.
+        """Send a request and read its answer. It is sent only once, whatever happens.
 
         Args:
             method: GET, POST, PUT, PATCH or DELETE.
-            path: The path, such as `path` makes it.
+            path: The path, as returned by `path`.
             body: What to send.
-            query: What stands behind the `?`.
-            content_type: The kind of `body`, above all of a patch.
+            query: The query parameters.
+            content_type: The content type of `body`; patches need one.
             seconds: How long to wait for the answer.
 
         Raises:
-            RefusedError: The server says no.
-            UnansweredError: It says nothing, or nothing that is an object.
+            RefusedError: The server refuses.
+            UnansweredError: The server does not answer, or not with an object.
         """
         if self._pace is not None:
             self._pace.wait()
@@ -162,15 +162,16 @@ class Api:
             raise UnansweredError(f"{method} {path}: {error}") from error
 
     def watch(self, path: str, *, since: str) -> Iterator[JsonObject]:
-        """Begin a watch; gives its events, until the server or a silence of 75 seconds ends it.
+        """Start a watch; yield its events until the server or 75 seconds of silence end it.
 
         Args:
             path: The path of all objects of a kind.
             since: The `resourceVersion` of the list, or of the last event.
 
         Raises:
-            RefusedError: The server says no.
-            UnansweredError: It says nothing; later, the connection broke, or what came over it is no event.
+            RefusedError: The server refuses.
+            UnansweredError: The server does not answer; or later, the connection breaks or carries something that is
+                not an event.
         """
         query = {"watch": "true", "allowWatchBookmarks": "true"}
         query |= {"timeoutSeconds": str(_WATCH_SECONDS), "resourceVersion": since}
@@ -189,9 +190,9 @@ class Api:
             answer.close()
 
     def close(self) -> None:
-        """End the watches, and close all connections. Whoever reads of a watch finds that it has ended."""
+        """End the watches, and close all connections. Readers of a watch see it end."""
         for answer in [*self._watches]:
-            with suppress(ValueError, RuntimeError, OSError):  # it has just ended by itself
+            with suppress(ValueError, RuntimeError, OSError):  # it may have just ended by itself
                 answer.shutdown()
         self.client.rest_client.close()
 
@@ -210,7 +211,7 @@ class Api:
             headers["Content-Type"] = content_type
             data = json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
         with self._credentials:
-            # Reads credentials again that have expired.
+            # Reads expired credentials again.
             self.client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
         url = f"{self._host}{path}" + (f"?{urlencode(query)}" if query else "")
         code = 0
@@ -239,7 +240,7 @@ class Api:
 
 
 class _Pace:
-    """A token bucket: `qps` a second on average, `burst` at once."""
+    """A token bucket: `qps` per second on average, `burst` at once."""
 
     def __init__(self, qps: float, burst: int) -> None:
         self._seconds, self._burst = 1 / qps, max(1, burst)
@@ -257,7 +258,7 @@ class _Pace:
 
 
 def _object(data: bytes, path: str) -> JsonObject:
-    """An answer or an event of a watch, without what says who owns which field: that is half of an object, or more."""
+    """Return an answer or a watch event without `managedFields`, which make up half of an object or more."""
     try:
         found: Any = _read(data)
     except ValueError as error:
@@ -273,7 +274,7 @@ def _read(data: bytes) -> Any:
     """Read JSON as Kubernetes writes it.
 
     Raises:
-        ValueError: It is no JSON, or cannot be held as text, or nests too deep.
+        ValueError: It is not JSON, cannot be represented as text, or is nested too deeply.
     """
 
     def refuse(constant: str) -> None:
@@ -284,13 +285,13 @@ def _read(data: bytes) -> Any:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if rb"\ud" in data or rb"\uD" in data:
-        # Half of a surrogate pair is in no text: encoding it again says where.
+        # Half of a surrogate pair is not valid text: encoding it again shows where.
         json.dumps(found, ensure_ascii=False).encode()
     return found
 
 
 def _lines(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    """The lines of a body, each as soon as it has come."""
+    """Yield the lines of a body, each as soon as it arrives."""
     rest = b""
     for chunk in answer.stream(1 << 16):
         *lines, rest = (rest + chunk).split(b"\n")
@@ -302,7 +303,7 @@ def _lines(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
 
 
 def _refusal(method: str, path: str, answer: urllib3.BaseHTTPResponse) -> RefusedError:
-    """Why the server says no, from its Status, or from whatever a proxy before it has sent."""
+    """Return why the server refused, from its Status or from whatever a proxy in between sent."""
     data = answer.data
     try:
         status = _read(data)
@@ -317,7 +318,7 @@ def _refusal(method: str, path: str, answer: urllib3.BaseHTTPResponse) -> Refuse
     seconds = answer.headers.get("Retry-After", "")
     if re.fullmatch("[0-9]{1,9}", seconds):
         details["retryAfterSeconds"] = int(seconds)
-    # The words of an API server say what they are about; others may say nothing.
+    # An API server's message names its subject; other messages may not.
     message = text_at(status, "message")
     if not message or text_at(status, "kind") != "Status":
         status["message"] = f"{method} {path}: {answer.status} {message or text_at(status, 'reason')}".rstrip()

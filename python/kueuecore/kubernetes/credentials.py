@@ -1,4 +1,4 @@
-"""How a cluster is reached: a URL, a kubeconfig, or that of the pod. Credentials that end are read again."""
+"""Reads the address and credentials of a cluster: from a URL, a kubeconfig or the pod, again before they expire."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from urllib3.util import parse_url
 __all__ = ["Client", "Credentials", "credentials_at"]
 
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
-# Files with tokens and certificates are written anew long before the old ones end.
+# Files with tokens and certificates are renewed long before the old ones expire.
 _FILE_SECONDS = 60.0
-# A plugin that fails, or whose credentials are refused, is not run at each request.
+# Do not run a plugin at every request if it fails, or its credentials are refused.
 _LEAST_SECONDS = 10.0
-# What connections are made with.
+# Settings of connections.
 _OF_CONNECTIONS = ("ssl_ca_cert", "cert_file", "key_file", "verify_ssl", "tls_server_name", "proxy")
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Where an API server is, and who asks.
+    """The address of an API server, and the credentials for it.
 
     Args:
-        configuration: As the `kubernetes` client wants it.
-        seconds: After which to read them again; None: only once they are refused.
+        configuration: The configuration of the `kubernetes` client.
+        seconds: When to read them again; None: only once they are refused.
     """
 
     configuration: Configuration
@@ -42,13 +42,13 @@ class Credentials:
 
 
 class Client(ApiClient):
-    """A client of the `kubernetes` package that reads its credentials again when they end, and after a 401.
+    """A client of the `kubernetes` package that reads its credentials again when they expire, and after a 401.
 
     Args:
-        read: Reads them.
+        read: Reads the credentials.
 
     Raises:
-        ConfigException: They cannot be read. Later that is logged, and the old ones are used meanwhile.
+        ConfigException: They cannot be read at first. Later failures are logged, and the old ones are kept.
     """
 
     def __init__(self, read: Callable[[], Credentials]) -> None:
@@ -68,14 +68,14 @@ class Client(ApiClient):
         super().update_params_for_auth(*arguments, **options)
 
     def call_api(self, *arguments: Any, **options: Any) -> Any:
-        """Make a request of the generated classes."""
+        """Make a request for the generated classes."""
         answer = super().call_api(*arguments, **options)
         if answer.status == 401:
             self.refused()
         return answer
 
     def refused(self) -> None:
-        """The server does not know who asks: read the credentials again before the next request."""
+        """Read the credentials again before the next request: the server did not accept them."""
         with self._lock:
             soon = self._read_at + _LEAST_SECONDS
             self._until = soon if self._until is None else min(self._until, soon)
@@ -106,8 +106,8 @@ def credentials_at(
     """Read where an API server is, and the credentials for it; runs the exec plugin of a kubeconfig.
 
     Args:
-        server: Its URL, where no credentials are needed.
-        kubeconfig: A kubeconfig; without one, and outside of a cluster, `KUBECONFIG` or `~/.kube/config`.
+        server: Its URL, if no credentials are needed.
+        kubeconfig: A kubeconfig; by default, outside of a cluster, `KUBECONFIG` or `~/.kube/config`.
         context: A context of the kubeconfig; by default its current one.
 
     Raises:
@@ -126,7 +126,7 @@ def credentials_at(
         return _usable(_of_kubeconfig(place, context))
     except ConfigException as error:
         raise ConfigException(f"{place}: {str(error).removeprefix('Invalid kube-config file. ')}") from None
-    # What is in the file may have any shape.
+    # The file's content may have any shape.
     except Exception as error:
         raise ConfigException(f"{place}: it is no kubeconfig: {type(error).__name__}: {error}") from None
 
@@ -136,7 +136,7 @@ def _of_kubeconfig(place: str, context: str | None) -> Credentials:
     if merged is None:
         raise ConfigException("there is no such file; give --kubeconfig, or --server")
     found = Configuration()
-    # A token that was renewed is not written back: the file is not ours.
+    # A renewed token is not written back: the file is not ours.
     loader = kube_config.KubeConfigLoader(merged, active_context=context, config_base_path=None)
     loader.load_and_set(found)
     chosen = merged["contexts"].get_with_name(context or merged["current-context"])["context"]
@@ -152,7 +152,7 @@ def _of_kubeconfig(place: str, context: str | None) -> Credentials:
         raise ConfigException(f"the exec plugin of user {name} gave no credentials; why was logged before this")
     expiry = vars(loader).get("expiry")
     if expiry is not None:
-        # Not at the last moment, and not at each request where the plugin's tokens do not live long.
+        # Not at the last moment, and not at each request if the plugin's tokens are short-lived.
         return Credentials(found, 0.8 * (expiry.timestamp() - time.time()))
     has_files = values.get("tokenFile") or values.get("client-certificate")
     return Credentials(found, _FILE_SECONDS if has_files else None)
@@ -160,20 +160,20 @@ def _of_kubeconfig(place: str, context: str | None) -> Credentials:
 
 def _usable(credentials: Credentials) -> Credentials:
     found = credentials.configuration
-    # They are read again here, with whatever they came from.
+    # Credentials are read again here, from wherever they came.
     found.refresh_api_key_hook = None
-    # Files end with a newline, which is in no header.
+    # Files end with a newline, which must not get into a header.
     found.api_key = {name: key.strip() for name, key in found.api_key.items()}
     if any(not key.isprintable() for key in found.api_key.values()):
         raise ConfigException("the token has characters that no token has")
     found.connection_pool_maxsize = 64
-    # Whoever makes a request decides whether to make it again.
+    # Callers decide whether to retry a request.
     found.retries = False
     return credentials
 
 
 def _checked(url: str) -> str:
-    """The URL of an API server."""
+    """Check the URL of an API server, and return it."""
     try:
         parsed = parse_url(url)
     except LocationParseError:

@@ -1,4 +1,4 @@
-"""What a Workload's status says was decided on it, in a form in which two schedulers can be compared."""
+"""Reads the decision from a Workload's status, in a form that lets two schedulers be compared."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ __all__ = ["Decided", "decided"]
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What was decided on a Workload.
+    """The decision on a Workload.
 
     Args:
-        what: `admitted` (quota is reserved), `evicted` (and not stopped yet), `pending`, or empty if nobody has looked.
-        where: Of an admission the ClusterQueue, and by pod set count, flavors and nodes; of an eviction the reason; of
-            one that is pending the message.
+        what: `admitted` (quota is reserved), `evicted` (and not stopped yet), `pending`, or empty if it was never
+            considered.
+        where: For an admission, the ClusterQueue, and count, flavors and nodes by pod set; for an eviction, the reason;
+            if pending, the message.
     """
 
     what: str
     where: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """In a sentence for a log."""
+        """Return it as a sentence for a log."""
         return " ".join(filter(None, (self.what or "not looked at", ", ".join(self.where))))
 
 
 def decided(workload: JsonObject) -> Decided:
-    """What the status of a Workload says.
+    """Return the decision in a Workload's status.
 
     Example:
         >>> condition = {"type": "QuotaReserved", "status": "True"}

@@ -1,4 +1,4 @@
-"""What a controller does in a cluster: the one place where the controllers of `kueuecore.controller` are driven."""
+"""Runs the controllers of `kueuecore.controller` in a cluster."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ __all__ = ["Decider", "Submit"]
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
 _SECOND_NS = 1_000_000_000
 _ASKS_AFTER_SECONDS = 5.0
-# What is written and not watched.
+# Kinds that are written and not watched.
 _WRITTEN = {"Event": ("v1", "events"), "PodTemplate": ("v1", "podtemplates")}
 
 Submit: TypeAlias = Callable[[Hashable, Task], None]
-"""Takes a task to a lane, whose tasks are done one after the other."""
+"""Adds a task to a lane; the tasks of a lane run one after the other."""
 
 
 class Decider:
-    """What a controller does in a cluster, without threads of its own: news come in, requests go out.
+    """Decides for a cluster, without threads of its own: news comes in, requests go out.
 
     Args:
         api: The API server; its `kinds` are set here.
-        requests: Carries out requests: a lane, whose tasks are done one after the other, and a task.
-        emit: Creates an Event, after those of its lane.
-        call: Makes a call in the deciding thread; how requests went comes back that way.
-        now: The time, in nanoseconds since 1970; never goes back.
+        requests: Carries out a request: takes a lane and a task. The tasks of a lane run one after the other.
+        emit: Creates an Event, after the earlier ones of its lane.
+        call: Makes a call in the deciding thread; outcomes of requests come back that way.
+        now: Returns the time, in nanoseconds since 1970; it never goes back.
         configuration: Kueue's Configuration; by default that of Kueue's release manifest.
         metrics: Counts what is decided and written.
-        checks: Who decides on AdmissionChecks; by default on those of ProvisioningRequests.
+        checks: The controllers of AdmissionChecks; by default, one for ProvisioningRequests.
     """
 
     def __init__(
@@ -81,13 +81,13 @@ class Decider:
 
     @property
     def unlisted(self) -> frozenset[str]:
-        """The kinds that were not listed yet: nothing may be decided before."""
+        """The kinds that were not listed yet: nothing may be decided before they are."""
         return frozenset(self._unlisted)
 
-    # What comes in.
+    # Input.
 
     def hear(self, news: News) -> None:
-        """Something was listed or watched. What cannot be read is logged and left out."""
+        """Take in a list or an event. What cannot be read is logged and skipped."""
         if news.listed is None:
             self._observe(news.event)
             return
@@ -103,13 +103,13 @@ class Decider:
         except ManifestError as error:
             _LOGGER.warning("not taken in", extra={"problem": str(error)})
 
-    # What goes out.
+    # Output.
 
     def step(self) -> int | None:
-        """Look at the jobs, take a turn, and hand over what is to be written.
+        """Look at the jobs, take a turn, and hand over the writes.
 
         Returns:
-            When to do so again if nothing is heard before; None: never.
+            When to call it again if no news arrives before; None: never.
         """
         for work in self.jobs.take_due(self._now()):
             self._carry_out(work)
@@ -133,7 +133,7 @@ class Decider:
         if work.waits_for:
             _LOGGER.info("job waits", extra={"job": str(work.job), "for": work.waits_for})
         if not work.requests:
-            # It is done already: a report that comes late would be taken for that of the job's next requests.
+            # Without requests it is done: a late report would be mistaken for that of the job's next requests.
             self._emit(event.manifest(self._time) for event in work.events)
             return
         task = JobTask(
@@ -156,10 +156,10 @@ class Decider:
 
     def _emit(self, manifests: Iterable[JsonObject]) -> None:
         for event in manifests:
-            # Those about one object in their order.
+            # Events about one object are kept in order.
             self._create_event(text_at(event, "involvedObject", "uid"), event)
 
-    # How it went; called in the threads that send.
+    # Outcomes; called in the sending threads.
 
     def _confirmed(self, write: WorkloadWrite, answer: JsonObject) -> None:
         def confirm() -> None:
@@ -186,7 +186,7 @@ class Decider:
         self._call(refuse)
 
     def _ask_again(self, write: WorkloadWrite, error: Exception) -> None:
-        """What the server has answered is no such Workload: nobody knows what became of the write."""
+        """Read a Workload again: the answer to its write was not that Workload, so the outcome is unknown."""
         _LOGGER.warning("answer not understood", extra={"workload": write.key, "error": str(error)})
         self._write_workload(write, asks_after=_ASKS_AFTER_SECONDS)
 
@@ -212,5 +212,5 @@ class Decider:
 
 
 def _lane(write: ObjectWrite) -> Hashable:
-    """What has to be written in order: the objects of a workload for its check, or the writes of one object."""
+    """Return what must be written in order: the objects of a workload's check, or the writes of one object."""
     return (write.workload, write.check) if write.check else write.object

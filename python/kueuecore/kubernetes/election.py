@@ -1,4 +1,4 @@
-"""Who of several replicas decides: a Lease, by the election of the `kubernetes` client."""
+"""Elects the replica that decides, by a Lease and the election of the `kubernetes` client."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _LOGGER = logging.getLogger("kueuecore.kubernetes")
 
 
 class LeaseLostError(KueuecoreError):
-    """Another replica may decide by now."""
+    """The Lease was lost: another replica may be deciding by now."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseSettings:
-    """The Lease, as `leaderElection` of Kueue's Configuration.
+    """Settings of the Lease, as in `leaderElection` of Kueue's Configuration.
 
     Args:
         namespace: Its namespace.
-        name: Its name; that of Kueue, so that the two never decide at the same time.
-        identity: Who holds it.
-        duration_seconds: How long it holds after it was renewed last.
+        name: Its name; Kueue's own, so that the two never decide at the same time.
+        identity: The name of this replica.
+        duration_seconds: How long it is valid after the last renewal.
         deadline_seconds: How long the holder tries to renew it before it gives up.
-        retry_seconds: How long each waits before it tries again.
+        retry_seconds: How long a replica waits before it tries again.
     """
 
     namespace: str
@@ -49,13 +49,13 @@ class LeaseSettings:
 
 
 class Election:
-    """Takes part in the election in a thread of its own.
+    """Takes part in a leader election, in a thread of its own.
 
     Args:
         api: The API server.
         settings: The Lease.
-        won: Is called once the Lease is ours, in that thread.
-        lost: Is called with the reason when it no longer is, or cannot be.
+        won: Called once this replica holds the Lease, in that thread.
+        lost: Called with the reason when it no longer holds the Lease, or cannot get it.
     """
 
     def __init__(
@@ -70,11 +70,11 @@ class Election:
         self._lock = _Lock(api, settings)
 
     def start(self) -> None:
-        """Begin to try."""
+        """Start trying to get the Lease."""
         threading.Thread(target=self._run, name="election", daemon=True).start()
 
     def release(self) -> None:
-        """Give the Lease up, so that the next replica need not wait for its end."""
+        """Release the Lease, so that the next replica need not wait until it expires."""
         self._lock.release()
 
     def _run(self) -> None:
@@ -87,7 +87,7 @@ class Election:
         except _ReleasedError:
             return
         except SystemExit as error:
-            # What the client's election says of settings that it does not take.
+            # The client's election rejects these settings.
             self._lost(ValueError(f"{lease}: {error}"))
             return
         except BaseException as error:
@@ -98,11 +98,11 @@ class Election:
 
 
 class _ReleasedError(BaseException):
-    """The Lease was given up: the election is over."""
+    """The Lease was released: the election is over."""
 
 
 class _Lock(LeaseLock):
-    """A Lease whose requests that got no answer count as refused, and are made again."""
+    """A Lease whose unanswered requests count as refused, and are retried."""
 
     def __init__(self, api: Api, settings: LeaseSettings) -> None:
         super().__init__(settings.name, settings.namespace, settings.identity)  # type: ignore[no-untyped-call]
@@ -143,7 +143,7 @@ class _Lock(LeaseLock):
 
 
 class _Answering:
-    """The calls of an API whose answers may be missing or unreadable; what goes wrong is logged once."""
+    """The calls of an API whose answers may be missing or unreadable; each problem is logged once."""
 
     def __init__(self, api: CoordinationV1Api, settings: LeaseSettings) -> None:
         self._api, self._lease = api, f"{settings.namespace}/{settings.name}"
@@ -157,11 +157,11 @@ class _Answering:
             try:
                 found = call(*arguments, **options, _request_timeout=self._seconds)
             except ApiException as error:
-                # A Lease that is not there is created, and of several that write it one is refused.
+                # A missing Lease is created, and of several replicas that write it all but one are refused.
                 if error.status != 409 and not (error.status == 404 and name.startswith("read_")):
                     self._log(f"{error.status} {error.reason}: {(error.body or '')[:500]}")
                 raise
-            # No answer, or one that is no Lease: what the client raises then is not listed anywhere.
+            # No answer, or not a Lease: what the client raises then is not documented.
             except Exception as error:
                 self._log(str(error))
                 raise ApiException(reason=str(error)) from error

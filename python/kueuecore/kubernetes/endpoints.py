@@ -1,4 +1,4 @@
-"""Metrics and health over HTTP."""
+"""Serves metrics and health over HTTP."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kueuecore.version import KUEUE_COMMIT, version
 __all__ = ["Health", "ListenError", "ProcessMetrics", "serve_health", "serve_metrics"]
 
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
-# Of both families of addresses, where the machine has both.
+# Both IPv4 and IPv6, if the machine has both.
 _EVERYWHERE = "::" if socket.has_dualstack_ipv6() else "0.0.0.0"
 
 Health = Callable[[], "dict[str, str]"]
@@ -37,11 +37,11 @@ Health = Callable[[], "dict[str, str]"]
 
 
 class ListenError(KueuecoreError):
-    """Nobody can listen at an address."""
+    """It is not possible to listen on an address."""
 
 
 class ProcessMetrics:
-    """What a process counts besides Kueue's own metrics, under the names of Kueue's libraries where they have one.
+    """Counts what a process does besides Kueue's own metrics, with the names of Kueue's libraries where they exist.
 
     Args:
         lease: Name of the Lease; empty without an election.
@@ -69,23 +69,23 @@ class ProcessMetrics:
             self._leads.labels(lease).set(0)
 
     def count_request(self, method: str, host: str, code: int) -> None:
-        """A request was made; code 0: without an answer."""
+        """Count a request; code 0: without an answer."""
         self._requests.labels(str(code) if code else "<error>", method, host.partition("://")[2]).inc()
 
     def lead(self) -> None:
-        """This process decides from now on."""
+        """Record that this process decides from now on."""
         if self._leads is not None:
             self._leads.labels(self._lease).set(1)
 
     def compare(self, agreed: Callable[[], int], differed: Callable[[], int]) -> None:
-        """Show how often a dry run and Kueue decided the same, and otherwise."""
+        """Show how often a dry run and Kueue decided the same, and how often not."""
         about = "Decisions of Kueue and of the dry run beside it: the same, or not."
         compared = Gauge("kueuecore_dry_run_decisions", about, ("verdict",), registry=self.registry)
         compared.labels("agreed").set_function(agreed)
         compared.labels("differed").set_function(differed)
 
     def show(self, page: Callable[[], str]) -> None:
-        """Have the registry show a page of metrics in the text form of Prometheus, too."""
+        """Have the registry also show a page of metrics in the Prometheus text format."""
         self.registry.register(_Page(page))
 
 
@@ -94,11 +94,11 @@ class _Page(Collector):
         self._page = page
 
     def describe(self) -> Iterable[Metric]:
-        """None: what is on the page depends on what there is."""
+        """Return nothing: the page's families are only known when it is made."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        """The families of the page; none while nobody has time to make it."""
+        """Return the families of the page; none if it cannot be made in time."""
         try:
             return list(text_string_to_metric_families(self._page()))
         except queue.Empty:
@@ -106,10 +106,10 @@ class _Page(Collector):
 
 
 def serve_metrics(address: Address, metrics: ProcessMetrics) -> int:
-    """Serve metrics in threads; returns the port.
+    """Serve metrics in threads; return the port.
 
     Raises:
-        ListenError: Nobody can listen there.
+        ListenError: Cannot listen on the address.
     """
     try:
         return _serve(address, MetricsHandler.factory(metrics.registry), "metrics")
@@ -118,10 +118,10 @@ def serve_metrics(address: Address, metrics: ProcessMetrics) -> int:
 
 
 def serve_health(address: Address, *, healthy: Health, ready: Health) -> int:
-    """Serve `/healthz` and `/readyz` in threads: 200 if nothing is wrong, else 500 with what is. Returns the port.
+    """Serve `/healthz` and `/readyz` in threads: 200 if all is well, else 500 with the problems. Return the port.
 
     Raises:
-        ListenError: Nobody can listen there.
+        ListenError: Cannot listen on the address.
     """
     checks = {"/healthz": healthy, "/livez": healthy, "/readyz": ready}
 
@@ -146,7 +146,7 @@ def serve_health(address: Address, *, healthy: Health, ready: Health) -> int:
 
 
 def _serve(address: Address, handler: type[BaseHTTPRequestHandler], name: str) -> int:
-    """Serve in threads; returns the port."""
+    """Serve in threads; return the port."""
     host = address.host or _EVERYWHERE
 
     class Server(ThreadingHTTPServer):
@@ -154,7 +154,7 @@ def _serve(address: Address, handler: type[BaseHTTPRequestHandler], name: str) -
         address_family = socket.getaddrinfo(host, address.port, type=socket.SOCK_STREAM)[0][0]
 
         def handle_error(self, request: object, client_address: object) -> None:
-            # Who asks may go away in the middle.
+            # Clients may disconnect at any time.
             _LOGGER.debug("not answered", extra={"client": str(client_address)}, exc_info=True)
 
     server = Server((host, address.port), handler)

@@ -1,4 +1,4 @@
-"""What other threads want of the one that decides."""
+"""Queues calls from other threads for the one that decides."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECOND_NS = 1_000_000_000
 
 
 class Inbox:
-    """Calls on their way to the deciding thread, which makes them one after the other, and its clock.
+    """A queue of calls for the deciding thread, which makes them one after the other; and its clock.
 
     Example:
         >>> inbox = Inbox()
@@ -31,16 +31,16 @@ class Inbox:
         self._beat = time.monotonic()
         self._now = 0
         self.is_over = False
-        """Was `stop` called?"""
+        """Whether `stop` was called."""
 
     # From any thread.
 
     def put(self, call: Callable[[], None]) -> None:
-        """Have a call made."""
+        """Queue a call."""
         self._calls.put(call)
 
     def stop(self) -> None:
-        """Make no more calls after those that came before."""
+        """Make no more calls after those already queued."""
 
         def end() -> None:
             self.is_over = True
@@ -67,18 +67,18 @@ class Inbox:
 
     @property
     def silent_seconds(self) -> float:
-        """For how long the deciding thread has made no call although there is one to be made."""
+        """How long the deciding thread has made no call although one is queued."""
         return 0.0 if self._calls.empty() else time.monotonic() - self._beat
 
     # From the deciding thread.
 
     def now(self) -> int:
-        """The time in nanoseconds since 1970. It never goes back, though clocks are set."""
+        """Return the time in nanoseconds since 1970. It never goes back, even if the clock is set back."""
         self._now = max(self._now, time.time_ns())
         return self._now
 
     def take(self, *, until: int | None) -> None:
-        """Wait until a call comes, or until a time; then make all that have come.
+        """Wait for a call, or until a time; then make all queued calls.
 
         Args:
             until: The time, in nanoseconds since 1970; None: wait for a call.

@@ -1,4 +1,4 @@
-"""Logs as one JSON object a line."""
+"""Writes logs as JSON, one object per line."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import IO
 
 __all__ = ["JsonFormatter", "log_to", "logged_to"]
 
-# What every record has; the rest was given by who logs.
+# The attributes of every record; any others are `extra`.
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 _NOWHERE = logging.NullHandler()
 
 
 class JsonFormatter(logging.Formatter):
-    """A record as JSON: time, level, logger, message, and what was given as `extra`.
+    """Formats a record as JSON: time, level, logger, message, and what was passed as `extra`.
 
     Example:
         >>> record = logging.makeLogRecord({"name": "a", "levelname": "INFO", "msg": "listed", "created": 0})
@@ -29,7 +29,7 @@ class JsonFormatter(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Return the line."""
         at = datetime.fromtimestamp(record.created, UTC)
         line: dict[str, object] = {
             "time": at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03}Z",
@@ -40,24 +40,24 @@ class JsonFormatter(logging.Formatter):
         line |= {name: value for name, value in vars(record).items() if name not in _USUAL}
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        # Text from a cluster may hold what has no encoding.
+        # Text from a cluster may hold characters that cannot be encoded.
         return json.dumps(line, ensure_ascii=False, default=str).encode(errors="replace").decode()
 
 
 def log_to(stream: IO[str], *, level: str) -> logging.Handler:
-    """Have everything logged to a stream as JSON; returns the handler of the root logger, to remove it again.
+    """Log everything to a stream as JSON; return the handler of the root logger, for removal.
 
-    Of other packages it takes warnings, those of Python included.
+    From other packages, only warnings are logged, including Python's own.
 
     Args:
-        stream: Where to.
-        level: `debug`, `info`, `warning` or `error`, of what this package logs.
+        stream: Where to write.
+        level: `debug`, `info`, `warning` or `error`, for this package.
     """
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonFormatter())
     logging.getLogger().addHandler(handler)
     logging.getLogger("kueuecore").setLevel(level.upper())
-    # The election says each step that it takes.
+    # The election logs its every step.
     logging.getLogger("leaderelection").setLevel(logging.WARNING)
     logging.captureWarnings(True)
     return handler
@@ -65,7 +65,7 @@ def log_to(stream: IO[str], *, level: str) -> logging.Handler:
 
 @contextmanager
 def logged_to(stream: IO[str], *, level: str) -> Iterator[None]:
-    """`log_to` for a while; what ends a thread is logged, too.
+    """Log as `log_to` does for a while; include errors that end a thread.
 
     Args:
         stream: As for `log_to`.
@@ -80,7 +80,7 @@ def logged_to(stream: IO[str], *, level: str) -> Iterator[None]:
             logging.getLogger("kueuecore.kubernetes").error("a thread has died", extra=extra, exc_info=ended.exc_value)
 
     handler = log_to(stream, level=level)
-    # Threads that go on after the end would otherwise be logged as plain text.
+    # Threads that outlive this would otherwise log plain text.
     logging.getLogger("kueuecore").addHandler(_NOWHERE)
     threading.excepthook = log_end
     try:

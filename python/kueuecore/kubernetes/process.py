@@ -1,4 +1,4 @@
-"""A controller that runs: watches come in, one thread decides, and others carry out what it decided."""
+"""Runs a controller: threads watch, one thread decides, and others send what it decided."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ __all__ = ["Process"]
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
 _N_WRITERS = 16
 _N_EMITTERS = 2
-# Events that are not sent yet; what comes beyond is dropped, as by Kueue's recorder.
+# Events waiting to be sent; any more are dropped, as by Kueue's recorder.
 _MOST_EVENTS = 10_000
 
 
 class Process:
-    """Watches a cluster and carries out what Kueue would do there, until `stop`.
+    """Watches a cluster and does there what Kueue would do, until `stop`.
 
-    Only the thread in which `run` was called decides. Requests are made in other threads, those about one object one
-    after the other.
+    Only the thread that called `run` decides. Other threads make the requests; those about one object run one after the
+    other.
 
     Args:
         api: The API server; its `kinds` are set here.
         configuration: Kueue's Configuration; by default that of Kueue's release manifest.
         metrics: Counts what is decided and written.
-        checks: Who decides on AdmissionChecks; by default on those of ProvisioningRequests.
-        leads: Does it decide from the start? Otherwise once `lead` is called; until then it only watches.
-        emits: Sends the Events; by default `api`. Another one has a pace of its own.
+        checks: The controllers of AdmissionChecks; by default, one for ProvisioningRequests.
+        leads: Whether it decides from the start. If not, it only watches until `lead` is called.
+        emits: Sends the Events; by default `api`. Another `Api` has its own rate limit.
 
     Example:
         >>> process = Process(Api.connect(server="http://127.0.0.1:8001"))
@@ -85,11 +85,11 @@ class Process:
         """Watch, decide and write until `stop`, in this thread.
 
         Raises:
-            BaseException: Why it cannot go on: a watch or a thread that writes has died, or `end` was called.
+            BaseException: It cannot go on: a watching or sending thread has died, or `end` was called.
         """
         self._watching.start()
         wake: int | None = None
-        # What is on its way comes to an end, so that nobody has to wonder; not where another process may write by now.
+        # Requests on their way are completed, so that their outcome is known; unless another process may write by now.
         patience = 0.0
         try:
             while not self._inbox.is_over:
@@ -109,7 +109,7 @@ class Process:
     # From any thread.
 
     def lead(self) -> None:
-        """Decide from now on, with all that the leader before has written."""
+        """Decide from now on, after taking in all that the previous leader has written."""
         n_failed = 0
         while not self._inbox.is_over:
             try:
@@ -124,7 +124,7 @@ class Process:
                 return
 
     def stop(self) -> None:
-        """End `run` after what is on its way."""
+        """End `run` once the requests on their way are done."""
         self._inbox.stop()
 
     def end(self, error: BaseException) -> None:
@@ -132,28 +132,28 @@ class Process:
         self._inbox.end(error)
 
     def metrics_text(self) -> str:
-        """The metrics in the text form of Prometheus.
+        """Return the metrics in the Prometheus text format.
 
         Raises:
-            queue.Empty: The deciding thread has had no time for it.
+            queue.Empty: The deciding thread was too busy to answer.
         """
         metrics = self._metrics
         return "" if metrics is None else self._inbox.ask(lambda: metrics.text(self._decider.loop.engine))
 
     @property
     def unready(self) -> dict[str, str]:
-        """Why it is not ready: kinds that were not listed yet, and watches that do not work, with what is wrong."""
+        """Why it is not ready: kinds that were not listed yet, and failing watches, with their problems."""
         unlisted = sorted(self._decider.unlisted)
         return {**dict.fromkeys(unlisted, "is not listed yet"), **self._watching.faults}
 
     @property
     def silent_seconds(self) -> float:
-        """For how long nothing was decided although something has come in."""
+        """How long nothing was decided although something has arrived."""
         return self._inbox.silent_seconds
 
     @property
     def n_open(self) -> int:
-        """How many requests are on their way, or wait to be made again; Events are not counted."""
+        """How many requests are on their way or wait to be retried, not counting Events."""
         return self._sender.n_tasks
 
     def _on_news(self, news: News) -> None:

@@ -1,4 +1,4 @@
-"""What a controller decided as requests to an API server, each made again until it is known how it went."""
+"""Sends what a controller decided to an API server, and retries until the outcome is known."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Emission", "JobTask", "ObjectsTask", "WorkloadTask", "pause_after"]
 
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
-# Whatever a server asks for, it is asked again after that long.
+# Retry after this long, whatever the server asks for.
 _LONGEST_ASKED_PAUSE = 600
 _METHODS = {Verb.CREATE: "POST", Verb.PATCH: "PATCH", Verb.DELETE: "DELETE"}
 _OBJECT_METHODS = {
@@ -31,7 +31,7 @@ _MOST_EMISSIONS = 5
 
 
 def pause_after(n_failed: int, error: Exception) -> float:
-    """Seconds to wait after this many failures in a row: what the server asks for, or twice as long each time."""
+    """Return the seconds to wait after so many failures in a row: what the server asks for, or double each time."""
     pause = min(_FIRST_PAUSE * (1 << min(n_failed - 1, 20)), _LONGEST_PAUSE)
     if not isinstance(error, RefusedError):
         return pause
@@ -39,25 +39,25 @@ def pause_after(n_failed: int, error: Exception) -> float:
 
 
 def _was_throttled(error: Exception) -> bool:
-    """Did the server not even look at it?"""
+    """Return whether the server refused without looking at the request."""
     return isinstance(error, RefusedError) and error.code == 429
 
 
 def _is_gone(error: Exception) -> bool:
-    """Is there no such object? A server that does not know its kind for a moment names none."""
+    """Return whether the object no longer exists. A server that does not know the kind for a moment names none."""
     return isinstance(error, RefusedError) and error.code == 404 and bool(text_at(error.details, "name"))
 
 
 @dataclass(slots=True)
 class WorkloadTask:
-    """A write of a Workload: one patch and, unless that is accepted, questions until the server says how things are.
+    """Writes a Workload: one patch and, unless it is accepted, reads until the server's state is known.
 
     Args:
         api: The API server.
         write: The write.
-        confirmed: Is called with the write and the answer.
-        refused: Is called with the write and the Workload as it is now; None: it has gone.
-        asks_after: Send nothing, as that was done; read the state again after this many seconds.
+        confirmed: Called with the write and the answer.
+        refused: Called with the write and the current Workload; None: it is gone.
+        asks_after: Send nothing, as that was done already; read the state after this many seconds.
     """
 
     api: Api
@@ -105,14 +105,14 @@ class WorkloadTask:
 
 @dataclass(slots=True)
 class JobTask:
-    """The requests of one reconcile of a job, in their order; the first that fails ends it.
+    """The requests of one reconcile of a job, in order; the first failure ends it.
 
     Args:
         api: The API server.
-        work: What the reconcile decided.
-        answered: Is called with each object as the server answered with it.
-        done: Is called once all were accepted.
-        failed: Is called after the first that was not.
+        work: The result of the reconcile.
+        answered: Called with each object that the server returned.
+        done: Called once all were accepted.
+        failed: Called after the first that was not.
     """
 
     api: Api
@@ -122,7 +122,7 @@ class JobTask:
     failed: Callable[[JobWork], None]
     _n_sent: int = 0
     _n_failed: int = 0
-    # By object what the server answered last.
+    # The server's last answer for each object.
     _stored: dict[ObjectRef, JsonObject] = field(default_factory=dict)
 
     def __call__(self) -> float | None:
@@ -155,13 +155,13 @@ class JobTask:
 
 @dataclass(slots=True)
 class ObjectsTask:
-    """Writes of other objects, in their order; what follows one that was refused is left out.
+    """Writes of other objects, in order; those after a refused one are skipped.
 
     Args:
         api: The API server.
         writes: The writes.
-        answered: Is called with each object as the server answered with it.
-        refused: Is called with the write that was refused, and why.
+        answered: Called with each object that the server returned.
+        refused: Called with the refused write, and why.
     """
 
     api: Api
@@ -204,7 +204,7 @@ class ObjectsTask:
 
 @dataclass(slots=True)
 class Emission:
-    """An Event to create; given up after some attempts, as by Kueue's recorder.
+    """Creates an Event; gives up after some attempts, as Kueue's recorder does.
 
     Args:
         api: The API server.

@@ -1,4 +1,4 @@
-"""A work queue: tasks in threads, those of one lane one after the other, again after a pause where they ask for it."""
+"""A work queue: runs tasks in threads, one at a time per lane, and retries them after a pause if they ask for it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import TypeAlias
 __all__ = ["Sender", "Task"]
 
 Task: TypeAlias = Callable[[], float | None]
-"""One attempt. Returns the seconds after which to make another one; None: it is done."""
+"""One attempt. Returns the seconds after which to try again; None: it is done."""
 
 
 class Sender:
-    """Carries out tasks in threads. Two tasks of one lane never run at a time, and run in the order of their coming.
+    """Runs tasks in threads. Tasks of one lane never run at the same time, and run in order of arrival.
 
     Args:
-        name: Of its threads.
+        name: The name of its threads.
         n_threads: How many tasks run at a time.
-        failed: Is called with what a task raised, in the thread of the task; the task is dropped.
+        failed: Called with the error that a task raised, in the task's thread; the task is dropped.
 
     Example:
         >>> sender = Sender("example", n_threads=2, failed=print)
@@ -35,7 +35,7 @@ class Sender:
         self._failed = failed
         self._changed = threading.Condition()
         self._lanes: dict[Hashable, deque[Task]] = {}
-        # Lanes that wait for a thread: when their first task is due, in the order of their coming.
+        # Lanes that wait for a thread: when their first task is due, in order of arrival.
         self._due: list[tuple[float, int, Hashable]] = []
         self._n_pushed = 0
         self._n_tasks = 0
@@ -49,7 +49,7 @@ class Sender:
         return self._n_tasks
 
     def submit(self, lane: Hashable, task: Task) -> None:
-        """Carry out a task, after those that came to its lane before."""
+        """Queue a task, after the earlier ones of its lane."""
         with self._changed:
             tasks = self._lanes.setdefault(lane, deque())
             tasks.append(task)
@@ -58,10 +58,10 @@ class Sender:
                 self._push(lane, time.monotonic())
 
     def close(self, *, seconds: float) -> bool:
-        """Let running tasks end, and those that are due; give up what has to wait.
+        """Let running and due tasks finish; give up those that wait for a retry.
 
         Args:
-            seconds: How long to wait for them.
+            seconds: The longest time to wait for them.
 
         Returns:
             Whether all tasks are done.
@@ -101,7 +101,7 @@ class Sender:
                     self._changed.notify_all()
 
     def _next(self) -> tuple[Hashable, Task]:
-        """The first task of the lane that is due first; waits until one is."""
+        """Return the first task of the lane that is due first; wait until one is."""
         with self._changed:
             while True:
                 pause = self._due[0][0] - time.monotonic() if self._due else None

@@ -1,4 +1,4 @@
-"""`kueuecore serve`: a process that schedules the jobs of a cluster until it is asked to stop."""
+"""Implements `kueuecore serve`: a process that schedules the jobs of a cluster until it is asked to stop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kueuecore.kubernetes.signals import stopped_by_signals
 __all__ = ["serve"]
 
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
-# A deciding thread that is silent for longer has hung.
+# A deciding thread that is silent for longer counts as hung.
 _LONGEST_SILENCE = 60.0
 
 
@@ -28,17 +28,17 @@ def serve(
     configuration: Configuration | None = None,
     started: Callable[[Process, dict[str, int]], None] = lambda *_: None,
 ) -> None:
-    """Schedule the jobs of a cluster as Kueue does, until SIGTERM or SIGINT comes.
+    """Schedule the jobs of a cluster as Kueue does, until SIGTERM or SIGINT.
 
     Args:
-        connect: Makes an `Api` that reports its requests, at a pace: `Api.connect` with credentials.
-        settings: Addresses, the Lease and the pace.
+        connect: Makes an `Api` that reports its requests and limits their rate: `Api.connect` with credentials.
+        settings: Addresses, the Lease and the rate limit.
         configuration: Kueue's Configuration; by default that of Kueue's release manifest.
-        started: Is called with the process before it runs, and the ports at which `metrics` and `health` are served.
+        started: Called with the process before it runs, and the ports of `metrics` and `health`.
 
     Raises:
         ListenError: An address is taken.
-        LeaseLostError: Another process may decide by now.
+        LeaseLostError: Another process may be deciding by now.
         BaseException: A watch or another thread has died.
     """
     lease = settings.lease

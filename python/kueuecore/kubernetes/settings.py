@@ -1,4 +1,4 @@
-"""What Kueue's Configuration says of the process: addresses, the Lease, and how many requests it may make."""
+"""Reads the process settings of Kueue's Configuration: addresses, the Lease, and the rate of requests."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen.
+    """An address to listen on.
 
     Args:
-        host: A host name or address; empty: on all.
-        port: The port; 0: any that is free.
+        host: A host name or address; empty: all addresses.
+        port: The port; 0: any free one.
     """
 
     host: str
@@ -33,10 +33,10 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Read `HOST:PORT` or `:PORT`; None if it is `0` or empty, which says not to listen.
+        """Read `HOST:PORT` or `:PORT`; None if it is `0` or empty: do not listen.
 
         Raises:
-            ValueError: It is no address.
+            ValueError: It is not an address.
 
         Example:
             >>> Address.parse(":8080")
@@ -52,13 +52,13 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    """The part of the Configuration that is about the process and not about decisions.
+    """The settings in the Configuration that affect the process, not its decisions.
 
     Args:
-        metrics: Where metrics are served.
-        health: Where health is served.
-        lease: The Lease that says who decides; None: this process does.
-        qps: `clientConnection.qps`; None: as many requests as it takes.
+        metrics: Where to serve metrics.
+        health: Where to serve health.
+        lease: The Lease that elects the deciding replica; None: this process always decides.
+        qps: `clientConnection.qps`; None: no limit.
         burst: `clientConnection.burst`.
     """
 
@@ -70,10 +70,10 @@ class ServeSettings:
 
     @classmethod
     def of(cls, configuration: Configuration | None) -> Self:
-        """Read them from a Configuration; from Kueue's defaults without one.
+        """Read them from a Configuration; without one, from Kueue's defaults.
 
         Raises:
-            ValueError: A bind address cannot be read, or the Lease would end before it is renewed.
+            ValueError: A bind address cannot be read, or the Lease would expire before it is renewed.
         """
         settings = (configuration or Configuration()).to_dict()
         qps = object_at(settings, "clientConnection").get("qps")
@@ -108,7 +108,7 @@ def _lease(settings: JsonObject) -> LeaseSettings | None:
             f"leaderElection.leaseDuration: Invalid value: {lease.duration_seconds}s: must be longer than "
             f"renewDeadline, which is {lease.deadline_seconds}s"
         )
-    # Whoever waits does so up to a fifth longer.
+    # The client waits up to a fifth longer.
     if lease.deadline_seconds <= 1.2 * lease.retry_seconds:
         raise ValueError(
             f"leaderElection.renewDeadline: Invalid value: {lease.deadline_seconds}s: must be longer than 1.2 times "
@@ -125,5 +125,5 @@ def _address(settings: JsonObject, *path: str) -> Address | None:
 
 
 def _own_namespace() -> str:
-    """The namespace of the pod in which this runs; empty outside of a cluster."""
+    """Return the namespace of the pod in which this runs; empty outside of a cluster."""
     return _NAMESPACE_FILE.read_text().strip() if _NAMESPACE_FILE.is_file() else ""

@@ -1,4 +1,4 @@
-"""A dry run beside a Kueue: decides on what it watches, writes nothing, and reports where Kueue decides otherwise."""
+"""Runs next to Kueue without writing: decides on what it watches, and reports where Kueue decides otherwise."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = ["Difference", "Shadow", "serve_shadow"]
 
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
 _SECOND_NS = 1_000_000_000
-# What Kueue decides, and what only it or a job controller finds out.
+# What Kueue decides; the rest is what only Kueue or a job controller finds out.
 _COMPARED = frozenset({"admitted", "evicted"})
 _NONE = Decided("")
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Kueue and this process decided otherwise on a Workload.
+    """A Workload on which Kueue and this process decided differently.
 
     Args:
         workload: `namespace/name`.
@@ -47,7 +47,7 @@ class Difference:
 
 @dataclass(slots=True)
 class _Expected:
-    """What was decided here, and waits for Kueue to do the same."""
+    """A decision made here that waits for Kueue to do the same."""
 
     write: WorkloadWrite
     here: Decided
@@ -57,7 +57,7 @@ class _Expected:
 
 @dataclass(slots=True)
 class _Held:
-    """Watch events of a Workload from a decision of Kueue on which nothing was decided here yet."""
+    """The watch events of a Workload since a decision of Kueue that was not made here yet."""
 
     kueue: Decided
     until: int
@@ -65,16 +65,16 @@ class _Held:
 
 
 class Shadow:
-    """Watches a cluster with a Kueue, decides by itself, and compares: admissions and evictions.
+    """Watches a cluster that runs Kueue, decides by itself, and compares admissions and evictions.
 
-    Whoever is first waits some seconds for the other, as each hears of a change at its own time. After that Kueue is
-    right: what it did counts, and the next decisions here follow from it.
+    The first to decide waits some seconds for the other, as each sees a change at its own time. After that Kueue is
+    right: its decision counts, and the next decisions here follow from it.
 
     Args:
         api: The API server; its `kinds` are set here. Nothing is written.
         configuration: The Configuration of that Kueue.
-        patience_seconds: How long one waits for the other.
-        differs: Is called with each difference.
+        patience_seconds: How long the first to decide waits for the other.
+        differs: Called with each difference.
 
     Example:
         >>> shadow = Shadow(Api.connect(server="http://127.0.0.1:8001"), differs=print)
@@ -102,7 +102,7 @@ class Shadow:
         self._watching = Watching(api, self.loop.kinds, hear=self._on_news, died=self._inbox.end)
         self._expected: dict[WorkloadKey, _Expected] = {}
         self._held: dict[WorkloadKey, _Held] = {}
-        # What was decided here last, also where it was given up since.
+        # The last decision made here, even if it was given up since.
         self._opinions: dict[WorkloadKey, Decided] = {}
         self.n_agreed = 0
         """How often both decided the same."""
@@ -115,7 +115,7 @@ class Shadow:
         """Watch and compare until `stop`, in this thread.
 
         Raises:
-            BaseException: Why it cannot go on: a watch has died.
+            BaseException: It cannot go on: a watch has died.
         """
         self._watching.start()
         wake: int | None = None
@@ -134,15 +134,15 @@ class Shadow:
 
     @property
     def unready(self) -> dict[str, str]:
-        """Why it is not ready: kinds that were not listed yet, and watches that do not work, with what is wrong."""
+        """Why it is not ready: kinds that were not listed yet, and failing watches, with their problems."""
         return {**dict.fromkeys(sorted(self._unlisted), "is not listed yet"), **self._watching.faults}
 
     @property
     def silent_seconds(self) -> float:
-        """For how long nothing was compared although something has come in."""
+        """How long nothing was compared although something has arrived."""
         return self._inbox.silent_seconds
 
-    # What comes in.
+    # Input.
 
     def _on_news(self, news: News) -> None:
         self._inbox.put(partial(self._hear, news))
@@ -169,19 +169,19 @@ class Shadow:
         has_decided = event.get("type") == "MODIFIED" and kueue.what in _COMPARED and kueue.what != before.what
         if has_decided and not self._unlisted:
             self._held[key] = _Held(kueue, self._now() + self._patience, [event])
-            # Nothing that came before it is still to be decided on.
+            # Everything that came before it has to be decided on first.
             self._decide()
             return
         self._adopt(key, event)
         if not self._unlisted:
-            # Kueue does not wait either until more have come, which might be first.
+            # Kueue does not wait either for Workloads that might go first.
             self._decide()
 
     def _before(self, key: WorkloadKey) -> Decided:
         return decided(self.loop.workload(key[1], namespace=key[0]) or {})
 
     def _adopt(self, key: WorkloadKey, event: JsonObject) -> None:
-        """Take in an event of a Workload; what was to be written to it is given up."""
+        """Take in an event of a Workload; give up what was to be written to it."""
         expected = self._expected.get(key)
         if expected is None or event.get("type") == "DELETED":
             self._expected.pop(key, None)
@@ -190,7 +190,7 @@ class Shadow:
             self._take(event)
             return
         if expected.here.what in _COMPARED and decided(object_at(event, "object")).what not in _COMPARED:
-            # Kueue wrote something else first, say why it waits; the decision may still come.
+            # Kueue wrote something else first, for example why it waits; the decision may still come.
             self._take(event)
             return
         del self._expected[key]
@@ -202,7 +202,7 @@ class Shadow:
         except ManifestError as error:
             _LOGGER.warning("not taken in", extra={"problem": str(error)})
 
-    # What is decided, and compared.
+    # Deciding and comparing.
 
     def _step(self) -> int | None:
         self._decide()
@@ -242,7 +242,7 @@ class Shadow:
             self._adopt(key, event)
 
     def _give_up(self, key: WorkloadKey, expected: _Expected) -> None:
-        """Kueue has not done what was decided here: it is right, for now."""
+        """Accept that Kueue has not decided what was decided here: it is right, for now."""
         stored = self.loop.workload(key[1], namespace=key[0])
         if expected.here.what in _COMPARED and stored is not None and decided(stored) != expected.here:
             self._report(key, decided(stored), expected.here)
@@ -260,11 +260,11 @@ def serve_shadow(
     *,
     configuration: Configuration | None = None,
 ) -> None:
-    """Run beside a Kueue, and log where it decides otherwise, until SIGTERM or SIGINT comes.
+    """Run next to Kueue, and log where it decides otherwise, until SIGTERM or SIGINT.
 
     Args:
-        connect: Makes an `Api` that reports its requests, at a pace.
-        settings: Addresses and the pace.
+        connect: Makes an `Api` that reports its requests and limits their rate.
+        settings: Addresses and the rate limit.
         configuration: The Configuration of that Kueue; by default that of its release manifest.
 
     Raises:

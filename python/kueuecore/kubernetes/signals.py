@@ -1,4 +1,4 @@
-"""How a process is asked to stop."""
+"""Handles the signals that ask a process to stop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ended_by_sigterm", "stopped_by_signals"]
 
 @contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """SIGTERM raises SystemExit, as nothing else ends the first process of a container, which has no default for it."""
+    """Raise SystemExit on SIGTERM: the first process of a container has no default handler, so would ignore it."""
 
     def end(number: int, _: FrameType | None) -> None:
         raise SystemExit(128 + number)
@@ -31,10 +31,10 @@ def ended_by_sigterm() -> Iterator[None]:
 
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """SIGTERM and SIGINT ask to stop; the second one does what it did before.
+    """Call `stop` on SIGTERM or SIGINT; a second signal does what it did before.
 
     Args:
-        stop: Asks to stop. Nothing happens outside of the main thread, which alone gets signals.
+        stop: Asks to stop. Outside of the main thread, which alone gets signals, this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -42,7 +42,7 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
     before: dict[int, Any] = {}
 
     def handle(_: int, __: FrameType | None) -> None:
-        # Whichever comes next is the second one.
+        # Any further signal is the second one.
         for number, handler in before.items():
             signal.signal(number, handler)
         stop()

@@ -1,4 +1,4 @@
-"""Everything of a kind, forever: a list, then what happens."""
+"""Follows all objects of a kind, without end: a list, then events."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ __all__ = ["Fault", "LateKinds", "News", "follow", "list_all"]
 _SECOND_NS = 1_000_000_000
 _FIRST_PAUSE_NS = _SECOND_NS // 5
 _LONGEST_PAUSE_NS = 60 * _SECOND_NS
-# Of a kind that is not there: CustomResourceDefinitions are watched, so this is for clusters that forbid it.
+# For a kind that does not exist: CustomResourceDefinitions are watched, so this is for clusters that forbid it.
 _LONGEST_ABSENCE_NS = 600 * _SECOND_NS
 _ABSENT_AFTER = 3
-# A watch that ends sooner, without an event, was not worth asking for.
+# A watch that ends sooner, without an event, was not worth opening.
 _SHORT_SECONDS = 1.0
 _LONGEST_SHORT_PAUSE_NS = 5 * _SECOND_NS
 _PAGE = 500
-# Whatever a server asks for, it is asked again after that long.
+# Retry after this long, whatever the server asks for.
 _LONGEST_ASKED_SECONDS = 600
-# So many failures in a row may be due to what the watch would resume with.
+# This many failures in a row may be due to the version at which the watch would resume.
 _LISTS_AFTER = 5
 _EVENT_TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 
 Fault: TypeAlias = Callable[[str, Exception | None], None]
-"""Is called with a kind and what went wrong with its watch, and with None once it is watched again."""
+"""Called with a kind and the problem with its watch, and with None once it is watched again."""
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What is heard of a kind: all of it in a list, or one event.
+    """A list of all objects of a kind, or one event.
 
     Args:
         kind: The kind.
-        listed: All objects, in a list; None: it is an event.
+        listed: All objects; None: it is an event.
         version: `resourceVersion` of the list.
-        event: The event as the server has sent it.
+        event: The event as the server sent it.
     """
 
     kind: str
@@ -54,7 +54,7 @@ class News:
 
 
 class LateKinds:
-    """Wakes those who wait for a kind to come: a CustomResourceDefinition is there, or all is over."""
+    """Lets threads wait until a kind may exist: a CustomResourceDefinition has changed, or it is time to stop."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -63,23 +63,23 @@ class LateKinds:
 
     @property
     def is_over(self) -> bool:
-        """Is all over?"""
+        """Whether `end` was called."""
         return self._is_over
 
     def changed(self) -> None:
-        """A CustomResourceDefinition has come, or has changed."""
+        """Report that a CustomResourceDefinition was created or changed."""
         with self._changed:
             self._n_changes += 1
             self._changed.notify_all()
 
     def end(self) -> None:
-        """Let everybody who waits go."""
+        """Release all that wait."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
 
     def wait(self, pause_ns: int, *, for_kinds: bool) -> None:
-        """Wait so long, until all is over or, with `for_kinds`, until a kind may have come."""
+        """Wait this long, until `end` or, with `for_kinds`, until a kind may have appeared."""
         with self._changed:
             before = self._n_changes
 
@@ -92,19 +92,19 @@ class LateKinds:
 def follow(
     api: Api, kind: str, *, is_needed: bool = False, late: LateKinds | None = None, fault: Fault = lambda *_: None
 ) -> Iterator[News | None]:
-    """A list of all objects of a kind, then its events, until `late` says that all is over; None where a watch ends.
+    """Yield a list of all objects of a kind, then its events, until `late` ends; yield None where a watch ends.
 
-    What cannot be read is tried again after a growing pause. It is listed again if the server says 410 Gone, ends a
-    watch with another error, sends what is no event, or fails five times in a row. A kind that the server does not have
-    counts as an empty list once it has said so three times; after it was there once, a 404 is only a fault, as a server
-    that starts may not know its own kinds. Heartbeats of nodes are left out.
+    Failed reads are retried after a growing pause. The kind is listed again if the server answers 410 Gone, ends a
+    watch with another error, sends something that is not an event, or fails five times in a row. A kind that the server
+    does not have counts as an empty list after three such answers; once it has existed, a 404 is only a fault, as a
+    starting server may not know its own kinds yet. Heartbeats of nodes are left out.
 
     Args:
         api: The server.
         kind: The kind, one of `api.kinds`.
-        is_needed: Does it have to be there? Then a 404 is always a fault.
-        late: When kinds come, and when all is over; without one it goes on forever.
-        fault: Is called with what went wrong.
+        is_needed: Whether the kind must exist: a 404 is then always a fault.
+        late: Reports new kinds and the end; without it, it runs forever.
+        fault: Called with each problem.
     """
     late = late or LateKinds()
     version, n_faults, n_absent, n_short, is_known = "", 0, 0, 0, False
@@ -147,7 +147,7 @@ def follow(
                 fault(kind, error)
             elif n_absent == _ABSENT_AFTER:
                 fault(kind, None)
-                yield News(kind, [])  # the cluster does not know this kind, yet
+                yield News(kind, [])  # the cluster does not know this kind yet
             longest = _LONGEST_ABSENCE_NS if is_absent else _LONGEST_PAUSE_NS
             pause = max(backoff_ns(n_faults, first_ns=_FIRST_PAUSE_NS, longest_ns=longest), _asked_pause_ns(error))
             yield None
@@ -155,11 +155,11 @@ def follow(
 
 
 def list_all(api: Api, kind: str) -> tuple[list[JsonObject], str]:
-    """All objects of a kind, page by page, and the version of the list.
+    """Return all objects of a kind, page by page, and the version of the list.
 
     Raises:
-        RefusedError: The server says no, say because a later page was asked for too late.
-        UnansweredError: It says nothing, or what it says is no list of this kind.
+        RefusedError: The server refuses, for example because a page was requested too late.
+        UnansweredError: The server does not answer, or not with a list of this kind.
     """
     objects: list[JsonObject] = []
     path = api.path(kind)
@@ -169,7 +169,7 @@ def list_all(api: Api, kind: str) -> tuple[list[JsonObject], str]:
         items = answer.get("items")
         version, rest = (text_at(answer, "metadata", name) for name in ("resourceVersion", "continue"))
         if not isinstance(items, list | None) or "items" not in answer or not version:
-            # Whatever else it is, an empty list would say that everything has gone.
+            # Anything else taken for an empty list would mean that everything is gone.
             raise UnansweredError(f"{path}: the answer is no list: it needs items and metadata.resourceVersion")
         objects += (_listed(it, kind, path) for it in items or ())
         if not rest:
@@ -190,7 +190,7 @@ class _BrokenWatchError(RefusedError):
 
 
 class _EventError(UnansweredError):
-    """What came over a watch is no event of its kind."""
+    """Something that came over a watch is not an event of its kind."""
 
 
 def _check_event(event: JsonObject, kind: str) -> None:
@@ -210,7 +210,7 @@ def _asked_pause_ns(error: Exception) -> int:
 
 
 class _Nodes:
-    """Nodes as they were when an event of them was last passed on."""
+    """The Nodes as they were when their last event was passed on."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, JsonObject] = {}

@@ -1,4 +1,4 @@
-"""What is watched, kind by kind in threads, on its way to the one thread that decides."""
+"""Watches kinds in threads, and passes news on to the thread that decides."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Watching:
 
     Args:
         api: The API server.
-        kinds: What to follow, of `api.kinds`.
-        hear: Is called with all news, in the thread of its kind.
-        died: Is called when a thread ends for any reason but `stop`: what is decided from then on would be stale.
+        kinds: The kinds to follow, from `api.kinds`.
+        hear: Called with all news, in the thread of the kind.
+        died: Called when a thread ends for any reason but `stop`: decisions after that would be based on stale objects.
     """
 
     def __init__(
@@ -40,24 +40,24 @@ class Watching:
         self._api, self._hear, self._died = api, hear, died
         self._late = LateKinds()
         self._kinds = tuple(kinds)
-        # What was wrong with a kind last, so that it is reported once.
+        # The last problem with each kind, so that it is reported once.
         self._faults: dict[str, str] = {}
         # Names of CustomResourceDefinitions whose kinds are served.
         self._served: frozenset[str] = frozenset()
         api.kinds |= _CRDS
 
     def start(self) -> None:
-        """Begin to list and to watch."""
+        """Start listing and watching."""
         for kind in (*self._kinds, CRD):
             threading.Thread(target=self._follow, args=(kind,), name=f"watch-{kind}", daemon=True).start()
 
     def stop(self) -> None:
-        """End all watches; what they hear meanwhile is dropped."""
+        """End all watches; drop what they receive meanwhile."""
         self._late.end()
 
     @property
     def faults(self) -> dict[str, str]:
-        """What is wrong with the watches that do not work at the moment, by kind."""
+        """The problems of the watches that currently fail, by kind."""
         return dict(self._faults)
 
     def _follow(self, kind: str) -> None:
@@ -86,7 +86,7 @@ class Watching:
             if self._faults.pop(kind, ""):
                 _LOGGER.info("watched again", extra={"kind": kind})
         elif kind == CRD and isinstance(error, RefusedError) and error.code in (401, 403):
-            # Kinds that come late are found all the same, by asking for them less and less often.
+            # Kinds that appear later are found anyway, by asking less and less often.
             _LOGGER.debug("cannot be watched", extra={"kind": kind, "error": message})
         elif self._faults.get(kind) != message:
             self._faults[kind] = message
@@ -105,7 +105,7 @@ class Watching:
 
 
 def _served(definitions: Iterable[JsonObject]) -> Collection[str]:
-    """Names of the definitions whose kinds are served."""
+    """Return names of the definitions whose kinds are served."""
     return [
         text_at(it, "metadata", "name")
         for it in definitions

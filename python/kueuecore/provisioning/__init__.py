@@ -1,8 +1,9 @@
-"""Capacity that is asked for by ProvisioningRequests (rules/07 §4): who asks, and who makes it in virtual time.
+"""Requests capacity by ProvisioningRequests (rules/07 §4), and provides it in virtual time.
 
 `ProvisioningController` is Kueue's controller without its I/O, for a `kueuecore.controller.Controller`.
-`VirtualProvisioning` puts somebody behind it who makes capacity in virtual time: by a script (`ScriptedCapacity`), or
-of a finite stock for which orders queue up (`QueuedCapacity`). `Autoscaler` is that half alone, if requests are stored.
+`VirtualProvisioning` adds a provider of capacity in virtual time: one that follows a script (`ScriptedCapacity`), or
+one with a finite stock for which orders queue up (`QueuedCapacity`). `Autoscaler` is the provider's half alone, for
+requests that are stored elsewhere.
 """
 
 from kueuecore.provisioning.autoscaler import Autoscaler, RequestStep

@@ -1,4 +1,4 @@
-"""What a check says of the request behind it (rules/07 §4.2): pure functions of what is stored."""
+"""Derives the state of a check from its ProvisioningRequest (rules/07 §4.2): pure functions of what is stored."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _CONSUME, _CLASS = "autoscaling.x-k8s.io/consume-provisioning-request", "autosca
 
 @dataclass(slots=True)
 class Current:
-    """How it stands with one check of a workload.
+    """The current situation of one check of a workload.
 
     Args:
         check: Name of the AdmissionCheck.
-        config: Its config; `None`: there is none.
-        is_needed: Is a request needed?
+        config: Its config; `None` if there is none.
+        is_needed: Whether a request is needed.
         request: The request of the last attempt.
-        attempt: The number of that.
+        attempt: The number of that attempt.
     """
 
     check: str
@@ -37,7 +37,7 @@ class Current:
 def answer_of(
     workload: JsonObject, entry: CheckAnswer, current: Current, *, n_retries: int, seed: str | None
 ) -> CheckAnswer:
-    """What a check is to say: the first row of rules/07 §4.2 that fits."""
+    """Return the new state of a check: the first row of rules/07 §4.2 that applies."""
     config, request = current.config, current.request
     if config is None:
         return replace(entry, state=CheckState.PENDING, message="the check is not active")
@@ -63,7 +63,7 @@ def answer_of(
         return replace(entry, state=CheckState.REJECTED, message=why)
     entry = replace(entry, message=f"Retrying after {reason}: {why}")
     if current.attempt <= n_retries:
-        # It was evicted for this one before.
+        # The workload was evicted because of this check before.
         return entry
     seconds = delay_seconds(config.retry_strategy, n_retries + 1, seed=seed and f"{seed}/{current.check}")
     return replace(entry, state=CheckState.RETRY, requeue_after_seconds=seconds)
@@ -72,7 +72,7 @@ def answer_of(
 def _progress(
     workload: JsonObject, entry: CheckAnswer, request: JsonObject, config: ProvisioningRequestConfig
 ) -> CheckAnswer:
-    """What a check is to say while a request has not come to an end."""
+    """Return the state of a check while its request is in progress."""
     provisioned = condition_of(request, RequestCondition.PROVISIONED)
     if is_true(request, RequestCondition.PROVISIONED):
         if entry.state is CheckState.READY:
@@ -89,7 +89,7 @@ def _progress(
 def _pod_set_updates(
     workload: JsonObject, request: JsonObject, config: ProvisioningRequestConfig
 ) -> tuple[JsonObject, ...]:
-    """What pods have to carry to get the capacity; of those that were asked for as one the first pod set alone."""
+    """Return what pods must carry to get the capacity; of pod sets requested as one, only the first has them."""
     name, details = text_at(request, "metadata", "name"), texts_at(request, "status", "provisioningClassDetails")
     pod_sets = (text_at(it, "name") for it in list_at(workload, "spec", "podSets"))
     of_template = {template_name(name, it): it for it in pod_sets}
@@ -113,7 +113,7 @@ def _pod_set_updates(
 
 
 def is_true(request: JsonObject, kind: RequestCondition) -> bool:
-    """Does a condition of a request hold?"""
+    """Return whether a condition of a request is True."""
     return text_at(condition_of(request, kind), "status") == "True"
 
 
@@ -122,6 +122,6 @@ def _message(request: JsonObject, kind: RequestCondition) -> str:
 
 
 def is_admitted(workload: JsonObject) -> bool:
-    """Is a workload admitted?"""
+    """Return whether a workload is admitted."""
     conditions = list_at(workload, "status", "conditions")
     return any(text_at(it, "type") == "Admitted" and text_at(it, "status") == "True" for it in conditions)

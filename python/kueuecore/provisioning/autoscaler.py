@@ -1,4 +1,4 @@
-"""Who looks after ProvisioningRequests: what a cluster autoscaler does with somebody who makes capacity."""
+"""Handles ProvisioningRequests as a cluster autoscaler does, together with a provider of capacity."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _DECIDED = frozenset({RequestCondition.PROVISIONED, RequestCondition.FAILED})
 
 @dataclass(frozen=True, slots=True)
 class RequestStep:
-    """One moment in the life of a ProvisioningRequest.
+    """One step in the life of a ProvisioningRequest.
 
     Args:
         time: When, in nanoseconds since 1970.
         name: `namespace/name` of the request.
-        what: `Created`, `Deleted`, or the condition that holds from then on.
-        message: What the condition says.
+        what: `Created`, `Deleted`, or the condition that became True.
+        message: The message of the condition.
     """
 
     time: int
@@ -38,10 +38,10 @@ class RequestStep:
 
 
 class Autoscaler:
-    """Writes into the statuses of ProvisioningRequests what becomes of them.
+    """Writes the outcomes of ProvisioningRequests into their statuses.
 
     Args:
-        capacity: Who makes capacity.
+        capacity: The provider of capacity.
 
     Example:
         >>> from kueuecore.provisioning import ScriptedCapacity
@@ -53,31 +53,31 @@ class Autoscaler:
 
     def __init__(self, capacity: CapacityProvider) -> None:
         self._capacity = capacity
-        # By namespace and name, in the order in which they were created.
+        # By namespace and name, in order of creation.
         self._requests: dict[ObjectRef, CapacityRequest] = {}
         self._manifests: dict[ObjectRef, JsonObject] = {}
         self._wakes: dict[ObjectRef, int] = {}
         self._used: set[WorkloadKey] = set()
         self._waiting: set[ObjectRef] = set()
-        # Stock has come free, so that all are looked at that wait for some.
+        # Whether stock was freed, so that all requests waiting for some are looked at.
         self._is_free = False
-        # The nodes that came with each request, by name, and what is to be done about nodes.
+        # The nodes that came with each request, by name, and the writes of nodes to make.
         self._nodes: dict[ObjectRef, dict[str, JsonObject]] = {}
         self._node_writes: list[ObjectWrite] = []
         self._steps: list[RequestStep] = []
 
     @property
     def steps(self) -> tuple[RequestStep, ...]:
-        """What became of the requests, in order of time."""
+        """What happened to the requests, in order of time."""
         return tuple(self._steps)
 
     @property
     def requests(self) -> tuple[JsonObject, ...]:
-        """The ProvisioningRequests that are there, with their statuses, in the order in which they were created."""
+        """The existing ProvisioningRequests with their statuses, in order of creation."""
         return tuple(self._manifests.values())
 
     def create(self, request: JsonObject, templates: Mapping[str, JsonObject], *, now: int) -> JsonObject:
-        """A request is there.
+        """Take in a new request.
 
         Args:
             request: The ProvisioningRequest.
@@ -85,7 +85,7 @@ class Autoscaler:
             now: The time in nanoseconds since 1970.
 
         Returns:
-            The same with its status.
+            The request with its status.
         """
         ref = object_ref(request)
         self._manifests[ref] = request
@@ -95,7 +95,7 @@ class Autoscaler:
         return self._manifests[ref]
 
     def delete(self, request: ObjectRef, *, now: int) -> bool:
-        """A request has gone; was it there?"""
+        """Remove a deleted request; return whether it existed."""
         if request not in self._requests:
             return False
         self._capacity.release(self._requests[request], now=now)
@@ -109,25 +109,25 @@ class Autoscaler:
         return True
 
     def note_workload(self, workload: JsonObject) -> None:
-        """This is how a Workload is now: its pods use what was made for it as long as it is admitted."""
+        """Take in the current version of a Workload: its pods use its capacity while it is admitted."""
         conditions = list_at(workload, "status", "conditions")
         held = {text_at(it, "type") for it in conditions if text_at(it, "status") == "True"}
         ref = object_ref(workload)
         self._note_use((ref.namespace, ref.name), is_used="Admitted" in held and not held & {"Evicted", "Finished"})
 
     def forget_workload(self, workload: WorkloadKey, *, now: int) -> None:
-        """A Workload has gone, and its requests with it."""
+        """Remove a deleted Workload and its requests."""
         self._used.discard(workload)
         for ref in [ref for ref, request in self._requests.items() if request.workload == workload]:
             self.delete(ref, now=now)
 
     def next_wake(self, *, after: int = -1) -> int | None:
-        """When something becomes of a request; 0: at once; `None`: never."""
+        """Return when a request changes next; 0: at once; `None`: never."""
         times = [*self._wakes.values(), *([0] if self._is_free and self._waiting else [])]
         return min((time for time in times if time > after), default=None)
 
     def due(self, now: int) -> tuple[JsonObject, ...]:
-        """The requests whose statuses have changed up to now, as they are after each change."""
+        """Return the requests whose statuses have changed up to now, as of each change."""
         changed: list[JsonObject] = []
         while self._is_free or any(time <= now for time in self._wakes.values()):
             is_due = {ref for ref, at in self._wakes.items() if at <= now} | (self._waiting if self._is_free else set())
@@ -136,12 +136,12 @@ class Autoscaler:
         return tuple(changed)
 
     def take_writes(self) -> tuple[ObjectWrite, ...]:
-        """The nodes that have come and gone since the last call, in this order."""
+        """Take the nodes that were created and deleted since the last call, in this order."""
         taken, self._node_writes = tuple(self._node_writes), []
         return taken
 
     def _bring(self, request: ObjectRef, nodes: Iterable[JsonObject]) -> None:
-        """These nodes are there with a request, and no others."""
+        """Create the nodes that came with a request, and delete its others."""
         workload = self._requests[request].workload
         before, after = self._nodes.get(request, {}), {text_at(it, "metadata", "name"): it for it in nodes}
         gone = [ObjectWrite(ObjectWriteKind.DELETE, it, workload) for name, it in before.items() if name not in after]
@@ -156,7 +156,7 @@ class Autoscaler:
             self._wakes |= {ref: 0 for ref, request in self._requests.items() if request.workload == workload}
 
     def _look(self, ref: ObjectRef, now: int) -> bool:
-        """See how it stands with a request; has that changed?"""
+        """Update a request; return whether its status has changed."""
         request, old = self._requests[ref], self._manifests[ref]
         self._wakes.pop(ref, None)
         state = self._capacity.look(request, is_used=request.workload in self._used, now=now)
@@ -177,7 +177,7 @@ class Autoscaler:
         for kind, message in _held(self._manifests[ref]).items():
             if kind not in held:
                 self._steps.append(RequestStep(now, ref.key, kind, message))
-                # What an order gives up, others may get.
+                # Others may get what an order gives up.
                 self._is_free |= kind not in (RequestCondition.ACCEPTED, RequestCondition.PROVISIONED)
         return True
 
@@ -204,7 +204,7 @@ def _held(request: JsonObject) -> dict[str, str]:
 
 
 def _status(old: JsonObject, state: CapacityState, now: str) -> JsonObject:
-    """A status that says what a state says; conditions keep the time since which they hold."""
+    """Return a status for a state; conditions that still hold keep their times."""
     said = [(str(kind), "True", message) for kind, message in state.conditions.items()]
     if state.expected is not None and RequestCondition.PROVISIONED not in state.conditions:
         said.append((RequestCondition.PROVISIONED, "False", state.expected))
@@ -224,7 +224,7 @@ def _status(old: JsonObject, state: CapacityState, now: str) -> JsonObject:
 
 
 def _amounts(pod: JsonObject) -> dict[str, Fraction]:
-    """What a pod requests: its containers together, or the greediest of those before them."""
+    """Return what a pod requests: its containers together, or the largest init container."""
     total: dict[str, Fraction] = {}
     for requests in _requests(list_at(pod, "containers")):
         for resource, amount in requests.items():

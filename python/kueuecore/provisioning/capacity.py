@@ -1,4 +1,4 @@
-"""Who makes capacity of ProvisioningRequests in virtual time: what a cluster autoscaler and its cloud do."""
+"""Providers of capacity for ProvisioningRequests in virtual time: the part of a cluster autoscaler and its cloud."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _SECOND_NS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class RequestedPodSet:
-    """Pods of one shape that are asked for.
+    """Pods of one shape in a request.
 
     Args:
-        count: How many.
-        amounts: What each of them requests of each resource, in whole units.
-        node_selector: The labels of the nodes that it needs.
+        count: How many pods.
+        amounts: What each pod requests of each resource, in whole units.
+        node_selector: The labels of the nodes that they need.
     """
 
     count: int
@@ -42,14 +42,14 @@ class RequestedPodSet:
 
 @dataclass(frozen=True, slots=True)
 class CapacityRequest:
-    """A ProvisioningRequest as those see it who make capacity.
+    """A ProvisioningRequest as a provider of capacity sees it.
 
     Args:
         namespace: Its namespace.
         name: Its name, which ends with the number of the attempt.
         provisioning_class: Its class.
         parameters: Its parameters.
-        pod_sets: What is asked for.
+        pod_sets: The requested pods.
         workload: The workload that it is for.
         created: When it was created, in nanoseconds since 1970.
     """
@@ -64,7 +64,7 @@ class CapacityRequest:
 
     @property
     def amounts(self) -> dict[str, Fraction]:
-        """What all pods request together of each resource, in whole units; `pods` is their number."""
+        """What all pods together request of each resource, in whole units; `pods` is their number."""
         total = {"pods": Fraction(sum(it.count for it in self.pod_sets))}
         for pod_set in self.pod_sets:
             for resource, amount in pod_set.amounts.items():
@@ -74,15 +74,15 @@ class CapacityRequest:
 
 @dataclass(frozen=True, slots=True)
 class CapacityState:
-    """How it stands with a request.
+    """The state of a request.
 
     Args:
-        conditions: What holds, with a message each. A condition that once held goes on to hold.
-        expected: What its condition `Provisioned` says while it does not hold; `None`: there is none.
+        conditions: The conditions that are True, each with its message. Once True, a condition stays True.
+        expected: The message of its condition `Provisioned` while it is not True; `None`: no such condition.
         details: `status.provisioningClassDetails`.
-        look_again: When this changes by time alone, in nanoseconds since 1970; `None`: never.
-        nodes: The Nodes that have come with it, each with a name of its own. They go when a later state leaves them
-            out, and when the request is deleted.
+        look_again: When the state next changes by time alone, in nanoseconds since 1970; `None`: never.
+        nodes: The Nodes that came with it, with unique names. They are deleted when a later state leaves them out, and
+            when the request is deleted.
     """
 
     conditions: Mapping[RequestCondition, str] = field(default_factory=dict)
@@ -94,35 +94,35 @@ class CapacityState:
 
 @runtime_checkable
 class CapacityProvider(Protocol):
-    """Who makes capacity. Everything follows from what it is asked: it has no clock and no random source of its own."""
+    """Provides capacity. Its answers depend only on what it is asked: it has no clock or random source of its own."""
 
     def look(self, request: CapacityRequest, *, is_used: bool, now: int) -> CapacityState:
-        """How does it stand with a request?
+        """Return the state of a request.
 
-        It is asked when the request has come, whenever it asked for it, when the pods have come, and, as long as it is
-        neither provisioned nor failed, after every `release`; those that have come first are asked first.
+        It is called when the request is created, when the last state said to look again, when the pods have come and,
+        until the request is provisioned or has failed, after every `release`; oldest requests first.
 
         Args:
             request: The request.
-            is_used: Have its pods come: is its workload admitted?
+            is_used: Whether its pods have come: its workload is admitted.
             now: The time in nanoseconds since 1970. It never goes back.
         """
         ...
 
     def release(self, request: CapacityRequest, *, now: int) -> None:
-        """A request was deleted: its pods have ended, its workload was evicted, or nobody needs it any more."""
+        """Free the capacity of a deleted request: its pods have ended, its workload was evicted, or nobody needs it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class CapacityOutcome:
-    """Something that becomes of a request.
+    """A change in the state of a request.
 
     Args:
-        after_seconds: When, in seconds after its creation.
-        condition: Which condition holds from then on.
-        message: What that says.
-        details: What comes into its `provisioningClassDetails`.
+        after_seconds: Seconds from the creation of the request to the change.
+        condition: The condition that becomes True.
+        message: Its message.
+        details: What is added to `provisioningClassDetails`.
     """
 
     after_seconds: float
@@ -131,7 +131,7 @@ class CapacityOutcome:
     details: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check what was given."""
+        """Check the arguments."""
         if not 0 <= self.after_seconds < 2**63 / _SECOND_NS:
             raise ValueError(f"after_seconds is {shown(self.after_seconds)}; give seconds from 0 to 292 years")
         object.__setattr__(self, "condition", RequestCondition(self.condition))
@@ -141,11 +141,11 @@ _AT_ONCE = (CapacityOutcome(0, RequestCondition.PROVISIONED, "Provisioned at onc
 
 
 class ScriptedCapacity:
-    """Does what a script says.
+    """Provides capacity according to a script.
 
     Args:
-        script: What becomes of a request: by its name, which ends with the number of the attempt, or by its class.
-        otherwise: What becomes of all others; by default the capacity is there at once.
+        script: What happens to a request: by its name, which ends with the number of the attempt, or by its class.
+        otherwise: What happens to all others; by default the capacity is available at once.
 
     Example:
         >>> capacity = ScriptedCapacity({
@@ -171,7 +171,7 @@ class ScriptedCapacity:
         self._otherwise = tuple(otherwise)
 
     def look(self, request: CapacityRequest, *, is_used: bool, now: int) -> CapacityState:
-        """What has become of a request up to now."""
+        """Return the state of a request according to the script up to now."""
         outcomes = self._script.get(request.name, self._script.get(request.provisioning_class, self._otherwise))
         conditions, details, look_again = dict[RequestCondition, str](), dict[str, str](), None
         for outcome in sorted(outcomes, key=lambda it: it.after_seconds):
@@ -184,19 +184,18 @@ class ScriptedCapacity:
         return CapacityState(conditions, None, details, look_again)
 
     def release(self, request: CapacityRequest, *, now: int) -> None:
-        """Nothing was taken."""
+        """Do nothing: no capacity was taken."""
 
 
 _NODES_GONE = frozenset({RequestCondition.BOOKING_EXPIRED, RequestCondition.CAPACITY_REVOKED})
 
 
 class CapacityWithNodes:
-    """Capacity that comes as Nodes: they are there as long as a request is provisioned, and has lost nothing.
+    """Adds Nodes to capacity: they exist while a request is provisioned and has lost nothing.
 
     Args:
-        capacity: Who makes the capacity.
-        nodes: The Nodes for a request, as an API server has them: the same each time, with names that no other node
-            has.
+        capacity: The provider of the capacity.
+        nodes: Returns the Nodes of a request, as an API server has them: always the same, with unique names.
 
     Example:
         >>> def nodes(request):
@@ -212,7 +211,7 @@ class CapacityWithNodes:
         self._nodes = nodes
 
     def look(self, request: CapacityRequest, *, is_used: bool, now: int) -> CapacityState:
-        """How does it stand with a request, and which nodes are there?"""
+        """Return the state of a request with its nodes."""
         state = self._capacity.look(request, is_used=is_used, now=now)
         held = state.conditions.keys()
         if RequestCondition.PROVISIONED not in held or held & _NODES_GONE:
@@ -220,5 +219,5 @@ class CapacityWithNodes:
         return replace(state, nodes=(*state.nodes, *self._nodes(request)))
 
     def release(self, request: CapacityRequest, *, now: int) -> None:
-        """A request was deleted, and its nodes go."""
+        """Free the capacity of a deleted request; its nodes are deleted."""
         self._capacity.release(request, now=now)

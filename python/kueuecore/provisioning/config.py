@@ -1,4 +1,4 @@
-"""ProvisioningRequestConfigs: read, refused, and found by what an AdmissionCheck says (rules/07 §4)."""
+"""Reads, checks and finds ProvisioningRequestConfigs (rules/07 §4)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kueuecore.objects import ProvisioningRequestConfig, RetryStrategy
 __all__ = ["CONTROLLER_NAME", "config_of", "delay_seconds", "reference_problem"]
 
 CONTROLLER_NAME = "kueue.x-k8s.io/provisioning-request"
-"""`spec.controllerName` of the AdmissionChecks for which capacity is asked for."""
+"""`spec.controllerName` of the AdmissionChecks that request capacity."""
 _GROUP, _KIND = "kueue.x-k8s.io", "ProvisioningRequestConfig"
 _MOST_PARAMETERS, _LONGEST_VALUE, _MOST_RESOURCES, _MOST_LABELS = 100, 255, 100, 8
 _INT32_MAX = 2**31 - 1
@@ -22,10 +22,10 @@ _JITTER = 1e-4
 
 
 def config_of(manifest: JsonObject) -> ProvisioningRequestConfig:
-    """A config from its manifest, v1beta2 or v1beta1.
+    """Read a config from its manifest, v1beta2 or v1beta1.
 
     Raises:
-        ManifestError: What an API server would refuse.
+        ManifestError: An API server would refuse it.
     """
     if text_at(manifest, "apiVersion") == f"{_GROUP}/v1beta1":
         # The two versions have the same fields.
@@ -44,7 +44,7 @@ def config_of(manifest: JsonObject) -> ProvisioningRequestConfig:
 
 
 def reference_problem(check: JsonObject) -> str:
-    """What is wrong with the reference of an AdmissionCheck to its config, in Kueue's words; empty if nothing is."""
+    """Return the problem with an AdmissionCheck's reference to its config, in Kueue's words; empty if none."""
     reference = object_at(check, "spec").get("parameters")
     if reference is None:
         return "missing parameters reference"
@@ -59,22 +59,22 @@ def reference_problem(check: JsonObject) -> str:
 
 
 def delay_seconds(strategy: RetryStrategy, attempt: int, *, seed: str | None = None) -> int:
-    """How long to wait before a retry, in whole seconds (rules/07 §4.2).
+    """Return how long to wait before a retry, in whole seconds (rules/07 §4.2).
 
-    The first time the base, whatever the maximum is; then twice as long each time, up to the maximum; 0 is none. Kueue
-    adds up to 0.01 % at random; here nothing, unless there is a seed.
+    The first delay is the base, whatever the maximum; each further one is doubled, up to the maximum; 0 means no
+    maximum. Kueue adds up to 0.01 % at random; without a seed nothing is added.
 
     Args:
         strategy: Base and maximum.
         attempt: Which retry, from 1.
-        seed: What the random part depends on.
+        seed: The seed of the random part.
 
     Example:
         >>> [delay_seconds(RetryStrategy(backoff_base_seconds=60, backoff_max_seconds=200), n) for n in (1, 2, 3)]
         [60, 120, 200]
     """
     base, most = strategy.backoff_base_seconds, strategy.backoff_max_seconds
-    # Beyond this no doubling changes anything.
+    # Doubling more often changes nothing.
     seconds = base << min(max(attempt, 1) - 1, 31)
     if attempt > 1:
         seconds = min(seconds, most or _INT32_MAX)

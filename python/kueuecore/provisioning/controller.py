@@ -1,4 +1,4 @@
-"""Who asks for capacity by ProvisioningRequests, and makes checks of what comes of it (rules/07 §4)."""
+"""Requests capacity by ProvisioningRequests, and sets checks accordingly (rules/07 §4)."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ __all__ = ["ProvisioningController"]
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 _CONFIG, _FLAVOR, _TEMPLATE = "ProvisioningRequestConfig", "ResourceFlavor", "PodTemplate"
 _MANAGED = "kueue.x-k8s.io/managed"
-# Bytes of an event's message, and of what a check says.
+# Bytes of an event's message, and of a check's.
 _LONGEST_EVENT, _LONGEST_MESSAGE = 1024, 32 * 1024
-# After the n-th refusal in a row: twice as long as before, as a controller's queue does.
+# After the n-th refusal in a row: twice as long as before, as in a controller's queue.
 _FIRST_DELAY_NS, _LONGEST_DELAY_NS = 5_000_000, 1_000_000_000_000
 
 
 @dataclass(slots=True)
 class _Of:
-    """What is known of one workload.
+    """What is known about one workload.
 
     Args:
         requests: Its ProvisioningRequests by name.
-        templates: Names of the PodTemplates that are there or on their way.
-        sent: What is on its way to which requests.
-        entries: What its checks said when they were last reviewed.
+        templates: Names of the PodTemplates that exist or are being created.
+        sent: The open writes, by request.
+        entries: The states of its checks at the last review.
         n_refused: How often in a row a write was refused.
     """
 
@@ -69,16 +69,16 @@ class _Of:
 
 
 class ProvisioningController(CheckController):
-    """Asks for capacity by ProvisioningRequests, of which somebody else, a cluster autoscaler, makes capacity.
+    """Requests capacity by ProvisioningRequests, which a cluster autoscaler or another provider answers.
 
-    It creates requests and PodTemplates, deletes those that nobody needs any more, and tells the checks what requests
-    say. PodTemplates are deleted along with their requests; Kueue leaves that to the garbage collector, by making the
-    request their owner once it is there.
+    It creates requests and PodTemplates, deletes those no longer needed, and sets the checks to what the requests
+    report. PodTemplates are deleted along with their requests; Kueue makes the request their owner once it exists, and
+    leaves the rest to the garbage collector.
 
     Args:
-        deletes_on_eviction: Are the requests of an evicted workload deleted? Feature gate
-            `CleanupProvisioningRequestsOnEviction`, which is on by default.
-        seed: What the random part of delays depends on; without one there is none.
+        deletes_on_eviction: Whether the requests of an evicted workload are deleted: feature gate
+            `CleanupProvisioningRequestsOnEviction`, on by default.
+        seed: The seed of the random part of delays; without one there is none.
 
     Example:
         >>> controller = ProvisioningController()
@@ -110,17 +110,17 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         self._flavors: dict[str, JsonObject] = {}
         self._checks: dict[str, JsonObject] = {}
         self._workloads: dict[WorkloadKey, _Of] = {}
-        # Whose writes were refused, and before when nothing more is created.
+        # Workloads with refused writes, and until when nothing more is created for them.
         self._refused: dict[WorkloadKey, int] = {}
         self._owners: dict[ObjectRef, WorkloadKey] = {}
 
-    # What is there.
+    # Observed objects.
 
     def observe(self, manifest: JsonObject, *, now: int) -> Collection[WorkloadKey]:
-        """An AdmissionCheck, a ProvisioningRequestConfig, a ResourceFlavor or a ProvisioningRequest is there.
+        """Take in an AdmissionCheck, a ProvisioningRequestConfig, a ResourceFlavor or a ProvisioningRequest.
 
         Raises:
-            ManifestError: What is wrong with a config. Nothing has changed.
+            ManifestError: A config is not valid. Nothing has changed.
         """
         ref = object_ref(manifest)
         match ref.kind:
@@ -146,7 +146,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         return ()
 
     def forget(self, deleted: ObjectRef, *, now: int) -> Collection[WorkloadKey]:
-        """One of these has gone, or a Workload; with that its requests go."""
+        """Take in the deletion of one of these or of a Workload, whose requests are deleted too."""
         match deleted.kind:
             case "AdmissionCheck":
                 return self._users(deleted.name) if self._checks.pop(deleted.name, None) else ()
@@ -165,7 +165,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         return ()
 
     def activity(self, check: JsonObject, *, now: int) -> Activity | None:
-        """Active is a check whose config is there; reason and message change with the status only, as in Kueue."""
+        """Return whether a check is active: its config exists. `None` if the status stays, as in Kueue."""
         problem, name = reference_problem(check), text_at(check, "spec", "parameters", "name")
         if not problem and name not in self._configs:
             problem = f'provisioningrequestconfigs.kueue.x-k8s.io "{name}" not found'
@@ -177,14 +177,14 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         return Activity(True, "Active", "The admission check is active")
 
     def requests_of(self, workload: WorkloadKey) -> tuple[JsonObject, ...]:
-        """The ProvisioningRequests of a workload, by name."""
+        """Return the ProvisioningRequests of a workload, by name."""
         of = self._workloads.get(workload, _Of())
         return tuple(of.requests[name] for name in sorted(of.requests))
 
-    # What is said of a workload.
+    # Reviews.
 
     def review(self, workload: JsonObject, checks: Sequence[str], *, now: int) -> Review:
-        """What follows for a workload from its requests, and what is to be asked for (rules/07 §4.2)."""
+        """Return what a workload's requests mean for it, and what to request (rules/07 §4.2)."""
         held = {
             text_at(it, "type") for it in list_at(workload, "status", "conditions") if text_at(it, "status") == "True"
         }
@@ -201,7 +201,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
             return Review()
         of.entries = {name: CheckAnswer.of(entry) for name, entry in check_states(workload).items()}
         if any(reference_problem(self._checks[name]) for name in checks):
-            # Kueue tries again and again, and does nothing.
+            # Kueue retries forever without doing anything.
             return Review()
         try:
             return self._reviewed(workload, of, key, self._current(workload, of, checks), now)
@@ -209,11 +209,11 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
             return Review()
 
     def refused(self, write: ObjectWrite, error: str, *, is_there: bool = False, now: int) -> Review:
-        """A write was refused: the check says so, and the write is made again after a while."""
+        """Take in a refused write: the check reports it, and it is retried after a pause."""
         of = self._workloads.get(write.workload)
         if of is None:
             return Review()
-        # What was to follow is not written either.
+        # The writes that were to follow were not made either.
         of.sent.clear()
         if write.object.kind == _TEMPLATE and not is_there:
             of.templates.discard(write.object.name)
@@ -226,11 +226,11 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         return self._failed(write.object, error, write.workload, entry)
 
     def next_wake(self, *, after: int) -> int | None:
-        """When a write that was refused is to be made again."""
+        """Return when the next refused write is retried."""
         return min((time for time in self._refused.values() if time > after), default=None)
 
     def due(self, now: int) -> Collection[WorkloadKey]:
-        """The workloads for which a write that was refused is to be made again."""
+        """Return the workloads with refused writes to retry now."""
         due = tuple(key for key, time in self._refused.items() if time <= now)
         for key in due:
             del self._refused[key]
@@ -258,7 +258,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         return Review(answers=changed, writes=tuple(writes), events=tuple(events))
 
     def _current(self, workload: JsonObject, of: _Of, checks: Sequence[str]) -> dict[str, Current]:
-        """For each check its config, whether it needs a request, and the request that counts: that of the last attempt.
+        """Return for each check its config, whether it needs a request, and the request of its last attempt.
 
         Raises:
             UnassignedPodSetError: The admission does not fit the workload.
@@ -279,7 +279,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
 
     def _answers(self, workload: JsonObject, of: _Of, current: Mapping[str, Current]) -> dict[str, CheckAnswer]:
         if any(it.is_needed and it.request is None for it in current.values()):
-            # `[code quirk]` As long as one of them has no request, nothing is said of any.
+            # `[code quirk]` While one of the checks has no request, none is updated.
             return {}
         retries = {name: int_at(entry, "retryCount") for name, entry in check_states(workload).items()}
         seed = None if self._seed is None else f"{self._seed}/{text_at(workload, 'metadata', 'name')}"
@@ -291,7 +291,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
     def _creation(
         self, workload: JsonObject, of: _Of, current: Current, answer: CheckAnswer, now: int
     ) -> Sequence[ObjectWrite] | Review:
-        """What is to be created for a check, or what it says because that is not possible."""
+        """Return what to create for a check, or the check's new state if that is not possible."""
         config, request = current.config, current.request
         if config is None or not current.is_needed or answer.state is CheckState.READY:
             return ()
@@ -299,7 +299,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
             is_over = is_true(request, RequestCondition.FAILED) or (
                 is_true(request, RequestCondition.BOOKING_EXPIRED) and not is_admitted(workload)
             )
-            # While the check says Retry, the eviction is to come first.
+            # While the check is Retry, the eviction comes first.
             if not is_over or answer.state is not CheckState.PENDING:
                 return ()
             attempt = current.attempt + 1
@@ -408,7 +408,7 @@ def _event(key: WorkloadKey, reason: str, message: str, *, kind: str = "Normal")
 
 
 def _cut(message: str, length: int) -> str:
-    """A message that is too long for its place."""
+    """Cut a message to a length."""
     return (
         message if len(message.encode()) <= length else f"{message.encode()[: length - 4].decode(errors='ignore')} ..."
     )

@@ -1,4 +1,4 @@
-"""For which pods capacity is asked for, and what is said of them (rules/07 §4.1)."""
+"""Decides which pods to request capacity for, and describes them (rules/07 §4.1)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class UnassignedPodSetError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RequestedPods:
-    """Pods that are asked for as one.
+    """Pods that are requested as one.
 
     Args:
-        pod_set: The first pod set among them, whose template and flavors stand for all.
+        pod_set: The first pod set among them, whose template and flavors represent all.
         assignment: What it was admitted with.
         count: How many pods.
     """
@@ -39,7 +39,7 @@ class RequestedPods:
 
 
 def is_request_needed(workload: JsonObject, config: ProvisioningRequestConfig) -> bool:
-    """Has capacity to be asked for, or do no pods need any that is managed?
+    """Return whether capacity must be requested: some pods need resources that are managed.
 
     Raises:
         UnassignedPodSetError: A pod set before the first one that needs some is not in the admission.
@@ -55,7 +55,7 @@ def is_request_needed(workload: JsonObject, config: ProvisioningRequestConfig) -
 
 
 def requested_pods(workload: JsonObject, config: ProvisioningRequestConfig) -> tuple[RequestedPods, ...]:
-    """The pods to ask for, by pod set in the order of the spec; those that the policy takes for alike are one.
+    """Return the pods to request, by pod set in the order of the spec; pod sets that the policy merges are one.
 
     Raises:
         UnassignedPodSetError: A pod set that needs capacity is not in the admission.
@@ -78,7 +78,7 @@ def requested_pods(workload: JsonObject, config: ProvisioningRequestConfig) -> t
 
 
 def template_of(pods: RequestedPods, flavors: Mapping[str, JsonObject]) -> JsonObject:
-    """The pod template to ask for: with what the flavors demand, and limits where requests are missing.
+    """Return the pod template to request: with what the flavors demand, and limits as missing requests.
 
     Args:
         pods: The pods.
@@ -108,7 +108,7 @@ def _count(pod_set: JsonObject, assignment: JsonObject) -> int:
 
 
 def _users(workload: JsonObject, resources: Collection[str]) -> list[JsonObject]:
-    """The pod sets with pods that use a managed resource; of none all are managed."""
+    """Return the pod sets with pods that use a managed resource; if none are listed, all are managed."""
     pod_sets = [it for it in list_at(workload, "spec", "podSets") if isinstance(it, dict)]
     return [
         it
@@ -124,7 +124,7 @@ def _uses(pod: JsonObject, resources: Collection[str]) -> bool:
 
 
 def _with_requests(holder: JsonObject) -> JsonObject:
-    """A container, or the spec of a pod, with limits where requests are missing."""
+    """Return a container or pod spec that requests its limits where requests are missing."""
     resources = object_at(holder, "resources")
     limits = object_at(resources, "limits")
     if not limits:
@@ -143,13 +143,13 @@ def _are_alike(one: JsonObject, other: JsonObject, policy: PodSetMergePolicy) ->
 
 
 def _requests(pod: JsonObject, kind: str) -> Sequence[JsonValue]:
-    """What the containers of a kind request, in their order."""
+    """Return what the containers of a kind request, in order."""
     requests = (object_at(it, "resources", "requests") for it in list_at(pod, kind))
     return [_plain(it, are_quantities=True) for it in requests]
 
 
 def _plain(value: JsonValue, *, are_quantities: bool = False) -> JsonValue:
-    """What is compared: nothing is as good as an empty list or object, and `1` as `1000m` of a resource."""
+    """Normalize for comparison: nothing equals an empty list or object, and a quantity `1` equals `1000m`."""
     if isinstance(value, dict):
         plain = {
             name: _plain(it, are_quantities=are_quantities or name in ("requests", "limits"))

@@ -1,4 +1,4 @@
-"""Queued provisioning as clouds offer it, such as GKE's Dynamic Workload Scheduler: orders wait for a finite stock."""
+"""Simulates queued provisioning as clouds offer it, such as GKE's Dynamic Workload Scheduler: orders wait for stock."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LONGEST_RUN = "maxRunDurationSeconds"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stock:
-    """What a region has, and how it is handed out.
+    """The stock of a region, and how it is handed out.
 
     Args:
-        amounts: How much there is of each resource, as quantities; what is not named is without limit.
-        delay_seconds: How long nodes take to come once there is stock: a number, or the least and the most.
-        refused: Which share of the orders is refused, from 0 to 1; after the delay.
-        patience_seconds: An order that has waited so long for stock is refused; `None`: never.
-        booking_seconds: Nodes wait so long for their pods before they go; `None`: forever.
+        amounts: The amount of each resource, as quantities; other resources are unlimited.
+        delay_seconds: How long nodes take to come once there is stock: a number, or minimum and maximum.
+        refused: The share of orders that are refused, from 0 to 1; after the delay.
+        patience_seconds: An order that has waited this long for stock is refused; `None`: never.
+        booking_seconds: Nodes are released if no pods have come after this long; `None`: never.
     """
 
     amounts: Mapping[str, str | int] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Stock:
     booking_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        """Check what was given."""
+        """Check the arguments."""
         for resource, quantity in self.amounts.items():
             amount = number(quantity)
             if amount is None or amount < 0:
@@ -53,25 +53,25 @@ class Stock:
 
     @property
     def delays(self) -> tuple[float, float]:
-        """The least and the most delay, in seconds."""
+        """The minimum and maximum delay, in seconds."""
         delay = self.delay_seconds
         return (delay[0], delay[1]) if isinstance(delay, tuple) else (delay, delay)
 
 
 @dataclass(slots=True)
 class _Order:
-    """How it stands with a request.
+    """The state of an order.
 
     Args:
         request: The request.
         region: The region that it is for; empty: any.
-        is_refused: Will it be refused?
+        is_refused: Whether it will be refused.
         delay_ns: How long its nodes take.
-        given_up: When it was refused.
+        given_up: When it was given up.
         booked: When stock was bound to it.
         expired: When its nodes went, because no pods came.
         revoked: When its nodes were taken away.
-        is_bound: Does it hold stock?
+        is_bound: Whether it holds stock.
     """
 
     request: CapacityRequest
@@ -86,17 +86,17 @@ class _Order:
 
 
 class QueuedCapacity:
-    """Orders wait until there is stock for all of their pods at once; of one region the first goes first.
+    """Queues orders until there is stock for all of their pods at once; in a region, first come, first served.
 
-    The region of a request is what the node selectors of its pods say, which come from the flavors that were assigned.
+    The region of a request comes from its pods' node selectors, and so from the assigned flavors.
     Nodes stay bound until the request is deleted: when the job ends, or its workload is evicted. A request with the
-    parameter `maxRunDurationSeconds` loses its nodes so long after they have come.
+    parameter `maxRunDurationSeconds` loses its nodes that long after they have come.
 
     Args:
-        stocks: What there is, by region. One that is not named has nothing: orders for it are refused.
+        stocks: The stock by region. Orders for any other region are refused.
         region_label: The node label that names the region.
-        seed: What delays and refusals depend on. Without one an order takes the least delay, and is refused only if
-            all are.
+        seed: The seed of delays and refusals. Without one, an order takes the minimum delay, and is refused only if all
+            are.
 
     Example:
         >>> from kueuecore.provisioning import RequestedPodSet
@@ -126,7 +126,7 @@ class QueuedCapacity:
         self._orders: dict[tuple[str, str], _Order] = {}
 
     def free(self, region: str) -> dict[str, Fraction]:
-        """What is left of the stock of a region, in whole units."""
+        """Return what is left of the stock of a region, in whole units."""
         left = {name: number(quantity) or Fraction(0) for name, quantity in self._stocks[region].amounts.items()}
         for order in self._orders.values():
             if order.is_bound and order.region == region:
@@ -136,7 +136,7 @@ class QueuedCapacity:
         return left
 
     def look(self, request: CapacityRequest, *, is_used: bool, now: int) -> CapacityState:
-        """How does it stand with an order?"""
+        """Return the state of a request."""
         key = (request.namespace, request.name)
         order = self._orders.get(key)
         if order is None:
@@ -159,7 +159,7 @@ class QueuedCapacity:
         return self._state_of_nodes(order, stock, conditions, came, is_used=is_used, now=now)
 
     def release(self, request: CapacityRequest, *, now: int) -> None:
-        """An order is over: what was bound to it is free."""
+        """Free the stock bound to an order, which is over."""
         self._orders.pop((request.namespace, request.name), None)
 
     def _ordered(self, request: CapacityRequest) -> _Order:
@@ -174,11 +174,11 @@ class QueuedCapacity:
             return _Order(request, region, is_refused=stock.refused == 1, delay_ns=_ns(low))
         chance = random.Random(f"{self._seed}/{request.namespace}/{request.name}")
         is_refused = chance.random() < stock.refused
-        # Whole seconds, as times in Kubernetes are.
+        # Whole seconds, like times in Kubernetes.
         return _Order(request, region, is_refused=is_refused, delay_ns=_ns(round(chance.uniform(low, high))))
 
     def _try(self, order: _Order, stock: Stock, now: int) -> None:
-        """Bind stock to an order if there is enough, and nobody before it waits."""
+        """Bind stock to an order if there is enough, and no earlier order waits."""
         end = _end_of_waiting(order, stock)
         if end is not None and end <= now:
             order.given_up = now
@@ -224,7 +224,7 @@ class QueuedCapacity:
 
 
 def _end_of_waiting(order: _Order, stock: Stock) -> int | None:
-    """When an order is given up that has no stock by then."""
+    """Return when an order without stock is given up."""
     if order.is_refused:
         return order.request.created + order.delay_ns
     return None if stock.patience_seconds is None else order.request.created + _ns(stock.patience_seconds)

@@ -1,4 +1,4 @@
-"""ProvisioningRequests: their names, what they say, and whether they are as a config wants them (rules/07 §4.1)."""
+"""Names and reads ProvisioningRequests, and compares them with their configs (rules/07 §4.1)."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ __all__ = [
 API_VERSION = "autoscaling.x-k8s.io/v1"
 KIND = "ProvisioningRequest"
 _PARAMETER_ANNOTATION = "provreq.kueue.x-k8s.io/"
-# The longest name of an object, less a dash and as many digits of a digest.
+# The longest name of an object, less a dash and the digits of a digest.
 _DIGEST_LENGTH = 5
 _LONGEST_PREFIX = 252 - _DIGEST_LENGTH
-# Of a name that was shortened the attempt is looked for among so many.
+# The attempts to try when looking for the one in a shortened name.
 _MOST_ATTEMPTS, _MOST_DIGITS = 1000, 3
 
 
 class RequestCondition(StrEnum):
-    """What a ProvisioningRequest says of the capacity that was asked for: types of its conditions."""
+    """The conditions of a ProvisioningRequest."""
 
     ACCEPTED = "Accepted"
-    """Somebody works on it."""
+    """The request is being worked on."""
     PROVISIONED = "Provisioned"
-    """The capacity is there."""
+    """The capacity is available."""
     FAILED = "Failed"
-    """It cannot be had."""
+    """The capacity cannot be provided."""
     BOOKING_EXPIRED = "BookingExpired"
-    """It was there, and is not kept any longer for pods that have not come."""
+    """The capacity was available, but is no longer kept for pods that have not come."""
     CAPACITY_REVOKED = "CapacityRevoked"
-    """It was there, and was taken away."""
+    """The capacity was available, but was taken away."""
 
 
 def request_name(workload: str, check: str, attempt: int) -> str:
-    """The name of a ProvisioningRequest.
+    """Return the name of a ProvisioningRequest.
 
     Args:
         workload: Name of the Workload.
@@ -64,7 +64,7 @@ def request_name(workload: str, check: str, attempt: int) -> str:
 
 
 def template_name(request: str, pod_set: str) -> str:
-    """The name of the PodTemplate of a pod set.
+    """Return the name of the PodTemplate of a pod set.
 
     Args:
         request: Name of the ProvisioningRequest.
@@ -78,9 +78,9 @@ def template_name(request: str, pod_set: str) -> str:
 
 
 def attempt_of(request: str, workload: str, check: str) -> int | None:
-    """The attempt number in a name; `None`: it is not of this workload and check.
+    """Return the attempt number in a name; `None` if it does not belong to this workload and check.
 
-    Kueue does not know requests again whose names had to be shortened, and makes them again and again.
+    Kueue does not recognize requests whose names had to be shortened, and creates them again and again.
 
     Example:
         >>> attempt_of("job-sample-capacity-12", "job-sample", "capacity")
@@ -95,20 +95,20 @@ def attempt_of(request: str, workload: str, check: str) -> int | None:
 
 
 def workload_of(request: JsonObject) -> WorkloadKey:
-    """The workload for which a request was made."""
+    """Return the workload that a request is for."""
     owners = list_at(request, "metadata", "ownerReferences")
     names = (text_at(it, "name") for it in owners if text_at(it, "kind") in ("Workload", ""))
     return text_at(request, "metadata", "namespace"), next(names, "")
 
 
 def condition_of(request: JsonObject, kind: RequestCondition) -> JsonObject | None:
-    """The condition of a type, whatever it says; `None` if there is none."""
+    """Return the condition of a type, whatever its status; `None` if there is none."""
     conditions = (it for it in list_at(request, "status", "conditions") if isinstance(it, dict))
     return next((it for it in conditions if text_at(it, "type") == kind), None)
 
 
 def parameters_of(config: ProvisioningRequestConfig, annotations: Mapping[str, str]) -> dict[str, str]:
-    """The parameters of a request: those of the config, and over them those that annotations of the workload give."""
+    """Return the parameters of a request: those of the config, overridden by annotations of the workload."""
     given = {
         name.removeprefix(_PARAMETER_ANNOTATION): value
         for name, value in annotations.items()
@@ -118,10 +118,10 @@ def parameters_of(config: ProvisioningRequestConfig, annotations: Mapping[str, s
 
 
 def is_as_configured(request: JsonObject, config: ProvisioningRequestConfig, annotations: Mapping[str, str]) -> bool:
-    """Has a request the class and the parameters of a config? Others of its parameters do not matter.
+    """Return whether a request has the class and the parameters of a config; further parameters do not matter.
 
-    Kueue compares with the config alone, so that it deletes and creates a request again and again whose parameter an
-    annotation of the workload changes; here the annotation counts.
+    Kueue compares with the config alone: if an annotation of the workload changes a parameter, it deletes and creates
+    the request again and again. Here the annotation counts.
     """
     has, wanted = texts_at(request, "spec", "parameters"), parameters_of(config, annotations)
     is_of_class = text_at(request, "spec", "provisioningClassName") == config.provisioning_class_name
@@ -129,7 +129,7 @@ def is_as_configured(request: JsonObject, config: ProvisioningRequestConfig, ann
 
 
 def _limited(name: str) -> str:
-    # Kubernetes' names are ASCII, so that letters are bytes.
+    # Kubernetes' names are ASCII, so letters are bytes.
     if len(name) <= _LONGEST_PREFIX:
         return name
     digest = hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()

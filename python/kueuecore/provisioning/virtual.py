@@ -1,4 +1,4 @@
-"""Provisioning in virtual time: requests are created, somebody makes capacity of them, and checks follow."""
+"""Simulates provisioning in virtual time: requests are created and answered, and checks follow."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _MOST_REVIEWS = 100
 
 
 class VirtualProvisioning(CheckController):
-    """A `ProvisioningController` with an API server for its requests, and somebody who makes capacity of them.
+    """Combines a `ProvisioningController` with an API server for its requests and a provider of capacity.
 
-    Nodes that come with the capacity (`CapacityWithNodes`) are nodes of the cluster until it goes.
+    Nodes that come with the capacity (`CapacityWithNodes`) belong to the cluster until the capacity is released.
 
     Args:
-        capacity: Who makes capacity.
-        controller: Who asks for it; by default one as Kueue has it.
+        capacity: The provider of capacity.
+        controller: The controller that requests it; by default one like Kueue's.
 
     Example:
         >>> from kueuecore.provisioning import ScriptedCapacity
@@ -43,40 +43,40 @@ class VirtualProvisioning(CheckController):
 
     @property
     def controller_name(self) -> str:
-        """`spec.controllerName` of the AdmissionChecks for which capacity is asked for."""
+        """`spec.controllerName` of the AdmissionChecks that request capacity."""
         return self._controller.controller_name
 
     @property
     def kinds(self) -> Mapping[str, tuple[str, str]]:
-        """Configs and flavors; requests are its own."""
+        """Configs and flavors; it stores requests itself."""
         return {kind: it for kind, it in self._controller.kinds.items() if kind != KIND}
 
     @property
     def steps(self) -> tuple[RequestStep, ...]:
-        """What became of the requests, in order of time."""
+        """What happened to the requests, in order of time."""
         return self._autoscaler.steps
 
     @property
     def requests(self) -> tuple[JsonObject, ...]:
-        """The ProvisioningRequests that are there, with their statuses, in the order in which they were created."""
+        """The existing ProvisioningRequests with their statuses, in order of creation."""
         return self._autoscaler.requests
 
     def observe(self, manifest: JsonObject, *, now: int) -> Collection[WorkloadKey]:
-        """As the controller."""
+        """Take in an object, as the controller does."""
         return self._controller.observe(manifest, now=now)
 
     def forget(self, deleted: ObjectRef, *, now: int) -> Collection[WorkloadKey]:
-        """As the controller; the requests of a Workload go with it."""
+        """Take in a deletion, as the controller does; the requests of a Workload are deleted with it."""
         if deleted.kind == "Workload":
             self._autoscaler.forget_workload((deleted.namespace, deleted.name), now=now)
         return self._controller.forget(deleted, now=now)
 
     def activity(self, check: JsonObject, *, now: int) -> Activity | None:
-        """As the controller."""
+        """Return whether a check is active, as the controller does."""
         return self._controller.activity(check, now=now)
 
     def review(self, workload: JsonObject, checks: Sequence[str], *, now: int) -> Review:
-        """As the controller, whose writes are carried out."""
+        """Review a workload as the controller does, and carry out the writes."""
         self._autoscaler.note_workload(workload)
         events: list[Event] = []
         for _ in range(_MOST_REVIEWS):
@@ -89,16 +89,16 @@ class VirtualProvisioning(CheckController):
         raise RuntimeError(f"requests of {object_ref(workload)} come and go without an end")
 
     def take_writes(self) -> tuple[ObjectWrite, ...]:
-        """The nodes that have come with capacity, and gone."""
+        """Take the nodes that came with capacity, and those that went."""
         return self._autoscaler.take_writes()
 
     def next_wake(self, *, after: int) -> int | None:
-        """When something becomes of a request."""
+        """Return when a request changes next."""
         times = (self._controller.next_wake(after=after), self._autoscaler.next_wake(after=after))
         return min((time for time in times if time is not None), default=None)
 
     def due(self, now: int) -> Collection[WorkloadKey]:
-        """The workloads of the requests of which something has become."""
+        """Return the workloads whose requests have changed."""
         found: dict[WorkloadKey, None] = dict.fromkeys(self._controller.due(now))
         for request in self._autoscaler.due(now):
             found |= dict.fromkeys(self._controller.observe(request, now=now))

@@ -1,4 +1,4 @@
-"""Virtual time: workloads arrive, checks are decided, jobs run, are evicted and end.
+"""Simulates a cluster in virtual time: workloads arrive, checks are decided, jobs run, are evicted and end.
 
 `simulate` plays a whole run, with millions of workloads; a `VirtualCluster` advances step by step, several of them
 side by side if you like. Both use the engine's clock.

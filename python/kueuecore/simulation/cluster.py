@@ -209,14 +209,14 @@ class VirtualCluster:
         message: str = "Job finished successfully",
         now: TimeLike | None = None,
     ) -> bool:
-        """End the job of a workload, running or not; False if it ended before or does not exist."""
+        """End the job of a workload, running or not; return False if it ended before or does not exist."""
         self._go_to(now)
         found = self._stepper.clock.finish(self.engine._core, namespace, name, reason, message)
         self._stepper.happened()
         return found
 
     def evict(self, name: str, *, namespace: str, reason: str, message: str = "", now: TimeLike | None = None) -> bool:
-        """Evict a workload; its job stops as always. False if it was evicted before.
+        """Evict a workload; its job stops as always. Return False if it was evicted before.
 
         Raises:
             UnknownObjectError: There is no such Workload.
@@ -275,7 +275,7 @@ class VirtualCluster:
         return self._stepper.clock.is_cut(self.engine._core)
 
     def step(self) -> bool:
-        """Do the next thing: one cycle, or everything at one instant. False if nothing is left to happen.
+        """Do the next thing: one cycle, or everything at one instant. Return False if nothing is left to happen.
 
         Raises:
             OutOfTimeError: It would happen or end after April 2262. Nothing has changed.
@@ -283,7 +283,7 @@ class VirtualCluster:
         return self._stepper.step()
 
     def advance(self, until: TimeLike | None = None) -> tuple[Step, ...]:
-        """Advance time.
+        """Advance time to `until`, or until nothing is left to happen.
 
         Args:
             until: The time to advance to; by default until nothing is left to happen.

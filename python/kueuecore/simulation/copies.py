@@ -1,4 +1,4 @@
-"""Workloads that arrive during a run and differ only in name, time and run time: templates and columns."""
+"""Describes workloads that arrive during a run and differ only in name, time and run time, as columns."""
 
 from __future__ import annotations
 

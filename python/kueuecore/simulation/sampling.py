@@ -1,4 +1,4 @@
-"""The sampling interval of LocalQueue usage in virtual time (rules/09 §1.4)."""
+"""Checks the sampling interval of LocalQueue usage in virtual time (rules/09 §1.4)."""
 
 from __future__ import annotations
 

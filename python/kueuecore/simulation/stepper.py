@@ -215,7 +215,7 @@ class Stepper:
     # Time.
 
     def step(self) -> bool:
-        """Do the next thing; False if nothing is left to happen.
+        """Do the next thing; return False if nothing is left to happen.
 
         Raises:
             OutOfTimeError: It would happen or end after April 2262. Nothing has changed.
@@ -230,7 +230,7 @@ class Stepper:
         *,
         writer: CheckpointWriter | None = None,
     ) -> None:
-        """Do everything that happens up to a time; by default until nothing is left to happen.
+        """Do everything that happens up to a time; by default, until nothing is left to happen.
 
         Args:
             until: The time.

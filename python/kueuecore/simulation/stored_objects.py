@@ -1,4 +1,4 @@
-"""The objects of a virtual cluster as its API server stores them; the engine keeps the statuses of Workloads."""
+"""Stores the objects of a virtual cluster as its API server would; the engine keeps the statuses of Workloads."""
 
 from __future__ import annotations
 

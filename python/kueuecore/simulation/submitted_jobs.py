@@ -1,4 +1,4 @@
-"""The jobs behind a virtual cluster's Workloads, which follow changes of their job (rules/10 §4)."""
+"""Updates the Workloads of a virtual cluster when the jobs behind them change (rules/10 §4)."""
 
 from __future__ import annotations
 

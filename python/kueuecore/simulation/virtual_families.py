@@ -1,4 +1,4 @@
-"""Parents and variants in virtual time, where decisions take effect at once (rules/09 §4.3)."""
+"""Handles parents and variants in virtual time, where decisions take effect at once (rules/09 §4.3)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class VirtualFamilies:
         return self._index.has_open(lambda _: True)
 
     def next_time(self) -> int | None:
-        """When the next gate opens by time alone."""
+        """Return when the next gate opens by time alone."""
         return self._index.next_time()
 
     def take_due(self, now: int) -> list[WorkloadKey]:
