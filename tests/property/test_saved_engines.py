@@ -173,9 +173,9 @@ def test_another_configuration_is_refused() -> None:
     other = Configuration.parse(
         "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nmanageJobsWithoutQueueName: true"
     )
-    with pytest.raises(ValueError, match="had another Configuration: give that one"):
+    with pytest.raises(ValueError, match="had another Configuration: pass that one"):
         Engine.load(busy().save(), configuration=other)
-    with pytest.raises(ValueError, match="had another Configuration: give that one"):
+    with pytest.raises(ValueError, match="had another Configuration: pass that one"):
         Engine.replay(busy().journal(), configuration=other)
 
 

@@ -85,7 +85,7 @@ impl<'a> Wanted<'a> {
     }
 
     fn takes(&self, key: &CandidateKey, policy: PreemptionPolicy) -> bool {
-        self.spares(key, policy).is_none() && self.is_about(key)
+        !self.is_beyond(key.priority, policy) && !self.is_older(key, policy) && self.is_about(key)
     }
 
     /// Why a policy spares it.
@@ -94,10 +94,14 @@ impl<'a> Wanted<'a> {
             let takes_none = matches!(policy, PreemptionPolicy::Never | PreemptionPolicy::Unset);
             return Some(if takes_none { Spared::Policy } else { Spared::Priority });
         }
-        let is_older = policy == PreemptionPolicy::LowerOrNewerEqualPriority
+        self.is_older(key, policy).then_some(Spared::Older)
+    }
+
+    /// Does the policy take only newer ones of this priority, and is it older than the preemptor?
+    fn is_older(&self, key: &CandidateKey, policy: PreemptionPolicy) -> bool {
+        policy == PreemptionPolicy::LowerOrNewerEqualPriority
             && key.priority == self.priority
-            && self.time >= key.queue_time;
-        is_older.then_some(Spared::Older)
+            && self.time >= key.queue_time
     }
 
     /// Does it use anything contested?

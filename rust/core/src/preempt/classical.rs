@@ -132,6 +132,7 @@ impl Grounds {
     }
 
     /// Where a node meets the preemptor, and whether the preemptor has an advantage there.
+    #[inline]
     fn meet(
         &self,
         world: &World<'_>,

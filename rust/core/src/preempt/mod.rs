@@ -182,11 +182,10 @@ impl Shortage {
 
 /// The workloads to preempt, in Kueue's order; none if no set of candidates makes enough room.
 pub fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Target> {
-    let wanted = Wanted::new(world, preemptor, &demand.flavor_resources);
-    let Some(recorder) = world.recorder else { return search(world, tree, preemptor, demand, &wanted) };
+    let Some(recorder) = world.recorder else { return search(world, tree, preemptor, demand) };
     let holders = holders(world, tree, preemptor, demand);
     recorder.begin(Search::new(demand.flavor_resources.clone(), holders));
-    let targets = search(world, tree, preemptor, demand, &wanted);
+    let targets = search(world, tree, preemptor, demand);
     recorder.end(&targets);
     targets
 }
@@ -216,23 +215,18 @@ fn holders(world: &World<'_>, tree: &Tree, preemptor: &Preemptor, demand: &Deman
     }
 }
 
-fn search(
-    world: &World<'_>,
-    tree: &mut Tree,
-    preemptor: &Preemptor,
-    demand: &Demand,
-    wanted: &Wanted<'_>,
-) -> Vec<Target> {
+fn search(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Target> {
     if !may_preempt(world, preemptor) {
         return Vec::new();
     }
+    let wanted = Wanted::new(world, preemptor, &demand.flavor_resources);
     match &world.config.fair_sharing {
-        None => classical::find_targets(world, tree, preemptor, demand, wanted),
+        None => classical::find_targets(world, tree, preemptor, demand, &wanted),
         Some(fair_sharing) => {
             let both = [PreemptionStrategy::LessThanOrEqualToFinalShare, PreemptionStrategy::LessThanInitialShare];
             let strategies: &[PreemptionStrategy] =
                 if fair_sharing.preemption_strategies.is_empty() { &both } else { &fair_sharing.preemption_strategies };
-            fair::find_targets(world, tree, preemptor, demand, wanted, strategies)
+            fair::find_targets(world, tree, preemptor, demand, &wanted, strategies)
         }
     }
 }
