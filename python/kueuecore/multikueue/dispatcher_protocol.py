@@ -104,7 +104,7 @@ class KnownCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispatch:
-    """The input of a dispatcher.
+    """The input of a dispatcher: one workload, and the workers that could run it.
 
     Args:
         workload: The Workload as stored on the manager. It has quota, and its check is Pending.

@@ -55,9 +55,9 @@ class Manager:
     """The state and the decisions of the MultiKueue manager. It does no I/O and has no clock.
 
     Its caller feeds it what the watches of all clusters deliver (`observe`, `resync`), asks for a `turn`, carries out
-    the commands, and reports how each went (`confirm`, `refuse`; `connected`, `connection_failed`). As in Kueue, it works
-    beside the scheduler of the manager cluster: the scheduler gives quota and evicts, the manager sets its own check.
-    Not safe for concurrent use by several threads.
+    the commands, and reports how each went (`confirm`, `refuse`; `connected`, `connection_failed`). As in Kueue, it
+    works beside the scheduler of the manager cluster: the scheduler gives quota and evicts, the manager sets its own
+    check. Not safe for concurrent use by several threads.
 
     Args:
         configuration: Kueue's Configuration; by default that of Kueue's release manifest.
@@ -157,7 +157,8 @@ class Manager:
 
         Raises:
             WatchError: The event reports an error.
-            ManifestError: The event has no type or no object, or its version is not a number. Nothing has changed.
+            ManifestError: The event has no type, no object, or a version that no API server would send. Nothing has
+                changed.
             TypeError: The event or its object is not plain data. Nothing has changed.
             ValueError: The event type is unknown.
 
@@ -194,7 +195,7 @@ class Manager:
             resource_version: The `metadata.resourceVersion` of the list.
 
         Raises:
-            ManifestError: The version of an object is not a number. Nothing has changed.
+            ManifestError: An object has a version that no API server would send. Nothing has changed.
             TypeError: An object is not plain data. Nothing has changed.
             ValueError: The manager does not use this kind. Nothing has changed.
         """
@@ -374,7 +375,7 @@ class Manager:
     # Results of reconciling a Workload.
 
     def _noted(self, key: WorkloadKey, result: Result, at: int) -> list[Command]:
-        """Return the commands of a result, and keep the rest of what it says."""
+        """Note the result of a reconcile, and return its commands."""
         if result.problem:
             self._workloads.failed(key, at)
         elif not result.commands:
@@ -405,7 +406,7 @@ class Manager:
         if cluster == MANAGER:
             self._triggers.here(before, after, at)
         elif self.is_connected(cluster):
-            # What a list brings before that is looked at once the worker is connected.
+            # Objects listed while the worker is still connecting are reconciled once it is connected.
             self._triggers.there(after or before, at)
 
     # Open commands.
@@ -416,7 +417,7 @@ class Manager:
         return self._ledger.is_open(command)
 
     def _opened(self, commands: Iterable[Command], about: WorkloadKey | None, at: int) -> list[Command]:
-        """Number the commands; objects with an open command are decided anew once that is done."""
+        """Number the commands; what would touch an object with an open command is decided anew afterwards."""
         opened, left_out = self._ledger.open(commands, about)
         if left_out and about is not None:
             self._workloads.add(about, at + self.settings.batch_period_ns)

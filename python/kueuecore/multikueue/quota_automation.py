@@ -90,7 +90,7 @@ class QuotaAutomation:
         )
 
     def _totals(self, cluster_queue: JsonObject, config: JsonObject) -> dict[str, str]:
-        """Return nominal quota by resource, summed over the ClusterQueues of same-named LocalQueues on connected workers."""
+        """Sum the nominal quota by resource over the ClusterQueues of same-named LocalQueues on connected workers."""
         name = text_at(cluster_queue, "metadata", "name")
         local = {_key(it) for it in self._stores[MANAGER].of_kind("LocalQueue") if _target(it) == name}
         amounts: dict[str, list[JsonValue]] = {}

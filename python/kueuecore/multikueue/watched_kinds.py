@@ -43,7 +43,7 @@ class WatchedKinds:
         """Return the watched objects of a list, with the kind that an API server leaves out.
 
         Raises:
-            ManifestError: The version of an object is not a number.
+            ManifestError: An object has a version that no API server would send.
             TypeError: An object is not plain data.
             ValueError: The kind is not watched.
         """

@@ -97,7 +97,7 @@ class Group:
 
     @property
     def is_left_over(self) -> bool:
-        """Whether workers still hold anything from before it lost its quota. It could win there again, in an endless loop."""
+        """Whether workers hold anything from before it lost its quota, with which it could win again, in a loop."""
         return self.has_lost_quota and not (self.is_elastic and self.is_larger_slice) and bool(self.removals())
 
     @property
@@ -152,7 +152,7 @@ class Group:
         return copy
 
     def removal(self, cluster: str) -> list[Command]:
-        """Return the next commands that remove jobs and copy from a worker: jobs first, then the copy (rules/06 §4.2)."""
+        """Return the next commands that clean up a worker: they delete first jobs, then the copy (rules/06 §4.2)."""
         worker = self.workers[cluster]
         jobs = [job for _, job in sorted(worker.jobs.items()) if is_owned(job, self.settings.origin)]
         if jobs:
@@ -178,7 +178,7 @@ class Group:
         return [command for name in self.workers if name != but for command in self.removal(name)]
 
     def retry(self, message: str, outcome: AttemptOutcome, *, event_type: str = "") -> Result:
-        """Return the Workload to the manager's scheduler: its check becomes Retry, with the previous state in the message."""
+        """Hand the Workload back to the manager's scheduler: the check becomes Retry; the message has its old state."""
         return self.set_check("Retry", f'{message}, Previously: "{self.state}"', outcome, event_type=event_type)
 
     def set_check(

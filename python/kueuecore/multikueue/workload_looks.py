@@ -27,7 +27,7 @@ class WorkloadMemory:
 
     Args:
         gone: Deleted Workloads, as last seen, until nothing is left of them on the workers.
-        lost_quota: Workloads that have lost their quota. They may regain it by the next reconcile, with old copies left.
+        lost_quota: Workloads that lost their quota. They may regain it by the next reconcile, with copies left over.
         nominated_at: When the dispatcher last nominated.
         read: For a copy whose jobs were read, the worker and the version of the copy.
     """

@@ -287,7 +287,7 @@ def _status_commands(local: JsonObject, status: Status) -> list[Command]:
         return []
     patch: JsonValue = merge_patch(object_at(local, "status"), object_at(status.status))
     command = patch_of(MANAGER, local, {"status": patch}, subresource="status")
-    # Whoever writes to a job meanwhile does not write its status.
+    # Concurrent writers of a job do not write its status, so no resourceVersion is needed.
     guard = {key: value for key, value in object_at(command.patch, "metadata").items() if key == "uid"}
     return [
         Patch(
