@@ -50,7 +50,7 @@ def kubeconfig_problem(kubeconfig: JsonObject) -> str:
 
 
 def kubeconfig_path_problem(path: str, *, resolve: Callable[[str], str], folder: str = _FOLDER) -> str:
-    """Return why Kueue refuses the file of a MultiKueueCluster with `locationType: Path`; empty if it reads it.
+    """Return why a kubeconfig file (`locationType: Path`) is refused, in Kueue's words; empty if it is not.
 
     Call it if `MultiKueueSettings.validates_kubeconfig_paths` is set; without that gate any file is read.
 

@@ -324,7 +324,7 @@ class Node:
     def stays(self, value: _Json, old: _Json) -> bool:
         """Return whether a value is what it was before an update.
 
-        Items of a list by keys may be reordered, and without their keys they cannot be matched. Neither can unknown fields.
+        Items of a list by keys may be reordered, and without keys they cannot be matched. Neither can unknown fields.
         """
         if not self.has_lists and not self.has_unknown:
             return _same(value, old)
