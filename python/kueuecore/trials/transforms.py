@@ -17,7 +17,7 @@ _RESOURCES = ("requests", "limits", "resourceUsage", "overhead")
 
 
 def scaled(scenario: History, factor: int) -> History:
-    """Return the scenario with all quota, limits, requests and usage times `factor`; only cpu has fractions.
+    """Return the scenario with quota, limits, requests and usage times `factor`, in whole units except for cpu.
 
     The number of pods does not change.
 
