@@ -20,7 +20,8 @@ __all__ = ["GroupViews"]
 class GroupViews:
     """Builds groups from the stores of all clusters.
 
-    stores: The objects seen, by cluster.
+    Args:
+        stores: The objects seen, by cluster.
         connections: The connections, by cluster.
         settings: The settings of the manager.
         dispatcher: Its dispatcher.

@@ -22,8 +22,8 @@ _CONDITION = "MultiKueueManagerQuotaAutomation"
 class QuotaAutomation:
     """Keeps the nominal quota of ClusterQueues with `quotaManagement: Automated` at the sum over their workers.
 
-    stores: Objects seen, by cluster.
-        stores: What was seen, by cluster.
+    Args:
+        stores: The objects seen, by cluster.
         connections: The connections, by cluster.
         settings: The settings of the manager; with the gate off, nothing is done.
     """

@@ -48,7 +48,7 @@ def compares_parts(source: str, node: Node) -> bool:
             continue
         if any(_may_have_fields(side, node) for side in sides):
             return True
-    # What is put together, or given to a function, may be compared there.
+    # Values that are combined, or passed to a function, may be compared there.
     calls = [one[1] for one, other in pairwise(tokens) if one[0] == "name" and other[1] == "("]
     return any(it not in _SCALAR_CALLS | {"filter", "map"} for it in calls)
 

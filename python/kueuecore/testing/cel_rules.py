@@ -163,7 +163,7 @@ class Rules:
                 context.add_variable("oldSelf", maybe)
             try:
                 holds = rule.expression.value(context, careful=bool(odd))
-            except Exception as error:  # whatever the package raises is an answer
+            except Exception as error:  # any exception of the package is an answer
                 errors.append(self._not_evaluated(rule, error, place, odd))
                 continue
             finally:

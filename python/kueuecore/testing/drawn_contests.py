@@ -164,7 +164,7 @@ def _flavors(chance: Chance, edges: Sequence[int]) -> _Drawn:
     flavors = tuple(f"f{number}" for number in range(1, 1 + chance.one(5, 3, 8, 6, 4, 7)))
     groups: list[tuple[tuple[str, ...], tuple[str, ...]]] = [(("cpu",), flavors)]
     n_queues = chance.one(3, 2, 4, 1)
-    # In some, one ClusterQueue holds all, and the others want the same of it, on a flavor of each group.
+    # In some, one ClusterQueue holds everything, and the others want the same of it, on a flavor of each group.
     is_one_sided = n_queues > 1 and chance.boolean()
     others = ("g1", "g2", "g3")[: chance.one(1, 2) if is_one_sided else chance.one(0, 2, 3)]
     if others:

@@ -23,9 +23,9 @@ from kueuecore.reference.totals import Info
 
 __all__ = ["noted_shapes"]
 
-# A search with more candidates than this per ClusterQueue is a long one.
+# Searches with more candidates than this per ClusterQueue count as long.
 _MANY_PER_QUEUE = 16
-# Amounts from here on may saturate in a sum of few.
+# Sums of a few amounts as large as this may saturate.
 _HUGE = 2**61
 
 

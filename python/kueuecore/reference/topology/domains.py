@@ -154,7 +154,7 @@ def roll_up(domain: Domain, shape: Shape, depth: int, inner_sizes: Mapping[int, 
     domain.slices = sum(child.slices for child in domain.children)
     domain.leaders = max(child.leaders for child in domain.children)
     domain.score = sum(child.score for child in domain.children)
-    # The leader costs what it costs where it costs least.
+    # The leader costs as much as in the child where it costs least.
     domain.pods_with_leader = domain.slices_with_leader = 0
     if hosts:
         domain.pods_with_leader = domain.pods - min(pods[child][0] - pods[child][1] for child in hosts)

@@ -60,7 +60,7 @@ class HttpApiServer:
             Otherwise call `collect_garbage`.
         bookmark_seconds: How often a watch that allows bookmarks gets one.
         keep_changes: The minimum number of changes that watches can go back.
-        host: The address to listen at, a loopback one.
+        host: The loopback address to listen on.
         port: The port; 0 takes a free one.
 
     Raises:
