@@ -88,7 +88,7 @@ class _Number(int):
 
 
 class _Endless(dict[str, object]):
-    """An object whose fields can not be counted."""
+    """An object whose fields cannot be counted."""
 
     def __iter__(self) -> Iterator[str]:
         raise RuntimeError("iterated")

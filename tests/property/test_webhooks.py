@@ -67,7 +67,7 @@ def test_an_odd_object_is_stored_or_refused_as_a_server_would(objects: list[Any]
             assert json.loads(json.dumps(refused.status)) == refused.status
             assert refused.code != 422 or refused.causes
         except ManifestError as error:
-            # What JSON can not hold never reaches a server.
+            # What JSON cannot hold never reaches a server.
             assert str(error)
         else:
             assert admit(stored, configuration=_ALL).object == stored

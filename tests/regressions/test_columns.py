@@ -1,4 +1,4 @@
-"""Columns of workloads, times and limits that can not be what was meant: refused by name, and nothing has changed."""
+"""Columns of workloads, times and limits that cannot be what was meant: refused by name, and nothing has changed."""
 
 from __future__ import annotations
 

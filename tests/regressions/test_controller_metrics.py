@@ -86,7 +86,7 @@ def test_reservations_below_a_cohort_are_the_sum_of_its_cluster_queues() -> None
 
 
 def test_series_of_what_is_deleted_go() -> None:
-    # They stayed for ever.
+    # They stayed forever.
     lab = Lab(
         thing("Cohort", "team"),
         cluster_queue("cq", "team"),

@@ -32,7 +32,7 @@ def ran(event: Any, configuration: Configuration | None) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        # A letter is missing, and the job ran for ever.
+        # A letter is missing, and the job ran forever.
         {"runSecond": 5},
         # Nobody waits for pods, or they are ready at once: what they do later was not looked at.
         {"failSeconds": -1},

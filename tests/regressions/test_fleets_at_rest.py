@@ -1,4 +1,4 @@
-"""Fleets that went round for ever, or were made of what could never work."""
+"""Fleets that went round forever, or were made of what could never work."""
 
 from __future__ import annotations
 
@@ -187,8 +187,8 @@ def test_an_override_that_makes_another_object_is_refused(read: Read, operation:
     overrides = json.dumps({"east": [operation]})
     (problem,) = problems(read, FLEET + f"  policy: {{overrides: {overrides}}}\n")
     assert problem.startswith("fleet.policy.overrides.east: ")
-    assert problem.endswith(" can not be changed: the manager would not find the job")
-    with pytest.raises(JsonPatchError, match="can not be changed"):
+    assert problem.endswith(" cannot be changed: the manager would not find the job")
+    with pytest.raises(JsonPatchError, match="cannot be changed"):
         Overridden(AllAtOnce(), {"east": [operation]})
 
 

@@ -15,7 +15,7 @@ from kueuecore.errors import (
 )
 
 _BAD_QUOTA = Problem(
-    'Invalid value: "1x": this is no quantity',
+    'Invalid value: "1x": this is not a quantity',
     field="spec.resourceGroups[0].flavors[0].resources[0].nominalQuota",
     value="1x",
     remedy='write one such as "1"',
@@ -29,7 +29,7 @@ _BAD_QUOTA = Problem(
 def test_problem_shows_place_object_field_and_remedy() -> None:
     assert str(_BAD_QUOTA) == (
         'queues.yaml:12 (document 2): ClusterQueue "a": spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: '
-        'Invalid value: "1x": this is no quantity; write one such as "1"'
+        'Invalid value: "1x": this is not a quantity; write one such as "1"'
     )
 
 

@@ -94,7 +94,7 @@ def _objects(cls: type[Value]) -> st.SearchStrategy[Any]:
     hints = typing.get_type_hints(cls)
     fields = {field.name: _strategy(hints[field.name]) for field in dataclasses.fields(typing.cast(Any, cls))}
     if "other" in fields:
-        # What has a field of its own can not be in the rest.
+        # What has a field of its own cannot be in the rest.
         fields["other"] = st.dictionaries(st.sampled_from(["x", "y"]), st.none() | st.integers(), max_size=2)
     # Some fields stay at their defaults.
     required = {

@@ -20,7 +20,7 @@ __all__ = ["Retention", "retention_ns"]
 
 
 def retention_ns(configuration: Configuration) -> int | None:
-    """How long finished Workloads are kept, in nanoseconds; `None`: for ever."""
+    """How long finished Workloads are kept, in nanoseconds; `None`: forever."""
     after = text_at(configuration.to_dict(), "objectRetentionPolicies", "workloads", "afterFinished")
     return duration_ns(after) if after else None
 

@@ -109,7 +109,7 @@ class JobsConfiguration:
         feature_gates: Gates that are not at their defaults; those that have nothing to do with jobs are ignored.
         waits_for_pods_ready: `waitForPodsReady`, on by default: do Workloads say whether their pods are ready?
         deactivated_retention_ns: `objectRetentionPolicies.workloads.afterDeactivatedByKueue`: how long the job of a
-            Workload stays that Kueue has deactivated, in nanoseconds; None: for ever.
+            Workload stays that Kueue has deactivated, in nanoseconds; None: forever.
     """
 
     frameworks: Sequence[str] = INSTALLED_FRAMEWORKS

@@ -184,7 +184,7 @@ def _is_plain(value: object, depth: int) -> bool:
 
 
 def _not_plain(value: object, path: Path) -> Iterator[Problem]:
-    """What JSON, or an API server, can not hold."""
+    """What JSON, or an API server, cannot hold."""
     if len(path) > _DEEPEST:
         yield Problem(_TOO_DEEP)
     elif isinstance(value, dict):

@@ -258,7 +258,7 @@ class Integration:
         custom_stop: The writes that stop a job, where one update does not.
         finalize: The writes that let the job go once it has ended, or is deleted.
         is_active: Whether any pod of the job may still run.
-        is_on_hold: Whether the job gives its quota back for as long as it can not run.
+        is_on_hold: Whether the job gives its quota back for as long as it cannot run.
         finished: How the job ended; None while it has not.
         pods_ready: Whether all pods are ready or done.
         elastic_annotations: Annotations that an elastic job gets when it is looked at: what its size comes from.

@@ -21,7 +21,7 @@ class JobReport:
         are_ready: Are its pods ready?
 
     Raises:
-        TypeError, ValueError: One of them is of another type, or a text that UTF-8 can not hold.
+        TypeError, ValueError: One of them is of another type, or a text that UTF-8 cannot hold.
     """
 
     finished: tuple[str, str] | None = None

@@ -1,4 +1,4 @@
-"""Conditions of a Workload that gives its quota back because its job can not use it (rules/10 §5.6)."""
+"""Conditions of a Workload that gives its quota back because its job cannot use it (rules/10 §5.6)."""
 
 from __future__ import annotations
 

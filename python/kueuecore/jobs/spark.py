@@ -116,7 +116,7 @@ def _resources(spec: JsonObject) -> JsonObject:
         ("memory limit", "memory", limits, _memory(text_at(spec, "memoryLimit"))),
     ):
         if value and not is_quantity(value):
-            raise NoWorkload(f"failed to parse {what} {value}: it is no quantity")
+            raise NoWorkload(f"failed to parse {what} {value}: it is not a quantity")
         if value:
             into[resource] = value
     name, quantity = text_at(spec, "gpu", "name"), int_at(spec, "gpu", "quantity")

@@ -24,7 +24,7 @@ def with_webhook_defaults(job: JsonObject, integration: Integration, surrounding
     """A job as the mutating webhook leaves it, in its order.
 
     Raises:
-        OwnerError: Its owners can not be followed to the top: the webhook refuses it.
+        OwnerError: Its owners cannot be followed to the top: the webhook refuses it.
     """
     if integration is POD:
         return _pod_with_defaults(job, surroundings)

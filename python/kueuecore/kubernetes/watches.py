@@ -1,4 +1,4 @@
-"""Everything of a kind, for ever: a list, then what happens."""
+"""Everything of a kind, forever: a list, then what happens."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def follow(
         api: The server.
         kind: The kind, one of `api.kinds`.
         is_needed: Does it have to be there? Then a 404 is always a fault.
-        late: When kinds come, and when all is over; without one it goes on for ever.
+        late: When kinds come, and when all is over; without one it goes on forever.
         fault: Is called with what went wrong.
     """
     late = late or LateKinds()

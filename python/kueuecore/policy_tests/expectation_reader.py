@@ -148,7 +148,7 @@ def _names(part: Fields, name: str) -> tuple[str, ...] | None:
     found = part.entries(name)
     for index, it in enumerate(found):
         if not isinstance(it, str):
-            part.complain(f"{name}[{index}]", f"a text is needed, not {shown(it)}", "put it in quotes")
+            part.complain(f"{name}[{index}]", f"must be a string, not {shown(it)}", "put it in quotes")
     return tuple(it for it in found if isinstance(it, str))
 
 

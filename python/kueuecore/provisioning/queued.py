@@ -27,7 +27,7 @@ class Stock:
         delay_seconds: How long nodes take to come once there is stock: a number, or the least and the most.
         refused: Which share of the orders is refused, from 0 to 1; after the delay.
         patience_seconds: An order that has waited so long for stock is refused; `None`: never.
-        booking_seconds: Nodes wait so long for their pods before they go; `None`: for ever.
+        booking_seconds: Nodes wait so long for their pods before they go; `None`: forever.
     """
 
     amounts: Mapping[str, str | int] = field(default_factory=dict)

@@ -41,7 +41,7 @@ class RequestCondition(StrEnum):
     PROVISIONED = "Provisioned"
     """The capacity is there."""
     FAILED = "Failed"
-    """It can not be had."""
+    """It cannot be had."""
     BOOKING_EXPIRED = "BookingExpired"
     """It was there, and is not kept any longer for pods that have not come."""
     CAPACITY_REVOKED = "CapacityRevoked"

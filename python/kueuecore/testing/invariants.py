@@ -30,7 +30,7 @@ def amount(quantity: str) -> int:
     """
     units = number(quantity)
     if units is None:
-        raise ValueError(f"{quantity!r} is no quantity")
+        raise ValueError(f"{quantity!r} is not a quantity")
     return ceil(units * 1000)
 
 

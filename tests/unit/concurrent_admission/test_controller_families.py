@@ -320,7 +320,7 @@ def test_gates_open_one_after_the_other_five_minutes_apart() -> None:
         if condition(world.variants.get("good"), "BlockedOnPreemptionGates")[0] == "True":
             break
         world.turn()
-    # The preferred one could preempt when it was tried; once its gate is open, it can not any more.
+    # The preferred one could preempt when it was tried; once its gate is open, it cannot any more.
     world.api.patch("Workload", "low-good", {"spec": {"priority": 20}}, namespace="ns")
     world.settle(seconds=1)
     gates = {flavor: it["status"].get("preemptionGates") for flavor, it in world.variants.items()}

@@ -41,7 +41,7 @@ def test_75_histories(kind: type[FaultyHistory], first: int) -> None:
 
 
 class KeepsWhatWasRefused(Controller):
-    """A reservation whose write was refused holds its quota for ever."""
+    """A reservation whose write was refused holds its quota forever."""
 
     def refuse(self, *args: Any, **named: Any) -> bool:
         with pytest.MonkeyPatch.context() as patch:

@@ -175,7 +175,7 @@ class Stage:
         self.settle(delay=delay)
 
     def cut(self, cluster: str) -> None:
-        """The connection to a worker breaks, and can not be made again."""
+        """The connection to a worker breaks, and cannot be made again."""
         self.cut_off.add(cluster)
         self.manager.connection_lost(cluster, now=self.now)
 

@@ -29,5 +29,5 @@ def test_more_quota_than_the_workers_have_gains_nothing() -> None:
     equal, above = with_quota(12), with_quota(24)
     assert [it.verdict for it in above.quotas] == ["above: it admits more than the workers have"]
     assert equal.end - above.end < 10**9
-    # What can not be admitted waits on every worker now, and not on the manager.
+    # What cannot be admitted waits on every worker now, and not on the manager.
     assert above.all.copy_wait > 10 * equal.all.copy_wait

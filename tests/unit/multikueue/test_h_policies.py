@@ -1,4 +1,4 @@
-"""What Kueue can not do: each policy beside Kueue's own dispatcher, with the same work and seed (rules/00 H)."""
+"""What Kueue cannot do: each policy beside Kueue's own dispatcher, with the same work and seed (rules/00 H)."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_a_workload_does_not_bounce_and_is_given_up_in_the_end() -> None:
     dispatcher = TakingBack(inner=AllAtOnce(), start_ns=2 * MINUTE_NS, exclude_ns=10 * MINUTE_NS, most_attempts=3)
     policy = run(24, BOTH, **work, dispatcher=dispatcher)
     (stuck,), (given_up,) = default.jobs, policy.jobs
-    # It holds quota of a worker that can not run it, for ever and without a word.
+    # It holds quota of a worker that cannot run it, forever and without a word.
     assert (stuck.n_admissions, stuck.finished, stuck.message) == (1, None, "")
     # Both workers once, then the first again when its ten minutes are over.
     assert given_up.n_admissions == 3

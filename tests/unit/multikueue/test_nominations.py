@@ -96,6 +96,6 @@ def test_a_workload_that_has_lost_its_quota_for_a_moment_begins_anew(dispatcher:
     stage.status(MANAGER, "Workload", "job", {"clusterName": None})
     stage.condition(MANAGER, "job", "QuotaReserved")
     stage.settle()
-    # What was in the east can not win a second time.
+    # What was in the east cannot win a second time.
     assert [type(it).__name__ for it in stage.done if it.cluster == "east"] == ["Delete", "Delete", "Create"]
     assert (stage.check_of()[0], stage.copies(), stage.nominated()) == ("Pending", ["east", "west"], ["east", "west"])

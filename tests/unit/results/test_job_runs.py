@@ -126,7 +126,7 @@ def test_jobs_of_a_dump_have_the_times_that_the_cluster_knows() -> None:
     run = simulate(OBJECTS, events, now=NOW, finished=False)
     assert rows(run, *columns) == expected
     assert Results.of(run).summary().makespan_seconds == 60
-    # They may be among the objects, too; then they run for ever.
+    # They may be among the objects, too; then they run forever.
     run = simulate([*OBJECTS, *objects], now=NOW)
     assert rows(run, "wait_seconds", "outcome", "cluster_queue") == {
         "runs": (300.0, "Running", "q"),

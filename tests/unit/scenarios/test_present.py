@@ -17,7 +17,7 @@ from kueuecore.scenarios import Scenario, ScenarioOutcome, run_scenario
 from tests.regressions.scenarios import EXAMPLES, Read, problems
 
 DUMP = "cluster: {objects: [dump.yaml]}\n"
-# In the dump of two teams, four Workloads run and three wait, one of them for ever.
+# In the dump of two teams, four Workloads run and three wait, one of them forever.
 
 
 @pytest.fixture

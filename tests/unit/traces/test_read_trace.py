@@ -46,7 +46,7 @@ def test_an_example_runs_to_its_end_and_nothing_is_lost(name: str) -> None:
     )
     table = run.outcome_table
     assert len(table) == len(trace)
-    # Those whose end was not recorded hold their quota for ever.
+    # Those whose end was not recorded hold their quota forever.
     assert (table["finished"] >= 0).sum() == np.isfinite(trace.run_seconds).sum()
     assert (table["admitted"] >= 0).all()
 

@@ -81,7 +81,7 @@ def check_override(operations: Sequence[JsonObject]) -> None:
         for path in written:
             if path in _IDENTITY:
                 raise JsonPatchError(
-                    f"{path or 'the whole job'} can not be changed: the manager would not find the job"
+                    f"{path or 'the whole job'} cannot be changed: the manager would not find the job"
                 )
 
 
