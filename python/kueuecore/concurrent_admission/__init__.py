@@ -1,4 +1,4 @@
-"""Concurrent admission outside of cycles: a parent and its variants, one for each flavor (rules/09 §4)."""
+"""Concurrent admission outside of cycles: a parent with one variant for each flavor (rules/09 §4)."""
 
 from kueuecore.concurrent_admission.family import (
     FamilyReview,

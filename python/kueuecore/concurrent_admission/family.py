@@ -1,4 +1,4 @@
-"""One reconcile of a parent and its variants: which to create, delete, activate and admit, and which may preempt."""
+"""Reconciles a parent and its variants: which to create, delete, activate and admit, and which may preempt."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class FamilyReview:
     """The changes that one reconcile of a parent and its variants makes.
 
     Args:
-        creates: Variants to create. One that is there already is as good.
+        creates: Variants to create. If one exists already, that is fine, too.
         deletes: Variants to delete.
-        changed: The parent and the variants that change, as they are to be: `spec.active` and the status.
-        events: The events to record, once the change they are about is written.
+        changed: The parent and variants to change, in their new form: `spec.active` and the status.
+        events: The events to record once the change that they report is written.
         again_at: When to look again if nothing else happens, in nanoseconds since 1970.
     """
 
@@ -62,20 +62,20 @@ def reconcile_parent(
     now: TimeLike,
     configuration: Configuration | None = None,
 ) -> FamilyReview:
-    """Decide what becomes of a parent and its variants (rules/09 §4.3, Kueue's `concurrent-admission-controller`).
+    """Decide how to change a parent and its variants (rules/09 §4.3, Kueue's `concurrent-admission-controller`).
 
-    Called again with all of that done, it has nothing more to say until something else changes, or `again_at`.
+    Once all of that is written, calling it again returns no changes until something else changes or `again_at`.
 
     Args:
-        parent: The parent as it is stored. Any other Workload is left alone.
-        variants: The Workloads that it owns, as they are stored, in any order.
+        parent: The stored parent. Any other Workload is left alone.
+        variants: The stored Workloads that it owns, in any order.
         cluster_queue: The ClusterQueue of its LocalQueue, with at least one flavor.
         now: The time.
-        configuration: Whose gates count. With ConcurrentAdmission off nothing is done.
+        configuration: The Configuration, for its gates. With ConcurrentAdmission off, nothing is done.
 
     Raises:
-        TypeError: An object is no plain data, or `configuration` no Configuration.
-        ValueError: `now` is no time.
+        TypeError: An object is not plain data, or `configuration` not a Configuration.
+        ValueError: `now` is not a time.
 
     Example:
         >>> text = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}"
@@ -104,12 +104,12 @@ def reconcile_parent(
 
 
 def creation_event(variant: JsonObject) -> Event:
-    """The event about a parent once a variant is created."""
+    """Return the event about a parent whose variant was created."""
     return _about_variant(variant, "CreatedVariant", f"Variant Workload {_quoted(variant)} created")
 
 
 def deletion_event(variant: JsonObject) -> Event:
-    """The event about a parent once the variant of a removed flavor is deleted."""
+    """Return the event about a parent whose variant was deleted because its flavor was removed."""
     message = f'Variant Workload {_quoted(variant)} deleted; flavor "{flavor_of(variant)}" no longer in ClusterQueue'
     return _about_variant(variant, "DeletedVariant", message)
 
@@ -119,7 +119,7 @@ def _about_variant(variant: JsonObject, reason: str, message: str) -> Event:
 
 
 class _Family:
-    """A parent and its variants during a reconcile: every step sees what the steps before it have changed."""
+    """A parent and its variants during a reconcile: each step sees the changes of the steps before it."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class _Family:
         policy = object_at(cluster_queue, "spec", "concurrentAdmissionPolicy", "migration")
         self.retains_first = text_at(policy, "mode") == "RetainFirstAdmission"
         self.last_acceptable = text_at(policy, "constraints", "lastAcceptableFlavorName")
-        # As they were, in the order of their flavors; Kueue takes those of one flavor in any order.
+        # As before the reconcile, ordered by flavor; Kueue takes those of the same flavor in any order.
         ordered = sorted(variants, key=lambda it: (self._index(it), text_at(it, "metadata", "name")))
         self.stored = {workload_key(it): it for it in (parent, *ordered)}
         self.variants = {workload_key(it): it for it in ordered if flavor_of(it) in self.indexes}
@@ -146,7 +146,7 @@ class _Family:
         self.again_at: int | None = None
 
     def reviewed(self) -> FamilyReview:
-        """All steps, in Kueue's order."""
+        """Run all steps, in Kueue's order."""
         present = {flavor_of(it) for it in self.stored.values() if it is not self.parent}
         short = self.configuration.is_enabled("ShortWorkloadNames")
         missing = (flavor for flavor in self.flavors if flavor not in present)
@@ -161,7 +161,7 @@ class _Family:
         return FamilyReview(creates, self.deletes, changed, tuple(self.events), self.again_at)
 
     def _waits_for_parent(self) -> bool:
-        """Must the parent give back its quota before an evicted variant does?"""
+        """Return whether the parent must free its quota before an evicted variant does."""
         if is_true(self.parent, "Finished"):
             # Kueue waits forever for a parent that finishes while it is evicted.
             return False
@@ -229,7 +229,7 @@ class _Family:
             self._tell(key, "ActivatedVariant" if is_active else "DeactivatedVariant", message)
 
     def _sync_admission(self) -> None:
-        """The parent is admitted as one of its variants is; readiness and the end go the other way."""
+        """Admit the parent like one of its variants; pass readiness and the end on to the variants."""
         if is_true(self.parent, "Finished"):
             self.variants = {key: finished(it, self.parent, self.now) for key, it in self.variants.items()}
             return
@@ -260,7 +260,7 @@ class _Family:
             self._tell(key, "PreemptionUngatedVariant", message)
 
     def _is_admissible(self, variant: JsonObject) -> bool:
-        """May it stand in a queue? (rules/05 §2)."""
+        """Return whether a variant may wait in a queue (rules/05 §2)."""
         reserved = condition(variant, "QuotaReserved")
         is_held = text_at(reserved, "reason") == "OnHold" and text_at(reserved, "status") == "False"
         gated_by = text_at(variant, "metadata", "annotations", "kueue.x-k8s.io/admission-gated-by")
@@ -272,7 +272,7 @@ class _Family:
         return next((it for it in self.variants.values() if is_true(it, "Admitted")), None)
 
     def _beyond(self, index: int) -> list[WorkloadKey]:
-        """The variants of flavors that are less preferred."""
+        """Return the variants of less preferred flavors."""
         return [key for key, it in self.variants.items() if self._index(it) > index]
 
     def _index(self, variant: JsonObject) -> int:
@@ -283,7 +283,7 @@ class _Family:
 
 
 def _first_blocked(admissible: Sequence[JsonObject]) -> JsonObject | None:
-    """Return the first variant that is blocked at its gate; none while a preferred one has not been tried yet."""
+    """Return the first variant that is blocked at its gate; None while a preferred one has not been tried yet."""
     for variant in admissible:
         if text_at(_gate(variant), "position") == "Open":
             continue

@@ -1,4 +1,4 @@
-"""Which Workloads form a family, which ClusterQueue they have, and which parents are due."""
+"""Tracks which Workloads form a family, which ClusterQueue they have, and which parents are due."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["FamilyIndex"]
 
 
 class FamilyIndex:
-    """The families among all Workloads, and which of them have changed."""
+    """An index of the families among all Workloads, and of those that have changed."""
 
     def __init__(self) -> None:
-        # What LocalQueues point to, and the ClusterQueues.
+        # The target of each LocalQueue, and the ClusterQueues.
         self._targets: dict[WorkloadKey, str] = {}
         self._queues: dict[str, JsonObject] = {}
-        # The LocalQueues of Workloads that are no variants; variants by parent, and the other way round.
+        # The LocalQueues of Workloads other than variants; variants by parent, and parents by variant.
         self._local_queues: dict[WorkloadKey, WorkloadKey] = {}
         self._variants: dict[WorkloadKey, dict[WorkloadKey, None]] = {}
         self._parents: dict[WorkloadKey, WorkloadKey] = {}
@@ -44,7 +44,7 @@ class FamilyIndex:
         elif kind == "ClusterQueue":
             _, name = key
             old, self._queues[name] = self._queues.get(name), manifest
-            # Quotas and statuses change all the time.
+            # Skipped, as quotas and statuses change all the time.
             if old is None or _flavors(old) != _flavors(manifest):
                 self._open_all(name)
 
@@ -84,30 +84,30 @@ class FamilyIndex:
         return due
 
     def has_open(self, is_ready: Callable[[WorkloadKey], bool]) -> bool:
-        """Is a Workload due that is ready?"""
+        """Return whether a Workload is due and ready."""
         return any(is_ready(key) for key in self._open)
 
     def next_time(self) -> int | None:
-        """When time alone makes a parent due."""
+        """Return when a parent becomes due merely because time passes."""
         return min(self._times.values(), default=None)
 
     def variants_of(self, parent: WorkloadKey) -> tuple[WorkloadKey, ...]:
-        """The variants of the parent of this name."""
+        """Return the variants of the parent of this name."""
         return tuple(self._variants.get(parent, ()))
 
     def cluster_queue_of(self, key: WorkloadKey) -> JsonObject | None:
-        """The ClusterQueue of the LocalQueue of a Workload that is no variant; `None`: there is none."""
+        """Return the ClusterQueue of a Workload other than a variant, by its LocalQueue; `None`: there is none."""
         target = self._targets.get(self._local_queues.get(key, ("", "")))
         return None if target is None else self._queues.get(target)
 
     def _open_all(self, cluster_queue: str) -> None:
-        """Note that a ClusterQueue has changed, or which LocalQueues point to it."""
+        """Note that a ClusterQueue, or the set of LocalQueues that point to it, has changed."""
         for key, local_queue in self._local_queues.items():
             if self._targets.get(local_queue) == cluster_queue:
                 self._open[key] = None
 
 
 def _flavors(cluster_queue: JsonObject) -> list[list[str]]:
-    """The names of the flavors of each resource group. The policy of a ClusterQueue never changes."""
+    """Return the names of the flavors of each resource group. The policy of a ClusterQueue never changes."""
     groups = list_at(cluster_queue, "spec", "resourceGroups")
     return [[text_at(flavor, "name") for flavor in list_at(group, "flavors")] for group in groups]

@@ -1,4 +1,4 @@
-"""What the reconciler of a parent writes into a status. Each function returns the changed Workload."""
+"""The status changes of the reconciler of a parent. Each function returns the changed Workload."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ __all__ = ["admitted_like", "evicted", "finished", "is_admitted_by_variant", "op
 
 _SECOND_NS = 1_000_000_000
 _BY_VARIANT = "The variant"
-# An eviction for one of these reasons queues the workload again at once.
+# An eviction for one of these reasons requeues the workload at once.
 _REQUEUED = ("Preempted", "NodeFailures")
 
 
 def evicted(parent: JsonObject, reason: str, message: str, now: int) -> JsonObject:
-    """Evicted, and nothing else: checks, gates and counts of evictions stay as they are."""
+    """Set only the condition Evicted: checks, gates and eviction counts stay as they are."""
     return _with(parent, with_condition(parent, "Evicted", is_true=True, reason=reason, message=message, now=now))
 
 
 def finished(variant: JsonObject, parent: JsonObject, now: int) -> JsonObject:
-    """Finished with the reason of the parent."""
+    """Finish a variant with the reason of the parent."""
     if is_true(variant, "Finished"):
         return variant
     end = condition(parent, "Finished")
@@ -31,7 +31,7 @@ def finished(variant: JsonObject, parent: JsonObject, now: int) -> JsonObject:
 
 
 def released(variant: JsonObject, now: int, configuration: Configuration) -> JsonObject:
-    """Without the quota that an evicted variant held."""
+    """Free the quota that an evicted variant held."""
     eviction = condition(variant, "Evicted")
     reason, message = text_at(eviction, "reason"), text_at(eviction, "message")
     is_observed = configuration.is_enabled("UnadmittedWorkloadsObservability")
@@ -67,7 +67,7 @@ def released(variant: JsonObject, now: int, configuration: Configuration) -> Jso
 
 
 def admitted_like(parent: JsonObject, variant: JsonObject, now: int) -> JsonObject:
-    """Admitted with the admission of a variant."""
+    """Admit the parent with the admission of a variant."""
     admission, name = object_at(variant, "status", "admission"), text_at(variant, "metadata", "name")
     reason = "QuotaReserved"
     conditions = {reason: (True, reason, f"Quota reserved in ClusterQueue {text_at(admission, 'clusterQueue')}")}
@@ -82,13 +82,13 @@ def admitted_like(parent: JsonObject, variant: JsonObject, now: int) -> JsonObje
 
 
 def is_admitted_by_variant(workload: JsonObject) -> bool:
-    """Is a Workload a parent that is admitted as one of its variants is?"""
+    """Return whether a Workload is a parent whose admission comes from one of its variants."""
     message = text_at(condition(workload, "Admitted"), "message")
     return is_parent(workload) and is_true(workload, "Admitted") and message.startswith(_BY_VARIANT)
 
 
 def ready_like(variant: JsonObject, parent: JsonObject) -> JsonObject:
-    """With the condition PodsReady of its parent, if that has one."""
+    """Copy the condition PodsReady of the parent to a variant, if the parent has it."""
     said, old = condition(parent, "PodsReady"), condition(variant, "PodsReady")
     if said is None or said == old:
         return variant
@@ -100,7 +100,7 @@ def ready_like(variant: JsonObject, parent: JsonObject) -> JsonObject:
 
 
 def opened(variant: JsonObject, now: int) -> JsonObject:
-    """With an open preemption gate, if its spec has it."""
+    """Open the preemption gate of a variant, if its spec has one."""
     if all(text_at(gate, "name") != VARIANT_GATE for gate in list_at(variant, "spec", "preemptionGates")):
         return variant
     status, time = object_at(variant, "status"), format_time(now // _SECOND_NS * _SECOND_NS)

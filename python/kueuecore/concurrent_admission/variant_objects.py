@@ -1,4 +1,4 @@
-"""How a parent and a variant are recognized, and what a new variant looks like (rules/09 §4.2)."""
+"""Recognizes parents and variants, and builds new variants (rules/09 §4.2)."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ __all__ = [
 ]
 
 PARENT_LABEL = "kueue.x-k8s.io/concurrent-admission-parent"
-"""Label of a parent, with the value `true`."""
+"""The label of a parent, with the value `true`."""
 VARIANT_GATE = "kueue.x-k8s.io/concurrent-admission"
-"""Name of the preemption gate of variants."""
+"""The name of the preemption gate of variants."""
 _ALLOWED_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 
 
 def is_parent(workload: JsonObject) -> bool:
-    """Is a Workload labelled as the parent of variants?"""
+    """Return whether a Workload is labelled as the parent of variants."""
     return text_at(workload, "metadata", "labels", PARENT_LABEL) == "true"
 
 
 def parent_of(workload: JsonObject) -> WorkloadKey | None:
-    """Namespace and name of the parent of a variant; `None` for all others."""
+    """Return namespace and name of the parent of a variant; `None` for any other Workload."""
     for owner in list_at(workload, "metadata", "ownerReferences"):
         if (text_at(owner, "kind"), text_at(owner, "apiVersion")) == ("Workload", _KUEUE):
             name = text_at(owner, "name")
@@ -42,19 +42,19 @@ def parent_of(workload: JsonObject) -> WorkloadKey | None:
 
 
 def belongs_to(variant: JsonObject, parent: JsonObject) -> bool:
-    """Is it a variant of this parent, and not of another one that had its name before?"""
+    """Return whether a variant belongs to this parent, rather than to an earlier one of the same name."""
     uid = text_at(parent, "metadata", "uid")
     owners = list_at(variant, "metadata", "ownerReferences")
     return parent_of(variant) == workload_key(parent) and any(text_at(it, "uid") == uid for it in owners)
 
 
 def workload_key(workload: JsonObject) -> WorkloadKey:
-    """Namespace and name."""
+    """Return namespace and name of a Workload."""
     return text_at(workload, "metadata", "namespace"), text_at(workload, "metadata", "name")
 
 
 def becomes_parent(workload: JsonObject, cluster_queue: JsonObject) -> bool:
-    """Is a Workload a parent by its ClusterQueue, and not labelled as one yet?
+    """Return whether the ClusterQueue makes a Workload a parent that is not labelled as one yet.
 
     Args:
         workload: The Workload.
@@ -65,20 +65,20 @@ def becomes_parent(workload: JsonObject, cluster_queue: JsonObject) -> bool:
 
 
 def flavors_of(cluster_queue: JsonObject) -> tuple[str, ...]:
-    """The flavors of the first resource group of a ClusterQueue, the preferred one first."""
+    """Return the flavors of the first resource group of a ClusterQueue, the preferred one first."""
     for group in list_at(cluster_queue, "spec", "resourceGroups"):
         return tuple(text_at(flavor, "name") for flavor in list_at(group, "flavors"))
     return ()
 
 
 def flavor_of(variant: JsonObject) -> str:
-    """The flavor for which a variant was made; empty if it does not say."""
+    """Return the flavor for which a variant was made; empty if it does not say."""
     allowed = texts_at(variant, "metadata", "annotations").get(_ALLOWED_FLAVORS, "")
     return next((name for it in allowed.split(",") if (name := it.strip())), "")
 
 
 def new_variant(parent: JsonObject, flavor: str, *, short_name: bool) -> JsonObject:
-    """The variant of a parent for one flavor, to be created.
+    """Return the variant of a parent for one flavor, ready to create.
 
     It has no status: an API server drops the status of a new object.
 

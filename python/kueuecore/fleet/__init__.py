@@ -1,4 +1,4 @@
-"""A manager of MultiKueue and its workers in one process and one virtual time, and what goes wrong between them.
+"""A MultiKueue manager and its workers, simulated in one process and one virtual time, with faults between them.
 
 Example:
     >>> fleet = Fleet(["west", "east"], now="2026-01-01T00:00:00Z")

@@ -1,4 +1,4 @@
-"""What a fleet is made of and what it is asked for, checked before anything happens."""
+"""Checks the arguments of a fleet before anything happens."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["check_settings", "checked_names", "checked_seed", "requests_of"]
 
 
 def checked_names(workers: Iterable[str]) -> tuple[str, ...]:
-    """The names of the workers.
+    """Return the names of the workers.
 
     Raises:
-        TypeError: They are no names.
-        ValueError: One is empty, or is there twice.
+        TypeError: They are not strings.
+        ValueError: A name is empty or duplicate.
     """
     names: list[str] = []
     for index, given in enumerate(each("workers", workers.keys() if isinstance(workers, Mapping) else workers)):
@@ -30,10 +30,10 @@ def checked_names(workers: Iterable[str]) -> tuple[str, ...]:
 
 
 def checked_seed(seed: object) -> int:
-    """The seed.
+    """Return the seed.
 
     Raises:
-        TypeError: It is no whole number: of any other the draws could not be made again.
+        TypeError: It is not an integer: draws from any other seed would not be reproducible.
     """
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise TypeError(f"seed must be a whole number, not {type(seed).__name__}")
@@ -44,13 +44,13 @@ def check_settings(what: str, given: Mapping[str, object] | None, kind: type, na
     """Check that settings belong to existing clusters.
 
     Args:
-        what: What they are called, for errors.
+        what: What to call the settings in errors.
         given: The settings by name.
-        kind: What each of them is.
-        names: The clusters that are there.
+        kind: The type of each.
+        names: The existing clusters.
 
     Raises:
-        TypeError: They are something else.
+        TypeError: They are of another type.
         ValueError: There is no such cluster.
     """
     if given is not None and not isinstance(given, Mapping):
@@ -64,11 +64,11 @@ def check_settings(what: str, given: Mapping[str, object] | None, kind: type, na
 
 
 def requests_of(manifests: str | ManifestLike | Iterable[ManifestLike]) -> list[Manifest]:
-    """Objects as requests bring them: copies, as JSON.
+    """Return objects as requests carry them: copies, as JSON.
 
     Raises:
-        ManifestError: A text that cannot be read, or an object that JSON cannot hold.
-        TypeError: What is no object.
+        ManifestError: A text cannot be parsed, or JSON cannot represent an object.
+        TypeError: Something is not an object.
     """
     if isinstance(manifests, str):
         given = list(parse_manifests(manifests))

@@ -39,9 +39,9 @@ from kueuecore.times import TimeLike, beginning_ns, format_time, later, nanoseco
 __all__ = ["Fleet"]
 
 _SECOND_NS = 1_000_000_000
-# A cluster looks at everything at once, so it comes to rest in a few rounds, however much there is.
+# A cluster reconciles everything at once, so it settles in a few rounds, however many objects it has.
 _MOST_ROUNDS = 1_000
-# Messages that take no time all come at one point of time: some of each object, and some more.
+# If messages take no time, all arrive at the same time: some for each object, and some more.
 _MOST_AT_ONCE = 2_000
 _MOST_OF_AN_OBJECT = 50
 
@@ -49,22 +49,22 @@ Observer = Callable[["Fleet"], None]
 
 
 class Fleet:
-    """A manager cluster with MultiKueue, worker clusters with Kueue, and the ways between them.
+    """A manager cluster with MultiKueue, worker clusters with Kueue, and the links between them.
 
-    Each cluster is an API server in memory, Kueue's scheduler and Jobs that run. On the manager the state machine of
-    MultiKueue runs beside the scheduler; it reaches the workers over links, on which messages take their time, get
-    lost, or do not get through for a while. All follows from the seed.
+    Each cluster has an API server in memory, Kueue's scheduler and running Jobs. On the manager, the state machine of
+    MultiKueue runs beside the scheduler; it reaches the workers over links, on which messages take time, get lost, or
+    are cut off for a while. Everything follows from the seed.
 
     Args:
         workers: The names of the workers.
-        now: The time of the beginning.
-        seed: Where delays and losses come from.
-        nodes: What makes single clusters others than the rest, by name; `MANAGER` is the manager.
-        settings: Settings of MultiKueue that no Configuration has.
-        dispatcher: Who gets copies; by default the one that the Configuration names.
-        overflow: Which jobs that wait for quota of the manager itself go on to its workers.
-        links: How good the ways are; by default short and without losses.
-        watch: Is shown the fleet after everything that happens: for invariants.
+        now: The initial time.
+        seed: The seed of delays and losses.
+        nodes: Settings of individual clusters, by name; `MANAGER` is the manager.
+        settings: Settings of MultiKueue that a Configuration does not cover.
+        dispatcher: Decides which workers get copies; by default the one that the Configuration names.
+        overflow: Decides which jobs move on from queues of the manager itself to its workers.
+        links: Quality of the links; by default fast and without losses.
+        watch: Called with the fleet after each step, for example to check invariants.
 
     Raises:
         TypeError: An argument of the wrong type.
@@ -104,35 +104,35 @@ class Fleet:
             raise TypeError(f"settings must be MultiKueueSettings, not {type(settings).__name__}")
         ways = links or {}
         self.links = {name: Link(ways.get(name, LinkSettings()), self.random) for name in names}
-        """The ways to the workers, by name."""
+        """The links to the workers, by name."""
         configuration = given[MANAGER].configuration
-        # A process that begins.
+        # A new process.
         self._make = partial(Manager, configuration, settings=settings, dispatcher=dispatcher, overflow=overflow)
         self.manager = self._make()
-        """The state machine of MultiKueue of the process that runs now."""
+        """The MultiKueue state machine of the current process."""
         self.problems: list[str] = []
-        """What the manager could not do at once, in the order reported."""
+        """Problems that the manager will retry, in the order reported."""
         self.n_steps = 0
-        """How often something has happened by itself."""
+        """How many steps the fleet has taken by itself."""
         self._watch = watch
         self._heap: list[tuple[int, int, Callable[[], None]]] = []
         self._n_events = 0
-        # How much has happened at this point of time.
+        # How much has happened at the current time.
         self._n_at_once = 0
         self._process = 0
         self._seen = dict.fromkeys(self.nodes, 0)
         self._manager_wake: int | None = self.now
 
-    # What people do.
+    # Actions of users.
 
     def apply(self, manifests: str | ManifestLike | Iterable[ManifestLike], *, cluster: str = MANAGER) -> None:
-        """Create objects on a cluster, or bring them up to date: all of them, or none.
+        """Create or update objects on a cluster: all of them, or none.
 
         Raises:
-            ManifestError: Objects that the API server would not take, jobs that Kueue's webhooks refuse, or an
-                annotation `fleet.kueuecore/run-seconds` that is no span of time.
+            ManifestError: Objects that the API server refuses, jobs that Kueue's webhooks refuse, or an annotation
+                `fleet.kueuecore/run-seconds` that is not a duration.
             RefusedError: A job whose owner or runtime is missing (403).
-            UnsettledError: The fleet does not come to rest.
+            UnsettledError: The fleet does not settle.
             ValueError: There is no such cluster.
         """
         node = self._node(cluster)
@@ -152,20 +152,20 @@ class Fleet:
         ends_failed: bool = False,
         cluster: str = MANAGER,
     ) -> None:
-        """Create a job of any of the `KINDS`.
+        """Create a job of one of the `KINDS`.
 
         Args:
             job: The job.
-            run_seconds: How long its pods run, wherever they do; None: forever.
-            ends_failed: Does it fail once they have run so long?
-            cluster: Where.
+            run_seconds: How long its pods run, on any cluster; None: forever.
+            ends_failed: Whether it fails at the end of that time.
+            cluster: The cluster on which to create it.
 
         Raises:
-            ManifestError: A job that Kueue's webhooks refuse.
+            ManifestError: Kueue's webhooks refuse the job.
             RefusedError: Its owner or runtime is missing (403).
-            TypeError: `run_seconds` is no number, or `ends_failed` no bool.
-            UnsettledError: The fleet does not come to rest.
-            ValueError: It is no job of the `KINDS`, `run_seconds` is no span of time, or there is no such cluster.
+            TypeError: `run_seconds` is not a number, or `ends_failed` not a bool.
+            UnsettledError: The fleet does not settle.
+            ValueError: It is not a job of the `KINDS`, `run_seconds` is not a duration, or there is no such cluster.
         """
         manifest = plain_object(job, "job")
         if not is_job(manifest):
@@ -183,33 +183,33 @@ class Fleet:
 
         Raises:
             RefusedError: There is no such object (404).
-            UnsettledError: The fleet does not come to rest.
+            UnsettledError: The fleet does not settle.
             ValueError: There is no such cluster.
         """
         names = text("kind", kind), text("name", name)
         self._node(cluster).api.delete(*names, namespace=text("namespace", namespace))
         self._come_to_rest()
 
-    # What goes wrong.
+    # Faults.
 
     def cut(self, cluster: str) -> None:
-        """Nothing gets through to a worker any more, and its watches end."""
+        """Cut the link to a worker: no message gets through, and its watches end."""
         self._link(cluster).is_cut = True
         self._end_watch(cluster)
         self._come_to_rest()
 
     def mend(self, cluster: str) -> None:
-        """The way to a worker is open again; the manager finds out when it tries next."""
+        """Restore the link to a worker; the manager notices at its next attempt."""
         self._link(cluster).is_cut = False
 
     def drop_watch(self, cluster: str) -> None:
-        """The watches of a worker end, and can be made again at once."""
+        """End the watches of a worker; they can be opened again at once."""
         self._link(cluster)
         self._end_watch(cluster)
         self._come_to_rest()
 
     def stop_manager(self) -> None:
-        """The process of Kueue on the manager ends, with all that it had in memory."""
+        """Stop the Kueue process on the manager, which loses all that it had in memory."""
         self._process += 1
         self.nodes[MANAGER].is_down = True
         self._manager_wake = None
@@ -217,7 +217,7 @@ class Fleet:
             link.epoch += 1
 
     def start_manager(self) -> None:
-        """Another process begins: it lists what there is."""
+        """Start a new process on the manager: it lists all objects."""
         self._process += 1
         self.nodes[MANAGER].restart()
         self.manager = self._make()
@@ -230,21 +230,21 @@ class Fleet:
         self._come_to_rest()
 
     def restart_worker(self, cluster: str) -> None:
-        """The process of Kueue on a worker ends, and another begins."""
+        """Stop the Kueue process on a worker, and start a new one."""
         self._link(cluster)
         self.nodes[cluster].restart()
         self._come_to_rest()
 
     def hold_back(self, cluster: str, kind: str) -> None:
-        """Kueue on a cluster hears of objects of a kind, Nodes say, only once it catches up or restarts."""
+        """Hold back the events of a kind, such as Node, from Kueue on a cluster until it catches up or restarts."""
         self._node(cluster).hold_back(text("kind", kind))
 
     def catch_up(self, cluster: str, *, repeats: bool = False) -> None:
-        """Kueue on a cluster hears of everything that was held back.
+        """Deliver to Kueue on a cluster all events that were held back.
 
         Args:
             cluster: The cluster.
-            repeats: Does it hear everything once more after that, in any order?
+            repeats: Whether to deliver everything once more afterwards, in any order.
         """
         node = self._node(cluster)
         order = list(range(node.n_held_back)) if repeats else []
@@ -252,23 +252,23 @@ class Fleet:
         node.catch_up(order)
         self._come_to_rest()
 
-    # How time passes.
+    # Passage of time.
 
     def next_event_time(self) -> int | None:
-        """When something happens next by itself; None: never."""
+        """Return when something happens next by itself; None: never."""
         times = [node.next_wake() for node in self.nodes.values()]
         times += [self._heap[0][0] if self._heap else None, self._manager_wake]
         return min((max(time, self.now) for time in times if time is not None), default=None)
 
     def advance(self, until: TimeLike) -> None:
-        """Let time pass, and everything happen that happens by itself meanwhile.
+        """Let time pass, with everything that happens by itself meanwhile.
 
         Args:
-            until: The time at which it ends.
+            until: The time to advance to.
 
         Raises:
-            UnsettledError: The fleet does not come to rest.
-            ValueError: It is no time, or one that is over.
+            UnsettledError: The fleet does not settle.
+            ValueError: It is not a time, or lies in the past.
         """
         end = nanoseconds(until)
         if end < self.now:
@@ -281,29 +281,29 @@ class Fleet:
         """Let time pass, in seconds.
 
         Raises:
-            TypeError: It is no number.
-            UnsettledError: The fleet does not come to rest.
+            TypeError: It is not a number.
+            UnsettledError: The fleet does not settle.
             ValueError: It is negative, or leads beyond April 2262.
         """
         self.advance(later(self.now, seconds, "seconds"))
 
-    # What can be seen.
+    # Observation.
 
     def objects(self, kind: str, *, cluster: str = MANAGER) -> list[dict[str, Any]]:
-        """All objects of a kind on a cluster."""
+        """Return all objects of a kind on a cluster."""
         return self._node(cluster).objects(text("kind", kind))
 
     def get(self, kind: str, name: str, *, namespace: str = "", cluster: str = MANAGER) -> dict[str, Any] | None:
-        """An object; None if there is none."""
+        """Return an object; None if there is none."""
         names = text("kind", kind), text("name", name)
         return self._node(cluster).get(*names, namespace=text("namespace", namespace))
 
     def running(self, *, namespace: str, name: str, kind: str = "Job") -> list[str]:
-        """The clusters on which a job has pods."""
+        """Return the clusters on which a job has pods."""
         job = ObjectRef(text("kind", kind), text("name", name), text("namespace", namespace))
         return [cluster for cluster, node in self.nodes.items() if job in node.running()]
 
-    # One moment.
+    # A single point in time.
 
     def _step(self, time: int) -> None:
         self.n_steps += 1
@@ -324,7 +324,7 @@ class Fleet:
             node.api.now = time
 
     def _come_to_rest(self) -> None:
-        """Everything that happens by itself at this point of time, without any message that takes time."""
+        """Do everything that happens by itself at the current time, without messages that take time."""
         for _ in range(_MOST_ROUNDS):
             is_quiet = True
             for node in self.nodes.values():
@@ -359,7 +359,7 @@ class Fleet:
         return self.links[worker]
 
     def _run_manager(self) -> bool:
-        """Let the manager see its own cluster, and take a turn if it is time; has anything happened?"""
+        """Let the manager see its own cluster, and take a turn if one is due; return whether anything happened."""
         api = self.nodes[MANAGER].api
         has_news = api.version > self._seen[MANAGER]
         if has_news:
@@ -396,7 +396,7 @@ class Fleet:
         self._later(link.timeout_ns, lambda: self._give_up(command, process))
 
     def _arrive(self, command: ObjectCommand, process: int) -> None:
-        """A request has reached its worker."""
+        """Handle a request that has reached its worker."""
         link = self.links[command.cluster]
         answer, newest, gone, is_done = self._carried_out(command)
         if link.is_cut or link.loses_answer():
@@ -404,7 +404,7 @@ class Fleet:
         self._later(link.delay_ns(), lambda: self._answer(command, process, answer, newest, gone=gone, is_done=is_done))
 
     def _carried_out(self, command: ObjectCommand) -> tuple[dict[str, Any] | None, dict[str, Any] | None, bool, bool]:
-        """Carry a command out: the answer, what is there if it was refused, is nothing there, and is it done?"""
+        """Carry a command out; return the answer, the object found on refusal, whether it is missing, and success."""
         node = self.nodes[command.cluster]
         try:
             if isinstance(command, Create):
@@ -443,7 +443,7 @@ class Fleet:
         self._manager_wake = self.manager.next_wake(self.now)
 
     def _give_up(self, command: ObjectCommand, process: int) -> None:
-        """No answer has come: nobody knows what became of a request."""
+        """Give a request up that got no answer: its outcome is unknown."""
         if process == self._process and self.manager.refuse(command, now=self.now):
             self._manager_wake = self.manager.next_wake(self.now)
 
@@ -456,7 +456,7 @@ class Fleet:
             self._later(_SECOND_NS, lambda: self._not_connected(cluster, process))
 
     def _listed(self, cluster: str, process: int) -> None:
-        """The lists of a worker have come, and its watches are up."""
+        """Handle the arrival of a worker's lists, with its watches up."""
         if process != self._process:
             return
         if self.links[cluster].is_cut:
@@ -485,7 +485,7 @@ class Fleet:
             self._manager_wake = self.manager.next_wake(self.now)
 
     def _send_events(self) -> None:
-        """Put what has happened on the workers on its way to the manager."""
+        """Send the events of the workers to the manager."""
         for cluster, link in self.links.items():
             api = self.nodes[cluster].api
             if api.version == self._seen[cluster]:

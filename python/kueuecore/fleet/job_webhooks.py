@@ -1,4 +1,4 @@
-"""What Kueue's webhooks do to the jobs of one cluster (rules/10 §2.2)."""
+"""Applies Kueue's webhooks to the jobs of one cluster (rules/10 §2.2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kueuecore.webhooks import admit
 
 __all__ = ["JobWebhooks"]
 
-# What decides which Workload a job gets.
+# The fields that determine the Workload of a job.
 _AROUND = ("Namespace", "AdmissionCheck", "ClusterQueue", "LocalQueue", "WorkloadPriorityClass", "PriorityClass")
 
 
@@ -31,10 +31,10 @@ class JobWebhooks:
         self._configuration = configuration
 
     def workloads_of(self, job: JsonObject) -> tuple[Manifest, ...]:
-        """The Workloads that a job is to have.
+        """Return the Workloads that a job should have.
 
         Raises:
-            ManifestError: The webhooks refuse it.
+            ManifestError: The webhooks refuse the job.
         """
         result = workloads_for([job, *self._around()], configuration=JobsConfiguration.of(self._configuration))
         if not result.jobs:
@@ -42,14 +42,14 @@ class JobWebhooks:
         return result.workloads
 
     def stored(self, job: JsonObject, *, beside: Iterable[JsonObject] = ()) -> JsonObject:
-        """A new job as it is stored.
+        """Return a new job as stored.
 
         Args:
             job: The job.
-            beside: Objects that come with it, and are not there yet.
+            beside: Objects created together with it.
 
         Raises:
-            RefusedError: They refuse it.
+            RefusedError: The webhooks refuse it.
         """
         around = [*self._around(), *self._owners(job), *beside]
         return _without_finalizers(admit(job, around=around, configuration=self._configuration).object)
@@ -58,7 +58,7 @@ class JobWebhooks:
         return (it for kind in _AROUND for it in self._api.list(kind)[0])
 
     def _owners(self, job: JsonObject) -> Iterable[JsonObject]:
-        """The owners of a job, up to the top: only these, as looking through all jobs would be slow."""
+        """Yield the owners of a job, up to the top: only these, as a scan of all jobs would be slow."""
         namespace = text_at(job, "metadata", "namespace")
         found: dict[str, JsonObject] = {}
         while owner := controller_of(job):
@@ -70,6 +70,6 @@ class JobWebhooks:
 
 
 def _without_finalizers(job: JsonObject) -> JsonObject:
-    """A job that is gone at once when it is deleted: how long pods take to end is not modelled."""
+    """Return a job that is gone at once when deleted: how long pods take to end is not modelled."""
     metadata = object_at(job, "metadata")
     return {**job, "metadata": {key: it for key, it in metadata.items() if key != "finalizers"}}

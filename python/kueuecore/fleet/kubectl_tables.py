@@ -1,4 +1,4 @@
-"""Objects of a cluster in the columns in which `kubectl get` shows them, without their age."""
+"""Prints objects of a cluster in the columns of `kubectl get`, without their age."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["table"]
 
 
 def table(fleet: Fleet, kind: str, *, cluster: str = "") -> str:
-    """What `kubectl get` shows of all objects of a kind.
+    """Return the table that `kubectl get` prints for all objects of a kind.
 
     Args:
         fleet: The fleet.
@@ -21,10 +21,10 @@ def table(fleet: Fleet, kind: str, *, cluster: str = "") -> str:
         cluster: Which cluster; the manager by default.
 
     Returns:
-        Lines with columns, the titles first; a sentence if there is nothing.
+        Lines with columns, headings first; a sentence if there are no objects.
 
     Raises:
-        ValueError: Objects of another kind have no table.
+        ValueError: There is no table for this kind.
     """
     columns = _COLUMNS.get(text("kind", kind))
     if columns is None:

@@ -1,4 +1,4 @@
-"""What goes on in a cluster beside Kueue: pods run, capacity is made, and what nobody owns any more goes."""
+"""The parts of a cluster beside Kueue: pods run, capacity is provisioned, and objects without owners are deleted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECOND_NS = 1_000_000_000
 
 
 class Kubernetes:
-    """The controllers of one cluster that are not Kueue's. They go on while Kueue is down.
+    """The controllers of one cluster other than Kueue. They keep running while Kueue is down.
 
     Args:
         api: The API server.
@@ -28,11 +28,11 @@ class Kubernetes:
 
     def __init__(self, api: ApiServer, settings: NodeSettings) -> None:
         self.autoscaler = None if settings.capacity is None else Autoscaler(settings.capacity)
-        """Who looks after ProvisioningRequests, if anybody does."""
+        """The autoscaler that handles ProvisioningRequests, if there is one."""
         self._api = api
         self._starts_pods = settings.starts_pods
         self._seen = api.version
-        # The UIDs of the jobs that have pods, and when these end.
+        # The UIDs of the jobs that have pods, with the time when these end.
         self._pods: dict[ObjectRef, str] = {}
         self._ends: dict[ObjectRef, int] = {}
 
@@ -41,13 +41,13 @@ class Kubernetes:
         return frozenset(self._pods)
 
     def next_wake(self) -> int | None:
-        """When something happens by itself."""
+        """Return when something next happens by itself."""
         times = [*self._ends.values(), None if self.autoscaler is None else self.autoscaler.next_wake()]
         times.append(self._api.now if self._api.version > self._seen else None)
         return min((time for time in times if time is not None), default=None)
 
     def run(self, now: int) -> None:
-        """Let happen what happens at a time; what follows from that, the next time."""
+        """Do what is due at a time; consequences follow in the next run."""
         events, self._seen = self._api.since(self._seen), self._api.version
         changed: dict[ObjectRef, None] = {}
         for event in events:
@@ -63,7 +63,7 @@ class Kubernetes:
             self._write_node(write)
 
     def _write_node(self, write: ObjectWrite) -> None:
-        """A node has come with capacity, or has gone; somebody may have made or deleted it meanwhile."""
+        """Create or delete the node of provisioned capacity; others may have done so meanwhile."""
         is_there = self._get(write.object) is not None
         if write.kind is ObjectWriteKind.DELETE and is_there:
             self._api.delete("Node", write.object.name)
@@ -84,7 +84,7 @@ class Kubernetes:
             self._put(job, status_with(job, self._pods_of(ref, job, now), now))
 
     def _pods_of(self, ref: ObjectRef, job: JsonObject, now: int) -> Pods:
-        """How it stands with the pods of a job that may run."""
+        """Return the state of the pods of a job that may run."""
         uid = text_at(job, "metadata", "uid")
         if self._pods.get(ref) != uid:
             self._stop(ref)
@@ -102,7 +102,7 @@ class Kubernetes:
         self._pods.pop(ref, None)
         self._ends.pop(ref, None)
 
-    # What goes along with other things.
+    # Reactions to changes: provisioning and garbage collection.
 
     def _observe(self, happened: str, manifest: JsonObject, now: int) -> None:
         if happened == "DELETED":
@@ -121,7 +121,7 @@ class Kubernetes:
                 self._order(self.autoscaler, ref, now)
 
     def _order(self, autoscaler: Autoscaler, ref: ObjectRef, now: int) -> None:
-        """A request has come. Kueue makes its templates first, and deletes them last; without them nobody can tell."""
+        """Handle a new request, unless its templates are missing: Kueue creates them first and deletes them last."""
         request, templates = self._get(ref), dict[str, JsonObject]()
         for pods in list_at(request, "spec", "podSets"):
             name = text_at(pods, "podTemplateRef", "name")
@@ -133,7 +133,7 @@ class Kubernetes:
             self._put(request, object_at(autoscaler.create(request, templates, now=now), "status"))
 
     def _collect(self, uid: str) -> None:
-        """Delete what an object owned that has gone, unless somebody else owns it, too."""
+        """Delete what a deleted object owned, unless it has another owner, too."""
         for kind in _OWNED:
             for manifest in self._objects(kind):
                 owners = [object_at(it) for it in list_at(manifest, "metadata", "ownerReferences")]
@@ -152,6 +152,6 @@ class Kubernetes:
         return self._api.find(ref.kind, ref.name, namespace=ref.namespace)
 
     def _put(self, manifest: JsonObject | None, status: JsonObject) -> None:
-        """Write the status as a whole, as an update of the subresource writes it."""
+        """Replace the whole status, as an update of the subresource does."""
         if manifest is not None and status != object_at(manifest, "status"):
             self._api.update({**manifest, "status": status}, subresource="status")

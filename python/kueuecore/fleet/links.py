@@ -1,4 +1,4 @@
-"""The way between the manager and one worker: how long messages take, which get lost, and when nothing gets through."""
+"""The link between the manager and one worker: how long messages take, which get lost, and when it is cut."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ __all__ = ["MOST_MS", "Link", "LinkSettings"]
 
 _MILLISECOND_NS = 1_000_000
 MOST_MS = 2**63 // _MILLISECOND_NS
-"""The longest time of a link: 292 years."""
+"""The longest delay of a link: 292 years."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkSettings:
-    """How fast and reliable a link is, in whole numbers.
+    """The speed and reliability of a link, in whole numbers.
 
     Args:
-        least_ms: The shortest time that a message takes, in milliseconds.
-        most_ms: The longest.
-        lost_requests: How many of a thousand requests never arrive.
-        lost_answers: How many of a thousand are carried out without an answer.
-        repeated_events: How many of a thousand events of a watch come twice.
-        timeout_ms: After this time without an answer a request is given up: more than the longest way there and back,
-            or no request that takes that long would ever be answered.
+        least_ms: The shortest delay of a message, in milliseconds.
+        most_ms: The longest delay, in milliseconds.
+        lost_requests: How many requests in a thousand never arrive.
+        lost_answers: How many requests in a thousand are carried out without an answer.
+        repeated_events: How many watch events in a thousand arrive twice.
+        timeout_ms: How long to wait for an answer before giving a request up: longer than the longest round trip, or
+            the slowest requests would never be answered.
 
     Raises:
-        TypeError: One of them is no whole number.
-        ValueError: Times that are negative, longer than 292 years or in the wrong order, or a share above
-            1,000 in a thousand.
+        TypeError: One of them is not an integer.
+        ValueError: A time is negative, longer than 292 years or in the wrong order, or a share is above 1,000 in a
+            thousand.
     """
 
     least_ms: int = 5
@@ -41,7 +41,7 @@ class LinkSettings:
     timeout_ms: int = 10_000
 
     def __post_init__(self) -> None:
-        """Check what was given."""
+        """Validate the arguments."""
         for each in fields(self):
             value, most = getattr(self, each.name), MOST_MS if each.name.endswith("_ms") else 1000
             if not isinstance(value, int) or isinstance(value, bool):
@@ -55,40 +55,40 @@ class LinkSettings:
 
 
 class Link:
-    """The way to one worker.
+    """The link to one worker.
 
     Args:
-        settings: How good it is.
-        random: Where its delays and losses come from.
+        settings: Its quality.
+        random: The source of its delays and losses.
     """
 
     def __init__(self, settings: LinkSettings, random: Random) -> None:
         self.settings = settings
         self.is_cut = False
-        """Does nothing get through?"""
+        """Whether the link is cut."""
         self.epoch = 0
-        """Counts connections: what a watch of an earlier one says is not heard any more."""
+        """Number of the current connection: events of earlier ones are ignored."""
         self._random = random
 
     def delay_ns(self) -> int:
-        """How long the next message takes."""
+        """Draw how long the next message takes."""
         return self._random.randint(self.settings.least_ms, self.settings.most_ms) * _MILLISECOND_NS
 
     @property
     def timeout_ns(self) -> int:
-        """How long to wait for an answer."""
+        """Return how long to wait for an answer."""
         return self.settings.timeout_ms * _MILLISECOND_NS
 
     def loses_request(self) -> bool:
-        """Does the next request never arrive?"""
+        """Draw whether the next request never arrives."""
         return self._has(self.settings.lost_requests)
 
     def loses_answer(self) -> bool:
-        """Is the next answer lost?"""
+        """Draw whether the next answer is lost."""
         return self._has(self.settings.lost_answers)
 
     def repeats_event(self) -> bool:
-        """Does the next event come twice?"""
+        """Draw whether the next event arrives twice."""
         return self._has(self.settings.repeated_events)
 
     def _has(self, of_a_thousand: int) -> bool:

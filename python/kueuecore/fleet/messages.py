@@ -1,4 +1,4 @@
-"""What goes over the link to a worker, and whether a request still means what is there."""
+"""Decides which messages cross the link to a worker, and whether a request still applies to the object there."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ __all__ = ["is_meant", "is_watched"]
 
 
 def is_meant(command: Delete, there: JsonObject) -> bool:
-    """Do the preconditions of a deletion hold?"""
+    """Return whether the preconditions of a deletion hold."""
     wanted = {"uid": command.uid, "resourceVersion": command.resource_version}
     return all(text_at(there, "metadata", key) == value for key, value in wanted.items() if value)
 
 
 def is_watched(manifest: JsonObject) -> bool:
-    """Does the manager watch it: all queues, and of the rest what some manager has made?"""
+    """Return whether the manager watches an object: all queues, and otherwise only what some manager has created."""
     return text_at(manifest, "kind") in ("ClusterQueue", "LocalQueue") or (
         ORIGIN_LABEL in texts_at(manifest, "metadata", "labels")
     )

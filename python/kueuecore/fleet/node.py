@@ -1,4 +1,4 @@
-"""One cluster of a fleet: an API server, Kueue's scheduler and job controllers, and Kubernetes around them."""
+"""One cluster of a fleet: an API server, Kueue's scheduler and job controllers, and the rest of Kubernetes."""
 
 from __future__ import annotations
 
@@ -27,42 +27,42 @@ _MOST_ROUNDS = 500
 
 
 class Node:
-    """A cluster with Kueue. Inside it everything is seen and done at once.
+    """A cluster with Kueue. Within it, events and writes take no time.
 
     Args:
         name: Its name; empty for the manager.
-        settings: What makes it another than others.
-        now: The time.
+        settings: What distinguishes it from the others.
+        now: The initial time.
     """
 
     def __init__(self, name: str, *, settings: NodeSettings, now: int) -> None:
         self.name = name
         self.api = ApiServer(now=now)
         self.is_down = False
-        """Is Kueue on it down? The API server answers, and Jobs that run go on running."""
+        """Whether Kueue is down. The API server still answers, and running Jobs keep running."""
         self.kubernetes = Kubernetes(self.api, settings)
-        """What goes on beside Kueue."""
+        """The controllers other than Kueue."""
         self._settings = settings
-        # As everywhere, pods that become ready count where there is a Configuration that says so.
+        # As everywhere, pod readiness matters only if the Configuration says so.
         waits = settings.configuration is not None and settings.configuration.names_wait_for_pods_ready
         managed = JobsConfiguration.of(settings.configuration)
         self._managed = managed if waits else replace(managed, waits_for_pods_ready=False)
         self._webhooks = JobWebhooks(self.api, settings.configuration)
         self.controller, self._jobs = self._begun()
-        """Kueue's scheduler of the process that runs now."""
+        """Kueue's scheduler in the current process."""
         self._seen = 0
         self._wake: int | None = now
-        # Kinds of which Kueue hears late, and what it has not heard.
+        # Kinds whose events are held back from Kueue, and these events.
         self._late: set[str] = set()
         self._held: list[dict[str, Any]] = []
 
-    # What anybody may ask of the API server.
+    # Requests to the API server.
 
     def check(self, manifests: Sequence[Manifest]) -> None:
-        """Refuse objects that the API server would not take.
+        """Refuse objects that the API server would refuse.
 
         Raises:
-            ManifestError: What is wrong with them.
+            ManifestError: The objects are invalid.
             RefusedError: A job whose owner or runtime is missing.
         """
         jobs = [it.object for it in manifests if is_job(it.object)]
@@ -75,7 +75,7 @@ class Node:
                 self._webhooks.stored(job, beside=(it.object for it in manifests))
 
     def apply(self, manifest: JsonObject) -> JsonObject:
-        """Create an object, or bring it up to date; Kueue's webhooks change jobs first."""
+        """Create or update an object; Kueue's webhooks change jobs first."""
         kind, metadata = text_at(manifest, "kind"), object_at(manifest, "metadata")
         name, namespace = text_at(metadata, "name"), text_at(metadata, "namespace")
         try:
@@ -92,26 +92,26 @@ class Node:
         """Create an object; Kueue's webhooks change jobs first (rules/10 §2.2).
 
         Raises:
-            RefusedError: There is one of that name (409), or the webhooks refuse the job.
+            RefusedError: The name is taken (409), or the webhooks refuse the job.
         """
         return self.api.create(self._webhooks.stored(manifest) if is_job(manifest) else manifest)
 
     def objects(self, kind: str) -> list[dict[str, Any]]:
-        """All objects of a kind."""
+        """Return all objects of a kind."""
         return self.api.list(kind)[0]
 
     def get(self, kind: str, name: str, *, namespace: str = "") -> dict[str, Any] | None:
-        """An object; None if there is none."""
+        """Return an object; None if there is none."""
         return self.api.find(kind, name, namespace=namespace)
 
     def running(self) -> frozenset[ObjectRef]:
         """The jobs that have pods here."""
         return self.kubernetes.running()
 
-    # What happens.
+    # Events.
 
     def restart(self) -> None:
-        """Another process takes over Kueue: it knows nothing but what it lists."""
+        """Restart Kueue: the new process knows nothing but what it lists."""
         self.is_down = False
         self.controller, self._jobs = self._begun()
         self._late, self._held = set(), []
@@ -127,14 +127,14 @@ class Node:
         self._seen, self._wake = self.api.version, self.api.now
 
     def hold_back(self, kind: str) -> None:
-        """From now on Kueue hears of objects of a kind only once it catches up, or another process begins."""
+        """Hold back events of a kind from Kueue until it catches up or restarts."""
         self._late.add(kind)
 
     def catch_up(self, again: Sequence[int] = ()) -> None:
-        """Kueue hears of everything that was held back.
+        """Deliver to Kueue all events that were held back.
 
         Args:
-            again: Which of the events it hears once more afterwards, by position, in this order.
+            again: Which of the events to deliver once more afterwards, by position, in this order.
         """
         held, self._late, self._held = self._held, set(), []
         events = [*held, *(held[index] for index in again)]
@@ -144,7 +144,7 @@ class Node:
 
     @property
     def n_held_back(self) -> int:
-        """How many events Kueue has not heard of."""
+        """How many events are held back from Kueue."""
         return len(self._held)
 
     def _begun(self) -> tuple[Controller, JobController]:
@@ -152,13 +152,13 @@ class Node:
         if self._settings.capacity is not None:
             deletes = configuration is None or configuration.is_enabled("CleanupProvisioningRequestsOnEviction")
             checks.append(ProvisioningController(deletes_on_eviction=deletes))
-        # The manager reads the queues of its workers at once; nobody reads its own.
+        # The manager reads the queues of its workers at once; nothing reads its own.
         delay = 0 if self.name else None
         controller = Controller(configuration, checks=checks, status_delay_seconds=delay)
         return controller, JobController(controller, configuration=self._managed)
 
     def next_wake(self) -> int | None:
-        """When something happens by itself: the scheduler has to look, or something goes on beside Kueue."""
+        """Return when something next happens by itself, in the scheduler or beside Kueue."""
         wake = self.kubernetes.next_wake()
         times = [] if wake is None else [wake]
         if not self.is_down:
@@ -168,10 +168,10 @@ class Node:
         return min(times, default=None)
 
     def run(self, now: int) -> None:
-        """Let everything happen that happens by itself at a time.
+        """Do everything that happens by itself at a time.
 
         Raises:
-            UnsettledError: It does not come to rest.
+            UnsettledError: The cluster does not settle.
         """
         self.api.now = now
         for _ in range(_MOST_ROUNDS):
@@ -250,7 +250,7 @@ class Node:
             self.controller.confirm(write, answer, now=now)
 
     def _write_objects(self, writes: Iterable[ObjectWrite], now: int) -> None:
-        """What those want who decide on AdmissionChecks; after a refusal the rest for that Workload is left out."""
+        """Carry out the writes of check controllers; after a refusal, the rest for that Workload is skipped."""
         refused: set[WorkloadKey] = set()
         for write in writes:
             if write.workload in refused:

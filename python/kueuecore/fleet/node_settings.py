@@ -1,4 +1,4 @@
-"""What makes one cluster of a fleet another than the others."""
+"""The settings that distinguish one cluster of a fleet from the others."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["NodeSettings"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSettings:
-    """One cluster.
+    """The settings of one cluster.
 
     Args:
         configuration: Kueue's Configuration on it.
-        checks: Makes those who decide on AdmissionChecks in a process of Kueue that begins.
-        capacity: Who makes capacity of ProvisioningRequests. With one, Kueue decides on checks of provisioning.
-        starts_pods: Do pods get ready? Without, the cluster has quota for what it cannot run.
+        checks: Creates the check controllers of a new Kueue process.
+        capacity: Provisions capacity for ProvisioningRequests. If set, Kueue handles provisioning checks.
+        starts_pods: Whether pods become ready. If not, the cluster has quota for jobs that it cannot run.
 
     Example:
         >>> from kueuecore.provisioning import QueuedCapacity, Stock
@@ -30,8 +30,8 @@ class NodeSettings:
         True
 
     Raises:
-        ConfigurationError: LocalQueues are to be sampled more often than once a second.
-        TypeError: One of them is something else.
+        ConfigurationError: LocalQueues would be sampled more often than once a second.
+        TypeError: An argument is of the wrong type.
     """
 
     configuration: Configuration | None = None
@@ -40,7 +40,7 @@ class NodeSettings:
     starts_pods: bool = True
 
     def __post_init__(self) -> None:
-        """Check what was given."""
+        """Validate the arguments."""
         given: object = self.configuration
         if given is not None and not isinstance(given, Configuration):
             raise TypeError(f"configuration must be a Configuration, not {type(given).__name__}")

@@ -1,4 +1,4 @@
-"""What the controllers of jobs write into their statuses: no pods, pods that run for a while, pods that have ended."""
+"""The statuses that job controllers write: without pods, while pods run, and when they have ended."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ __all__ = ["ENDS_FAILED", "KINDS", "RUN_SECONDS", "Pods", "ends_failed", "is_job
 RUN_SECONDS = "fleet.kueuecore/run-seconds"
 """The annotation that says how long the pods of a job run; without it they run forever."""
 ENDS_FAILED = "fleet.kueuecore/ends-failed"
-"""The annotation that is `true` on a job that fails once its pods have run so long."""
+"""The annotation that is `true` on a job that fails at the end of its run time."""
 _SECOND_NS = 1_000_000_000
 
 
 class Pods(Enum):
-    """How it stands with the pods of a job."""
+    """The state of the pods of a job."""
 
     NONE = auto()
-    """There are none: the job is suspended."""
+    """No pods exist: the job is suspended."""
     STARTING = auto()
-    """They are there, and not ready."""
+    """Pods exist, but are not ready."""
     READY = auto()
-    """They run."""
+    """The pods are ready and running."""
     ENDED = auto()
-    """They have run to their end."""
+    """The pods have run to their end."""
     FAILED = auto()
-    """They have run to their end, and failed."""
+    """The pods have run to their end and failed."""
 
 
 def is_job(manifest: JsonObject) -> bool:
-    """Is it a job of the `KINDS`? Others have kinds of these names, too."""
+    """Return whether an object is a job of the `KINDS`. Other groups have kinds of the same names."""
     return text_at(manifest, "kind") in KINDS and integration_of(manifest) is not None
 
 
 def run_ns(job: JsonObject) -> int | None:
-    """How long the pods of a job run; None: forever.
+    """Return how long the pods of a job run; None: forever.
 
     Raises:
-        ManifestError: Its annotation is no span of time.
+        ManifestError: The annotation is not a duration.
     """
     seconds = texts_at(job, "metadata", "annotations").get(RUN_SECONDS)
     if seconds is None:
@@ -60,23 +60,23 @@ def run_ns(job: JsonObject) -> int | None:
 
 
 def ends_failed(job: JsonObject) -> bool:
-    """Does a job fail once its pods have run so long?"""
+    """Return whether a job fails at the end of its run time."""
     return texts_at(job, "metadata", "annotations").get(ENDS_FAILED) == "true"
 
 
 def runs_here(job: JsonObject) -> bool:
-    """Does the controller of its own cluster run a job?"""
+    """Return whether the controller of a job's own cluster runs it."""
     integration = KINDS[text_at(job, "kind")]
     own = integration.default_managed_by
     return own is None or value_at(job, integration.managed_by_field) in (None, "", own)
 
 
 def status_with(job: JsonObject, pods: Pods, now: int) -> JsonObject:
-    """The status of a job whose pods are so.
+    """Return the status of a job whose pods are in this state.
 
     Args:
         job: The job, which runs on its own cluster and has not ended.
-        pods: How it stands with its pods.
+        pods: The state of its pods.
         now: The time.
 
     Example:
@@ -122,7 +122,7 @@ def _job_set(job: JsonObject, pods: Pods, now: int) -> JsonObject:
 
 
 def _counted(job: JsonObject, pods: Pods) -> list[JsonValue]:
-    """How many Jobs of each name are active, ready or done."""
+    """Return how many Jobs of each name are active, ready or done."""
     counts: Mapping[Pods, tuple[str, ...]] = {
         Pods.NONE: (),
         Pods.STARTING: ("active",),
@@ -172,7 +172,7 @@ def _ray_job(_job: JsonObject, pods: Pods, _now: int) -> JsonObject:
 
 
 def _ray_cluster(_job: JsonObject, pods: Pods, _now: int) -> JsonObject:
-    """A RayCluster does not end by itself."""
+    """Return the status of a RayCluster, which does not end by itself."""
     return {"state": "suspended"} if pods is Pods.NONE else {} if pods is Pods.STARTING else {"state": "ready"}
 
 
@@ -187,7 +187,7 @@ def _app_wrapper(job: JsonObject, pods: Pods, now: int) -> JsonObject:
 def _pod(pod: JsonObject, pods: Pods, now: int) -> JsonObject:
     phases = {Pods.STARTING: "Pending", **_ENDS}
     status = object_at(pod, "status")
-    # Nobody looks at a pod with gates.
+    # No controller acts on a pod with gates.
     if pods is Pods.NONE:
         return status
     reasons = {Pods.STARTING: "ContainersNotReady", Pods.ENDED: "PodCompleted", Pods.FAILED: "PodFailed"}
@@ -217,7 +217,7 @@ def _resumed(status: JsonObject, reason: str, message: str, now: int) -> JsonObj
 
 
 def _with(status: JsonObject, kind: str, value: str, reason: str, message: str, now: int) -> JsonObject:
-    """A status with a condition."""
+    """Return a status with a condition added."""
     conditions = list_at(status, "conditions")
     new: JsonObject = {"type": kind, "status": value, "reason": reason, "message": message}
     if any(object_at(it).items() >= new.items() for it in conditions):

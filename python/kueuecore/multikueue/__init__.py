@@ -1,8 +1,7 @@
 """MultiKueue: a manager that dispatches workloads to worker clusters, without its I/O (rules/06).
 
 `Manager` takes watch events of the manager cluster and the workers, and returns what to create, delete and patch where.
-A `Dispatcher` decides which workers get a copy: Kueue's own are here, and any object with a method `nominate` is one,
-too.
+A `Dispatcher` decides which workers get a copy. Kueue's own are here; any object with a method `nominate` works too.
 """
 
 from kueuecore.multikueue.adapters import Adapter, Status, SyncContext

@@ -1,4 +1,4 @@
-"""The AdmissionChecks of MultiKueue: each says whether its config and its workers are there (rules/06 §3)."""
+"""The AdmissionChecks of MultiKueue: condition Active reports whether config and workers exist (rules/06 §3)."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ __all__ = ["ActiveChecks"]
 
 
 class ActiveChecks:
-    """Keeps condition Active of the checks.
+    """Keeps the condition Active of the checks up to date.
 
     Args:
-        store: What was seen of the manager.
+        store: Objects seen on the manager.
     """
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
         self.next: int | None = None
-        """When to look at the checks; None: nothing has happened to them."""
+        """When to review the checks next; None: nothing that affects them has changed."""
 
     def look_at_all(self, at: int) -> None:
-        """Something has happened that counts."""
+        """Schedule a review of all checks: something that affects them has changed."""
         self.next = at if self.next is None else min(self.next, at)
 
     def commands(self, now: int) -> list[Patch]:
-        """The checks whose condition is to be another one, if that is due."""
+        """Return patches for the checks whose condition changes, if a review is due."""
         if self.next is None or self.next > now:
             return []
         self.next = None

@@ -1,4 +1,4 @@
-"""How a kind of jobs goes to a worker and what comes back: what all kinds have in common (rules/06 §7)."""
+"""How a kind of jobs goes to a worker and how its status comes back: what all kinds share (rules/06 §7)."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _LONGEST_LABEL = 63
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What the status of a job on the manager is to be.
+    """What a sync writes into the status of a job on the manager.
 
     Args:
-        status: The status; None to leave it.
-        is_deferred: Was that of the worker left out for now, to be copied soon?
+        status: The new status; None to leave it as it is.
+        is_deferred: Whether the worker's status was held back for now and is to be copied soon.
     """
 
     status: JsonValue
@@ -48,7 +48,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncContext:
-    """What else counts when a job is copied or its status comes back.
+    """The context in which a job is copied or its status is synced back.
 
     Args:
         workload: Name of the Workload.
@@ -79,21 +79,21 @@ def _itself(job: JsonObject, _all: Iterable[JsonObject]) -> Sequence[JsonObject]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapter:
-    """A kind of jobs that can run on a worker. All functions are pure.
+    """Describes how jobs of one kind run on a worker. All functions are pure.
 
     Args:
         api_version: Group and version of the kind.
         kind: The kind.
-        managed_by: The field that has to name MultiKueue, and that copies lack; None if the kind has none.
-        managed_by_shown: How the message names that field.
-        prepare: What else a copy lacks.
-        status: The status on the manager, of the job there, the one on the worker, and what else counts.
-        update: The job on the worker as it is to be, of the same three.
-        members: Of a job and all of its kind in the namespace, those that belong to it.
-        is_named_after_workload: Does a copy name its Workload? Not if the job has several.
-        has_origin_uid: Does a copy have the UID of its original in an annotation?
-        n_workloads: How many Workloads a job has; None for kinds with one.
-        keeps_check_pending: Does the check stay Pending while the job runs on the worker?
+        managed_by: The field that must name MultiKueue and is removed from copies; None if the kind has none.
+        managed_by_shown: How messages refer to that field.
+        prepare: Removes whatever else a copy must not have.
+        status: Returns the manager's status, given the job there, the job on the worker, and the context.
+        update: Returns the desired job on the worker, given the same three.
+        members: Given a job and all jobs of its kind in the namespace, returns those that belong to it.
+        is_named_after_workload: Whether a copy names its Workload. False if a job can have several.
+        has_origin_uid: Whether a copy carries the UID of its original in an annotation.
+        n_workloads: Returns how many Workloads a job has; None for kinds with one.
+        keeps_check_pending: Whether the check stays Pending while the job runs on the worker.
     """
 
     api_version: str
@@ -111,12 +111,12 @@ class Adapter:
 
     @property
     def has_members(self) -> bool:
-        """May a job of this kind be one of several objects that run together?"""
+        """Whether a job of this kind may be one of several objects that run together."""
         return self.members is not _itself
 
     @property
     def gvk(self) -> str:
-        """Group, version and kind as Kueue writes them.
+        """Group, version and kind, written as Kueue writes them.
 
         Example:
             >>> Adapter(api_version="batch/v1", kind="Job").gvk, Adapter(api_version="v1", kind="Pod").gvk
@@ -125,7 +125,7 @@ class Adapter:
         return gvk_text(self.api_version, self.kind)
 
     def why_unmanaged(self, job: JsonObject, settings: MultiKueueSettings) -> str:
-        """Why a job is not delegated; empty if it is."""
+        """Return why a job is not delegated; empty if it is."""
         if self.managed_by is None:
             return ""
         manager = value_at(job, self.managed_by)
@@ -135,7 +135,7 @@ class Adapter:
         return f'Expecting {self.managed_by_shown} to be "{MULTIKUEUE}" not "{shown}"'
 
     def copy(self, job: JsonObject, context: SyncContext) -> JsonObject:
-        """What is created on the worker: metadata that users write, and the spec, without `managedBy`."""
+        """Return the job to create on the worker: user-written metadata, and the spec without `managedBy`."""
         result: JsonObject = {
             "apiVersion": text_at(job, "apiVersion"),
             "kind": text_at(job, "kind"),
@@ -151,30 +151,30 @@ class Adapter:
 
 
 def gvk_text(api_version: str, kind: str) -> str:
-    """Group, version and kind as Kueue writes them."""
+    """Return group, version and kind, written as Kueue writes them."""
     return f"{api_version if '/' in api_version else '/' + api_version}, Kind={kind}"
 
 
 def clone_metadata(manifest: JsonObject) -> JsonObject:
-    """Name, namespace, labels and annotations: what a copy on another cluster has of them."""
+    """Return what a copy on another cluster keeps of the metadata: name, namespace, labels and annotations."""
     metadata = object_at(manifest, "metadata")
     return {key: metadata[key] for key in ("name", "namespace", "labels", "annotations") if metadata.get(key)}
 
 
 def with_text(manifest: JsonObject, which: str, key: str, text: str) -> JsonObject:
-    """A copy of an object with a label or an annotation."""
+    """Return a copy of an object with a label or an annotation added."""
     metadata = object_at(manifest, "metadata")
     return {**manifest, "metadata": {**metadata, which: {**object_at(metadata, which), key: text}}}
 
 
 def with_prebuilt_name(job: JsonObject, context: SyncContext) -> JsonObject:
-    """A copy of a job that names its Workload: in an annotation, or in a label without the gate for that."""
+    """Return a copy of a job that names its Workload: in an annotation, or in a label if that gate is off."""
     use_annotation = context.settings.has_identifier_annotations or len(context.workload) > _LONGEST_LABEL
     return with_text(job, "annotations" if use_annotation else "labels", PREBUILT_WORKLOAD, context.workload)
 
 
 def prebuilt_name(job: JsonObject, settings: MultiKueueSettings) -> str:
-    """The Workload that a job names; empty if none."""
+    """Return the name of the Workload that a job names; empty if it names none."""
     annotation = texts_at(job, "metadata", "annotations").get(PREBUILT_WORKLOAD, "")
     label = texts_at(job, "metadata", "labels").get(PREBUILT_WORKLOAD, "")
     if settings.has_identifier_annotations:
@@ -183,19 +183,19 @@ def prebuilt_name(job: JsonObject, settings: MultiKueueSettings) -> str:
 
 
 def is_owned(manifest: JsonObject, origin: str) -> bool:
-    """Was an object on a worker made by the manager with this origin?"""
+    """Return whether an object on a worker was created by the manager with this origin."""
     return texts_at(manifest, "metadata", "labels").get(ORIGIN_LABEL) == origin
 
 
 def adapter_for(workload: JsonObject, adapters: Mapping[str, Adapter]) -> tuple[Adapter | None, JsonObject | None]:
-    """The adapter for a Workload, and a reference to its job (rules/06 §4.1 step 1).
+    """Return the adapter for a Workload and a reference to its job (rules/06 §4.1 step 1).
 
     Args:
         workload: The Workload.
         adapters: Adapters by group, version and kind.
 
     Returns:
-        Neither if nobody owns it; no adapter if there is none for its owner.
+        None for both if the Workload has no owner; None for the adapter if its owner's kind has none.
     """
     annotations = texts_at(workload, "metadata", "annotations")
     adapter = adapters.get(annotations.get(OWNER_GVK, ""))
@@ -208,6 +208,6 @@ def adapter_for(workload: JsonObject, adapters: Mapping[str, Adapter]) -> tuple[
 
 
 def owner_of(workload: JsonObject) -> JsonObject | None:
-    """The owner that controls an object; else its first one."""
+    """Return the owner that controls an object, or else its first owner."""
     owners = [object_at(it) for it in list_at(workload, "metadata", "ownerReferences")]
     return next((it for it in owners if it.get("controller") is True), owners[0] if owners else None)

@@ -1,4 +1,4 @@
-"""Which Workloads of the manager something concerns, so that they are looked at (rules/06 §4.7)."""
+"""Finds the Workloads of the manager that a change affects, so that they are reconciled (rules/06 §4.7)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["AffectedWorkloads", "key_of"]
 
 
 class AffectedWorkloads:
-    """Puts Workloads into the queue of a manager.
+    """Adds affected Workloads to the queue of a manager.
 
     Args:
-        store: What was seen of the manager.
+        store: Objects seen on the manager.
         adapters: Adapters by group, version and kind.
         queue: The queue.
     """
@@ -28,12 +28,12 @@ class AffectedWorkloads:
         self._store = store
         self._adapters = adapters
         self._queue = queue
-        # Those that hold quota here and have not been won by a worker.
+        # Workloads that hold quota here and that no worker has won yet.
         self._waiting: dict[WorkloadKey, None] = {}
         self._of_owner: dict[tuple[str, str, str], dict[WorkloadKey, None]] = {}
 
     def note(self, before: JsonObject, after: JsonObject | None) -> None:
-        """A Workload is there, has changed, or has gone."""
+        """Note that a Workload was created, changed or deleted."""
         if before and (owned := self._of_owner.get(self._owner(before))) is not None:
             owned.pop(key_of(before), None)
         self._waiting.pop(key_of(before), None)
@@ -43,28 +43,28 @@ class AffectedWorkloads:
             self._of_owner.setdefault(self._owner(after), {})[key_of(after)] = None
 
     def by_worker(self, at: int) -> None:
-        """Those that wait for a worker: there may be room on one now."""
+        """Queue the Workloads that wait for a worker: one may have room now."""
         for key in self._waiting:
             self._queue.add(key, at)
 
     def by_config(self, config: str, at: int) -> None:
-        """Those whose check names a MultiKueueConfig."""
+        """Queue the Workloads whose check names a MultiKueueConfig."""
         checks = self._store.of_kind("AdmissionCheck")
         using = {text_at(it, "metadata", "name") for it in checks if text_at(parameters_of(it), "name") == config}
         self.by_checks(using, at)
 
     def by_checks(self, names: set[str], at: int) -> None:
-        """Those that have one of some checks."""
+        """Queue the Workloads that have one of these checks."""
         for workload in self._store.of_kind("Workload"):
             if any(text_at(it, "name") in names for it in list_at(workload, "status", "admissionChecks")):
                 self._queue.add(key_of(workload), at)
 
     def by_job(self, job: JsonObject, at: int) -> None:
-        """Those of a job."""
+        """Queue the Workloads of a job."""
         self._of_job(text_at(job, "kind"), *key_of(job), at)
 
     def by_sibling(self, workload: JsonObject | None, at: int) -> None:
-        """Those of the same job, if that has several."""
+        """Queue the other Workloads of the same job, if it has several."""
         annotations = texts_at(workload, "metadata", "annotations")
         adapter = self._adapters.get(annotations.get(OWNER_GVK, ""))
         if workload is not None and adapter is not None and (name := annotations.get(OWNER_NAME)):
@@ -75,11 +75,11 @@ class AffectedWorkloads:
             self._queue.add(key, at)
 
     def _owner(self, workload: JsonObject) -> tuple[str, str, str]:
-        """Kind, namespace and name of the job of a Workload."""
+        """Return kind, namespace and name of the job of a Workload."""
         owner = adapter_for(workload, self._adapters)[1]
         return text_at(owner, "kind"), key_of(workload)[0], text_at(owner, "name")
 
 
 def key_of(manifest: JsonObject) -> WorkloadKey:
-    """Namespace and name of an object."""
+    """Return namespace and name of an object."""
     return text_at(manifest, "metadata", "namespace"), text_at(manifest, "metadata", "name")

@@ -1,7 +1,7 @@
-"""Which workers had won a Workload before, and what became of it there: kept in a condition of it (rules/00 H4).
+"""Records which workers had won a Workload before, and how each attempt ended, in one of its conditions (rules/00 H4).
 
-Kueue forgets that. A dispatcher that goes by it would begin anew with every manager that starts; so the manager writes
-it down, in the patch that takes the Workload back. Where one of Kueue's own dispatchers decides, nothing is written.
+Kueue forgets that, so a dispatcher that relies on it would start over whenever the manager restarts. The manager
+therefore records it in the patch that takes the Workload back. With Kueue's own dispatchers nothing is recorded.
 
 Example:
     >>> tried = Attempt("west", AttemptOutcome.RECALLED, 0)
@@ -24,18 +24,18 @@ from kueuecore.times import format_time, nanoseconds
 __all__ = ["ATTEMPTS", "MOST_ATTEMPTS", "attempts_of", "with_attempt"]
 
 ATTEMPTS = "multikueue.kueuecore/Attempts"
-"""The condition of a Workload in which its attempts stand."""
+"""The Workload condition that holds its attempts."""
 MOST_ATTEMPTS = 100
-"""How many are kept: more would not fit into a condition. Which workers are left out depends on the latest ones."""
+"""How many attempts are kept: a condition has no room for more, and only the latest matter for avoiding a worker."""
 
 
 def attempts_of(workload: JsonObject | None) -> tuple[Attempt, ...]:
-    """The attempts of a Workload, the oldest first; what somebody else has written there is left out."""
+    """Return the attempts of a Workload, oldest first; ignores entries that others have written there."""
     return tuple(_read(text_at(condition(workload, ATTEMPTS), "message")))
 
 
 def with_attempt(workload: JsonObject, attempt: Attempt, now: int) -> JsonObject:
-    """The status of a Workload with one attempt more; of more than a hundred the oldest is forgotten."""
+    """Return the status of a Workload with one more attempt; beyond a hundred, the oldest is dropped."""
     kept = (*attempts_of(workload), attempt)[-MOST_ATTEMPTS:]
     message = ", ".join(f"{it.cluster} {it.outcome} {format_time(it.at)}" for it in kept)
     return with_condition(workload, ATTEMPTS, is_true=True, reason=attempt.outcome, message=message, now=now)

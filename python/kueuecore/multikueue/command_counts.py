@@ -1,4 +1,4 @@
-"""What commands count as in the metrics once they are carried out (rules/06 §12)."""
+"""Updates the metrics for commands once they are carried out (rules/06 §12)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ __all__ = ["CommandCounts"]
 
 
 class CommandCounts:
-    """Counts copies and admissions once they are there.
+    """Counts copies and admissions once they exist.
 
     Args:
-        metrics: Where they count; nowhere if absent.
+        metrics: The metrics to update; absent: nothing is counted.
     """
 
     def __init__(self, metrics: Metrics | None) -> None:
         self._metrics = metrics
-        # By the number of the command.
+        # Keyed by the number of the command.
         self._counts: dict[int, Callable[[], None]] = {}
 
     def note(self, workload: JsonObject | None, commands: Sequence[Command], result: Result) -> None:
-        """These commands came of a look at a Workload."""
+        """Note the commands that a reconcile of a Workload returned."""
         if self._metrics is None:
             return
         queue = text_at(workload, "status", "admission", "clusterQueue")
@@ -38,10 +38,10 @@ class CommandCounts:
             self._counts[last.number] = partial(self._metrics.count_admitted_on_worker, queue, result.admits)
 
     def count(self, command: ObjectCommand) -> None:
-        """A command was carried out."""
+        """Count a command that was carried out."""
         if (count := self._counts.get(command.number)) is not None:
             count()
 
     def drop(self, command: ObjectCommand) -> None:
-        """A command is through, one way or the other."""
+        """Forget a command that is done, whether it succeeded or not."""
         self._counts.pop(command.number, None)

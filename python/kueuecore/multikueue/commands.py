@@ -1,4 +1,4 @@
-"""What a manager asks whoever embeds it to carry out, as plain data."""
+"""The commands that a manager returns for its caller to carry out, as plain data."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ __all__ = [
 ]
 
 MANAGER = ""
-"""The name of the manager itself among the clusters."""
+"""The name that stands for the manager itself among the clusters."""
 ObjectKey: TypeAlias = tuple[str, str, str, str]
 """Cluster, kind, namespace and name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create:
-    """Create an object. If there is one of that name, `refuse` it and hand over what is there.
+    """Create an object. If one of that name exists, call `refuse` with the existing object.
 
     Args:
         cluster: The worker; `MANAGER` for the manager itself, where only overflow creates anything.
@@ -54,18 +54,18 @@ class Create:
 
     @property
     def namespace(self) -> str:
-        """Its namespace."""
+        """Namespace of the object."""
         return text_at(self.manifest, "metadata", "namespace")
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the object."""
         return text_at(self.manifest, "metadata", "name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delete:
-    """Delete an object, what it owns in the background.
+    """Delete an object, and in the background what it owns.
 
     Args:
         cluster: The worker; `MANAGER` for the manager itself, where only overflow deletes anything.
@@ -73,8 +73,8 @@ class Delete:
         kind: Its kind.
         namespace: Its namespace.
         name: Its name.
-        uid: Its UID, a precondition: another object of that name is not meant.
-        resource_version: Its version, another precondition, unless it is empty.
+        uid: Its UID, a precondition: a new object with the same name is not deleted.
+        resource_version: Its version, another precondition, unless empty.
         number: Number of the command, from 1.
     """
 
@@ -90,18 +90,18 @@ class Delete:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patch:
-    """One merge patch (RFC 7386) of one object.
+    """Apply one merge patch (RFC 7386) to one object.
 
     Args:
-        cluster: Where; `MANAGER` for the manager itself.
+        cluster: The cluster; `MANAGER` for the manager itself.
         api_version: Group and version of the object.
         kind: Its kind.
         namespace: Its namespace; empty if the kind has none.
         name: Its name.
         subresource: `status`, or empty for the object itself.
-        patch: The patch. `metadata.uid`, and mostly `metadata.resourceVersion`, say for which version it was made: an
-            API server refuses it with a conflict (409) if somebody else was quicker.
-        events: Events on the manager's Workload to emit once it is written.
+        patch: The patch. `metadata.uid`, and usually `metadata.resourceVersion`, name the version it was made for: an
+            API server refuses it with a conflict (409) if the object has changed since.
+        events: Events to emit on the manager's Workload once the patch is written.
         number: Number of the command, from 1.
     """
 
@@ -118,7 +118,7 @@ class Patch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """Get an object as it is now: its watch may be behind what another watch has said.
+    """Read the current version of an object: one watch may lag behind what another has delivered.
 
     Args:
         cluster: The worker.
@@ -139,11 +139,11 @@ class Read:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connect:
-    """Connect to a worker: read the credentials, list and watch, and say `connected` once all watches are up.
+    """Connect to a worker: read the credentials, list and watch, and call `connected` once all watches are up.
 
     Args:
         cluster: The MultiKueueCluster.
-        source: Its `spec.clusterSource`: where the credentials are.
+        source: Its `spec.clusterSource`, which says where the credentials are.
         timeout_ns: How long the watches may take to come up.
         number: Number of the command, from 1.
     """
@@ -155,14 +155,14 @@ class Connect:
 
 
 ObjectCommand: TypeAlias = Create | Delete | Patch | Read
-"""What is about one object, and answered by `confirm` or `refuse`."""
+"""A command about one object, answered with `confirm` or `refuse`."""
 Command: TypeAlias = ObjectCommand | Connect
-"""Whatever a manager asks for."""
+"""Any command that a manager returns."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManagerProblem:
-    """What a manager could not do, and tries again later; Kueue logs it.
+    """Something a manager could not do and will retry; Kueue logs it.
 
     Args:
         about: `namespace/name` of a Workload, or the name of a cluster.
@@ -175,10 +175,10 @@ class ManagerProblem:
 
 @dataclass(frozen=True, slots=True)
 class ManagerTurn:
-    """What one turn of a manager came to.
+    """The result of one turn of a manager.
 
     Args:
-        commands: What is to be carried out now; in any order, and at once.
+        commands: What to carry out now, in any order or concurrently.
         problems: What could not be done.
     """
 

@@ -1,4 +1,4 @@
-"""The MultiKueueConfig of a check: which workers there are, and is the check active (rules/06 §3)."""
+"""The MultiKueueConfig of a check: which workers it lists, and whether the check is active (rules/06 §3)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KIND = "MultiKueueConfig"
 
 
 class ConfigError(Exception):
-    """The parameters of a check do not lead to a MultiKueueConfig."""
+    """Raised if the parameters of a check do not lead to a MultiKueueConfig."""
 
     def __init__(self, message: str, *, is_missing: bool = False) -> None:
         super().__init__(message)
@@ -31,17 +31,17 @@ class ConfigError(Exception):
 
 
 def is_of_multikueue(check: JsonObject | None) -> bool:
-    """Is an AdmissionCheck one of MultiKueue?"""
+    """Return whether an AdmissionCheck belongs to MultiKueue."""
     return text_at(check, "spec", "controllerName") == MULTIKUEUE
 
 
 def parameters_of(check: JsonObject) -> JsonObject:
-    """The parameters of an AdmissionCheck of MultiKueue; empty if it is another's, or has none."""
+    """Return the parameters of an AdmissionCheck; empty if it has none or is not one of MultiKueue."""
     return object_at(check, "spec", "parameters") if is_of_multikueue(check) else {}
 
 
 def multikueue_check(workload: JsonObject, checks: Mapping[str, JsonObject]) -> str:
-    """The check of MultiKueue of a Workload: the first in its status; empty if it has none."""
+    """Return the MultiKueue check of a Workload: the first in its status; empty if it has none."""
     for it in list_at(workload, "status", "admissionChecks"):
         if is_of_multikueue(checks.get(text_at(it, "name"))):
             return text_at(it, "name")
@@ -49,10 +49,10 @@ def multikueue_check(workload: JsonObject, checks: Mapping[str, JsonObject]) -> 
 
 
 def config_of_check(check: JsonObject, configs: Mapping[str, JsonObject]) -> JsonObject:
-    """The MultiKueueConfig that an AdmissionCheck names.
+    """Return the MultiKueueConfig that an AdmissionCheck names.
 
     Raises:
-        ConfigError: It names none, or there is none of that name.
+        ConfigError: It names none, or none of that name exists.
     """
     parameters = object_at(check, "spec").get("parameters")
     if not isinstance(parameters, dict):
@@ -71,17 +71,17 @@ def config_of_check(check: JsonObject, configs: Mapping[str, JsonObject]) -> Jso
 
 
 def clusters_of(config: JsonObject) -> tuple[str, ...]:
-    """The workers of a MultiKueueConfig, in its order."""
+    """Return the workers of a MultiKueueConfig, in its order."""
     return tuple(it for it in list_at(config, "spec", "clusters") if isinstance(it, str))
 
 
 def check_status(
     check: JsonObject, configs: Mapping[str, JsonObject], clusters: Mapping[str, JsonObject], now: int
 ) -> JsonObject:
-    """The status of an AdmissionCheck of MultiKueue: with condition Active.
+    """Return the status of an AdmissionCheck of MultiKueue, with condition Active.
 
     Args:
-        check: The AdmissionCheck as it is stored.
+        check: The stored AdmissionCheck.
         configs: MultiKueueConfigs by name.
         clusters: MultiKueueClusters by name.
         now: The time.

@@ -1,4 +1,4 @@
-"""The connection to one worker: is it there, since when not, and when is it tried again (rules/06 §2)."""
+"""The connection to one worker: whether it is up, since when it is down, and when to retry (rules/06 §2)."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ class ConnectionReason(StrEnum):
     BAD_KUBE_CONFIG = "BadKubeConfig"
     """The kubeconfig cannot be read."""
     INSECURE_KUBE_CONFIG = "InsecureKubeConfig"
-    """It is not safe (`kubeconfig_problem`)."""
+    """The kubeconfig is not safe (`kubeconfig_problem`)."""
     BAD_CLUSTER_PROFILE = "BadClusterProfile"
     """The ClusterProfile cannot be read."""
     BAD_REST_CONFIG = "BadRestConfig"
-    """What the ClusterProfile gives is not safe."""
+    """The credentials that the ClusterProfile yields are not safe."""
     CLUSTER_PROFILE_DISABLED = "MultiKueueClusterProfileFeatureDisabled"
-    """There is a ClusterProfile, and its gate is off."""
+    """The cluster uses a ClusterProfile, but the gate is off."""
     CONNECTION_FAILED = "ClientConnectionFailed"
-    """Client or watches cannot be made."""
+    """The client or its watches cannot be created."""
 
     @property
     def is_of_configuration(self) -> bool:
-        """Is it about the credentials, before anything is connected?"""
+        """Whether the reason is about the credentials, before any connection is made."""
         return self is not ConnectionReason.CONNECTION_FAILED
 
 
 def retry_delay_ns(n_failed: int) -> int:
-    """How long to wait after this many failed attempts: 5 s, 10 s … 320 s.
+    """Return how long to wait after this many failed attempts: 5 s, 10 s … 320 s.
 
     Example:
         >>> [retry_delay_ns(n) // 10**9 for n in (0, 1, 2, 7, 8)]
@@ -52,7 +52,7 @@ def retry_delay_ns(n_failed: int) -> int:
 
 
 def establish_timeout_ns(attempt: int) -> int:
-    """How long the watches may take to come up at an attempt, from 1: a minute, two … ten.
+    """Return how long the watches may take to come up at this attempt (from 1): one minute, two … ten.
 
     Example:
         >>> [establish_timeout_ns(n) // 60_000_000_000 for n in (1, 2, 4, 5)]
@@ -66,14 +66,14 @@ class Connection:
     """The state of the connection to one worker.
 
     Args:
-        lost_at: When it was lost first, kept while attempts fail; None while it is connected. One that never was
-            connected counts from when it was made.
-        is_connected: Are all watches up?
-        n_failed: Failed attempts since it was connected, or since its credentials changed.
+        lost_at: When it was first lost, kept while attempts fail; None while it is connected. A connection that was
+            never up counts as lost from its creation.
+        is_connected: Whether all watches are up.
+        n_failed: Failed attempts since it was last connected, or since its credentials changed.
         n_unreadable: How often in a row its credentials could not be read.
-        next_attempt: No attempt before this time.
-        source: Where its credentials are, as last tried.
-        waits_for_source: Were the credentials not found? Then nothing is tried before they change.
+        next_attempt: Time before which no attempt is made.
+        source: Where its credentials were when last tried.
+        waits_for_source: Whether the credentials were missing. Then nothing is tried until they change.
     """
 
     lost_at: int | None
@@ -85,45 +85,45 @@ class Connection:
     waits_for_source: bool = False
 
     def connected(self) -> None:
-        """All watches are up."""
+        """Note that all watches are up."""
         self.is_connected, self.lost_at = True, None
         self.n_failed = self.n_unreadable = self.next_attempt = 0
 
     def lost(self, now: int) -> None:
-        """It is not connected any more; the first loss counts."""
+        """Note that the connection is lost; the first loss sets the time."""
         self.is_connected = False
         if self.lost_at is None:
             self.lost_at = now
 
     def failed(self, now: int) -> None:
-        """An attempt failed: wait longer each time."""
+        """Note that an attempt failed, and wait longer each time."""
         self.lost(now)
         self.n_failed += 1
         self.next_attempt = now + retry_delay_ns(self.n_failed)
 
     def unreadable(self, now: int, *, is_missing: bool) -> None:
-        """Its credentials are no good: read them again later, or once they are there."""
+        """Note that its credentials are unusable: read them again later, or once they exist."""
         self.lost(now)
         self.n_unreadable += 1
         self.next_attempt = now + failure_delay_ns(self.n_unreadable)
         self.waits_for_source = is_missing
 
     def still_pending(self, now: int) -> None:
-        """An attempt before is still under way: look again soon, without counting it."""
+        """Note that an earlier attempt is still under way: retry soon, without counting it."""
         self.lost(now)
         self.next_attempt = now + _RETRY_NS
 
     def changed(self, source: JsonObject) -> None:
-        """The credentials are others, or somewhere else: begin again."""
+        """Note that the credentials or their location have changed, and start over."""
         self.source = source
         self.n_failed = self.n_unreadable = self.next_attempt = 0
         self.waits_for_source = False
 
     def status(self, cluster: JsonObject, reason: ConnectionReason | None, error: str, now: int) -> JsonObject:
-        """The status of a MultiKueueCluster: with condition Active, and its reason and message.
+        """Return the status of a MultiKueueCluster: condition Active with its reason and message.
 
         Args:
-            cluster: The MultiKueueCluster as it is stored.
+            cluster: The stored MultiKueueCluster.
             reason: Why it is not Active; None if it is.
             error: What is wrong.
             now: The time.

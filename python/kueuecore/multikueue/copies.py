@@ -1,4 +1,4 @@
-"""The copy of a Workload on a worker: how it is made, and whether it is still what it should be (rules/06 §4.2, §5)."""
+"""The copy of a Workload on a worker: how it is made, and whether it is still in sync (rules/06 §4.2, §5)."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _OVERRIDE = "multikueue.kueuecore/override"
 def copy_of(
     workload: JsonObject, settings: MultiKueueSettings, *, is_gated: bool, override: Override | None = None
 ) -> JsonObject:
-    """The Workload as it is created on a worker.
+    """Return the Workload to create on a worker.
 
     Args:
         workload: The Workload on the manager.
-        settings: Whose origin and gates count.
-        is_gated: Does it wait for its gate before it may preempt? Only with orchestrated preemption.
-        override: What is otherwise on that worker.
+        settings: The settings, for the origin and the gates.
+        is_gated: Whether it has to wait for its gate before it may preempt; only with orchestrated preemption.
+        override: What differs on that worker.
     """
     metadata = clone_metadata(workload)
     labels = {key: text for key, text in texts_at(metadata, "labels").items() if key != JOB_UID_LABEL}
     spec = dict(object_at(workload, "spec"))
     if settings.has_orchestrated_preemption and is_gated:
-        # Each cluster has gates of its own.
+        # Each cluster sets its own gates.
         spec["preemptionGates"] = [{"name": MULTIKUEUE}]
     copy: JsonObject = {
         "apiVersion": text_at(workload, "apiVersion"),
@@ -47,12 +47,12 @@ def copy_of(
 
 
 def job_override(copy: JsonObject) -> JsonObject:
-    """The merge patch for the job beside a copy that was made with an override; empty if it was not."""
+    """Return the merge patch for the job of a copy that was made with an override; empty without one."""
     return object_at(_note(copy), "job")
 
 
 def is_in_sync(workload: JsonObject, copy: JsonObject) -> bool:
-    """Is the spec of a copy still that of its original? What was overridden does not count, nor do gates."""
+    """Return whether the spec of a copy still matches its original, ignoring overrides and gates."""
     note = _note(copy)
     if note:
         return text_at(note, "spec") == _digest(workload)
@@ -60,12 +60,12 @@ def is_in_sync(workload: JsonObject, copy: JsonObject) -> bool:
 
 
 def same_spec(one: JsonObject, other: JsonObject) -> bool:
-    """Do two Workloads ask for the same? Preemption gates do not count."""
+    """Return whether two Workloads ask for the same, ignoring preemption gates."""
     return _spec(one) == _spec(other)
 
 
 def has_changed_priority(workload: JsonObject, copy: JsonObject) -> bool:
-    """Has a Workload another priority than its copy, by a class of Kueue's own?"""
+    """Return whether the priority of a Workload, set by a class of Kueue's own, differs from that of its copy."""
     here, there = (object_at(it, "spec", "priorityClassRef") for it in (workload, copy))
     if text_at(here, "kind") == "PriorityClass" or text_at(there, "kind") != "WorkloadPriorityClass":
         return False
@@ -79,12 +79,12 @@ def _note(copy: JsonObject) -> JsonObject:
     try:
         return object_at(json.loads(text)) if text else {}
     except (ValueError, RecursionError):
-        # Somebody else has written it.
+        # Written by somebody else.
         return {}
 
 
 def _spec(workload: JsonObject) -> JsonObject:
-    # An API server writes `active: true` if nobody says otherwise.
+    # An API server defaults `active` to true.
     return {"active": True, **object_at(workload, "spec"), "preemptionGates": None}
 
 

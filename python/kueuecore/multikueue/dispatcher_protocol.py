@@ -1,7 +1,7 @@
-"""The dispatcher protocol: given what is known of a workload and the workers, it says which get a copy.
+"""The dispatcher protocol: from what is known of a workload and the workers, it decides which workers get a copy.
 
-A dispatcher of your own is any object with a method `nominate`. It does no I/O and has no clock; whatever it remembers
-besides its arguments is lost when the manager restarts.
+A dispatcher of your own is any object with a method `nominate`. It does no I/O and has no clock. Any state that it
+keeps outside its arguments is lost when the manager restarts.
 
 Example:
     >>> class FirstConnected:
@@ -46,27 +46,27 @@ _METADATA_IDENTITY = frozenset({"name", "namespace"})
 
 
 class AttemptOutcome(StrEnum):
-    """What became of a workload on the worker that had won it, when it was taken back (rules/06 §4)."""
+    """Why a workload was taken back from the worker that had won it (rules/06 §4)."""
 
     EVICTED = "Evicted"
     """The worker evicted it."""
     LOST = "Lost"
-    """The worker was away for too long."""
+    """The worker was unreachable for too long."""
     GONE = "Gone"
-    """The worker is there, and its Workload is not, or is not admitted any more."""
+    """The worker is reachable, but its Workload is missing or no longer admitted."""
     OUT_OF_SYNC = "OutOfSync"
-    """The worker found that Workload and job do not fit."""
+    """The worker reported that Workload and job do not match."""
     RECALLED = "Recalled"
     """The dispatcher took it back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One worker that had won a workload once.
+    """An earlier attempt: a worker that had won a workload, and how that ended.
 
     Args:
         cluster: The worker.
-        outcome: What became of it.
+        outcome: How it ended.
         at: When it was taken back, in nanoseconds since 1970.
     """
 
@@ -77,17 +77,17 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownCluster:
-    """What a manager knows of one worker, seen from one workload.
+    """The state of one worker, as the manager knows it, with respect to one workload.
 
     Args:
         name: Name of the MultiKueueCluster.
-        is_connected: Is it?
-        lost_at: Since when it is not, in nanoseconds since 1970; None if it is, or if nobody knows it.
+        is_connected: Whether the manager is connected to it.
+        lost_at: Since when it is not, in nanoseconds since 1970; None if it is, or if that is unknown.
         labels: Labels of the MultiKueueCluster.
         annotations: Its annotations.
-        workload: The copy of the workload on it; None if there is none, or it is not connected.
-        job: The copy of its job; of a group of pods, the first pod.
-        local_queue: The LocalQueue on it that the workload would be in; None if the manager has not seen it.
+        workload: The copy of the workload on it; None if there is none, or if it is not connected.
+        job: The copy of its job; for a group of pods, the first pod.
+        local_queue: The LocalQueue that the workload would use there; None if the manager has not seen it.
         cluster_queue: Its ClusterQueue, with quota in `spec` and usage in `status`; None if it has not been seen.
     """
 
@@ -104,18 +104,18 @@ class KnownCluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispatch:
-    """What a dispatcher is given.
+    """The input of a dispatcher: one workload, and the workers that could run it.
 
     Args:
-        workload: The Workload on the manager, as it is stored. It has quota, and its check is Pending.
-        job: Its job; of a group of pods, the first pod.
+        workload: The Workload as stored on the manager. It has quota, and its check is Pending.
+        job: Its job; for a group of pods, the first pod.
         clusters: The workers of its MultiKueueConfig, in the order of the config.
         now: The time, in nanoseconds since 1970.
-        nominated: `status.nominatedClusterNames`.
-        nominated_at: When this dispatcher nominated last; None if it has not since the workload got its quota, or since
-            the manager started.
-        attempts: Workers that had won it before, the oldest first. They stand in a condition of the Workload, so that
-            a manager that starts anew knows them.
+        nominated: The value of `status.nominatedClusterNames`.
+        nominated_at: When this dispatcher last nominated; None if it has not since the workload got its quota or
+            since the manager started.
+        attempts: Workers that had won it before, oldest first. They are kept in a condition of the Workload, so they
+            survive a restart of the manager.
     """
 
     workload: JsonObject
@@ -129,24 +129,24 @@ class Dispatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Override:
-    """What is otherwise on one worker: merge patches (RFC 7386), an image registry of its own say (rules/00 H5).
+    """What differs on one worker, as merge patches (RFC 7386); for example its own image registry (rules/00 H5).
 
-    Both have to say the same of the pods, or the worker finds that Workload and job do not fit.
+    Both patches must change the pods alike, or the worker reports that Workload and job do not match.
 
     Args:
         workload: For the copy of the Workload.
         job: For the copy of the job.
 
     Raises:
-        ValueError: One of them changes what the object is known by: the manager would look for the copy in vain, and
-            make another one, forever.
+        ValueError: A patch changes a field that identifies the object: the manager would not find the copy, and would
+            create another one, again and again.
     """
 
     workload: JsonObject = field(default_factory=dict)
     job: JsonObject = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check what was given."""
+        """Validate the arguments."""
         for what, patch in (("workload", self.workload), ("job", self.job)):
             metadata = patch.get("metadata")
             known_by = [*(patch.keys() & _IDENTITY), *(object_at(metadata).keys() & _METADATA_IDENTITY)]
@@ -156,16 +156,16 @@ class Override:
 
 @dataclass(frozen=True, slots=True)
 class Nomination:
-    """What a dispatcher says.
+    """The answer of a dispatcher.
 
     Args:
-        clusters: All clusters that are to have a copy, in the order in which they are to be listed. It is written to
-            the Workload only if the set is another than before; whoever is not in it any more loses its copy.
-        look_again: When to ask again if nothing happens before, in nanoseconds since 1970; None: then not.
-        overrides: What is otherwise on a worker, by cluster. It counts for copies that are made from then on.
-        problem: What is wrong; the manager reports it and retries later.
-        withdrawn: A worker that has got no further with its copy and loses it: from then on it is among the attempts.
-        rejection: Why no worker will ever do: the check is Rejected, which ends the workload. Empty: it is not.
+        clusters: All clusters that should have a copy, in the order to list them. It is written to the Workload only if
+            the set has changed; a cluster that is no longer in it loses its copy.
+        look_again: When to ask again if nothing happens before, in nanoseconds since 1970; None: no need to.
+        overrides: What differs on a worker, by cluster. It applies to copies made from then on.
+        problem: What went wrong; the manager reports it and retries later.
+        withdrawn: A worker that made no progress with its copy and loses it; it is recorded among the attempts.
+        rejection: Why no worker can ever run it: the check becomes Rejected, which ends the workload. Empty: it is not.
     """
 
     clusters: tuple[str, ...]
@@ -176,7 +176,7 @@ class Nomination:
     rejection: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what is no list of names: a text would be one of letters."""
+        """Refuse a string where a list of names is expected: it would count as a list of letters."""
         names: object = self.clusters
         if not isinstance(names, tuple | list) or not all(isinstance(it, str) for it in names):
             raise TypeError(f"clusters must be a tuple of names, such as ('east', 'west'), not {shown(names)}")
@@ -184,27 +184,27 @@ class Nomination:
 
 @runtime_checkable
 class Dispatcher(Protocol):
-    """Who gets a copy of a workload."""
+    """Decides which workers get a copy of a workload."""
 
     @property
     def waits_for_checks(self) -> bool:
-        """Is it asked only once all other checks are Ready? If not, it nominates before; copies are made after."""
+        """Whether to ask only once all other checks are Ready. If not, it may nominate earlier; copies still wait."""
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
         """Return which clusters get a copy, and when to ask again.
 
         Called at every reconcile of the workload: after a change to it, its job, its copies or a worker's quota, when
-        a worker joins or leaves, and when the time to ask again has come.
+        a worker joins or leaves, and when `look_again` is reached.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Whether a workload is taken back from the worker that has won it.
+    """Whether to take a workload back from the worker that has won it.
 
     Args:
-        message: Why; empty: it stays.
-        look_again: When to ask again if nothing happens before, in nanoseconds since 1970; None: then not.
+        message: Why it is taken back; empty: it stays.
+        look_again: When to ask again if nothing happens before, in nanoseconds since 1970; None: no need to.
     """
 
     message: str = ""
@@ -213,19 +213,19 @@ class Recall:
 
 @runtime_checkable
 class RecallingDispatcher(Dispatcher, Protocol):
-    """A dispatcher that takes workloads back from workers that do not get on with them (rules/00 H4)."""
+    """A dispatcher that takes workloads back from workers on which they make no progress (rules/00 H4)."""
 
     def recall(self, dispatch: Dispatch, cluster: str) -> Recall:
-        """Is the workload to be taken back? Asked at every reconcile while `cluster` runs it."""
+        """Return whether to take the workload back. Called at every reconcile while `cluster` runs it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overflowing:
-    """What is to become of a job that waits in a queue of the manager itself.
+    """Where a job goes that waits in a queue of the manager itself.
 
     Args:
-        queue: The LocalQueue to which it goes; empty, or the one in which it is: it stays.
-        look_again: When to look again if nothing happens before, in nanoseconds since 1970; None: then not.
+        queue: The LocalQueue to move it to; empty, or its present one: it stays.
+        look_again: When to look again if nothing happens before, in nanoseconds since 1970; None: no need to.
     """
 
     queue: str = ""
@@ -234,10 +234,10 @@ class Overflowing:
 
 @runtime_checkable
 class OverflowPolicy(Protocol):
-    """Which jobs that wait for quota of the manager itself go on to a queue that dispatches (rules/00 H3)."""
+    """Decides which jobs move on from a queue of the manager itself to one that dispatches (rules/00 H3)."""
 
     def look(self, job: JsonObject, workload: JsonObject, *, now: TimeLike) -> Overflowing:
-        """Decide what happens to a job. Asked at every reconcile of its Workload.
+        """Return where a job goes. Called at every reconcile of its Workload.
 
         Args:
             job: The job.

@@ -1,4 +1,4 @@
-"""What is on a worker and has nothing here any more (rules/06 §4.6)."""
+"""Removes from workers what no longer has a counterpart on the manager (rules/06 §4.6)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _Seen: TypeAlias = tuple[dict[str, tuple[ObjectStore, int]], frozenset[str]]
 
 
 class GarbageCollection:
-    """Looks every so often for what can go.
+    """Looks for garbage at regular intervals.
 
     Args:
-        stores: What was seen, by cluster.
-        connections: The connections, by cluster; of the others nothing is collected.
+        stores: The objects seen, by cluster.
+        connections: The connections, by cluster; nothing is collected on clusters that are not connected.
         adapters: Adapters by group, version and kind.
-        settings: Whose origin and interval count.
+        settings: The settings, for origin and interval.
     """
 
     def __init__(
@@ -42,20 +42,20 @@ class GarbageCollection:
         self._next: int | None = None
         # Copies, by cluster and UID, whose jobs are being deleted.
         self._without_jobs_soon: set[tuple[str, str]] = set()
-        # What there was when a look found nothing: until that changes, another one finds nothing.
+        # What was there when a look found nothing: until it changes, another look finds nothing either.
         self._clean: _Seen | None = None
 
     @property
     def next(self) -> int | None:
-        """When to look again; 0: at once; None: nobody has looked yet, or nothing has changed since."""
+        """Return when to look again; 0: at once; None: no first look yet, or nothing has changed since the last."""
         if self._found(is_due=False)[0]:
             return 0
         return None if self._clean is not None and self._clean == self._seen() else self._next
 
     def commands(self, now: int) -> list[Delete]:
-        """What is to be deleted: in each interval the jobs, and each copy once no job of it is seen any more.
+        """Return what to delete: at each interval the jobs, and each copy once none of its jobs is seen any more.
 
-        A copy that went before its job would leave nothing to find the job by, should that deletion get lost.
+        If a copy were deleted first and the deletion of its job got lost, nothing would lead to that job any more.
 
         Args:
             now: The time. The first interval begins with the first call.
@@ -65,7 +65,7 @@ class GarbageCollection:
             return []
         if self._clean is not None and self._next is not None:
             if self._next < now:
-                # Looks that would have found nothing were left out; intervals stay what they are.
+                # Looks that would find nothing are skipped; the rhythm of intervals stays.
                 self._next += (now - self._next + interval_ns - 1) // interval_ns * interval_ns
             if self._clean != self._seen():
                 self._clean = None
@@ -78,12 +78,12 @@ class GarbageCollection:
         return commands
 
     def _seen(self) -> _Seen:
-        """What a look goes by: the stores with their changes, and which workers are connected."""
+        """Return what a look depends on: the stores with their change counts, and which workers are connected."""
         stores = {name: (store, store.n_changes) for name, store in self._stores.items()}
         return stores, frozenset(name for name, it in self._connections.items() if it.is_connected)
 
     def _found(self, *, is_due: bool) -> tuple[list[Delete], set[tuple[str, str]]]:
-        """What is to be deleted, and the copies that have to wait for their jobs; if no look is due, of those alone."""
+        """Return what to delete, and the copies that wait for their jobs; between looks only considers such copies."""
         commands: list[Delete] = []
         left: set[tuple[str, str]] = set()
         if not is_due and not self._without_jobs_soon:
@@ -102,7 +102,7 @@ class GarbageCollection:
         return commands, left
 
     def _copies_on(self, cluster: str) -> Iterator[JsonObject]:
-        """Workloads on a worker that are ours, and whose Workload here is not there or is being deleted."""
+        """Yield the Workloads on a worker that are ours and whose original is missing or being deleted."""
         for copy in self._stores[cluster].of_kind("Workload"):
             namespace, name = text_at(copy, "metadata", "namespace"), text_at(copy, "metadata", "name")
             original = self._stores[MANAGER].get("Workload", name, namespace=namespace)
@@ -111,7 +111,7 @@ class GarbageCollection:
                 yield copy
 
     def _jobs_of(self, copy: JsonObject, cluster: str) -> Iterator[JsonObject]:
-        """The job that controls a copy; of those that nobody controls, as of groups of pods, all that name it."""
+        """Yield the job that controls a copy; if nothing controls it, as with groups of pods, all jobs that name it."""
         store = self._stores[cluster]
         namespace, owner = text_at(copy, "metadata", "namespace"), owner_of(copy)
         if owner is not None and owner.get("controller") is True:

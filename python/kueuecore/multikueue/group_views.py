@@ -1,4 +1,4 @@
-"""From what was seen of all clusters to the group of one Workload (rules/06 §4.1)."""
+"""Builds the group of one Workload from what was seen of all clusters (rules/06 §4.1)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["GroupViews"]
 
 
 class GroupViews:
-    """Reads groups out of the stores of all clusters.
+    """Builds groups from the stores of all clusters.
 
     Args:
-        stores: What was seen, by cluster.
+        stores: The objects seen, by cluster.
         connections: The connections, by cluster.
         settings: The settings of the manager.
         dispatcher: Its dispatcher.
@@ -52,17 +52,17 @@ class GroupViews:
         has_lost_quota: bool = False,
         read: tuple[str, str] | None = None,
     ) -> Group:
-        """The group of a Workload.
+        """Return the group of a Workload.
 
         Args:
-            local: The Workload; as it was last if it has gone.
-            check: Its check of MultiKueue.
+            local: The Workload; if it is gone, as it was last seen.
+            check: Its MultiKueue check.
             adapter: The adapter of its job.
             owner: Name of its job.
-            clusters: The workers of the config of the check.
+            clusters: The workers that the config of the check lists.
             now: The time.
             has_lost_quota: As in `Group`.
-            nominated_at: When the dispatcher nominated last.
+            nominated_at: When the dispatcher last nominated.
             read: As in `Group`.
         """
         jobs = self._local_jobs(local, adapter, owner)
@@ -120,7 +120,7 @@ class GroupViews:
         wanted = dict.fromkeys([owner, *(text_at(job, "metadata", "name") for job in jobs)])
         found = {it: job for it in wanted if (job := store.get(adapter.kind, it, namespace=namespace)) is not None}
         if adapter.has_members and not jobs:
-            # The pods here have gone, and with them the names of those there.
+            # The pods here are gone, and with them the names of those there.
             for job in store.of_kind(adapter.kind):
                 if text_at(job, "metadata", "namespace") == namespace and prebuilt_name(job, self._settings) == name:
                     found[text_at(job, "metadata", "name")] = job
@@ -129,7 +129,7 @@ class GroupViews:
         return Worker(workload=copy if is_ours else None, jobs=found, foreign=None if is_ours else copy)
 
     def _components(self, local: JsonObject) -> tuple[JsonObject, ...]:
-        """All Workloads of the job that the annotations name; none if there are no such annotations."""
+        """Return all Workloads of the job that the annotations name; empty without such annotations."""
         gvk = texts_at(local, "metadata", "annotations").get(OWNER_GVK)
         uid = next(
             (

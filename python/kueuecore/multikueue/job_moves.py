@@ -1,7 +1,7 @@
-"""Jobs that go from a queue of the manager to one that dispatches: deleted there, and made anew (rules/00 H3).
+"""Moves jobs from a queue of the manager to one that dispatches, by deleting and recreating them (rules/00 H3).
 
-In between a job would be nowhere. So it is written down before, in a ConfigMap beside it, which goes last: a manager
-that starts anew goes on where the one before was.
+In between, the job would exist nowhere. It is therefore stored first in a ConfigMap beside it, which is deleted last,
+so that a restarted manager continues where the previous one stopped.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from kueuecore.multikueue.workload_group import Result, delete
 __all__ = ["MOVING_LABEL", "JobMoves", "moved_workload"]
 
 MOVING_LABEL = "multikueue.kueuecore/moving"
-"""The label of the ConfigMaps in which jobs are written down that are under way."""
+"""The label of the ConfigMaps that store jobs being moved."""
 _QUEUE = "kueue.x-k8s.io/queue-name"
 
 
 class JobMoves:
-    """Carries jobs on for which an overflow policy says so, a step at a time.
+    """Moves the jobs that an overflow policy selects, one step at a time.
 
-    A job stays if it belongs to another object, which would make it again; if it names a Workload that somebody else
-    has made; if it has several Workloads, or is a group of pods.
+    A job stays if another object owns it, which would recreate it; if it names a Workload that somebody else created;
+    if it has several Workloads; or if it is a group of pods.
 
     Args:
-        store: What was seen of the manager.
+        store: Objects seen on the manager.
         adapters: Adapters by group, version and kind.
-        policy: Says which jobs go.
+        policy: Decides which jobs move.
         settings: The settings of the manager.
     """
 
@@ -49,7 +49,7 @@ class JobMoves:
         self._settings = settings
 
     def look(self, key: WorkloadKey, now: int) -> Result | None:
-        """The next step for the job of a Workload; None if it stays, and is not to be looked at again.
+        """Return the next step for the job of a Workload; None if it stays and need not be looked at again.
 
         Args:
             key: Namespace and name of the Workload.
@@ -83,13 +83,13 @@ class JobMoves:
             # It waits for finalizers.
             return Result(wake_in_ns=self._settings.deferred_sync_ns)
         if workload is None or not self._policy.look(there, workload, now=now).queue:
-            # It has found quota here after all.
+            # It got quota here after all.
             return Result([delete(MANAGER, record)])
-        # A job that has been started since is another version.
+        # A job that has started since then has another version.
         return Result([replace(delete(MANAGER, there), resource_version=text_at(there, "metadata", "resourceVersion"))])
 
     def _written_down(self, record: JsonObject) -> JsonObject | None:
-        """The job in a ConfigMap; None if it is anything else, for perhaps somebody else has written it."""
+        """Return the job stored in a ConfigMap; None if it holds anything else, as others may have written it."""
         try:
             manifest = json.loads(text_at(record, "data", "job"))
         except ValueError:
@@ -99,7 +99,7 @@ class JobMoves:
         return object_at(manifest) if is_here and is_job else None
 
     def _job_of(self, workload: JsonObject | None) -> tuple[Adapter | None, JsonObject | None]:
-        """The job of a Workload, if it is one that can be made anew."""
+        """Return the job of a Workload, if it can be recreated."""
         if workload is None or text_at(workload, "metadata", "deletionTimestamp"):
             return None, None
         adapter, owner = adapter_for(workload, self._adapters)
@@ -115,7 +115,7 @@ class JobMoves:
 
 
 def moved_workload(record: JsonObject) -> WorkloadKey:
-    """The Workload whose job is written down in a ConfigMap; without a name if none is."""
+    """Return the key of the Workload whose job a ConfigMap stores; its name is empty if it stores none."""
     is_ours = MOVING_LABEL in object_at(record, "metadata", "labels")
     return text_at(record, "metadata", "namespace"), text_at(record, "data", "workload") if is_ours else ""
 
@@ -128,12 +128,12 @@ def _record(key: WorkloadKey, job: JsonObject, manifest: JsonObject) -> JsonObje
 
 
 def _record_name(key: WorkloadKey) -> str:
-    """The name of the ConfigMap: one for each Workload, however long its name is."""
+    """Return the name of the ConfigMap, unique to each Workload however long its name is."""
     return f"moving-{hashlib.sha256(key[1].encode()).hexdigest()[:32]}"
 
 
 def _made_anew(job: JsonObject, adapter: Adapter, queue: str) -> JsonObject:
-    """A job as somebody submits it to another queue: without what its cluster gave it, and without `managedBy`."""
+    """Return a job as a user would submit it to another queue: without `managedBy` and what its cluster added."""
     metadata: dict[str, JsonValue] = clone_metadata(job)
     if owners := list_at(job, "metadata", "ownerReferences"):
         metadata["ownerReferences"] = owners

@@ -1,4 +1,4 @@
-"""The adapters of all kinds that Kueue delegates (rules/06 §7)."""
+"""The adapters of all kinds that Kueue dispatches (rules/06 §7)."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def adapters_of(
     integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
     own: Iterable[Adapter] = (),
 ) -> dict[str, Adapter]:
-    """The adapters of all kinds, by group, version and kind.
+    """Return the adapters of all kinds, by group, version and kind.
 
     Args:
-        settings: Whose gates and frameworks count: kinds that these do not name have no adapter.
+        settings: The settings, for gates and frameworks: kinds that the frameworks do not name have no adapter.
         integrations: The kinds of jobs; those that Kueue cannot delegate have no adapter.
-        own: Adapters of your own; they go before the others.
+        own: Your own adapters; they take precedence.
 
     Example:
         >>> adapters = adapters_of(MultiKueueSettings())
@@ -101,7 +101,7 @@ def _status_if_any(_local: JsonObject, remote: JsonObject, _context: SyncContext
 
 
 def _no_status(_local: JsonObject, _remote: JsonObject, _context: SyncContext) -> Status:
-    """A kind whose controller on the manager would overwrite the status at once."""
+    """Return no status, for a kind whose controller on the manager would overwrite it at once."""
     return Status(None)
 
 
@@ -125,7 +125,7 @@ def _batch_job(settings: MultiKueueSettings) -> Adapter:
 
 
 def _without_selector(job: JsonObject) -> JsonObject:
-    """A Job without what its own cluster gave it: the selector, and labels of the template."""
+    """Return a Job without what its cluster added: the selector, and labels of the template."""
     job = without_value(job, ("spec", "selector"))
     for label in _JOB_LABELS:
         job = without_value(job, ("spec", "template", "metadata", "labels", label))
@@ -133,9 +133,9 @@ def _without_selector(job: JsonObject) -> JsonObject:
 
 
 def _job_status(local: JsonObject, remote: JsonObject, context: SyncContext) -> Status:
-    """The status of the worker, unless the Job here has not been started yet and that there runs.
+    """Return the worker's status, unless the Job here is not started yet while the one there runs.
 
-    Its start time would forbid the changes of the spec that come with the start.
+    Its start time would forbid the spec changes that come with the start.
     """
     if not BATCH_JOB.is_suspended(local) or BATCH_JOB.is_suspended(remote) or BATCH_JOB.finished(remote) is not None:
         return Status(object_at(remote, "status"))
@@ -157,16 +157,16 @@ def _job_status(local: JsonObject, remote: JsonObject, context: SyncContext) -> 
 
 
 def _last_job_status(_local: JsonObject, remote: JsonObject, _context: SyncContext) -> Status:
-    """Without `managedBy` the Job is also that of the controller here, so that only its end is copied."""
+    """Return the status only at the end: without `managedBy`, the controller here also manages the Job."""
     return Status(object_at(remote, "status") if BATCH_JOB.finished(remote) is not None else None)
 
 
 def _elastic_job(local: JsonObject, remote: JsonObject, context: SyncContext) -> JsonObject:
-    """Parallelism and Workload of the slice that is admitted (rules/06 §5.4)."""
+    """Return the job with the parallelism and Workload of the admitted slice (rules/06 §5.4)."""
     if not _is_elastic(local, context):
         return remote
     wanted, there = (int_at(it, "spec", "parallelism") for it in (local, remote))
-    # A slice that is being replaced must not make the job larger.
+    # A slice that is being replaced must not enlarge the job.
     if there < wanted and context.workload != _slice_name(local):
         return remote
     if there != wanted:
@@ -178,7 +178,7 @@ def _elastic_job(local: JsonObject, remote: JsonObject, context: SyncContext) ->
 
 
 def _without_runtime_patch(job: JsonObject) -> JsonObject:
-    """A TrainJob without what Kueue here wrote into it: that there writes its own."""
+    """Return a TrainJob without what Kueue wrote into it here: Kueue on the worker writes its own."""
     patches = list_at(job, "spec", "runtimePatches")
     kept: list[JsonValue] = [it for it in patches if text_at(it, "manager") != _PATCH_MANAGER]
     return job if len(kept) == len(patches) else with_value(job, ("spec", "runtimePatches"), kept)
@@ -221,7 +221,7 @@ def _is_elastic(job: JsonObject, context: SyncContext) -> bool:
 
 
 def _slice_name(job: JsonObject) -> str:
-    """The Workload of the newest slice of an elastic job."""
+    """Return the name of the Workload of the newest slice of an elastic job."""
     integration = INTEGRATIONS[group_of(text_at(job, "apiVersion")), text_at(job, "kind")]
     return text_at(new_workload(job, integration, [], JobsConfiguration()), "metadata", "name")
 
@@ -233,7 +233,7 @@ def _of_slice(remote: JsonObject, context: SyncContext) -> JsonObject:
 
 
 def _pods(pod: JsonObject, pods: Iterable[JsonObject]) -> Sequence[JsonObject]:
-    """All pods of the group that a pod belongs to; itself alone if to none."""
+    """Return all pods of the group that a pod belongs to; only itself if it belongs to none."""
     group = _group(pod)
     return [it for it in pods if _group(it) == group] if group else (pod,)
 
@@ -243,7 +243,7 @@ def _group(pod: JsonObject) -> str:
 
 
 def _pod_status(local: JsonObject, remote: JsonObject, _context: SyncContext) -> Status:
-    """The status of the worker, but for what would make an autoscaler here look for a place for a gated pod."""
+    """Return the worker's status without what would make an autoscaler here look for a node for a gated pod."""
     if text_at(local, "metadata", "deletionTimestamp"):
         return Status(None)
     status = object_at(remote, "status")

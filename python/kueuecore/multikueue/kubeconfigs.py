@@ -1,4 +1,4 @@
-"""Whether the credentials of a worker are safe to use, and where they are (rules/06 §2 rules 1 and 7)."""
+"""Checks whether the credentials of a worker are safe to use, and where they lie (rules/06 §2 rules 1 and 7)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _OUTSIDE = "kubeconfig path is not under the allowed prefix"
 
 
 def kubeconfig_problem(kubeconfig: JsonObject) -> str:
-    """What is unsafe about a kubeconfig, in Kueue's words; empty if nothing is.
+    """Return what is unsafe about a kubeconfig, in Kueue's words; empty if nothing is.
 
     Args:
-        kubeconfig: A kubeconfig as plain data, as a YAML parser gives it.
+        kubeconfig: A kubeconfig as plain data, as returned by a YAML parser.
 
     Example:
         >>> cluster = {"server": "https://west.example.com", "certificate-authority": "/etc/ca.crt"}
@@ -50,14 +50,14 @@ def kubeconfig_problem(kubeconfig: JsonObject) -> str:
 
 
 def kubeconfig_path_problem(path: str, *, resolve: Callable[[str], str], folder: str = _FOLDER) -> str:
-    """Why the file of a MultiKueueCluster with `locationType: Path` is not read, in Kueue's words; empty if it is.
+    """Return why a kubeconfig file (`locationType: Path`) is refused, in Kueue's words; empty if it is not.
 
-    Ask it while `MultiKueueSettings.validates_kubeconfig_paths`; without that gate any file is read.
+    Call it if `MultiKueueSettings.validates_kubeconfig_paths` is set; without that gate any file is read.
 
     Args:
-        path: `spec.clusterSource.kubeConfig.location`.
-        resolve: Follows symbolic links, and raises an OSError where nothing is; `realpath` of `os.path`, strict.
-        folder: Where the files have to be.
+        path: The value of `spec.clusterSource.kubeConfig.location`.
+        resolve: Follows symbolic links, and raises OSError if the target does not exist: a strict `os.path.realpath`.
+        folder: The folder in which the files must lie.
 
     Example:
         >>> kubeconfig_path_problem("kubeconfigs/west", resolve=lambda path: path)
@@ -83,18 +83,18 @@ def kubeconfig_path_problem(path: str, *, resolve: Callable[[str], str], folder:
 
 
 def _cleaned(path: str) -> str:
-    """A path without empty steps, `.` and what `..` takes back."""
+    """Return a path without empty steps and `.`, with `..` resolved."""
     cleaned = posixpath.normpath(path)
     return f"/{cleaned.lstrip('/')}" if cleaned.startswith("/") else cleaned
 
 
 def connection_problem(server: str, user: JsonObject, *, allows_exec: bool = False) -> str:
-    """What is unsafe about a connection, in Kueue's words; empty if nothing is.
+    """Return what is unsafe about a connection, in Kueue's words; empty if nothing is.
 
     Args:
         server: The URL of the API server.
-        user: How it is authenticated: a user of a kubeconfig.
-        allows_exec: May a program fetch the credentials, as for ClusterProfiles?
+        user: How to authenticate: a user entry of a kubeconfig.
+        allows_exec: Whether a program may fetch the credentials, as for ClusterProfiles.
     """
     if text_at(user, "tokenFile"):
         return "bearerTokenFile is not allowed"
@@ -108,7 +108,7 @@ def connection_problem(server: str, user: JsonObject, *, allows_exec: bool = Fal
 
 
 def _is_host(server: str) -> bool:
-    """Is the host of a URL an IP address or a DNS name?"""
+    """Return whether the host of a URL is an IP address or a DNS name."""
     try:
         host = urlsplit(server).hostname or ""
     except ValueError:

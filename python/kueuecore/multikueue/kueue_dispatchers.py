@@ -1,4 +1,4 @@
-"""The dispatchers that Kueue has (rules/06 §5)."""
+"""Kueue's own dispatchers (rules/06 §5)."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class AllAtOnce:
     waits_for_checks: bool = True
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
-        """All that are connected."""
+        """Nominate all clusters that are connected."""
         return Nomination(tuple(sorted(it.name for it in dispatch.clusters if it.is_connected)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incremental:
-    """Nominates some clusters more each round (rules/06 §5.1).
+    """Nominates a few more clusters each round (rules/06 §5.1).
 
     Args:
-        step_size: How many a round adds.
+        step_size: How many clusters a round adds.
         round_ns: How long a round lasts.
-        respects_config_order: In the order of the MultiKueueConfig, not of their names?
-        waits_for_checks: Kueue's does not: rounds begin while other checks are not Ready.
+        respects_config_order: Whether to follow the order of the MultiKueueConfig instead of sorting by name.
+        waits_for_checks: Whether rounds begin only once other checks are Ready; Kueue's does not wait.
     """
 
     step_size: int = 3
@@ -38,7 +38,7 @@ class Incremental:
     waits_for_checks: bool = False
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
-        """What is nominated, and the next clusters if the round is over; those that are not connected count, too."""
+        """Keep what is nominated, and add the next clusters if the round is over, connected or not."""
         nominated, begun = dispatch.nominated, dispatch.nominated_at
         if begun is not None and dispatch.now - begun < self.round_ns:
             return Nomination(nominated, begun + self.round_ns)
@@ -52,17 +52,17 @@ class Incremental:
 
 @dataclass(frozen=True, slots=True)
 class External:
-    """Leaves the nomination to somebody else, who writes it into the Workload (rules/06 §5.2)."""
+    """Leaves the nomination to an external controller, which writes it into the Workload (rules/06 §5.2)."""
 
     waits_for_checks: bool = True
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
-        """What is written there."""
+        """Return the nomination that the Workload already has."""
         return Nomination(dispatch.nominated)
 
 
 def dispatcher_of(settings: MultiKueueSettings) -> Dispatcher:
-    """The dispatcher that `dispatcherName` means; any name that Kueue does not know is an external one."""
+    """Return the dispatcher that `dispatcherName` names; any name that Kueue does not know means an external one."""
     match settings.dispatcher_name:
         case name if name == ALL_AT_ONCE:
             return AllAtOnce()
@@ -77,5 +77,5 @@ def dispatcher_of(settings: MultiKueueSettings) -> Dispatcher:
 
 
 def is_kueues(dispatcher: Dispatcher) -> bool:
-    """Is it one that Kueue has? Then nothing is written that Kueue would not write."""
+    """Return whether it is one of Kueue's own; with these, nothing is written that Kueue would not write."""
     return isinstance(dispatcher, AllAtOnce | Incremental | External)

@@ -1,4 +1,4 @@
-"""The manager of MultiKueue without its I/O: what is watched and how commands went in, commands out (rules/06)."""
+"""The MultiKueue manager without its I/O: watch events and the results of commands in, commands out (rules/06)."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ __all__ = ["Manager"]
 
 
 class Manager:
-    """What the manager of MultiKueue has to remember and to decide. It does no I/O and has no clock.
+    """The state and the decisions of the MultiKueue manager. It does no I/O and has no clock.
 
-    Whoever embeds it brings what watches of all clusters say (`observe`, `resync`), asks for a `turn`, carries its
-    commands out, and says how each went (`confirm`, `refuse`; `connected`, `connection_failed`). It writes next to the
-    scheduler of the manager cluster, as in Kueue: that one gives quota and evicts, this one sets its check. Not safe to
-    use from several threads at a time.
+    Its caller feeds it what the watches of all clusters deliver (`observe`, `resync`), asks for a `turn`, carries out
+    the commands, and reports how each went (`confirm`, `refuse`; `connected`, `connection_failed`). As in Kueue, it
+    works beside the scheduler of the manager cluster: the scheduler gives quota and evicts, the manager sets its own
+    check. Not safe for concurrent use by several threads.
 
     Args:
-        configuration: Kueue's Configuration; without one it is that of Kueue's release manifest.
-        settings: Settings that no Configuration has; by default those of the Configuration.
-        dispatcher: Who gets copies; by default the dispatcher that the Configuration names.
-        adapters: How kinds of jobs are delegated, by group, version and kind; by default all kinds that are enabled.
-        overflow: Which jobs that wait for quota of the manager itself go on to one that dispatches; by default none.
-        metrics: Counts what is dispatched and admitted; that of the `Controller` beside it, say.
+        configuration: Kueue's Configuration; by default that of Kueue's release manifest.
+        settings: Settings that a Configuration does not cover; by default derived from the Configuration.
+        dispatcher: Decides which workers get copies; by default the dispatcher that the Configuration names.
+        adapters: How kinds of jobs are delegated, by group, version and kind; by default all enabled kinds.
+        overflow: Decides which jobs move on from queues of the manager itself to one that dispatches; by default none.
+        metrics: Counts dispatches and admissions; for example those of the `Controller` beside it.
 
     Raises:
         TypeError: `dispatcher`, `overflow`, `adapters` or `metrics` is of the wrong type.
@@ -129,41 +129,41 @@ class Manager:
         self._nominations: set[int] = set()
         self._counts = CommandCounts(metrics)
 
-    # What is watched.
+    # Watches.
 
     @property
     def manager_kinds(self) -> dict[str, str]:
-        """What to list and watch on the manager: kinds with their apiVersion; list the first ones first.
+        """Return what to list and watch on the manager: kinds with their apiVersion; list them in this order.
 
-        With overflow ConfigMaps are among them; those with the label `multikueue.kueuecore/moving` are enough.
+        With overflow, ConfigMaps are among them; those with the label `multikueue.kueuecore/moving` are enough.
         """
         return dict(self._kinds.manager)
 
     @property
     def worker_kinds(self) -> dict[str, str]:
-        """What to list and watch on a worker.
+        """Return what to list and watch on a worker: kinds with their apiVersion.
 
-        Of Workloads and jobs those with the label `kueue.x-k8s.io/multikueue-origin` are enough.
+        Of Workloads and jobs, those with the label `kueue.x-k8s.io/multikueue-origin` are enough.
         """
         return dict(self._kinds.worker)
 
     def observe(self, event: Mapping[str, Any], *, now: TimeLike, cluster: str = MANAGER) -> bool:
-        """Take in a watch event, in any order, as often as it comes.
+        """Take in a watch event. Events may arrive in any order and repeatedly.
 
         Args:
             event: `type` (ADDED, MODIFIED, DELETED, BOOKMARK, ERROR) and `object`, as the API server sends them.
             now: The time.
-            cluster: Whose; the manager's by default.
+            cluster: The cluster that it comes from; the manager by default.
 
         Raises:
-            WatchError: The event is an error.
-            ManifestError: The event has no type or no object, or a version that no API server counts. Nothing has
+            WatchError: The event reports an error.
+            ManifestError: The event has no type, no object, or a version that no API server would send. Nothing has
                 changed.
-            TypeError: The event or its object is no plain data. Nothing has changed.
-            ValueError: There is no such type of events.
+            TypeError: The event or its object is not plain data. Nothing has changed.
+            ValueError: The event type is unknown.
 
         Returns:
-            False if that is old news, or of a kind that nobody here looks at.
+            False if the event is outdated, or of a kind that the manager does not use.
         """
         at, cluster = nanoseconds(now), text("cluster", cluster)
         kind, manifest = event_of(event)
@@ -185,19 +185,19 @@ class Manager:
         cluster: str = MANAGER,
         resource_version: str = "",
     ) -> None:
-        """Take in the list of all objects of a kind: what is not in it has gone.
+        """Take in the list of all objects of a kind: objects missing from it are gone.
 
         Args:
             kind: The kind, one of `manager_kinds` or `worker_kinds`.
             objects: All of them.
             now: The time.
-            cluster: Whose; the manager's by default.
-            resource_version: `metadata.resourceVersion` of the list.
+            cluster: The cluster that it comes from; the manager by default.
+            resource_version: The `metadata.resourceVersion` of the list.
 
         Raises:
-            ManifestError: An object has a version that no API server counts. Nothing has changed.
-            TypeError: An object is no plain data. Nothing has changed.
-            ValueError: Nobody looks at this kind. Nothing has changed.
+            ManifestError: An object has a version that no API server would send. Nothing has changed.
+            TypeError: An object is not plain data. Nothing has changed.
+            ValueError: The manager does not use this kind. Nothing has changed.
         """
         at, cluster, kind = nanoseconds(now), text("cluster", cluster), text("kind", kind)
         resource_version = text("resource_version", resource_version)
@@ -205,10 +205,10 @@ class Manager:
         for before, after in self._store(cluster).resync(kind, watched, resource_version):
             self._note(cluster, before, after, at)
 
-    # How connections went.
+    # Connections.
 
     def connected(self, cluster: str, *, now: TimeLike) -> None:
-        """All watches of a worker are up, and all its kinds were listed."""
+        """Report that all watches of a worker are up and all its kinds were listed."""
         at, cluster = nanoseconds(now), text("cluster", cluster)
         self._links.connected(cluster, at)
         for workload in self._stores[MANAGER].of_kind("Workload"):
@@ -218,14 +218,14 @@ class Manager:
     def connection_failed(
         self, cluster: str, reason: ConnectionReason, message: str, *, now: TimeLike, is_missing: bool = False
     ) -> None:
-        """An attempt to connect failed.
+        """Report that an attempt to connect failed.
 
         Args:
             cluster: The worker.
             reason: Why.
             message: What is wrong.
             now: The time.
-            is_missing: Are the credentials not there? Then nothing is tried before `source_changed`.
+            is_missing: Whether the credentials do not exist. Then nothing is tried until `source_changed`.
         """
         cluster, why = text("cluster", cluster), text("message", message)
         is_absent = flag("is_missing", is_missing)
@@ -233,31 +233,31 @@ class Manager:
         self._links.failed(cluster, reason, why, nanoseconds(now), is_missing=is_absent)
 
     def connection_pending(self, cluster: str, message: str, *, now: TimeLike) -> None:
-        """An earlier attempt is still under way: retried soon, without counting."""
+        """Report that an earlier attempt is still under way: it is retried soon, and not counted."""
         self._links.pending(text("cluster", cluster), text("message", message), nanoseconds(now))
 
     def connection_lost(self, cluster: str, *, now: TimeLike) -> None:
-        """A watch of a worker ended. Commands for it that are not answered are taken for lost."""
+        """Report that a watch of a worker ended. Its unanswered commands count as lost."""
         at, cluster = nanoseconds(now), text("cluster", cluster)
         self._links.lost(cluster, at)
         self._drop_commands(cluster, at)
         self._triggers.worker(at)
 
     def source_changed(self, cluster: str, *, now: TimeLike) -> None:
-        """The credentials of a worker, its Secret say, have changed: connect anew."""
+        """Report that the credentials of a worker, such as its Secret, have changed: it is connected anew."""
         at, cluster = nanoseconds(now), text("cluster", cluster)
         self._links.source_changed(cluster, at)
         self._drop_commands(cluster, at)
 
     def is_connected(self, cluster: str) -> bool:
-        """Is a worker connected?"""
+        """Return whether a worker is connected."""
         connection = self._links.connections.get(text("cluster", cluster))
         return connection is not None and connection.is_connected
 
-    # What is decided.
+    # Decisions.
 
     def turn(self, now: TimeLike) -> ManagerTurn:
-        """Look at everything that is due, and say what is to be carried out.
+        """Reconcile everything that is due, and return the commands to carry out.
 
         Args:
             now: The time.
@@ -268,7 +268,7 @@ class Manager:
         for command in self._links.commands(at):
             commands += self._opened([command], None, at)
             if isinstance(command, Connect):
-                # What was seen of it before may be of another cluster by now.
+                # What was seen of it before may belong to another cluster by now.
                 self._stores[command.cluster] = ObjectStore()
         commands += self._opened(self._garbage.commands(at), None, at)
         for key in self._workloads.take(at):
@@ -282,7 +282,7 @@ class Manager:
         return ManagerTurn(tuple(commands), tuple(problems))
 
     def next_wake(self, now: TimeLike) -> int | None:
-        """When to take the next turn if nothing is observed before, in nanoseconds since 1970; `None`: never.
+        """Return when to take the next turn if nothing is observed before, in nanoseconds since 1970; `None`: never.
 
         Args:
             now: The time.
@@ -291,21 +291,21 @@ class Manager:
         times = [it.next for it in (self._workloads, self._links, self._garbage, self._checks, self._quota)]
         return min((max(at, time) for time in times if time is not None), default=None)
 
-    # How commands went.
+    # Results of commands.
 
     def confirm(self, command: ObjectCommand, answer: JsonObject | None = None, *, now: TimeLike) -> bool:
-        """A command was carried out.
+        """Report that a command was carried out.
 
         Args:
             command: The command.
-            answer: The object as the API server answered with it; of a deletion that waits for finalizers, too.
+            answer: The object in the API server's answer; also for a deletion that waits for finalizers.
             now: The time.
 
         Returns:
-            False if it does not matter any more, because its cluster was lost meanwhile.
+            False if the result no longer matters because the connection to its cluster was lost meanwhile.
 
         Raises:
-            TypeError: The answer is no plain data. Nothing has changed.
+            TypeError: The answer is not plain data. Nothing has changed.
             ValueError: The answer is another object. Nothing has changed.
         """
         at = nanoseconds(now)
@@ -333,19 +333,19 @@ class Manager:
         now: TimeLike,
         gone: bool = False,
     ) -> bool:
-        """A command was refused, or nobody knows what became of it: it is decided anew.
+        """Report that a command was refused, or that its outcome is unknown: it is decided anew.
 
         Args:
             command: The command.
-            newest: The object as it is now. Get it after a conflict (409), and where a creation found one of that name.
+            newest: The current object. Get it after a conflict (409), or if a creation found one of that name.
             now: The time.
-            gone: Is there no such object any more (404)?
+            gone: Whether the object no longer exists (404).
 
         Returns:
-            False if it does not matter any more, because its cluster was lost meanwhile.
+            False if the result no longer matters because the connection to its cluster was lost meanwhile.
 
         Raises:
-            TypeError: `newest` is no plain data. Nothing has changed.
+            TypeError: `newest` is not plain data. Nothing has changed.
             ValueError: `newest` is another object. Nothing has changed.
         """
         at, has_gone = nanoseconds(now), flag("gone", gone)
@@ -364,22 +364,22 @@ class Manager:
 
     @property
     def open_commands(self) -> tuple[ObjectCommand, ...]:
-        """The commands of which nobody has said yet how they went; connecting is none of them."""
+        """Return the commands whose results have not been reported yet; connecting does not count."""
         return self._ledger.commands
 
     def attempts(self, name: str, *, namespace: str) -> tuple[Attempt, ...]:
-        """Which workers had won a Workload before and what became of it there; nothing with Kueue's own dispatchers."""
+        """Return which workers had won a Workload before, and how that ended; empty with Kueue's own dispatchers."""
         key = text("namespace", namespace), text("name", name)
         return attempts_of(self._stores[MANAGER].get("Workload", key[1], namespace=key[0]))
 
-    # What came of a look at a Workload.
+    # Results of reconciling a Workload.
 
     def _noted(self, key: WorkloadKey, result: Result, at: int) -> list[Command]:
-        """The commands of a look; what it says besides is noted."""
+        """Note the result of a reconcile, and return its commands."""
         if result.problem:
             self._workloads.failed(key, at)
         elif not result.commands:
-            # Commands have not gone well before they are confirmed.
+            # Commands have not succeeded until they are confirmed.
             self._workloads.went_well(key)
         if result.wake_in_ns is not None:
             self._workloads.add(key, at + result.wake_in_ns)
@@ -396,20 +396,20 @@ class Manager:
             self._affected.by_sibling(stored, at + self.settings.batch_period_ns)
         return commands
 
-    # What has come.
+    # Incoming objects.
 
     def _store(self, cluster: str) -> ObjectStore:
         return self._stores.setdefault(cluster, ObjectStore())
 
     def _note(self, cluster: str, before: JsonObject, after: JsonObject | None, at: int) -> None:
-        """Something has changed: what is to be looked at because of it (rules/06 §4.7)?"""
+        """Queue what a change affects (rules/06 §4.7)."""
         if cluster == MANAGER:
             self._triggers.here(before, after, at)
         elif self.is_connected(cluster):
-            # What a list brings before is looked at when the worker is connected.
+            # Objects listed while the worker is still connecting are reconciled once it is connected.
             self._triggers.there(after or before, at)
 
-    # Which commands are open.
+    # Open commands.
 
     def _is_open(self, command: ObjectCommand) -> bool:
         if not isinstance(command, ObjectCommand):
@@ -417,7 +417,7 @@ class Manager:
         return self._ledger.is_open(command)
 
     def _opened(self, commands: Iterable[Command], about: WorkloadKey | None, at: int) -> list[Command]:
-        """Commands with their numbers; what somebody else is writing just now is decided anew after that."""
+        """Number the commands; what would touch an object with an open command is decided anew afterwards."""
         opened, left_out = self._ledger.open(commands, about)
         if left_out and about is not None:
             self._workloads.add(about, at + self.settings.batch_period_ns)
@@ -443,7 +443,7 @@ class Manager:
             self._close(command, at)
 
     def _expected(self, command: Create | Patch) -> JsonObject | None:
-        """What an object is after a command if nobody says otherwise."""
+        """Return what an object looks like after a command, unless the answer says otherwise."""
         if isinstance(command, Create):
             return command.manifest
         stored = self._stores[command.cluster].get(command.kind, command.name, namespace=command.namespace)
@@ -453,7 +453,7 @@ class Manager:
 def _check_parts(
     dispatcher: Dispatcher, adapters: Mapping[str, Adapter], overflow: OverflowPolicy | None, metrics: Metrics | None
 ) -> None:
-    """Refuse what would fail in the middle of a turn."""
+    """Refuse parts that would otherwise fail in the middle of a turn."""
     for name, part, kind, method in (
         ("dispatcher", dispatcher, "a Dispatcher", "nominate"),
         ("overflow", overflow, "an OverflowPolicy", "look"),

@@ -1,4 +1,4 @@
-"""Who gets a copy, and the copies themselves (rules/06 §5)."""
+"""Nominates workers for a Workload, and makes the copies (rules/06 §5)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INDEX = "kueue.x-k8s.io/component-workload-index"
 
 
 def nominate(group: Group) -> Result:
-    """Write who is nominated if that has changed; else bring the copies in line with it."""
+    """Write the nomination if it has changed; otherwise bring the copies in line with it."""
     nomination: Nomination | None = None
     result = Result()
     if not group.dispatcher.waits_for_checks:
@@ -34,7 +34,7 @@ def nominate(group: Group) -> Result:
 
 
 def _of_job(group: Group, nomination: Nomination | None) -> Result:
-    """The Workloads of one job go where the first of them goes (rules/06 §5.3)."""
+    """Send the Workloads of one job where the first of them goes (rules/06 §5.3)."""
     others = [it for it in group.components if _name(it) != _name(group.local)]
     clusters = list(dict.fromkeys(name for it in others if (name := text_at(it, "status", "clusterName"))))
     if len(clusters) > 1:
@@ -45,7 +45,7 @@ def _of_job(group: Group, nomination: Nomination | None) -> Result:
     if others and not _is_primary(group.local, others):
         return Result()
     if group.is_elastic and group.cluster:
-        # A slice goes where the one was that it replaces.
+        # A slice goes where the slice is that it replaces.
         return _copies(group, [group.cluster])
     nomination = nomination or _asked(group)
     if nomination.rejection:
@@ -63,12 +63,12 @@ def _asked(group: Group) -> Nomination:
 
 
 def _rejected(group: Group, reason: str) -> Result:
-    """No worker will ever do: the check says so, and the scheduler of the manager ends the workload (rules/07 §3)."""
+    """Reject the check, as no worker can ever run it; the manager's scheduler then ends the workload (rules/07 §3)."""
     return group.set_check("Rejected", f'{reason}, Previously: "{group.state}"', event_type="Warning")
 
 
 def _written(group: Group, nomination: Nomination) -> Result:
-    """What the dispatcher says, written if the set is another than before."""
+    """Write what the dispatcher returned, if the set of clusters has changed."""
     wake = group.settings.wake_in_ns(nomination.look_again, group.now)
     command = None
     if set(nomination.clusters) != set(group.dispatch.nominated):
@@ -78,7 +78,7 @@ def _written(group: Group, nomination: Nomination) -> Result:
 
 
 def _to_one(group: Group, cluster: str) -> Result:
-    """Another Workload of the job is on a worker already: this one goes there, too, and waits for no gate."""
+    """Send a Workload to the worker that already has another Workload of its job, without a preemption gate."""
     if cluster not in group.workers:
         return Result(problem=f'assigned worker cluster "{cluster}" is not available')
     if cluster not in group.dispatch.nominated:
@@ -102,7 +102,7 @@ def _copies(
     *,
     is_gated: bool = True,
 ) -> Result:
-    """A copy on each nominated worker, and on no other."""
+    """Create a copy on each nominated worker, and remove all others."""
     commands: list[Command] = []
     absent = [name for name in nominated if name not in group.workers]
     problems = [f"cluster {name}: no remote client for nominated cluster" for name in absent]
@@ -124,7 +124,7 @@ def _are_others_ready(group: Group) -> bool:
 
 
 def _is_primary(workload: JsonObject, others: Sequence[JsonObject]) -> bool:
-    """Has it the lowest index of the Workloads of its job? Without an index it is never the first."""
+    """Return whether it has the lowest index of the Workloads of its job; without an index it never has."""
     index = _index(workload)
     return index >= 0 and not any(0 <= _index(it) < index for it in others)
 

@@ -1,4 +1,4 @@
-"""The objects of one cluster as far as a manager has seen them: old news changes nothing."""
+"""The objects of one cluster as far as a manager has seen them. Outdated events change nothing."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ __all__ = ["ObjectStore"]
 
 
 class ObjectStore:
-    """The newest version that was seen of every object of one cluster."""
+    """Holds the newest version seen of every object of one cluster."""
 
     def __init__(self) -> None:
         self._versions = Versions()
         self._objects: dict[str, dict[tuple[str, str], JsonObject]] = {}
         self.n_changes = 0
-        """How often anything in it has changed."""
+        """How often the store has changed."""
 
     def get(self, kind: str, name: str, *, namespace: str = "") -> JsonObject | None:
-        """An object, if it is there."""
+        """Return an object, if it exists."""
         return self._objects.get(kind, {}).get((namespace, name))
 
     def of_kind(self, kind: str) -> Iterator[JsonObject]:
-        """All objects of a kind, by namespace and name."""
+        """Yield all objects of a kind, by namespace and name."""
         objects = self._objects.get(kind, {})
         for key in sorted(objects):
             yield objects[key]
 
     def named(self, kind: str) -> Mapping[str, JsonObject]:
-        """All objects of a kind without namespaces, by name."""
+        """Return all objects of a cluster-scoped kind, by name."""
         return {name: it for (_, name), it in self._objects.get(kind, {}).items()}
 
     def observe(self, event: Mapping[str, Any]) -> JsonObject | None:
         """Take in a watch event.
 
         Returns:
-            What was there before if it is news, an empty object if nothing was; None if it is old news.
+            The previous version if the event is news, or an empty object if there was none; None if it is outdated.
         """
         manifest: JsonObject = event["object"]
         key, version = key_of(manifest), Version.of(manifest)
@@ -61,7 +61,7 @@ class ObjectStore:
         """Take in the list of all objects of a kind.
 
         Returns:
-            What has changed: how it was, empty if it is new, and how it is, None if it has gone.
+            The changes: each object before, empty if it is new, and after, None if it is gone.
         """
         changed: list[tuple[JsonObject, JsonObject | None]] = []
         listed = {key_of(it): it for it in objects}
@@ -78,13 +78,13 @@ class ObjectStore:
         return changed
 
     def put(self, manifest: JsonObject) -> None:
-        """An object as the API server answered with it, unless something newer was seen."""
+        """Store an object from an answer of the API server, unless a newer version was seen."""
         key, version = key_of(manifest), Version.of(manifest)
         if self._versions.is_news(key, version):
             self._put(key, version, manifest)
 
     def drop(self, kind: str, name: str, *, namespace: str, uid: str) -> None:
-        """An object was deleted, unless there is another of that name by now."""
+        """Remove a deleted object, unless another one has taken its name."""
         key = (kind, namespace, name)
         seen = self._versions[key]
         if seen is not None and seen.is_same_object(Version(uid, "")):

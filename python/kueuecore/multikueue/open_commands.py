@@ -1,4 +1,4 @@
-"""Which commands are open: numbered, one at a time for each object, and what each is about."""
+"""Tracks open commands: numbers them, allows one per object, and knows which Workload each is about."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["OpenCommands"]
 
 
 class OpenCommands:
-    """The commands of which nobody has said yet how they went. Connecting is none of them."""
+    """The commands whose results have not been reported yet. Connecting does not count."""
 
     def __init__(self) -> None:
         self._open: dict[ObjectKey, tuple[ObjectCommand, WorkloadKey | None]] = {}
@@ -24,10 +24,10 @@ class OpenCommands:
 
         Args:
             commands: The commands.
-            about: The Workload that they are about; None if about none.
+            about: The Workload that they are about; None if they are about none.
 
         Returns:
-            The commands, numbered, and whether some were left out because another one for their object is open.
+            The numbered commands, and whether some were left out because their object already has an open command.
         """
         opened: list[Command] = []
         left_out = False
@@ -45,16 +45,16 @@ class OpenCommands:
         return opened, left_out
 
     def is_open(self, command: ObjectCommand) -> bool:
-        """Is a command open, and not one of the same object that came after it?"""
+        """Return whether a command is open and has not been superseded by another for the same object."""
         found = self._open.get(_key(command))
         return found is not None and found[0].number == command.number
 
     def is_busy(self, workload: WorkloadKey) -> bool:
-        """Is a command about a Workload open?"""
+        """Return whether a command about a Workload is open."""
         return workload in self._n_open
 
     def close(self, command: ObjectCommand) -> WorkloadKey | None:
-        """A command is through; returns the Workload that it was about."""
+        """Close a command, and return the Workload that it was about."""
         _, about = self._open.pop(_key(command))
         if about is not None:
             self._n_open[about] -= 1
@@ -64,7 +64,7 @@ class OpenCommands:
 
     @property
     def commands(self) -> tuple[ObjectCommand, ...]:
-        """All that are open, the oldest first."""
+        """Return all open commands, oldest first."""
         return tuple(command for command, _ in self._open.values())
 
 

@@ -1,4 +1,4 @@
-"""Orchestrated preemption: one worker after the other may preempt (rules/06 §8)."""
+"""Orchestrated preemption: workers may preempt one after the other (rules/06 §8)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["open_gate"]
 
 
 def open_gate(group: Group) -> tuple[Patch | None, int | None]:
-    """The command that lets the next worker preempt, if its time has come; and when to look again.
+    """Return the command that lets the next worker preempt, if it may start now, and when to look again.
 
-    The next is the one that has been waiting for longest; of several the first of the config.
+    The next worker is the one that has waited longest; ties go to the first in the config.
     """
     opened: int | None = None
     waiting: list[tuple[int, int, str]] = []

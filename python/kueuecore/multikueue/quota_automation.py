@@ -1,4 +1,4 @@
-"""Quota of the manager's ClusterQueues from that of the workers, where it is asked for (rules/06 §9)."""
+"""Sets the quota of the manager's ClusterQueues from that of the workers, where automated (rules/06 §9)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _CONDITION = "MultiKueueManagerQuotaAutomation"
 
 
 class QuotaAutomation:
-    """Keeps the nominal quota of ClusterQueues with `quotaManagement: Automated` at the sum of their workers'.
+    """Keeps the nominal quota of ClusterQueues with `quotaManagement: Automated` at the sum over their workers.
 
     Args:
-        stores: What was seen, by cluster.
+        stores: The objects seen, by cluster.
         connections: The connections, by cluster.
-        settings: The settings of the manager; without the gate nothing is done.
+        settings: The settings of the manager; with the gate off, nothing is done.
     """
 
     def __init__(
@@ -35,15 +35,15 @@ class QuotaAutomation:
         self._connections = connections
         self._is_on = settings.has_quota_automation
         self.next: int | None = None
-        """When to look at the ClusterQueues; None: nothing has happened to them."""
+        """When to review the ClusterQueues next; None: nothing that affects them has changed."""
 
     def look_at_all(self, at: int) -> None:
-        """Something has happened that counts."""
+        """Schedule a review of all ClusterQueues: something that affects them has changed."""
         if self._is_on:
             self.next = at if self.next is None else min(self.next, at)
 
     def commands(self, now: int) -> list[Patch]:
-        """What is to be written to ClusterQueues, if that is due: first quotas, then what is said of them."""
+        """Return the patches for ClusterQueues, if a review is due: quotas first, then conditions."""
         if self.next is None or self.next > now:
             return []
         self.next = None
@@ -90,7 +90,7 @@ class QuotaAutomation:
         )
 
     def _totals(self, cluster_queue: JsonObject, config: JsonObject) -> dict[str, str]:
-        """Nominal quota by resource, of the ClusterQueues on connected workers behind LocalQueues of the same names."""
+        """Sum the nominal quota by resource over the ClusterQueues of same-named LocalQueues on connected workers."""
         name = text_at(cluster_queue, "metadata", "name")
         local = {_key(it) for it in self._stores[MANAGER].of_kind("LocalQueue") if _target(it) == name}
         amounts: dict[str, list[JsonValue]] = {}
@@ -108,7 +108,7 @@ class QuotaAutomation:
 
 
 def _with_quotas(cluster_queue: JsonObject, totals: Mapping[str, str]) -> Patch | None:
-    """The only flavor with these nominal quotas, and no limits; None if it has them already."""
+    """Return a patch that sets these nominal quotas on the only flavor, without limits; None if it has them already."""
     group = object_at(list_at(cluster_queue, "spec", "resourceGroups")[0])
     flavor = object_at(list_at(group, "flavors")[0])
     there = [

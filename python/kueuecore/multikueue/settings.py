@@ -1,4 +1,4 @@
-"""What a manager of MultiKueue is started with (rules/06 §1, rules/11)."""
+"""The settings of a MultiKueue manager (rules/06 §1, rules/11)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from kueuecore.times import duration_ns
 __all__ = ["ALL_AT_ONCE", "INCREMENTAL", "MULTIKUEUE", "ORIGIN_LABEL", "MultiKueueSettings", "WinCondition"]
 
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
-"""Controller of the checks, what `managedBy` names, and the gate of orchestrated preemption."""
+"""Controller name of the checks, value of `managedBy`, and name of the gate of orchestrated preemption."""
 ORIGIN_LABEL = "kueue.x-k8s.io/multikueue-origin"
-"""The label of everything that a manager makes on its workers."""
+"""The label of everything that a manager creates on its workers."""
 ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
 INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 
@@ -26,43 +26,43 @@ _MINUTE_NS = 60 * _SECOND_NS
 
 
 class WinCondition(StrEnum):
-    """What a worker has to reach to win a workload: a condition of its Workload (rules/06 §4.3 rule 1)."""
+    """The condition that the Workload on a worker must reach for the worker to win (rules/06 §4.3 rule 1)."""
 
     ADMITTED = "Admitted"
     QUOTA_RESERVED = "QuotaReserved"
-    """As Kueue did with its gate `MultiKueueWaitForWorkloadAdmitted` off, which it has no more."""
+    """Kueue's behaviour with its former gate `MultiKueueWaitForWorkloadAdmitted` off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiKueueSettings:
-    """Every time and switch of a manager, with Kueue's defaults; those that no Configuration has are ours to offer.
+    """The times and switches of a manager, with Kueue's defaults; those without a Configuration field are our own.
 
     Args:
         origin: Value of the origin label.
-        gc_interval_ns: How often what has no Workload here any more is removed on the workers; 0: never.
-        worker_lost_timeout_ns: How long a worker may be away before its workloads are dispatched anew.
-        dispatcher_name: Which dispatcher is meant.
+        gc_interval_ns: How often objects without a Workload here are removed from the workers; 0: never.
+        worker_lost_timeout_ns: How long a worker may be unreachable before its workloads are dispatched anew.
+        dispatcher_name: Name of the dispatcher.
         step_size: How many clusters a round of the incremental dispatcher adds.
         frameworks: `integrations.frameworks`: jobs of other kinds are not dispatched; by default those of Kueue's
             release manifest.
-        external_frameworks: Kinds of jobs with the common adapter, `Kind.version.group`.
-        respects_config_order: Does the incremental dispatcher go by the order of the MultiKueueConfig?
-        has_orchestrated_preemption: Is the gate `MultiKueueOrchestratedPreemption` on?
-        has_quota_automation: Is the gate `MultiKueueManagerQuotaAutomation` on?
-        has_cluster_profiles: Is the gate `MultiKueueClusterProfile` on?
-        validates_kubeconfig_paths: Is the gate `MultiKueueKubeConfigPathValidation` on?
-        has_custom_jobs: Is the gate `MultiKueueAdaptersForCustomJobs` on?
-        syncs_remote_spec: Is the gate `MultiKueueRemoteSpecSync` on?
-        has_identifier_annotations: Is the gate `WorkloadIdentifierAnnotations` on?
-        has_elastic_jobs: Is the gate `ElasticJobsViaWorkloadSlices` on?
+        external_frameworks: Kinds of jobs that use the common adapter, as `Kind.version.group`.
+        respects_config_order: Whether the incremental dispatcher follows the order of the MultiKueueConfig.
+        has_orchestrated_preemption: Whether the gate `MultiKueueOrchestratedPreemption` is on.
+        has_quota_automation: Whether the gate `MultiKueueManagerQuotaAutomation` is on.
+        has_cluster_profiles: Whether the gate `MultiKueueClusterProfile` is on.
+        validates_kubeconfig_paths: Whether the gate `MultiKueueKubeConfigPathValidation` is on.
+        has_custom_jobs: Whether the gate `MultiKueueAdaptersForCustomJobs` is on.
+        syncs_remote_spec: Whether the gate `MultiKueueRemoteSpecSync` is on.
+        has_identifier_annotations: Whether the gate `WorkloadIdentifierAnnotations` is on.
+        has_elastic_jobs: Whether the gate `ElasticJobsViaWorkloadSlices` is on.
         batch_period_ns: How long changes by others are batched before a workload is reconciled.
-        deferred_sync_ns: When a status that could not be copied yet is tried again.
+        deferred_sync_ns: How long to wait before copying a status that had to be deferred.
         round_ns: How long a round of the incremental dispatcher lasts.
-        preemption_timeout_ns: How long one worker alone may preempt (rules/06 §8).
-        win_condition: What a worker has to reach to win.
-        batch_job_with_managed_by: The gate `MultiKueueBatchJobWithManagedBy`, which newer versions of Kueue have no
-            more because it is always on. Off, a `batch/v1` Job needs no `managedBy`; its check stays Pending while it
-            runs on the worker, and its status is copied once, at its end (rules/00 G3).
+        preemption_timeout_ns: How long one worker may preempt before the next may (rules/06 §8).
+        win_condition: The condition that a worker must reach to win.
+        batch_job_with_managed_by: The gate `MultiKueueBatchJobWithManagedBy`, which newer versions of Kueue no longer
+            have because it is always on. With it off, a `batch/v1` Job needs no `managedBy`; its check stays Pending
+            while it runs on the worker, and its status is copied once, at its end (rules/00 G3).
     """
 
     origin: str = "multikueue"
@@ -89,10 +89,10 @@ class MultiKueueSettings:
     batch_job_with_managed_by: bool = True
 
     def wake_in_ns(self, look_again: int | None, now: int) -> int | None:
-        """In how long a policy is asked again: where it names a time that is over, after a moment.
+        """Return how long to wait before asking a policy again; a time in the past means a moment.
 
         Args:
-            look_again: When it wants to be asked, in nanoseconds since 1970; None: not.
+            look_again: When it wants to be asked, in nanoseconds since 1970; None: no need to.
             now: The time.
         """
         if look_again is None:
@@ -101,7 +101,7 @@ class MultiKueueSettings:
 
     @classmethod
     def of(cls, configuration: Configuration) -> Self:
-        """What a Configuration says.
+        """Return the settings that a Configuration gives.
 
         Example:
             >>> settings = MultiKueueSettings.of(Configuration())

@@ -1,4 +1,4 @@
-"""What is to be looked at because something has changed (rules/06 §4.7)."""
+"""Decides what to reconcile after a change (rules/06 §4.7)."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ __all__ = ["Triggers"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Triggers:
-    """Puts what a change concerns into the queues of a manager.
+    """Adds what a change affects to the queues of a manager.
 
     Args:
         settings: The settings of the manager.
         adapters: Adapters by kind.
         workloads: The queue of Workloads.
-        affected: Which of them something concerns.
-        memory: Which Workloads have gone, and which have lost their quota and are not cleaned up yet.
+        affected: Finds the Workloads that a change affects.
+        memory: Which Workloads are gone, and which have lost their quota and are not cleaned up yet.
         links: The connections to workers.
         checks: The AdmissionChecks.
-        quota: The ClusterQueues whose quota is kept.
-        asks_about_workers: Does the dispatcher perhaps go by how workers fare? Those of Kueue do not.
+        quota: The ClusterQueues with automated quota.
+        asks_about_workers: Whether the dispatcher may depend on the state of workers. Kueue's own do not.
     """
 
     settings: MultiKueueSettings
@@ -50,7 +50,7 @@ class Triggers:
     asks_about_workers: bool
 
     def here(self, before: JsonObject, after: JsonObject | None, at: int) -> None:
-        """An object of the manager has changed, come (nothing before) or gone (nothing after)."""
+        """Handle an object of the manager that was changed, created (nothing before) or deleted (nothing after)."""
         manifest = after or before
         kind, soon = text_at(manifest, "kind"), at + self.settings.batch_period_ns
         match kind:
@@ -90,12 +90,12 @@ class Triggers:
                 self.affected.by_job(manifest, soon)
 
     def worker(self, at: int) -> None:
-        """A worker has gone, or may have another quota now: who waits for one may find another."""
+        """Handle a worker that is gone or whose quota may have changed: waiting Workloads may now find a worker."""
         if self.asks_about_workers:
             self.affected.by_worker(at + self.settings.batch_period_ns)
 
     def there(self, manifest: JsonObject, at: int) -> None:
-        """An object of a worker that is connected has changed, come or gone."""
+        """Handle an object of a connected worker that was changed, created or deleted."""
         kind, soon = text_at(manifest, "kind"), at + self.settings.batch_period_ns
         if kind in ("ClusterQueue", "LocalQueue"):
             self.quota.look_at_all(soon)
@@ -109,7 +109,7 @@ class Triggers:
             self.affected.by_job(manifest, soon)
 
     def written(self, command: ObjectCommand, at: int) -> None:
-        """A command that was about no Workload is through, one way or the other."""
+        """Handle the end of a command that was about no Workload, whether it succeeded or not."""
         if command.kind == "AdmissionCheck":
             self.checks.look_at_all(at)
         elif command.kind == "MultiKueueCluster":

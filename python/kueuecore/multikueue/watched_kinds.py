@@ -1,4 +1,4 @@
-"""What to list and watch on the manager and on its workers."""
+"""The kinds to list and watch on the manager and on its workers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _WORKER_KINDS = ("ClusterQueue", "LocalQueue", "Workload")
 
 
 class WatchedKinds:
-    """Kinds with their apiVersion, on the manager and on a worker.
+    """The watched kinds with their apiVersion, on the manager and on a worker.
 
     Args:
-        adapters: Of the jobs that are dispatched.
-        overflows: Do jobs go on from the manager? That is written down in ConfigMaps.
+        adapters: The adapters of the jobs that are dispatched.
+        overflows: Whether jobs move on from the manager. Then ConfigMaps are watched, which store them.
     """
 
     def __init__(self, adapters: Iterable[Adapter], *, overflows: bool) -> None:
@@ -34,18 +34,18 @@ class WatchedKinds:
         self.worker = {**dict.fromkeys(_WORKER_KINDS, _KUEUE), **jobs}
 
     def are_watched(self, cluster: str, manifest: JsonObject) -> bool:
-        """Is an object of a cluster of one of these kinds? Others have kinds of these names, too."""
+        """Return whether an object of a cluster is of a watched kind. Other groups have kinds of the same names."""
         wanted = self._of(cluster).get(text_at(manifest, "kind"))
         found = text_at(manifest, "apiVersion")
         return wanted is not None and (not found or group_of(found) == group_of(wanted))
 
     def listed(self, cluster: str, kind: str, objects: Iterable[object]) -> list[JsonObject]:
-        """The objects of a list that are watched, with the kind that an API server leaves out.
+        """Return the watched objects of a list, with the kind that an API server leaves out.
 
         Raises:
-            ManifestError: An object has a version that no API server counts.
-            TypeError: An object is no plain data.
-            ValueError: Nobody looks at this kind.
+            ManifestError: An object has a version that no API server would send.
+            TypeError: An object is not plain data.
+            ValueError: The kind is not watched.
         """
         kinds = self._of(cluster)
         if kind not in kinds:

@@ -1,4 +1,4 @@
-"""The connections to all workers: when to connect, and what the MultiKueueClusters say of it (rules/06 §2)."""
+"""The connections to all workers: when to connect, and the statuses of MultiKueueClusters (rules/06 §2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class WorkerConnections:
     """Keeps a connection to every MultiKueueCluster.
 
     Args:
-        store: What was seen of the manager.
+        store: Objects seen on the manager.
         settings: The settings of the manager.
     """
 
@@ -27,27 +27,27 @@ class WorkerConnections:
         self._settings = settings
         self._queue: WorkQueue[str] = WorkQueue()
         self._connecting: set[str] = set()
-        # Why a cluster is not Active, and what is wrong, as it was last; no reason if it is.
+        # Why a cluster is not Active, and the error, as last written; no reason if it is Active.
         self._found: dict[str, tuple[ConnectionReason | None, str]] = {}
 
     def look_at(self, cluster: str, now: int) -> None:
-        """A MultiKueueCluster is to be looked at."""
+        """Schedule a review of a MultiKueueCluster."""
         self._queue.add(cluster, now)
 
     @property
     def next(self) -> int | None:
-        """When the next one is to be looked at."""
+        """Return when the next cluster is due."""
         return self._queue.next
 
     def connected(self, cluster: str, now: int) -> None:
-        """All watches of a worker are up."""
+        """Note that all watches of a worker are up."""
         self._connecting.discard(cluster)
         if cluster in self.connections:
             self.connections[cluster].connected()
             self._find(cluster, None, "", now)
 
     def failed(self, cluster: str, reason: ConnectionReason, message: str, now: int, *, is_missing: bool) -> None:
-        """An attempt failed. What is wrong with credentials is tried again by itself, unless there are none."""
+        """Note that an attempt failed. Faulty credentials are retried automatically, unless they are missing."""
         self._connecting.discard(cluster)
         connection = self.connections.get(cluster)
         if connection is None:
@@ -59,27 +59,27 @@ class WorkerConnections:
         self._find(cluster, reason, message, now)
 
     def pending(self, cluster: str, message: str, now: int) -> None:
-        """An attempt before is still under way."""
+        """Note that an earlier attempt is still under way."""
         self._connecting.discard(cluster)
         if cluster in self.connections:
             self.connections[cluster].still_pending(now)
             self._find(cluster, ConnectionReason.CONNECTION_FAILED, message, now)
 
     def lost(self, cluster: str, now: int) -> None:
-        """A watch ended: connect anew at once. Nothing is said of it as long as that succeeds."""
+        """Note that a watch ended, and connect anew at once. The status stays as it is if that succeeds."""
         connection = self.connections.get(cluster)
         if connection is not None and connection.is_connected:
             connection.lost(now)
             self._queue.add(cluster, now)
 
     def source_changed(self, cluster: str, now: int) -> None:
-        """The credentials of a worker have changed."""
+        """Note that the credentials of a worker have changed."""
         if cluster in self.connections:
             self.connections[cluster].source = None
             self._queue.add(cluster, now)
 
     def commands(self, now: int) -> list[Connect | Patch]:
-        """What is to be done about the clusters that are due."""
+        """Return the commands for the clusters that are due."""
         commands: list[Connect | Patch] = []
         for cluster in self._queue.take(now):
             manifest = self._store.get("MultiKueueCluster", cluster)

@@ -1,4 +1,4 @@
-"""A Workload with its copies: what one look at it goes by, and what the look comes to (rules/06 §4)."""
+"""A Workload with its copies: the input of one reconcile, and its result (rules/06 §4)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _LONGEST_EVENT = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
-    """What is on one connected worker of a Workload.
+    """What one connected worker has of a Workload.
 
     Args:
         workload: The copy; None if there is none.
-        jobs: The jobs on it, by name, whoever made them.
-        foreign: A Workload of that name that somebody else made; it is left alone.
+        jobs: The jobs on it, by name, whoever created them.
+        foreign: A Workload of that name that somebody else created; it is left alone.
     """
 
     workload: JsonObject | None
@@ -45,19 +45,19 @@ class Group:
 
     Args:
         local: The Workload on the manager.
-        check_name: Its check of MultiKueue.
+        check_name: Its MultiKueue check.
         adapter: How its kind of jobs is delegated.
-        jobs: Its jobs on the manager: one, or the pods of a group. None if they have gone.
+        jobs: Its jobs on the manager: one, or the pods of a group. Empty if they are gone.
         workers: The connected workers, in the order of the config.
-        unavailable: The others, in that order, with the time since when they are away.
-        components: All Workloads of its job if that has several, itself among them.
-        n_components: How many there are to be; None if its job has not several.
-        dispatch: What the dispatcher is given.
+        unavailable: The other workers, in that order, each with the time since when it is unreachable.
+        components: All Workloads of its job if it has several, including this one.
+        n_components: How many there should be; None if its job does not have several.
+        dispatch: The input of the dispatcher.
         dispatcher: The dispatcher.
         settings: The settings of the manager.
         now: The time.
-        has_lost_quota: Has it lost its quota since it was clean? It may have got it again since.
-        read: A worker whose jobs were read, and the version of its copy for which they were.
+        has_lost_quota: Whether it has lost its quota since it was last clean. It may have regained it since.
+        read: A worker whose jobs were read, and the version of its copy at that time.
     """
 
     local: JsonObject
@@ -82,40 +82,40 @@ class Group:
 
     @property
     def cluster(self) -> str:
-        """`status.clusterName`: the worker that has won; empty if none has."""
+        """The worker that has won (`status.clusterName`); empty if none has."""
         return text_at(self.local, "status", "clusterName")
 
     @property
     def is_finished(self) -> bool:
-        """Has the Workload finished?"""
+        """Whether the Workload has finished."""
         return is_true(self.local, "Finished")
 
     @property
     def is_elastic(self) -> bool:
-        """Has its job workload slices?"""
+        """Whether its job has workload slices."""
         return self.settings.has_elastic_jobs and annotations_of(self.local).get(ELASTIC_JOB) == "true"
 
     @property
     def is_left_over(self) -> bool:
-        """Is something on the workers from before it lost its quota? It could win again there, and would forever."""
+        """Whether workers hold anything from before it lost its quota, with which it could win again, in a loop."""
         return self.has_lost_quota and not (self.is_elastic and self.is_larger_slice) and bool(self.removals())
 
     @property
     def is_larger_slice(self) -> bool:
-        """Is it a slice that is to replace another one?"""
+        """Whether it is a slice that is to replace another one."""
         return bool(annotations_of(self.local).get(_REPLACES))
 
     @property
     def sync(self) -> SyncContext:
-        """What counts when its job is copied."""
+        """The context in which its job is copied."""
         return SyncContext(workload=text_at(self.local, "metadata", "name"), settings=self.settings, now=self.now)
 
     def first_with(self, kind: str, *, workers: Mapping[str, Worker] | None = None) -> str:
-        """The worker whose copy has had a condition for longest; of several the first of the config; empty if none.
+        """Return the worker whose copy has had a condition longest; ties go to the first in the config; empty if none.
 
         Args:
-            kind: The condition.
-            workers: Among which; by default all that are connected.
+            kind: Type of the condition.
+            workers: The workers to consider; by default all that are connected.
         """
         times = [
             (transition_time(condition(worker.workload, kind)), index, name)
@@ -128,11 +128,11 @@ class Group:
     def winner(self) -> str:
         """The first worker that admits it; empty if none does.
 
-        As long as nobody has won, only who is nominated can: the server refuses every other `clusterName`
-        (rules/06 §6). A copy from before, on a worker that was away, is nominated again or goes first. An eviction
-        clears both, and yet concerns the worker that runs the job.
-        One that stops its job because it has evicted its copy wins nothing, or a manager that is quicker than the
-        worker would go in circles. Without a job there nobody would give the quota of such a copy back: it gets one.
+        Until a worker has won, only nominated ones can: the server refuses every other `clusterName` (rules/06 §6).
+        An older copy, on a worker that was unreachable, is nominated again or removed first. An eviction clears both
+        fields, and still concerns the worker that runs the job.
+        A worker that stops its job because it has evicted its copy wins nothing, or a manager that is faster than the
+        worker would go in circles. If there is no job, nothing would free the quota of such a copy: it gets a job.
         """
         able = {
             name: it
@@ -146,13 +146,13 @@ class Group:
         return has_won_before or self.is_larger_slice or cluster in self.dispatch.nominated
 
     def copy_on(self, cluster: str) -> JsonObject:
-        """The copy on a worker that has one."""
+        """Return the copy on a worker that has one."""
         copy = self.workers[cluster].workload
         assert copy is not None
         return copy
 
     def removal(self, cluster: str) -> list[Command]:
-        """The next commands that remove jobs and copy from a worker: jobs first, then the copy (rules/06 §4.2)."""
+        """Return the next commands that clean up a worker: they delete first jobs, then the copy (rules/06 §4.2)."""
         worker = self.workers[cluster]
         jobs = [job for _, job in sorted(worker.jobs.items()) if is_owned(job, self.settings.origin)]
         if jobs:
@@ -168,23 +168,23 @@ class Group:
         return [delete(cluster, worker.workload)]
 
     def reading(self, cluster: str) -> Result | None:
-        """Read the jobs on a worker as they are now; None if that was done for its copy as it is."""
+        """Read the current jobs on a worker; None if they were read for this version of its copy."""
         seen = cluster, text_at(self.copy_on(cluster), "metadata", "resourceVersion")
         jobs = self.workers[cluster].jobs.values()
         return Result([_read(cluster, job) for job in jobs], reads=seen) if jobs and self.read != seen else None
 
     def removals(self, *, but: str = "") -> list[Command]:
-        """The next commands that remove everything from all connected workers but one."""
+        """Return the next commands that remove everything from all connected workers but one."""
         return [command for name in self.workers if name != but for command in self.removal(name)]
 
     def retry(self, message: str, outcome: AttemptOutcome, *, event_type: str = "") -> Result:
-        """Give the Workload back to the scheduler of the manager: its check says Retry, and what it was before."""
+        """Hand the Workload back to the manager's scheduler: the check becomes Retry; the message has its old state."""
         return self.set_check("Retry", f'{message}, Previously: "{self.state}"', outcome, event_type=event_type)
 
     def set_check(
         self, state: str, message: str, outcome: AttemptOutcome | None = None, *, event_type: str = ""
     ) -> Result:
-        """Another state of the check, perhaps with an event of the same message."""
+        """Set the state of the check, optionally with an event of the same message."""
         status = with_check_state(self.local, self.check_name, state, message, self.now)
         if outcome is not None:
             status = self.after(status, self.cluster, outcome)
@@ -195,7 +195,7 @@ class Group:
         return Result([command] if command is not None else [])
 
     def after(self, status: JsonObject, cluster: str, outcome: AttemptOutcome) -> JsonObject:
-        """A status that also says what became of the Workload on a worker, if the dispatcher goes by that."""
+        """Return a status that also records how the attempt on a worker ended, unless the dispatcher is Kueue's own."""
         if not cluster or is_kueues(self.dispatcher):
             return status
         return with_attempt({**self.local, "status": status}, Attempt(cluster, outcome, self.now), self.now)
@@ -203,16 +203,16 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a look at a Workload comes to.
+    """The result of one reconcile of a Workload.
 
     Args:
-        commands: What is to be carried out; each by itself, so the look is taken again after them.
-        wake_in_ns: When to look again if nothing happens before; None: then not.
+        commands: What to carry out. Each is independent; the Workload is reconciled again afterwards.
+        wake_in_ns: When to look again if nothing happens before; None: no need to.
         problem: What could not be done.
-        admits: The worker for which the last of the commands makes the check Ready; empty if none does.
-        nominates: Is one of the commands the nomination of the dispatcher?
-        wakes_components: Are the other Workloads of the job to be looked at, too?
-        forgets_round: Has the round of the dispatcher ended?
+        admits: The worker for which the last command makes the check Ready; empty if none does.
+        nominates: Whether one of the commands is the nomination of the dispatcher.
+        wakes_components: Whether to reconcile the other Workloads of the job, too.
+        forgets_round: Whether the round of the dispatcher has ended.
         reads: If jobs are read: the worker, and the version of its copy.
     """
 
@@ -226,13 +226,13 @@ class Result:
     reads: tuple[str, str] | None = None
 
     def also_in(self, delay_ns: int | None) -> Result:
-        """The same, and look again after another time if that comes first."""
+        """Return the same result, but look again after this delay if that is sooner."""
         times = [it for it in (self.wake_in_ns, delay_ns) if it is not None]
         return replace(self, wake_in_ns=min(times, default=None))
 
 
 def event(workload: JsonObject, kind: str, message: str) -> Event:
-    """The event of MultiKueue about a Workload."""
+    """Return an event of MultiKueue about a Workload."""
     namespace, name = text_at(workload, "metadata", "namespace"), text_at(workload, "metadata", "name")
     encoded = message.encode()
     if len(encoded) > _LONGEST_EVENT:
@@ -243,7 +243,7 @@ def event(workload: JsonObject, kind: str, message: str) -> Event:
 def patch_of(
     cluster: str, stored: JsonObject, patch: JsonObject, *, subresource: str = "", events: tuple[Event, ...] = ()
 ) -> Patch:
-    """The command that patches an object in the version in which it was seen."""
+    """Return the command that patches an object in the version that was seen."""
     metadata = object_at(stored, "metadata")
     guard: JsonObject = {key: metadata[key] for key in ("uid", "resourceVersion") if key in metadata}
     patch = {**patch, "metadata": {**guard, **object_at(patch, "metadata")}}
@@ -260,7 +260,7 @@ def patch_of(
 
 
 def status_patch(cluster: str, stored: JsonObject, status: JsonObject, events: tuple[Event, ...] = ()) -> Patch | None:
-    """The command that makes the status of an object another one; None if it is that already."""
+    """Return the command that changes the status of an object; None if it has that status already."""
     patch = merge_patch(object_at(stored, "status"), status)
     if not patch:
         return None
@@ -268,14 +268,14 @@ def status_patch(cluster: str, stored: JsonObject, status: JsonObject, events: t
 
 
 def update(cluster: str, stored: JsonObject, wanted: JsonObject) -> Patch | None:
-    """The command that makes the object another one, but for its status; None if it is that already."""
+    """Return the command that changes an object except for its status; None if it is as wanted already."""
     kept = {key: value for key, value in stored.items() if key != "status"}
     patch = merge_patch(kept, {key: value for key, value in wanted.items() if key != "status"})
     return patch_of(cluster, stored, patch) if patch else None
 
 
 def ownership_problem(manifest: JsonObject, origin: str) -> str:
-    """Why an object on a worker is left alone; empty if this manager has made it (rules/06 §4.3 rule 4)."""
+    """Return why an object on a worker is left alone; empty if this manager created it (rules/06 §4.3 rule 4)."""
     if is_owned(manifest, origin):
         return ""
     key = f"{text_at(manifest, 'metadata', 'namespace')}/{text_at(manifest, 'metadata', 'name')}"
@@ -284,7 +284,7 @@ def ownership_problem(manifest: JsonObject, origin: str) -> str:
 
 
 def delete(cluster: str, manifest: JsonObject) -> Delete:
-    """The command that deletes an object on a worker."""
+    """Return the command that deletes an object on a worker."""
     metadata = object_at(manifest, "metadata")
     return Delete(
         cluster=cluster,

@@ -1,4 +1,4 @@
-"""One look at a Workload: what is to be done about it and its copies (rules/06 §4.1)."""
+"""Reconciles a Workload once: decides what to do about it and its copies (rules/06 §4.1)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = ["WorkloadLooks", "WorkloadMemory"]
 
 @dataclass(frozen=True, slots=True)
 class WorkloadMemory:
-    """What a manager remembers of Workloads from one look to the next; no object says it.
+    """What a manager remembers of Workloads between reconciles; no object records it.
 
     Args:
-        gone: Those that have gone, as they were last, until nothing is left of them on the workers.
-        lost_quota: Those that have lost their quota. They may have it again by the next look, and copies of before.
-        nominated_at: When the dispatcher nominated last.
-        read: Of a copy whose jobs were read, the worker and its version.
+        gone: Deleted Workloads, as last seen, until nothing is left of them on the workers.
+        lost_quota: Workloads that lost their quota. They may regain it by the next reconcile, with copies left over.
+        nominated_at: When the dispatcher last nominated.
+        read: For a copy whose jobs were read, the worker and the version of the copy.
     """
 
     gone: dict[WorkloadKey, JsonObject] = field(default_factory=dict)
@@ -38,22 +38,22 @@ class WorkloadMemory:
     read: dict[WorkloadKey, tuple[str, str]] = field(default_factory=dict)
 
     def forget(self, key: WorkloadKey) -> None:
-        """A Workload has gone, and nothing is left of it."""
+        """Forget a Workload that was deleted and of which nothing is left."""
         self.gone.pop(key, None)
         self.nominated_at.pop(key, None)
         self.read.pop(key, None)
 
 
 class WorkloadLooks:
-    """Looks at Workloads, one at a time.
+    """Reconciles Workloads, one at a time.
 
     Args:
-        store: What was seen of the manager.
-        views: Gives the group of a Workload.
+        store: Objects seen on the manager.
+        views: Builds the group of a Workload.
         adapters: Adapters by group, version and kind.
         settings: The settings of the manager.
-        memory: What is known from the looks before.
-        moves: Carries jobs on that overflow, if any do.
+        memory: What is remembered from earlier reconciles.
+        moves: Moves jobs that overflow, if any do.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class WorkloadLooks:
         self._moves = moves
 
     def look(self, key: WorkloadKey, at: int) -> Result:
-        """What to do about a Workload."""
+        """Decide what to do about a Workload."""
         if self._moves is not None and (moved := self._moves.look(key, at)) is not None:
             return moved
         stored = self._store.get("Workload", key[1], namespace=key[0])
@@ -113,7 +113,7 @@ class WorkloadLooks:
             self._memory.lost_quota.discard(key)
             self._memory.nominated_at.pop(key, None)
         if is_deleted:
-            # What is on workers that are away is left to the collection of garbage.
+            # Objects on unreachable workers are left to the garbage collection.
             commands = group.removals()
             if not commands and not problem:
                 self._memory.forget(key)

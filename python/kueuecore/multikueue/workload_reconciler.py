@@ -1,7 +1,7 @@
-"""What to do about a Workload and its copies: the steps of a look, the first that has to do ends it (rules/06 §4.2).
+"""The steps of reconciling a Workload and its copies: the first step with something to do ends it (rules/06 §4.2).
 
-Kueue goes through several of them with live reads and writes in between. Here a look ends with the first commands, and
-the next one begins when they are through; what it comes to is the same.
+Kueue runs several of them with live reads and writes in between. Here, a reconcile ends with the first commands, and
+the next begins when those are done; the outcome is the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["reconcile"]
 
 
 def reconcile(group: Group) -> Result:
-    """What to do about a Workload that exists, has a check of MultiKueue, and whose job is delegated."""
+    """Reconcile a Workload that exists, has a MultiKueue check, and whose job is delegated."""
     for step in _STEPS:
         result = step(group)
         if result is not None:
@@ -33,7 +33,7 @@ def reconcile(group: Group) -> Result:
 
 
 def _leave_slices(group: Group) -> Result | None:
-    """1. A slice that was replaced has its copy taken over; one that is to replace another waits for quota."""
+    """1. Leave a replaced slice, whose copy is taken over, and one that waits for quota to replace another."""
     if not group.is_elastic:
         return None
     replaced = group.is_finished and text_at(condition(group.local, "Finished"), "reason") == "WorkloadSliceReplaced"
@@ -42,7 +42,7 @@ def _leave_slices(group: Group) -> Result | None:
 
 
 def _clean_up(group: Group) -> Result | None:
-    """2. Nothing is on any worker for a Workload that has finished or has no quota, or had none for a moment."""
+    """2. Remove everything from the workers for a Workload that finished, has no quota, or had none for a moment."""
     if not group.is_finished and has_quota(group.local) and not group.is_left_over:
         return None
     wake = group.settings.worker_lost_timeout_ns if group.unavailable else None
@@ -50,7 +50,7 @@ def _clean_up(group: Group) -> Result | None:
 
 
 def _finish(group: Group) -> Result | None:
-    """3. What finished on a worker has finished here."""
+    """3. Finish what finished on a worker."""
     cluster = group.first_with("Finished")
     if not cluster:
         return None
@@ -63,7 +63,7 @@ def _finish(group: Group) -> Result | None:
         return group.retry(f"{reported}, resetting for re-dispatch", AttemptOutcome.OUT_OF_SYNC, event_type="Warning")
     if problem := _foreign_job(group, cluster):
         return Result(problem=problem)
-    # Its last status may still be on its way.
+    # Its last status may not have arrived yet.
     if reading := group.reading(cluster):
         return reading
     commands, _ = _synced(group, cluster, creates=False)
@@ -75,9 +75,9 @@ def _finish(group: Group) -> Result | None:
 
 
 def _drop_latecomers(group: Group) -> Result | None:
-    """A worker that was away while its workload went elsewhere must not win it back from who runs it now.
+    """Stop a worker that was unreachable from winning a workload back from the one that runs it now.
 
-    Kueue takes the worker that admitted it first, away from the one in `clusterName`, and then fails forever.
+    Kueue takes the worker that admitted it first, rather than the one in `clusterName`, and then fails forever.
     """
     if group.state != "Ready" or not group.cluster:
         return None
@@ -86,7 +86,7 @@ def _drop_latecomers(group: Group) -> Result | None:
 
 
 def _handle_eviction(group: Group) -> Result | None:
-    """4. What a worker evicted is dispatched anew, unless it was evicted because the manager had evicted it."""
+    """4. Dispatch anew what a worker evicted, unless it did so because the manager had evicted it."""
     cluster = group.first_with("Evicted")
     if not cluster:
         return None
@@ -102,7 +102,7 @@ def _handle_eviction(group: Group) -> Result | None:
 
 
 def _mend_copies(group: Group) -> Result | None:
-    """5. A copy that asks for something else than its original is changed if it can be, else removed."""
+    """5. Update a copy that differs from its original if it can be changed; otherwise remove it."""
     commands: list[Command] = []
     for name, worker in group.workers.items():
         if worker.workload is None or is_in_sync(group.local, worker.workload):
@@ -114,7 +114,7 @@ def _mend_copies(group: Group) -> Result | None:
 
 
 def _mended_spec(group: Group, copy: JsonObject) -> JsonObject | None:
-    """The spec of a copy that need not go: of an elastic job that got smaller, or with another priority."""
+    """Return the spec for a copy that can stay: of an elastic job that shrank, or with another priority."""
     if job_override(copy):
         return None
     wanted: JsonObject = object_at(group.local, "spec")
@@ -146,7 +146,7 @@ def _has_shrunk(workload: JsonObject, copy: JsonObject) -> bool:
 
 
 def _retry_lost(group: Group) -> Result | None:
-    """6a. The worker that had won is away, or has not got the Workload any more (rules/06 §4.4)."""
+    """6a. Retry if the worker that had won is unreachable or no longer has the Workload (rules/06 §4.4)."""
     if group.state != "Ready" or group.winner:
         return None
     if group.cluster in group.unavailable:
@@ -160,7 +160,7 @@ def _retry_lost(group: Group) -> Result | None:
 
 
 def _settle(group: Group) -> Result | None:
-    """6b. The first worker that admits it has won: all others lose it, then the job goes there (rules/06 §4.3)."""
+    """6b. Let the first worker that admits it win: all others lose it, then the job goes there (rules/06 §4.3)."""
     winner = group.winner
     if not winner:
         return None
@@ -173,7 +173,7 @@ def _settle(group: Group) -> Result | None:
         return Result(problem=problem)
     commands, is_deferred = _synced(group, winner)
     if any(isinstance(command, Create) for command in commands):
-        # It is there before the check says so.
+        # The job exists before the check says so.
         return Result(commands)
     wake = group.settings.deferred_sync_ns if is_deferred else group.settings.worker_lost_timeout_ns
     recalled = _recalled(group, winner)
@@ -181,7 +181,7 @@ def _settle(group: Group) -> Result | None:
 
 
 def _accepted(group: Group, winner: str, commands: list[Command], wake: int) -> Result:
-    """The check is Ready, and says which worker it is."""
+    """Set the check to Ready and record which worker has won."""
     if group.cluster not in ("", winner):
         changing = f'attempting to change immutable ClusterName from "{group.cluster}" to "{winner}"'
         return Result(commands, problem=changing)
@@ -204,7 +204,7 @@ def _accepted(group: Group, winner: str, commands: list[Command], wake: int) -> 
 
 
 def _with_topology_ready(status: JsonObject, copy: JsonObject) -> JsonObject:
-    """The status once the worker has found places: pod sets that waited for it here are ready (rules/06 §10)."""
+    """Mark pod sets that waited here for placements as ready, once the worker has found them (rules/06 §10)."""
     placed = {
         text_at(it, "name")
         for it in list_at(copy, "status", "admission", "podSetAssignments")
@@ -221,7 +221,7 @@ def _with_topology_ready(status: JsonObject, copy: JsonObject) -> JsonObject:
 
 
 def _hand_eviction_on(group: Group, winner: str, message: str) -> Result:
-    """The manager has evicted it, and it still holds quota: the worker is to stop it (rules/06 §4.3 rule 3)."""
+    """Pass an eviction by the manager on to the worker while the Workload holds quota (rules/06 §4.3 rule 3)."""
     copy = group.copy_on(winner)
     reported = f"Evicted on manager: {message}"
     reason = "EvictedOnManagerCluster"
@@ -231,7 +231,7 @@ def _hand_eviction_on(group: Group, winner: str, message: str) -> Result:
 
 
 def _recalled(group: Group, winner: str) -> Result:
-    """Does the dispatcher take it back? Without commands if it does not."""
+    """Take the workload back if the dispatcher says so; without commands if it does not."""
     if not isinstance(group.dispatcher, RecallingDispatcher) or group.state != "Ready":
         return Result()
     recall = group.dispatcher.recall(group.dispatch, winner)
@@ -241,7 +241,7 @@ def _recalled(group: Group, winner: str) -> Result:
 
 
 def _dispatch(group: Group) -> Result:
-    """7, 8, 9. Let one worker preempt, if that is orchestrated; then nominate workers and make copies."""
+    """7, 8, 9. Let one worker preempt, if preemption is orchestrated; then nominate workers and make copies."""
     command, wake = open_gate(group) if group.settings.has_orchestrated_preemption else (None, None)
     if command is not None:
         return Result([command], wake)
@@ -251,18 +251,18 @@ def _dispatch(group: Group) -> Result:
 
 
 def _foreign_job(group: Group, cluster: str) -> str:
-    """Why the job on a worker is left alone; empty if it is ours, or not there."""
+    """Return why the job on a worker is left alone; empty if it is ours, or missing."""
     problems = (ownership_problem(job, group.settings.origin) for job in group.workers[cluster].jobs.values())
     return next((problem for problem in problems if problem), "")
 
 
 def _synced(group: Group, cluster: str, *, creates: bool = True) -> tuple[list[Command], bool]:
-    """The commands that bring jobs here and there in line, and whether a status is left for later.
+    """Return the commands that sync the jobs here and there, and whether a status is deferred.
 
     Args:
         group: The group.
         cluster: The worker.
-        creates: Are jobs made there that are not there?
+        creates: Whether to create missing jobs.
     """
     commands: list[Command] = []
     is_deferred = False
@@ -287,7 +287,7 @@ def _status_commands(local: JsonObject, status: Status) -> list[Command]:
         return []
     patch: JsonValue = merge_patch(object_at(local, "status"), object_at(status.status))
     command = patch_of(MANAGER, local, {"status": patch}, subresource="status")
-    # Whoever writes to a job meanwhile does not write its status.
+    # Concurrent writers of a job do not write its status, so no resourceVersion is needed.
     guard = {key: value for key, value in object_at(command.patch, "metadata").items() if key == "uid"}
     return [
         Patch(

@@ -1,14 +1,15 @@
-"""How Kueue decides, in plain Python: the readable statement of the rules, and what the engine is compared with.
+"""How Kueue decides, in plain Python: a readable statement of the rules, and what the engine is compared with.
 
-Everything is said in the dull way, function by rule; to try something, workloads leave the snapshot and come back. It
-shares no code with the engine and does not load the extension. Manifests have to be valid; nothing is checked.
+Everything is written in the simplest way, one function for each rule; a trial removes workloads from the snapshot and
+puts them back. It shares no code with the engine and does not load the extension. Manifests must be valid; nothing is
+checked.
 
-A good order to read it: `amount`, `quantity`, `objects`, `totals` (what a workload asks for); `forest`, `quota`,
-`share` (what there is); `assignment`, `assign`, `preempt`, `preempt_fair` (what it gets, and who has to go);
+A good reading order: `amount`, `quantity`, `objects`, `totals` (what a workload asks for); `forest`, `quota`, `share`
+(what is available); `assignment`, `assign`, `preempt`, `preempt_fair` (what it gets, and what is preempted);
 `pending`, `nominate`, `cycle` (in which order); `reconcile`, `eviction` (what is written between cycles); `state`,
-`apply`, `world`, `simulate` (all of it together). `topology` is a room of its own: where pods run.
+`apply`, `world`, `simulate` (all of it together). `topology` stands apart: it decides where pods run.
 
-`World` does what `kueuecore.Engine` does, `simulate` what `kueuecore.simulate` does; the names are the same.
+`World` does what `kueuecore.Engine` does, and `simulate` what `kueuecore.simulate` does, under the same names.
 
 Example:
     >>> def kueue(kind: str, name: str, spec: dict, namespace: str | None = None) -> dict:

@@ -1,4 +1,4 @@
-"""What LocalQueues have used, and who of one ClusterQueue goes first for it (rules/09 §1)."""
+"""What LocalQueues have used, and which workload of a ClusterQueue goes first because of it (rules/09 §1)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from kueuecore.reference.quantity import NANO
 from kueuecore.reference.settings import Settings
 
 Resources = Mapping[str, Fraction]
-"""What is used of each resource, in cores and bytes."""
+"""Usage by resource, in cores and bytes."""
 
 
 def _times(resources: Resources, factor: float) -> Resources:
-    """Products are cut after nine digits; the factor is its shortest decimal (rules/09 §1.2)."""
+    """Multiply by the shortest decimal of a factor; products are cut after nine digits (rules/09 §1.2)."""
     return {name: Fraction(int(total * Fraction(repr(factor)) * NANO), NANO) for name, total in resources.items()}
 
 
 def _alpha(elapsed_s: float, half_life_s: float) -> float:
-    """How much of what is used now counts after a while (rules/09 §1.2)."""
+    """Return the weight of current usage after some time has passed (rules/09 §1.2)."""
     return 0.0 if half_life_s == 0 else 1.0 - _power_of_half(elapsed_s / half_life_s)
 
 
@@ -30,7 +30,7 @@ def _fused(a: float, b: float, c: float) -> float:
 
 
 def _power_of_half(x: float) -> float:
-    """0.5^x as Go works it out: the last bit shows in billionths of many bytes (rules/09 §1.2)."""
+    """Compute 0.5^x as Go does: the last bit shows in billionths of many bytes (rules/09 §1.2)."""
     if x == 0.5:
         return math.sqrt(0.5)
     rest, whole = math.modf(x)
@@ -48,7 +48,7 @@ def _power_of_half(x: float) -> float:
 
 @dataclass
 class Account:
-    """What one LocalQueue has used by some time, and the penalties of its workloads (rules/09 §1.3)."""
+    """What one LocalQueue had used at some time, and the penalties of its workloads (rules/09 §1.3)."""
 
     updated: int
     consumed: Resources = field(default_factory=dict)
@@ -56,12 +56,12 @@ class Account:
 
     @property
     def pending(self) -> Resources:
-        """Penalties of workloads that are not admitted yet."""
+        """The penalties of workloads that are not admitted yet."""
         return quantity.total(*(self.penalties[name] for name in sorted(self.penalties)))
 
 
 def _approximate(used: Fraction) -> float:
-    """Billionths as Kubernetes makes a float of them: the product is rounded once more than need be (rules/09 §1.2)."""
+    """Convert billionths to a float as Kubernetes does, which rounds once more than necessary (rules/09 §1.2)."""
     return float(int(used * NANO)) * 1e-9
 
 
@@ -73,7 +73,7 @@ class Ledger:
         self.accounts: dict[str, Account] = {}
 
     def usage(self, local_queue: str, weight: float) -> float:
-        """One number for what a LocalQueue has used, which orders its workloads (rules/09 §1.2, §1.5)."""
+        """Return the usage of a LocalQueue as one number, which orders its workloads (rules/09 §1.2, §1.5)."""
         if weight <= 0:
             return math.inf
         account = self.accounts.get(local_queue, Account(0))
@@ -86,18 +86,18 @@ class Ledger:
         self.accounts.setdefault(local_queue, Account(now)).penalties[workload] = _times(requests, alpha)
 
     def forgive(self, local_queue: str, workload: str) -> None:
-        """A workload will not be admitted."""
+        """Drop the penalty of a workload that will not be admitted."""
         if local_queue in self.accounts:
             self.accounts[local_queue].penalties.pop(workload, None)
 
     def settle(self, local_queue: str, workload: str, admitted: Resources, now: int) -> None:
-        """A workload is admitted: its penalty becomes usage."""
+        """Turn the penalty of an admitted workload into usage."""
         account = self.accounts.setdefault(local_queue, Account(now))
         self._decay(account, admitted, now)
         account.consumed = quantity.total(account.consumed, account.penalties.pop(workload, {}))
 
     def sample(self, local_queue: str, admitted: Resources, now: int) -> int:
-        """Look at a LocalQueue, unless it is too early (rules/09 §1.4). Returns when to look again."""
+        """Sample a LocalQueue, unless it is too early (rules/09 §1.4). Returns when to look again."""
         is_new = local_queue not in self.accounts
         account = self.accounts.setdefault(local_queue, Account(now))
         due = account.updated + self.settings.sampling_interval
@@ -110,7 +110,7 @@ class Ledger:
         return now + self.settings.sampling_interval
 
     def _decay(self, account: Account, admitted: Resources, now: int) -> None:
-        """What was used counts less and less, what is used now more and more (rules/09 §1.2)."""
+        """Decay past usage, and move towards current usage (rules/09 §1.2)."""
         elapsed_s = max(0, now - account.updated) / times.SECOND
         alpha = _alpha(elapsed_s, self.settings.half_life_s)
         account.consumed = quantity.total(_times(account.consumed, 1.0 - alpha), _times(admitted, alpha))

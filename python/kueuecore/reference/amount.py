@@ -1,4 +1,4 @@
-"""Saturating 64-bit amounts, in which the largest means "without limit" (rules/02 §1)."""
+"""Saturating 64-bit amounts, of which the largest means "unlimited" (rules/02 §1)."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ def clamp(value: int) -> int:
 
 
 def add(a: int, b: int) -> int:
-    """Without limit stays so, and too much becomes so (rules/02 §1)."""
+    """Add two amounts; unlimited stays unlimited, and an overflow becomes unlimited (rules/02 §1)."""
     return UNLIMITED if a == UNLIMITED or b == UNLIMITED else clamp(a + b)
 
 
 def subtract(a: int, b: int) -> int:
-    """Without limit minus without limit is nothing (rules/02 §1)."""
+    """Subtract two amounts; unlimited minus unlimited is 0 (rules/02 §1)."""
     if a == UNLIMITED:
         return 0 if b == UNLIMITED else UNLIMITED
     return LEAST if b == UNLIMITED else clamp(a - b)
 
 
 def multiply(a: int, b: int) -> int:
-    """Requests times counts (rules/02 §1)."""
+    """Multiply a request by a count (rules/02 §1)."""
     return clamp(a * b)
 
 
 def divide(a: int, b: int) -> int:
-    """Requests by counts, cut towards zero; nothing by nothing is nothing (rules/02 §1)."""
+    """Divide a request by a count, rounded towards zero; 0 by 0 is 0 (rules/02 §1)."""
     if a == 0:
         return 0
     quotient = abs(a) // abs(b)

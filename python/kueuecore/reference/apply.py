@@ -1,4 +1,4 @@
-"""Those who watch objects, and keep the cache and the queues up to date (rules/05 §2.1, §3.1)."""
+"""The event handlers that keep the cache and the queues up to date (rules/05 §2.1, §3.1)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kueuecore.reference.totals import priority
 
 
 class Watchers(State):
-    """Takes objects in, and hears of changes of Workloads."""
+    """Applies objects, and handles changes of Workloads."""
 
     def apply(self, objects: Iterable[Json], *, now: str | int | None = None, trusted: bool = False) -> None:
         """Create or change objects."""
@@ -83,13 +83,13 @@ class Watchers(State):
             self.mark_dirty(name)
 
     def _drop_local_queue(self, name: str) -> None:
-        """Forget a LocalQueue and what waits there (rules/05 §2.1)."""
+        """Forget a LocalQueue and what waits in it (rules/05 §2.1)."""
         self._leave_cluster_queue(name)
         self.local_queues.pop(name, None)
         self.kept_progress.pop(name, None)
 
     def _leave_cluster_queue(self, name: str) -> None:
-        """What waits in a LocalQueue waits in no ClusterQueue for now; it keeps where the scan of flavors is."""
+        """Take the workloads of a LocalQueue out of its ClusterQueue, but keep the progress of their flavor scans."""
         queue = self.queues.get(self.local_queues.get(name, ""))
         if queue is None:
             return
@@ -100,7 +100,7 @@ class Watchers(State):
                 queue.delete(waiting)
 
     def _queue_all(self, local_queue: str) -> None:
-        """A LocalQueue or its ClusterQueue appears: queue what it holds (rules/05 §2.1)."""
+        """Queue the workloads of a LocalQueue that has appeared, or whose ClusterQueue has (rules/05 §2.1)."""
         queue = self.queues.get(self.local_queues[local_queue])
         progress = {} if queue is None else self.kept_progress.pop(local_queue, {})
         for name, workload in self.kind("Workload").items():
@@ -114,7 +114,7 @@ class Watchers(State):
                     queue.push_if_absent(info)
 
     def delete(self, kind: str, name: str, *, namespace: str = "", now: str | int | None = None) -> bool:
-        """Delete an object. Says whether it was there."""
+        """Delete an object. Returns whether it existed."""
         self.advance(now)
         name = name if kind in CLUSTER_SCOPED else f"{namespace}/{name}"
         old = self.kind(kind).pop(name, None)
@@ -165,7 +165,7 @@ class Watchers(State):
         if conditions.is_admissible(new, self.settings):
             return self._queue(new)
         if conditions.has_reservation(new):
-            # Nobody creates it so: it was there before, and its LocalQueue was asked for all that it has.
+            # No workload is created like this: it existed before, and was queued when its LocalQueue appeared.
             self.assigned[key(new)] = local_queue_key(new)
         self._hold(new)
         self.second_passes.put(self._adjusted(new), 0, self.now)
@@ -199,7 +199,7 @@ class Watchers(State):
         self.second_passes.put(self._adjusted(new), 0, self.now)
 
     def _gives_room(self, old: Json, new: Json, *, runs: bool) -> bool:
-        """Does one that holds quota need less now, or stand elsewhere? (rules/05 §3.1)."""
+        """Return whether a workload that holds quota needs less now, or has another priority (rules/05 §3.1)."""
         reclaimed = [w["status"].get("reclaimablePods") or [] for w in (old, new)]
         steps = [a["count"] - b["count"] for a, b in zip(old["spec"]["podSets"], new["spec"]["podSets"], strict=False)]
         is_smaller = max(steps, default=0) > 0 and min(steps) >= 0 and self.settings.on("ElasticJobsViaWorkloadSlices")
@@ -210,7 +210,7 @@ class Watchers(State):
         return (runs and reclaimed[0] != reclaimed[1]) or is_smaller or (has_class and has_new_priority)
 
     def _on_update_penalties(self, old: Json, new: Json) -> None:
-        """Penalties of LocalQueues are settled or dropped (rules/09 §1.3)."""
+        """Settle or drop penalties of LocalQueues (rules/09 §1.3)."""
         name, lq = key(new), local_queue_key(new)
         is_active, stage, previous = conditions.is_active(new), conditions.stage(new), conditions.stage(old)
         if is_active and stage == "Admitted" != previous:
@@ -226,7 +226,7 @@ class Watchers(State):
             self.ledger.forgive(lq, name)
 
     def _hold(self, workload: Json) -> None:
-        """Note what a workload holds, unless others hold it for it (rules/09 §4.2)."""
+        """Note what a workload holds, unless its variants hold it instead (rules/09 §4.2)."""
         if not self._is_parent_in(conditions.admission(workload).get("clusterQueue", ""), workload):
             self.hold(workload)
 
@@ -239,7 +239,7 @@ class Watchers(State):
         return self.settings.on("ConcurrentAdmission") and has_policy and not variants.is_variant(workload)
 
     def _queue(self, workload: Json) -> None:
-        """Queue a workload, or what is new of it (rules/05 §2.1)."""
+        """Queue a workload, or update it in its queue (rules/05 §2.1)."""
         name, lq = key(workload), local_queue_key(workload)
         cluster_queue = self.local_queues.get(lq, "")
         if not conditions.is_admissible(workload, self.settings) or self._is_parent_in(cluster_queue, workload):

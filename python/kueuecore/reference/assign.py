@@ -1,4 +1,4 @@
-"""Which flavors a workload gets, and what that takes (rules/03)."""
+"""Which flavors a workload gets, and whether that needs borrowing or preemption (rules/03)."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from kueuecore.reference.topology.request import request_of
 from kueuecore.reference.totals import Info, PodSetTotals, Progress, resource_order
 
 Oracle = Callable[[FlavorResource, int], tuple[Way, int]]
-"""What preemption could do for an amount, and at which level of borrowing (rules/04 §6)."""
+"""Returns what preemption could do for an amount, and at which borrowing level (rules/04 §6)."""
 
 _Granular = tuple[Way, float]
 _Found = TypeVar("_Found", bound=tuple[bool, object, object])
 
 
 def is_preferred(a: _Granular, b: _Granular, queue: ClusterQueue) -> bool:
-    """Is way and borrowing level a better than b? (rules/03 §2.1)."""
+    """Return whether a, a pair of way and borrowing level, is better than b (rules/03 §2.1)."""
     if Way.NO_FIT in (a[0], b[0]):
         return a[0] != Way.NO_FIT
     if (a[0] == Way.NO_CANDIDATES) != (b[0] == Way.NO_CANDIDATES):
@@ -45,7 +45,7 @@ def is_preferred(a: _Granular, b: _Granular, queue: ClusterQueue) -> bool:
 
 
 def tries_next(found: _Granular, queue: ClusterQueue) -> bool:
-    """Does the scan go on to the next flavor? (rules/03 §2.2)."""
+    """Return whether the scan continues with the next flavor (rules/03 §2.2)."""
     way, level = found
     return (
         way in (Way.NO_FIT, Way.NO_CANDIDATES)
@@ -58,8 +58,8 @@ class Assigner:
     """Assigns flavors to one workload (rules/03).
 
     Args:
-        replaced: The slice that it takes the place of (rules/09 §2.3).
-        nominated: By pod set, the flavors that it may get when it is assigned again in a cycle (rules/04 §7).
+        replaced: The slice that it replaces (rules/09 §2.3).
+        nominated: For each pod set, the flavors allowed when it is assigned again in a cycle (rules/04 §7).
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Assigner:
         return assignment
 
     def _assign_group(self, assignment: Assignment, totals: list[PodSetTotals], members: list[int]) -> bool:
-        """Assign pod sets that go together (rules/03 §3 4 to 7). Says whether to go on."""
+        """Assign pod sets that belong together (rules/03 §3 4 to 7). Returns whether to continue."""
         requests: dict[str, int] = {}
         for index in members:
             for resource, asked in totals[index].requests.items():
@@ -179,7 +179,7 @@ class Assigner:
         return best, [] if best_found[0] == Way.FIT else reasons, attempts
 
     def _not_asked(self, members: list[int], flavor: str, lead: str) -> str:
-        """Why a flavor is not even looked at, if so (rules/04 §7, 09 §4.2)."""
+        """Return why a flavor is skipped without a look; empty if it is not (rules/04 §7, 09 §4.2)."""
         names = [self.info.pod_sets[index]["name"] for index in members]
         if self.nominated and all(self.nominated.get(name, {}).get(lead) != flavor for name in names):
             return f"skipping flavor {flavor} as it is not found in the nomination mapping for resource {lead}"
@@ -191,7 +191,7 @@ class Assigner:
     def _own_flavors(
         self, index: int, total: PodSetTotals, flavors: Mapping[str, FlavorChoice]
     ) -> dict[str, FlavorChoice]:
-        """What one of a group gets of its flavors; who asks for nothing stands where the others do (rules/08 §3)."""
+        """Return the flavors that a pod set of a group gets; one without requests follows the others (rules/08 §3)."""
         if total.requests:
             return {name: choice for name, choice in flavors.items() if name in total.requests}
         known = self.snapshot.flavor_nodes(self.queue.name)
@@ -199,7 +199,7 @@ class Assigner:
         return {name: choice for name, choice in flavors.items() if is_grouped and choice.flavor in known}
 
     def _ineligible(self, members: list[int], name: str, group: ResourceGroup) -> str:
-        """Why pods cannot go to a flavor, if so (rules/03 §5)."""
+        """Return why pods cannot use a flavor; empty if they can (rules/03 §5)."""
         flavor = self.snapshot.flavors.get(name)
         if flavor is None:
             return f"flavor {name} not found"
@@ -221,7 +221,7 @@ class Assigner:
     def _try(
         self, members: list[int], requests: Mapping[str, int], flavor: str, used: Amounts
     ) -> tuple[dict[str, FlavorChoice], _Granular, Attempt]:
-        """What one flavor would do for all resources of a group (rules/03 §4 3d and e)."""
+        """Return what one flavor can do for all resources of a group (rules/03 §4 3d and e)."""
         found: _Granular = (Way.FIT, 0)
         choices: dict[str, FlavorChoice] = {}
         reasons: list[str] = []
@@ -251,7 +251,7 @@ class Assigner:
         return choices, found, Attempt(found[0].mode, max(levels), possible, tuple(reasons), reported)
 
     def _fits(self, fr: FlavorResource, used: int, asked: int) -> tuple[Way, int, str, NoFitReason]:
-        """What one flavor can do for one resource (rules/03 §4.1)."""
+        """Return what one flavor can do for one resource (rules/03 §4.1)."""
         flavor, resource = fr
         usage, node = self.snapshot.usage, self.node
         total, most = amount.add(used, asked), node.potential.get(fr, 0)
@@ -276,7 +276,7 @@ class Assigner:
         return Way.NO_FIT, level, why, NoFitReason.QUOTA
 
     def _no_fit_reason(self, assignment: Assignment) -> NoFitReason:
-        """The reason that an administrator should hear: of each resource group the mildest (rules/03 §7.1)."""
+        """Return the reason to report to administrators: the mildest of each resource group (rules/03 §7.1)."""
         overall = NoFitReason.NONE
         for pod_set in (p for p in assignment.pod_sets if p.mode == Mode.NO_FIT):
             if not pod_set.attempts:
@@ -296,7 +296,7 @@ def _amount_text(resource: str, number: int) -> str:
 
 
 def requests_of(assignment: Assignment, info: Info, replaced: Info | None) -> dict[FlavorResource, int]:
-    """R: what has to fit when room is made, without `pods` (rules/03 §8)."""
+    """Return R: all that must fit once room is made, without `pods` (rules/03 §8)."""
     total: dict[FlavorResource, int] = {}
     for index, (pod_set, assigned) in enumerate(zip(info.totals, assignment.pod_sets, strict=False)):
         count = assigned.count if replaced is None else pod_set.count - replaced.totals[index].count
@@ -309,7 +309,7 @@ def requests_of(assignment: Assignment, info: Info, replaced: Info | None) -> di
 
 
 def search_fewer_pods(pod_sets: list[Json], tried: Callable[[list[int]], _Found]) -> _Found | None:
-    """Find the most pods, below the full count, that fit (rules/03 §9.1). Returns their assignment, if any."""
+    """Find the largest number of pods, below the full count, that fits (rules/03 §9.1); return its assignment."""
     counts = [pod_set["count"] for pod_set in pod_sets]
     most = [n - (n if p.get("minCount") is None else p["minCount"]) for n, p in zip(counts, pod_sets, strict=True)]
     total, found = sum(most), None

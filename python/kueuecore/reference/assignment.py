@@ -1,4 +1,4 @@
-"""What a workload gets: flavors, how good they are, and what was tried on the way (rules/03)."""
+"""The assignment of a workload: its flavors, how good they are, and what was tried on the way (rules/03)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Mode(IntEnum):
 
     @property
     def text(self) -> str:
-        """Kueue's word."""
+        """Kueue's word for the mode."""
         return ("NoFit", "Preempt", "DeferredFit", "Fit")[self]
 
 
 class Way(IntEnum):
-    """What it takes to fit (rules/03 §2)."""
+    """What it takes for a workload to fit (rules/03 §2)."""
 
     NO_FIT = 0
     NO_CANDIDATES = 1
@@ -36,17 +36,17 @@ class Way(IntEnum):
 
     @property
     def mode(self) -> Mode:
-        """The mode that is reported."""
+        """The mode to report."""
         return {Way.NO_FIT: Mode.NO_FIT, Way.FIT: Mode.FIT}.get(self, Mode.PREEMPT)
 
     @property
     def possibility(self) -> str:
-        """Kueue's word for what preemption can do, or nothing."""
+        """Kueue's word for what preemption can do; empty if it has none."""
         return ("", "NoCandidates", "Preempt", "Reclaim", "")[self]
 
 
 class NoFitReason(StrEnum):
-    """Why nothing fits; the later the worse (rules/03 §7.1)."""
+    """Why nothing fits, in order of severity (rules/03 §7.1)."""
 
     NONE = ""
     TOPOLOGY = "TopologyPlacementFailed"
@@ -59,13 +59,13 @@ SEVERITY = list(NoFitReason)
 
 
 def severest(reasons: Iterable[NoFitReason]) -> NoFitReason:
-    """The last of them in the order of severity."""
+    """Return the most severe of these reasons."""
     return max(reasons, key=SEVERITY.index, default=NoFitReason.NONE)
 
 
 @dataclass
 class FlavorChoice:
-    """The flavor of one resource."""
+    """The flavor chosen for one resource."""
 
     flavor: str
     mode: Mode
@@ -75,7 +75,7 @@ class FlavorChoice:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of trying a flavor (rules/03 §4 3e)."""
+    """The result of trying a flavor (rules/03 §4 3e)."""
 
     mode: Mode = Mode.FIT
     borrow: int = 0
@@ -85,16 +85,16 @@ class Attempt:
 
     @property
     def text(self) -> str:
-        """As in the event QuotaReserved (rules/03 §7)."""
+        """The attempt as written in the event QuotaReserved (rules/03 §7)."""
         mode = f"preemptionMode={self.way.possibility}" if self.way is not None else self.mode.text
         return ";".join([mode, *([f"borrow={self.borrow}"] if self.borrow else []), *self.reasons])
 
     def failed(self, why: NoFitReason) -> Attempt:
-        """The same, of a flavor that does not fit after all (rules/08 §11.5)."""
+        """Return the attempt as failed, for a flavor that does not fit after all (rules/08 §11.5)."""
         return replace(self, mode=Mode.NO_FIT, no_fit=why)
 
     def merged(self, other: Attempt) -> Attempt:
-        """The worse of both (rules/03 §7)."""
+        """Return the worse of two attempts (rules/03 §7)."""
         return Attempt(
             min(self.mode, other.mode),
             max(self.borrow, other.borrow),
@@ -106,11 +106,11 @@ class Attempt:
 
 @dataclass
 class PodSetAssignment:
-    """What one pod set gets.
+    """The assignment of one pod set.
 
     Args:
-        topology: Where its pods stand (rules/08 §11.4).
-        delayed: Whether that is still to come: nothing, Pending or Ready (rules/08 §11.2).
+        topology: Where its pods are placed (rules/08 §11.4).
+        delayed: Whether the placement is still to come: empty, Pending or Ready (rules/08 §11.2).
     """
 
     name: str
@@ -125,7 +125,7 @@ class PodSetAssignment:
 
     @property
     def mode(self) -> Mode:
-        """The worst of its flavors; without reasons, it fits (rules/03 §3)."""
+        """The worst mode of its flavors; without reasons, it fits (rules/03 §3)."""
         if self.error:
             return Mode.NO_FIT
         if not self.reasons:
@@ -135,10 +135,10 @@ class PodSetAssignment:
 
 @dataclass
 class Assignment:
-    """What a workload gets. Pod sets behind one that failed are missing (rules/03 §3 7).
+    """The assignment of a workload. Pod sets after one that failed are missing (rules/03 §3 7).
 
     Args:
-        settled: The mode that topology made of it, if any (rules/08 §11.4, §11.5).
+        settled: The mode set by topology, if any (rules/08 §11.4, §11.5).
     """
 
     progress: Progress
@@ -151,7 +151,7 @@ class Assignment:
 
     @property
     def mode(self) -> Mode:
-        """The worst of its pod sets (rules/03 §3), unless topology says otherwise."""
+        """The worst mode of its pod sets (rules/03 §3), unless topology has set another."""
         if self.is_deferred:
             return Mode.DEFERRED_FIT
         if self.settled is not None:
@@ -159,12 +159,12 @@ class Assignment:
         return min((pod_set.mode for pod_set in self.pod_sets), default=Mode.NO_FIT)
 
     def pod_set(self, name: str) -> PodSetAssignment:
-        """What a pod set gets."""
+        """Return the assignment of a pod set."""
         return next(pod_set for pod_set in self.pod_sets if pod_set.name == name)
 
     @property
     def message(self) -> str:
-        """Why it does not simply fit (rules/03 §7)."""
+        """Why it does not fit at once (rules/03 §7)."""
         if failed := next((pod_set for pod_set in self.pod_sets if pod_set.error), None):
             return f"failed to assign flavors to pod set {failed.name}: {failed.error}"
         unfit = [(pod_set.name, ", ".join(sorted(pod_set.reasons))) for pod_set in self.pod_sets if pod_set.reasons]
@@ -172,7 +172,7 @@ class Assignment:
 
     @property
     def considered(self) -> str:
-        """The flavors that were tried on the way, for the event QuotaReserved (rules/03 §7)."""
+        """The flavors that were tried, as written in the event QuotaReserved (rules/03 §7)."""
         texts = []
         for pod_set in self.pod_sets:
             attempts = [(flavor, a) for flavor, a in sorted(pod_set.attempts.items()) if a.mode != Mode.FIT or a.borrow]
@@ -183,6 +183,6 @@ class Assignment:
 
     @property
     def need_preemption(self) -> frozenset[FlavorResource]:
-        """F: where room has to be made (rules/04 §1)."""
+        """F: where room must be made (rules/04 §1)."""
         choices = (item for pod_set in self.pod_sets for item in pod_set.flavors.items())
         return frozenset((choice.flavor, name) for name, choice in choices if choice.mode == Mode.PREEMPT)

@@ -1,4 +1,4 @@
-"""What the scheduler knows: the forest, and who holds quota. A cycle looks at a snapshot of it (rules/02 §5)."""
+"""What the scheduler knows: the forest, and which workloads hold quota. A cycle uses a snapshot (rules/02 §5)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 
 @dataclass
 class Snapshot:
-    """The cache at one moment, with the active ClusterQueues alone. What is tried ends by its opposite (rules/02 §1).
+    """The cache at one moment, with active ClusterQueues only. Trials end with the inverse operation (rules/02 §1).
 
     Args:
-        inactive: The ClusterQueues that are there, but not active.
-        workloads: Who holds quota, by ClusterQueue and key.
-        local_queue_usage: What each LocalQueue has used, if that orders anything (rules/09 §1.5).
-        topologies: The nodes of each flavor with a topology that is known (rules/08 §4).
-        controllers: Who stands behind each AdmissionCheck.
+        inactive: The ClusterQueues that exist but are not active.
+        workloads: The workloads that hold quota, by ClusterQueue and key.
+        local_queue_usage: The usage of each LocalQueue, if that orders anything (rules/09 §1.5).
+        topologies: The nodes of each flavor whose topology is known (rules/08 §4).
+        controllers: The controller of each AdmissionCheck.
     """
 
     settings: Settings
@@ -44,49 +44,49 @@ class Snapshot:
     controllers: Mapping[str, str]
 
     def spec(self, name: str) -> ClusterQueue:
-        """What a ClusterQueue in the snapshot says."""
+        """Return the spec of a ClusterQueue in the snapshot."""
         spec = self.nodes[name].spec
         assert spec is not None, "active ClusterQueues were taken over"
         return spec
 
     def remove(self, info: Info) -> None:
-        """As if a workload had gone."""
+        """Remove a workload from the snapshot."""
         del self.workloads[info.cluster_queue][info.key]
         self.usage.remove(self.nodes[info.cluster_queue], info.usage)
         self.charge_topology(info.cluster_queue, info.topology, -1)
 
     def add(self, info: Info) -> None:
-        """As if a workload had come."""
+        """Add a workload to the snapshot."""
         self.workloads[info.cluster_queue][info.key] = info
         self.usage.add(self.nodes[info.cluster_queue], info.usage)
         self.charge_topology(info.cluster_queue, info.topology)
 
     def flavor_nodes(self, queue: str) -> dict[str, FlavorNodes]:
-        """The nodes of the flavors of a ClusterQueue that have a topology (rules/08 §3)."""
+        """Return the nodes of those flavors of a ClusterQueue that have a topology (rules/08 §3)."""
         return {name: self.topologies[name] for name in sorted(self.spec(queue).flavors) if name in self.topologies}
 
     def is_topology_only(self, queue: str) -> bool:
-        """Have all flavors of a ClusterQueue a topology? Without any, too (rules/08 §1.5)."""
+        """Return whether all flavors of a ClusterQueue have a topology; True without flavors (rules/08 §1.5)."""
         flavors = (self.flavors.get(name) for name in self.spec(queue).flavors)
         has_all = all(flavor is not None and bool(flavor["spec"].get("topologyName")) for flavor in flavors)
         return has_all and self.settings.on("TopologyAwareScheduling")
 
     def places_later(self, queue: str, flavor: str, *, is_reserved: bool) -> bool:
-        """Do other clusters place the pods, or is it done once nodes have been provided? (rules/08 §11.2)."""
+        """Return whether pods are placed by other clusters, or only after nodes were provisioned (rules/08 §11.2)."""
         checks = self.spec(queue).checks
         on_flavor = {self.controllers.get(check, "") for check, flavors in checks.items() if flavor in flavors}
         is_elsewhere = any(self.controllers.get(check) == MULTIKUEUE for check in checks)
         return is_elsewhere or (not is_reserved and PROVISIONING in on_flavor)
 
     def charge_topology(self, queue: str, uses: Mapping[str, Iterable[TopologyUse]], sign: int = 1) -> None:
-        """Use more of the nodes of flavors, or less; only the flavor that is named changes (rules/08 §4.5)."""
+        """Charge or (with sign -1) free nodes of flavors; each use affects only its own flavor (rules/08 §4.5)."""
         for flavor, nodes in self.flavor_nodes(queue).items():
             for use in uses.get(flavor, ()):
                 nodes.charge(use, sign)
 
     @contextmanager
     def without_topology(self, infos: Iterable[Info]) -> Iterator[None]:
-        """As if workloads had left their nodes."""
+        """Free the nodes of workloads within the context."""
         gone = list(infos)
         for info in gone:
             self.charge_topology(info.cluster_queue, info.topology, -1)
@@ -96,7 +96,7 @@ class Snapshot:
 
     @contextmanager
     def without(self, infos: Iterable[Info]) -> Iterator[None]:
-        """As if workloads had gone. They come back one by one, with what saturated sums lose by it (rules/02 §1)."""
+        """Remove workloads within the context, then add each back, which may alter saturated sums (rules/02 §1)."""
         gone = list(infos)
         for info in gone:
             self.remove(info)
@@ -105,15 +105,15 @@ class Snapshot:
             self.add(info)
 
     def used_by_local_queue(self, info: Info) -> float:
-        """What the LocalQueue of a workload has used, where that counts (rules/04 §3 3)."""
+        """Return what the LocalQueue of a workload has used, if that matters (rules/04 §3 3)."""
         counts = self.settings.has_admission_fair_sharing and self.spec(info.cluster_queue).is_usage_based
         return self.local_queue_usage.get(info.local_queue, 0.0) if counts else 0.0
 
 
 class Cache:
-    """The facts, kept up to date by those who watch objects.
+    """The current facts, kept up to date by event handlers.
 
-    Usage is added up as workloads come and go: amounts saturate, so it depends on their order (rules/02 §1).
+    Usage is added up as workloads come and go. As amounts saturate, it depends on their order (rules/02 §1).
     """
 
     def __init__(
@@ -127,11 +127,11 @@ class Cache:
         self.terminating: set[str] = set()
 
     def are_pods_ready(self) -> bool:
-        """Are the pods of all that hold quota ready? (rules/07 §6)."""
+        """Return whether the pods of all workloads that hold quota are ready (rules/07 §6)."""
         return all(conditions.is_true(info.workload, "PodsReady") for info in self._holders())
 
     def inactive_because(self, name: str) -> list[tuple[str, str]]:
-        """Reason and text for each thing that keeps a ClusterQueue from admitting (rules/02 §5)."""
+        """Return reason and text for each thing that keeps a ClusterQueue from admitting (rules/02 §5)."""
         node = self.forest.cluster_queues.get(name)
         if node is None or node.spec is None:
             return [("NotFound", "ClusterQueue not found")]
@@ -165,7 +165,7 @@ class Cache:
         return found
 
     def _without_topology(self, queue: ClusterQueue) -> list[tuple[str, str]]:
-        """Flavors of a ClusterQueue whose Topology is missing, with its name (rules/08 §1.4)."""
+        """Return the flavors of a ClusterQueue whose Topology is missing, with its name (rules/08 §1.4)."""
         if not self.settings.on("TopologyAwareScheduling"):
             return []
         known = (self.flavors[name] for name in sorted(queue.flavors) if name in self.flavors)
@@ -173,11 +173,11 @@ class Cache:
         return [(flavor, name) for flavor, name in named if name and self.cluster.levels(name) is None]
 
     def is_active(self, name: str) -> bool:
-        """May a ClusterQueue admit?"""
+        """Return whether a ClusterQueue may admit."""
         return not self.inactive_because(name)
 
     def readiness(self, name: str) -> tuple[str, str]:
-        """Reason and message of a ClusterQueue's condition Active (rules/02 §5)."""
+        """Return reason and message of a ClusterQueue's condition Active (rules/02 §5)."""
         found = self.inactive_because(name)
         if not found:
             return "Ready", "Can admit new workloads"
@@ -186,7 +186,7 @@ class Cache:
         return found[0][0], f"Can't admit new workloads: {', '.join(text for _, text in found)}."
 
     def set_cluster_queue(self, manifest: Json, workloads: Iterable[Json]) -> None:
-        """Take over a ClusterQueue; a new one picks up those who hold its quota (rules/02 §4 5)."""
+        """Create or update a ClusterQueue; a new one picks up the workloads that hold its quota (rules/02 §4 5)."""
         spec = ClusterQueue(manifest)
         is_new = spec.name not in self.workloads
         self.workloads.setdefault(spec.name, {})
@@ -202,11 +202,11 @@ class Cache:
         self.terminating.discard(name)
 
     def find(self, workload_key: str) -> Info | None:
-        """A workload that holds quota."""
+        """Return a workload that holds quota."""
         return next((infos[workload_key] for infos in self.workloads.values() if workload_key in infos), None)
 
     def set_workload(self, workload: Json) -> None:
-        """Note what a workload holds now; nothing of it where its ClusterQueue is unknown (rules/02 §4.1)."""
+        """Note what a workload holds now; nothing if its ClusterQueue is unknown (rules/02 §4.1)."""
         holds = conditions.has_reservation(workload) and not conditions.is_finished(workload)
         if not (holds and conditions.is_active(workload)):
             self.delete_workload(key(workload))
@@ -219,7 +219,7 @@ class Cache:
             self.used.add(self.forest.cluster_queues[target], info.usage)
 
     def delete_workload(self, workload_key: str) -> None:
-        """Give back what a workload held (rules/02 §4.1)."""
+        """Free what a workload held (rules/02 §4.1)."""
         info = self.find(workload_key)
         if info is not None:
             node = self.forest.cluster_queues[info.cluster_queue]
@@ -228,7 +228,7 @@ class Cache:
             node.generation += 1
 
     def snapshot(self, now: int, local_queue_usage: Mapping[str, float] | None = None) -> Snapshot:
-        """The cache as a cycle sees it: without inactive ClusterQueues, though what they use counts (rules/02 §5)."""
+        """Return what a cycle sees: no inactive ClusterQueues, though their usage counts (rules/02 §5)."""
         for name, node in self.forest.cluster_queues.items():
             node.is_active = self.is_active(name) and not node.has_cycle
         nodes = {name: node for name, node in self.forest.cluster_queues.items() if node.is_active}
@@ -242,9 +242,9 @@ class Cache:
         return Snapshot(self.settings, now, flavors, nodes, inactive, used, workloads, usage, topologies, controllers)
 
     def _holders(self) -> list[Info]:
-        """All who hold quota, of inactive ClusterQueues, too."""
+        """Return all workloads that hold quota, including those in inactive ClusterQueues."""
         return [info for infos in self.workloads.values() for info in infos.values()]
 
     def leave_snapshot(self) -> None:
-        """A cycle waits and keeps its snapshot: what changes from now on changes other nodes (rules/07 §6)."""
+        """Detach the snapshot of a cycle that waits: later changes do not affect its nodes (rules/07 §6)."""
         self.used, self.forest = copy.deepcopy((self.used, self.forest))

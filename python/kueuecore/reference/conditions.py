@@ -1,6 +1,6 @@
-"""Conditions of Workloads: reading them, and writing them as Kubernetes does (rules/05 §6.6, 07 §1).
+"""The conditions of Workloads, read and written as in Kubernetes (rules/05 §6.6, 07 §1).
 
-A status that somebody else holds is never changed: `own` first, then write.
+A status that is shared is never changed: call `own` first, then write.
 """
 
 from __future__ import annotations
@@ -15,47 +15,47 @@ EVENT_BYTES = 1024
 
 
 def cut(message: str, n_bytes: int) -> str:
-    """Cut a long text as Kueue does (rules/05 §6.5)."""
+    """Truncate a long text as Kueue does (rules/05 §6.5)."""
     encoded = message.encode()
     return message if len(encoded) <= n_bytes else encoded[: n_bytes - 4].decode(errors="ignore") + " ..."
 
 
 def copied(value: Any) -> Any:
-    """A copy of plain JSON."""
+    """Return a copy of plain JSON."""
     if isinstance(value, dict):
         return {name: copied(each) for name, each in value.items()}
     return [copied(each) for each in value] if isinstance(value, list) else value
 
 
 def own(workload: Json) -> Json:
-    """A copy whose status may be written to."""
+    """Return a copy of a Workload whose status may be changed."""
     return {**workload, "status": copied(workload["status"])}
 
 
 def find(workload: Json, kind: str) -> Json:
-    """A condition, empty if it is not there."""
+    """Return a condition; empty if it does not exist."""
     found: Json = next((c for c in workload["status"].get("conditions") or () if c["type"] == kind), {})
     return found
 
 
 def said(workload: Json, kind: str) -> tuple[str, str]:
-    """Status and reason of a condition, empty if it is not there."""
+    """Return status and reason of a condition; empty if it does not exist."""
     condition = find(workload, kind)
     return condition.get("status", ""), condition.get("reason", "")
 
 
 def since(workload: Json, kind: str) -> int:
-    """When a condition got its status; before all else if it is not there."""
+    """Return when a condition got its status; earlier than any time if it does not exist."""
     return times.moment(find(workload, kind).get("lastTransitionTime"))
 
 
 def is_true(workload: Json, kind: str) -> bool:
-    """Is a condition there and True?"""
+    """Return whether a condition exists and is True."""
     return said(workload, kind)[0] == "True"
 
 
 def put(workload: Json, kind: str, status: bool, reason: str, message: str, now: int, *, observed: bool = True) -> bool:
-    """Write a condition; its time moves only with its status. Says whether anything changed."""
+    """Write a condition; its time changes only with its status. Returns whether anything changed."""
     previous = find(workload, kind)
     wanted: Json = {"type": kind, "status": str(status), "reason": reason, "message": cut(message, MESSAGE_BYTES)}
     moved = previous.get("status") != wanted["status"]
@@ -70,55 +70,55 @@ def put(workload: Json, kind: str, status: bool, reason: str, message: str, now:
 
 
 def is_finished(workload: Json) -> bool:
-    """Is it over? (rules/07 §1)."""
+    """Return whether the workload has finished (rules/07 §1)."""
     return is_true(workload, "Finished")
 
 
 def has_reservation(workload: Json) -> bool:
-    """Does it hold quota? (rules/07 §1)."""
+    """Return whether the workload holds quota (rules/07 §1)."""
     return is_true(workload, "QuotaReserved")
 
 
 def is_active(workload: Json) -> bool:
-    """Does anybody want it to run? (rules/07 §9)."""
+    """Return whether the workload is meant to run (rules/07 §9)."""
     return workload["spec"].get("active", True) is not False
 
 
 def is_on_hold(workload: Json) -> bool:
-    """Was its quota given back on purpose? (rules/05 §2)."""
+    """Return whether the workload's quota was taken back on purpose (rules/05 §2)."""
     return said(workload, "QuotaReserved") == ("False", "OnHold")
 
 
 def admission_gate(workload: Json, settings: Settings) -> str:
-    """Who holds it back from the queue, or nobody (rules/07 §8)."""
+    """Return which controller keeps the workload out of the queue; empty if none does (rules/07 §8)."""
     gate = workload["metadata"]["annotations"].get("kueue.x-k8s.io/admission-gated-by", "")
     return str(gate) if settings.on("AdmissionGatedBy") else ""
 
 
 def is_admissible(workload: Json, settings: Settings) -> bool:
-    """May it be queued? (rules/05 §2)."""
+    """Return whether the workload may be queued (rules/05 §2)."""
     hindrances = ("Finished", "QuotaReserved", "WaitingForReplacementPods")
     is_hindered = is_on_hold(workload) or any(is_true(workload, kind) for kind in hindrances)
     return is_active(workload) and not is_hindered and not admission_gate(workload, settings)
 
 
 def stage(workload: Json) -> str:
-    """Finished, Admitted, QuotaReserved or Pending (rules/07 §1)."""
+    """Return the stage: Finished, Admitted, QuotaReserved or Pending (rules/07 §1)."""
     return next((kind for kind in ("Finished", "Admitted", "QuotaReserved") if is_true(workload, kind)), "Pending")
 
 
 def check_states(workload: Json) -> list[Json]:
-    """States of its admission checks."""
+    """Return the states of its admission checks."""
     return list(workload["status"].get("admissionChecks") or ())
 
 
 def admission(workload: Json) -> Json:
-    """What it was given, empty if nothing."""
+    """Return its admission; empty if it has none."""
     return workload["status"].get("admission") or {}
 
 
 def _why_not_admitted(workload: Json, settings: Settings) -> tuple[str, str]:
-    """Reason and message of Admitted=False, nothing if it may run (rules/07 §1)."""
+    """Return reason and message of Admitted=False; empty if it may run (rules/07 §1)."""
     reserved = has_reservation(workload)
     ready = all(check["state"] == "Ready" for check in check_states(workload))
     observability = settings.on("UnadmittedWorkloadsObservability")
@@ -136,7 +136,7 @@ def _why_not_admitted(workload: Json, settings: Settings) -> tuple[str, str]:
 
 
 def sync_admitted(workload: Json, now: int, settings: Settings) -> bool:
-    """Make Admitted follow from the reservation and the checks (rules/07 §1). Says whether anything changed."""
+    """Derive Admitted from the reservation and the checks (rules/07 §1). Returns whether anything changed."""
     was_admitted, (reason, message) = is_true(workload, "Admitted"), _why_not_admitted(workload, settings)
     if settings.on("UnadmittedWorkloadsObservability"):
         is_known = find(workload, "QuotaReserved") or find(workload, "Admitted")
@@ -153,14 +153,14 @@ def sync_admitted(workload: Json, now: int, settings: Settings) -> bool:
 
 
 def unreserve(workload: Json, reason: str, message: str, now: int, settings: Settings) -> bool:
-    """Write QuotaReserved=False, and take the admission away (rules/05 §6.5). Says whether anything changed."""
+    """Write QuotaReserved=False and remove the admission (rules/05 §6.5). Returns whether anything changed."""
     changed = put(workload, "QuotaReserved", False, reason, message, now)
     changed |= workload["status"].pop("admission", None) is not None
     return sync_admitted(workload, now, settings) or changed
 
 
 def reserve(workload: Json, given: Json, now: int) -> None:
-    """Write an admission and QuotaReserved=True; what happened before is past (rules/05 §6.6)."""
+    """Write an admission and QuotaReserved=True, and clear what happened before (rules/05 §6.6)."""
     workload["status"]["admission"] = given
     put(
         workload, "QuotaReserved", True, "QuotaReserved", f"Quota reserved in ClusterQueue {given['clusterQueue']}", now

@@ -35,18 +35,18 @@ class Fits(Enum):
 
 
 class Cycle:
-    """A cycle over a world, which it changes (rules/05 §6).
+    """One cycle over a world, which it changes (rules/05 §6).
 
     Args:
-        refused: If given, the API server refuses every status with this message (rules/05 §6.4 12).
-        wait: Lets time go by until the pods of all that hold quota are ready (rules/07 §6); only a run can.
+        refused: If set, the API server refuses every status with this message (rules/05 §6.4 12).
+        wait: Lets time pass until the pods of all that hold quota are ready (rules/07 §6); only a run can.
     """
 
     def __init__(self, world: State, refused: str | None = None, wait: Callable[[], None] | None = None) -> None:
         self.world, self.refused, self.settings, self.wait = world, refused, world.settings, wait
         self.decision = decision.Decision()
         self.victims: dict[str, Info] = {}
-        # Those that this cycle has evicted from failed nodes.
+        # Workloads that this cycle has evicted from failed nodes.
         self.evicted: set[str] = set()
         self.snapshot: Snapshot = world.snapshot()
 
@@ -81,11 +81,11 @@ class Cycle:
         return self.decision
 
     def _second_pass(self, workload: Json, n_tries: int) -> Entry:
-        """A head that holds quota, as it was when its pass was asked for (rules/08 §11.10)."""
+        """Return an entry for a workload that holds quota, as it was when its pass was requested (rules/08 §11.10)."""
         return Entry(self.world.info(workload), n_tries=n_tries)
 
     def _owned(self, info: Info) -> Json:
-        """A Workload to be changed and written; on a second pass, its old status is written back (rules/08 §11.10)."""
+        """Return a Workload to change and write; a second pass writes its old status back (rules/08 §11.10)."""
         newest = self.world.owned(info.key)
         if conditions.has_reservation(info.workload):
             kept = {name: newest["status"][name] for name in ("reclaimablePods",) if name in newest["status"]}
@@ -94,20 +94,20 @@ class Cycle:
         return newest
 
     def _number(self, workload: Json) -> None:
-        """A status says which generation it is of; the generation itself is not the scheduler's to write."""
+        """Set the generation to the stored one, as the scheduler never changes it."""
         stored = self.world.kind("Workload")[key(workload)]
         workload["metadata"]["generation"] = stored["metadata"]["generation"]
 
     def _is_here(self, info: Info) -> bool:
-        """Is it still to be decided on? While a cycle waits for pods, others may go (rules/07 §6)."""
+        """Return whether a workload is still to be decided on: it may go while a cycle waits for pods (rules/07 §6)."""
         workload = self.world.kind("Workload").get(info.key)
         return workload is not None and workload["metadata"]["uid"] == info.uid and not conditions.is_finished(workload)
 
     def _wait_for_pods(self, entry: Entry) -> None:
-        """Nobody starts before the pods of all others are ready (rules/07 §6)."""
+        """Wait until the pods of all others are ready (rules/07 §6)."""
         reason = "WaitingForPodsReady" if self.settings.on("UnadmittedWorkloadsObservability") else "Waiting"
         message = "waiting for all admitted workloads to be in PodsReady condition"
-        # The scheduler also sleeps for one that has gone while it slept for another.
+        # The scheduler also waits for a workload that went away while it waited for another.
         if self._is_here(entry.info):
             blocked = self.world.owned(entry.info.key)
             if conditions.unreserve(blocked, reason, message, self.world.now, self.settings):
@@ -118,7 +118,7 @@ class Cycle:
         self.wait()
 
     def _nominate(self, entry: Entry) -> bool:
-        """Flavors and targets for a head by itself (rules/05 §6.1). Says whether it is tried at all."""
+        """Find flavors and targets for a head by itself (rules/05 §6.1). Returns whether it is tried at all."""
         info, limits = entry.info, self.world.limit_ranges(entry.info.workload)
         entry.reason, entry.message = obstacle(info, self.snapshot, self.world.kind("Namespace"), limits)
         if entry.message == NAMESPACE_MISMATCH:
@@ -129,7 +129,7 @@ class Cycle:
         return False
 
     def _order(self, entry: Entry) -> tuple[bool, bool, int, int, int]:
-        """Without fair sharing: those that borrow less first (rules/05 §6.2)."""
+        """Return the sort key without fair sharing: less borrowing first (rules/05 §6.2)."""
         return (
             not conditions.has_reservation(entry.info.workload),
             not (entry.is_preemptor and self.settings.on("PrioritizePreemptorWorkloads")),
@@ -139,7 +139,7 @@ class Cycle:
         )
 
     def _tournaments(self, entries: list[Entry]) -> Iterator[Entry]:
-        """With fair sharing: those with the smallest share first, as it is at that moment (rules/05 §6.3)."""
+        """Yield entries with fair sharing: the smallest share first, evaluated each time (rules/05 §6.3)."""
         last = {entry.info.cluster_queue: entry for entry in entries}
         # Kueue leaves open which tree is first: here it is that of the first entry that takes part.
         left = {entry.info.cluster_queue: entry for entry in entries if entry is last[entry.info.cluster_queue]}
@@ -152,7 +152,7 @@ class Cycle:
             yield winner
 
     def _shares(self, root: Node, left: dict[str, Entry]) -> dict[tuple[Node, str], Share]:
-        """By Cohort and entry: the share of the child on the entry's path, with the entry (rules/05 §6.3 2)."""
+        """Return, by Cohort and entry, the share of the child on the entry's path, with the entry (rules/05 §6.3 2)."""
         shares: dict[tuple[Node, str], Share] = {}
         for name, entry in left.items():
             chain = self.snapshot.nodes[name].chain()
@@ -164,7 +164,7 @@ class Cycle:
         return shares
 
     def _winner(self, cohort: Node, shares: dict[tuple[Node, str], Share], left: dict[str, Entry]) -> Entry | None:
-        """The least of a Cohort (rules/05 §6.3 3)."""
+        """Return the first entry of a Cohort in order (rules/05 §6.3 3)."""
         found = (left.get(c.name) if c.is_cluster_queue else self._winner(c, shares, left) for c in cohort.children)
 
         def order(entry: Entry) -> tuple[bool, bool, tuple[bool, float], int, int, int]:
@@ -185,7 +185,7 @@ class Cycle:
         return any(target.info.key in self.victims for target in targets)
 
     def _fits(self, entry: Entry) -> Fits:
-        """Does it still fit, once all victims are gone? (rules/05 §6.4 2, 08 §11.6)."""
+        """Return whether it still fits, once all victims are gone (rules/05 §6.4 2, 08 §11.6)."""
         snapshot, queue = self.snapshot, entry.info.cluster_queue
         known, uses = snapshot.flavor_nodes(queue), entry.topology_use(snapshot)
         with self._without_victims(entry, entry.targets):
@@ -196,10 +196,10 @@ class Cycle:
 
     @contextmanager
     def _without_victims(self, entry: Entry, targets: Iterable[Target] = ()) -> Iterator[None]:
-        """As if the victims so far had gone, and others. Those of other trees leave room on nodes alone."""
+        """Remove all victims so far, and these targets, within the context; victims in other trees only free nodes."""
         nodes, gone = self.snapshot.nodes, self.victims | {target.info.key: target.info for target in targets}
         root = nodes[entry.info.cluster_queue].root
-        # Kueue leaves their order open, which matters where sums saturate.
+        # Kueue leaves their order open; it matters where sums saturate.
         infos = [info for _, info in sorted(gone.items())]
         near = [info for info in infos if nodes[info.cluster_queue].root is root]
         far = [info for info in infos if nodes[info.cluster_queue].root is not root]
@@ -207,10 +207,10 @@ class Cycle:
             yield
 
     def _reassign(self, entry: Entry, fits: Fits) -> Fits:
-        """Assign again within the nominated flavors, if what was nominated is not to be had any more.
+        """Assign again within the nominated flavors, if the nomination is no longer available.
 
-        Where targets overlap, as if the victims of the cycle were gone (rules/04 §7); where nodes are taken, as it is
-        (rules/08 §11.6). Says whether that fits.
+        If targets overlap, the victims of the cycle count as gone (rules/04 §7); if nodes are taken, they do not
+        (rules/08 §11.6). Returns whether the entry fits.
         """
         overlaps = self._overlaps(entry.targets) and self.settings.on("RecomputeAssignmentUponPreemptionTargetsOverlap")
         has_no_place = fits is Fits.NO_TOPOLOGY and self.settings.on("TASRecomputeAssignmentWithinSchedulingCycle")
@@ -234,12 +234,12 @@ class Cycle:
         return fits
 
     def _process(self, entry: Entry) -> None:
-        """Decide on one entry, given those before it (rules/05 §6.4)."""
+        """Decide on one entry, given the decisions before it (rules/05 §6.4)."""
         info, node, on = entry.info, self.snapshot.nodes[entry.info.cluster_queue], self.settings.on
         is_variant = on("ConcurrentAdmission") and variants.is_variant(info.workload)
         if is_variant and variants.admitted_sibling(info, self.snapshot, lambda theirs, own: theirs < own):
             return self._skip(entry, "A more favorable variant is already admitted", "PendingEvaluation")
-        # Asked of every entry, as asking has an effect of its own where sums saturate.
+        # Evaluated for every entry, as it has a side effect where sums saturate.
         does_fit = self._reassign(entry, self._fits(entry)) is Fits.YES
         mode = entry.assignment.mode
         if mode != Mode.FIT and on("TASFailedNodeReplacementFailFast") and stands_on_failed_node(info.workload):
@@ -275,7 +275,7 @@ class Cycle:
             if not self._is_here(info):
                 return None
             entry.reason = "WaitingForPreemptedWorkloads"
-            # The slice is taken out once: were it a candidate as well, it is preempted (rules/09 §2.3 8).
+            # The slice is removed only once: if it is also a candidate, it is preempted (rules/09 §2.3 8).
             slices = (i for i, it in enumerate(entry.targets) if replaced is not None and it.info.key == replaced.key)
             taken_out = next(slices, None)
             return self.issue(entry, [target for i, target in enumerate(entry.targets) if i != taken_out])
@@ -289,7 +289,7 @@ class Cycle:
         return self._migrate(entry, worse) if worse is not None else self._admit(entry, replaced)
 
     def _use(self, entry: Entry, quota: Mapping[FlavorResource, int]) -> None:
-        """Quota and nodes are taken for those behind in this cycle (rules/08 §11.6)."""
+        """Take quota and nodes from later entries of this cycle (rules/08 §11.6)."""
         self.snapshot.usage.add(self.snapshot.nodes[entry.info.cluster_queue], quota)
         self.snapshot.charge_topology(entry.info.cluster_queue, entry.topology_use(self.snapshot))
 
@@ -300,7 +300,7 @@ class Cycle:
             entry.info.progress = None
 
     def _to_reserve(self, entry: Entry) -> dict[FlavorResource, int]:
-        """What to keep free for an entry that cannot preempt yet (rules/05 §6.4 4)."""
+        """Return what to keep free for an entry that cannot preempt yet (rules/05 §6.4 4)."""
         node = self.snapshot.nodes[entry.info.cluster_queue]
         reserved = {}
         for fr, requested in entry.usage.items():
@@ -318,7 +318,7 @@ class Cycle:
         self.decision.events.append(decision.Event(*names_of(info.workload), kind, reason, message))
 
     def _evict_from_failed_nodes(self, entry: Entry) -> None:
-        """There is no other place for its pods (rules/08 §11.7)."""
+        """Evict a workload from failed nodes, as there is no other place for its pods (rules/08 §11.7)."""
         info, named = entry.info, ",".join(unhealthy_nodes(entry.info.workload))
         reason = "NodeFailures"
         message = f"Workload was evicted as there was no replacement for unhealthy node(s): {named}"
@@ -357,7 +357,7 @@ class Cycle:
             info = target.info
             if not self._is_here(info):
                 continue
-            # One that was evicted while the cycle waited for pods is not evicted again, but one that it evicted itself.
+            # A workload evicted while the cycle waited for pods is not evicted again, unless this cycle evicted it.
             is_out = conditions.is_true(self.world.kind("Workload")[info.key], "Evicted")
             if info.is_evicted or (is_out and info.key not in self.evicted):
                 expected.discard(info.key)
@@ -417,7 +417,7 @@ class Cycle:
             return
         world.expected.discard(info.key)
         reserved = f"Quota reserved in ClusterQueue {info.cluster_queue}, wait time since queued was "
-        # As the cycle saw it: a backoff may have ended while it waited for pods.
+        # With the workload as the cycle saw it: a backoff may have ended while it waited for pods.
         reserved += messages.waited(info.workload, now)
         if considered := entry.assignment.considered:
             reserved += f"; Flavors considered: {considered}"
@@ -447,7 +447,7 @@ class Cycle:
             self._finish_slice(replaced, info)
 
     def _granted(self, pod_set: PodSetAssignment) -> Json:
-        """What a pod set got, as the API writes it (rules/05 §6.6, 08 §15)."""
+        """Return the assignment of a pod set as the API writes it (rules/05 §6.6, 08 §15)."""
         made: Json = {"name": pod_set.name, "count": pod_set.count}
         if pod_set.flavors:
             made["flavors"] = {name: choice.flavor for name, choice in sorted(pod_set.flavors.items())}
@@ -461,9 +461,9 @@ class Cycle:
         return made
 
     def _finish_slice(self, old: Info, new: Info) -> None:
-        """A slice ends when its replacement got quota (rules/09 §2.3 5)."""
+        """Finish a slice whose replacement got quota (rules/09 §2.3 5)."""
         if old.key in self.evicted:
-            # The write is refused: the eviction has made another version (rules/08 §11.10).
+            # The API server refuses this write, as the eviction has created a newer version (rules/08 §11.10).
             return
         uids = f"(UID: {new.uid}, JobUID: {messages.job_uid(new.workload)})"
         message = f"Replaced to accommodate a workload {uids} due to workload slice aggregation"
@@ -474,7 +474,7 @@ class Cycle:
         self.decision.replaced_slices.append(decision.ReplacedSlice(*names_of(old.workload), new.key, message))
 
     def _requeue(self, entry: Entry) -> None:
-        """Put a head back, and say why it waits (rules/05 §6.5)."""
+        """Put a head back into its queue, and write why it waits (rules/05 §6.5)."""
         world, info = self.world, entry.info
         if world.second_passes.put(info.workload, entry.n_tries, world.now):
             message = conditions.cut(entry.message, conditions.EVENT_BYTES)

@@ -1,4 +1,4 @@
-"""What a cycle decided, as plain data."""
+"""The decisions of a cycle, as plain data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class PodSetAdmission:
-    """What one pod set got, and where its pods run, as the API writes it (rules/05 §6.4 12, 08 §15)."""
+    """The admission of one pod set, and where its pods run, as the API writes it (rules/05 §6.4 12, 08 §15)."""
 
     name: str
     count: int
@@ -32,7 +32,7 @@ class _Named:
 
 @dataclass(frozen=True)
 class Admission(_Named):
-    """A workload that got quota, and when; `is_admitted`: it may start (rules/05 §6.4 12)."""
+    """A workload that got quota, with the time; `is_admitted`: it may start (rules/05 §6.4 12)."""
 
     cluster_queue: str
     pod_sets: tuple[PodSetAdmission, ...]
@@ -52,7 +52,7 @@ class Pending(_Named):
 
 @dataclass(frozen=True)
 class Preemption(_Named):
-    """A workload that has to give way (rules/04 §8)."""
+    """A workload that is preempted (rules/04 §8)."""
 
     cluster_queue: str
     preemptor: str
@@ -62,7 +62,7 @@ class Preemption(_Named):
 
 @dataclass(frozen=True)
 class ReplacedSlice(_Named):
-    """A slice that ended, because its successor got quota (rules/09 §2.3)."""
+    """A slice that finished because its replacement got quota (rules/09 §2.3)."""
 
     successor: str
     message: str
@@ -70,7 +70,7 @@ class ReplacedSlice(_Named):
 
 @dataclass(frozen=True)
 class Eviction(_Named):
-    """A workload that has to stop because its nodes failed; `again`: it was asked to stop before (rules/08 §11.7)."""
+    """A workload that must stop because its nodes failed; `again`: it was asked before (rules/08 §11.7)."""
 
     reason: str
     message: str
@@ -88,9 +88,9 @@ class Event(_Named):
 
 @dataclass
 class Decision:
-    """What one cycle decided (rules/05 §6). `cycle` is 0 if there was no head.
+    """The decisions of one cycle (rules/05 §6). `cycle` is 0 if there was no head.
 
-    `placements` are admissions of workloads that held quota before, and whose pods stand elsewhere now or at last
+    `placements` are admissions of workloads that already held quota and whose pods are now placed, or placed elsewhere
     (rules/08 §11.10).
     """
 

@@ -1,4 +1,4 @@
-"""Telling workloads to stop, and what becomes of those that did (rules/04 §8, §9, 07 §8)."""
+"""Evicts workloads, and decides what happens once they have stopped (rules/04 §8, §9, 07 §8)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kueuecore.reference.settings import Json, Settings
 
 
 def evict(workload: Json, reason: str, message: str, now: int, *, cause: str = "") -> Event | None:
-    """Write that a workload has to stop; its quota it keeps until it did (rules/07 §8). Returns the event."""
+    """Mark a workload as evicted; it keeps its quota until it has stopped (rules/07 §8). Returns the event."""
     status = workload["status"]
     named = f"{reason}DueTo{cause}" if reason == "Deactivated" and cause else reason
     conditions.put(workload, "Evicted", True, named, message, now)
@@ -33,7 +33,7 @@ def evict(workload: Json, reason: str, message: str, now: int, *, cause: str = "
 
 
 def _reset(check: Json, now: int) -> Json:
-    """A check begins anew (rules/07 §3)."""
+    """Reset a check (rules/07 §3)."""
     if check["state"] == "Pending":
         return check
     message = f"Reset to Pending after eviction. Previously: {check['state']}"
@@ -46,7 +46,7 @@ def _reset(check: Json, now: int) -> Json:
 
 
 def release(workload: Json, now: int, settings: Settings) -> None:
-    """The job has stopped: its quota is free, and it may or may not wait again (rules/04 §9, 07 §8)."""
+    """Free the quota of a workload whose job has stopped, and decide whether it waits again (rules/04 §9, 07 §8)."""
     evicted = conditions.find(workload, "Evicted")
     reason, message = evicted.get("reason", ""), evicted.get("message", "")
     is_stuck = is_owned_by_a_pod(workload) and settings.on("SkipReassignmentForPodOwnedWorkloads")

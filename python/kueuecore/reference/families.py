@@ -1,4 +1,4 @@
-"""A parent and its variants, outside of cycles (rules/09 §4.3)."""
+"""Reconciles a parent and its variants, outside of cycles (rules/09 §4.3)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ TIMEOUT = 300 * times.SECOND
 
 @dataclass
 class Look:
-    """What one look comes to."""
+    """The result of one reconcile."""
 
-    # Flavors without a variant, and variants without a flavor.
+    # Flavors that lack a variant, and variants that lack a flavor.
     missing: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
-    # The parent and the other variants as they are to be.
+    # The changed parent and variants.
     workloads: dict[str, Json] = field(default_factory=dict)
     # Name of the Workload, reason, message.
     events: list[tuple[str, str, str]] = field(default_factory=list)
@@ -28,7 +28,7 @@ class Look:
 
 
 def look(parent: Json, variants: Sequence[Json], cluster_queue: Json, now: int, settings: Settings) -> Look:
-    """Look at a parent and its variants once (rules/09 §4.3)."""
+    """Reconcile a parent and its variants once (rules/09 §4.3)."""
     flavors = [flavor["name"] for flavor in cluster_queue["resourceGroups"][0]["flavors"]]
     made, result = {_flavor(it) for it in variants}, Look()
     result.missing = [flavor for flavor in flavors if flavor not in made]
@@ -48,7 +48,7 @@ def look(parent: Json, variants: Sequence[Json], cluster_queue: Json, now: int, 
 
 
 def _has_come_to_eviction(parent: Json, variants: list[Json], now: int, settings: Settings) -> bool:
-    """Step 2. Does the rest wait for the parent? One that has finished gives nothing back any more."""
+    """Step 2. Return whether the rest waits for the parent. A finished parent has no quota to give back."""
     if conditions.is_finished(parent):
         return False
     for variant in variants:
@@ -72,7 +72,7 @@ def _choose_active(
     settings: Settings,
     result: Look,
 ) -> None:
-    """Steps 3 and 4."""
+    """Steps 3 and 4. Decide which variants are active."""
 
     def stop(matches: Callable[[Json], bool], why: str) -> None:
         for variant in filter(matches, variants):
@@ -94,7 +94,7 @@ def _choose_active(
         return flavors.index(_flavor(variant))
 
     def end() -> int:
-        # A map of Go has 0 for what is not in it.
+        # In Go, a missing key of a map reads as 0.
         return flavors.index(last) if last in flavors else 0
 
     if not conditions.is_active(parent):
@@ -122,7 +122,7 @@ def _choose_active(
 
 
 def _follow(parent: Json, variants: list[Json], now: int) -> None:
-    """Step 5."""
+    """Step 5. Let parent and variants follow each other."""
     if conditions.is_finished(parent):
         finished = conditions.find(parent, "Finished")
         for variant in variants:
@@ -144,7 +144,7 @@ def _follow(parent: Json, variants: list[Json], now: int) -> None:
 
 
 def _open_gate(variants: list[Json], now: int, settings: Settings, result: Look) -> int | None:
-    """Step 6. When to look again."""
+    """Step 6. Open a preemption gate. Returns when to look again."""
     admissible = [it for it in variants if conditions.is_admissible(it, settings)]
     opened = [gate for it in admissible for gate in [_gate(it)] if gate.get("position") == "Open"]
     candidate = None

@@ -1,4 +1,4 @@
-"""The forest of ClusterQueues and Cohorts, as Kueue takes it over (rules/02 §2, §4)."""
+"""The forest of ClusterQueues and Cohorts, as Kueue builds it (rules/02 §2, §4)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Node:
     """A ClusterQueue or a Cohort.
 
     Args:
-        is_explicit: Is there an object of it, not only others that name it?
-        subtree: S, its subtree quota, as of the last time that its tree was worked out.
-        potential: What it could use if nobody else used anything, as of then (rules/02 §2.3).
-        lendable: The same by resource, over all flavors (rules/02 §6 4).
-        generation: How often something that it may use changed (rules/02 §4.1).
-        spec: What was taken over of a ClusterQueue.
-        is_active: Is it in the snapshot of this cycle? (rules/02 §5).
+        is_explicit: Whether it has an object of its own, and is not only named by others.
+        subtree: S, its subtree quota, as of the last computation of its tree.
+        potential: What it could use if nothing else used anything, as of then (rules/02 §2.3).
+        lendable: The same by resource, summed over all flavors (rules/02 §6 4).
+        generation: How often quota available to it has changed (rules/02 §4.1).
+        spec: The spec of a ClusterQueue.
+        is_active: Whether it is in the snapshot of this cycle (rules/02 §5).
     """
 
     name: str
@@ -39,16 +39,16 @@ class Node:
     is_active: bool = True
 
     def quota(self, fr: FlavorResource) -> Quota:
-        """What it declares for a flavor and resource."""
+        """Return what it declares for a flavor and resource."""
         return self.quotas.get(fr, Quota())
 
     def local(self, fr: FlavorResource) -> int:
-        """L: the part of its quota that it does not lend (rules/02 §2)."""
+        """Return L: the part of its quota that it does not lend (rules/02 §2)."""
         lending = self.quota(fr).lending_limit
         return 0 if lending is None else max(0, amount.subtract(self.subtree.get(fr, 0), lending))
 
     def chain(self) -> list[Node]:
-        """From itself to the root. In a cycle, until it comes around."""
+        """Return the path from itself to the root. In a cycle, it ends before a node repeats."""
         found: list[Node] = []
         node: Node | None = self
         while node is not None and node not in found:
@@ -63,29 +63,29 @@ class Node:
 
     @property
     def has_cycle(self) -> bool:
-        """Is it in or below a cycle? (rules/02 §4 4)."""
+        """Whether it is in or below a cycle (rules/02 §4 4)."""
         return self.root.parent is not None
 
     def tree(self) -> Iterator[Node]:
-        """Itself and all below, the deepest first."""
+        """Yield itself and all nodes below, the deepest first."""
         for child in self.children:
             yield from child.tree()
         yield self
 
     def height(self) -> int:
-        """Levels of Cohorts above ClusterQueues (rules/02 §2.5)."""
+        """Return the levels of Cohorts above ClusterQueues (rules/02 §2.5)."""
         children = [child for child in self.children if child.is_active]
         cohorts = [child.height() + 1 for child in children if not child.is_cluster_queue]
         return max([min(len(children), 1), *cohorts])
 
     @property
     def path(self) -> str:
-        """Names from the root (rules/04 §8)."""
+        """The names from the root down (rules/04 §8)."""
         return "/" + "/".join(node.name for node in reversed(self.chain()))
 
 
 class Forest:
-    """All nodes, by name. Reports each root whose tree was recomputed to whoever keeps usage."""
+    """All nodes, by name. Calls back with the root of each tree that was recomputed, for usage."""
 
     def __init__(self, on_recompute: Callable[[Node], None]) -> None:
         self.cluster_queues: dict[str, Node] = {}
@@ -93,7 +93,7 @@ class Forest:
         self._on_recompute = on_recompute
 
     def recompute(self, node: Node | None) -> None:
-        """S of a whole tree and what follows, and a new generation for each ClusterQueue in it (rules/02 §2, §4.1)."""
+        """Recompute S and what follows in a whole tree; its ClusterQueues get new generations (rules/02 §2, §4.1)."""
         if node is None or node.has_cycle:
             return
         nodes = list(node.root.tree())
@@ -113,7 +113,7 @@ class Forest:
 
     @staticmethod
     def _potential(node: Node, fr: FlavorResource) -> int:
-        """What a node could use if nobody else used anything (rules/02 §2.3)."""
+        """Return what a node could use if nothing else used anything (rules/02 §2.3)."""
         subtree, limit = node.subtree.get(fr, 0), node.quota(fr).borrowing_limit
         if node.parent is None:
             return subtree
@@ -121,7 +121,7 @@ class Forest:
         return most if limit is None else min(amount.add(subtree, limit), most)
 
     def _move(self, node: Node, parent: str) -> Node | None:
-        """Hang a node below a Cohort, which begins to exist if it has to. Returns the former parent."""
+        """Move a node below a Cohort, which is created if necessary. Returns the former parent."""
         former = node.parent
         if former is not None and former.name == parent:
             return None
@@ -135,7 +135,7 @@ class Forest:
         return former
 
     def set_cohort(self, manifest: Json) -> bool:
-        """Create or change a Cohort (rules/02 §4 1 and 5). Says whether it was taken over: not in a cycle."""
+        """Create or update a Cohort (rules/02 §4 1 and 5). Returns whether it took effect: not in a cycle."""
         name, spec = manifest["metadata"]["name"], manifest["spec"]
         node = self.cohorts.setdefault(name, Node(name))
         node.is_explicit = True
@@ -149,7 +149,7 @@ class Forest:
         return True
 
     def delete_cohort(self, name: str) -> None:
-        """Without its object, a Cohort with children is a root without quota (rules/02 §4 2)."""
+        """Delete the object of a Cohort; one with children stays, as a root without quota (rules/02 §4 2)."""
         node = self.cohorts[name]
         former = self._move(node, "")
         node.is_explicit, node.quotas, node.weight = False, {}, 0.0
@@ -160,7 +160,7 @@ class Forest:
         self.recompute(former)
 
     def set_cluster_queue(self, spec: ClusterQueue) -> bool:
-        """Create or change a ClusterQueue (rules/02 §4 5, §4.1). Says whether it was taken over: not in a cycle."""
+        """Create or update a ClusterQueue (rules/02 §4 5, §4.1). Returns whether it took effect: not in a cycle."""
         node = self.cluster_queues.setdefault(spec.name, Node(spec.name, is_cluster_queue=True, is_explicit=True))
         parent, before = node.parent, (node.quotas, node.spec.groups if node.spec is not None else ())
         former = self._move(node, spec.cohort)
@@ -173,5 +173,5 @@ class Forest:
         return True
 
     def delete_cluster_queue(self, name: str) -> None:
-        """What is left of its tree is worked out again."""
+        """Delete a ClusterQueue, and recompute what is left of its tree."""
         self.recompute(self._move(self.cluster_queues.pop(name), ""))

@@ -1,4 +1,4 @@
-"""Kueue's texts about preemption and waiting (rules/04 §8, 05 §6.6)."""
+"""Kueue's messages about preemption and waiting (rules/04 §8, 05 §6.6)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _DUE_TO = {
 
 
 def job_uid(workload: Json) -> str:
-    """UID of the job of a workload."""
+    """Return the UID of the job of a workload."""
     return str(workload["metadata"]["labels"].get("kueue.x-k8s.io/job-uid", ""))
 
 
 def preemption(preemptor: Json, reason: str, preemptor_path: str, preemptee_path: str) -> str:
-    """Message of the conditions Evicted and Preempted (rules/04 §8)."""
+    """Return the message of the conditions Evicted and Preempted (rules/04 §8)."""
     uids = f"UID: {preemptor['metadata']['uid'] or 'UNKNOWN'}, JobUID: {job_uid(preemptor) or 'UNKNOWN'}"
     return (
         f"Preempted to accommodate a workload ({uids}) due to {_DUE_TO.get(reason, 'UNKNOWN')}; "
@@ -30,19 +30,19 @@ def preemption(preemptor: Json, reason: str, preemptor_path: str, preemptee_path
 
 
 def priorities(preemptor: Info, preemptee: Info) -> str:
-    """End of the events about a preemption (rules/04 §8)."""
+    """Return the end of the events about a preemption (rules/04 §8)."""
     each = (f"{i.priority} (base: {i.priority - i.boost}, boost: {i.boost})" for i in (preemptor, preemptee))
     return "; preemptor effective priority: {}; preemptee effective priority: {}".format(*each)
 
 
 def preempted_workload(preemptee: Info) -> str:
-    """Begin of the event about the preemptor (rules/04 §8)."""
+    """Return the beginning of the event about the preemptor (rules/04 §8)."""
     name = preemptee.key.removeprefix("/")
     return f"Preempted workload {name} (UID: {preemptee.uid}) in ClusterQueue {preemptee.cluster_queue}"
 
 
 def waited(workload: Json, now: int) -> str:
-    """How long a workload has waited, in whole seconds (rules/05 §6.6)."""
+    """Return how long a workload has waited, in whole seconds (rules/05 §6.6)."""
     created = times.moment(workload["metadata"].get("creationTimestamp"))
     begun = conditions.since(workload, "Requeued") if conditions.find(workload, "Requeued") else created
     return f"{min(now - begun, UNLIMITED) / times.SECOND:.0f}s"

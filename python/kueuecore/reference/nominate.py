@@ -1,4 +1,4 @@
-"""What each head of a cycle could get (rules/05 §6.1, 03 §9)."""
+"""Nominates: finds what each head of a cycle could get (rules/05 §6.1, 03 §9)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Entry:
     """A head on its way through a cycle (rules/05 §6).
 
     Args:
-        status: Nothing, or `skipped`, `gated`, `assumed`, `evicted` (rules/05 §6.5).
-        reason: Reason for the condition QuotaReserved=False.
-        n_tries: How often a second pass was tried, this time included (rules/08 §11.10).
+        status: Empty, or `skipped`, `gated`, `assumed`, `evicted` (rules/05 §6.5).
+        reason: The reason of the condition QuotaReserved=False.
+        n_tries: How often a second pass was tried, including this time (rules/08 §11.10).
     """
 
     info: Info
@@ -49,23 +49,23 @@ class Entry:
         return {} if conditions.has_reservation(self.info.workload) else self.assignment.usage
 
     def topology_use(self, snapshot: Snapshot) -> dict[str, list[TopologyUse]]:
-        """What it would use of nodes, beyond what it holds (rules/08 §11.6)."""
+        """Return what it would use of nodes, beyond what it holds (rules/08 §11.6)."""
         return phase.net_use(snapshot.flavor_nodes(self.info.cluster_queue), self.info, self.assignment)
 
     def record(self, assignment: Assignment, targets: list[Target]) -> None:
-        """Keep what was found (rules/05 §6.1)."""
+        """Record an assignment and its targets (rules/05 §6.1)."""
         self.assignment, self.targets = assignment, targets
         self.message, self.info.progress = assignment.message, assignment.progress
 
     def waits(self, reason: str, message: str | None = None, requeue: RequeueReason | None = None) -> None:
-        """It stays pending: say why (rules/05 §6.5)."""
+        """Record why it stays pending (rules/05 §6.5)."""
         self.reason = reason
         self.message = self.message if message is None else message
         self.requeue_reason = requeue or self.requeue_reason
 
 
 def obstacle(info: Info, snapshot: Snapshot, namespaces: Mapping[str, Json], limits: list[Json]) -> tuple[str, str]:
-    """Reason and message for a head that is not even tried (rules/05 §6.1 a to g); empty if it is."""
+    """Return reason and message for a head that is not even tried (rules/05 §6.1 a to g); empty if it is."""
     if any(check["state"] in ("Retry", "Rejected") for check in conditions.check_states(info.workload)):
         return "PendingEvaluation", "The workload has failed admission checks"
     if info.cluster_queue in snapshot.inactive:
@@ -80,7 +80,7 @@ def obstacle(info: Info, snapshot: Snapshot, namespaces: Mapping[str, Json], lim
 def inadmissible_because(
     workload: Json, selector: Json | None, namespaces: Mapping[str, Json], limits: list[Json]
 ) -> str:
-    """Why a workload cannot be admitted as it is (rules/01 §7.6)."""
+    """Return why a workload cannot be admitted as it is (rules/01 §7.6)."""
     name = workload["metadata"]["namespace"]
     if name not in namespaces:
         return f'workload namespace "{name}" does not exist: Namespace "{name}" not found'
@@ -94,14 +94,14 @@ def inadmissible_because(
 
 
 def replaced_slice(info: Info, snapshot: Snapshot) -> Info | None:
-    """The slice that an elastic workload takes the place of (rules/09 §2.3 1)."""
+    """Return the slice that an elastic workload replaces (rules/09 §2.3 1)."""
     key = info.workload["metadata"]["annotations"].get("kueue.x-k8s.io/workload-slice-replacement-for", "")
     is_elastic = snapshot.settings.on("ElasticJobsViaWorkloadSlices")
     return snapshot.workloads[info.cluster_queue].get(key) if is_elastic else None
 
 
 def _is_outdated(progress: Progress, info: Info, snapshot: Snapshot, cycle: int) -> bool:
-    """Does the scan of flavors begin anew? (rules/03 §6)."""
+    """Return whether the scan of flavors starts over (rules/03 §6)."""
     if snapshot.settings.on("FlavorFungibilityPreserveScanProgress"):
         if not progress.matches(info.shape):
             return True
@@ -111,12 +111,12 @@ def _is_outdated(progress: Progress, info: Info, snapshot: Snapshot, cycle: int)
 
 
 def find_targets(snapshot: Snapshot, need: Need) -> list[Target]:
-    """The workloads that make enough room together; none if that is impossible (rules/04 §1)."""
+    """Find workloads that together make enough room; empty if that is impossible (rules/04 §1)."""
     return preempt.classical(snapshot, need) if snapshot.settings.fair_sharing is None else fair(snapshot, need)
 
 
 def _oracle(snapshot: Snapshot, info: Info, fr: FlavorResource, requested: int) -> tuple[Way, int]:
-    """What preemption could do for one flavor and resource, at which level of borrowing (rules/04 §6)."""
+    """Return what preemption could do for one flavor and resource, and the borrowing level (rules/04 §6)."""
     node = snapshot.nodes[info.cluster_queue]
     targets = find_targets(snapshot, Need(info, frozenset([fr]), {fr: requested}))
     with snapshot.without(target.info for target in targets):
@@ -130,7 +130,7 @@ def _oracle(snapshot: Snapshot, info: Info, fr: FlavorResource, requested: int) 
 def assign_with_targets(
     info: Info, snapshot: Snapshot, cycle: int, nominated: Mapping[str, Mapping[str, str]] | None = None
 ) -> tuple[Assignment, list[Target]]:
-    """Flavors for a workload, and who has to give way for it (rules/03 §9)."""
+    """Find flavors for a workload, and the workloads to preempt for it (rules/03 §9)."""
     if info.progress is not None and _is_outdated(info.progress, info, snapshot, cycle):
         info.progress = None
     replaced = replaced_slice(info, snapshot)

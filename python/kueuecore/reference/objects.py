@@ -13,11 +13,11 @@ CLUSTER_SCOPED = (
 )
 
 FlavorResource = tuple[str, str]
-"""A flavor and a resource: what quota is counted in (rules/02)."""
+"""A flavor and a resource: the unit of quota accounting (rules/02)."""
 Amounts = Mapping[FlavorResource, int]
-"""How much of each."""
+"""Amounts by flavor and resource."""
 
-# What the API server fills in before anybody sees an object (rules/01 §1).
+# What the API server fills in on creation (rules/01 §1).
 _DEFAULTS: Json = {
     "queueingStrategy": "BestEffortFIFO",
     "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"},
@@ -35,11 +35,11 @@ def _merged(given: Json, defaults: Json) -> Json:
 
 
 def complete(manifest: Json, *, defaults: bool = False) -> Json:
-    """A manifest in which what the rules ask for is there, though it may be empty.
+    """Return a manifest in which all fields that the rules read exist, though they may be empty.
 
     Args:
-        manifest: As it was given.
-        defaults: Fill in what the API server would, too (rules/01 §1, §6).
+        manifest: The manifest as given.
+        defaults: Whether to fill in the API server's defaults, too (rules/01 §1, §6).
     """
     metadata = {"namespace": "", "name": "", "uid": "", "generation": 0} | (manifest.get("metadata") or {})
     metadata |= {part: metadata.get(part) or {} for part in ("labels", "annotations")}
@@ -78,29 +78,29 @@ class ResourceGroup:
 
 
 def names_of(manifest: Json) -> tuple[str, str]:
-    """Namespace and name of a manifest."""
+    """Return namespace and name of a manifest."""
     return manifest["metadata"]["namespace"], manifest["metadata"]["name"]
 
 
 def key(manifest: Json) -> str:
-    """Key of a namespaced manifest."""
+    """Return the key of a namespaced manifest."""
     return "/".join(names_of(manifest))
 
 
 def is_owned_by_a_pod(workload: Json) -> bool:
-    """Does it live as long as one pod does, and no group of pods? (rules/08 §13.6)."""
+    """Return whether its lifetime is that of one pod, not of a group of pods (rules/08 §13.6)."""
     owners = [(owner["kind"], owner.get("apiVersion")) for owner in workload["metadata"]["ownerReferences"]]
     is_group = workload["metadata"]["annotations"].get("kueue.x-k8s.io/is-group-workload") == "true"
     return owners == [("Pod", "v1")] and not is_group
 
 
 def local_queue_key(workload: Json) -> str:
-    """Key of the LocalQueue that a Workload names."""
+    """Return the key of the LocalQueue that a Workload names."""
     return f"{workload['metadata']['namespace']}/{workload['spec']['queueName']}"
 
 
 def weight_of(spec: Json) -> float:
-    """Weight in fair sharing: the double nearest to the decimal, 1 if there is none (rules/02 §6)."""
+    """Return the weight in fair sharing: the double nearest to the decimal, 1 by default (rules/02 §6)."""
     weight = (spec.get("fairSharing") or {}).get("weight")
     return 1.0 if weight is None else float(quantity.parse(weight))
 
@@ -123,7 +123,7 @@ def groups_and_quotas(spec: Json) -> tuple[tuple[ResourceGroup, ...], dict[Flavo
 
 
 class ClusterQueue:
-    """The spec of a ClusterQueue. What it leaves out acts as rules/01 §1 and 03 §4.1 say."""
+    """The spec of a ClusterQueue, with the defaults of rules/01 §1 and 03 §4.1."""
 
     def __init__(self, manifest: Json) -> None:
         spec: Json = manifest["spec"]
@@ -142,7 +142,7 @@ class ClusterQueue:
         self.within_cluster_queue: str = preemption.get("withinClusterQueue", "")
         self.reclaim_within_cohort: str = preemption.get("reclaimWithinCohort", "")
         borrow = preemption.get("borrowWithinCohort")
-        # May it preempt in its cohort while it borrows, and whom? (rules/04 §4.1)
+        # Whether it may preempt in its cohort while it borrows, and which workloads (rules/04 §4.1)
         self.borrows_to_preempt = borrow is not None and borrow.get("policy", "") != "Never"
         self.priority_threshold: int | None = (borrow or {}).get("maxPriorityThreshold")
         checks = (spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ()
@@ -154,5 +154,5 @@ class ClusterQueue:
         self.migration: Json | None = (spec.get("concurrentAdmissionPolicy") or {}).get("migration")
 
     def group_of(self, resource: str) -> ResourceGroup | None:
-        """The first group that covers a resource (rules/03 §3)."""
+        """Return the first group that covers a resource (rules/03 §3)."""
         return next((group for group in self.groups if resource in group.resources), None)

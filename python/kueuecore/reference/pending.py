@@ -30,7 +30,7 @@ _PREEMPTS = (RequeueReason.PENDING_PREEMPTION, RequeueReason.PENDING_MIGRATION)
 
 @dataclass(frozen=True)
 class Preemptor:
-    """Who waits for the victims of this queue (rules/05 §5)."""
+    """The workload for whose victims this queue waits (rules/05 §5)."""
 
     key: str
     generation: int
@@ -38,10 +38,10 @@ class Preemptor:
 
 
 class PendingQueue:
-    """The workloads that wait in one ClusterQueue (rules/05 §2).
+    """The pending workloads of one ClusterQueue (rules/05 §2).
 
     Args:
-        used: What a LocalQueue has used, if that comes first here (rules/05 §2 0).
+        used: Returns the usage of a LocalQueue, if that comes first in the order (rules/05 §2 0).
     """
 
     def __init__(self, used: Callable[[str], float] | None) -> None:
@@ -52,19 +52,19 @@ class PendingQueue:
         self.inadmissible: dict[str, Info] = {}
         self.inflight: str | None = None
         self.preemptor: Preemptor | None = None
-        # Shapes that failed since the last flush, with the reasons (rules/05 §4).
+        # Shapes that have failed since the last flush, with the reasons (rules/05 §4).
         self.marked: dict[str, str] = {}
         self.n_pops = 0
         self.flushed_at = -1
 
     def order(self, info: Info) -> tuple[float, bool, int, int, str]:
-        """First come: least used, waiting for victims, priority, time, UID (rules/05 §2)."""
+        """Return the sort key: least usage, waiting for victims, priority, time, UID (rules/05 §2)."""
         used = self.used(info.local_queue) if self.used is not None else 0.0
         is_sticky = self.preemptor is not None and self.preemptor.is_sticky and self.preemptor.key == info.key
         return used, not is_sticky, -info.priority, info.queued_at, info.uid
 
     def waiting(self) -> dict[str, Info]:
-        """All that wait here, by key."""
+        """Return all workloads that wait here, by key."""
         return {**self.active, **self.inadmissible}
 
     def push(self, info: Info, now: int) -> None:
@@ -87,7 +87,7 @@ class PendingQueue:
             self.active[info.key] = info
 
     def pop(self) -> Info | None:
-        """The head, which is inflight from now on (rules/05 §2.2)."""
+        """Remove and return the head, which is inflight from now on (rules/05 §2.2)."""
         self.n_pops += 1
         self.inflight = None
         head = min(self.active.values(), key=self.order, default=None)
@@ -107,7 +107,7 @@ class PendingQueue:
             self.preemptor = None
 
     def requeue(self, info: Info, reason: RequeueReason, quota_reserved_reason: str, now: int) -> None:
-        """Put a head back, or park it and its equals (rules/05 §3, §4)."""
+        """Put a head back, or park it with all workloads of its shape (rules/05 §3, §4)."""
         key, best_effort = info.key, self.strategy == "BestEffortFIFO"
         if reason in _PREEMPTS:
             self.preemptor = Preemptor(key, info.last_generation, best_effort)
@@ -130,13 +130,13 @@ class PendingQueue:
                 self._mark(info.shape, quota_reserved_reason or "PendingEvaluation")
 
     def _mark(self, shape: str, reason: str) -> None:
-        """Park all workloads of a shape that just failed (rules/05 §4)."""
+        """Park all workloads of a shape that has just failed (rules/05 §4)."""
         self.marked[shape] = reason
         for key in [key for key, info in self.active.items() if info.shape == shape]:
             self.inadmissible[key] = self.active.pop(key)
 
     def flush(self, namespaces: Mapping[str, Json], now: int) -> None:
-        """Try all again that wait for a change (rules/05 §3.1)."""
+        """Requeue all parked workloads (rules/05 §3.1)."""
         self.flushed_at, self.marked = self.n_pops, {}
         for key, info in list(self.inadmissible.items()):
             namespace = namespaces.get(info.workload["metadata"]["namespace"])
@@ -147,14 +147,14 @@ class PendingQueue:
 
 
 def _is_backed_off(info: Info, now: int) -> bool:
-    """Does it wait for a moment or a change of its own? (rules/05 §2.1 3)."""
+    """Return whether it waits for a time or for a change of its own (rules/05 §2.1 3)."""
     requeue_at = (info.workload["status"].get("requeueState") or {}).get("requeueAt")
     is_early = requeue_at is not None and now < times.moment(requeue_at)
     return is_early or conditions.said(info.workload, "Requeued")[0] == "False"
 
 
 def _is_relevant(old: Info, new: Info) -> bool:
-    """Could a change let a parked workload in? (rules/05 §2.1 2)."""
+    """Return whether a change could let a parked workload in (rules/05 §2.1 2)."""
     if old.last_generation not in (0, new.workload["metadata"]["generation"]):
         return True
     was, now = (
@@ -172,7 +172,7 @@ def _is_relevant(old: Info, new: Info) -> bool:
 
 
 def has_closed_gate(workload: Json) -> bool:
-    """Must it ask before it preempts? A gate without a state is closed (rules/05 §6.4 5)."""
+    """Return whether a gate keeps it from preempting. A gate without a state is closed (rules/05 §6.4 5)."""
     states = workload["status"].get("preemptionGates") or ()
     is_open = {state["name"]: state.get("position") == "Open" for state in states}
     return any(not is_open.get(gate["name"]) for gate in workload["spec"].get("preemptionGates") or ())

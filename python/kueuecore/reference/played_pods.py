@@ -1,4 +1,4 @@
-"""The pods of workloads that a run plays: for a while they linger on a node that has failed (rules/08 §13.2)."""
+"""The pods of simulated workloads, which linger for a while on a node that has failed (rules/08 §13.2)."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from kueuecore.reference.world import World
 
 
 class PlayedPods:
-    """Pods of which there are no objects: those of workloads that say how long they linger.
+    """Tracks pods without objects: those of workloads that say how long they linger.
 
     Args:
-        world: Where they run.
-        jobs: By key of a Workload, what was said when it was created: `lingerSeconds`.
+        world: The world in which they run.
+        jobs: The creation event of each Workload, by key, with `lingerSeconds`.
     """
 
     def __init__(self, world: World, jobs: Mapping[str, Json]) -> None:
         self.world, self.jobs = world, jobs
-        # Since when nodes are not ready, or keep pods away.
+        # Since when nodes are not ready, or repel pods.
         self.bad_since: dict[str, int] = {}
         world.has_unseen_pods = self.are_on
 
     def note(self, name: str, node: Json | None) -> None:
-        """A node is about to change; None: it goes."""
+        """Note that a node is about to change; None: it is deleted."""
         if node is None or is_well(node):
             self.bad_since.pop(name, None)
         else:
@@ -37,7 +37,7 @@ class PlayedPods:
         return None if seconds is None else int(seconds * times.SECOND)
 
     def are_on(self, namespace: str, node: str) -> bool:
-        """Do any run there, of workloads of a namespace?"""
+        """Return whether any pods run on a node, of workloads of this namespace."""
         since = self.bad_since.get(node)
         return any(
             since is None or self.world.now - since < lingers
@@ -50,6 +50,6 @@ class PlayedPods:
         return [(n, w) for n, w in workloads if node in used_nodes(w)]
 
     def ends(self, node: str) -> list[int]:
-        """When the pods on a node that has just become bad are gone."""
+        """Return when the pods on a node that has just failed are gone."""
         found = {self._lingers(name) for name, _ in self._on(node)}
         return sorted(self.bad_since[node] + lingers for lingers in found if lingers is not None)

@@ -1,4 +1,4 @@
-"""What pods ask for, and what LimitRanges and RuntimeClasses make of it (rules/01 §7.3, §7.6)."""
+"""What pods request, and what LimitRanges and RuntimeClasses change about it (rules/01 §7.3, §7.6)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kueuecore.reference.settings import Json
 
 Amounts = dict[str, Fraction]
 Problem = tuple[str, list[str], str]
-"""Where something is wrong, with which resources, and what."""
+"""Where a problem is, with which resources, and what it is."""
 
 
 def exact(quantities: Mapping[str, str] | None) -> Amounts:
@@ -23,7 +23,7 @@ def _first(a: str, b: str, **_: object) -> str:
 
 
 def _merged(choose: Callable[..., str], *lists: Mapping[str, str] | None) -> dict[str, str]:
-    """Lists of quantities as one; of those that several have, `choose` picks one."""
+    """Merge lists of quantities; where several have a resource, `choose` picks one."""
     merged: dict[str, str] = {}
     for quantities in lists:
         for name, written in (quantities or {}).items():
@@ -32,7 +32,7 @@ def _merged(choose: Callable[..., str], *lists: Mapping[str, str] | None) -> dic
 
 
 def summarize(limit_ranges: Iterable[Json]) -> dict[str, Json]:
-    """All LimitRanges of a namespace as one, by type (rules/01 §7.3 1b)."""
+    """Merge all LimitRanges of a namespace into one, by type (rules/01 §7.3 1b)."""
     ways: dict[str, Callable[..., str]] = {"max": min, "min": max, "maxLimitRequestRatio": min}
     ways |= {"default": _first, "defaultRequest": _first}
     summary: dict[str, Json] = {}
@@ -44,7 +44,7 @@ def summarize(limit_ranges: Iterable[Json]) -> dict[str, Json]:
 
 
 def adjusted(workload: Json, *, limit_ranges: Iterable[Json], runtime_classes: Mapping[str, Json]) -> Json:
-    """A Workload with overhead, defaults of LimitRanges, and limits as missing requests (rules/01 §7.3 1)."""
+    """Return a Workload with overhead, LimitRange defaults, and limits as missing requests (rules/01 §7.3 1)."""
     summary = summarize(limit_ranges)
     defaults = summary.get("Container")
     pod_sets = []
@@ -70,7 +70,7 @@ def _filled(resources: Json | None, defaults: Json | None) -> Json:
 
 
 def _asked(thing: Json) -> Amounts:
-    """Requests of a container or a pod."""
+    """Return the requests of a container or a pod."""
     return exact((thing.get("resources") or {}).get("requests"))
 
 
@@ -79,7 +79,7 @@ def _most(a: Amounts, b: Amounts) -> Amounts:
 
 
 def pod_requests(pod: Json) -> Amounts:
-    """Containers together, or the init container that needs most beside its sidecars (rules/01 §7.3 2)."""
+    """Sum the containers, or take the init container that needs most beside its sidecars (rules/01 §7.3 2)."""
     sidecars: Amounts = {}
     starting: Amounts = {}
     for container in pod.get("initContainers") or ():
@@ -104,13 +104,13 @@ def _containers(path: str, pod: Json) -> Iterator[tuple[str, Json]]:
 
 
 def _greater(where: str, a: Amounts, b: Amounts, what: str) -> list[Problem]:
-    """A problem, if a has more than b of something that both have (rules/01 §7.6)."""
+    """Return a problem if a exceeds b for a resource that both have (rules/01 §7.6)."""
     names = sorted(n for n in a if n in b and quantity.value(n, a[n]) > quantity.value(n, b[n]))
     return [(where, names, what)] if names else []
 
 
 def resource_problems(workload: Json) -> list[Problem]:
-    """Requests above limits (rules/01 §7.6)."""
+    """Return requests above limits (rules/01 §7.6)."""
     problems = []
     for path, pod in _pods(workload):
         for where, given in [*_containers(path, pod), (f"{path}.resources", pod.get("resources") or {})]:
@@ -120,12 +120,12 @@ def resource_problems(workload: Json) -> list[Problem]:
 
 
 def limit_range_problems(workload: Json, summary: dict[str, Json]) -> list[Problem]:
-    """Violations of LimitRanges (rules/01 §7.6)."""
+    """Return violations of LimitRanges (rules/01 §7.6)."""
     return [problem for path, pod in _pods(workload) if summary for problem in pod_problems(path, pod, summary)]
 
 
 def pod_problems(path: str, pod: Json, summary: dict[str, Json]) -> list[Problem]:
-    """Violations of LimitRanges in one pod (rules/01 §7.6)."""
+    """Return violations of LimitRanges in one pod (rules/01 §7.6)."""
     asked = [("Pod", path, pod_requests(pod), pod_requests(pod))]
     for where, given in _containers(path, pod):
         most, least = (_merged(way, given.get("requests"), given.get("limits")) for way in (max, min))
@@ -139,7 +139,7 @@ def pod_problems(path: str, pod: Json, summary: dict[str, Json]) -> list[Problem
 
 
 def problem_text(problems: list[Problem]) -> str:
-    """As Kubernetes prints a list of errors (rules/01)."""
+    """Format problems as Kubernetes prints a list of errors (rules/01)."""
     texts = []
     for where, names, what in problems:
         listed = ",".join(f'"{name}"' for name in names)

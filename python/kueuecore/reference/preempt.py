@@ -1,4 +1,4 @@
-"""Who makes room for a workload: candidates, classical preemption, and the oracle (rules/04)."""
+"""Which workloads make room for another: candidates, classical preemption, and the oracle (rules/04)."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Need:
 
     Args:
         info: W, the workload.
-        frs: F, where room has to be made.
-        requests: R, all that has to fit.
-        asks: What has to find a place on nodes, too (rules/08 §11.6).
+        frs: F, where room must be made.
+        requests: R, all that must fit.
+        asks: What must also find a place on nodes (rules/08 §11.6).
     """
 
     info: Info
@@ -38,14 +38,14 @@ class Need:
 
 @dataclass(frozen=True)
 class Target:
-    """A workload that has to give way, and why. A slice that is replaced needs no reason."""
+    """A workload to preempt, with the reason. A slice that is replaced needs no reason."""
 
     info: Info
     reason: str
 
 
 def satisfies_policy(preemptor: Info, candidate: Info, policy: str) -> bool:
-    """May a workload preempt another by its priority? (rules/04 §2)."""
+    """Return whether a workload may preempt another, by priority (rules/04 §2)."""
     is_lower, is_equal = preemptor.priority > candidate.priority, preemptor.priority == candidate.priority
     is_newer_equal = is_equal and preemptor.queued_at < candidate.queued_at
     answers = {"Any": True, "LowerPriority": is_lower, "LowerOrNewerEqualPriority": is_lower or is_newer_equal}
@@ -53,7 +53,7 @@ def satisfies_policy(preemptor: Info, candidate: Info, policy: str) -> bool:
 
 
 def candidates_of(snapshot: Snapshot, need: Need, queue: str) -> list[Info]:
-    """The workloads of a ClusterQueue that use something of F and may be preempted (rules/04 §2, §4.2)."""
+    """Return the workloads of a ClusterQueue that use something of F and may be preempted (rules/04 §2, §4.2)."""
     spec = snapshot.spec(need.info.cluster_queue)
     policy = spec.within_cluster_queue if queue == spec.name else spec.reclaim_within_cohort
     return [
@@ -65,7 +65,7 @@ def candidates_of(snapshot: Snapshot, need: Need, queue: str) -> list[Info]:
 
 
 def order(snapshot: Snapshot, queue: str, info: Info) -> tuple[bool, bool, int, int, str]:
-    """Sort key of a candidate for a preemptor in `queue`, without LocalQueue usage (rules/04 §3)."""
+    """Return the sort key of a candidate for a preemptor in `queue`, without LocalQueue usage (rules/04 §3)."""
     # rules/04 §3 5: without QuotaReserved the reservation time is now, so such a workload counts as the newest.
     reserved_at = snapshot.now if info.reserved_at is None else info.reserved_at
     return not info.is_evicted, info.cluster_queue == queue, info.priority, -reserved_at, info.uid
@@ -83,7 +83,7 @@ def in_order(snapshot: Snapshot, queue: str, candidates: Iterable[Info]) -> list
 
 
 def fits(snapshot: Snapshot, need: Need, *, may_borrow: bool) -> bool:
-    """Does all of R fit now? (rules/04 §4.4)."""
+    """Return whether all of R fits now (rules/04 §4.4)."""
     # rules/04 §4.4: all of R is tested, not only F.
     node, usage, requests = snapshot.nodes[need.info.cluster_queue], snapshot.usage, need.requests
     borrows = any(usage.is_borrowing_with(node, fr, requested) for fr, requested in requests.items())
@@ -92,7 +92,7 @@ def fits(snapshot: Snapshot, need: Need, *, may_borrow: bool) -> bool:
 
 
 def minimise(tried: Snapshot, need: Need, targets: list[Target], *, may_borrow: bool) -> list[Target]:
-    """Spare the targets that need not go, starting from the last but one (rules/04 §4.5)."""
+    """Drop targets that are not needed, starting from the last but one (rules/04 §4.5)."""
     targets = list(targets)
     for index in range(len(targets) - 2, -1, -1):
         tried.add(targets[index].info)
@@ -107,7 +107,7 @@ def minimise(tried: Snapshot, need: Need, targets: list[Target], *, may_borrow: 
 
 @dataclass(frozen=True)
 class _Candidate:
-    """One of another ClusterQueue counts only while all nodes `below` the common ancestor with W borrow."""
+    """A candidate. In another ClusterQueue it counts only while all nodes `below` the common ancestor with W borrow."""
 
     info: Info
     reason: str
@@ -116,7 +116,7 @@ class _Candidate:
 
 
 def _from_queue(snapshot: Snapshot, need: Need, queue: Node, ancestor: Node, advantage: bool) -> Iterator[_Candidate]:
-    """Candidates of another ClusterQueue, by kind (rules/04 §4.1)."""
+    """Yield candidates of another ClusterQueue, by kind (rules/04 §4.1)."""
     spec = snapshot.spec(need.info.cluster_queue)
     chain, most = queue.chain(), need.info.priority - 1
     below = tuple(chain[: chain.index(ancestor)])
@@ -130,7 +130,7 @@ def _from_queue(snapshot: Snapshot, need: Need, queue: Node, ancestor: Node, adv
 
 
 def _borrowing_queues(snapshot: Snapshot, need: Need, cohort: Node, visited: Node | None) -> Iterator[Node]:
-    """ClusterQueues below a Cohort that borrow, through Cohorts that borrow (rules/04 §4.2 2)."""
+    """Yield the borrowing ClusterQueues below a Cohort, via borrowing Cohorts (rules/04 §4.2 2)."""
     for child in cohort.children:
         is_left_out = child in (visited, snapshot.nodes[need.info.cluster_queue]) or not child.is_active
         if is_left_out or snapshot.usage.is_within_nominal(child, need.frs):
@@ -142,7 +142,7 @@ def _borrowing_queues(snapshot: Snapshot, need: Need, cohort: Node, visited: Nod
 
 
 def _other_queues_candidates(snapshot: Snapshot, need: Need) -> tuple[list[_Candidate], list[_Candidate]]:
-    """Candidates of other ClusterQueues, with and without hierarchical advantage (rules/04 §4.2)."""
+    """Return candidates of other ClusterQueues, with and without hierarchical advantage (rules/04 §4.2)."""
     node = snapshot.nodes[need.info.cluster_queue]
     hierarchy: list[_Candidate] = []
     others: list[_Candidate] = []
@@ -159,7 +159,7 @@ def _other_queues_candidates(snapshot: Snapshot, need: Need) -> tuple[list[_Cand
 
 
 def classical(snapshot: Snapshot, need: Need) -> list[Target]:
-    """Preemption without fair sharing (rules/04 §4)."""
+    """Find targets without fair sharing (rules/04 §4)."""
     node = snapshot.nodes[need.info.cluster_queue]
     spec = snapshot.spec(node.name)
     hierarchy, others = _other_queues_candidates(snapshot, need)

@@ -1,4 +1,4 @@
-"""Preemption with fair sharing: victims come from the greatest share, as long as that is fair (rules/04 §5)."""
+"""Preemption with fair sharing: takes victims from the greatest share, as long as that is fair (rules/04 §5)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kueuecore.reference.totals import Info
 
 
 def _candidates(snapshot: Snapshot, need: Need) -> list[Info]:
-    """All that may be preempted, in order (rules/04 §5.1)."""
+    """Return all workloads that may be preempted, in order (rules/04 §5.1)."""
     node = snapshot.nodes[need.info.cluster_queue]
     found = preempt.candidates_of(snapshot, need, node.name)
     if node.parent is not None and snapshot.spec(node.name).reclaim_within_cohort != "Never":
@@ -85,25 +85,25 @@ class _Search:
         return does_fit
 
     def below_common(self, queue: Node) -> tuple[Node, Node]:
-        """The nodes on the paths of the two queues, right below their lowest common ancestor (rules/04 §5.4 3)."""
+        """Return the nodes on the paths of both queues right below their lowest common ancestor (rules/04 §5.4 3)."""
         mine, theirs = self.own.chain(), queue.chain()
         common = next(node for node in mine if node in theirs)
         return mine[mine.index(common) - 1], theirs[theirs.index(common) - 1]
 
     def shares(self, queue: Node) -> tuple[Share, Share]:
-        """The share of W's side with W, and of the other side as it is now."""
+        """Return the share of W's side with W, and of the other side as it is now."""
         mine, theirs = (share(self.tried.usage, node) for node in self.below_common(queue))
         return mine, theirs
 
     def share_after(self, queue: Node, info: Info) -> Share:
-        """The share of the other side without a candidate."""
+        """Return the share of the other side without a candidate."""
         self.tried.usage.remove(queue, info.usage)
         found = share(self.tried.usage, self.below_common(queue)[1])
         self.tried.usage.add(queue, info.usage)
         return found
 
     def first_pass(self, candidates: list[Info], strategy: str) -> bool:
-        """Queue by queue, by the first strategy (rules/04 §5.4)."""
+        """Go queue by queue, by the first strategy (rules/04 §5.4)."""
         # rules/04 §5.4: evaluated once, before any removal, with W counted.
         is_borrowing = any(self.tried.usage.is_borrowing_with(self.own, fr) for fr in self.need.frs)
         is_right = self.tried.settings.on("FairSharingPreemptWithinNominal") and not is_borrowing
@@ -132,7 +132,7 @@ class _Search:
         return False
 
     def second_pass(self) -> bool:
-        """One victim a queue, if W's side has less than theirs had (rules/04 §5.5)."""
+        """Take one victim from each queue, if W's side has less than theirs had (rules/04 §5.5)."""
         for queue in self.tournament(self.retry):
             new, old = self.shares(queue)
             info = self.left[queue.name].pop(0)
@@ -143,7 +143,7 @@ class _Search:
 
 
 def fair(snapshot: Snapshot, need: Need) -> list[Target]:
-    """Preemption with fair sharing (rules/04 §5.2)."""
+    """Find targets with fair sharing (rules/04 §5.2)."""
     candidates, strategies = _candidates(snapshot, need), snapshot.settings.fair_sharing or ()
     if not candidates:
         return []

@@ -1,4 +1,4 @@
-"""Kubernetes quantities: texts to numbers and back (rules/01 §7.1, §7.2)."""
+"""Kubernetes quantities: converts texts to numbers and back (rules/01 §7.1, §7.2)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _away_from_zero(number: Fraction) -> int:
 
 @cache
 def parse(quantity: str | float) -> Fraction:
-    """Read a quantity: at most 2^63-1, at least a billionth, what is finer rounded away from zero."""
+    """Read a quantity: at most 2^63-1, in steps of a billionth, rounded away from zero."""
     form = _FORM.fullmatch(str(quantity))
     if form is None or not (form[2] or form[3]):
         raise ValueError(f"not a quantity: {quantity!r}")
@@ -35,14 +35,14 @@ def parse(quantity: str | float) -> Fraction:
 
 @cache
 def value(resource: str, quantity: str | float | Fraction) -> int:
-    """Cpu in thousandths, all else in units, rounded away from zero (rules/01 §7.1)."""
+    """Return cpu in thousandths, anything else in units, rounded away from zero (rules/01 §7.1)."""
     number = quantity if isinstance(quantity, Fraction) else parse(quantity)
     return clamp(_away_from_zero(number * 1000 if resource == "cpu" else number))
 
 
 @cache
 def limit(resource: str, quantity: str | float) -> int:
-    """Read a quota or a limit: what is close to the end of the range is without limit (rules/02 §1)."""
+    """Read a quota or limit; values close to the end of the range are unlimited (rules/02 §1)."""
     most = UNLIMITED // 1000 if resource == "cpu" else UNLIMITED
     return UNLIMITED if parse(quantity) >= most else value(resource, quantity)
 
@@ -57,7 +57,7 @@ def total(*lists: Mapping[str, Fraction]) -> dict[str, Fraction]:
 
 
 def exact(resource: str, number: int) -> Fraction:
-    """An amount of a resource in cores or units."""
+    """Return an amount of a resource in cores or units."""
     return Fraction(number, 1000 if resource == "cpu" else 1)
 
 

@@ -1,4 +1,4 @@
-"""Usage of quota in the forest: what is used, left and borrowed (rules/02 §2)."""
+"""The usage of quota in the forest: what is used, available and borrowed (rules/02 §2)."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from kueuecore.reference.objects import Amounts, FlavorResource
 
 
 class Usage:
-    """What is used at each node."""
+    """The usage at each node."""
 
     def __init__(self, used: Mapping[Node, Amounts] | None = None) -> None:
         self._used = {node: dict(each) for node, each in (used or {}).items()}
 
     def copy(self) -> Usage:
-        """The same, to be changed on its own."""
+        """Return an independent copy."""
         return Usage(self._used)
 
     def at(self, node: Node, fr: FlavorResource) -> int:
-        """u: what is used at a node (rules/02 §2)."""
+        """Return u: what is used at a node (rules/02 §2)."""
         return self._used.get(node, {}).get(fr, 0)
 
     def of(self, node: Node) -> dict[FlavorResource, int]:
-        """All that is used at a node."""
+        """Return all that is used at a node."""
         return dict(self._used.get(node, {}))
 
     def rebuild(self, root: Node) -> None:
-        """What Cohorts use follows from what their children use (rules/02 §2)."""
+        """Recompute the usage of Cohorts from that of their children (rules/02 §2)."""
         for cohort in (node for node in root.tree() if not node.is_cluster_queue):
             self._used[cohort] = {}
             for child in cohort.children:
@@ -40,7 +40,7 @@ class Usage:
         self._used.setdefault(node, {})[fr] = used
 
     def add(self, node: Node, usage: Amounts) -> None:
-        """Use more; what does not fit into the local quota goes to the parent (rules/02 §2.1)."""
+        """Add usage; what exceeds the local quota goes to the parent (rules/02 §2.1)."""
         path = [node] if node.has_cycle else node.chain()
         for fr, more in usage.items():
             for at in path:
@@ -51,7 +51,7 @@ class Usage:
                 more = amount.subtract(more, local)
 
     def remove(self, node: Node, usage: Amounts) -> None:
-        """Use less; the parent gets back what it had lent (rules/02 §2.1)."""
+        """Remove usage; the parent first gets back what it had lent (rules/02 §2.1)."""
         path = [node] if node.has_cycle else node.chain()
         for fr, less in usage.items():
             for at in path:
@@ -62,11 +62,11 @@ class Usage:
                 less = min(less, stored)
 
     def local_available(self, node: Node, fr: FlavorResource) -> int:
-        """LA: what is left of its local quota (rules/02 §2)."""
+        """Return LA: what is left of its local quota (rules/02 §2)."""
         return max(0, amount.subtract(node.local(fr), self.at(node, fr)))
 
     def raw_available(self, node: Node, fr: FlavorResource) -> int:
-        """What is left for a node, less than nothing where too much is used (rules/02 §2.2)."""
+        """Return what is left for a node, negative if too much is used (rules/02 §2.2)."""
         subtree, used = node.subtree.get(fr, 0), self.at(node, fr)
         if node.parent is None:
             return amount.subtract(subtree, used)
@@ -79,29 +79,29 @@ class Usage:
         return amount.add(self.local_available(node, fr), above)
 
     def available(self, node: Node, fr: FlavorResource) -> int:
-        """What a ClusterQueue may use now (rules/02 §2.2)."""
+        """Return what a ClusterQueue may use now (rules/02 §2.2)."""
         return max(0, self.raw_available(node, fr))
 
     def fits(self, node: Node, requests: Amounts) -> bool:
-        """May a ClusterQueue use all this now?"""
+        """Return whether a ClusterQueue may use all this now."""
         return all(requested <= self.available(node, fr) for fr, requested in requests.items())
 
     def is_borrowing_with(self, node: Node, fr: FlavorResource, more: int = 0) -> bool:
-        """Would it be over its own quota? (rules/02 §2.4)."""
+        """Return whether it would exceed its own quota (rules/02 §2.4)."""
         own = node.quota(fr).nominal if node.is_cluster_queue else node.subtree.get(fr, 0)
         return own < amount.add(self.at(node, fr), more)
 
     def is_within_nominal(self, node: Node, frs: Iterable[FlavorResource]) -> bool:
-        """Is it over its own quota in none of these? (rules/02 §2.4)."""
+        """Return whether it exceeds its own quota in none of these (rules/02 §2.4)."""
         return not any(self.at(node, fr) > node.subtree.get(fr, 0) for fr in frs)
 
     def fits_quota(self, node: Node, requests: Amounts) -> tuple[bool, dict[FlavorResource, int]]:
-        """Do requests fit into its own quota, and what is left of them for its parent? (rules/02 §2.4)."""
+        """Return whether requests fit its own quota, and what of them goes to its parent (rules/02 §2.4)."""
         fits = all(node.subtree.get(fr, 0) >= amount.add(self.at(node, fr), v) for fr, v in requests.items())
         return fits, {fr: max(0, amount.subtract(v, self.local_available(node, fr))) for fr, v in requests.items()}
 
     def level(self, node: Node, fr: FlavorResource, requested: int) -> tuple[int, bool]:
-        """Height of the lowest subtree that fits, and whether it is less than the tree (rules/02 §2.5)."""
+        """Return the height of the lowest subtree that fits, and whether that is less than the tree (rules/02 §2.5)."""
         if node.parent is None or not self.is_borrowing_with(node, fr, requested):
             return 0, node.parent is not None
         left = amount.subtract(requested, self.local_available(node, fr))

@@ -1,4 +1,4 @@
-"""Whether an admitted workload is ready in time and ends in time, and what it costs if not (rules/07 §6, §7)."""
+"""Whether an admitted workload is ready in time and ends in time, and what happens if not (rules/07 §6, §7)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kueuecore.reference.settings import Json, Settings
 
 
 def note(workload: Json, are_ready: bool, now: int) -> bool:
-    """Write condition PodsReady as the job reports it (rules/07 §6). Returns whether that changed it."""
+    """Write the condition PodsReady as the job reports it (rules/07 §6). Returns whether that changed it."""
     was, reason = conditions.said(workload, "PodsReady")
     is_admitted = conditions.is_true(workload, "Admitted")
     wanted = False, "WaitForStart", "Not all pods are ready or succeeded"
@@ -21,7 +21,7 @@ def note(workload: Json, are_ready: bool, now: int) -> bool:
 
 
 def deadline(workload: Json, settings: Settings) -> tuple[str, int] | None:
-    """What its pods are waited for, and until when; None if they are not (rules/07 §6)."""
+    """Return what its pods are waited for, and until when; None if they are not (rules/07 §6)."""
     status, reason = conditions.said(workload, "PodsReady")
     is_running = conditions.is_true(workload, "Admitted") and not conditions.is_true(workload, "Evicted")
     is_variant = settings.on("ConcurrentAdmission") and variants.is_variant(workload)
@@ -35,7 +35,7 @@ def deadline(workload: Json, settings: Settings) -> tuple[str, int] | None:
 
 
 def back_off(workload: Json, settings: Settings, now: int) -> bool:
-    """Count one requeuing more, and set its time, unless there were too many (rules/07 §6). Says whether it did."""
+    """Count one more requeue and set its time, unless there were too many (rules/07 §6). Returns whether it did."""
     strategy, state = settings.requeuing_strategy, dict(workload["status"].get("requeueState") or {})
     count, limit = state.get("count", 0) + 1, strategy.get("backoffLimitCount")
     if limit is not None and count > limit:
@@ -50,7 +50,7 @@ def back_off(workload: Json, settings: Settings, now: int) -> bool:
 
 
 def execution_end(workload: Json) -> int | None:
-    """When it will have run as long as it may; earlier admissions count (rules/07 §7)."""
+    """Return when its maximum run time is over; earlier admissions count (rules/07 §7)."""
     most = workload["spec"].get("maximumExecutionTimeSeconds")
     if most is None or not conditions.is_true(workload, "Admitted"):
         return None
@@ -59,7 +59,7 @@ def execution_end(workload: Json) -> int | None:
 
 
 def next_look(workload: Json, settings: Settings, now: int) -> int | None:
-    """When time alone changes something about a workload (rules/07 §12)."""
+    """Return when time alone changes something about a workload (rules/07 §12)."""
     if conditions.is_finished(workload):
         return None
     requeue_at = (workload["status"].get("requeueState") or {}).get("requeueAt")

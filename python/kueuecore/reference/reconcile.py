@@ -1,4 +1,4 @@
-"""What the workload controller writes between cycles, one pass over one workload (rules/07 §12)."""
+"""What the workload controller writes between cycles, in one pass over one workload (rules/07 §12)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kueuecore.reference.objects import ClusterQueue, local_queue_key, names_of
 from kueuecore.reference.settings import Json, Settings
 from kueuecore.reference.state import State
 
-# What the scheduler said last stays until it says something else (rules/07 §11).
+# The scheduler's last message stays until it writes another (rules/07 §11).
 _SCHEDULERS = (
     "NoMatchingFlavor",
     "WaitingForQuota",
@@ -23,7 +23,7 @@ _STALE = ("", "PendingEvaluation", "Pending", "Suspended", "Deactivated")
 
 
 def required_checks(workload: Json, queue: ClusterQueue) -> list[str]:
-    """The checks that a workload has to pass (rules/07 §2)."""
+    """Return the checks that a workload must pass (rules/07 §2)."""
     admission = conditions.admission(workload)
     if not admission:
         return sorted(name for name, flavors in queue.checks.items() if flavors >= queue.flavors)
@@ -33,7 +33,7 @@ def required_checks(workload: Json, queue: ClusterQueue) -> list[str]:
 
 
 def reconcile(world: State, name: str) -> None:
-    """One pass. Each step that writes ends it (rules/07 §12)."""
+    """Run one pass. The first step that writes ends it (rules/07 §12)."""
     workload = world.owned(name)
     if not conditions.is_finished(workload):
         _Pass(world, workload, name).run()
@@ -50,7 +50,7 @@ class _Pass:
         self.queue = ClusterQueue(world.kind("ClusterQueue")[self.target]) if is_known else None
 
     def run(self) -> None:
-        """The steps, in order."""
+        """Run the steps, in order."""
         steps = (self._retry_time, self._activity, self._restarted, self._gate, self._checks, self._conditions)
         if not any(step() for step in steps) and conditions.has_reservation(self.workload):
             name = self.workload["spec"]["queueName"]
@@ -90,7 +90,7 @@ class _Pass:
         return None if written is None else times.moment(written)
 
     def _retry_time(self) -> bool:
-        """Checks ask to wait (rules/07 §3). Of one that is inactive Kueue writes that and takes it back forever."""
+        """Set the time until which checks ask to wait (rules/07 §3). If inactive, Kueue sets and reverts it forever."""
         if not conditions.is_active(self.workload):
             return False
         moments = [
@@ -108,7 +108,7 @@ class _Pass:
         return self._active() if conditions.is_active(self.workload) else self._inactive()
 
     def _active(self) -> bool:
-        """Deactivation, backoff, and the way back into the queue (rules/07 §12 7)."""
+        """Handle deactivation, backoff, and the return to the queue (rules/07 §12 7)."""
         workload, requeue_at = self.workload, self._requeue_at()
         if conditions.is_true(workload, "DeactivationTarget"):
             workload["spec"] = {**workload["spec"], "active": False}
@@ -132,7 +132,7 @@ class _Pass:
         return False
 
     def _inactive(self) -> bool:
-        """Nobody wants it to run (rules/07 §9)."""
+        """Evict a workload that is deactivated (rules/07 §9)."""
         workload, message, cause = self.workload, "The workload is deactivated", ""
         had_state = workload["status"].pop("requeueState", None) is not None
         is_evicted = conditions.is_true(workload, "Evicted")
@@ -146,7 +146,7 @@ class _Pass:
         return self._evict("Deactivated", message, cause)
 
     def _restarted(self) -> bool:
-        """A LocalQueue runs again (rules/07 §8)."""
+        """Requeue after a restart of the LocalQueue (rules/07 §8)."""
         return self.local_queue is not None and self.stop == "None" and self._requeue_after("LocalQueue")
 
     def _requeue_after(self, kind: str) -> bool:
@@ -155,7 +155,7 @@ class _Pass:
         return self._put("Requeued", True, f"{kind}Restarted", f"The {kind} was restarted after being stopped")
 
     def _gate(self) -> bool:
-        """Somebody holds it back from the queue, or does no longer (rules/07 §8)."""
+        """Write whether a gate keeps it out of the queue (rules/07 §8)."""
         gate = conditions.admission_gate(self.workload, self.settings)
         is_noted = conditions.said(self.workload, "QuotaReserved")[1] == "AdmissionGated"
         if bool(gate) == is_noted or not self.settings.on("AdmissionGatedBy"):
@@ -168,7 +168,7 @@ class _Pass:
         return self._unreserve(reason, "AdmissionGatedBy cleared, waiting for quota reservation")
 
     def _checks(self) -> bool:
-        """A ClusterQueue runs again, or asks for other checks (rules/07 §2, §8)."""
+        """Handle a restart of the ClusterQueue, or a change of its checks (rules/07 §2, §8)."""
         if self.queue is None:
             return False
         if self.queue.stop_policy == "None" and self._requeue_after("ClusterQueue"):
@@ -185,7 +185,7 @@ class _Pass:
         return self._write()
 
     def _conditions(self) -> bool:
-        """Why it waits, and whether it may start (rules/07 §11). Ends no pass."""
+        """Write why it waits, and whether it may start (rules/07 §11). Ends no pass."""
         workload, changed = self.workload, False
         if conditions.is_true(workload, "Admitted"):
             return False
@@ -194,7 +194,7 @@ class _Pass:
             changed = bool(reason) and conditions.put(workload, "QuotaReserved", False, reason, message, self.now)
         if conditions.sync_admitted(workload, self.now, self.settings) or changed:
             self._write()
-            # What is written later in this pass is a version of its own.
+            # Later writes in this pass have a version of their own.
             self.workload = conditions.own(workload)
         if conditions.is_true(workload, "Admitted"):
             queue = conditions.admission(workload)["clusterQueue"]
@@ -203,7 +203,7 @@ class _Pass:
         return False
 
     def _blocker(self) -> tuple[str, str]:
-        """What is wrong with its queues (rules/07 §11)."""
+        """Return what is wrong with its queues (rules/07 §11)."""
         name = self.workload["spec"]["queueName"]
         if self.local_queue is None:
             return "Misconfigured", f"LocalQueue {name} doesn't exist"
@@ -216,7 +216,7 @@ class _Pass:
         return "", ""
 
     def _why_unreserved(self) -> tuple[str, str]:
-        """Reason and message of QuotaReserved=False, none to leave it (rules/07 §11)."""
+        """Return reason and message of QuotaReserved=False; empty to leave it (rules/07 §11)."""
         workload, settings, blocker = self.workload, self.settings, self._blocker()
         condition = conditions.find(workload, "QuotaReserved")
         as_before = condition.get("reason", ""), condition.get("message", "")
@@ -247,7 +247,7 @@ class _Pass:
         return "PendingEvaluation", "Workload is pending evaluation in the scheduling queue"
 
     def _failed_checks(self) -> bool:
-        """Checks that say no, or not now (rules/07 §3)."""
+        """Handle checks that reject, or ask to retry (rules/07 §3)."""
         if conditions.is_true(self.workload, "Evicted"):
             return False
         if message := self._checks_in("Rejected"):
@@ -257,7 +257,7 @@ class _Pass:
         return bool(message) and self._evict("AdmissionCheck", f"Evicted due to {message}")
 
     def _checks_in(self, state: str) -> str:
-        """Which checks said what (rules/07 §3)."""
+        """Return the messages of the checks in a state (rules/07 §3)."""
         checks = [check for check in conditions.check_states(self.workload) if check["state"] == state]
         listed = [
             f'"{check["name"]}"' + (f" ({check['message']})" if check.get("message") else "")
@@ -266,7 +266,7 @@ class _Pass:
         return f"AdmissionCheck{'s' * (len(listed) > 1)} in {state} state: {'; '.join(listed)}" if listed else ""
 
     def _unready(self) -> bool:
-        """Pods that are not ready in time cost the quota, and too often the activity (rules/07 §6)."""
+        """Evict a workload whose pods are not ready in time; deactivate it after too many times (rules/07 §6)."""
         late = readiness.deadline(self.workload, self.settings)
         if late is None or late[1] > self.now:
             return False
@@ -276,7 +276,7 @@ class _Pass:
         return self._evict("PodsReadyTimeout", f"Exceeded the PodsReady timeout {self.name}", late[0])
 
     def _overdue(self) -> bool:
-        """Running for too long costs the activity (rules/07 §7)."""
+        """Deactivate a workload that runs for too long (rules/07 §7)."""
         end = readiness.execution_end(self.workload)
         if end is None or end > self.now or conditions.is_true(self.workload, "DeactivationTarget"):
             return False
@@ -286,7 +286,7 @@ class _Pass:
         return self._put("DeactivationTarget", True, reason, "exceeding the maximum execution time")
 
     def _stopped(self, kind: str, name: str, stop_policy: str | None) -> bool:
-        """Without its queue, a mere reservation is taken back; those that run may have to stop too (rules/07 §10)."""
+        """Take back a mere reservation if its queue stops; running workloads may have to stop, too (rules/07 §10)."""
         if conditions.is_true(self.workload, "Admitted"):
             drains = stop_policy == "HoldAndDrain" and not conditions.is_true(self.workload, "Evicted")
             return drains and self._evict(f"{kind}Stopped", f"The {kind} is stopped")

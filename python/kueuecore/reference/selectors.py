@@ -8,7 +8,7 @@ from kueuecore.reference.settings import Json
 
 
 def _is_beyond(operator: str, number: str, bound: str) -> bool:
-    """Gt or Lt of whole numbers; what is none is beyond nothing."""
+    """Evaluate Gt or Lt of whole numbers; False for anything else."""
     try:
         return int(number) > int(bound) if operator == "Gt" else int(number) < int(bound)
     except ValueError:
@@ -29,7 +29,7 @@ def _matches(expression: Json, labels: Mapping[str, str]) -> bool:
 
 
 def matches_labels(selector: Json | None, labels: Mapping[str, str]) -> bool:
-    """Does a label selector match? None matches nothing, an empty one all (rules/01 §1)."""
+    """Return whether a label selector matches. None matches nothing, an empty one everything (rules/01 §1)."""
     if selector is None:
         return False
     wanted = selector.get("matchLabels") or {}
@@ -39,7 +39,7 @@ def matches_labels(selector: Json | None, labels: Mapping[str, str]) -> bool:
 
 
 def _tolerates(toleration: Json, taint: Json) -> bool:
-    """Kubernetes' rule (rules/03 §5 3)."""
+    """Return whether a toleration tolerates a taint, by Kubernetes' rule (rules/03 §5 3)."""
     if any(toleration.get(part) and toleration[part] != taint.get(part) for part in ("effect", "key")):
         return False
     mine, theirs = toleration.get("value", ""), taint.get("value", "")
@@ -50,13 +50,13 @@ def _tolerates(toleration: Json, taint: Json) -> bool:
 
 
 def untolerated_taint(taints: list[Json], tolerations: list[Json]) -> Json | None:
-    """The first taint that keeps pods away (rules/03 §5 3)."""
+    """Return the first taint that keeps pods away (rules/03 §5 3)."""
     hard = (taint for taint in taints if taint.get("effect") in ("NoSchedule", "NoExecute"))
     return next((t for t in hard if not any(_tolerates(toleration, t) for toleration in tolerations)), None)
 
 
 def matches_node(pod: Json, labels: Mapping[str, str]) -> bool:
-    """May pods go to nodes with these labels? Only keys of these labels matter (rules/03 §5 4)."""
+    """Return whether pods may go to nodes with these labels. Only the keys of these labels matter (rules/03 §5 4)."""
     if any(labels[name] != value for name, value in (pod.get("nodeSelector") or {}).items() if name in labels):
         return False
     affinity = (pod.get("affinity") or {}).get("nodeAffinity") or {}
@@ -65,12 +65,12 @@ def matches_node(pod: Json, labels: Mapping[str, str]) -> bool:
         [expression for expression in term.get("matchExpressions") or () if expression["key"] in labels]
         for term in required.get("nodeSelectorTerms") or ()
     ]
-    # A term without a word on this flavor allows every flavor.
+    # A term that says nothing about this flavor allows every flavor.
     return not all(terms) or not terms or any(all(_matches(e, labels) for e in term) for term in terms)
 
 
 def matches_term(term: Json, node: Json) -> bool:
-    """Does a term of a node selector match a node? One that is empty matches nothing (rules/08 §4.7)."""
+    """Return whether a term of a node selector matches a node. An empty one matches nothing (rules/08 §4.7)."""
     expressions, fields = term.get("matchExpressions") or (), term.get("matchFields") or ()
     named = {"metadata.name": node["metadata"]["name"]}
     matches = all(_matches(e, node["metadata"]["labels"]) for e in expressions) and all(

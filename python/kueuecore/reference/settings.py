@@ -1,4 +1,4 @@
-"""What is configured: feature gates and the parts of Kueue's Configuration that decide something (rules/11)."""
+"""The settings: feature gates, and those parts of Kueue's Configuration that affect decisions (rules/11)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 from kueuecore.reference import times
 
-# Manifests are what Kubernetes makes of JSON: their shape is checked by whoever takes them in, not here.
+# Manifests have the shape that Kubernetes gives them; the caller checks it, not this package.
 Json: TypeAlias = dict[str, Any]
 
-# The gates that this package asks for and that are off by default; all others that it asks for are on (rules/11 §4).
+# The gates used here that are off by default; all others used here are on (rules/11 §4).
 _OFF = (
     "ConcurrentAdmission",
     "DisableWaitForPodsReady",
@@ -27,7 +27,7 @@ _OFF = (
 
 
 class Settings:
-    """The Configuration, as the rules ask for it (rules/01 §9). What is not there is None or empty."""
+    """The Configuration, as the rules read it (rules/01 §9). What is missing is None or empty."""
 
     def __init__(self, configuration: Json | None = None) -> None:
         config = configuration or {}
@@ -51,7 +51,7 @@ class Settings:
         transformations = config.get("resourceTransformations", resources.get("transformations"))
         self.transformations: dict[str, Json] = {rule["input"]: rule for rule in transformations or ()}
         strategy = config.get("quotaCheckStrategy", resources.get("quotaCheckStrategy"))
-        # Is a resource that no quota covers free? (rules/09 §6)
+        # Whether a resource that no quota covers is free (rules/09 §6)
         self.ignores_undeclared = self.on("QuotaCheckStrategy") and strategy == "IgnoreUndeclared"
         sharing = config.get("admissionFairSharing") if self.on("AdmissionFairSharing") else None
         self.has_admission_fair_sharing = sharing is not None
@@ -62,5 +62,5 @@ class Settings:
         self.resource_weights: dict[str, float] = (sharing or {}).get("resourceWeights") or {}
 
     def on(self, gate: str) -> bool:
-        """Is a feature gate on? (rules/11 §4)."""
+        """Return whether a feature gate is on (rules/11 §4)."""
         return self.gates.get(gate, gate not in _OFF)

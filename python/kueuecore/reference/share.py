@@ -1,4 +1,4 @@
-"""Dominant resource shares: who borrows how much of what there is (rules/02 §6)."""
+"""Dominant resource shares: how much of what can be lent a node borrows (rules/02 §6)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Share:
     """The share of a node.
 
     Args:
-        ratio: 1000 times the borrowed part of what is lendable, of the resource with the most.
+        ratio: 1000 times the borrowed part of what is lendable, for the resource where it is largest.
         weight: Weight of the node.
         resource: That resource.
-        borrowed: The flavors and resources in which the node is over its own quota.
+        borrowed: The flavors and resources in which the node exceeds its own quota.
     """
 
     ratio: float
@@ -29,24 +29,24 @@ class Share:
 
     @property
     def weighted(self) -> float:
-        """The share by weight (rules/02 §6)."""
+        """The share divided by the weight (rules/02 §6)."""
         if self.ratio == 0:
             return 0.0
         return math.inf if self.weight == 0 else self.ratio / self.weight
 
     @property
     def order(self) -> tuple[bool, float]:
-        """By which shares are compared; a borrower without weight is above all others (rules/02 §6)."""
+        """The sort key of shares; a borrower with weight 0 is above all others (rules/02 §6)."""
         is_above = self.weight == 0 and self.ratio != 0
         return is_above, self.ratio if is_above else self.weighted
 
     def is_borrowing_on(self, requests: Amounts) -> bool:
-        """Is it over its own quota in something that is requested? (rules/02 §6)."""
+        """Return whether it exceeds its own quota in something that is requested (rules/02 §6)."""
         return any(requested > 0 and fr in self.borrowed for fr, requested in requests.items())
 
 
 def share(usage: Usage, node: Node, extra: Amounts | None = None) -> Share:
-    """The dominant resource share of a node below a Cohort, if it used something extra (rules/02 §6)."""
+    """Return the dominant resource share of a node below a Cohort, if it used something extra (rules/02 §6)."""
     over: dict[str, int] = {}
     borrowed = []
     for fr, quota in node.subtree.items() if node.parent is not None else ():

@@ -1,11 +1,11 @@
-"""Whole runs through virtual time: workloads come, run and end, and cycle follows cycle.
+"""Runs a world through virtual time: workloads come, run and end, and cycle follows cycle.
 
-Whatever is due acts when it is due: a cycle takes its time, what is due until then happens first, each at its own
-moment, and only then does the next cycle begin. Kueue's runs were recorded by another rule: there it waits for the end
-of a round of cycles.
+Everything acts when it is due: a cycle takes some time, and what is due until its end happens first, each at its own
+time; only then does the next cycle begin. Kueue's recorded runs follow another rule: what is due waits for the end of a
+round of cycles.
 
-Around the scheduler stands what a cluster has: jobs that run as long as they are said to, that stop when they are
-evicted, whose pods linger on failed nodes, and admission checks that are ready at once or after a while.
+Around the scheduler there is what a cluster has: jobs that run for a given time, stop when they are evicted, and whose
+pods linger on failed nodes; and admission checks that are ready at once or after a while.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class SimulatedCycle:
 
 @dataclass
 class Run:
-    """What came of a run. `is_cut`: it was ended by `max_cycles`."""
+    """The result of a run. `is_cut`: it was ended by `max_cycles`."""
 
     world: World
     start: int
@@ -68,23 +68,22 @@ def simulate(
     """Run until nothing is left to happen.
 
     Args:
-        objects: What is there from the start.
-        events: What happens from outside, such as `{"at": 3, "op": "create", "object": {...}, "runSeconds": 60}`; `op`
-            is create, update, finish or delete, the last two with a `key`, and `kind` if it is no Workload. Where pods
-            are waited for, `readySeconds` says when they are ready after each admission, `failSeconds` and
-            `recoverSeconds` when one fails and when it is ready again. `lingerSeconds`: how long pods stay on a node
-            that has failed.
+        objects: The initial objects.
+        events: External events, such as `{"at": 3, "op": "create", "object": {...}, "runSeconds": 60}`; `op` is create,
+            update, finish or delete, the last two with a `key`, and `kind` if it is not a Workload. With waiting for
+            pods, `readySeconds` says when they are ready after each admission, `failSeconds` and `recoverSeconds` when
+            one fails and when it is ready again. `lingerSeconds`: how long pods stay on a node that has failed.
         configuration: Kueue's Configuration as a dict.
-        now: The time of the beginning.
+        now: The initial time.
         trusted: Take manifests as they are.
         cycle_seconds: How long a cycle takes.
-        quiet_cycles: So many cycles without a visible change end a round; by default one more than the most flavors of
-            any resource group.
-        max_cycles: Stop after this many.
+        quiet_cycles: How many cycles without a visible change end a round; by default one more than the largest number
+            of flavors in any resource group.
+        max_cycles: The maximum number of cycles.
         eviction_seconds: How long the job of an evicted workload takes to stop.
-        after_rounds: What is due waits for the end of a round of cycles, as in Kueue's recorded runs.
+        after_rounds: Whether what is due waits for the end of a round of cycles, as in Kueue's recorded runs.
         admission_checks: By name, after how many `seconds` a check is ready, and which `nodeSelector` it adds to pods.
-        cuts_at_once: The last of `max_cycles` ends the run, rather than the first beyond.
+        cuts_at_once: Whether the last of `max_cycles` ends the run, rather than the first beyond.
     """
     world = World((), configuration=configuration, now=now, trusted=trusted)
     simulation = _Simulation(world, trusted, int(cycle_seconds * times.SECOND), int(eviction_seconds * times.SECOND))
@@ -109,10 +108,10 @@ class _Simulation:
         self.timers: dict[tuple[int, str], int] = {}
         self.jobs: dict[str, Json] = {}
         self.checks: Mapping[str, Json] = {}
-        # Nodes that are looked at once pods have left them, and when.
+        # Nodes to check once pods have left them, and when.
         self.pods, self.node_timers = PlayedPods(world, self.jobs), set[tuple[int, str]]()
         self.running: set[str] = set()
-        # Where pods are waited for: whose are ready, whose have been since they started, and how often each started.
+        # With waiting for pods: whose are ready, whose have been since they started, and how often each started.
         self.ready: set[str] = set()
         self.were_ready: set[str] = set()
         self.n_starts: dict[str, int] = {}
@@ -123,7 +122,7 @@ class _Simulation:
         self.free_at = world.now
 
     def run(self, events: list[Json], quiet_cycles: int | None, max_cycles: int | None) -> None:
-        """Go from moment to moment: what happens, what is due, then cycles."""
+        """Go from moment to moment: events first, then what is due, then cycles."""
         self.happenings = [(self.world.now + int(event["at"] * times.SECOND), event) for event in events]
         while self._comes_more():
             self._moment()
@@ -133,23 +132,23 @@ class _Simulation:
         self.world.now = max(self.world.now, self.free_at)
 
     def _comes_more(self) -> bool:
-        """Is anything to happen but samples?"""
+        """Return whether anything but samples is still to happen."""
         is_busy = bool(self.happenings) or any(kind != _SAMPLE for kind, _ in self.timers)
         return is_busy or self.world.second_passes.next() is not None or bool(self._node_timers())
 
     def _node_timers(self) -> set[tuple[int, str]]:
-        """When which nodes are looked at again."""
+        """Return when to check which nodes again."""
         return self.node_timers | {(time, name) for name, time in self.world.node_checks.items()}
 
     def _next(self) -> int | None:
-        """When something is due."""
+        """Return when something is due next."""
         passed = self.world.second_passes.next()
         moments = [time for time, _ in self.happenings[:1]] + list(self.timers.values())
         moments += [time for time, _ in self._node_timers()] + ([] if passed is None else [passed])
         return min(moments, default=None)
 
     def _moment(self) -> None:
-        """What happens next, and what is due then."""
+        """Advance to the next moment, and do everything due then."""
         world, happenings = self.world, self.happenings
         moment = self._next()
         assert moment is not None, "something is due"
@@ -161,7 +160,7 @@ class _Simulation:
             world.settle(self.play)
 
     def _fire(self, moment: int) -> bool:
-        """Do one thing that is due. Says whether there was any."""
+        """Do one thing that is due. Returns whether there was one."""
         fire = {_STOPPED: self._release, _DONE: self._end, _LOOK: self._look, _SAMPLE: self.sample}
         fire |= {_READY: self._pods_ready, _FAILED: self._pod_failed, _CHECKED: self._pass_checks}
         if due := [timer for timer, time in self.timers.items() if time == moment]:
@@ -178,7 +177,7 @@ class _Simulation:
         return True
 
     def _wait(self) -> None:
-        """A scheduler sleeps until all pods are ready; what it did itself before does not wake it (rules/07 §6)."""
+        """Sleep until all pods are ready; earlier writes of the scheduler itself do not wake it (rules/07 §6)."""
         self.world.settle(self.play)
         while self._comes_more():
             self._moment()
@@ -186,7 +185,7 @@ class _Simulation:
                 return
 
     def _round(self, quiet_cycles: int | None, max_cycles: int | None) -> bool:
-        """Cycles, until they change nothing any more. Says whether there were too many."""
+        """Run cycles until they change nothing any more. Returns whether `max_cycles` ended the run."""
         world, n_quiet = self.world, 0
         limit = self._patience(quiet_cycles)
         while n_quiet < limit and self._has_heads():
@@ -225,18 +224,18 @@ class _Simulation:
         return is_any or bool(self.world.second_passes.ready)
 
     def _patience(self, quiet_cycles: int | None) -> int:
-        """How many cycles without a visible change end a round."""
+        """Return how many cycles without a visible change end a round."""
         groups = [
             g for queue in self.world.kind("ClusterQueue").values() for g in queue["spec"].get("resourceGroups") or ()
         ]
         return quiet_cycles or 1 + max((len(group.get("flavors") or ()) for group in groups), default=0)
 
     def _waiting(self) -> list[tuple[set[str], set[str]]]:
-        """What is in each heap, and what is parked."""
+        """Return what is in each heap, and what is parked."""
         return [(set(queue.active), set(queue.inadmissible)) for queue in self.world.queues.values()]
 
     def _happen(self, event: Json) -> None:
-        """Something from outside. What names a workload that is gone is ignored."""
+        """Apply an external event. One that names a missing workload is ignored."""
         world = self.world
         match event["op"]:
             case "finish":
@@ -260,7 +259,7 @@ class _Simulation:
             self.play(name)
 
     def change(self, op: str, manifest: Json) -> None:
-        """A node, a pod or a topology comes, or changes if it is there."""
+        """Create a node, a pod or a topology, or update it if it exists."""
         new = complete(dict(manifest))
         kind, name = new["kind"], key(new) if new["metadata"]["namespace"] else new["metadata"]["name"]
         if op == "create" or name in self.world.kind(kind):
@@ -269,7 +268,7 @@ class _Simulation:
             self.world.apply([manifest], trusted=self.trusted)
 
     def _note_node(self, name: str, node: Json | None) -> None:
-        """A node is about to change. Once it has failed, it is checked again when pods have left it."""
+        """Note that a node is about to change. After a failure, it is checked again when pods have left it."""
         was_bad = name in self.pods.bad_since
         self.pods.note(name, node)
         if name not in self.pods.bad_since:
@@ -278,7 +277,7 @@ class _Simulation:
             self.node_timers |= {(time, name) for time in self.pods.ends(name)}
 
     def _update(self, manifest: Json) -> None:
-        """Somebody changes a Workload, but for its status."""
+        """Update a Workload as a user does, without its status."""
         if key(manifest) in self.world.kind("Workload"):
             workload = self.world.owned(key(manifest))
             given = {part: manifest["metadata"][part] for part in ("labels", "annotations")}
@@ -302,20 +301,20 @@ class _Simulation:
                 self.world.write(workload)
 
     def sample(self, name: str) -> None:
-        """Look at what a LocalQueue uses, and again after a while (rules/09 §1.4)."""
+        """Sample the usage of a LocalQueue, and again after a while (rules/09 §1.4)."""
         world = self.world
         queue = world.local_queues.get(name)
         if world.settings.has_admission_fair_sharing and queue is not None and world.cache.is_active(queue):
             self.timers[_SAMPLE, name] = world.ledger.sample(name, world.admitted_in(name), world.now)
 
     def _after(self, kind: int, name: str, seconds: float | None) -> None:
-        """Set a timer; None: what it is for never comes."""
+        """Set a timer; None: its event never happens."""
         self.timers.pop((kind, name), None)
         if seconds is not None:
             self.timers[kind, name] = self.world.now + int(seconds * times.SECOND)
 
     def _start(self, name: str) -> None:
-        """The job of a workload starts; its pods are ready at once where nobody waits for them."""
+        """Start the job of a workload; if nothing waits for its pods, they are ready at once."""
         moments = self.jobs.get(name, {}).get("readySeconds") if self.world.settings.waits_for_pods else None
         index = self.n_starts[name] = self.n_starts.get(name, -1) + 1
         self.were_ready.discard(name)
@@ -344,7 +343,7 @@ class _Simulation:
         self._tell(name)
 
     def _tell(self, name: str) -> bool:
-        """Write whether the pods are ready, where somebody waits for them. Says whether it is anything new."""
+        """Write whether the pods are ready, if something waits for them. Returns whether that is news."""
         workload = self.world.owned(name)
         if not self.world.settings.waits_for_pods or conditions.is_finished(workload):
             return False
@@ -354,12 +353,12 @@ class _Simulation:
         return is_new
 
     def play(self, name: str) -> None:
-        """What the job of a workload and its checks do about its status."""
+        """Let the job of a workload and its checks react to its status."""
         workload = self.world.kind("Workload").get(name)
         is_over = workload is None or conditions.is_finished(workload)
         is_told = workload is not None and conditions.is_true(workload, "Evicted")
         if workload is None or is_over or is_told or not conditions.is_true(workload, "Admitted"):
-            # What the pods of a job that has ended were about to do still comes, though it changes nothing.
+            # Pending events of the pods of a job that has ended still occur, though they change nothing.
             ended = (_DONE,) if workload is not None and is_over else (_DONE, _READY, _FAILED)
             if name in self.running or workload is None:
                 self.timers = {
@@ -375,10 +374,10 @@ class _Simulation:
             self.timers[_LOOK, name] = look
         if workload is None or is_over:
             self.timers.pop((_CHECKED, name), None)
-            # The moment at which a deleted job has stopped still comes, though nothing is left to stop.
+            # The stop of a deleted job still occurs, though nothing is left to stop.
             return
         if self._tell(name):
-            # The rest follows when that is seen.
+            # The rest follows once the change is observed.
             return
         if not is_told or not conditions.has_reservation(workload):
             self.timers.pop((_STOPPED, name), None)
@@ -389,12 +388,12 @@ class _Simulation:
         self._wait_for_checks(name)
 
     def _pending_checks(self, workload: Json) -> list[Json]:
-        """Checks that are to say something, now that it holds quota."""
+        """Return the checks that should answer now that the workload holds quota."""
         is_asked = conditions.has_reservation(workload) and not conditions.is_true(workload, "Evicted")
         return [check for check in conditions.check_states(workload) if check["state"] == "Pending" and is_asked]
 
     def _wait_for_checks(self, name: str) -> None:
-        """Checks are ready at once, or all together after the longest of their times."""
+        """Make checks ready at once, or all together after the longest of their times."""
         workload = self.world.kind("Workload")[name]
         waits = self._pending_checks(workload)
         self.timers.pop((_CHECKED, name), None)

@@ -1,4 +1,4 @@
-"""What there is: objects, what the scheduler knows of them, and who waits (rules/05 §2)."""
+"""The state of the world: objects, what the scheduler knows of them, and what waits (rules/05 §2)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class State:
         local_queues: The LocalQueues that are not stopped, with their ClusterQueues.
         kept_progress: Where flavor scans resume, by LocalQueue without a ClusterQueue and Workload (rules/03 §6).
         assigned: The LocalQueue in which each workload was last queued.
-        notified: ClusterQueues, and roots after a slash, that are to be tried again (rules/05 §3.1).
+        notified: ClusterQueues, and roots after a slash, to be tried again (rules/05 §3.1).
         expected: Workloads asked to stop whose eviction no watch event has shown yet (rules/04 §8).
         changes: Workload changes not yet reported to the watchers.
-        dirty: Workloads that the workload controller has to reconcile.
+        dirty: Workloads that the workload controller must reconcile.
         events: Events that the workload controller recorded.
         second_passes: Workloads waiting for a second pass (rules/08 §11.10).
         node_checks: When to check nodes again, by name (rules/08 §13.2).
-        has_unseen_pods: Do pods of which there are no objects run in a namespace, on a node?
+        has_unseen_pods: Returns whether pods without objects run in a namespace, on a node.
     """
 
     def __init__(self, configuration: Json | None, now: str | int) -> None:
@@ -65,29 +65,29 @@ class State:
         self.has_unseen_pods: Callable[[str, str], bool] = _has_none
 
     def kind(self, kind: str) -> dict[str, Json]:
-        """All objects of a kind, by key (by name, if they have no namespace)."""
+        """Return all objects of a kind, by key (by name, if they have no namespace)."""
         return self.api.setdefault(kind, {})
 
     def limit_ranges(self, workload: Json) -> list[Json]:
-        """The LimitRanges that a Workload is subject to."""
+        """Return the LimitRanges that apply to a Workload."""
         ranges, namespace = sorted(self.kind("LimitRange").items()), workload["metadata"]["namespace"]
         return [limit_range for _, limit_range in ranges if limit_range["metadata"]["namespace"] == namespace]
 
     def owned(self, workload_key: str) -> Json:
-        """A Workload as it is now, to be changed and written."""
+        """Return the current Workload, as a copy to change and write."""
         return conditions.own(self.kind("Workload")[workload_key])
 
     def write(self, workload: Json) -> None:
-        """Write a Workload; those who watch hear of it later."""
+        """Write a Workload; watchers see it later."""
         self.changes.append((self.kind("Workload").get(key(workload)), workload))
         self.kind("Workload")[key(workload)] = workload
 
     def info(self, workload: Json) -> Info:
-        """A Workload as the queues see it: with what the namespace fills in (rules/01 §7.3)."""
+        """Return a Workload as the queues see it: with what the namespace adds (rules/01 §7.3)."""
         return Info(self._adjusted(workload), self.settings)
 
     def hold(self, workload: Json) -> None:
-        """Note what a workload holds; its pods use what the namespace fills in (rules/01 §7.3, 08 §4.5)."""
+        """Note what a workload holds; its pods use what the namespace adds (rules/01 §7.3, 08 §4.5)."""
         self.cache.set_workload(self._adjusted(workload))
 
     def _adjusted(self, workload: Json) -> Json:
@@ -95,7 +95,7 @@ class State:
         return adjusted(workload, limit_ranges=limits, runtime_classes=classes)
 
     def snapshot(self) -> Snapshot:
-        """What a cycle looks at."""
+        """Return the snapshot for a cycle."""
         return self.cache.snapshot(self.now, {name: self.used(name) for name in self.kind("LocalQueue")})
 
     def advance(self, now: str | int | None) -> None:
@@ -104,29 +104,29 @@ class State:
             self.now = times.moment(now) if isinstance(now, str) else now
 
     def mark_dirty(self, local_queue: str) -> None:
-        """Let the workload controller look at all of a LocalQueue."""
+        """Let the workload controller reconcile all workloads of a LocalQueue."""
         self.dirty |= {name for name, w in self.kind("Workload").items() if local_queue_key(w) == local_queue}
 
     def _tree(self, cluster_queue: str) -> str:
-        """What is noted to try a ClusterQueue again; nothing if its Cohort is in a cycle."""
+        """Return what to note to try a ClusterQueue again; empty if its Cohort is in a cycle."""
         node = self.cache.forest.cluster_queues[cluster_queue]
         if node.has_cycle:
             return ""
         return f"/{node.root.name}" if node.parent is not None else cluster_queue
 
     def notify(self, cluster_queues: Iterable[str]) -> None:
-        """Ask to try again all that wait in whole trees (rules/05 §3.1)."""
+        """Ask to try all workloads in whole trees again (rules/05 §3.1)."""
         self.notified |= {self._tree(name) for name in cluster_queues}
 
     def flush(self) -> None:
-        """Try again what was asked for (rules/05 §3.1)."""
+        """Requeue what `notify` asked for (rules/05 §3.1)."""
         notified, self.notified = self.notified - {""}, set()
         for name, queue in self.queues.items():
             if self._tree(name) in notified:
                 queue.flush(self.kind("Namespace"), self.now)
 
     def requeue(self, info: Info, reason: RequeueReason, quota_reserved_reason: str) -> None:
-        """Put a head back, as it is now (rules/05 §3)."""
+        """Put the current version of a head back into its queue (rules/05 §3)."""
         workload = self.kind("Workload").get(info.key)
         queue = None if workload is None else self.queues.get(self.local_queues.get(local_queue_key(workload), ""))
         if workload is not None and queue is not None and conditions.is_admissible(workload, self.settings):
@@ -134,18 +134,18 @@ class State:
             queue.requeue(info.renewed(self.info(workload)), reason, quota_reserved_reason, self.now)
 
     def used(self, local_queue: str) -> float:
-        """What a LocalQueue has used; an unknown one weighs 1 (rules/09 §1.1)."""
+        """Return what a LocalQueue has used; an unknown one has weight 1 (rules/09 §1.1)."""
         manifest = self.kind("LocalQueue").get(local_queue)
         return self.ledger.usage(local_queue, 1.0 if manifest is None else weight_of(manifest["spec"]))
 
     def is_usage_based(self, cluster_queue: str) -> bool:
-        """Does what LocalQueues have used count in a ClusterQueue? (rules/09 §1.1)."""
+        """Return whether the usage of LocalQueues matters in a ClusterQueue (rules/09 §1.1)."""
         node = self.cache.forest.cluster_queues.get(cluster_queue)
         is_asked = node is not None and node.spec is not None and node.spec.is_usage_based
         return is_asked and self.settings.has_admission_fair_sharing
 
     def admitted_in(self, local_queue: str) -> Resources:
-        """What the admitted workloads of a LocalQueue use."""
+        """Return what the admitted workloads of a LocalQueue use."""
         infos = (info for each in self.cache.workloads.values() for info in each.values())
         admitted = [i for i in infos if i.local_queue == local_queue and conditions.is_true(i.workload, "Admitted")]
         return quantity.total(*({fr[1]: quantity.exact(fr[1], v)} for i in admitted for fr, v in i.usage.items()))

@@ -1,4 +1,4 @@
-"""Moments: nanoseconds since 1970 inside, RFC 3339 in objects."""
+"""Times: nanoseconds since 1970 inside, RFC 3339 in objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": SECOND, "m": 60 
 
 @lru_cache(maxsize=100_000)
 def moment(written: str | None) -> int:
-    """Read a time; none is Go's zero time, older than all others."""
+    """Read a time; None is Go's zero time, older than all others."""
     whole, dot, rest = (written or _NEVER).replace("Z", "+00:00").partition(".")
     fraction, zone = 0, ""
     if dot:
@@ -34,6 +34,6 @@ def text(time: int) -> str:
 
 
 def duration(written: str | None) -> int:
-    """Read a duration as Go writes it, such as `1h30m`; nothing is 0 (rules/11 §1)."""
+    """Read a duration as Go writes it, such as `1h30m`; empty is 0 (rules/11 §1)."""
     parts: list[tuple[str, str]] = re.findall(r"([0-9.]+)(ns|us|µs|ms|s|m|h)", written or "")
     return sum(int(float(number) * _UNITS[unit]) for number, unit in parts)

@@ -1,4 +1,4 @@
-"""What a workload asks for and holds, pod set by pod set, and its scheduling shape (rules/01 §7.3 to §7.5, 05 §4)."""
+"""What a workload requests and holds, by pod set, and its scheduling shape (rules/01 §7.3 to §7.5, 05 §4)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ ALLOWED_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
 
 @dataclass(frozen=True)
 class PodSetTotals:
-    """Requests of all pods of a pod set; flavors once it holds quota (rules/01 §7.3, §7.4).
+    """The requests of all pods of a pod set, with flavors once it holds quota (rules/01 §7.3, §7.4).
 
     Args:
-        topology: Where its pods stand, and what each uses there (rules/08 §4.5).
-        delayed: Whether that is still to come: nothing, Pending or Ready (rules/08 §11.2).
+        topology: Where its pods are placed, and what each uses there (rules/08 §4.5).
+        delayed: Whether the placement is still to come: empty, Pending or Ready (rules/08 §11.2).
     """
 
     name: str
@@ -39,7 +39,7 @@ class PodSetTotals:
     delayed: str = ""
 
     def scaled(self, count: int) -> PodSetTotals:
-        """For another number of pods, unless they stand somewhere (rules/01 §7.5)."""
+        """Return the totals for another number of pods, unless they are placed somewhere (rules/01 §7.5)."""
         if self.count in (0, count) or self.topology is not None:
             return dataclasses.replace(self)
         scaled = {n: amount.multiply(amount.divide(asked, self.count), count) for n, asked in self.requests.items()}
@@ -48,7 +48,7 @@ class PodSetTotals:
 
 @dataclass
 class Progress:
-    """How far the scan of flavors of a pending workload has come (rules/03 §6)."""
+    """How far the flavor scan of a pending workload has come (rules/03 §6)."""
 
     tried: list[dict[str, int]] = field(default_factory=list)
     generation: int = 0
@@ -57,21 +57,21 @@ class Progress:
 
     @property
     def has_pending_flavors(self) -> bool:
-        """Is there a flavor that was not tried yet?"""
+        """Return whether there is a flavor that was not tried yet."""
         return any(index != -1 for pod_set in self.tried for index in pod_set.values())
 
     def matches(self, shape: str | None) -> bool:
-        """Was it made for this shape? An unknown shape is every shape."""
+        """Return whether it was made for this shape. An unknown shape matches every shape."""
         return shape is None or self.shape is None or shape == self.shape
 
     def start(self, pod_set: int, resource: str) -> int:
-        """Index of the flavor to begin with (rules/03 §4 2)."""
+        """Return the index of the flavor to start with (rules/03 §4 2)."""
         return self.tried[pod_set].get(resource, -1) + 1 if pod_set < len(self.tried) else 0
 
 
 @cache
 def resource_order(resource: str) -> tuple[int, str]:
-    """Canonical order of resources: by their FNV-1a hashes (rules/03 §1)."""
+    """Return the sort key of the canonical order of resources: by FNV-1a hash (rules/03 §1)."""
     hashed = 0xCBF29CE484222325
     for byte in resource.encode():
         hashed = (hashed ^ byte) * 0x100000001B3 % 2**64
@@ -79,7 +79,7 @@ def resource_order(resource: str) -> tuple[int, str]:
 
 
 def boost(workload: Json, settings: Settings) -> int:
-    """What an annotation adds to the priority (rules/09 §5)."""
+    """Return what an annotation adds to the priority (rules/09 §5)."""
     written = workload["metadata"]["annotations"].get("kueue.x-k8s.io/priority-boost", "")
     try:
         number = int(written) if settings.on("PriorityBoost") else 0
@@ -89,12 +89,12 @@ def boost(workload: Json, settings: Settings) -> int:
 
 
 def priority(workload: Json, settings: Settings) -> int:
-    """Effective priority (rules/04 §2)."""
+    """Return the effective priority (rules/04 §2)."""
     return int(workload["spec"].get("priority") or 0) + boost(workload, settings)
 
 
 def queue_time(workload: Json, settings: Settings, requeuing_timestamp: str = "") -> int:
-    """The time that orders it in its queue: when it was evicted for its pods or checks, else created (rules/05 §1)."""
+    """Return the time that orders it in its queue: of an eviction for pods or checks, or its creation (rules/05 §1)."""
     status, reason = conditions.said(workload, "Evicted")
     timestamp = requeuing_timestamp or settings.requeuing_strategy.get("timestamp") or "Eviction"
     reasons = ("AdmissionCheck", *(["PodsReadyTimeout"] if timestamp == "Eviction" else []))
@@ -107,7 +107,7 @@ def queue_time(workload: Json, settings: Settings, requeuing_timestamp: str = ""
 
 
 def _transformed(requests: dict[str, Fraction], settings: Settings) -> dict[str, Fraction]:
-    """What the Configuration leaves out and transforms (rules/01 §7.3 3 and 4)."""
+    """Apply the exclusions and transformations of the Configuration (rules/01 §7.3 3 and 4)."""
     requests = {name: total for name, total in requests.items() if not name.startswith(settings.excluded_prefixes)}
     kept: dict[str, Fraction] = {}
     made: dict[str, Fraction] = {}
@@ -122,7 +122,7 @@ def _transformed(requests: dict[str, Fraction], settings: Settings) -> dict[str,
 
 
 def _totals(workload: Json, settings: Settings) -> list[PodSetTotals]:
-    """What the pods ask for that still need something, or hold (rules/01 §7.3, §7.4)."""
+    """Return what the pods that are not done request, or hold (rules/01 §7.3, §7.4)."""
     reclaimable, pod_sets = {}, workload["spec"]["podSets"]
     if settings.on("ReclaimablePods"):
         reclaimable = {p["name"]: p["count"] for p in workload["status"].get("reclaimablePods") or ()}
@@ -150,7 +150,7 @@ def _totals(workload: Json, settings: Settings) -> list[PodSetTotals]:
 
 
 def _topology_use(workload: Json, assignment: Json, held: PodSetTotals) -> TopologyUse | None:
-    """Where the pods stand: each uses what its template asks for, or its part of the quota (rules/08 §4.5)."""
+    """Return where the pods are placed: each uses its template's requests, or its part of the quota (rules/08 §4.5)."""
     stands = decoded(assignment.get("topologyAssignment"))
     templates = [p["template"]["spec"] for p in workload["spec"]["podSets"] if p["name"] == assignment["name"]]
     if stands is None:
@@ -163,7 +163,7 @@ def _canonical(quantities: Mapping[str, str] | None) -> Json:
 
 
 def _shape(workload: Json, totals: list[PodSetTotals], settings: Settings) -> str | None:
-    """Workloads of one shape are one to the scheduler (rules/05 §4)."""
+    """Return the scheduling shape: workloads of one shape are equal to the scheduler (rules/05 §4)."""
     if not settings.on("SchedulingEquivalenceHashing"):
         return None
     plain = ("nodeSelector", "affinity", "tolerations", "runtimeClassName", "priority", "topologySpreadConstraints")
@@ -183,12 +183,12 @@ def _shape(workload: Json, totals: list[PodSetTotals], settings: Settings) -> st
 
 
 class Info:
-    """A Workload as it was when this was made, with all that follows from it (rules/01 §7).
+    """A Workload as of the creation of this object, with all that follows from it (rules/01 §7).
 
     Args:
         workload: The Workload.
-        settings: What is configured.
-        cluster_queue: The ClusterQueue that it waits in, if it does not hold quota.
+        settings: The settings.
+        cluster_queue: The ClusterQueue in which it waits, if it does not hold quota.
     """
 
     def __init__(self, workload: Json, settings: Settings, cluster_queue: str = "") -> None:
@@ -205,7 +205,7 @@ class Info:
             for resource, total in pod_set.requests.items():
                 if flavor := pod_set.flavors.get(resource):
                     self.usage[flavor, resource] = amount.add(self.usage.get((flavor, resource), 0), total)
-        # Where its pods stand, by flavor (rules/08 §4.5).
+        # Where its pods are placed, by flavor (rules/08 §4.5).
         self.topology: dict[str, list[TopologyUse]] = {}
         for pod_set in self.totals:
             if pod_set.topology is not None:
@@ -214,16 +214,16 @@ class Info:
         self.shape = _shape(workload, self.totals, settings)
         self.priority, self.boost = priority(workload, settings), boost(workload, settings)
         self.queued_at = queue_time(workload, settings)
-        # When it got its quota, None if it has none.
+        # When it got its quota; None if it has none.
         held = conditions.has_reservation(workload)
         self.reserved_at = conditions.since(workload, "QuotaReserved") if held else None
         self.is_evicted = conditions.is_true(workload, "Evicted")
-        # How far the scan of flavors has come, and the generation of the object when it was last a head.
+        # The progress of the flavor scan, and the generation of the object when it was last a head.
         self.progress: Progress | None = None
         self.last_generation = 0
 
     def renewed(self, newest: Info) -> Info:
-        """What is new of the same workload, in the same queue."""
+        """Return an Info for the newest version of the same workload, in the same queue."""
         renewed = copy.copy(newest)
         renewed.cluster_queue, renewed.progress = self.cluster_queue, self.progress
         renewed.last_generation = self.last_generation
@@ -231,6 +231,6 @@ class Info:
 
     @property
     def pod_sets(self) -> list[Json]:
-        """Its pod sets."""
+        """The pod sets of the workload."""
         pod_sets: list[Json] = self.workload["spec"]["podSets"]
         return pod_sets

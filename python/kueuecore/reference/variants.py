@@ -11,7 +11,7 @@ from kueuecore.reference.totals import ALLOWED_FLAVORS, Info
 
 
 def allowed_flavors(workload: Json) -> list[str] | None:
-    """The flavors that a variant was made for, in order; None allows all (rules/09 §4.2)."""
+    """Return the flavors that a variant was made for, in order; None allows all (rules/09 §4.2)."""
     written = workload["metadata"]["annotations"].get(ALLOWED_FLAVORS)
     return None if written is None else [name.strip() for name in written.split(",") if name.strip()]
 
@@ -22,24 +22,24 @@ def _owner(workload: Json) -> Json | None:
 
 
 def is_variant(workload: Json) -> bool:
-    """Was it made for one flavor of another? (rules/09 §4.2)."""
+    """Return whether it is a variant, made for one flavor of another workload (rules/09 §4.2)."""
     return _owner(workload) is not None
 
 
 def is_parent(workload: Json) -> bool:
-    """Are others made of it? It is never queued itself (rules/09 §4.2)."""
+    """Return whether it has variants. A parent is never queued itself (rules/09 §4.2)."""
     return bool(workload["metadata"]["labels"].get("kueue.x-k8s.io/concurrent-admission-parent") == "true")
 
 
 def _index(info: Info, snapshot: Snapshot) -> int:
-    """Position of the flavor that it was made for; none is -1."""
+    """Return the position of the flavor that it was made for; -1 if there is none."""
     groups, allowed = snapshot.spec(info.cluster_queue).groups, allowed_flavors(info.workload)
     order = groups[0].flavors if groups else ()
     return order.index(allowed[0]) if allowed and allowed[0] in order else -1
 
 
 def admitted_sibling(info: Info, snapshot: Snapshot, matches: Callable[[int, int], bool]) -> Info | None:
-    """A sibling that runs, with a flavor that compares so to that of the variant (rules/09 §4.4)."""
+    """Return a running sibling whose flavor compares in this way to that of the variant (rules/09 §4.4)."""
     owner, own = _owner(info.workload), _index(info, snapshot)
     if owner is None or own < 0:
         return None
@@ -52,7 +52,7 @@ def admitted_sibling(info: Info, snapshot: Snapshot, matches: Callable[[int, int
 
 
 def may_migrate(info: Info, snapshot: Snapshot) -> bool:
-    """Is the flavor of a variant good enough to move to? (rules/09 §4.4)."""
+    """Return whether the flavor of a variant is good enough to migrate to (rules/09 §4.4)."""
     spec = snapshot.spec(info.cluster_queue)
     last = ((spec.migration or {}).get("constraints") or {}).get("lastAcceptableFlavorName")
     return last is None or _index(info, snapshot) <= spec.groups[0].flavors.index(last)

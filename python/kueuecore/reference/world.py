@@ -1,4 +1,4 @@
-"""The world that the scheduler works in: objects in, cycles, decisions out."""
+"""The world of the scheduler: objects go in, cycles run, decisions come out."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from kueuecore.reference.topology import watch
 
 
 class World(Watchers):
-    """Objects in, cycles, decisions out: what `kueuecore.Engine` does, in the dull way.
+    """The simple counterpart of `kueuecore.Engine`: objects go in, cycles run, decisions come out.
 
     Args:
-        objects: Manifests, in the order in which they come. They have to be valid: nothing is checked.
+        objects: Manifests, in the order of their creation. They must be valid: nothing is checked.
         configuration: Kueue's Configuration as a dict.
         now: The time, as RFC 3339 or in nanoseconds since 1970.
-        trusted: Take manifests as they are, instead of filling in what the API server would.
+        trusted: Whether to take manifests as they are, without the API server's defaults.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class World(Watchers):
         self.apply(objects, trusted=trusted)
 
     def cycle(self, now: str | int) -> Decision:
-        """Run one cycle, after what was asked to be tried again (rules/05 §6)."""
+        """Run one cycle, after requeueing what was asked for (rules/05 §6)."""
         self.advance(now)
         self.deliver()
         self.second_passes.advance(self.now)
@@ -50,7 +50,7 @@ class World(Watchers):
         return written
 
     def settle(self, react: Callable[[str], None] = lambda name: None) -> None:
-        """Let those who watch, the workload controller and who else reacts work until nothing changes."""
+        """Let the watchers, the workload controller and `react` work until nothing changes."""
         self.deliver()
         while self.dirty:
             names, self.dirty = sorted(self.dirty), set()
@@ -61,14 +61,14 @@ class World(Watchers):
             self.deliver()
 
     def finish(self, name: str, *, namespace: str, now: str | int) -> bool:
-        """The job of a workload has ended. Says whether it had not before."""
+        """Finish the job of a workload. Returns whether it was not finished before."""
         self.advance(now)
         changed = self.end(f"{namespace}/{name}", "Job finished successfully")
         self.deliver()
         return changed
 
     def end(self, workload_key: str, message: str) -> bool:
-        """Write that a workload has ended, unless it had. Says whether it had not."""
+        """Mark a workload as finished. Returns whether it was not finished before."""
         workload = self.owned(workload_key)
         if conditions.is_finished(workload):
             return False
@@ -89,7 +89,7 @@ class World(Watchers):
         return is_new
 
     def release(self, name: str, *, namespace: str, now: str | int) -> bool:
-        """The job of an evicted workload has stopped (rules/04 §9). Says whether it held quota."""
+        """Release an evicted workload whose job has stopped (rules/04 §9). Returns whether it held quota."""
         self.advance(now)
         workload = self.owned(f"{namespace}/{name}")
         if not (conditions.is_true(workload, "Evicted") and conditions.has_reservation(workload)):
@@ -100,17 +100,17 @@ class World(Watchers):
         return True
 
     def fork(self) -> World:
-        """A copy that shares nothing that changes."""
+        """Return an independent copy."""
         return copy.deepcopy(self)
 
     def pending(self, cluster_queue: str) -> list[tuple[str, str]]:
-        """Keys of the pending workloads in queue order, each with its place: active or inadmissible (rules/09 §9)."""
+        """Return the keys of pending workloads in queue order, each marked active or inadmissible (rules/09 §9)."""
         queue = self.queues[cluster_queue]
         infos = sorted(queue.waiting().values(), key=queue.order)
         return [(info.key, "active" if info.key in queue.active else "inadmissible") for info in infos]
 
     def quota(self) -> list[dict[str, Any]]:
-        """Quota and usage of every node, flavor and resource, as integers; 2^63-1 is without limit (rules/02 §2)."""
+        """Return quota and usage of every node, flavor and resource, as integers; 2^63-1 is unlimited (rules/02 §2)."""
         usage, rows = self.cache.used, []
         for kind, nodes in (("ClusterQueue", self.cache.forest.cluster_queues), ("Cohort", self.cache.forest.cohorts)):
             for name, node in sorted(nodes.items()):

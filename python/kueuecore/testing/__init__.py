@@ -1,7 +1,7 @@
-"""Random worlds for tests: by seed or as Hypothesis strategies, a player for what happens in them, and what must hold.
+"""Random worlds for tests, by seed or as Hypothesis strategies, with a player for their moves and invariants to check.
 
-For whoever builds on an [`Engine`][kueuecore.engine.Engine]: a controller, a policy, a simulator. The strategies need
-[Hypothesis](https://hypothesis.readthedocs.io): `pip install 'kueuecore[testing]'`; the rest works without.
+For code that builds on an [`Engine`][kueuecore.engine.Engine]: a controller, a policy, a simulator. The strategies need
+[Hypothesis](https://hypothesis.readthedocs.io): `pip install 'kueuecore[testing]'`; the rest works without it.
 
 Example:
     >>> from kueuecore.testing import Move, MoveKind, Play, History, check_invariants
@@ -28,7 +28,7 @@ from kueuecore.testing.play import Play, first_difference, observe
 if TYPE_CHECKING:
     from kueuecore.testing.strategies import histories, worlds
 
-# What needs Hypothesis is imported when it is first used.
+# Names that need Hypothesis are imported on first use.
 _STRATEGIES = ("histories", "worlds")
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The functions that rules may call."""
+"""The functions that CEL rules may call."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 def unknown_functions(called: Iterable[str]) -> list[str]:
-    """The functions among these that do not exist here."""
+    """Return which of these functions do not exist here."""
     names = [it for it in called if it[0].isalpha()]
     known = {part for name in FUNCTIONS for part in name.split(".")}
     return [it for it in names if it not in _BUILT_IN and it not in known]

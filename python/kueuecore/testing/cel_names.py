@@ -1,4 +1,4 @@
-"""Which names the expressions of rules use, and so which fields of a value they can see."""
+"""Finds the names that CEL rules use, and so which fields of a value they can see."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEYWORDS = {
     "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
     "loop", "package", "namespace", "return", "var", "void", "while",
 }  # fmt: skip
-# Their results are scalars, whatever they are called on.
+# These return scalars, whatever they are called on.
 _SCALAR_CALLS = {"size", "has", "all", "exists", "exists_one", "startsWith", "endsWith", "contains", "matches", "type"}
 
 
@@ -31,14 +31,14 @@ def _tokens(source: str) -> list[tuple[str, str]]:
 
 
 def names_in(sources: Iterable[str]) -> frozenset[str]:
-    """All names in the sources of expressions: they read no other field, unless by a text in brackets."""
+    """Return all names in the sources of expressions: they read no other field, except by a string in brackets."""
     tokens = [token for it in sources for token in _tokens(it)]
     texts = {text.strip("'\"") for kind, text in tokens if kind == "text"}
     return frozenset({text for kind, text in tokens if kind == "name"} | texts)
 
 
 def compares_parts(source: str, node: Node) -> bool:
-    """Are parts with fields of their own compared, so that each of these counts?"""
+    """Return whether an expression compares values that have fields, so that all of these fields matter."""
     tokens = _tokens(source)
     for i, (_, text) in enumerate(tokens):
         if text not in ("==", "!=", "in"):
@@ -48,15 +48,15 @@ def compares_parts(source: str, node: Node) -> bool:
             continue
         if any(_may_have_fields(side, node) for side in sides):
             return True
-    # What is put together, or given to a function, may be compared there.
+    # Values that are combined, or passed to a function, may be compared there.
     calls = [one[1] for one, other in pairwise(tokens) if one[0] == "name" and other[1] == "("]
     return any(it not in _SCALAR_CALLS | {"filter", "map"} for it in calls)
 
 
 def _operand(tokens: Sequence[tuple[str, str]], *, is_before: bool) -> str:
-    """What stands next to a comparison: `literal`, the name of its last field, or empty if nobody knows.
+    """Return what a comparison has on one side: `literal`, the name of its last field, or empty if that is unknown.
 
-    Tokens go away from the comparison.
+    Tokens are ordered outwards from the comparison.
     """
     if not tokens:
         return ""
@@ -82,7 +82,7 @@ def _operand(tokens: Sequence[tuple[str, str]], *, is_before: bool) -> str:
 
 
 def _call(tokens: Sequence[tuple[str, str]]) -> str:
-    """The call that ends here, going backwards."""
+    """Classify the call that ends here, reading backwards: `literal`, or empty."""
     depth = 0
     for i, (_, text) in enumerate(tokens):
         depth += {")": 1, "(": -1}.get(text, 0)
@@ -93,11 +93,11 @@ def _call(tokens: Sequence[tuple[str, str]]) -> str:
 
 
 def _may_have_fields(name: str, node: Node) -> bool:
-    """May what has this name have fields?"""
+    """Return whether a value of this name may have fields."""
     if name in ("self", "oldSelf"):
         return _has_fields(node)
     found = [it for part in _all(node) for known, (it, _) in part.properties.items() if escaped(known) == name]
-    # A variable may be any part.
+    # A variable may stand for any part.
     return any(map(_has_fields, found or _all(node)))
 
 
@@ -112,7 +112,7 @@ def _has_fields(node: Node) -> bool:
 
 
 def escaped(name: str) -> str:
-    """A field's name as expressions write it; empty if they cannot."""
+    """Return the name of a field as expressions write it; empty if they cannot."""
     if name in _KEYWORDS:
         return f"__{name}__"
     name = name.replace("__", "__underscores__")

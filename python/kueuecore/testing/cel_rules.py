@@ -1,20 +1,20 @@
 """Rules over several fields (`x-kubernetes-validations`), evaluated with the package `common-expression-language`.
 
-What that package lacks compared with the CEL of an API server, and what is done about it here:
+What that package lacks compared with the CEL of an API server, and how this module handles it:
 
-- It has no types: a server refuses a definition whose rules name unknown fields or compare what cannot be compared,
-  here the rule fails when it is evaluated. It has no cost, either: no rule is too expensive.
-- `size` of a text counts bytes, and an integer written as `1.0` is a double. Rules that meet such values, or those of
-  a wrong type that an update leaves as they are, are evaluated in a second form that does what a server does:
-  characters are counted, and what asks for the integer fails.
-- An error in one item of `all` or `exists` is not forgiven when a later item decides it. A rule that asks `has` first
-  says the same here and there.
-- Unknown: optional field selection (`self.?a`), macros with two variables, `cel.bind`, `format`, and the libraries
-  for URLs, addresses, quantities, semantic versions and the authorizer. The functions of Kubernetes for lists
-  (`isSorted`, `sum`, `min`, `max`, `indexOf`, `lastIndexOf`), for regular expressions (`find`, `findAll`) and for
-  texts, and those of `sets` and `math`, are there. A definition with a rule that uses what is unknown is refused.
-- Lists that are sets or maps (`x-kubernetes-list-type`) are compared in their order by `==`, and `+` appends.
-- `oldSelf` of a rule with `optionalOldSelf` has `hasValue()`, `value()` and `orValue()`.
+- It has no types: a server refuses a definition whose rules name unknown fields or compare incomparable values, here
+  the rule fails when it is evaluated. It has no cost model either: no rule is too expensive.
+- `size` of a string counts bytes, and an integer written as `1.0` is a double. Rules that meet such values, or values
+  of a wrong type that an update leaves unchanged, are evaluated in a second form that behaves like a server:
+  characters are counted, and operations that need the integer fail.
+- An error in one item of `all` or `exists` is not forgiven when a later item decides the result. A rule that asks
+  `has` first gives the same result in both.
+- Unsupported: optional field selection (`self.?a`), macros with two variables, `cel.bind`, `format`, and the libraries
+  for URLs, addresses, quantities, semantic versions and the authorizer. Supported are the Kubernetes functions for
+  lists (`isSorted`, `sum`, `min`, `max`, `indexOf`, `lastIndexOf`), for regular expressions (`find`, `findAll`) and
+  for strings, and those of `sets` and `math`. A definition whose rules use anything unsupported is refused.
+- Lists that are sets or maps (`x-kubernetes-list-type`) are compared in order by `==`, and `+` appends.
+- `oldSelf` in a rule with `optionalOldSelf` has `hasValue()`, `value()` and `orValue()`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from kueuecore.testing.structural_schema import ABSENT, Node, Place, path_of
 __all__ = ["Rules", "rules_of"]
 
 _Json: TypeAlias = Any
-# A part with its schema, and what it was before an update.
+# A part with its schema, and its value before an update.
 _Known: TypeAlias = tuple[Node, _Json, _Json]
 
 _HAS = re.compile(r"\bhas\(([^()]+)\)")
@@ -45,7 +45,7 @@ _SIZE = re.compile(r"\bsize(?=\()")
 
 @dataclass(slots=True)
 class _Expression:
-    """An expression, compiled, and its second form for values that are odd."""
+    """A compiled expression, with its second form for odd values."""
 
     source: str
     program: cel.Program = field(init=False)
@@ -55,11 +55,11 @@ class _Expression:
         self.program = cel.compile(self.source)
 
     def unknown(self) -> list[str]:
-        """The functions that it calls and nobody has."""
+        """The functions that it calls and that do not exist."""
         return unknown_functions(self.program.functions())
 
     def value(self, context: cel.Context, *, careful: bool) -> _Json:
-        """What it comes to."""
+        """Evaluate the expression."""
         if not careful:
             return self.program.execute(context)
         if self._careful is None:
@@ -86,15 +86,15 @@ class _Rule:
 
 @dataclass(slots=True)
 class Rules:
-    """The rules of a schema, and of all in it that has rules.
+    """The rules of a schema and of all schemas in it that have rules.
 
     Args:
-        type: The type of what they are about.
+        type: The type of the value that they check.
         rules: The rules.
-        view: What they see of a value: the fields that they name.
+        view: Turns a value into what they see: the fields that they name.
         functions: The functions that they call.
         properties: The rules of fields, with the step to each.
-        extra: The rules of entries of a map.
+        extra: The rules of the values of a map.
         items: The rules of items of a list.
         node: The schema.
     """
@@ -109,11 +109,11 @@ class Rules:
     node: Node
 
     def check(self, value: _Json, old: _Json, place: Place, errors: list[FieldError]) -> None:
-        """Collect the rules that do not hold; `old` is the value before an update, or `ABSENT`."""
+        """Collect the rules that fail; `old` is the value before an update, or `ABSENT`."""
         self._check(value, old, place, errors, None)
 
     def _check(self, value: _Json, old: _Json, place: Place, errors: list[FieldError], around: _Known | None) -> None:
-        """`around` is the nearest part around that was there before: what does not change may stay wrong."""
+        """Check with `around`, the nearest enclosing part that existed before: unchanged values may stay invalid."""
         if value is None:
             return
         known = around if old is ABSENT else (self.node, value, old)
@@ -163,7 +163,7 @@ class Rules:
                 context.add_variable("oldSelf", maybe)
             try:
                 holds = rule.expression.value(context, careful=bool(odd))
-            except Exception as error:  # whatever the package raises is an answer
+            except Exception as error:  # any exception of the package is an answer
                 errors.append(self._not_evaluated(rule, error, place, odd))
                 continue
             finally:
@@ -197,7 +197,7 @@ class Rules:
             ):
                 detail = reported.strip()
         path = path_of(place) + rule.field
-        # Of a part that has parts of its own, no value is shown.
+        # No value is shown for a part that has parts of its own.
         shown = None if self.type in ("object", "array") else rendered(value)
         match rule.kind:
             case ErrorKind.INVALID:
@@ -212,7 +212,7 @@ _NO_OVERLOAD = "no such overload"
 
 
 def _words(error: Exception, odd: Odd) -> str:
-    """What an API server says of an error."""
+    """Return an error in the words of an API server."""
     wrong = next(filter(None, odd.values()), "")
     match error:
         case TypeError() | IndexError() | RuntimeError() if wrong:
@@ -233,7 +233,7 @@ def _words(error: Exception, odd: Odd) -> str:
 
 
 def rules_of(node: Node, *, where: str) -> Rules | None:
-    """The rules of a schema and of all in it; None if it has none.
+    """Compile the rules of a schema and of everything in it; None if it has none.
 
     Raises:
         ManifestError: A rule cannot be compiled.

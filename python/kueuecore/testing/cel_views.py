@@ -1,4 +1,4 @@
-"""What rules see of a value: the fields that they name, as CEL has them; what is odd about the value is noted."""
+"""Turns a value into what rules see: the fields that they name, as CEL values; notes what is odd about it."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = ["WRONG_NAME", "Odd", "View", "Wrong", "view"]
 
 _Json: TypeAlias = Any
 Odd: TypeAlias = dict[str, str]
-"""What rules do not see as it stands there: why, by the field's name, or "" where it has none."""
+"""Values that rules cannot see as stored: the reason, by field name, or by "" without a name."""
 View: TypeAlias = Callable[[_Json, Odd], _Json]
 
-# A field with a value of the wrong type has another name: whatever asks for it fails.
+# A field with a value of the wrong type gets another name, so that access to it fails.
 WRONG_NAME = "__wrong"
-# Where there is no name, this stands: nothing can be done with it but compare it.
+# Stands for such values without a name: the only thing that can be done with it is a comparison.
 _WRONG_ITEM = ["wrong"]
 _WIDE = {" ": ""}
 _TIMES = ("datetime", "date")
 
 
 def view(node: Node, names: frozenset[str] | None, *, is_root: bool = False) -> View:
-    """What rules see of a value: of fields those with these names; what is odd about it is noted."""
+    """Return a function that yields what rules see of a value: only fields with these names. It notes odd values."""
     if node.items is not None:
         item = view(node.items, names)
         return lambda value, odd: _items(item, value, odd)
@@ -129,7 +129,7 @@ def _text(value: _Json, odd: Odd) -> _Json:
         return _wrong(odd, f"string, got {_go_type(value)}")
     if not value.isascii():
         odd |= _WIDE
-        # Half a character is none.
+        # Half of a surrogate pair is not a character.
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return value
 
@@ -141,7 +141,7 @@ def _mixed(value: _Json, odd: Odd) -> _Json:
 
 
 def _go_type(value: _Json) -> str:
-    """The type of a value in Go."""
+    """Return the type of a value in Go."""
     match value:
         case bool():
             return "bool"

@@ -1,4 +1,4 @@
-"""Where worlds take their choices from: a seed, which is quick, or Hypothesis, which makes small what fails."""
+"""The sources of random choices: a seed, which is fast, or Hypothesis, which shrinks what fails."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ Drawn = TypeVar("Drawn")
 
 
 class Chance(Protocol):
-    """Answers every choice that is left open in a world. The first of the answers is always the simplest."""
+    """Makes every choice that a world leaves open. The first of the options is always the simplest."""
 
     def one(self, *values: Drawn) -> Drawn:
-        """One of the values."""
+        """Return one of the values."""
         ...
 
     def integer(self, low: int, high: int) -> int:
-        """A number from `low` to `high`, both included."""
+        """Return a number from `low` to `high`, both included."""
         ...
 
     def rarely(self, one_in: int) -> bool:
-        """True in one of so many cases."""
+        """Return True in one of this many cases."""
         ...
 
     def boolean(self) -> bool:
-        """True in half of all cases."""
+        """Return True in half of all cases."""
         ...
 
     def shuffled(self, values: Sequence[Drawn]) -> list[Drawn]:
-        """The values in some order."""
+        """Return the values in some order."""
         ...
 
 
 class SeededChance:
-    """Choices that follow from a seed, the same on every machine.
+    """Choices that follow from a seed and are the same on every machine.
 
     Args:
         seed: The seed.
@@ -50,23 +50,23 @@ class SeededChance:
         self._random = random.Random(seed).random
 
     def one(self, *values: Drawn) -> Drawn:
-        """One of the values."""
+        """Return one of the values."""
         return values[int(self._random() * len(values))]
 
     def integer(self, low: int, high: int) -> int:
-        """A number from `low` to `high`, both included."""
+        """Return a number from `low` to `high`, both included."""
         return low + int(self._random() * (high - low + 1))
 
     def rarely(self, one_in: int) -> bool:
-        """True in one of so many cases."""
+        """Return True in one of this many cases."""
         return self._random() * one_in < 1
 
     def boolean(self) -> bool:
-        """True in half of all cases."""
+        """Return True in half of all cases."""
         return self._random() < 0.5
 
     def shuffled(self, values: Sequence[Drawn]) -> list[Drawn]:
-        """The values in some order."""
+        """Return the values in some order."""
         left, found = list(values), []
         while left:
             found.append(left.pop(int(self._random() * len(left))))

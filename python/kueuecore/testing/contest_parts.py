@@ -1,4 +1,4 @@
-"""What contests are made of: trees of Cohorts, ClusterQueues that preempt, workloads that hold quota."""
+"""The building blocks of contests: trees of Cohorts, ClusterQueues that preempt, workloads that hold quota."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def contest_stock(
     requests: tuple[str, ...],
     fair_sharing: bool | None = None,
 ) -> Stock:
-    """What a contest is made of: nothing is stopped, missing or checked."""
+    """Return the stock of a contest: nothing is stopped, missing or subject to checks."""
     largest = tuple(map(amount_of_cpu, edges))
-    # What LocalQueues use is a running sum, of which the reference knows nothing where it saturates.
+    # The usage of LocalQueues is a running sum; the reference does not model how it saturates.
     is_usage_based = not edges and chance.rarely(10)
     return Stock(
         tuple(groups),
@@ -73,15 +73,15 @@ def contest_stock(
 
 
 def amount_of_cpu(thousandths: int) -> str:
-    """An amount of cpu, in whole units where it is one."""
+    """Return an amount of cpu, in whole units if it is one."""
     thousandths = max(0, min(_LARGEST, thousandths))
     return f"{thousandths}m" if thousandths % 1000 else str(thousandths // 1000)
 
 
 def contest_configuration(chance: Chance, stock: Stock) -> JsonObject | None:
-    """Settings as everywhere, but targets are not computed anew more often."""
+    """Draw settings as for any world, except that targets are not recomputed more often."""
     found = configurations(chance, stock) or {}
-    # Pods that nobody reports ready would end every contest after some seconds.
+    # No pods are reported ready, so a timeout would end every contest after some seconds.
     found.pop("waitForPodsReady", None)
     if chance.rarely(5):
         found["featureGates"] = {**object_at(found, "featureGates"), _RECOMPUTE: False}
@@ -89,7 +89,7 @@ def contest_configuration(chance: Chance, stock: Stock) -> JsonObject | None:
 
 
 def cohort_tree(chance: Chance, stock: Stock, depth: int) -> list[JsonObject]:
-    """The Cohorts as one tree of this depth: a chain first, then branches off it."""
+    """Return the Cohorts as one tree of this depth: a chain first, then branches off it."""
     levels: list[int] = []
     found: list[JsonObject] = []
     for number, name in enumerate(stock.cohorts):
@@ -109,14 +109,14 @@ def cohort_tree(chance: Chance, stock: Stock, depth: int) -> list[JsonObject]:
 
 
 def contested_queue(chance: Chance, stock: Stock, name: str, **changes: JsonValue) -> JsonObject:
-    """A ClusterQueue in which preemption is common."""
+    """Return a ClusterQueue in which preemption is common."""
     queue = cluster_queues(chance, stock, name)
     spec = {**object_at(queue, "spec"), "namespaceSelector": {}}
     return {**queue, "spec": {**spec, "preemption": preemptions(chance), **changes}}
 
 
 def quota_of_cpu(nominal: str, *, borrowing: str | None = None, lending: str | None = None) -> JsonObject:
-    """The quota of cpu."""
+    """Return the quota of cpu."""
     quota: JsonObject = {"name": "cpu", "nominalQuota": nominal}
     if borrowing is not None:
         quota["borrowingLimit"] = borrowing
@@ -126,7 +126,7 @@ def quota_of_cpu(nominal: str, *, borrowing: str | None = None, lending: str | N
 
 
 def groups_of_cpu(quotas: Mapping[str, JsonObject]) -> list[JsonValue]:
-    """One resource group: cpu in some flavors."""
+    """Return one resource group: cpu in these flavors."""
     flavors: list[JsonValue] = [{"name": flavor, "resources": [quota]} for flavor, quota in quotas.items()]
     return [{"coveredResources": ["cpu"], "flavors": flavors}]
 
@@ -155,7 +155,7 @@ def holding(
     seconds: int,
     is_evicted: bool = False,
 ) -> JsonObject:
-    """The workload, of one pod set, having held quota for this many seconds at the start."""
+    """Return the workload (of one pod set) as one that has held quota for this many seconds at the start."""
     since = format_time(START - seconds * _SECOND_NS)
     kinds = [("QuotaReserved", "QuotaReserved"), ("Admitted", "Admitted"), *[("Evicted", "Preempted")] * is_evicted]
     conditions: list[JsonValue] = [
@@ -176,7 +176,7 @@ def holding(
 def small_holders(
     chance: Chance, queue: str, n: int, *, first: int, flavors: Sequence[str], priorities: Sequence[int]
 ) -> list[JsonObject]:
-    """Workloads of a pod or two that hold cpu of some flavor."""
+    """Return workloads of a pod or two that hold cpu of some flavor."""
     found: list[JsonObject] = []
     for number in range(first, first + n):
         count = chance.one(1, 1, 2)
@@ -191,18 +191,18 @@ def small_holders(
 
 
 def preempting(queue: JsonObject, whom: str, policy_name: str) -> JsonObject:
-    """The ClusterQueue with this policy of preemption; the others stay."""
+    """Return the ClusterQueue with this preemption policy; its other policies stay."""
     policy = {**object_at(queue, "spec", "preemption"), whom: policy_name}
     return {**queue, "spec": {**object_at(queue, "spec"), "preemption": policy}}
 
 
 def huge_holders(stock: Stock, objects: Sequence[JsonObject], queue: str = "") -> list[JsonObject]:
-    """Who holds each quota of cpu near the largest, or nobody would ever have to give way there.
+    """Return workloads that fill each quota of cpu near the maximum; otherwise nothing there would ever be preempted.
 
     Args:
-        stock: What the contest is made of.
-        objects: Among them the ClusterQueues with such quotas.
-        queue: The ClusterQueue that holds them all; empty: each its own.
+        stock: The stock of the contest.
+        objects: All objects, among them the ClusterQueues with such quotas.
+        queue: The ClusterQueue of all these workloads; empty: each is in the one whose quota it fills.
     """
     found: list[JsonObject] = []
     for one in objects:

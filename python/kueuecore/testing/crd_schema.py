@@ -1,14 +1,14 @@
-"""What a CustomResourceDefinition makes of objects: as an API server stores them, or why it refuses them.
+"""Applies a CustomResourceDefinition to objects as an API server does: returns what it stores, or why it refuses.
 
-Any definition will do, Kueue's ([`crds`][kueuecore.testing.crds.crds]) or your own; no server is needed. Objects lose
-their unknown fields and get their defaults, then types, formats, patterns, bounds, enumerations, required fields and
-lists are checked, and then the rules in CEL, those for updates (`oldSelf`) included. In an update, what was wrong
-before and did not change may stay, as a server has it. `metadata` is checked as that of any object is.
+It works with any definition, Kueue's ([`crds`][kueuecore.testing.crds.crds]) or your own, and needs no server. Unknown
+fields are dropped and defaults filled in; then types, formats, patterns, bounds, enumerations, required fields and
+lists are checked, then the CEL rules, including those for updates (`oldSelf`). As on a server, an update may leave
+invalid values as they were. `metadata` is checked as for any object.
 
-Needs the package `common-expression-language`: `pip install 'kueuecore[testing]'`. What it lacks is listed in
-[`kueuecore.testing.cel_rules`][], and what is left out of schemas in [`kueuecore.testing.structural_schema`][].
-Conversion between versions is not done: ask the schema of the version that an object is written in. Of values that are
-longer than any name, errors show the beginning.
+Needs the package `common-expression-language`: `pip install 'kueuecore[testing]'`. Its gaps are listed in
+[`kueuecore.testing.cel_rules`][], and those of schemas in [`kueuecore.testing.structural_schema`][]. Objects are not
+converted between versions: use the schema of the version that an object is written in. Errors show only the
+beginning of values that are longer than any name.
 
 Example:
     >>> from kueuecore.testing.crds import crd
@@ -45,7 +45,7 @@ from kueuecore.testing.structural_schema import ABSENT, Node
 
 __all__ = ["CrdSchema"]
 
-# An object as JSON: who asks for it knows what is in it.
+# An object as JSON: the caller knows what it holds.
 _Object: TypeAlias = dict[str, Any]
 
 _BLOCKING = {
@@ -72,7 +72,7 @@ _METADATA = {
 class CrdSchema:
     """One version of a CustomResourceDefinition, compiled once.
 
-    Get one with [`of`][kueuecore.testing.crd_schema.CrdSchema.of]. It does not change, and threads may share it.
+    Create one with [`of`][kueuecore.testing.crd_schema.CrdSchema.of]. It is immutable, so threads may share it.
     """
 
     __slots__ = ("_node", "_rules", "_status", "group", "has_status", "is_namespaced", "kind", "version")
@@ -104,27 +104,27 @@ class CrdSchema:
             version: The version, such as `v1beta2`.
 
         Raises:
-            ManifestError: It has no such version, or a pattern or a rule that cannot be evaluated here.
+            ManifestError: The definition has no such version, or a pattern or rule that cannot be evaluated here.
         """
         return cls(instance("crd", crd, dict), version)
 
     def stored(self, new: _Object, old: _Object | None = None, *, subresource: str = "") -> _Object:
-        """An object as a server stores it.
+        """Return an object as a server stores it.
 
-        The parts that an update leaves as they are may be shared with `old`.
+        Parts that an update leaves unchanged may be shared with `old`.
 
-        Where the definition has a subresource `status`, a status counts only in an update of that, and nothing else
-        does there. What a server keeps by itself (`uid`, `resourceVersion`, `generation`, times) is left as it is in
-        `new`, in an update of the status as it is in `old`.
+        If the definition has a subresource `status`, the status changes only in an update of that subresource, and
+        nothing else changes there. Fields that a server sets itself (`uid`, `resourceVersion`, `generation`, times) are
+        taken from `new`; in an update of the status, from `old`.
 
         Args:
-            new: The object as it was sent, with its `apiVersion` and `kind`; it does not change.
-            old: The object as it is stored, for an update.
+            new: The object as sent, with its `apiVersion` and `kind`; it is not modified.
+            old: The stored object, for an update.
             subresource: `status` for an update of the status.
 
         Raises:
             RefusedError: 422 `Invalid` with a cause for each error; 400 if `metadata` cannot be read.
-            ValueError: A subresource that there is not, or one of an object that is not stored.
+            ValueError: An unknown subresource, or one of an object that is not stored.
         """
         if subresource and (subresource != "status" or not self.has_status or old is None):
             raise ValueError(f"no subresource {subresource!r} here: a status is updated, where there is one")
@@ -150,7 +150,7 @@ class CrdSchema:
         if "status" not in new:
             return []
         errors = self._shape_errors(self._status, new["status"], old.get("status", ABSENT))
-        # Where there is no path, that of the status is meant; elsewhere it stands before.
+        # An error without a path is about the whole status; the others get the prefix.
         return [replace(it, field="status" if it.field == WHOLE else f"status.{it.field}") for it in errors]
 
     @staticmethod
@@ -158,16 +158,16 @@ class CrdSchema:
         errors: list[FieldError] = []
         node.check(new, None, errors)
         if errors and old is not ABSENT:
-            # Comparing takes longer than checking: it is done for those that may be forgiven.
+            # Comparing is slower than checking, so it is done only if there are errors to forgive.
             errors.clear()
             node.check(new, None, errors, old)
         return [it if it.field else replace(it, field=WHOLE) for it in errors]
 
     def _require(self, new: _Object, old: _Object | None, errors: list[FieldError], *, only: str = "") -> None:
-        """Check the lists and the rules, too; of the lists those in `only` one field are new.
+        """Check the lists and the rules, too; with `only`, just that field has new lists.
 
         Raises:
-            RefusedError: Something is wrong.
+            RefusedError: Something is invalid.
         """
         if self._node.has_lists:
             entries: list[FieldError] = []
@@ -175,7 +175,7 @@ class CrdSchema:
             if entries and old is not None:
                 before: list[FieldError] = []
                 self._node.check_lists(old, None, before)
-                # Who had a double entry before may have any.
+                # An object that already had a duplicate entry may have any.
                 entries = [] if before else entries
             errors += entries
         if self._rules is not None:

@@ -1,9 +1,9 @@
-"""Kueue's CustomResourceDefinitions, made from the tables that kueuecore itself checks objects by.
+"""Kueue's CustomResourceDefinitions, generated from the tables by which kueuecore itself checks objects.
 
-For an API server to test against: `kubectl apply` them to a real one, or give them to
-[`CrdSchema`][kueuecore.testing.crd_schema.CrdSchema]. Shapes, bounds, defaults and rules are those of Kueue, written
-down again in our own words; descriptions and the webhook that converts between versions are left out, so a real server
-only changes the version between v1beta1 and v1beta2.
+For an API server to test against: `kubectl apply` them to a real one, or pass them to
+[`CrdSchema`][kueuecore.testing.crd_schema.CrdSchema]. Shapes, bounds, defaults and rules are Kueue's, written down
+again in our own words. Descriptions and the conversion webhook are left out, so between v1beta1 and v1beta2 a real
+server changes only the version.
 
 Example:
     >>> [it["metadata"]["name"] for it in crds()][:3]
@@ -38,14 +38,14 @@ _STORED = "v1beta2"
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How a kind is called, and what `kubectl get` shows of it.
+    """The names of a kind, and the columns that `kubectl get` shows.
 
     Args:
-        plural: Its name in paths.
-        short_names: What may be written for it.
-        columns: Type and path of what is shown, by heading; of a path that v1beta1 has elsewhere, both.
-        is_namespaced: Has it a namespace?
-        warns: Is v1beta1 of it marked as deprecated?
+        plural: Its name in URL paths.
+        short_names: Abbreviations that `kubectl` accepts.
+        columns: Type and path of each column, by heading; both paths where v1beta1 differs.
+        is_namespaced: Whether its objects have a namespace.
+        warns: Whether its v1beta1 is marked as deprecated.
     """
 
     plural: str
@@ -110,12 +110,12 @@ KINDS = tuple(_KINDS)
 
 
 def crds() -> list[_Object]:
-    """The definitions of all of Kueue's kinds, sorted by name."""
+    """Return the definitions of all of Kueue's kinds, sorted by name."""
     return sorted((crd(kind) for kind in KINDS), key=lambda it: str(it["metadata"]["name"]))
 
 
 def crd(kind: str) -> _Object:
-    """The definition of a kind.
+    """Return the definition of a kind.
 
     Args:
         kind: The kind, such as `Workload`.

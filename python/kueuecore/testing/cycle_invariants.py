@@ -1,4 +1,4 @@
-"""What holds from one moment to the next, above all around a cycle (docs/invariants.md)."""
+"""Checks what must hold from one moment to the next, above all around a cycle (docs/invariants.md)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _REASONS = ("InClusterQueue", "InCohortReclamation", "InCohortFairSharing", "InC
 
 
 class Invariants:
-    """Watches a play, and checks what must hold before, in and after every move.
+    """Watches a play, and checks invariants before, in and after every move.
 
     Args:
-        scenario: What is played.
+        scenario: The scenario that is played.
 
     Raises:
-        AssertionError: From within the play: something does not hold.
+        AssertionError: An invariant does not hold; raised from within the play.
 
     Example:
         >>> from kueuecore.testing import Move, MoveKind, Play, History
@@ -43,7 +43,7 @@ class Invariants:
         self._has_topology = any(it.get("kind") == "Topology" for it in scenario.objects)
         self._is_usage_based = "admissionFairSharing" in (scenario.configuration or {})
         self._tree = Tree({}, frozenset())
-        # Flavors and resources in which sums have saturated, and lost something for good.
+        # Flavors and resources whose sums have saturated, and so are no longer exact.
         self._lost: frozenset[tuple[str, str]] = frozenset()
         self._is_new = True
         self._states: Mapping[str, WorkloadState] = {}
@@ -51,9 +51,9 @@ class Invariants:
         self._fork: Engine | None = None
 
     def before(self, seen: EngineView, move: Move) -> None:
-        """Take down how things stand."""
+        """Record the state before a move."""
         if self._is_new:
-            # What the world begins with may have saturated already.
+            # The initial objects may have saturated already.
             self._lost, self._is_new = Tree.of(seen).lost, False
         if move.kind in (MoveKind.CYCLE, MoveKind.LINGER):
             self._tree = Tree.of(seen, self._lost)
@@ -62,7 +62,7 @@ class Invariants:
             self._fork = seen.engine.fork()
 
     def after(self, seen: EngineView, result: MoveResult) -> None:
-        """Check what the move has done."""
+        """Check what the move has changed."""
         if result.move.object is not None and not result.refused:
             self._specs[_id(result.move.object)] = object_at(result.move.object, "spec")
             self._created[_id(result.move.object)] = text_at(result.move.object, "metadata", "creationTimestamp")
@@ -70,8 +70,8 @@ class Invariants:
             return
         after = Tree.of(seen, self._lost)
         self._check_admissions(result.decision)
-        # Victims count as gone for heads after their preemptor in the cycle, though they hold their quota still;
-        # those of earlier cycles, too, which no decision names again.
+        # For heads after their preemptor in the cycle, victims count as gone, though they still hold quota;
+        # so do those of earlier cycles, which no decision names again.
         has_victims = any(holds_quota(it) and is_evicted(it) for it in self._states.values())
         if not result.decision.replaced_slices and not result.decision.preemptions and not has_victims:
             _check_limits(self._tree, after)
@@ -79,7 +79,7 @@ class Invariants:
         for preemption in result.decision.preemptions:
             self._check_victim(preemption, after, busy={it.cluster_queue for it in result.decision.pending})
         assert self._fork is not None
-        # Nodes may be kept free for heads that cannot preempt, in whose absence all would fit (rules/08 §11.6).
+        # Nodes may be reserved for heads that cannot preempt; without these heads, all would fit (rules/08 §11.6).
         if not self._has_topology:
             self._check_that_every_victim_is_needed(result)
         self._check_fork(seen, result)
@@ -88,13 +88,13 @@ class Invariants:
             assert difference is None, f"a cycle without admissions has changed usage: {difference}"
 
     def settled(self, seen: EngineView) -> None:
-        """Check the state that came of it."""
+        """Check the resulting state."""
         tree = Tree.of(seen, self._lost)
         self._lost = tree.lost
         check_seen(seen, tree, is_ordered=not self._is_usage_based)
 
     def _check_admissions(self, decision: Decision) -> None:
-        """Who is admitted was pending in an active queue, and what it takes was available."""
+        """Check that what was admitted was pending in an active queue, and that its quota was available."""
         taken: dict[Cell, int] = defaultdict(int)
         for admission in decision.admissions:
             before = self._states[admission.key]
@@ -109,7 +109,7 @@ class Invariants:
             before = self._states[replaced.key]
             for name, flavors in before.flavors.items():
                 for resource, flavor in flavors.items():
-                    # A slice takes over what the other held, and asks for the difference.
+                    # A slice takes over the quota of the one it replaces, and asks for the difference.
                     taken[before.status["admission"]["clusterQueue"], flavor, resource] -= _held(before, name, resource)
         for cell, quantity in taken.items():
             if quantity > 0 and cell[1:] in self._tree.exact:
@@ -117,7 +117,7 @@ class Invariants:
                 assert quantity <= available, f"{cell}: {quantity} was admitted, {available} was available"
 
     def _check_strict_fifo(self, seen: EngineView, decision: Decision) -> None:
-        """In a StrictFIFO queue nobody is admitted before another that is tried."""
+        """Check that a StrictFIFO queue admits nothing ahead of another workload that is tried."""
         for admission in decision.admissions:
             name = admission.cluster_queue
             if self._specs["ClusterQueue", name].get("queueingStrategy") != "StrictFIFO":
@@ -128,11 +128,11 @@ class Invariants:
             assert not overtaken, f"{admission.key} has overtaken {overtaken} in the StrictFIFO queue {name}"
 
     def _check_victim(self, preemption: Preemption, after: Tree, *, busy: set[str]) -> None:
-        """The policies of the preemptor's ClusterQueue allow the victim, and the reason says why (rules/04 §2)."""
+        """Check that the preemptor's ClusterQueue allows the victim, and that the reason says why (rules/04 §2)."""
         victim, preemptor = self._states[preemption.key], self._states[preemption.preemptor]
         text = f"{preemptor.key} in {preemptor.cluster_queue} preempts {victim.key} in {preemption.cluster_queue}"
         assert holds_quota(victim), f"{text}, which holds no quota"
-        # On a second pass it may make room on nodes.
+        # On a second pass it may free nodes.
         assert self._has_topology or not holds_quota(preemptor), f"{text}, but holds quota itself"
         assert preemption.reason in _REASONS, f"{text} for the reason {preemption.reason}"
         spec = self._specs["ClusterQueue", preemptor.cluster_queue or ""]
@@ -147,7 +147,7 @@ class Invariants:
         if is_within:
             return
         assert self._root(preemption.cluster_queue) == self._root(preemptor.cluster_queue or ""), f"{text}: no cohort"
-        # What an earlier entry of the cycle takes, or waits for, counts as if it were used (rules/05 §6.4).
+        # What an earlier entry of the cycle takes, or waits for, counts as used (rules/05 §6.4).
         borrows = any(_is_over(row) for tree in (self._tree, after) for row in _rows_of(tree, preemption.cluster_queue))
         assert borrows or preemption.cluster_queue in busy, f"{text}, which borrows nothing"
         if preemption.reason == "InCohortFairSharing":
@@ -163,7 +163,7 @@ class Invariants:
         return self._created["Workload", key]
 
     def _root(self, cluster_queue: str) -> str | None:
-        """The root of its tree; `None` without a cohort."""
+        """Return the root of its tree; `None` without a cohort."""
         rows = _rows_of(self._tree, cluster_queue)
         if not rows or rows[0].parent is None:
             return None
@@ -174,11 +174,11 @@ class Invariants:
         return root
 
     def _check_that_every_victim_is_needed(self, result: MoveResult) -> None:
-        """Without any one of the victims, the preemptor would not fit within what is its own (rules/04 §4.5).
+        """Check that each victim is needed: if it stayed, the preemptor would not fit its own quota (rules/04 §4.5).
 
-        Looked at where nothing else may give the answer: one flavor a resource, all pods or none, and targets that
-        were not computed anew, as those make room for entries before it, too (rules/04 §7), and no sum that may have
-        saturated. Then it is tried: all other victims are gone, and nobody else waits.
+        Checked only where nothing else can explain the outcome: one flavor for each resource, no partial admission, no
+        recomputed targets (as these make room for earlier entries, too, rules/04 §7), and no sum that may have
+        saturated. It is tried out with all other victims gone and nothing else waiting.
         """
         decision, fork = result.decision, self._fork
         assert decision is not None
@@ -211,7 +211,7 @@ class Invariants:
                     assert any(_is_over(row) for row in rows), f"{key} would fit without preempting {spared.key}"
 
     def _check_fork(self, seen: EngineView, result: MoveResult) -> None:
-        """A fork that was taken before the cycle decides the same."""
+        """Check that a fork taken before the cycle decides the same."""
         assert self._fork is not None
         decided = MoveResult(result.move, result.time, self._fork.cycle(result.time)).to_json()
         assert (difference := first_difference(result.to_json(), decided)) is None, (
@@ -224,7 +224,7 @@ class Invariants:
 
 
 def _check_limits(before: Tree, after: Tree) -> None:
-    """A cycle takes nobody beyond quota and borrowing limit; who was beyond already, for its quota was cut, may be."""
+    """Check that a cycle exceeds no quota or borrowing limit, unless a quota cut has already left one exceeded."""
     for key, row in after.exact_rows().items():
         old = before.exact_rows().get(key)
         if old is None:
@@ -239,7 +239,7 @@ def _check_limits(before: Tree, after: Tree) -> None:
 
 
 def _held(workload: WorkloadState, pod_set: str, resource: str) -> int:
-    """What a pod set holds of a resource, with pods that are done."""
+    """Return what a pod set holds of a resource, including pods that are done."""
     assignments = workload.status["admission"]["podSetAssignments"]
     return sum(amount(it["resourceUsage"][resource]) for it in assignments if it["name"] == pod_set)
 
@@ -253,7 +253,7 @@ def _rows_of(tree: Tree, cluster_queue: str) -> list[QuotaRow]:
 
 
 def _is_over(row: QuotaRow) -> bool:
-    """Is more used than its own quota? What is unlimited is never reached."""
+    """Return whether usage exceeds its own quota. Unlimited quota is never exceeded."""
     return row.nominal is not None and amount(row.usage) > amount(row.nominal)
 
 

@@ -1,7 +1,7 @@
-"""Worlds in which many contend at once: deep trees, many flavors, one pool for all, crowds of candidates.
+"""Worlds with much contention: deep trees, many flavors, one pool for all, crowds of candidates.
 
 The worlds of `drawn_worlds` are small and plain, so these shapes hardly come up in them. Here each world is built
-around one shape, and chance draws the rest: quotas, limits, weights, policies, priorities, and what happens later.
+around one shape, and the rest is drawn: quotas, limits, weights, policies, priorities, and later moves.
 """
 
 from __future__ import annotations
@@ -40,31 +40,31 @@ from kueuecore.testing.history import History, Move, MoveKind, key_of
 __all__ = ["Contest", "contest", "random_contest"]
 
 _LARGEST = 2**63 - 1
-# In thousandths, around which sums of a few saturate (rules/02 §1).
+# In thousandths; sums of a few of these saturate (rules/02 §1).
 _EDGES = (2**61, 2**62, 2**62 - 1, 2**63 - 2, _LARGEST, 2**61 + 1)
 _GPU = "example.com/gpu"
 
 
 class Contest(StrEnum):
-    """Around which shape a world is built."""
+    """The shape around which a world is built."""
 
     BRANCHES = "branches"
     """Fair sharing in a tree of up to five levels of Cohorts, with heads on several branches."""
     FLAVORS = "flavors"
     """Up to eight flavors in a resource group, and workloads that use several."""
     POOL = "pool"
-    """Several heads at once that want the same pool of small workloads, under limits on several levels."""
+    """Several heads that want the same pool of small workloads at once, under limits on several levels."""
     CROWD = "crowd"
-    """One to three ClusterQueues full of small workloads, which together just suffice for a head, or just do not."""
+    """One to three ClusterQueues full of small workloads that together are just enough for a head, or just too few."""
 
 
 def random_contest(seed: int, kind: Contest | None = None, *, edges: bool = True) -> History:
-    """The contest of a seed; quick, as `random_history` is.
+    """Return the contest of a seed; fast, like `random_history`.
 
     Args:
         seed: The same seed gives the same contest.
         kind: Its shape; `None`: any.
-        edges: May there be amounts near the largest that 64 bits hold?
+        edges: Whether there may be amounts near the largest that 64 bits hold.
 
     Example:
         >>> random_contest(1) == random_contest(1)
@@ -74,7 +74,7 @@ def random_contest(seed: int, kind: Contest | None = None, *, edges: bool = True
 
 
 def contest(chance: Chance, kind: Contest | None = None, *, edges: bool = True) -> History:
-    """A world in which many contend at once, and what happens in it; see `random_contest`."""
+    """Draw a world with much contention, and its moves; see `random_contest`."""
     if kind is None:
         kind = chance.one(*Contest)
     has_edges = edges and chance.rarely(4)
@@ -89,7 +89,7 @@ def contest(chance: Chance, kind: Contest | None = None, *, edges: bool = True) 
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """A contest: what is there, and which heads come, first those that come together."""
+    """The parts of a contest: its objects, and the heads that arrive, starting with those that arrive together."""
 
     stock: Stock
     configuration: JsonObject | None
@@ -99,16 +99,16 @@ class _Drawn:
     later: list[JsonObject]
 
     def history(self, chance: Chance) -> History:
-        """The world, its first cycles, and what happens then."""
+        """Return the world with its first cycles and what happens then."""
         stock = self.stock
         objects = [namespaces(chance), *(resource_flavors(chance, flavor) for flavor in stock.flavors), *self.queues]
         objects += [local_queues(chance, stock, name) for name in (*stock.queues, *stock.others)]
-        # Kueue leaves the order open, which matters where sums saturate: here it is the order of names.
+        # Kueue leaves the order open, and it matters where sums saturate: here it is that of the names.
         objects += [*sorted(self.holders, key=key_of), *self.heads]
         moves = [_a_cycle(chance) for _ in range(chance.integer(1, 2))]
         moves += [Move(kind=MoveKind.APPLY, object=head) for head in self.later]
         moves += [_a_cycle(chance) for _ in range(chance.integer(1, 2))]
-        # What holds quota already keeps what it was given: its object says less than its status.
+        # Workloads that hold quota already keep their admission: their spec may ask for less than the status shows.
         known = [_without_status(it) for it in (*self.heads, *self.later, *self.holders[:8])]
         for number in range(chance.integer(0, 3)):
             moves.append(move(chance, stock, tuple(known), number=number))
@@ -118,7 +118,7 @@ class _Drawn:
 
 
 def _a_cycle(chance: Chance) -> Move:
-    """A cycle; after some, evicted jobs go on running."""
+    """Return a cycle; after some, evicted jobs keep running."""
     return Move(kind=MoveKind.LINGER) if chance.rarely(3) else CYCLE
 
 
@@ -127,7 +127,7 @@ def _without_status(workload: JsonObject) -> JsonObject:
 
 
 def _branches(chance: Chance, edges: Sequence[int]) -> _Drawn:
-    """Fair sharing in a deep tree, with heads on several branches."""
+    """Draw fair sharing in a deep tree, with heads on several branches."""
     depth = chance.one(5, 4, 3, 5)
     flavors = ("f1", "f2")[: chance.one(1, 1, 2)]
     stock = contest_stock(
@@ -160,11 +160,11 @@ def _branches(chance: Chance, edges: Sequence[int]) -> _Drawn:
 
 
 def _flavors(chance: Chance, edges: Sequence[int]) -> _Drawn:
-    """Many flavors, workloads on several of them, candidates on several of them."""
+    """Draw many flavors, with workloads and candidates on several of them."""
     flavors = tuple(f"f{number}" for number in range(1, 1 + chance.one(5, 3, 8, 6, 4, 7)))
     groups: list[tuple[tuple[str, ...], tuple[str, ...]]] = [(("cpu",), flavors)]
     n_queues = chance.one(3, 2, 4, 1)
-    # In some, one ClusterQueue holds all, and the others want the same of it, on a flavor of each group.
+    # In some, one ClusterQueue holds everything, and the others want the same of it, on a flavor of each group.
     is_one_sided = n_queues > 1 and chance.boolean()
     others = ("g1", "g2", "g3")[: chance.one(1, 2) if is_one_sided else chance.one(0, 2, 3)]
     if others:
@@ -193,7 +193,7 @@ def _flavors(chance: Chance, edges: Sequence[int]) -> _Drawn:
     if is_one_sided:
         pods[0] = pod_set_of("main", 1, {"cpu": chance.one(*stock.requests), _GPU: "1"})
     for number, name in enumerate(stock.queues):
-        # Flavor by flavor, as the quota of a flavor is what they fight for.
+        # Flavor by flavor, as they compete for the quota of a flavor.
         for place, flavor in enumerate(flavors):
             first = 1000 * number + 100 * place
             n = chance.one(1, 1, 2, 0)
@@ -219,7 +219,7 @@ def _flavors(chance: Chance, edges: Sequence[int]) -> _Drawn:
 
 
 def _nominal(objects: Sequence[JsonObject], flavor: str) -> int:
-    """All quota of the first resource in a flavor, but for what is without end."""
+    """Return the total quota of the first resource in a flavor, without unlimited quotas."""
     rows = (
         object_at(list_at(it, "resources")[0])
         for found in objects
@@ -232,7 +232,7 @@ def _nominal(objects: Sequence[JsonObject], flavor: str) -> int:
 
 
 def _pods_on_several(chance: Chance, stock: Stock, has_gpu: bool) -> list[JsonObject]:
-    """One to four pod sets; what one takes is not there for the next, so they go to several flavors."""
+    """Return one to four pod sets; what one takes is not available to the next, so they go to several flavors."""
     found: list[JsonObject] = []
     for name in ("main", "side", "more", "last")[: chance.one(2, 1, 3, 4)]:
         requests: JsonObject = {"cpu": chance.one(*stock.requests)}
@@ -244,7 +244,7 @@ def _pods_on_several(chance: Chance, stock: Stock, has_gpu: bool) -> list[JsonOb
 
 
 def _pool(chance: Chance, edges: Sequence[int]) -> _Drawn:
-    """Heads of several ClusterQueues that want back what they have lent to one or two others."""
+    """Draw heads of several ClusterQueues that reclaim what they have lent to one or two others."""
     depth = chance.one(2, 1, 3)
     flavors = ("f1", "f2")[: chance.one(1, 1, 2)]
     n_queues = chance.integer(4, 7)
@@ -260,7 +260,7 @@ def _pool(chance: Chance, edges: Sequence[int]) -> _Drawn:
     n_pools = chance.one(1, 1, 2)
     objects = cohort_tree(chance, stock, depth)
     for cohort in objects[1:]:
-        # What there is to lend is that of the ClusterQueues; on the way it is limited.
+        # The ClusterQueues have all quota that can be lent; Cohorts on the way limit it.
         limits = quota_of_cpu("0", borrowing=chance.one(None, "8", "4"), lending=chance.one(None, "8", "4"))
         object_at(cohort, "spec")["resourceGroups"] = groups_of_cpu(dict.fromkeys(flavors, limits))
     holders: list[JsonObject] = []
@@ -268,7 +268,7 @@ def _pool(chance: Chance, edges: Sequence[int]) -> _Drawn:
     later: list[JsonObject] = []
     n_lent = 0
     for number, name in enumerate(stock.queues[n_pools:], start=n_pools):
-        # Some keep what is theirs: their heads fit between others that preempt.
+        # Some ClusterQueues do not lend: their heads fit between others that preempt.
         keeps = chance.rarely(4)
         nominal = chance.one(*stock.quotas)
         n_lent += 0 if keeps or nominal in stock.edges else int(nominal)
@@ -293,7 +293,7 @@ def _pool(chance: Chance, edges: Sequence[int]) -> _Drawn:
 
 
 def _pool_queue(chance: Chance, stock: Stock, name: str, quotas: Mapping[str, JsonObject]) -> JsonObject:
-    """A ClusterQueue of a pool; who may take back, mostly may from anyone."""
+    """Return a ClusterQueue of a pool; most of those that may reclaim may do so from any other."""
     queue = contested_queue(
         chance, stock, name, cohortName=chance.one(*stock.cohorts), resourceGroups=groups_of_cpu(quotas)
     )
@@ -303,10 +303,10 @@ def _pool_queue(chance: Chance, stock: Stock, name: str, quotas: Mapping[str, Js
 def _pool_head(
     chance: Chance, stock: Stock, number: int, queue: str, flavors: Sequence[str]
 ) -> tuple[JsonObject, list[JsonObject]]:
-    """A head that needs the room of many, and the slice that it takes the place of, if any."""
+    """Return a head that needs the room of many workloads, and the slice that it replaces, if any."""
     count = chance.one(3, 4, 5, 2, 1)
     priority = chance.one(1, 2, 0, 3)
-    # Where sums saturate, what a slice leaves behind depends on who hears of it first, which Kueue leaves open.
+    # Where sums saturate, what a slice leaves behind depends on the order of events, which Kueue leaves open.
     if not stock.edges and chance.rarely(5):
         old = workload_of(f"s{number}", queue, 0, [pod_set_of("main", 1, {"cpu": "1"})], created=-9)
         held = holding(old, queue, {"cpu": chance.one(*flavors)}, {"cpu": "1"}, seconds=2)
@@ -319,14 +319,14 @@ def _pool_head(
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """Of a workload in a crowd: its priority, and what it holds, in thousandths."""
+    """A workload in a crowd: its priority, and what it holds, in thousandths."""
 
     priority: int
     size: int
 
 
 def _crowd(chance: Chance, edges: Sequence[int]) -> _Drawn:
-    """Heads whose candidates, many small ones, just suffice or just do not."""
+    """Draw heads whose many small candidates are just enough, or just too few."""
     depth = chance.one(1, 2)
     n_queues = chance.one(1, 2, 3)
     stock = contest_stock(
@@ -341,19 +341,19 @@ def _crowd(chance: Chance, edges: Sequence[int]) -> _Drawn:
     holders: list[JsonObject] = []
     crowds: list[list[_Held]] = []
     for number, name in enumerate(stock.queues):
-        # The second and third are not as crowded, or the reference would take long.
+        # The second and third are less crowded, or the reference would take too long.
         n = chance.one(20, 40, 60, 100) if number == 0 else chance.one(20, 30, 60, 40)
         members, crowd = _crowd_of(chance, stock, name, n, first=200 * number, edges=edges)
         holders += members
         crowds.append(crowd)
     sums = [sum(held.size for held in crowd) for crowd in crowds]
     free = chance.one(0, 0, 500, 2000)
-    # What the others hold above their own quota can be taken back from them.
+    # What the others hold beyond their own quota can be reclaimed from them.
     nominals = [0, *(chance.one(0, it // 2000 * 1000, it) for it in sums[1:])]
     nominals[0] = sum(sums) + free - sum(nominals)
     objects = cohort_tree(chance, stock, depth)
     for cohort in objects:
-        # All quota is that of the ClusterQueues, or the sums would not be known.
+        # Only the ClusterQueues have quota, or the sums would not be known.
         object_at(cohort, "spec").pop("resourceGroups", None)
     for name, nominal in zip(stock.queues, nominals, strict=True):
         groups = groups_of_cpu({"f1": quota_of_cpu(amount_of_cpu(nominal))})
@@ -387,9 +387,9 @@ def _crowd(chance: Chance, edges: Sequence[int]) -> _Drawn:
 def _crowd_of(
     chance: Chance, stock: Stock, queue: str, n: int, *, first: int, edges: Sequence[int]
 ) -> tuple[list[JsonObject], list[_Held]]:
-    """Small workloads that hold quota: patterns that repeat, so that few choices make many."""
+    """Return small workloads that hold quota, in repeating patterns, so that few choices make many of them."""
     sizes = [chance.one(1000, 500, 1000, 2000, 250) for _ in range(chance.one(1, 2, 3))]
-    # Some are more urgent than every head: then those that give way do not free all.
+    # Some are more urgent than every head: then the candidates do not free everything.
     priorities = [chance.one(0, -1, 1, 0, -2) for _ in range(chance.one(2, 1, 3, 5))] + [9] * chance.boolean()
     ages = [chance.integer(1, 9) for _ in range(chance.one(1, 3, 4))]
     evicted = chance.one(0, 0, 7, 2)
@@ -401,7 +401,7 @@ def _crowd_of(
         local_queue = stock.others[0] if stock.others and queue == stock.queues[0] and number % 3 == 0 else queue
         name = f"h{first + number * 37 % n:03}"
         pods = [pod_set_of("main", 1, {"cpu": amount_of_cpu(size)})]
-        # Queued before or after the heads: of equal priority only what is newer gives way.
+        # Queued before or after the heads: among equal priorities only newer ones are preempted.
         workload = workload_of(name, local_queue, priority, pods, created=-2 * age)
         is_evicted = bool(evicted) and number % evicted == 0
         usage = {"cpu": amount_of_cpu(size)}

@@ -1,4 +1,4 @@
-"""What happens in a world, drawn by chance: objects come, change and go, jobs end, cycles run."""
+"""Random moves in a world: objects are created, changed and deleted, jobs end, cycles run."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from kueuecore.times import format_time
 __all__ = ["history", "move", "random_history", "rival"]
 
 CYCLE = Move(kind=MoveKind.CYCLE)
-# What comes later is more urgent more often than not, or nobody would have to give way.
+# New workloads usually have higher priority, or nothing would be preempted.
 _LATE_PRIORITIES = (2, 3, 1, 2, 3, 4, 0)
-# Twenty parts: cycles and new workloads make up most of a history.
+# Twenty shares: cycles and new workloads make up most of a history.
 _KINDS = (
     *[MoveKind.APPLY] * 9,
     *[MoveKind.CYCLE] * 4,
@@ -42,15 +42,15 @@ _KINDS = (
 
 
 def random_history(seed: int, limits: Limits | None = None, *, max_moves: int = 14, forks: bool = True) -> History:
-    """The whole world of a seed, and what happens in it.
+    """Return the world of a seed, with its moves.
 
-    Much quicker than the strategy `histories`, but what fails is not made small: see `smallest`.
+    Much faster than the strategy `histories`, but failures are not shrunk: see `smallest`.
 
     Args:
         seed: The same seed gives the same history.
         limits: How large the world may become, and what may be in it.
-        max_moves: The most moves to draw, the first cycles not counted.
-        forks: May the engine be forked?
+        max_moves: The maximum number of moves, not counting the first cycles.
+        forks: Whether the engine may be forked.
 
     Example:
         >>> random_history(1) == random_history(1)
@@ -60,12 +60,12 @@ def random_history(seed: int, limits: Limits | None = None, *, max_moves: int = 
 
 
 def history(chance: Chance, limits: Limits, *, max_moves: int, forks: bool) -> History:
-    """A whole world, and what happens in it; see `random_history`."""
+    """Draw a world with its moves; see `random_history`."""
     stock = stocks(chance, limits)
     objects, _, configuration = contents(chance, stock)
     happened = [CYCLE] * chance.integer(1, 3)
     known = [thing for thing in objects if thing["kind"] == "Workload"]
-    # First those that want the places of others, then whatever happens.
+    # First workloads that compete for the room of others, then anything.
     n_rivals = min(chance.one(4, 3, 5, 2), max_moves)
     for number in range(chance.integer(min(n_rivals + 2, max_moves), max_moves)):
         if number < n_rivals and known:
@@ -75,7 +75,7 @@ def history(chance: Chance, limits: Limits, *, max_moves: int, forks: bool) -> H
         if happens.object is not None and happens.object["kind"] == "Workload" and "status" not in happens.object:
             known = [thing for thing in known if key_of(thing) != key_of(happens.object)] + [happens.object]
         happened.append(happens)
-        # What is done shows in the cycle after it.
+        # A change takes effect in the cycle after it.
         if happens.kind not in (MoveKind.CYCLE, MoveKind.LINGER) and chance.boolean():
             happened.append(CYCLE)
     return History(objects, (*happened, CYCLE, CYCLE), configuration)
@@ -90,15 +90,15 @@ def move(
     kind: MoveKind | None = None,
     forks: bool = True,
 ) -> Move:
-    """One thing that happens.
+    """Draw one move.
 
     Args:
-        chance: What is left open is asked of it.
-        stock: What the world is made of.
-        known: The workloads that have come so far.
-        number: Number of the move: names and times of new workloads follow from it.
-        kind: What kind of thing; `None`: any.
-        forks: May the engine be forked?
+        chance: Makes the choices.
+        stock: What the objects of the world have in common.
+        known: The workloads created so far.
+        number: Number of the move, from which names and times of new workloads follow.
+        kind: Kind of the move; `None`: any.
+        forks: Whether the engine may be forked.
     """
     if kind is None:
         kind = chance.one(*_KINDS)
@@ -123,7 +123,7 @@ def move(
 
 
 def _a_deletion(chance: Chance, stock: Stock) -> Move:
-    """The deletion of something that is no workload."""
+    """Draw the deletion of an object other than a workload."""
     names = {
         "LocalQueue": stock.queues,
         "ClusterQueue": stock.queues,
@@ -137,13 +137,13 @@ def _a_deletion(chance: Chance, stock: Stock) -> Move:
 
 
 def _applied(chance: Chance, stock: Stock, known: tuple[JsonObject, ...], number: int) -> JsonObject:
-    """A new workload, or another version of something that is there."""
+    """Draw a new workload, or a new version of an existing object."""
     if known and stock.checks and chance.boolean():
         return _answered(chance, stock, chance.one(*known))
     what = chance.one(*range(12))
     if what == 11 and chance.boolean():
         return _of_infrastructure(chance, stock)
-    # Where sums saturate, what a slice leaves behind depends on who hears of it first, which Kueue leaves open.
+    # Where sums saturate, what a slice leaves behind depends on the order of events, which Kueue leaves open.
     if what == 10 and known and stock.limits.slices and not stock.edges and chance.boolean():
         return _larger_slice(chance, chance.one(*known), number)
     if what == 9:
@@ -157,13 +157,13 @@ def _applied(chance: Chance, stock: Stock, known: tuple[JsonObject, ...], number
     is_rival: bool = chance.boolean()
     if known and is_rival:
         return rival(chance, stock, known, number)
-    # Some are older than others that wait: created is not when it came.
+    # Some are older than others that wait: creation time differs from arrival.
     created = chance.one(number, number, 0, 1)
     return workloads(chance, stock, f"n{number}", uid=f"uid-n{number:02}", created=created, priorities=_LATE_PRIORITIES)
 
 
 def _of_infrastructure(chance: Chance, stock: Stock) -> JsonObject:
-    """A flavor, a check or the namespace, as it is now."""
+    """Draw a new version of a flavor, a check or the namespace."""
     kind: str = chance.one("flavor", "namespace", *["check"] * bool(stock.checks))
     if kind == "flavor":
         return resource_flavors(chance, chance.one(*stock.flavors))
@@ -171,7 +171,7 @@ def _of_infrastructure(chance: Chance, stock: Stock) -> JsonObject:
 
 
 def _answered(chance: Chance, stock: Stock, workload: JsonObject) -> JsonObject:
-    """A workload of which a check says something; what it asks for is what it was."""
+    """Return a workload for which a check answers; its spec stays the same."""
     check: JsonObject = {
         "name": chance.one(*stock.checks),
         "state": chance.one("Ready", "Ready", "Ready", "Retry", "Pending", "Rejected"),
@@ -183,7 +183,7 @@ def _answered(chance: Chance, stock: Stock, workload: JsonObject) -> JsonObject:
 
 
 def _larger_slice(chance: Chance, workload: JsonObject, number: int) -> JsonObject:
-    """A workload of another size that takes the place of one (rules/09 §2)."""
+    """Return a workload of another size that replaces this one (rules/09 §2)."""
     spec = object_at(workload, "spec")
     changed: list[JsonValue] = []
     for pod_set in list_at(spec, "podSets"):
@@ -203,7 +203,7 @@ def _larger_slice(chance: Chance, workload: JsonObject, number: int) -> JsonObje
 
 
 def rival(chance: Chance, stock: Stock, known: tuple[JsonObject, ...], number: int) -> JsonObject:
-    """A new workload that asks for as much as another: it wants its place, if that has one."""
+    """Return a new workload that asks for as much as another: it competes for its place, if that has one."""
     asked = object_at(chance.one(*known), "spec")
     spec: JsonObject = {
         "queueName": chance.one(*[text_at(asked, "queueName")] * 2, *stock.others, *stock.queues[::-1]),
@@ -217,7 +217,7 @@ def rival(chance: Chance, stock: Stock, known: tuple[JsonObject, ...], number: i
 
 
 def _changed(chance: Chance, stock: Stock, workload: JsonObject) -> JsonObject:
-    """Another version of a workload; its status is left to the engine, but for pods that are ready or done."""
+    """Return a new version of a workload; the status is left to the engine, except for pods that are ready or done."""
     spec = object_at(workload, "spec")
     changed: JsonObject = {name: value for name, value in workload.items() if name != "status"}
     what: str = chance.one("priority", "reclaimable", "queue", "pods", *["active"] * stock.limits.deactivation)

@@ -1,7 +1,7 @@
-"""Worlds with nodes: racks and blocks, pods that ask for one of them, nodes that fail, fill up, come back and go.
+"""Worlds with nodes: racks and blocks, pods that ask for one of them, nodes that fail, fill up, return and leave.
 
-They are the worlds of `drawn_worlds` in which flavors have a topology, and the histories of `drawn_histories` in which
-nodes and pods come, change and go, too.
+These are worlds of `drawn_worlds` in which flavors have a topology, and histories of `drawn_histories` in which nodes
+and pods are created, changed and deleted, too.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _GATES: tuple[JsonObject, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """Where pods can go.
+    """The nodes of a world, and what they belong to.
 
     Args:
-        stock: What the rest of the world is made of.
-        levels: By topology, its levels, the widest first.
-        topologies: By flavor, the topology that it has; a flavor without one is not in it.
-        pools: Labels of pools by flavor, for flavors that do not have all nodes.
+        stock: What the objects of the world have in common.
+        levels: The levels of each topology, the widest first.
+        topologies: The topology of each flavor that has one.
+        pools: Labels of node pools by flavor, for flavors that do not cover all nodes.
         nodes: Names of the nodes.
     """
 
@@ -64,11 +64,11 @@ class _Site:
 
 
 def random_topology(seed: int, *, max_moves: int = 10) -> History:
-    """The world with nodes of a seed, and what happens in it; quick, as `random_history` is.
+    """Return the world with nodes of a seed, and its moves; fast, like `random_history`.
 
     Args:
         seed: The same seed gives the same history.
-        max_moves: The most moves to draw, cycles not counted.
+        max_moves: The maximum number of moves, not counting cycles.
 
     Example:
         >>> random_topology(1) == random_topology(1)
@@ -78,11 +78,11 @@ def random_topology(seed: int, *, max_moves: int = 10) -> History:
 
 
 def topology_history(chance: Chance, *, max_moves: int = 10) -> History:
-    """A world with nodes, and what happens in it; see `random_topology`."""
+    """Draw a world with nodes, and its moves; see `random_topology`."""
     limits = Limits(edges=False, missing=False, running=False, usage_based=False, cluster_queues=3, depth=2)
     stock = stocks(chance, limits)
     if chance.boolean():
-        # Mostly it is nodes that are short, not quota.
+        # Usually nodes are the bottleneck, not quota.
         stock = replace(stock, quotas=("40", "8", "20", "4"), requests=("1", "2", "1", "500m", "3"))
     site = _site(chance, stock)
     found, _, configuration = contents(chance, stock)
@@ -95,7 +95,7 @@ def topology_history(chance: Chance, *, max_moves: int = 10) -> History:
         configuration = {**(configuration or {}), "featureGates": {**gates, **chance.one(*_GATES)}}
     known = [it for it in objects if it["kind"] == "Workload"]
     happened = [CYCLE] * chance.integer(1, 3)
-    # First those that want the places of others, then whatever happens.
+    # First workloads that compete for the room of others, then anything.
     n_rivals = min(chance.one(2, 1, 3, 0), max_moves)
     for number in range(chance.integer(min(n_rivals + 2, max_moves), max_moves)):
         if number < n_rivals:
@@ -124,7 +124,7 @@ def _topology(site: _Site, name: str) -> JsonObject:
 
 
 def _node(chance: Chance, site: _Site, name: str, *, since: int = 0) -> JsonObject:
-    """A node, mostly a well one."""
+    """Draw a node, usually a healthy one."""
     labels: JsonObject = {**_EVERYWHERE, HOST: name, BLOCK: chance.one("b1", "b2"), RACK: chance.one("r1", "r2", "r3")}
     if chance.rarely(15):
         del labels[chance.one(BLOCK, RACK, HOST)]
@@ -159,7 +159,7 @@ def _node(chance: Chance, site: _Site, name: str, *, since: int = 0) -> JsonObje
 
 
 def _changed_node(chance: Chance, site: _Site, name: str, since: int) -> JsonObject:
-    """A node as it is later: mostly one that has failed, or is well again."""
+    """Draw a later version of a node: usually one that has failed, or that is healthy again."""
     node = _node(chance, site, name, since=since)
     if chance.rarely(3):
         return node
@@ -179,7 +179,7 @@ def _changed_node(chance: Chance, site: _Site, name: str, since: int) -> JsonObj
 
 
 def _pod(chance: Chance, site: _Site, name: str) -> JsonObject:
-    """A pod that Kueue did not place."""
+    """Draw a pod that Kueue did not place."""
     requests: JsonObject = {"cpu": chance.one("1", "2", "500m", "4")}
     spec: JsonObject = {
         "nodeName": chance.one(*site.nodes),
@@ -191,7 +191,7 @@ def _pod(chance: Chance, site: _Site, name: str) -> JsonObject:
 
 
 def _on_site(chance: Chance, site: _Site, thing: JsonObject) -> JsonObject:
-    """An object of a world without nodes, as it is in one with nodes."""
+    """Adapt an object of a world without nodes to a world with nodes."""
     spec = dict(object_at(thing, "spec"))
     if thing["kind"] == "ResourceFlavor" and (topology := site.topologies.get(key_of(thing))):
         spec["topologyName"] = topology
@@ -209,7 +209,7 @@ def _on_site(chance: Chance, site: _Site, thing: JsonObject) -> JsonObject:
 
 
 def _asking(chance: Chance, site: _Site, pod_sets: list[JsonValue]) -> list[JsonValue]:
-    """Pod sets that ask for topology, most of them."""
+    """Make most of these pod sets ask for topology."""
     levels = site.levels[chance.one(*(site.topologies.values() or site.levels))]
     found: list[JsonValue] = []
     group: JsonObject | None = None
@@ -265,7 +265,7 @@ def _request(chance: Chance, levels: Sequence[str], *, slices: bool, n_pods: int
 
 
 def _wishes(chance: Chance) -> JsonObject:
-    """What pods ask of nodes."""
+    """Draw what pods require of nodes."""
     selector: JsonObject = {"key": RACK, "operator": chance.one("In", "NotIn"), "values": [chance.one("r1", "r2")]}
     terms: JsonObject = {"nodeSelectorTerms": [{"matchExpressions": [selector]}]}
     wishes: tuple[JsonObject, ...] = (
@@ -288,7 +288,7 @@ def _wishes(chance: Chance) -> JsonObject:
 
 
 def _move(chance: Chance, site: _Site, known: Sequence[JsonObject], number: int) -> Move:
-    """One thing that happens: to nodes and pods, or to anything else."""
+    """Draw one move: of nodes and pods, or any other."""
     if chance.boolean():
         happens = move(chance, site.stock, tuple(known), number=number)
         return happens if happens.object is None else replace(happens, object=_on_site(chance, site, happens.object))

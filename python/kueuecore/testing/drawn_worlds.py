@@ -1,6 +1,6 @@
-"""Whole worlds, drawn by chance: small, so that ties, limits of zero and missing objects are common.
+"""Random worlds: small, so that ties, limits of zero and missing objects are common.
 
-What is drawn first is the simplest, so that a failing world shrinks to one that can be read.
+The first option of each choice is the simplest, so a failing world shrinks to a readable one.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ __all__ = ["Limits", "Stock", "cluster_queues", "cohorts", "contents", "local_qu
 KUEUE = "kueue.x-k8s.io/v1beta2"
 NAMESPACE = "ns"
 _SECOND_NS = 1_000_000_000
-# Around the largest number that 64 bits hold, and what quotas of cpu take for unlimited (rules/02 §1).
+# Around the largest number that 64 bits hold, and the cpu quotas that count as unlimited (rules/02 §1).
 _EDGES = ("9223372036854775807", "9223372036854775806", "4611686018427387904", "9223372036854775", "9223372036854774")
 _FLAVORS = ("f1", "f2", "f3")
 _FINAL, _INITIAL = "LessThanOrEqualToFinalShare", "LessThanInitialShare"
 _OTHER_FLAVORS = ("g1", "g2")
 _UNDECLARED = "example.com/disk"
-# Gates that change what is decided or said, as they are not by default.
+# Gates that affect decisions or messages, each set to the opposite of its default.
 _GATES: tuple[JsonObject, ...] = (
     {"PrioritizePreemptorWorkloads": True},
     {"FlavorFungibilityPreserveScanProgress": False},
@@ -46,7 +46,7 @@ _RESOURCES: tuple[JsonObject, ...] = (
     {"transformations": [{"input": _UNDECLARED, "strategy": "Replace", "outputs": {"cpu": "500m"}}]},
     {"transformations": [{"input": "memory", "strategy": "Retain", "outputs": {"cpu": "1"}}]},
 )
-# By when pods have to be ready, and what it costs if they are not.
+# How long pods may take to be ready, and what happens if they are not.
 _WAITS_FOR_PODS: tuple[JsonObject, ...] = (
     {"timeout": "10s", "requeuingStrategy": {"backoffBaseSeconds": 5, "backoffLimitCount": 1}},
     {
@@ -63,19 +63,19 @@ class Limits:
     """How large a world may become, and what may be in it.
 
     Args:
-        cluster_queues: The most ClusterQueues to draw.
-        workloads: The most workloads to start with.
-        depth: The most cohorts above a ClusterQueue.
-        edges: May there be amounts near the largest that 64 bits hold?
-        stops: May queues be stopped?
-        missing: May objects be missing that others name?
-        running: May workloads hold quota from the beginning?
-        deactivation: May workloads be deactivated, and activated again?
-        fair_sharing: Is fair sharing on? `None`: in some worlds.
-        usage_based: May LocalQueues go first that have used least (admission fair sharing)?
-        checks: May ClusterQueues ask for admission checks?
-        slices: May a larger workload take the place of another?
-        gates: May a feature gate be other than it is by default?
+        cluster_queues: The maximum number of ClusterQueues.
+        workloads: The maximum number of initial workloads.
+        depth: The maximum number of cohorts above a ClusterQueue.
+        edges: Whether there may be amounts near the largest that 64 bits hold.
+        stops: Whether queues may be stopped.
+        missing: Whether objects that others name may be missing.
+        running: Whether workloads may hold quota from the beginning.
+        deactivation: Whether workloads may be deactivated and activated again.
+        fair_sharing: Whether fair sharing is on; `None`: in some worlds.
+        usage_based: Whether LocalQueues with the least usage may go first (admission fair sharing).
+        checks: Whether ClusterQueues may require admission checks.
+        slices: Whether a larger workload may replace another.
+        gates: Whether a feature gate may differ from its default.
     """
 
     cluster_queues: int = 4
@@ -100,15 +100,15 @@ class Stock:
     Args:
         groups: Resources and flavors of each resource group.
         cohorts: Names of the cohorts.
-        queues: Names of the ClusterQueues, which are those of their LocalQueues, too.
-        others: Names of more LocalQueues, which are all of the first ClusterQueue.
-        checks: Names of the AdmissionChecks; mostly none.
-        is_usage_based: Do LocalQueues go first that have used least?
-        undeclared: Resources that pods ask for and no ClusterQueue has; mostly none.
-        quotas: Amounts of quota, the plainest first.
+        queues: Names of the ClusterQueues; their LocalQueues have the same names.
+        others: Names of additional LocalQueues, all of the first ClusterQueue.
+        checks: Names of the AdmissionChecks; usually none.
+        is_usage_based: Whether LocalQueues with the least usage go first.
+        undeclared: Resources that pods request and no ClusterQueue has; usually none.
+        quotas: Amounts of quota, the simplest first.
         requests: Amounts that pods request.
-        edges: Amounts near the largest that there are; mostly none.
-        limits: How large it may become.
+        edges: Amounts near the largest possible; usually none.
+        limits: How large the world may become, and what may be in it.
     """
 
     groups: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
@@ -130,19 +130,19 @@ class Stock:
 
 
 def manifest(kind: str, name: str, spec: JsonObject | None = None, **metadata: JsonValue) -> JsonObject:
-    """An object of Kueue."""
+    """Return an object of Kueue."""
     head: JsonObject = {"apiVersion": KUEUE, "kind": kind, "metadata": {"name": name, **metadata}}
     return head if spec is None else {**head, "spec": spec}
 
 
 def stocks(chance: Chance, limits: Limits) -> Stock:
-    """What a world is made of."""
+    """Draw the stock of a world."""
     shape = chance.integer(0, 9)
-    # Most worlds have cpu in one flavor: that is where workloads meet.
+    # Most worlds have cpu in one flavor: that is where workloads compete.
     n_flavors = chance.one(1, 1, 2, 2, 3)
     resources = ("cpu",) if shape < 7 else ("cpu", "memory")
     if chance.rarely(20):
-        # Every pod is one of these, whatever it requests.
+        # Every pod counts as one of these, whatever it requests.
         resources = (*resources, "pods")
     groups = [(resources, _FLAVORS[:n_flavors])]
     if shape in (6, 9):
@@ -152,7 +152,7 @@ def stocks(chance: Chance, limits: Limits) -> Stock:
     quotas: tuple[str, ...] = ("4", "4", "5", "4", "6", "4", "3", "8", "2", "0", "1500m")
     requests: tuple[str, ...] = ("2", "1", "1", "2", "3", "1", "2", "4", "500m", "0")
     is_usage_based = limits.usage_based and chance.rarely(6)
-    # What LocalQueues use is a running sum, of which the reference knows nothing where it saturates.
+    # The usage of LocalQueues is a running sum; the reference does not model how it saturates.
     edges = _EDGES if limits.edges and not is_usage_based and chance.rarely(12) else ()
     checks = ("a1", "a2")[: chance.one(1, 2)] if limits.checks and chance.rarely(7) else ()
     return Stock(
@@ -171,7 +171,7 @@ def stocks(chance: Chance, limits: Limits) -> Stock:
 
 
 def resource_groups(chance: Chance, stock: Stock, *, lends: bool, is_queue: bool) -> list[JsonValue]:
-    """The resource groups of a ClusterQueue or Cohort; without a cohort above there are no limits."""
+    """Draw the resource groups of a ClusterQueue or Cohort; without a cohort above it, there are no limits."""
     found: list[JsonValue] = []
     for resources, flavors in stock.groups:
         offered = list(flavors)
@@ -181,13 +181,13 @@ def resource_groups(chance: Chance, stock: Stock, *, lends: bool, is_queue: bool
         for flavor in offered:
             quotas: list[JsonValue] = []
             for resource in resources:
-                # What has more than one flavor or resource needs less of each to be as contended.
+                # With more than one flavor or resource, less of each is needed for the same contention.
                 nominal = chance.one(*stock.quotas) if is_queue else chance.one("0", "2", "4")
                 quota: JsonObject = {"name": resource, "nominalQuota": nominal}
                 if lends and chance.rarely(4):
                     quota["borrowingLimit"] = chance.one("0", "1", "2", "1000", *stock.edges)
                 if lends and chance.rarely(3):
-                    # No more can be lent than there is, where it is checked.
+                    # A lending limit may not exceed the quota, where that is checked.
                     quota["lendingLimit"] = chance.one("0", nominal) if is_queue else chance.one("0", "1", "4")
                 quotas.append(quota)
             rows.append({"name": flavor, "resources": quotas})
@@ -196,18 +196,18 @@ def resource_groups(chance: Chance, stock: Stock, *, lends: bool, is_queue: bool
 
 
 def weights(chance: Chance) -> JsonObject | None:
-    """A fair-sharing weight; `None`: not given."""
+    """Draw a fair-sharing weight; `None`: not set."""
     weight = chance.one(None, None, "1", "2", "0", "500m", "3", "1000000")
     return None if weight is None else {"weight": weight}
 
 
 def cohorts(chance: Chance, stock: Stock) -> list[JsonObject]:
-    """The Cohorts of a world: a tree, a chain or a forest; a root may be only named."""
+    """Draw the Cohorts of a world: a tree, a chain or a forest; a root may exist only by name."""
     found: list[JsonObject] = []
     for number, name in enumerate(stock.cohorts):
         spec: JsonObject = {}
         if number:
-            # Mostly one below the other, so that depth is common; else beside it, or a root of its own.
+            # Usually each is below the one before, so that depth is common; otherwise beside it, or a root itself.
             above = chance.one(*((number - 1, number - 1, 0, -1) if number > 1 else (0, 0, 0, -1)))
             if above >= 0:
                 spec["parentName"] = stock.cohorts[above]
@@ -222,7 +222,7 @@ def cohorts(chance: Chance, stock: Stock) -> list[JsonObject]:
 
 
 def preemptions(chance: Chance) -> JsonObject:
-    """A preemption policy of every kind."""
+    """Draw a preemption policy of every kind."""
     reclaim = chance.one(*["Any", "LowerPriority"] * 3, "Never")
     policy: JsonObject = {
         "withinClusterQueue": chance.one(*["LowerPriority", "LowerOrNewerEqualPriority"] * 4, "Never"),
@@ -238,7 +238,7 @@ def preemptions(chance: Chance) -> JsonObject:
 
 
 def fungibilities(chance: Chance) -> JsonObject:
-    """When the search for a flavor ends."""
+    """Draw when the search for a flavor ends."""
     policy: JsonObject = {
         "whenCanBorrow": chance.one("MayStopSearch", "TryNextFlavor"),
         "whenCanPreempt": chance.one("TryNextFlavor", "MayStopSearch"),
@@ -249,7 +249,7 @@ def fungibilities(chance: Chance) -> JsonObject:
 
 
 def cluster_queues(chance: Chance, stock: Stock, name: str) -> JsonObject:
-    """One ClusterQueue of a world."""
+    """Draw one ClusterQueue."""
     cohort = chance.one(*stock.cohorts[::-1] * 3, "")
     spec: JsonObject = {"namespaceSelector": {"matchLabels": {"team": "a"}} if chance.rarely(25) else {}}
     if cohort:
@@ -273,7 +273,7 @@ def cluster_queues(chance: Chance, stock: Stock, name: str) -> JsonObject:
 
 
 def _on_flavors(chance: Chance, spec: JsonObject) -> JsonObject:
-    """Mostly all flavors of a ClusterQueue; else one of them, for which alone a check is asked."""
+    """Apply a check to all flavors of a ClusterQueue, or sometimes to only one of them."""
     if not chance.rarely(3):
         return {}
     flavors = [it for group in list_at(spec, "resourceGroups") for it in list_at(group, "flavors")]
@@ -281,7 +281,7 @@ def _on_flavors(chance: Chance, spec: JsonObject) -> JsonObject:
 
 
 def admission_checks(chance: Chance, name: str) -> JsonObject:
-    """An AdmissionCheck, mostly one that works."""
+    """Draw an AdmissionCheck, usually one that works."""
     spec: JsonObject = {"controllerName": "example.com/check"}
     if chance.rarely(20):
         return manifest("AdmissionCheck", name, spec)
@@ -296,13 +296,13 @@ def admission_checks(chance: Chance, name: str) -> JsonObject:
 
 
 def namespaces(chance: Chance) -> JsonObject:
-    """The namespace of all workloads."""
+    """Draw the namespace of all workloads."""
     labels: JsonObject = {"team": chance.one("a", "b")} if chance.boolean() else {}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
 
 
 def local_queues(chance: Chance, stock: Stock, name: str) -> JsonObject:
-    """A LocalQueue: that of a ClusterQueue, or one more of the first."""
+    """Draw a LocalQueue: that of a ClusterQueue, or an additional one of the first."""
     spec: JsonObject = {"clusterQueue": stock.queues[0] if name in stock.others else name}
     if stock.is_usage_based and (weight := chance.one(None, "2", "500m", "0")) is not None:
         spec["fairSharing"] = {"weight": weight}
@@ -312,7 +312,7 @@ def local_queues(chance: Chance, stock: Stock, name: str) -> JsonObject:
 
 
 def resource_flavors(chance: Chance, name: str) -> JsonObject:
-    """A ResourceFlavor; some have labels or a taint."""
+    """Draw a ResourceFlavor; some have labels or a taint."""
     spec: JsonObject = {}
     if chance.rarely(8):
         spec["nodeLabels"] = {"zone": name}
@@ -322,7 +322,7 @@ def resource_flavors(chance: Chance, name: str) -> JsonObject:
 
 
 def pod_sets(chance: Chance, stock: Stock) -> list[JsonValue]:
-    """One pod set or two; some may start with fewer pods."""
+    """Draw one or two pod sets; some may start with fewer pods."""
     found: list[JsonValue] = []
     for name in ("main", "side")[: chance.one(1, 1, 1, 1, 2)]:
         requests: JsonObject = {}
@@ -350,15 +350,15 @@ def pod_sets(chance: Chance, stock: Stock) -> list[JsonValue]:
 def workloads(
     chance: Chance, stock: Stock, name: str, *, uid: str, created: int = 0, priorities: Sequence[int] = (0, 0, 1, -1)
 ) -> JsonObject:
-    """One workload of a world.
+    """Draw one workload.
 
     Args:
-        chance: What is left open is asked of it.
-        stock: What the world is made of.
+        chance: Makes the choices.
+        stock: What the objects of the world have in common.
         name: Its name.
-        uid: Its UID; no two have the same, or a tie would be decided by names.
+        uid: Its UID, which must be unique, or a tie would be decided by names.
         created: When it was created, in seconds after the beginning.
-        priorities: Its priority is one of these.
+        priorities: The priorities to choose from.
     """
     queue = chance.one(*stock.queues, *stock.others * 2, stock.queues[0])
     if stock.limits.missing and chance.rarely(40):
@@ -378,7 +378,7 @@ def workloads(
 
 
 def reservations(chance: Chance, stock: Stock, workload: JsonObject) -> JsonObject:
-    """The status of a workload that holds quota already, wherever that was decided."""
+    """Draw the status of a workload that already holds quota, whatever granted it."""
     assignments: list[JsonValue] = []
     spec = workload["spec"]
     assert isinstance(spec, dict)
@@ -404,7 +404,7 @@ def reservations(chance: Chance, stock: Stock, workload: JsonObject) -> JsonObje
 
 
 def configurations(chance: Chance, stock: Stock) -> JsonObject | None:
-    """Settings of Kueue's Configuration: fair sharing with every list of strategies or none, usage, a gate."""
+    """Draw settings of Kueue's Configuration: fair sharing with or without strategies, usage, a gate."""
     found: JsonObject = {}
     lists: list[list[JsonValue]] = [[_FINAL, _INITIAL], [_FINAL], [_INITIAL]]
     wanted = stock.limits.fair_sharing
@@ -427,7 +427,7 @@ def configurations(chance: Chance, stock: Stock) -> JsonObject | None:
 
 
 def infrastructure(chance: Chance, stock: Stock) -> list[JsonObject]:
-    """Everything of a world but its workloads."""
+    """Draw all objects of a world except its workloads."""
 
     def kept() -> bool:
         return not (stock.limits.missing and chance.rarely(150))
@@ -448,7 +448,7 @@ def infrastructure(chance: Chance, stock: Stock) -> list[JsonObject]:
 
 
 def contents(chance: Chance, stock: Stock) -> tuple[tuple[JsonObject, ...], tuple[()], JsonObject | None]:
-    """The objects at the beginning, no moves, and the Configuration."""
+    """Draw the initial objects, no moves, and the Configuration."""
     limits = stock.limits
     configuration = configurations(chance, stock)
     objects = infrastructure(chance, stock)

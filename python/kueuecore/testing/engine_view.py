@@ -1,4 +1,4 @@
-"""What can be seen of an engine at one moment, asked for once however many look at it."""
+"""A snapshot of an engine: each part is computed once, however many watchers read it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["EngineView", "holds_quota", "is_evicted"]
 
 
 class EngineView:
-    """An engine as it stands. Whoever changes the engine has to look again.
+    """A snapshot of an engine. After a change of the engine, create a new one.
 
     Args:
-        engine: The engine; it is only looked at.
+        engine: The engine; it is only read.
 
     Example:
         >>> EngineView(Engine()).workloads
@@ -37,12 +37,12 @@ class EngineView:
 
     @cached_property
     def quota(self) -> tuple[QuotaRow, ...]:
-        """Quota and usage."""
+        """Quota and usage, by ClusterQueue, Cohort, flavor and resource."""
         return self.engine.quota()
 
     @cached_property
     def orders(self) -> Mapping[str, tuple[PendingWorkload, ...]]:
-        """By ClusterQueue, who waits in it, in order."""
+        """The pending workloads of each ClusterQueue, in order."""
         return {name: self.engine.pending(name) for name in self.engine.cluster_queues()}
 
     @cached_property
@@ -51,7 +51,7 @@ class EngineView:
         return {name: self.engine.cluster_queue(name) for name in self.orders}
 
     def is_as(self, other: EngineView) -> bool:
-        """Does all that can be seen look the same?"""
+        """Return whether two snapshots show the same."""
         return (
             self.workloads == other.workloads
             and self.quota == other.quota
@@ -62,11 +62,11 @@ class EngineView:
 
 
 def holds_quota(workload: WorkloadState) -> bool:
-    """Does a workload hold quota?"""
+    """Return whether a workload holds quota."""
     return workload.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)
 
 
 def is_evicted(workload: WorkloadState) -> bool:
-    """Is the condition Evicted of a workload True?"""
+    """Return whether the condition Evicted of a workload is True."""
     conditions = workload.status.get("conditions", ())
     return any(it["type"] == "Evicted" and it["status"] == "True" for it in conditions)

@@ -1,4 +1,4 @@
-"""What is wrong with a field of an object, in the words of an API server, and the refusal that many of them make."""
+"""Errors about fields of an object, in the words of an API server, and the refusal that they make up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kueuecore.errors import ObjectRef, Problem
 __all__ = ["WHOLE", "ErrorKind", "FieldError", "refusal", "rendered"]
 
 WHOLE = "<nil>"
-"""How an API server names what it has no path for."""
+"""What an API server shows instead of a path for errors about the whole object."""
 
 
 class ErrorKind(StrEnum):
@@ -48,13 +48,13 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One complaint about one field.
+    """One error about one field.
 
     Args:
         field: The field's path, such as `spec.podSets[0].count`; `<nil>` for the object as a whole.
-        kind: What is wrong.
+        kind: The kind of error.
         detail: What would be right; may be empty.
-        value: The value as it is shown; None where none is.
+        value: The value as shown; None if none is.
 
     Example:
         >>> print(FieldError("spec.count", ErrorKind.INVALID, "must be positive", rendered(-1)))
@@ -68,12 +68,12 @@ class FieldError:
 
     @classmethod
     def reported(cls, field: str, kind: ErrorKind, message: str) -> Self:
-        """An error of which the message is known."""
+        """Create an error with a given message."""
         return cls(field, kind, message.removeprefix(_WORDS[kind]).removeprefix(": "))
 
     @property
     def message(self) -> str:
-        """What is said after the path."""
+        """The message that follows the path."""
         value = None if self.value is None else _shortened(self.value)
         return escaped(": ".join(part for part in (_WORDS[self.kind], value, self.detail or None) if part is not None))
 
@@ -82,7 +82,7 @@ class FieldError:
 
 
 def refusal(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> RefusedError:
-    """What an API server answers when an object is invalid: 422, with a cause for each error."""
+    """Return the API server's answer to an invalid object: 422, with a cause for each error."""
     causes: list[JsonValue] = [{"reason": str(it.kind), "message": it.message, "field": it.field} for it in errors]
     details: JsonObject = {"name": name, "group": group, "kind": kind, "causes": causes}
     texts = list(dict.fromkeys(map(str, errors)))
@@ -94,7 +94,7 @@ def refusal(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> R
 
 
 def rendered(value: JsonValue) -> str:
-    r"""A value as field errors show it: numbers plain, texts quoted, all else as JSON as Go writes it.
+    r"""Return a value as field errors show it: numbers plain, strings quoted, anything else as JSON written by Go.
 
     Example:
         >>> rendered(1e6), rendered("a\tb"), rendered({"b": [1.0, "<"], "a": None})
@@ -102,7 +102,7 @@ def rendered(value: JsonValue) -> str:
     """
     match value:
         case str():
-            # Not yet shortened: that is done in the message, where an escape counts as one character.
+            # Not shortened yet: the message does that, where an escape counts as one character.
             inner = value.replace("\\", "\\\\").replace('"', '\\"')
             return f'"{escaped(inner)}"'
         case bool() | None:
@@ -114,7 +114,7 @@ def rendered(value: JsonValue) -> str:
 
 
 def _json(value: JsonValue) -> str:
-    """A value as Go's `encoding/json` writes it: keys sorted, and what is special in HTML escaped."""
+    """Return a value as Go's `encoding/json` writes it: keys sorted, and HTML's special characters escaped."""
     match value:
         case None:
             return "null"
@@ -131,7 +131,7 @@ def _json(value: JsonValue) -> str:
 
 
 def _number(number: float, *, exponents: range, width: int) -> str:
-    """The fewest digits that distinguish a float from all others, with an exponent only outside `exponents`."""
+    """Return the shortest digits that identify a float, with an exponent only outside `exponents`."""
     if isinstance(number, int):
         if -(2**63) <= number < 2**63:
             return str(number)
@@ -147,12 +147,12 @@ def _number(number: float, *, exponents: range, width: int) -> str:
 
 
 def _shortened(value: str) -> str:
-    """Of a value that is longer than any name, the beginning."""
+    """Return the beginning of a value that is longer than any name."""
     if value.startswith('"') and value.endswith('"') and "\\" not in value:
         return quoted(value[1:-1])
     return shortened(value)
 
 
 def supported(values: Iterable[JsonValue]) -> str:
-    """The values that an enumeration allows, as an error lists them."""
+    """Return the values that an enumeration allows, as an error lists them."""
     return f"supported values: {', '.join(quoted(it if isinstance(it, str) else _json(it)) for it in values)}"

@@ -1,4 +1,4 @@
-"""What always holds in a fleet: no job runs twice, none is lost, and nothing of anybody else is touched."""
+"""Checks what must always hold in a fleet: no job runs twice, none is lost, and objects of others stay untouched."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _QUEUE = "kueue.x-k8s.io/queue-name"
 
 
 class Invariant(StrEnum):
-    """What holds in a fleet."""
+    """The invariants of a fleet."""
 
     STARTS_ONCE = "no job starts twice"
     NONE_LOST = "no job is lost"
@@ -33,11 +33,11 @@ class Invariant(StrEnum):
 
 
 class InvariantError(AssertionError):
-    """One of them does not hold.
+    """Raised if an invariant does not hold.
 
     Args:
-        invariant: Which.
-        message: What was seen.
+        invariant: The invariant.
+        message: What was observed.
     """
 
     def __init__(self, invariant: Invariant, message: str) -> None:
@@ -46,22 +46,22 @@ class InvariantError(AssertionError):
 
 
 class FleetInvariants:
-    """Shown a fleet after everything that happens (`Fleet(watch=...)`), and at its end.
+    """Checks the invariants of a fleet after each step (`Fleet(watch=...)`), and at its end.
 
     1. **No job starts twice**, nor half of a group of pods on each of two workers. When the pods of a job start on a
-       worker that the manager can reach, none of the same job run on another one that it can reach. One that it could
-       not reach for `workerLostTimeout` may still run them, and start them again: that is how Kueue gives a worker up.
-       Once it can be reached they end within the grace.
-    2. **No job is lost.** In the end each job has finished, or waits and says why (`check_end`).
-    3. **Nothing is left.** In the end workers have nothing of ours for jobs that finished or went (`check_end`).
-    4. **Nothing of anybody else is touched**: objects on workers with another origin, or none, stay as they were made.
+       worker that the manager can reach, none of the same job run on another reachable worker. A worker that has been
+       unreachable for `workerLostTimeout` may still run them, and start them again: Kueue gives such a worker up. Once
+       it is reachable again, they end within the grace period.
+    2. **No job is lost.** At the end each job has finished, or waits and reports why (`check_end`).
+    3. **Nothing is left over.** At the end workers hold nothing of ours for finished or deleted jobs (`check_end`).
+    4. **Objects of others stay untouched**: objects on workers with another origin, or none, stay as they were created.
 
     Args:
         origin: The origin of the manager.
-        grace_seconds: How long the manager may take to find out and to clean up, timeouts of lost messages included.
+        grace_seconds: How long the manager may take to notice and clean up, including timeouts of lost messages.
 
     Raises:
-        InvariantError: Something does not hold.
+        InvariantError: An invariant does not hold.
     """
 
     def __init__(self, *, origin: str = "multikueue", grace_seconds: float = 60.0) -> None:
@@ -69,20 +69,20 @@ class FleetInvariants:
         self._grace_ns = int(grace_seconds * _SECOND_NS)
         self._running: dict[str, frozenset[ObjectRef]] = {}
         self._reachable_since: dict[str, int] = {}
-        # Workers that the manager had reached and lost; of the others nothing can run that it does not know.
+        # Workers that the manager had reached and lost; nothing unknown to it can run on the others.
         self._was_lost: set[str] = set()
-        # Up to which version of its API server a worker was looked at.
+        # The version of each worker's API server up to which it was checked.
         self._seen: dict[str, int] = {}
         self._theirs: dict[tuple[str, ObjectRef], JsonObject] = {}
 
     def __call__(self, fleet: Fleet) -> None:
-        """Look at the fleet as it is now."""
+        """Check the current state of the fleet."""
         self._note_reach(fleet)
         self._check_others(fleet)
         self._check_runs(fleet)
 
     def check_end(self, fleet: Fleet) -> None:
-        """Look at a fleet in which all has been well for a while, and nobody has come any more."""
+        """Check a fleet in which nothing has gone wrong, and nobody has submitted anything, for a while."""
         self(fleet)
         for job in (it for kind in KINDS for it in fleet.objects(kind)):
             if _QUEUE not in texts_at(job, "metadata", "labels"):
@@ -110,7 +110,7 @@ class FleetInvariants:
         running = {name: frozenset(_job_of(node, it) for it in node.running()) for name, node in fleet.nodes.items()}
         for name, jobs in running.items():
             if not self._is_known(fleet, name, self._grace_ns):
-                # It may still run, and even start, what was given up while it could not be reached.
+                # It may still run, and even start, what the manager gave up while it was unreachable.
                 continue
             for key in jobs:
                 has_started = key not in self._running.get(name, frozenset())
@@ -122,11 +122,11 @@ class FleetInvariants:
         self._running = running
 
     def _is_known(self, fleet: Fleet, cluster: str, longer_than_ns: int) -> bool:
-        """Has the manager been able to reach a worker for longer than a time?"""
+        """Return whether the manager has been able to reach a worker for longer than this time."""
         since = self._reachable_since.get(cluster)
         return since is not None and fleet.now - since > longer_than_ns
 
-    # What belongs to others.
+    # Objects of others.
 
     def _check_others(self, fleet: Fleet) -> None:
         for cluster in fleet.links:
@@ -161,7 +161,7 @@ class FleetInvariants:
 
 
 def _why_it_waits(fleet: Fleet, workload: JsonObject) -> str:
-    """Why a Workload has not finished, in a word; empty if that is not so, or nobody says."""
+    """Return why a Workload has not finished, in a word; empty if it has, or if nothing reports why."""
     cluster = text_at(workload, "status", "clusterName")
     if cluster:
         return "Running" if fleet.nodes[cluster].running() & _owners(workload) else ""
@@ -175,7 +175,7 @@ def _why_it_waits(fleet: Fleet, workload: JsonObject) -> str:
 
 
 def _job_of(node: Node, ref: ObjectRef) -> ObjectRef:
-    """What runs or does not run as a whole: of a pod in a group, the group."""
+    """Return the job that runs as a whole: for a pod in a group, the group."""
     pod = node.get(ref.kind, ref.name, namespace=ref.namespace) if ref.kind == "Pod" else None
     group = texts_at(pod, "metadata", "annotations").get(GROUP_NAME, "")
     return ObjectRef(POD_GROUP.kind, group, ref.namespace) if group else ref
@@ -190,7 +190,7 @@ def _workload_of(fleet: Fleet, job: JsonObject) -> JsonObject | None:
 
 
 def _place(fleet: Fleet, cluster: str, workload: JsonObject) -> str:
-    """Where a Workload, or its copy, is queued on a cluster, or why it is not; empty if neither is so."""
+    """Return where a Workload or its copy is queued on a cluster, or why it is not; empty if neither applies."""
     name, namespace = text_at(workload, "metadata", "name"), text_at(workload, "metadata", "namespace")
     stored = fleet.get("Workload", name, namespace=namespace, cluster=cluster)
     if stored is None:

@@ -1,4 +1,4 @@
-"""Regular expressions and formats of text as an API server, written in Go, understands them."""
+"""Regular expressions and string formats as an API server, written in Go, understands them."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ _TOKEN = re.compile(
 
 @cache
 def go_pattern(pattern: str) -> re.Pattern[str]:
-    r"""Compile a regular expression of Go (RE2) for Python's `re`: `search` with it finds what Go finds.
+    r"""Compile a regular expression of Go (RE2) for Python's `re`; its `search` finds what Go finds.
 
-    `$` is the end of the text and not also what is before a line end, classes such as `\d` are ASCII, and flags may
-    stand in the middle of a group, up to whose end they count.
+    `$` matches only at the end of the text, not before a final line end; classes such as `\d` are ASCII; and flags may
+    stand in the middle of a group and apply up to its end.
 
     Raises:
-        ValueError: Python has nothing like it: `(?U)`, `\C`, `\pN`.
+        ValueError: Python has no equivalent: `(?U)`, `\C`, `\pN`.
 
     Example:
         >>> bool(go_pattern("^(?i)[a-z]+$").search("AbC")), bool(go_pattern("^a$").search("a\n"))
         (True, False)
     """
     out: list[str] = []
-    # How many groups were opened for flags in each group that is open.
+    # How many groups were opened for flags in each open group.
     opened = [0]
     in_class = multiline = False
     for token in _TOKEN.finditer(pattern):
@@ -92,7 +92,7 @@ def go_pattern(pattern: str) -> re.Pattern[str]:
         elif text == ")":
             out.append(")" * (opened.pop() + 1) if len(opened) > 1 else text)
         elif text == "|" and opened[-1]:
-            # Flags count for all that follows in the group, its other branches, too.
+            # Flags apply to the rest of the group, including its other branches.
             raise ValueError(f"no pattern for Python: flags before | in {pattern!r}")
         elif text == "$" and not multiline:
             out.append(r"\Z")
@@ -167,7 +167,7 @@ def _matches(expression: str, flags: int = 0) -> Callable[[str], bool]:
 
 
 def formats() -> dict[str, Callable[[str], bool]]:
-    """The formats of text that are checked, by name without hyphens.
+    """Return the string formats that are checked, by name without hyphens.
 
     An API server ignores formats that it does not know. Of those that it does know, `bsonobjectid`, `isbn`, `isbn10`,
     `isbn13`, `creditcard`, `ssn` and `rgbcolor` are ignored here, too.

@@ -1,4 +1,4 @@
-"""A small world and what happens in it, as plain data: to play, to print, and to keep in one line."""
+"""A small world and its moves, as plain data: to play, to print, and to keep in one line."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ from kueuecore.times import nanoseconds
 __all__ = ["START", "History", "Move", "MoveKind", "read_histories", "shown"]
 
 START = nanoseconds("2026-01-01T00:00:00Z")
-"""When the objects of a scenario are applied, in nanoseconds since 1970."""
+"""The time when the objects of a scenario are applied, in nanoseconds since 1970."""
 
 _KUEUE_CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
 
 
 class MoveKind(StrEnum):
-    """What can happen in a scenario."""
+    """The kinds of moves in a scenario."""
 
     APPLY = "apply"
-    """An object is created, or replaced by another version."""
+    """Create an object, or replace it with another version."""
     DELETE = "delete"
-    """An object is deleted."""
+    """Delete an object."""
     FINISH = "finish"
-    """The job of a workload ends, whether it runs or not."""
+    """End the job of a workload, whether it runs or not."""
     EVICT = "evict"
-    """A workload is evicted, and its job stops at once."""
+    """Evict a workload, and stop its job at once."""
     CYCLE = "cycle"
-    """One scheduling cycle, what is written after it, and the end of the jobs that are evicted."""
+    """Run one scheduling cycle, write its results, and stop the jobs that were evicted."""
     LINGER = "linger"
-    """A cycle after which evicted jobs go on running, and hold their quota, until the next `cycle` is done."""
+    """Run a cycle after which evicted jobs keep running, and hold their quota, until the next `cycle` is done."""
     FORK = "fork"
-    """The engine is forked; the fork goes on, and the other must stay as it is."""
+    """Fork the engine: the fork continues, and the original must stay as it is."""
     WAIT = "wait"
-    """Time passes."""
+    """Let time pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """One thing that happens, a second after the one before.
+    """One move; it happens a second after the one before.
 
     Args:
-        kind: What happens.
-        object: The object that is applied.
-        object_kind: Kind of the object that is deleted.
-        key: `namespace/name` of what is deleted, finished or evicted; the bare name of what is in no namespace.
-        reason: Why a workload is evicted; with another reason than `Preempted` it does not come back by itself.
-        seconds: How long time passes.
+        kind: The kind of move.
+        object: The object to apply.
+        object_kind: Kind of the object to delete.
+        key: `namespace/name` of what to delete, finish or evict; the bare name of objects without a namespace.
+        reason: Why a workload is evicted; with any reason but `Preempted` it does not return by itself.
+        seconds: How much time passes.
 
     Example:
         >>> Move(kind=MoveKind.FINISH, key="ns/a").to_json()
@@ -71,7 +71,7 @@ class Move:
     seconds: int = 0
 
     def to_json(self) -> JsonObject:
-        """The move as plain JSON, without what is not given."""
+        """Return the move as plain JSON, without fields that are not set."""
         fields: JsonObject = {
             "move": str(self.kind),
             "kind": self.object_kind,
@@ -84,10 +84,10 @@ class Move:
 
     @classmethod
     def from_json(cls, value: JsonObject) -> Self:
-        """The move that `to_json` gave.
+        """Return the move that `to_json` wrote.
 
         Raises:
-            ValueError: No move of this kind is known.
+            ValueError: There is no move of this kind.
         """
         seconds = value.get("seconds", 0)
         return cls(
@@ -107,20 +107,20 @@ class Move:
 
 
 class _Printer(Protocol):
-    """What `_repr_pretty_` writes to."""
+    """The printer that `_repr_pretty_` writes to."""
 
     def text(self, text: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class History:
-    """A world and what happens in it.
+    """A world and its moves.
 
     Args:
-        objects: What is applied at the beginning, in this order.
+        objects: What to apply at the beginning, in this order.
         moves: What happens then.
         configuration: Settings of Kueue's Configuration, without its apiVersion and kind.
-        why: What it shows, in a sentence.
+        why: What the scenario shows, in a sentence.
 
     Example:
         >>> flavor = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "f"}}
@@ -142,7 +142,7 @@ class History:
     why: str = ""
 
     def to_line(self) -> str:
-        """The scenario as one line of JSON, to keep in a file of regressions."""
+        """Return the scenario as one line of JSON, to keep in a file of regressions."""
         fields: JsonObject = {
             "why": self.why,
             "configuration": self.configuration,
@@ -154,10 +154,10 @@ class History:
 
     @classmethod
     def from_line(cls, line: str | bytes) -> Self:
-        """The scenario of a line that `to_line` gave.
+        """Return the scenario that `to_line` wrote.
 
         Raises:
-            ManifestError: It is no scenario.
+            ManifestError: The line is not a scenario.
         """
         try:
             value: JsonValue = json.loads(line)
@@ -175,7 +175,7 @@ class History:
         )
 
     def to_yaml(self) -> str:
-        """The world as manifests for `kueuecore run`; its moves are in comments."""
+        """Return the world as manifests for `kueuecore run`, with its moves in comments."""
         parts = [f"# {self.why}\n"] if self.why else []
         documents = [{**_KUEUE_CONFIGURATION, **self.configuration}] if self.configuration is not None else []
         documents += self.objects
@@ -187,36 +187,36 @@ class History:
         return "".join(parts)
 
     def parsed_configuration(self) -> Configuration:
-        """The Configuration, with the defaults of Kueue.
+        """Return the Configuration, with Kueue's defaults.
 
         Raises:
-            ConfigurationError: A setting is wrong.
+            ConfigurationError: A setting is invalid.
         """
         if self.configuration is None:
             return Configuration()
         return Configuration.parse(json.dumps({**_KUEUE_CONFIGURATION, **self.configuration}))
 
     def with_objects(self, objects: Sequence[JsonObject]) -> History:
-        """The same with other objects at the beginning."""
+        """Return the scenario with other initial objects."""
         return replace(self, objects=tuple(objects))
 
     def with_moves(self, moves: Sequence[Move]) -> History:
-        """The same world, in which something else happens."""
+        """Return the scenario with other moves."""
         return replace(self, moves=tuple(moves))
 
     def __repr__(self) -> str:
         return f"History.from_line({self.to_line()!r})"
 
     def _repr_pretty_(self, printer: _Printer, cycle: bool) -> None:
-        """How IPython and Hypothesis show it: in one line, too."""
+        """Print the scenario in IPython and Hypothesis, including its one-line form."""
         printer.text(repr(self))
 
 
 def read_histories(path: Path) -> Iterator[History]:
-    """The scenarios of a file, one a line; empty lines and those that begin with `#` are none.
+    """Yield the scenarios of a file, one from each line; skips empty lines and lines that begin with `#`.
 
     Raises:
-        ManifestError: A line that is no scenario.
+        ManifestError: A line is not a scenario.
     """
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
@@ -225,7 +225,7 @@ def read_histories(path: Path) -> Iterator[History]:
 
 @contextmanager
 def shown(scenario: History) -> Iterator[None]:
-    """Whatever fails inside is raised with the scenario in a note: as manifests, and as a line to keep.
+    """Add the scenario to any exception raised inside, as a note: as manifests, and as a line to keep.
 
     Example:
         >>> with shown(History(())):
@@ -239,7 +239,7 @@ def shown(scenario: History) -> Iterator[None]:
 
 
 def key_of(manifest: Mapping[str, JsonValue]) -> str:
-    """`namespace/name` of an object, or its bare name."""
+    """Return `namespace/name` of an object, or its bare name."""
     plain = dict(manifest)
     namespace, name = text_at(plain, "metadata", "namespace"), text_at(plain, "metadata", "name")
     return f"{namespace}/{name}" if namespace else name
@@ -250,7 +250,7 @@ def _document(manifest: Mapping[str, JsonValue]) -> str:
 
 
 def without_min_counts(spec: JsonObject) -> JsonObject:
-    """The spec of a Workload as Kueue's webhook stores it where partial admission is off."""
+    """Return the spec of a Workload as Kueue's webhook stores it while partial admission is off."""
     pod_sets: list[JsonValue] = [
         {name: value for name, value in object_at(it).items() if name != "minCount"} for it in list_at(spec, "podSets")
     ]

@@ -1,4 +1,4 @@
-"""What holds in every state of an engine, whatever was decided before (docs/invariants.md)."""
+"""Checks what must hold in every state of an engine, whatever was decided before (docs/invariants.md)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Cell = tuple[str, str, str]
 
 @cache
 def amount(quantity: str) -> int:
-    """A quantity in thousandths, the smallest unit that quota is counted in; what is smaller is rounded up.
+    """Return a quantity in thousandths, the smallest unit of quota; anything smaller is rounded up.
 
     Example:
         >>> amount("1500m"), amount("2Ki"), amount("1e3")
@@ -36,13 +36,13 @@ def amount(quantity: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Quota and usage of an engine as exact numbers, and who is above whom.
+    """Quota and usage of an engine as exact numbers, with the parent of each node.
 
     Args:
         rows: The rows of `Engine.quota`, by kind and cell.
-        exact: Flavors and resources in which no amount is so large that it may saturate (rules/02 §1). Sums are only
-            looked at there.
-        lost: All others.
+        exact: Flavors and resources in which no amount is large enough to saturate (rules/02 §1). Only their sums are
+            checked.
+        lost: All other flavors and resources.
     """
 
     rows: Mapping[tuple[str, Cell], QuotaRow]
@@ -51,25 +51,25 @@ class Tree:
 
     @classmethod
     def of(cls, seen: EngineView, lost: frozenset[tuple[str, str]] = frozenset()) -> Tree:
-        """What an engine holds now; in flavors and resources that are `lost`, sums have saturated before."""
+        """Return the quota tree of an engine; sums in flavors and resources that are `lost` have saturated before."""
         rows = {(row.kind, (row.name, row.flavor, row.resource)): row for row in seen.quota}
         columns = {(row.flavor, row.resource) for row in seen.quota}
         saturated = {(row.flavor, row.resource) for row in seen.quota if _may_saturate(row)}
         return cls(rows, frozenset(columns - saturated - lost), frozenset(saturated | lost))
 
     def exact_rows(self) -> dict[tuple[str, Cell], QuotaRow]:
-        """The rows with which can be reckoned."""
+        """Return the rows whose amounts are exact."""
         return {key: row for key, row in self.rows.items() if (row.flavor, row.resource) in self.exact}
 
 
 def check_invariants(engine: Engine) -> None:
-    """What must hold in every state, between any two calls.
+    """Check what must hold in every state, between any two calls.
 
     Args:
-        engine: The engine; it is only looked at.
+        engine: The engine; it is only read.
 
     Raises:
-        AssertionError: Something does not hold; a bug of kueuecore, then.
+        AssertionError: An invariant does not hold, which is a bug of kueuecore.
 
     Example:
         >>> check_invariants(Engine())
@@ -79,12 +79,12 @@ def check_invariants(engine: Engine) -> None:
 
 
 def check_seen(seen: EngineView, tree: Tree, *, is_ordered: bool) -> None:
-    """The same of an engine that was looked at already.
+    """Check the invariants on an existing snapshot.
 
     Args:
-        seen: The engine as it stands.
+        seen: The snapshot of the engine.
         tree: Its quota.
-        is_ordered: Do priorities come first in queues, and not usage (admission fair sharing)?
+        is_ordered: Whether queues are ordered by priority first, not by usage (admission fair sharing).
     """
     _check_usage_of_cluster_queues(seen, tree)
     _check_cohorts(tree)
@@ -94,20 +94,20 @@ def check_seen(seen: EngineView, tree: Tree, *, is_ordered: bool) -> None:
 
 
 def local_quota(row: QuotaRow) -> int:
-    """What a node keeps for itself: its subtree quota beyond its lending limit (rules/02 §2)."""
+    """Return what a node keeps for itself: its subtree quota beyond its lending limit (rules/02 §2)."""
     if row.lending_limit is None:
         return 0
     return max(0, known(row.subtree_quota) - amount(row.lending_limit))
 
 
 def known(quantity: str | None) -> int:
-    """An amount that is not unlimited."""
+    """Return a quantity that is not unlimited as a number."""
     assert quantity is not None
     return amount(quantity)
 
 
 def _may_saturate(row: QuotaRow) -> bool:
-    # A quarter of what 64 bits hold leaves room for the sums of small worlds; cpu is held in thousandths.
+    # A quarter of the 64-bit range leaves room for the sums of small worlds; cpu is held in thousandths.
     bound = 2**61 * (1 if row.resource == "cpu" else 1000)
     for quantity in (row.nominal, row.subtree_quota, row.usage, row.potential_available, row.available):
         if quantity is None or abs(amount(quantity)) >= bound:
@@ -117,14 +117,14 @@ def _may_saturate(row: QuotaRow) -> bool:
 
 
 def _check_usage_of_cluster_queues(seen: EngineView, tree: Tree) -> None:
-    """The usage of a ClusterQueue is the sum of what is reserved in it, without the pods that are done."""
+    """Check that the usage of a ClusterQueue is the sum of its reservations, without pods that are done."""
     least: dict[Cell, int] = defaultdict(int)
     most: dict[Cell, int] = defaultdict(int)
     for workload in seen.workloads:
         if not holds_quota(workload):
             continue
         done = {it["name"]: it["count"] for it in workload.status.get("reclaimablePods", ())}
-        # Whose job has to stop may be deactivated, too; it counts no longer then.
+        # A workload whose job must stop may be deactivated, too, and then no longer counts.
         may_be_out = is_evicted(workload)
         admission = workload.status["admission"]
         for pod_set in admission["podSetAssignments"]:
@@ -147,7 +147,7 @@ def _check_usage_of_cluster_queues(seen: EngineView, tree: Tree) -> None:
 
 
 def _check_cohorts(tree: Tree) -> None:
-    """Subtree quota is what is there and lent; usage of a cohort is what its children use beyond their own."""
+    """Check that subtree quota is own plus lent quota, and a cohort's usage what its children use beyond their own."""
     rows = tree.exact_rows()
     below: dict[Cell, int] = defaultdict(int)
     lent: dict[Cell, int] = defaultdict(int)
@@ -167,7 +167,7 @@ def _check_cohorts(tree: Tree) -> None:
 
 
 def _check_places(seen: EngineView) -> None:
-    """A workload waits in one queue, once, and only while it holds no quota; the statuses count them so."""
+    """Check that a workload waits in one queue, once, only without quota, and that statuses count it accordingly."""
     states = seen.states
     waiting = [(name, it.key, it.place) for name, order in seen.orders.items() for it in order]
     keys = {key for _, key, _ in waiting}
@@ -191,7 +191,7 @@ def _check_places(seen: EngineView) -> None:
 
 
 def _check_order(seen: EngineView) -> None:
-    """In a queue, who has the higher priority is first; but for one that has preempted and waits for the room."""
+    """Check that higher priorities come first, except for a workload that has preempted and waits for the room."""
     for name, order in seen.orders.items():
         priorities = [it.priority for it in order]
         rest = priorities[1:]

@@ -1,4 +1,4 @@
-"""What came of one move of a play."""
+"""The result of one move of a play."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from kueuecore.testing.history import Move
 __all__ = ["MoveResult", "Observation"]
 
 Observation = dict[str, Any]
-"""What can be seen of an engine, as plain data that compares and prints well."""
+"""What an engine shows, as plain data that compares and prints well."""
 
 
 @dataclass(frozen=True, slots=True)
 class MoveResult:
-    """What came of one move.
+    """The result of one move.
 
     Args:
         move: The move.
         time: When it happened, in nanoseconds since 1970.
-        decision: What the cycle decided, if it was one.
-        events: The events of what is written outside of cycles.
-        refused: Why the object was not taken; empty if it was.
-        missing: Is what the move is about not there?
+        decision: What the cycle decided, if the move was one.
+        events: The events for what was written outside of cycles.
+        refused: Why the object was refused; empty if it was not.
+        missing: Whether the object of the move does not exist.
     """
 
     move: Move
@@ -35,7 +35,7 @@ class MoveResult:
     missing: bool = False
 
     def to_json(self) -> Observation:
-        """What came of it as plain data, to compare and to print."""
+        """Return the result as plain data, to compare and to print."""
         reported: Observation = {"move": str(self.move), "refused": list(self.refused), "missing": self.missing}
         if self.decision is not None:
             reported |= {
@@ -66,6 +66,6 @@ class MoveResult:
                     name: dict(results) for name, results in self.decision.target_recomputations.items()
                 },
             }
-        # Of what is written outside of cycles the order is that of the objects; nothing depends on it.
+        # Sorted, as nothing depends on the order of writes outside of cycles, which is that of the objects.
         reported["written"] = sorted((it.key, it.reason, it.type, it.message) for it in self.events)
         return reported

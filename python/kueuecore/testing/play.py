@@ -1,4 +1,4 @@
-"""Play a scenario: on an engine or whatever else decides, with all that can be seen after each move."""
+"""Plays a scenario on an engine or another decider, with all that can be observed after each move."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SECOND_NS = 1_000_000_000
 
 
 def observe(engine: Engine) -> Observation:
-    """All that an engine reports about itself: workloads with their statuses, queue order, quota and usage, queues.
+    """Return all that an engine reports about itself: workloads and statuses, queue order, quota and usage, queues.
 
     Example:
         >>> observe(Engine())
@@ -33,7 +33,7 @@ def observe(engine: Engine) -> Observation:
 
 
 def observed(seen: EngineView) -> Observation:
-    """The same of an engine that was looked at already."""
+    """Return the same from an existing snapshot."""
     return {
         "workloads": {
             workload.key: {
@@ -66,26 +66,26 @@ def _amounts(row: QuotaRow) -> Observation:
 
 
 class Watcher(Protocol):
-    """What is called around every move of a play. It only looks."""
+    """The callbacks around every move of a play. They only read."""
 
     def before(self, seen: EngineView, move: Move) -> None:
-        """The move is about to happen."""
+        """Called before a move."""
 
     def after(self, seen: EngineView, result: MoveResult) -> None:
-        """The move has happened, but evicted jobs have not stopped yet."""
+        """Called after a move, before evicted jobs have stopped."""
 
     def settled(self, seen: EngineView) -> None:
-        """All that follows from the move has happened."""
+        """Called once everything that follows from the move has happened."""
 
 
 class Play:
-    """An engine, the clock of a scenario, and who watches.
+    """An engine that plays moves, with the clock of the scenario and its watchers.
 
     Args:
         engine: The engine.
-        watchers: Who is called around every move.
+        watchers: Called around every move.
         seconds: How much time has passed since the beginning of the scenario.
-        echo: Applies what was decided, as a watch brings it to a controller; only sums that saturate change by it.
+        echo: Re-applies decisions, as a watch delivers them to a controller; this changes only saturated sums.
 
     Example:
         >>> from kueuecore.testing import Move, MoveKind, History
@@ -109,14 +109,14 @@ class Play:
 
     @property
     def engine(self) -> Engine:
-        """The engine as it stands; after a move `fork` it is the fork."""
-        # Who has it may change it between two moves.
+        """The current engine; after a move `fork` it is the fork."""
+        # The caller may change it between two moves.
         self._is_shared = True
         return self._engine
 
     @property
     def seen(self) -> EngineView:
-        """What can be seen of the engine between two moves."""
+        """The snapshot of the engine between two moves."""
         if self._seen is None or self._is_shared:
             self._seen = EngineView(self._engine)
         return self._seen
@@ -130,16 +130,16 @@ class Play:
         batches: Iterable[bytes] | None = None,
         echo: bool = False,
     ) -> Self:
-        """An engine with the objects of a scenario.
+        """Create a play on an engine with the objects of a scenario.
 
         Args:
             scenario: The scenario; its moves are not played yet.
-            watchers: Who is called around every move.
-            batches: Its objects as JSON in batches, if not all at once and as they stand.
-            echo: Is what was decided applied, as a watch brings it to a controller?
+            watchers: Called around every move.
+            batches: Its objects as JSON in batches, if not all at once and as they are.
+            echo: Whether decisions are re-applied, as a watch delivers them to a controller.
 
         Raises:
-            ManifestError: Everything that is wrong with the objects.
+            ManifestError: All problems of the objects.
         """
         engine = Engine(scenario.parsed_configuration())
         for batch in [json.dumps(list(scenario.objects)).encode()] if batches is None else batches:
@@ -160,7 +160,7 @@ class Play:
         """Play one move and return its result.
 
         Raises:
-            AssertionError: A fork has changed what it was forked from.
+            AssertionError: A fork has changed the engine that it was forked from.
         """
         self.seconds += 1 + move.seconds
         seen = self.seen
@@ -183,16 +183,16 @@ class Play:
         return MoveResult(move, result.time, result.decision, events, result.refused, result.missing)
 
     def pass_by(self, move: Move) -> None:
-        """Let the time of a move pass, without the move; what time brings is done."""
+        """Let the time of a move pass without the move; whatever is due happens."""
         self.seconds += 1 + move.seconds
         self._reconcile(stop=move.kind is not MoveKind.LINGER)
         self._seen = None
 
     def check_parents(self) -> None:
-        """The engines of which forks were taken are as they were.
+        """Check that the engines from which forks were taken have not changed.
 
         Raises:
-            AssertionError: One of them is not.
+            AssertionError: One of them has changed.
         """
         for parent, before in self._parents:
             difference = first_difference(before, observe(parent))
@@ -219,7 +219,7 @@ class Play:
         return MoveResult(move, self.now)
 
     def _status(self, given: JsonObject) -> JsonObject:
-        """The status of a workload as it is, which a new one patches."""
+        """Return the current status of a workload, which a new one patches."""
         namespace, name = text_at(given, "metadata", "namespace"), text_at(given, "metadata", "name")
         try:
             return dict(self._engine.workload(name, namespace=namespace).status)
@@ -227,14 +227,14 @@ class Play:
             return {}
 
     def _answered(self, before: JsonObject, answers: list[JsonValue]) -> list[JsonValue]:
-        """The states of a workload's checks: whoever answers for one that is not asked is not heard."""
+        """Return the states of a workload's checks; answers for checks that it does not require are ignored."""
         new = {text_at(it, "name"): object_at(it) for it in answers}
         at: JsonObject = {"lastTransitionTime": format_time(self.now)}
         states = map(object_at, list_at(before, "admissionChecks"))
         return [{**new[name], **at} if (name := text_at(it, "name")) in new else it for it in states]
 
     def _told(self, before: JsonObject, result: list[JsonValue]) -> list[JsonValue]:
-        """The workload's conditions with the given ones set; a missing transition time means now."""
+        """Return the workload's conditions with the given ones set; a missing transition time means now."""
         new = {text_at(it, "type"): {"lastTransitionTime": format_time(self.now), **object_at(it)} for it in result}
         return [it for it in list_at(before, "conditions") if text_at(it, "type") not in new] + list(new.values())
 
@@ -251,7 +251,7 @@ class Play:
     def _evict(self, move: Move) -> MoveResult:
         namespace, name = _split(move.key)
         state = self._engine.workload(name, namespace=namespace)
-        # Kueue evicts only what holds quota, and once: the job of an evicted workload stops.
+        # Kueue evicts only workloads that hold quota, and only once: the job of an evicted workload stops.
         if is_evicted(state):
             self._engine.release(name, namespace=namespace, now=self.now)
         elif holds_quota(state):
@@ -298,7 +298,7 @@ _MOVES: Mapping[MoveKind, Callable[[Play, Move], MoveResult]] = {
 
 
 def first_difference(one: object, other: object, path: str = "") -> str | None:
-    """Where two observations differ first, and how; `None` if they do not.
+    """Return where two observations first differ, and how; `None` if they do not.
 
     Example:
         >>> print(first_difference({"a": [1, 2]}, {"a": [1, 3]}))

@@ -1,4 +1,4 @@
-"""Structural schemas as JSON, compiled into nodes that check."""
+"""Compiles structural schemas from JSON into nodes that check values."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def compiled(schema: JsonObject, *, where: str, is_resource: bool = False) -> No
     """Compile a structural schema.
 
     Args:
-        schema: The schema, as `openAPIV3Schema` has it.
+        schema: The schema, as in `openAPIV3Schema`.
         where: Its path in the definition, for errors.
-        is_resource: Is it the schema of a whole object? Then `apiVersion`, `kind` and `metadata` stay.
+        is_resource: Whether it is the schema of a whole object, which keeps `apiVersion`, `kind` and `metadata`.
 
     Raises:
         ManifestError: A pattern cannot be checked.
@@ -41,7 +41,7 @@ def compiled(schema: JsonObject, *, where: str, is_resource: bool = False) -> No
         preserves=schema.get("x-kubernetes-preserve-unknown-fields") is True,
         is_resource=is_resource or schema.get("x-kubernetes-embedded-resource") is True,
         properties=properties,
-        # Of entries that may be anything, nobody knows a field.
+        # The fields of free-form entries are unknown.
         extra=sub(more, "additionalProperties") if isinstance(more, dict) else Node() if more is True else None,
         is_extra_forbidden=more is False,
         required=tuple(it for it in list_at(schema, "required") if isinstance(it, str)),

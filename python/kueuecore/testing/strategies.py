@@ -1,4 +1,4 @@
-"""Hypothesis strategies for worlds and histories: what fails is made small."""
+"""Hypothesis strategies for worlds and histories; failures are shrunk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["contents", "histories", "moves", "stocks", "worlds"]
 Drawn = TypeVar("Drawn")
 
 
-# Made once each: that is what takes the time.
+# Each is built once, as building them takes the time.
 @cache
 def _index(n: int) -> st.SearchStrategy[int]:
     return st.sampled_from(range(n))
@@ -33,7 +33,7 @@ _BOOLEAN = st.booleans()
 
 
 class _Drawing:
-    """Choices that Hypothesis makes."""
+    """Choices made by Hypothesis."""
 
     def __init__(self, draw: st.DrawFn) -> None:
         self._draw = draw
@@ -45,7 +45,7 @@ class _Drawing:
         return self._draw(_integer(low, high))
 
     def rarely(self, one_in: int) -> bool:
-        # Hypothesis draws the ends of a range more often than what is between them; the simplest is false.
+        # Hypothesis draws the ends of a range more often than the middle; the simplest result is false.
         return self._draw(_integer(0, one_in - 1)) == one_in * 2 // 3
 
     def boolean(self) -> bool:
@@ -57,7 +57,7 @@ class _Drawing:
 
 @st.composite
 def worlds(draw: st.DrawFn, limits: Limits | None = None) -> History:
-    """Whole worlds in which nothing happens yet: queues, cohorts, flavors, workloads, and a Configuration.
+    """Draw whole worlds without moves: queues, cohorts, flavors, workloads, and a Configuration.
 
     Args:
         draw: Given by Hypothesis.
@@ -78,13 +78,13 @@ def worlds(draw: st.DrawFn, limits: Limits | None = None) -> History:
 
 @st.composite
 def histories(draw: st.DrawFn, limits: Limits | None = None, *, max_moves: int = 14, forks: bool = True) -> History:
-    """Whole worlds, and what happens in them.
+    """Draw whole worlds with their moves.
 
     Args:
         draw: Given by Hypothesis.
         limits: How large the worlds may become, and what may be in them.
-        max_moves: The most moves to draw, the first cycles not counted.
-        forks: May the engine be forked?
+        max_moves: The maximum number of moves, not counting the first cycles.
+        forks: Whether the engine may be forked.
 
     Example:
         >>> from hypothesis import given, settings
@@ -102,13 +102,13 @@ def histories(draw: st.DrawFn, limits: Limits | None = None, *, max_moves: int =
 
 @st.composite
 def stocks(draw: st.DrawFn, limits: Limits) -> Stock:
-    """What worlds are made of."""
+    """Draw the stock of a world."""
     return drawn_worlds.stocks(_Drawing(draw), limits)
 
 
 @st.composite
 def contents(draw: st.DrawFn, stock: Stock) -> tuple[tuple[JsonObject, ...], tuple[()], JsonObject | None]:
-    """The objects at the beginning, no moves, and the Configuration."""
+    """Draw the initial objects, no moves, and the Configuration."""
     return drawn_worlds.contents(_Drawing(draw), stock)
 
 
@@ -116,5 +116,5 @@ def contents(draw: st.DrawFn, stock: Stock) -> tuple[tuple[JsonObject, ...], tup
 def moves(
     draw: st.DrawFn, stock: Stock, known: tuple[JsonObject, ...], *, number: int, kind: MoveKind | None = None
 ) -> Move:
-    """One thing that happens; see `drawn_histories.move`."""
+    """Draw one move; see `drawn_histories.move`."""
     return drawn_histories.move(_Drawing(draw), stock, known, number=number, kind=kind)

@@ -1,9 +1,8 @@
 """Structural schemas of CustomResourceDefinitions: pruning, defaults, and validation of shapes and bounds.
 
 Unlike an API server: when all schemas of an `anyOf` or `oneOf` fail, the errors of the first are reported, where a
-server reports those of the one that fits best; formats that
-[`formats`][kueuecore.testing.go_patterns.formats] does not have are ignored; and `metadata` of embedded resources
-(`x-kubernetes-embedded-resource`) is kept, but not checked.
+server reports those of the best match; formats that [`formats`][kueuecore.testing.go_patterns.formats] does not have
+are ignored; and the `metadata` of embedded resources (`x-kubernetes-embedded-resource`) is kept, but not checked.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from kueuecore.testing.field_errors import ErrorKind, FieldError, rendered, supp
 
 __all__ = ["ABSENT", "INTEGERS", "PYTHON_TYPES", "Bounds", "Node", "Place", "path_of"]
 
-# What is looked into is JSON of any shape.
+# The values that are checked are JSON of any shape.
 _Json: TypeAlias = Any
 Place: TypeAlias = "tuple[Place, str] | None"
-"""Where something stands: the place above, and the last step, `.name` or `[0]`. None is the object itself."""
+"""The position of a value: the place above, and the last step, `.name` or `[0]`. None is the object itself."""
 
 ABSENT = object()
-"""Where there is nothing to compare with."""
+"""Marks that there is nothing to compare with."""
 
 PYTHON_TYPES = {
     "object": (dict,),
@@ -38,18 +37,18 @@ PYTHON_TYPES = {
 }
 INTEGERS = {"int32": range(-(2**31), 2**31), "int64": range(-(2**63), 2**63)}
 _INT64 = INTEGERS["int64"]
-# Up to here, every whole number is a float of its own.
+# Up to here, floats represent every whole number exactly.
 _EXACT = 2**53
 _META = ("apiVersion", "kind", "metadata")
 
 
 def _same(one: _Json, other: _Json) -> bool:
-    """Are two values the same, types of numbers included?"""
+    """Return whether two values are the same, including the types of numbers."""
     return one is other or (one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True))
 
 
 def path_of(place: Place) -> str:
-    """A place as a field path; empty for the object itself."""
+    """Return a place as a field path; empty for the object itself."""
     steps: list[str] = []
     while place is not None:
         place, step = place
@@ -59,7 +58,7 @@ def path_of(place: Place) -> str:
 
 @dataclass(slots=True)
 class Node:
-    """The schema of a value, and of all in it."""
+    """The schema of a value and of everything in it."""
 
     types: tuple[str, ...] = ()
     python_types: tuple[type, ...] = ()
@@ -91,15 +90,15 @@ class Node:
     rules: tuple[Mapping[str, _Json], ...] = ()
     defaulted: tuple[tuple[str, JsonValue], ...] = ()
     has_schemas: bool = False
-    # Of schemas it has but the two that an integer or a text fits.
+    # The only schemas in it are the two that allow an integer or a string.
     is_int_or_text: bool = False
     has_lists: bool = False
     has_unknown: bool = False
-    # What is left to check of a value of the right type is nothing.
+    # A value of the right type needs no further checks.
     is_plain: bool = False
 
     def prepared(self, value: _Json) -> _Json:
-        """A copy without unknown fields and nulls, and with defaults."""
+        """Return a copy without unknown fields and nulls, and with defaults."""
         if type(value) is dict:
             return self._prepared_object(value)
         if type(value) is list:
@@ -114,7 +113,7 @@ class Node:
         found: JsonObject = {}
         for name, part in value.items():
             if self.is_resource and name in _META:
-                # No schema describes these.
+                # No schema describes these fields.
                 found[name] = part if name != "metadata" else copy.deepcopy(part)
                 continue
             known = properties.get(name)
@@ -138,7 +137,7 @@ class Node:
         return copy.deepcopy(self.default) if value is None and not self.nullable else value
 
     def check(self, value: _Json, place: Place, errors: list[FieldError], old: _Json = ABSENT) -> None:
-        """Collect what is wrong with a value; what was the same before an update, in `old`, may be as it is."""
+        """Collect what is wrong with a value; what is unchanged since `old`, before an update, may stay invalid."""
         if old is not ABSENT and self.stays(value, old):
             return
         kind = type(value)
@@ -216,7 +215,7 @@ class Node:
             errors.append(_invalid(place, rendered(""), "shouldn't contain duplicates"))
 
     def _check_text(self, value: str, place: Place, errors: list[FieldError]) -> None:
-        """Of length and pattern the first that is wrong, and then the format."""
+        """Check first length and pattern, of which only the first error is reported, then the format."""
         least, most = self.lengths or (0, len(value))
         if len(value) > most:
             # Characters are counted, whatever the message says.
@@ -247,7 +246,7 @@ class Node:
             if not fits and form != self.format:
                 errors.append(_wrong_type(place, self.format, form))
         elif self.format and types == ("string",):
-            # So it is: where a text of some format should be, a server takes any list.
+            # Servers do so: where a string with a format is expected, they accept any list.
             return
         elif types and not fits:
             errors.append(_wrong_type(place, ",".join(types), found))
@@ -287,7 +286,7 @@ class Node:
             errors.append(_of_whole(f"{quoted(path)} must not validate the schema (not)"))
 
     def check_lists(self, value: _Json, place: Place, errors: list[FieldError]) -> None:
-        """Collect the entries of lists that stand there twice."""
+        """Collect duplicate entries of lists."""
         if type(value) is dict:
             for name, part in value.items():
                 known = self.properties.get(name)
@@ -304,7 +303,7 @@ class Node:
                     self.items.check_lists(item, (place, f"[{i}]"), errors)
 
     def _check_entries(self, items: list[_Json], place: Place, errors: list[FieldError]) -> None:
-        """A list by keys takes objects alone; of equal entries the second is reported."""
+        """Check entries: a list by keys holds only objects; of equal entries the second is reported."""
         if self.list_type == "map":
             for i, item in enumerate(items):
                 if type(item) is not dict and item is not None:
@@ -323,10 +322,9 @@ class Node:
                 errors.append(FieldError(path_of((place, f"[{i}]")), ErrorKind.DUPLICATE, value=rendered(entry)))
 
     def stays(self, value: _Json, old: _Json) -> bool:
-        """Is a value what it was before an update?
+        """Return whether a value is what it was before an update.
 
-        Items of a list by keys may change places, and without their keys nobody knows which was which. Nor does anybody
-        know unknown fields.
+        Items of a list by keys may be reordered, and without keys they cannot be matched. Neither can unknown fields.
         """
         if not self.has_lists and not self.has_unknown:
             return _same(value, old)
@@ -349,7 +347,7 @@ class Node:
         return self.properties.get(name, (self.extra, ""))
 
     def key_of(self, item: _Json) -> object:
-        """What identifies an entry of this list."""
+        """Return what identifies an entry of this list."""
         if self.list_type == "map":
             if type(item) is not dict:
                 return ()
@@ -357,24 +355,24 @@ class Node:
         return _hashable(item)
 
     def _has_keys(self, item: _Json) -> bool:
-        """Has it all its keys, none of them with parts of its own?"""
+        """Return whether an entry has all its keys, none of them with fields of its own."""
         return type(item) is dict and not any(isinstance(item.get(it, []), dict | list) for it in self.keys)
 
     def by_keys(self, items: list[_Json]) -> dict[object, _Json] | None:
-        """The entries of a list by their keys; None if they have none by which they can be found again."""
+        """Return the entries of a list by their keys; None if keys do not identify them."""
         if self.list_type != "map":
             return None
         return {self.key_of(it): it for it in reversed(items) if self._has_keys(it)}
 
     def parts(self) -> Iterator[Node]:
-        """The nodes right below, of the spine that a structural schema has."""
+        """Yield the nodes directly below, in the main part of a structural schema."""
         yield from (node for node, _ in self.properties.values())
         yield from (it for it in (self.extra, self.items) if it is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What holds for numbers."""
+    """The limits of a number."""
 
     type: str
     format: str
@@ -385,7 +383,7 @@ class Bounds:
     factor: float | None
 
     def check(self, value: float, place: Place, errors: list[FieldError]) -> None:
-        """Range of the format, then the bounds: whatever kind of number it is."""
+        """Check the range of the format, then the bounds, for any kind of number."""
         if self.type == "integer":
             whole = value if isinstance(value, int) else int(value) if value == value // 1 else None
             if whole is None or whole not in INTEGERS.get(self.format, _INT64):
@@ -403,7 +401,7 @@ class Bounds:
 
 
 def _type_of(value: _Json) -> tuple[str, str]:
-    """The type of a value, and its format: only numbers have one."""
+    """Return the type of a value, and its format: only numbers have one."""
     match value:
         case bool():
             return "boolean", ""
@@ -422,12 +420,12 @@ def _type_of(value: _Json) -> tuple[str, str]:
 def _hashable(value: _Json) -> object:
     if isinstance(value, dict | list):
         return json.dumps(value, sort_keys=True)
-    # True is no 1.
+    # True is not 1.
     return (type(value), value)
 
 
 def _emptied(value: _Json) -> _Json:
-    """A value of which nobody knows a field."""
+    """Return a value without fields, as none are known."""
     if isinstance(value, dict):
         return {}
     return [_emptied(it) for it in value] if isinstance(value, list) else value

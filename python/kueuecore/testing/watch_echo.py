@@ -1,4 +1,4 @@
-"""What a cycle has written comes back, as a watch brings it to a controller: Kueue hears of its own writes, too."""
+"""Re-applies what a cycle has written, as a watch delivers it to a controller: Kueue sees its own writes, too."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Echo:
     """Applies what cycles have written.
 
     Args:
-        scenario: What is played; its workloads are those that are written.
+        scenario: The scenario that is played, with the workloads that are written.
     """
 
     def __init__(self, scenario: History) -> None:
@@ -31,16 +31,16 @@ class Echo:
         self._generations: dict[str, int] = {}
 
     def look(self, seen: EngineView) -> None:
-        """Take down how things stand before a move."""
+        """Record the state before a move."""
         self._states = seen.states
 
     def bring(self, seen: EngineView, result: MoveResult) -> bool:
-        """Bring back what a cycle has written. Says whether there was anything."""
+        """Re-apply what a cycle has written. Returns whether there was anything."""
         given = result.move.object
         if given is not None and given.get("kind") == "Workload" and not result.refused:
             self._objects[key_of(given)] = given
         if result.move.kind is MoveKind.DELETE and result.move.object_kind == "Workload":
-            # One that comes again under the name is another.
+            # A workload that is created again under the name is another one.
             self._generations.pop(result.move.key, None)
         if result.decision is None:
             return False
@@ -48,7 +48,7 @@ class Echo:
         written = [name for name in names if seen.states[name].status != self._states[name].status]
         for name in written:
             status = seen.states[name].status
-            # What a second pass writes may be of an older generation.
+            # What a second pass writes may belong to an older generation.
             observed = max(it.get("observedGeneration", 0) for it in status["conditions"])
             generation = self._generations[name] = max(observed, self._generations.get(name, 0))
             plain = self._objects[name]
@@ -59,7 +59,7 @@ class Echo:
             try:
                 seen.engine.apply(back, now=result.time)
             except ManifestError:
-                # A saturated usage is no multiple of the count, which those who write statuses may not write.
+                # A saturated usage is not a multiple of the count, which the API requires of statuses.
                 filled = {**from_manifest(plain).to_manifest(), "metadata": metadata, "status": status}
                 seen.engine.apply(json.dumps(filled).encode(), now=result.time, trusted=True)
         return bool(written)

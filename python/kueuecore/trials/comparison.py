@@ -1,4 +1,4 @@
-"""The engine against the reference model, move by move: what both decide, write, count and queue must be the same."""
+"""Compares the engine with the reference model, move by move: both must decide, write, count and queue the same."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["Comparison", "compare"]
 
 
 class Comparison:
-    """An engine and the reference, on which the same is played.
+    """An engine and the reference that play the same moves.
 
     Args:
-        scenario: Their objects and Configuration; its moves are not played yet.
-        watchers: Who watches the engine.
-        echo: Does the engine hear of what it has decided, as a controller does?
+        scenario: Their initial objects and Configuration; its moves are not played yet.
+        watchers: Watchers of the engine.
+        echo: Whether the engine sees its own decisions, as a controller does.
 
     Example:
         >>> from kueuecore.testing import Move, MoveKind, History
@@ -36,7 +36,7 @@ class Comparison:
     def __init__(self, scenario: History, *, watchers: Iterable[Watcher] = (), echo: bool = True) -> None:
         self.play = Play.of(scenario, watchers=watchers, echo=echo)
         self._reference = ReferenceEngine.of(scenario)
-        # It has all that a play asks for.
+        # It has all that a play needs.
         self.reference: Play = Play(cast(Engine, self._reference))
 
     @property
@@ -45,14 +45,14 @@ class Comparison:
         return self._reference.world
 
     def do(self, move: Move) -> MoveResult:
-        """Play a move on both, and compare all that can be seen.
+        """Play a move on both, and compare all that can be observed.
 
         Raises:
-            AssertionError: They differ; it says where first, the engine's before the reference's.
+            AssertionError: They differ; the message says where first, with the engine's value before the reference's.
         """
         reported = self.play.do(move)
         if reported.refused:
-            # The reference checks nothing.
+            # The reference validates nothing.
             self.reference.pass_by(move)
         else:
             answer = self.reference.do(move)
@@ -83,11 +83,11 @@ def compare(scenario: History, *, watchers: Iterable[Watcher] = (), echo: bool =
 
     Args:
         scenario: The scenario.
-        watchers: Who watches the engine.
-        echo: Does the engine hear of what it has decided, as a controller does?
+        watchers: Watchers of the engine.
+        echo: Whether the engine sees its own decisions, as a controller does.
 
     Raises:
-        AssertionError: They differ; a bug of one of them.
+        AssertionError: They differ, which is a bug in one of them.
 
     Example:
         >>> from kueuecore.testing import History
@@ -113,13 +113,13 @@ def _seen_of_engine(seen: EngineView) -> Observation:
 
 
 def _status(workload: WorkloadState) -> JsonValue:
-    """A status, its conditions by type: their order says nothing."""
+    """Return a status with its conditions by type, as their order has no meaning."""
     status = {name: value for name, value in workload.status.items() if value}
     conditions = {it["type"]: it for it in status.pop("conditions", ())}
     return {**status, "conditions": conditions, "holds": holds_quota(workload)}
 
 
 def _sorted(reported: Observation) -> Observation:
-    """Events and pending heads in an order of their own: Kueue has several threads, and takes heads in any order."""
+    """Sort events and pending heads: Kueue has several threads, and takes heads in any order."""
     pending = sorted(reported.get("pending", []), key=lambda it: str(it["key"]))
     return {**reported, "events": sorted(reported.get("events", [])), "pending": pending}

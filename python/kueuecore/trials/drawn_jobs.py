@@ -1,4 +1,4 @@
-"""Jobs of all kinds that histories draw: pods with one cpu each."""
+"""The jobs that histories draw, of all kinds: each pod has one cpu."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kueuecore.jobs.pod import GROUP_NAME, TOTAL_COUNT
 __all__ = ["DRAWN", "drawn_job"]
 
 GROUP = "pod group"
-"""The stand-in for a kind, for pods that run as a group."""
+"""Stands in for a kind, for pods that run as a group."""
 
 
 def drawn_job(kind: str, name: str, cpu: int, *, namespace: str, labels: Mapping[str, str]) -> list[JsonObject]:
-    """A job that ends: one object, or the pods of a group.
+    """Return a job that ends: one object, or the pods of a group.
 
     Args:
         kind: One of `DRAWN`.
@@ -87,4 +87,4 @@ DRAWN: Mapping[str, tuple[str, Callable[[int], JsonObject]]] = {
     "Pod": ("v1", _pod),
     GROUP: ("v1", _pod),
 }
-"""The kinds that are drawn, and the version and the spec of each."""
+"""The kinds to draw from, with the version and the spec of each."""

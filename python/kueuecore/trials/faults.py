@@ -1,8 +1,8 @@
-"""Histories in which things go wrong around a controller, drawn by seed, and what holds nevertheless.
+"""Histories with faults around a controller, drawn by seed, and what must hold nevertheless.
 
-Events are lost, come twice, late and out of order; writes are refused, in conflict, or accepted without anybody hearing
-of it; processes end before and after a write; the lead goes from one replica to another. At every moment nothing is
-admitted twice and no quota is given away twice; in the end none has leaked, and nobody is forgotten in a queue.
+Events are lost, repeated, delayed and reordered; writes are refused, in conflict, or accepted without an answer;
+processes end before and after a write; leadership moves from one replica to another. At no time is anything admitted
+twice or quota given away twice; at the end no quota has leaked, and no workload is forgotten in a queue.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ __all__ = ["FaultyHistory", "Replica"]
 _SECOND_NS = 1_000_000_000
 _NAMESPACE = "default"
 _API_VERSION = "kueue.x-k8s.io/v1beta2"
-# Workloads of the sizes in which a queue has room for some and not for all.
+# Workload sizes of which a queue has room for some but not all.
 _CPUS = (1, 1, 2, 3, 4)
-# Longer than any write waits that got lost.
+# Longer than any lost write waits.
 _LONGEST_PAUSE_NS = 300 * _SECOND_NS
-# Enough turns for whatever a small world comes to.
+# Enough turns for a small world to settle.
 _MOST_TURNS = 60
 
 
@@ -43,8 +43,8 @@ class Replica:
 
     Args:
         controller: The controller.
-        version: Up to which version of the cluster events were put on their way.
-        jobs: Who reconciles jobs in this process, if anybody does: it observes for both.
+        version: The version of the cluster up to which events were sent.
+        jobs: The job controller of this process, if it has one; it observes for both.
     """
 
     def __init__(self, controller: Controller, version: int, jobs: JobController | None = None) -> None:
@@ -53,14 +53,14 @@ class Replica:
         self.observer: Controller | JobController = controller if jobs is None else jobs
         self.version = version
         self.coming: list[dict[str, Any]] = []
-        # Writes that were accepted, and of which it hears later.
+        # Writes that were accepted, and whose answers arrive later.
         self.late: list[tuple[WorkloadWrite, dict[str, Any]]] = []
         # UIDs of the workloads reported as ended.
         self.ended: set[str] = set()
         self._versions: dict[str, int] = {}
 
     def check_memory(self) -> None:
-        """What it knows never becomes older."""
+        """Check that nothing the controller knows has become older."""
         for state in self.controller.engine.workloads():
             workload = self.controller.workload(state.name, namespace=state.namespace)
             assert workload is not None, f"{state.key} is only in the engine"
@@ -70,12 +70,12 @@ class Replica:
 
 
 class FaultyHistory:
-    """A cluster, two replicas of a controller, and what goes wrong.
+    """A cluster, two replicas of a controller, and faults.
 
     Args:
-        seed: Everything follows from it.
-        make: Makes the controller of a process that begins.
-        n_steps: How many things happen before all is well again.
+        seed: The seed from which everything follows.
+        make: Creates the controller of a new process.
+        n_steps: How many steps to take before the faults end.
 
     Example:
         >>> happened = FaultyHistory(1).play()
@@ -88,7 +88,7 @@ class FaultyHistory:
         self._random_statuses = Random(f"statuses {seed}")
         self.make = make
         self.n_steps = n_steps
-        # As strict as a server: what it would refuse is refused here.
+        # As strict as a server: what a server would refuse is refused here.
         self.cluster = ApiServer(now=START, webhooks=admit)
         self.happened: Counter[str] = Counter()
         self.quota: dict[str, int] = {}
@@ -99,10 +99,10 @@ class FaultyHistory:
         self.leader = self.replicas[0]
 
     def play(self) -> Counter[str]:
-        """Play it.
+        """Play the history.
 
         Raises:
-            AssertionError: Something does not hold.
+            AssertionError: An invariant does not hold.
 
         Returns:
             What happened, and how often.
@@ -115,7 +115,7 @@ class FaultyHistory:
         self._end_well()
         return self.happened
 
-    # What is there.
+    # The objects.
 
     def _create_queues(self) -> None:
         metadata = {"name": _NAMESPACE, "labels": {"kubernetes.io/metadata.name": _NAMESPACE}}
@@ -160,7 +160,7 @@ class FaultyHistory:
     def _workloads(self) -> dict[str, dict[str, Any]]:
         return {it["metadata"]["name"]: it for it in self.cluster.list("Workload")[0]}
 
-    # What goes wrong.
+    # Faults.
 
     def _started(self) -> Replica:
         replica = self._begun()
@@ -181,7 +181,7 @@ class FaultyHistory:
         self._list(self.random.choice(self.replicas))
 
     def _crash(self) -> None:
-        """A process ends and another begins; what it had decided and not sent is never sent."""
+        """End a process and start another; what it had decided and not sent is never sent."""
         index = self.random.randrange(2)
         was_leader = self.replicas[index] is self.leader
         is_saved: bool = self.random.choice((True, False))
@@ -191,7 +191,7 @@ class FaultyHistory:
             self.leader = self.replicas[index]
 
     def _loaded(self, old: Replica) -> Replica:
-        """A process that begins with what one has saved, and what has happened since, repetitions included."""
+        """Start a process from a saved state, with the events since then, including repeats."""
         saved = json.loads(json.dumps(old.controller.save()))
         new = Replica(type(old.controller).load(saved, now=self.cluster.now), self.cluster.version)
         new.ended = old.ended
@@ -200,7 +200,7 @@ class FaultyHistory:
         return new
 
     def _elect(self) -> None:
-        """The other replica leads. Who takes over lists first; who led sends nothing any more."""
+        """Let the other replica lead. The new leader lists first; the old one sends nothing any more."""
         self.happened["elections"] += 1
         old = self.leader
         self.leader = next(it for it in self.replicas if it is not old)
@@ -211,7 +211,7 @@ class FaultyHistory:
             self._refuse(old, write)
 
     def _deliver(self) -> None:
-        """Some of what has happened reaches a replica: in order, or not; once, twice, or never."""
+        """Deliver some events to a replica: in order or not; once, twice, or never."""
         replica = self.random.choice(self.replicas)
         self._put_on_the_way(replica)
         way = self.random.choice(("in order", "in order", "shuffled", "twice", "lost", "old"))
@@ -226,7 +226,7 @@ class FaultyHistory:
         elif way == "old":
             events += [event for _, event in self.cluster.history if self.random.random() < 0.2]
         if self.random.random() < 0.2 and events:
-            # The rest comes later.
+            # The rest arrives later.
             at = self.random.randrange(len(events))
             events, replica.coming = events[:at], events[at:]
         for event in events:
@@ -243,7 +243,7 @@ class FaultyHistory:
         self.leader.late.clear()
 
     def _turn(self) -> None:
-        """The leader takes a turn and writes; each write goes its own way."""
+        """Let the leader take a turn and write; each write meets its own fault, or none."""
         self.happened["turns"] += 1
         leader = self.leader
         turn = leader.controller.turn(self.cluster.now)
@@ -328,13 +328,13 @@ class FaultyHistory:
         return new
 
     def _tell_of_jobs(self) -> None:
-        """The jobs of evicted workloads stop, sooner or later."""
+        """Let the jobs of evicted workloads stop, sooner or later."""
         for name, workload in self._workloads().items():
             if {"Evicted", "QuotaReserved"} <= set(conditions_that_hold(workload)) and self.random.random() < 0.7:
                 self.leader.controller.stopped(name, namespace=_NAMESPACE)
 
     def _change(self) -> None:
-        """Somebody else does something."""
+        """Make a change from outside."""
         names = list(self._workloads())
         what = self.random.choice(
             ("create", "create", "delete", "finish", "finish", "priority", "active", "quota", "stop")
@@ -344,7 +344,7 @@ class FaultyHistory:
             self._create_workload()
         elif what == "quota":
             name = self.random.choice(("a", "b"))
-            # Only more: with less, what runs may be too much without anybody being wrong.
+            # Only increased: with less quota, running workloads could exceed it through no fault of the controller.
             self.quota[name] += self.random.randint(0, 1)
             self.cluster.patch("ClusterQueue", name, {"spec": self._queue_spec(name, shared=self.is_shared)})
         elif what == "stop":
@@ -354,7 +354,7 @@ class FaultyHistory:
             self._change_workload(what, self.random.choice(names))
 
     def _write_of_another(self, name: str) -> None:
-        """Another controller writes a condition of its own."""
+        """Let another controller write a condition of its own."""
         workload = self._workloads()[name]
         mine = {
             "type": "Mine",
@@ -380,21 +380,21 @@ class FaultyHistory:
                 "Workload", name, {"spec": {"priority": self.random.choice((0, 1, 2))}}, namespace=_NAMESPACE
             )
         else:
-            # Kueue does not count what is deactivated, even while its job still runs: nobody may wake it then.
+            # Kueue does not count deactivated workloads, even while their jobs still run: never activate them then.
             is_active = "QuotaReserved" not in conditions_that_hold(self._workloads()[name])
             self.cluster.patch("Workload", name, {"spec": {"active": is_active}}, namespace=_NAMESPACE)
 
-    # What holds.
+    # Invariants.
 
     def _check_write(self, old: dict[str, Any], new: dict[str, Any]) -> None:
-        """Nothing is admitted twice, no quota is given away twice, and what others write stays."""
+        """Check that nothing is admitted twice, no quota is given away twice, and what others wrote stays."""
         before, after = conditions_that_hold(old), conditions_that_hold(new)
         assert before.get("Mine") == after.get("Mine"), "what another wrote is lost"
         if "QuotaReserved" not in after:
             return
         self.happened["reservations"] += "QuotaReserved" not in before
         if "QuotaReserved" in before:
-            # Only places may move, when a node fails.
+            # Only places may change, when a node fails.
             pair = [_without_places(it["status"]["admission"]) for it in (old, new)]
             assert pair[0] == pair[1], f"{new['metadata']['name']} is admitted twice"
             return
@@ -406,7 +406,7 @@ class FaultyHistory:
             assert all(used[name] <= quota * 1000 for name, quota in self.quota.items()), f"{used} of {self.quota}"
 
     def _used(self) -> Counter[str]:
-        """What is reserved in the cluster by active workloads, by ClusterQueue, in thousandths."""
+        """Return the quota reserved by active workloads, by ClusterQueue, in thousandths."""
         used: Counter[str] = Counter()
         for workload in self._workloads().values():
             holds = conditions_that_hold(workload)
@@ -420,7 +420,7 @@ class FaultyHistory:
         return used
 
     def _end_well(self) -> None:
-        """From here on nothing goes wrong. Nothing may have leaked, and nobody may be forgotten."""
+        """End the faults. Nothing may have leaked, and no workload may be forgotten."""
         if not self._comes_to_an_end():
             return
         leader = self.leader
@@ -434,7 +434,7 @@ class FaultyHistory:
             assert leader.controller.workload(name, namespace=_NAMESPACE) == workload, f"{name} is not as stored"
             has_ended = workload["metadata"]["uid"] in leader.ended
             assert not has_ended or "Finished" in conditions_that_hold(workload), f"that {name} has ended is forgotten"
-        # A process that begins now looks at everyone: whom it would admit has been forgotten here.
+        # A new process looks at every workload: any that it would admit has been forgotten by this one.
         fresh = self._started().controller
         admitted = [
             write.name for _ in range(6) for write in fresh.turn(self.cluster.now).writes if "Admitted" in write.gained
@@ -472,7 +472,7 @@ class FaultyHistory:
                 assert after is stored, f"{kind} {name} is stored with {stored.get('status')}, not {after['status']}"
 
     def _come_to_rest(self, controller: Controller) -> bool:
-        """Until nothing more is written. False if workloads evict each other in a circle, as in Kueue."""
+        """Take turns until nothing is written. Returns False if workloads evict each other in a circle, as in Kueue."""
         seen = self.cluster.version
         for _ in range(_MOST_TURNS):
             for version, event in self.cluster.history:
@@ -495,7 +495,7 @@ class FaultyHistory:
             if is_idle:
                 if wake is None or wake > self.cluster.now + _LONGEST_PAUSE_NS:
                     return True
-                # What got lost again and again waits for longer than all these turns would take.
+                # A write that got lost repeatedly waits for longer than all these turns would take.
                 self.cluster.now = max(self.cluster.now, wake - _SECOND_NS)
         assert find_preemption_loop(controller.engine, now=self.cluster.now), "it does not come to rest"
         return False

@@ -1,8 +1,8 @@
-"""Histories of fleets in which things go wrong, drawn by seed, and what holds nevertheless.
+"""Histories of fleets with faults, drawn by seed, and what must hold nevertheless.
 
-Connections break and come back, requests and answers are lost, events come late, twice and out of order, the manager
-and the workers restart, jobs of all kinds are deleted and preempted. In half of the histories the workers have nodes
-that fail, go and come back (`FleetNodes`). `FleetInvariants` looks on all the time.
+Connections break and are restored, requests and answers are lost, events are delayed, repeated and reordered, the
+manager and the workers restart, jobs of all kinds are deleted and preempted. In half of the histories the workers have
+nodes that fail, leave and return (`FleetNodes`). `FleetInvariants` checks the fleet all the time.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _KINDS = (*DRAWN, *["Job"] * (len(DRAWN) - 2))
 
 
 class FleetHistory:
-    """A fleet and what goes wrong in it.
+    """A fleet and its faults.
 
     Args:
-        seed: Everything follows from it.
-        dispatcher: Who gets copies; by default one of Kueue's.
-        n_steps: How many things happen before all is well again.
+        seed: The seed from which everything follows.
+        dispatcher: Decides which workers get copies; by default one of Kueue's.
+        n_steps: How many steps to take before the faults end.
 
     Example:
         >>> happened = FleetHistory(1).play()
@@ -54,7 +54,7 @@ class FleetHistory:
         self.random = Random(seed)
         self.n_steps = n_steps
         self.happened: Counter[str] = Counter()
-        # The objects of each job that was made on the manager.
+        # The objects of each job that was created on the manager.
         self._made: dict[str, list[ObjectRef]] = {}
         self.workers = ["west", "east", "north"][: self.random.choice((2, 2, 3))]
         settings = MultiKueueSettings(worker_lost_timeout_ns=self.random.choice((60, 900)) * 10**9)
@@ -76,7 +76,7 @@ class FleetHistory:
         for node in self.fleet.nodes.values():
             node.api.webhooks = StrictWebhooks(self.checked, self.refused)
         self.quota: dict[str, int] = {name: self.random.randint(2, 5) for name in self.workers}
-        # From a source of their own, so that histories without nodes do not depend on it.
+        # With a random source of their own, so that histories without nodes do not depend on it.
         of_nodes = Random(f"{seed}/nodes")
         if of_nodes.random() < _WITH_NODES:
             self.nodes = FleetNodes(self.quota, of_nodes)
@@ -87,10 +87,10 @@ class FleetHistory:
         self._create_of_others()
 
     def play(self) -> Counter[str]:
-        """Play it.
+        """Play the history.
 
         Raises:
-            AssertionError: Something does not hold.
+            AssertionError: An invariant does not hold.
 
         Returns:
             What happened, and how often.
@@ -106,7 +106,7 @@ class FleetHistory:
         self._end_well()
         return self.happened
 
-    # What is there.
+    # The objects.
 
     def _way(self) -> LinkSettings:
         is_bad = self.random.random() < 0.5
@@ -152,7 +152,7 @@ class FleetHistory:
         ]
 
     def _create_of_others(self) -> None:
-        """Objects on the workers that are none of the manager's business."""
+        """Create objects on the workers that are none of the manager's business."""
         for name in self.workers:
             (theirs,) = self._job("of-another", 1, "nobody")
             theirs["metadata"] = {**object_at(theirs, "metadata"), "labels": {ORIGIN_LABEL: "another"}}
@@ -169,7 +169,7 @@ class FleetHistory:
         labels |= {"kueue.x-k8s.io/priority-class": priority} if priority else {}
         return drawn_job(kind, name, cpu, namespace=_NAMESPACE, labels=labels)
 
-    # What happens.
+    # Events.
 
     def _submit(self) -> None:
         self.happened["jobs"] += 1
@@ -216,7 +216,7 @@ class FleetHistory:
         self.fleet.restart_worker(self.random.choice(self.workers))
 
     def _intrude(self) -> None:
-        """Somebody on a worker has a job of his own, more important than those of the manager."""
+        """Create a job on a worker that is local to it and more important than those of the manager."""
         self.happened["jobs of others"] += 1
         name = f"own-{self.happened['jobs of others']}"
         worker = self.random.choice(self.workers)
@@ -228,20 +228,20 @@ class FleetHistory:
             self.nodes.change(self.fleet, self.happened)
 
     def _look(self, fleet: Fleet) -> None:
-        """What always holds."""
+        """Check what must always hold."""
         self.invariants(fleet)
         assert not self.refused, f"a server refuses what is written: {self.refused}"
         if self.nodes is not None:
             self.nodes.check(fleet)
 
     def _end_well(self) -> None:
-        """From here on nothing goes wrong, and there is time for everything."""
+        """End the faults, and leave enough time for everything."""
         if self.nodes is not None:
             self.nodes.end_well(self.fleet)
         for name in self.workers:
             self.fleet.mend(name)
             self.fleet.links[name].settings = LinkSettings()
-        # Longer than anything that waits: attempts to connect, workers that were lost, and what all jobs take.
+        # Longer than any wait: attempts to connect, lost workers, and the run time of all jobs.
         for _ in range(60):
             self.fleet.wait(20 * _MINUTE)
             if all(self._is_done(it) for it in self.fleet.objects("Workload")):
@@ -254,12 +254,12 @@ class FleetHistory:
         return "Finished" in conditions_that_hold(workload)
 
     def _is_done(self, workload: JsonObject) -> bool:
-        """Has it finished, or is it too large for every worker?"""
+        """Return whether a Workload has finished, or is too large for every worker."""
         return _cpus(workload) > max(self.quota.values()) or self._is_finished(workload)
 
 
 def _cpus(workload: JsonObject) -> int:
-    """How many cpus a Workload asks for."""
+    """Return how many cpus a Workload requests."""
     total = 0
     for pods in list_at(workload, "spec", "podSets"):
         for container in list_at(pods, "template", "spec", "containers"):

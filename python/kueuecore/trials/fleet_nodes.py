@@ -1,4 +1,4 @@
-"""Nodes of the workers in histories of fleets: they fail, come back and go, and workers hear of it late and twice."""
+"""The nodes of the workers in histories of fleets: they fail, leave and return; their events are late or repeated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FleetNodes:
 
     Args:
         cpus: How many cpus of quota each worker has: its nodes have as many together, or more.
-        random: Everything follows from it.
+        random: The source of all choices.
 
     Example:
         >>> nodes = FleetNodes({"west": 4}, Random(1))
@@ -34,31 +34,31 @@ class FleetNodes:
     def __init__(self, cpus: dict[str, int], random: Random) -> None:
         self._random = random
         self.capacity: dict[str, dict[str, int]] = {}
-        """By worker and node, its cpus."""
+        """The cpus of each node, by worker and node."""
         for worker, quota in cpus.items():
             sizes = [random.choice((1, 2, 3))]
             while sum(sizes) < quota or len(sizes) < 2:
                 sizes.append(random.choice((1, 2, 3)))
             self.capacity[worker] = {f"{worker}-{index}": size for index, size in enumerate(sizes)}
-        # Where each API server was looked at last.
+        # The version of each API server up to which it was checked.
         self._seen: dict[str, int] = {}
 
     def objects(self) -> list[JsonObject]:
-        """The Topology and the flavor that every cluster has, the manager too."""
+        """Return the Topology and the flavor that every cluster has, including the manager."""
         levels: JsonObject = {"levels": [{"nodeLabel": RACK}, {"nodeLabel": HOST}]}
         flavor: JsonObject = {"topologyName": "racks", "nodeLabels": {"pool": "all"}}
         return [_kueue("Topology", "racks", levels), _kueue("ResourceFlavor", "default", flavor)]
 
     def create(self, fleet: Fleet) -> None:
-        """All nodes are there."""
+        """Create all nodes."""
         for worker, nodes in self.capacity.items():
             fleet.apply([self._node(worker, name, fleet.now) for name in nodes], cluster=worker)
 
     def ask(self, job: JsonObject) -> JsonObject:
-        """The same Job; it may have to run in one rack, or is to if it can."""
+        """Return the same Job; it may now require or prefer a single rack."""
         wanted = self._random.choice(("", "preferred", "preferred", "required"))
         n_pods = object_at(job, "spec").get("parallelism")
-        # Each worker has a rack in which one pod fits, once it is empty.
+        # Each worker has a rack with room for one pod, once it is empty.
         if text_at(job, "kind") != "Job" or not wanted or (wanted == "required" and n_pods != 1):
             return job
         spec = object_at(job, "spec")
@@ -66,10 +66,10 @@ class FleetNodes:
         template: JsonObject = {**object_at(spec, "template"), "metadata": {"annotations": annotations}}
         return {**job, "spec": {**spec, "template": template}}
 
-    # What happens.
+    # Events.
 
     def change(self, fleet: Fleet, happened: Counter[str]) -> None:
-        """Something becomes of a node, or of what a worker hears of its nodes."""
+        """Change a node, or which events about its nodes a worker receives."""
         worker = self._random.choice([*self.capacity])
         match self._random.choice(("fail", "fail", "taint", "delete", "come back", "hold back", "catch up")):
             case "hold back":
@@ -81,7 +81,7 @@ class FleetNodes:
                 self._change_node(fleet, worker, self._random.choice([*self.capacity[worker]]), what, happened)
 
     def end_well(self, fleet: Fleet) -> None:
-        """All nodes are well, and every worker knows it."""
+        """Heal all nodes, and let every worker know."""
         self.create(fleet)
         for worker in self.capacity:
             fleet.catch_up(worker)
@@ -112,16 +112,16 @@ class FleetNodes:
             "status": {"allocatable": {"cpu": str(cpu), "pods": "20"}, "conditions": [ready]},
         }
 
-    # What holds.
+    # Invariants.
 
     def check(self, fleet: Fleet) -> None:
-        """No node of a worker has more pods of jobs with quota than it has cpus, whoever knows what of it.
+        """Check that no node has more pods of jobs with quota than cpus, whoever knows what of it.
 
-        Not counted are workloads that are inactive, whose quota Kueue gives away before their jobs have stopped, and
-        nodes with a workload of several pod sets: a cycle does not add these up (rules/08 §11.6).
+        Two things are not counted: inactive workloads, whose quota Kueue gives away before their jobs have stopped, and
+        nodes with a workload of several pod sets, which a cycle does not add up (rules/08 §11.6).
 
         Raises:
-            AssertionError: One has.
+            AssertionError: A node has more.
         """
         for worker, capacity in self.capacity.items():
             api = fleet.nodes[worker].api
@@ -143,7 +143,7 @@ class FleetNodes:
 
 
 def _hosts(workload: JsonObject) -> Counter[str]:
-    """How many pods of a Workload are on each node; each asks for one cpu."""
+    """Return how many pods of a Workload are on each node; each requests one cpu."""
     hosts: Counter[str] = Counter()
     for pods in list_at(workload, "status", "admission", "podSetAssignments"):
         place = decoded(object_at(pods, "topologyAssignment") or None)

@@ -1,9 +1,9 @@
-"""Histories like those of `job_faults` and `node_faults`, over HTTP, against a server that fails.
+"""Histories like those of `job_faults` and `node_faults`, over HTTP, with a server that fails.
 
 Each replica is what `kueuecore serve` runs, a `kueuecore.kubernetes.Decider` with a client of its own. Requests are
-refused, overtaken by others, and cut off before and after they are carried out; kinds are not there for a while;
+refused, overtaken by others, and cut off before and after they are carried out; kinds are missing for a while;
 processes end before and after a write, and learn late how it went; watches end, break in the middle, and are too old.
-What has to hold is what has to hold in the other histories.
+The same must hold as in the other histories.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _READ_WAYS = ("well",) * 14 + ("429", "500", "503", "404", "cut off")
 _WATCH_WAYS = ("well",) * 3 + ("breaks", "ends", "gone", "500", "404")
 _DEATHS = ("",) * 30 + ("dies before", "dies after")
 _SLOWNESS = ("",) * 4 + ("requests held", "answers held")
-# Of what may not be there for a while: group and plural.
+# What may be missing for a while: group and plural.
 _HIDDEN = (
     ("batch", "jobs"),
     ("", "pods"),
@@ -54,11 +54,11 @@ _MOST_TURNS = 240
 
 
 class FaultyHttpHistory(FaultyJobHistory):
-    """A history whose replicas reach the cluster over HTTP alone.
+    """A history whose replicas reach the cluster only over HTTP.
 
     Args:
-        seed: Everything follows from it.
-        n_steps: How many things happen before all is well again.
+        seed: The seed from which everything follows.
+        n_steps: How many steps to take before the faults end.
 
     Example:
         >>> happened = FaultyHttpHistory(1).play()
@@ -73,11 +73,11 @@ integrations: {frameworks: [batch/job, pod]}
 """
 
     def __init__(self, seed: int, *, n_steps: int = 30) -> None:
-        # Before all is set up, and in the end, nothing goes wrong.
+        # There are no faults during setup and at the end.
         self._is_well = True
         self._hidden: tuple[str, str] | None = None
         self._hidden_until = 0
-        # The Workload or the pod that is being written, as it was last.
+        # The Workload or pod that is being written, as it was before.
         self._before: dict[str, Any] | None = None
         super().__init__(seed, n_steps=n_steps)
 
@@ -89,23 +89,23 @@ integrations: {frameworks: [batch/job, pod]}
         super()._create_queues()
 
     def play(self) -> Counter[str]:
-        """Play it; see `FaultyHistory.play`."""
+        """Play the history; see `FaultyHistory.play`."""
         self._is_well = False
         try:
             return super().play()
         finally:
             self._server.stop()
 
-    # What users do.
+    # Actions of users.
 
     def _submit(self, manifest: dict[str, Any]) -> None:
-        # Over HTTP, too: the server fills in what it would for others, and nothing goes wrong.
+        # Over HTTP, too, but without faults: the server fills in its defaults as for anyone.
         before, self._is_well = self._is_well, True
         self._show()
         self._user.send("POST", self._user.path(manifest["kind"], manifest["metadata"]["namespace"]), manifest)
         self._is_well = before
 
-    # What goes wrong with requests.
+    # Faults of requests.
 
     def _fault(self, request: Request) -> Fault | None:
         if self.cluster.now >= self._hidden_until:
@@ -128,7 +128,7 @@ integrations: {frameworks: [batch/job, pod]}
         return Fault(closing=Closing.AFTER) if way == "unheard" else None
 
     def _overtake(self, request: Request) -> None:
-        """Let somebody else write to the object first."""
+        """Let another client write to the object first."""
         kind = _OVERTAKEN.get(request.resource, "")
         if self.cluster.find(kind, request.name, namespace=request.namespace) is None:
             return
@@ -157,7 +157,7 @@ integrations: {frameworks: [batch/job, pod]}
         return way
 
     def _compares(self, path: str) -> Callable[[], None]:
-        """Look at a Workload or a pod before a request, and check what has become of it after that."""
+        """Look at a Workload or pod before a request, and return a function that checks what changed."""
         kind, name = _object_of(path)
         self._before = self.cluster.find(kind, name, namespace=_NAMESPACE)
 
@@ -178,12 +178,12 @@ integrations: {frameworks: [batch/job, pod]}
         return compare
 
     def _check_gone_gates(self, pod: ObjectRef) -> None:
-        """Check where a pod goes; without nodes, anywhere."""
+        """Check where a pod goes; without nodes, it may go anywhere."""
 
     def _note_vain_write(self, manifest: dict[str, Any]) -> None:
-        """Note a Workload or a pod that is after a write what it was before."""
+        """Note a Workload or pod that a write has not changed."""
 
-    # What goes wrong with kinds and processes.
+    # Faults of kinds and processes.
 
     def _change(self) -> None:
         if self.random.random() < 0.1:
@@ -210,7 +210,7 @@ integrations: {frameworks: [batch/job, pod]}
         return HttpReplica(api, self.cluster, Configuration.parse(self._configuration))
 
     def _list(self, replica: Replica) -> None:
-        """Hear until every kind that is there was listed, as `kueuecore serve` does before it decides."""
+        """Receive news until every existing kind was listed, as `kueuecore serve` does before it decides."""
         of_http = _of_http(replica)
         for _ in range(_MOST_LISTS):
             of_http.hear()
@@ -219,12 +219,12 @@ integrations: {frameworks: [batch/job, pod]}
         raise AssertionError(f"never listed: {sorted(of_http.decider.unlisted)}")
 
     def _resync(self) -> None:
-        """Let the server forget what happened, so that watches begin anew with lists."""
+        """Let the server forget its history, so that watches start over with lists."""
         self.happened["compactions"] += 1
         self.cluster.compact()
 
     def _crash(self) -> None:
-        """A process ends and another begins."""
+        """End a process and start another."""
         self.happened["crashes"] += 1
         index = self.random.randrange(2)
         was_leader = self.replicas[index] is self.leader
@@ -233,7 +233,7 @@ integrations: {frameworks: [batch/job, pod]}
             self.leader = self.replicas[index]
 
     def _elect(self) -> None:
-        """The other replica leads; the process that led ends, and another begins in its place."""
+        """Let the other replica lead; the process that led ends, and another starts in its place."""
         self.happened["elections"] += 1
         self._show()
         index = self.replicas.index(self.leader)
@@ -316,7 +316,7 @@ integrations: {frameworks: [batch/job, pod]}
         stored = self._workloads()
         assert {it.name for it in controller.engine.workloads()} == set(stored), "who is there"
         for name, workload in stored.items():
-            # Clients leave out what says who owns which field.
+            # Clients omit the record of which manager owns which field.
             metadata = {key: it for key, it in workload["metadata"].items() if key != "managedFields"}
             known = controller.workload(name, namespace=_NAMESPACE)
             assert known == {**workload, "metadata": metadata}, f"{name} is not as stored"
@@ -330,11 +330,11 @@ integrations: {frameworks: [batch/job, pod]}
 
 
 class FaultyHttpNodeHistory(FaultyHttpHistory, FaultyNodeHistory):
-    """The same with nodes that fail, come back and go.
+    """A history over HTTP with nodes that fail, leave and return.
 
     Args:
-        seed: Everything follows from it.
-        n_steps: How many things happen before all is well again.
+        seed: The seed from which everything follows.
+        n_steps: How many steps to take before the faults end.
 
     Example:
         >>> happened = FaultyHttpNodeHistory(1).play()
@@ -368,7 +368,7 @@ def _schema(definition: JsonObject, version: str) -> CrdSchema:
 
 
 def _object_of(path: str) -> tuple[str, str]:
-    """Kind and name of the Workload or pod at a path; empty for anything else."""
+    """Return kind and name of the Workload or pod at a path; empty for anything else."""
     parts = path.split("/")
     for plural, kind in (("workloads", "Workload"), ("pods", "Pod")):
         if plural in parts[:-1]:

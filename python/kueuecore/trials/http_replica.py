@@ -1,4 +1,4 @@
-"""A process of `kueuecore serve` without threads and clock, to be driven step by step and to be killed."""
+"""A process of `kueuecore serve` without threads and clock, to be driven step by step and killed."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _MOST_ATTEMPTS = 1000
 
 
 class DiedError(BaseException):
-    """The process ends here."""
+    """Raised where the process ends."""
 
 
 class _Patience(LateKinds):
-    """Waits for nothing, as time is virtual."""
+    """Does not wait, as time is virtual."""
 
     def wait(self, pause_ns: int, *, for_kinds: bool) -> None:
         pass
 
 
 class MortalApi(Api):
-    """Ends the process before or after a write, when somebody says so, and shows each write of a Workload."""
+    """Ends the process before or after a write on demand, and reports each write of a Workload."""
 
     dies: Callable[[], str]
     compares: Callable[[str], Callable[[], None]]
@@ -62,16 +62,16 @@ class MortalApi(Api):
 
 
 class HttpReplica(Replica):
-    """One process in virtual time: it hears what watches say when it is asked to, and sends what it decides at once.
+    """One process in virtual time: it hears watches when asked to, and sends its decisions at once.
 
-    With `holds_requests`, what it decides waits for `send`, and with `holds_answers`, how requests went waits for
+    With `holds_requests`, its decisions wait for `send`, and with `holds_answers`, the results of requests wait for
     `take_answers`, as in a process whose threads are slow.
 
     Args:
         api: Its client.
-        cluster: Whose clock it goes by; a pause between two attempts moves it.
+        cluster: The cluster whose clock it uses; a pause between two attempts advances it.
         configuration: Kueue's Configuration.
-        creates_events: Are Events created? Otherwise they are kept in `events`.
+        creates_events: Whether Events are created. Otherwise they are kept in `events`.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class HttpReplica(Replica):
         self._tasks: deque[Task] = deque()
         self._answers: deque[Callable[[], None]] = deque()
         self._feeds: dict[str, Iterator[News | None]] = {}
-        # By kind the newest version that there is, as far as anybody knows, and up to which it was heard of.
+        # By kind, the newest known version, and the version up to which it has heard.
         self._newest: dict[str, int] = {}
         self._heard: dict[str, int] = {}
         self.decider = Decider(
@@ -98,13 +98,13 @@ class HttpReplica(Replica):
         )
         super().__init__(self.decider.loop, cluster.version, self.decider.jobs)
 
-    # What goes out.
+    # Outgoing.
 
     def lead(self) -> None:
         """Begin to lead as `Process.lead` does: with the Workloads as they are stored now.
 
         Raises:
-            AssertionError: The server does not list them, however often it is asked.
+            AssertionError: The server does not list them, even after many attempts.
         """
         for _ in range(_MOST_ATTEMPTS):
             try:
@@ -121,7 +121,7 @@ class HttpReplica(Replica):
             self._carry_out(self._tasks.popleft())
 
     def take_answers(self) -> None:
-        """Let the decider know how requests went whose answers were held back, in order."""
+        """Deliver the results of requests that were held back to the decider, in order."""
         while self._answers:
             self._answers.popleft()()
 
@@ -146,24 +146,24 @@ class HttpReplica(Replica):
         if self._creates_events:
             self._carry_out(Emission(self.api, event))
 
-    # What comes in.
+    # Incoming.
 
     def hear(self) -> None:
-        """Hear what watches have to say by now, of each kind up to where its watch ends or fails."""
+        """Hear what watches have to report by now, for each kind up to where its watch ends or fails."""
         if not self._feeds:
             patience = _Patience()
             for kind in self.decider.jobs.kinds:
                 self._feeds[kind] = follow(self.api, kind, is_needed=kind in WATCHED, late=patience)
         self._look_for_news()
         for kind, feed in self._feeds.items():
-            # Watches without news are not asked: there are many, and each is a request.
+            # Watches without news are not read: there are many, and each costs a request.
             if self._heard.get(kind, -1) < self._newest.get(kind, 0):
                 self._hear(kind, feed)
 
     def _look_for_news(self) -> None:
         cluster = self._cluster
         if cluster.compacted > self.version:
-            # Nobody knows what has happened.
+            # It is unknown what has happened.
             self._newest = dict.fromkeys(self._feeds, cluster.compacted)
         for version, event in cluster.history:
             if version > self.version:
@@ -174,7 +174,7 @@ class HttpReplica(Replica):
         for news in feed:
             if news is None:
                 return
-            # A kind that is not there is listed without a version, and asked for again.
+            # A missing kind is listed without a version, and asked for again.
             if version := news.version or text_at(news.event, "object", "metadata", "resourceVersion"):
                 self._heard[kind] = max(self._heard.get(kind, 0), int(version))
             self.decider.hear(news)

@@ -1,7 +1,7 @@
-"""Histories like those of `faults`, in which jobs are reconciled: their Workloads, starts, stops and ends.
+"""Histories like those of `faults`, with jobs to reconcile: their Workloads, starts, stops and ends.
 
-Requests for jobs, pods and Workloads are refused, in conflict, or accepted without anybody hearing of it, too. No job
-has two Workloads with quota, nothing runs beyond the quota that there is, and in the end nobody is forgotten.
+Requests for jobs, pods and Workloads are refused, in conflict, or accepted without an answer, too. No job has two
+Workloads with quota, nothing runs beyond the available quota, and at the end no job is forgotten.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _WAYS = ("well",) * 6 + ("refused", "conflict", "unheard", "before", "after")
 
 
 class FaultyJobHistory(FaultyHistory):
-    """A cluster with jobs and groups of pods, two replicas that reconcile and schedule them, and what goes wrong.
+    """A cluster with jobs and groups of pods, two replicas that reconcile and schedule them, and faults.
 
     Args:
-        seed: Everything follows from it.
-        make_jobs: Makes the job controllers of a process that begins.
-        n_steps: How many things happen before all is well again.
+        seed: The seed from which everything follows.
+        make_jobs: Creates the job controller of a new process.
+        n_steps: How many steps to take before the faults end.
 
     Example:
         >>> happened = FaultyJobHistory(1).play()
@@ -56,13 +56,13 @@ class FaultyJobHistory(FaultyHistory):
         return Replica(controller, self.cluster.version, self._make_jobs(controller, configuration=configuration))
 
     def _loaded(self, old: Replica) -> Replica:
-        # What job controllers know is in the objects alone.
+        # Job controllers keep all their knowledge in the objects.
         return self._started()
 
     # Jobs.
 
     def _create_workload(self) -> None:
-        """A job comes, suspended, or a group of pods behind gates."""
+        """Create a suspended job, or a group of pods behind gates."""
         self._n_made += 1
         name, size = f"j{self._n_made}", self.random.choice((1, 1, 2, 3))
         labels = {f"{_KUEUE}queue-name": self.random.choice(("a", "b")), f"{_KUEUE}managed": "true"}
@@ -99,7 +99,7 @@ class FaultyJobHistory(FaultyHistory):
             self.cluster.create({**made, "value": value})
 
     def _change_workload(self, what: str, name: str) -> None:
-        """Let somebody change a job or a Workload."""
+        """Let a user change a job or a Workload."""
         if what == "active":
             super()._change_workload(what, name)
             return
@@ -178,7 +178,7 @@ class FaultyJobHistory(FaultyHistory):
             if owners and not any(it["uid"] in uids for it in owners):
                 self.cluster.delete("Workload", name, namespace=_NAMESPACE)
 
-    # What the leader does.
+    # Actions of the leader.
 
     def _turn(self) -> None:
         for work in self._jobs(self.leader).take_due(self.cluster.now):
@@ -187,7 +187,7 @@ class FaultyJobHistory(FaultyHistory):
         super()._turn()
 
     def _carry_out(self, work: JobWork, way: str) -> bool:
-        """Send the requests of a look; False if the process ended meanwhile."""
+        """Send the requests of a reconcile; return False if the process ended meanwhile."""
         leader, last = self.leader, len(work.requests) - 1
         failing = self.random.randint(0, max(last, 0))
         self.happened[f"requests {way}"] += bool(work.requests)
@@ -209,7 +209,7 @@ class FaultyJobHistory(FaultyHistory):
         return True
 
     def _touch(self, request: Request) -> None:
-        """Let somebody else write first."""
+        """Let another client write first."""
         ref = request.object
         if request.verb is not Verb.CREATE and self.cluster.find(ref.kind, ref.name, namespace=ref.namespace):
             labels = {"touched": str(self.cluster.version)}
@@ -235,10 +235,10 @@ class FaultyJobHistory(FaultyHistory):
         assert replica.jobs is not None
         return replica.jobs
 
-    # What holds.
+    # Invariants.
 
     def _check_jobs(self) -> None:
-        """No job has quota twice, and what runs is within the quota that there is."""
+        """Check that no job has quota twice, and that what runs is within the quota."""
         holding: Counter[str] = Counter()
         deactivated: set[str] = set()
         charged: dict[str, str] = {}
@@ -251,7 +251,7 @@ class FaultyJobHistory(FaultyHistory):
             if workload["spec"].get("active") is False:
                 deactivated |= owners
         assert max(holding.values(), default=0) <= 1, f"two Workloads of one job hold quota: {holding}"
-        # To Kueue one that is deactivated holds nothing, even while its job stops.
+        # To Kueue, a deactivated workload holds nothing, even while its job stops.
         used: Counter[str] = Counter()
         for job in self._jobs_and_pods():
             uid, labels = job["metadata"]["uid"], job["metadata"]["labels"]
@@ -268,11 +268,11 @@ class FaultyJobHistory(FaultyHistory):
         return (*self.cluster.list("Job")[0], *self.cluster.list("Pod")[0])
 
     def _end_well(self) -> None:
-        """From here on nothing goes wrong: all come to rest, and whoever can run, runs."""
+        """End the faults: everything settles, and whatever can run, runs."""
         if not self._comes_to_an_end():
             return
         self._check_end(self.leader)
-        # A process that begins now finds nothing to do: what it would do has been forgotten here.
+        # A new process finds nothing to do; anything that it would do has been forgotten by this one.
         fresh = self._started()
         works = [it for it in self._jobs(fresh).take_due(self.cluster.now) if it.requests]
         assert not works, f"forgotten: {works}"
@@ -305,7 +305,7 @@ class FaultyJobHistory(FaultyHistory):
             assert owners & there or not is_held, f"{name} is kept for a job that is gone"
 
     def _is_refused_by_rule(self, write: WorkloadWrite) -> bool:
-        """Is it a write of Kueue's own that its webhooks refuse?"""
+        """Return whether a write is one of Kueue's own that its webhooks refuse."""
         return False
 
     def _hear_all(self, replica: Replica) -> None:
@@ -316,7 +316,7 @@ class FaultyJobHistory(FaultyHistory):
 
     def _come_to_rest(self, controller: Controller) -> bool:
         leader, quiet = self.leader, 0
-        # How often everybody stood like that just after a preemption.
+        # How often the world was in this state just after a preemption.
         stood: Counter[frozenset[object]] = Counter()
         for _ in range(_MOST_TURNS):
             before = self.cluster.version
@@ -339,17 +339,17 @@ class FaultyJobHistory(FaultyHistory):
             if turn.decision.preemptions:
                 stood[self._standing()] += 1
             quiet = quiet + 1 if self.cluster.version == before else 0
-            # Once nothing happens, longer than any pause; before, no timeout ends what is just about to start.
+            # Longer than any pause once nothing happens; before, no timeout may end what is about to start.
             self.cluster.now += (400 if quiet else 1) * _SECOND_NS
             if quiet == 3:
                 return True
-        # Some circles close only while jobs take their time to stop: then the same comes back again and again.
+        # Some circles close only because jobs take time to stop: then the same states return again and again.
         is_circle = max(stood.values(), default=0) > 2 or find_preemption_loop(controller.engine, now=self.cluster.now)
         assert is_circle, "it does not come to rest"
         return False
 
     def _standing(self) -> frozenset[object]:
-        """Who holds what, and in which conditions all are."""
+        """Return what every workload holds, and its conditions."""
         return frozenset(
             (
                 name,
@@ -361,7 +361,7 @@ class FaultyJobHistory(FaultyHistory):
 
 
 def _n_running(job: _Object) -> int:
-    """How many pods of a job run, or whether a pod does; what is being stopped does not count."""
+    """Return how many pods of a job run, or whether a pod does; what is being stopped does not count."""
     if job["kind"] == "Job":
         return 0 if job["spec"]["suspend"] else int(job.get("status", {}).get("active", 0))
     return int(job["status"]["phase"] == "Running" and "deletionTimestamp" not in job["metadata"])

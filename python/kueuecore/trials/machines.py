@@ -1,4 +1,4 @@
-"""The nodes of a cluster in a history: they fail, come back and go, and pods run on them, as far as Kueue sees it."""
+"""The nodes of a cluster in a history: they fail, leave and return, and pods run on them, as far as Kueue sees it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Machines:
     """Nodes in two racks, pods outside Kueue, and a scheduler that binds pods.
 
     Args:
-        cluster: Where they are.
-        random: What happens follows from it.
+        cluster: The cluster that they belong to.
+        random: The source of all choices.
     """
 
     def __init__(self, cluster: ApiServer, random: Random) -> None:
         self._cluster = cluster
         self._random = random
         self._n_made = 0
-        # Once, so that a node that comes back has the size that it had.
+        # Drawn once, so that a node that returns has the same size.
         self._cpus = {f"n{index}": random.randint(1, 3) for index in range(random.randint(3, 6))}
         self.levels: tuple[str, ...] = random.choice(_LEVELS)
         metadata = {"name": "racks"}
@@ -51,30 +51,30 @@ class Machines:
         time = format_time(self._cluster.now // 10**9 * 10**9)
         return {"type": "Ready", "status": status, "lastTransitionTime": time}
 
-    # What there is.
+    # Queries.
 
     def nodes(self) -> dict[str, _Object]:
-        """The nodes by name."""
+        """Return the nodes by name."""
         return {it["metadata"]["name"]: it for it in self._cluster.list("Node")[0]}
 
     def pods(self) -> list[_Object]:
-        """The pods that have not ended."""
+        """Return the pods that have not ended."""
         return [it for it in self._cluster.list("Pod")[0] if not is_terminated(it)]
 
     def cpu(self, name: str) -> int:
-        """How many CPUs a node has."""
+        """Return how many CPUs a node has."""
         return self._cpus[name]
 
-    # What happens to nodes.
+    # Events of nodes.
 
     def change(self) -> str:
-        """Let something happen, and return what."""
+        """Make a random change, and return its name."""
         what: str = self._random.choice(
             ("fail", "fail", "taint", "heal", "node goes", "node comes", "heartbeat", "foreign", "foreign goes")
         )
         name = self._random.choice(list(self._cpus))
         if what in ("fail", "taint", "node goes") and self._random.random() < 0.8:
-            # Where it matters.
+            # Nodes where it matters.
             name = self._random.choice([target_of(it) for it in self.pods() if target_of(it)] or [name])
         node = self.nodes().get(name)
         if what == "foreign":
@@ -99,13 +99,13 @@ class Machines:
         return what
 
     def heal(self, name: str) -> None:
-        """Make a node well again."""
+        """Make a node healthy again."""
         self._cluster.patch("Node", name, {"spec": {"taints": None}})
         if self.nodes()[name]["status"]["conditions"][0]["status"] != "True":
             self._put_ready(name, "True")
 
     def heal_all(self) -> None:
-        """Make all nodes well again, and take away what Kueue has not placed."""
+        """Make all nodes healthy again, and remove pods that Kueue has not placed."""
         for name in self._cpus:
             self._delete_foreign(name)
             if name in self.nodes():
@@ -114,7 +114,7 @@ class Machines:
                 self._create(name)
 
     def touch(self) -> None:
-        """Change something about a node that makes Kueue try again those who wait."""
+        """Change a node in a way that makes Kueue try waiting workloads again."""
         annotations = {"metadata": {"annotations": {"touched": str(self._cluster.version)}}}
         self._cluster.patch("Node", next(iter(self._cpus)), annotations)
 
@@ -123,7 +123,7 @@ class Machines:
         self._cluster.patch("Node", name, patch, subresource="status")
 
     def _is_target(self, name: str) -> bool:
-        """Is there a pod on a node, or on its way, that belongs to the time before it failed?"""
+        """Return whether a pod on a node, or on its way there, dates from before the node failed."""
         is_well = name in self.nodes() and _is_well(self.nodes()[name])
         return not is_well and any(target_of(it) == name for it in self.pods())
 
@@ -139,10 +139,10 @@ class Machines:
             if pod["metadata"]["namespace"] == "system" and pod["spec"]["nodeName"] == node:
                 self._cluster.delete("Pod", pod["metadata"]["name"], namespace="system")
 
-    # What happens to pods.
+    # Events of pods.
 
     def schedule(self, pod: _Object) -> str:
-        """Bind a pod that waits for nothing else, and return the node; empty if there is none for it."""
+        """Bind a pod that waits for nothing else, and return the node; empty if none fits."""
         selector = object_at(pod, "spec", "nodeSelector")
         for name, node in self.nodes().items():
             labels = node["metadata"]["labels"]
@@ -158,25 +158,25 @@ class Machines:
         return sum(_cpus_of(it) for it in self.pods() if it["spec"].get("nodeName") == name)
 
     def is_lost(self, pod: _Object) -> bool:
-        """Whether a pod is on a node, or bound to go to one, that is gone or not well."""
+        """Return whether a pod is on a node, or must go to one, that is gone or has failed."""
         target = target_of(pod)
         node = self.nodes().get(target)
         return bool(target) and (node is None or not _is_well(node))
 
 
 def target_of(pod: _Object) -> str:
-    """The node on which a pod is, or where alone it may go; empty if any will do."""
+    """Return the node of a pod, or the only one to which it may go; empty if any will do."""
     target: str = pod["spec"].get("nodeName") or pod["spec"].get("nodeSelector", {}).get(HOST, "")
     return target
 
 
 def is_gated(pod: _Object) -> bool:
-    """Whether a pod waits behind a gate."""
+    """Return whether a pod waits behind a gate."""
     return bool(pod["spec"].get("schedulingGates"))
 
 
 def is_terminated(pod: _Object) -> bool:
-    """Whether a pod has ended."""
+    """Return whether a pod has ended."""
     return pod["status"]["phase"] in ("Succeeded", "Failed")
 
 

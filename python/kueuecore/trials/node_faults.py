@@ -1,8 +1,8 @@
-"""Histories like those of `job_faults` in which pods go to nodes, and nodes fail, come back and go.
+"""Histories like those of `job_faults` in which pods go to nodes, and nodes fail, leave and return.
 
-Releases of pods are refused, in conflict, lost, or accepted without anybody hearing of it, too. No pod is released to a
-node that is recorded as failed, no domain gets more pods than its workload has places there, no node more than it has
-room for, and in the end nobody waits behind a gate for nothing.
+Releases of pods are refused, in conflict, lost, or accepted without an answer, too. No pod is released to a node that
+is recorded as failed, no domain gets more pods than its workload has places there, no node more than it has room for,
+and at the end no pod waits behind a gate for nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KUEUE = "kueue.x-k8s.io/"
 _NAMESPACE = "default"
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _Object = dict[str, Any]
-# Nobody is evicted for being late: that would hide pods that nobody releases.
+# No workload is evicted for being late: that would hide pods that are never released.
 _CONFIGURATION = """
 apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
@@ -39,13 +39,13 @@ _WAYS = ("well",) * 5 + ("refused", "conflict", "unheard", "lost", "before", "af
 
 
 class FaultyNodeHistory(FaultyJobHistory):
-    """A cluster with nodes, jobs and groups of pods whose pods go to them, two replicas, and what goes wrong.
+    """A cluster with nodes, jobs and groups of pods that run on them, two replicas, and faults.
 
     Args:
-        seed: Everything follows from it.
-        make_jobs: Makes the job controllers of a process that begins.
-        make: Makes its controller.
-        n_steps: How many things happen before all is well again.
+        seed: The seed from which everything follows.
+        make_jobs: Creates the job controller of a new process.
+        make: Creates its controller.
+        n_steps: How many steps to take before the faults end.
 
     Example:
         >>> happened = FaultyNodeHistory(1).play()
@@ -66,7 +66,7 @@ class FaultyNodeHistory(FaultyJobHistory):
         self._passed: dict[tuple[int, str], _Object] = {}
         # By UID of a workload, the nodes that its older versions had.
         self._had: defaultdict[str, set[str]] = defaultdict(set)
-        # By UID, where a second pass on an older copy has put its pods.
+        # By UID, where a second pass on an older copy has placed its pods.
         self._uncharged: dict[str, set[str]] = {}
         super().__init__(seed, make_jobs=make_jobs, n_steps=n_steps)
 
@@ -76,7 +76,7 @@ class FaultyNodeHistory(FaultyJobHistory):
         frameworks = JobsConfiguration(frameworks=("batch/job", "pod"))
         return Replica(controller, self.cluster.version, self._make_jobs(controller, configuration=frameworks))
 
-    # What there is.
+    # The objects.
 
     def _create_queues(self) -> None:
         super()._create_queues()
@@ -85,7 +85,7 @@ class FaultyNodeHistory(FaultyJobHistory):
         self.cluster.patch("ResourceFlavor", "default", {"spec": spec})
 
     def _create_workload(self) -> None:
-        """A job comes, suspended, or a group of pods behind gates; some ask for one rack or host."""
+        """Create a suspended job, or a group of pods behind gates; some ask for one rack or host."""
         self._n_made += 1
         name, size = f"j{self._n_made}", self.random.choice((1, 1, 2, 3))
         labels = {f"{_KUEUE}queue-name": self.random.choice(("a", "b")), f"{_KUEUE}managed": "true"}
@@ -125,13 +125,13 @@ class FaultyNodeHistory(FaultyJobHistory):
         labels = {key: it for key, it in labels.items() if key != f"{_KUEUE}podset"}
         metadata = {"name": name, "namespace": _NAMESPACE, "labels": labels, "annotations": annotations}
         metadata["finalizers"] = [f"{_KUEUE}managed"]
-        # Its owner knows nothing of where the one before it was.
+        # Its owner does not know where the previous one was.
         gates = [{"name": f"{_KUEUE}admission"}, {"name": f"{_KUEUE}topology"}]
         kept = {key: it for key, it in spec.items() if key not in ("nodeName", "nodeSelector")}
         made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**kept, "schedulingGates": gates}}
         self._submit({**made, "status": {"phase": "Pending"}})
 
-    # What goes wrong.
+    # Faults.
 
     def _change(self) -> None:
         if self.random.random() < 0.5:
@@ -140,7 +140,7 @@ class FaultyNodeHistory(FaultyJobHistory):
             super()._change()
 
     def _put_on_the_way(self, replica: Replica) -> None:
-        """All that has happened but heartbeats, which nobody needs."""
+        """Send all events that are due except heartbeats, which nothing needs."""
         n_known = len(replica.coming)
         super()._put_on_the_way(replica)
         coming, replica.coming = replica.coming, replica.coming[:n_known]
@@ -194,7 +194,7 @@ class FaultyNodeHistory(FaultyJobHistory):
                 self.happened["pods failed in vain"] += 1
         return is_sent
 
-    # What the cluster does.
+    # The rest of the cluster.
 
     def _run_jobs(self, *, sluggish: bool) -> None:
         super()._run_jobs(sluggish=sluggish)
@@ -205,7 +205,7 @@ class FaultyNodeHistory(FaultyJobHistory):
                 self._delete_pod(pod)
 
     def _run_job(self, job: _Object, *, may_end: bool) -> None:
-        """What the controller of Jobs does: pods by its template, one for each index."""
+        """Act as the Job controller: create pods from the template, one for each index."""
         status, size = dict(job.get("status", {})), job["spec"]["parallelism"]
         pods = [it for it in self.machines.pods() if _owner_of(it) == job["metadata"]["uid"]]
         if any(it["type"] == "Complete" for it in status.get("conditions", ())):
@@ -247,7 +247,7 @@ class FaultyNodeHistory(FaultyJobHistory):
         self.cluster.create({**made, "status": {"phase": "Pending"}})
 
     def _run_pod(self, pod: _Object, *, may_end: bool) -> None:
-        """What the scheduler and kubelets do, and whoever gives up pods of lost nodes."""
+        """Act as the scheduler and the kubelets, and as whatever gives up pods of lost nodes."""
         metadata = pod["metadata"]
         newest = self.cluster.find("Pod", metadata["name"], namespace=metadata["namespace"])
         if metadata["namespace"] != _NAMESPACE or newest is None:
@@ -269,7 +269,7 @@ class FaultyNodeHistory(FaultyJobHistory):
             self._put_status(newest, status)
 
     def _is_stuck(self, pod: _Object) -> bool:
-        """Is its node lost, or, of a pod that never started, no longer where its workload has a place?"""
+        """Return whether a pod's node is lost, or, before its start, its workload no longer has a place there."""
         if self.machines.is_lost(pod):
             return True
         if pod["spec"].get("nodeName") or self.machines.levels[-1] != HOST:
@@ -289,7 +289,7 @@ class FaultyNodeHistory(FaultyJobHistory):
     def _delete_pod(self, pod: _Object) -> None:
         self.cluster.delete("Pod", pod["metadata"]["name"], namespace=pod["metadata"]["namespace"])
 
-    # What holds.
+    # Invariants.
 
     def _jobs_and_pods(self) -> Iterable[_Object]:
         pods = (
@@ -311,10 +311,10 @@ class FaultyNodeHistory(FaultyJobHistory):
         self.happened["evictions by nodes"] += not before and after.get("reason") == "NodeFailures"
 
     def _note_older_copy(self, old: _Object, new: _Object) -> None:
-        """Note where pods go by a second pass on an older copy: it is free of charge where that copy had them.
+        """Note where a second pass on an older copy places pods: they are not charged where that copy had them.
 
-        It is one if it takes pods away from a node that is not recorded as failed. The leader before may have replaced
-        what had failed, and the replica that leads now has kept its copy all the time (rules/08 §11.10).
+        A pass is of this kind if it moves pods away from a node that is not recorded as failed. The previous leader may
+        have replaced what had failed, while the present one has kept its copy all the time (rules/08 §11.10).
         """
         uid = new["metadata"]["uid"]
         before, after = hosts_of(old), hosts_of(new)
@@ -327,7 +327,7 @@ class FaultyNodeHistory(FaultyJobHistory):
         self._had[uid] |= set(before)
 
     def _check_release(self, ref: ObjectRef) -> None:
-        """Nobody goes but to a place of an admitted workload that is not lost."""
+        """Check that a pod goes only to a place of an admitted workload, on a node that is not lost."""
         pod = self.cluster.get("Pod", ref.name, namespace=_NAMESPACE)
         workload = self._workload_of(pod)
         if workload is None:
@@ -347,7 +347,7 @@ class FaultyNodeHistory(FaultyJobHistory):
             self._check_room()
 
     def _check_domains(self) -> None:
-        """No domain gets more pods than its workload has places there."""
+        """Check that no domain gets more pods than its workload has places there."""
         levels = (HOST,) if self.machines.levels[-1] == HOST else self.machines.levels
         released: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
         workloads = self._workloads()
@@ -364,11 +364,11 @@ class FaultyNodeHistory(FaultyJobHistory):
         return [it for it in self.machines.pods() if it["metadata"]["namespace"] == _NAMESPACE and not is_gated(it)]
 
     def _check_room(self) -> None:
-        """No node gets more than it has room for, of pods that have a place there.
+        """Check that no node gets more pods with a place there than it has room for.
 
-        To Kueue, what is deactivated or deleted holds nothing, nor does a pod on a node that came back too late: a
-        second pass had moved its place already (rules/08 §11.10). Nor is charged what such a pass on an older copy puts
-        where that copy had it, so that others may get the same room in its cycle.
+        To Kueue, deactivated or deleted workloads hold nothing, nor does a pod on a node that returned after a second
+        pass had moved its place (rules/08 §11.10). Such a pass on an older copy is not charged for what it puts where
+        that copy had it, so others may get the same room in its cycle.
         """
         used: Counter[str] = Counter()
         for pod in self._released_pods():
@@ -387,7 +387,7 @@ class FaultyNodeHistory(FaultyJobHistory):
         self.machines.heal_all()
         if not super()._comes_to_an_end():
             return False
-        # As in Kueue, a place that is given up for another brings nobody back; a node that changes does.
+        # As in Kueue, freeing a place for another does not requeue waiting workloads; a change of a node does.
         self.machines.touch()
         return self._come_to_rest(self.leader.controller)
 
@@ -409,7 +409,7 @@ class FaultyNodeHistory(FaultyJobHistory):
 
 
 def _owner_of(pod: _Object) -> str:
-    """The UID of the job that has made a pod; empty for a pod of a group."""
+    """Return the UID of the job that created a pod; empty for a pod of a group."""
     owners = pod["metadata"].get("ownerReferences", ())
     return next((it["uid"] for it in owners if it["kind"] == "Job"), "")
 
@@ -423,7 +423,7 @@ def _unhealthy_nodes(workload: _Object) -> set[str]:
 
 
 def hosts_of(workload: _Object) -> Counter[str]:
-    """How many pods of a workload may be on which node."""
+    """Return how many pods of a workload may be on which node."""
     found: Counter[str] = Counter()
     for place in _places(workload).values():
         found.update({values[-1]: count for values, count in place.items()})
@@ -431,7 +431,7 @@ def hosts_of(workload: _Object) -> Counter[str]:
 
 
 def _places(workload: _Object) -> dict[str, dict[tuple[str, ...], int]]:
-    """By pod set, how many pods may be in which domain."""
+    """Return, by pod set, how many pods may be in which domain."""
     assigned = object_at(workload, "status", "admission").get("podSetAssignments")
     found = {}
     for it in assigned if isinstance(assigned, list) else ():

@@ -1,4 +1,4 @@
-"""Histories with what the reference makes of them, a line each: who plays them elsewhere needs no Python."""
+"""Records histories with the answers of the reference, one on each line, so that they can be played without Python."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ EngineView = dict[str, dict[str, Any]]
 
 
 def answers(scenario: History) -> list[JsonObject]:
-    """What the reference makes of a scenario: at first, and after each move.
+    """Return the answers of the reference to a scenario: at first, and after each move.
 
-    Each answer says what the move brought, and of statuses, quota and queue order what is no longer as it was; what is
-    gone is null. No move may be one that is refused: the reference checks nothing.
+    Each answer reports what the move returned, and which statuses, quota and queue orders have changed; null marks what
+    is gone. No move may be refused, as the reference validates nothing.
 
     Example:
         >>> from kueuecore.testing import Move, MoveKind, History
@@ -38,9 +38,9 @@ def answers(scenario: History) -> list[JsonObject]:
 
 
 def recorded(scenario: History) -> str:
-    """A scenario with its answers as a line of JSON, which `History.from_line` reads, too.
+    """Return a scenario with its answers as a line of JSON, which `History.from_line` reads, too.
 
-    Objects stand in it as they were applied: a status that patches another is the whole of it.
+    It holds objects as they were applied: a status patch is recorded as the whole status.
     """
     (_, first), *others = _played(without_refusals(scenario))
     moves = [move for move, _ in others if move is not None]
@@ -49,7 +49,7 @@ def recorded(scenario: History) -> str:
 
 
 def without_refusals(scenario: History) -> History:
-    """The same history in which time passes where an object is refused, which is decided before any rule of scheduling.
+    """Return the scenario with refused moves replaced by waiting, as no scheduling rule decides refusals.
 
     Raises:
         AssertionError: The engine and the reference differ.
@@ -63,20 +63,20 @@ def without_refusals(scenario: History) -> History:
 
 
 class _Reference(ReferenceEngine):
-    """Remembers what was applied last."""
+    """Remembers the last applied object."""
 
     applied: JsonObject | None = None
 
     def apply(self, objects: bytes, *, now: int) -> None:
-        """Create an object, or take over another version of it."""
+        """Create or update an object."""
         self.applied = json.loads(objects)
         super().apply(objects, now=now)
 
 
 def _played(scenario: History) -> Iterator[tuple[Move | None, JsonObject]]:
-    """Each move with the object as it was applied, and its answer; at first there is none."""
+    """Yield each move with the object as applied, and its answer; the first answer has no move."""
     reference = _Reference.of(scenario)
-    # It has all that a play asks for.
+    # It has all that a play needs.
     play = Play(cast(Engine, reference))
     before = _seen(reference)
     yield None, _plain(_changes({}, before))
@@ -93,7 +93,7 @@ def _played(scenario: History) -> Iterator[tuple[Move | None, JsonObject]]:
 
 
 def _plain(answer: JsonObject) -> JsonObject:
-    """Tuples become lists, and nothing is shared with the reference."""
+    """Turn tuples into lists, and copy everything shared with the reference."""
     found: JsonObject = json.loads(_line(answer))
     return found
 
@@ -103,7 +103,7 @@ def _line(value: Any) -> str:
 
 
 def _changes(before: EngineView, after: EngineView) -> JsonObject:
-    """Of each part what is new or other than before; null is gone."""
+    """Return what is new or changed in each part; null is gone."""
     changed = {
         part: {
             key: values.get(key)
@@ -125,7 +125,7 @@ def _seen(reference: ReferenceEngine) -> EngineView:
 
 
 def _status(workload: WorkloadState) -> JsonObject:
-    """A status, its conditions by type: their order says nothing."""
+    """Return a status with its conditions by type, as their order has no meaning."""
     status = json.loads(json.dumps(dict(workload.status)))
     conditions = status.pop("conditions", None) or []
     status["conditions"] = {it["type"]: {k: v for k, v in it.items() if k != "type"} for it in conditions}
@@ -133,7 +133,7 @@ def _status(workload: WorkloadState) -> JsonObject:
 
 
 def _quota(world: World) -> Iterator[tuple[str, Any]]:
-    """Usage, nominal quota, quota of the subtree, available, potentially available; null is unlimited."""
+    """Yield usage, nominal quota, subtree quota, available and potentially available quota; null is unlimited."""
     nodes = {"ClusterQueue": world.cache.forest.cluster_queues, "Cohort": world.cache.forest.cohorts}
     for row in world.quota():
         kind, name, resource = row["kind"], row["name"], row["resource"]
@@ -141,7 +141,7 @@ def _quota(world: World) -> Iterator[tuple[str, Any]]:
         if not row["usage"] and fr not in node.subtree:
             continue
         potential = None if node.has_cycle else node.potential.get(fr, 0)
-        # Of what is overused nothing is available.
+        # If quota is overused, nothing is available.
         amounts = [row["nominal"], node.subtree.get(fr, 0), row.get("available"), potential]
         texts = [None if it in (None, UNLIMITED) else quantity.text(resource, max(0, it)) for it in amounts]
         yield f"{kind} {name}: {resource} of {row['flavor']}", [quantity.text(resource, row["usage"]), *texts]

@@ -1,4 +1,4 @@
-"""The reference model with what a play asks of an engine, and an API server that stores its objects."""
+"""The reference model behind the engine's interface, as far as plays need it, with an API server for its objects."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ _STAGES = (("Finished", Stage.FINISHED), ("Admitted", Stage.ADMITTED), ("QuotaRe
 
 
 class ReferenceEngine:
-    """The reference model with what a play asks of an engine, and an API server that stores its objects."""
+    """The reference model, with the engine's interface as far as plays need it, and an API server for its objects."""
 
     def __init__(self, world: World) -> None:
         self.world = world
 
     @classmethod
     def of(cls, scenario: History) -> Self:
-        """The reference with the objects of a scenario."""
+        """Create the reference with the objects of a scenario."""
         found = cls(World((), configuration=scenario.configuration, now=START))
-        # What holds quota is there before its LocalQueue, which takes it over then, as after a restart.
+        # Workloads with quota come before their LocalQueue, which then takes them over, as after a restart.
         running = [it for it in scenario.objects if "status" in it]
         queues = [it for it in scenario.objects if it["kind"] == "LocalQueue"]
         others = [it for it in scenario.objects if it not in running and it not in queues]
         found._put([*(it for it in others if it["kind"] != "Workload"), *running, *queues], START)
         found._put([it for it in others if it["kind"] == "Workload"], START)
-        # Nobody has reconciled yet, so all nodes are still to be looked at.
+        # No reconcile has run yet, so all nodes are still to be checked.
         found.world.node_checks |= dict.fromkeys(found.world.kind("Node"), START)
         return found
 
     def apply(self, objects: bytes, *, now: int) -> None:
-        """Create an object, or take over another version of it."""
+        """Create or update an object."""
         self._put([json.loads(objects)], now)
 
     def _put(self, objects: list[JsonObject], now: int) -> None:
@@ -48,7 +48,7 @@ class ReferenceEngine:
             self._look_at_all_of(str(plain["kind"]), key_of(plain))
         self._look_at_queues(active ^ self._active())
 
-    # Kueue looks at a workload when an event brings it up; the engine tells at once (docs/differences-from-kueue.md).
+    # Kueue looks at a workload when an event brings it up; the engine at once (docs/differences-from-kueue.md).
     def _active(self) -> set[str]:
         return {name for name in self.world.queues if self.world.cache.is_active(name)}
 
@@ -67,7 +67,7 @@ class ReferenceEngine:
             self.world.dirty |= {name for name, it in workloads if it["metadata"].get("namespace", "") == key}
 
     def _stored(self, given: JsonObject) -> JsonObject:
-        """What an API server would store: a generation, and of an update what only a status update changes."""
+        """Return what an API server would store: with a generation; an update without a status keeps the old one."""
         kind, plain = str(given["kind"]), dict[str, Any](given)
         metadata: dict[str, Any] = dict(plain["metadata"])
         plain["metadata"] = metadata
@@ -98,15 +98,15 @@ class ReferenceEngine:
     def cycle(self, now: int) -> Any:
         """Run a cycle."""
         decision = self.world.cycle(now)
-        # Whoever was parked before others of its shape failed reads that its evaluation was bypassed, too.
+        # A workload parked before others of its shape failed gets the message of a bypassed evaluation, too.
         queues = {it.cluster_queue for it in decision.pending if it.is_parked}
         self.world.dirty |= {key for name in queues for key in self.world.queues[name].inadmissible}
         return decision
 
     def reconcile(self, now: int) -> Any:
-        """Write what is written between cycles, and sample what LocalQueues use, as the engine does where it is due."""
+        """Write what is written between cycles, and sample the usage of LocalQueues when due, as the engine does."""
         world = self.world
-        # A controller has timers.
+        # Stands in for a controller's timers.
         world.dirty |= {name for name, it in world.kind("Workload").items() if _has_timers(it)}
         events = tuple(world.reconcile(now))
         for name, queue in sorted(world.local_queues.items()):
@@ -115,7 +115,7 @@ class ReferenceEngine:
         return events
 
     def finish(self, name: str, *, namespace: str, now: int) -> bool:
-        """The job of a workload ends."""
+        """Finish the job of a workload."""
         self.workload(name, namespace=namespace)
         return self.world.finish(name, namespace=namespace, now=now)
 
@@ -124,22 +124,22 @@ class ReferenceEngine:
         return self.world.evict(name, namespace=namespace, now=now, reason=reason)
 
     def release(self, name: str, *, namespace: str, now: int) -> bool:
-        """The job of an evicted workload has stopped."""
+        """Release an evicted workload whose job has stopped."""
         return self.world.release(name, namespace=namespace, now=now)
 
     def fork(self) -> ReferenceEngine:
-        """Itself: nothing goes on with what the engine was forked from."""
+        """Return itself: nothing continues with what the engine was forked from."""
         return self
 
     def workload(self, name: str, *, namespace: str) -> WorkloadState:
-        """Where a workload stands."""
+        """Return the state of a workload."""
         key = f"{namespace}/{name}"
         if key not in self.world.kind("Workload"):
             raise UnknownObjectError(ObjectRef("Workload", name, namespace))
         return self._state(self.world.kind("Workload")[key])
 
     def workloads(self) -> tuple[WorkloadState, ...]:
-        """All workloads."""
+        """Return all workloads."""
         return tuple(self._state(it) for _, it in sorted(self.world.kind("Workload").items()))
 
     def _state(self, workload: dict[str, Any]) -> WorkloadState:
@@ -154,10 +154,10 @@ class ReferenceEngine:
 
 
 def _plain_spec(workload: dict[str, Any]) -> dict[str, Any]:
-    """The spec of a workload with the defaults of what a history changes."""
+    """Return the spec of a workload, with defaults for the fields that a history changes."""
     return {"active": True, "priority": 0, **workload["spec"]}
 
 
 def _has_timers(workload: dict[str, Any]) -> bool:
-    """Can time alone change something about a workload?"""
+    """Return whether time alone can change something about a workload."""
     return bool(workload["status"].get("requeueState")) or conditions.is_true(workload, "Admitted")

@@ -1,6 +1,6 @@
-"""In which shapes workloads contend for quota, as the reference meets them while it decides.
+"""Notes in which shapes workloads contend for quota, as seen inside the reference while it decides.
 
-What an engine lets see does not tell how many candidates a search has tried, or that two heads wanted the same victim.
+An engine does not show how many candidates a search has tried, or that two heads wanted the same victim.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from kueuecore.reference.totals import Info
 
 __all__ = ["noted_shapes"]
 
-# A search with more candidates than this per ClusterQueue is a long one.
+# Searches with more candidates than this per ClusterQueue count as long.
 _MANY_PER_QUEUE = 16
-# Amounts from here on may saturate in a sum of few.
+# Sums of a few amounts as large as this may saturate.
 _HUGE = 2**61
 
 
 @contextmanager
 def noted_shapes() -> Iterator[set[str]]:
-    """The shapes that the reference meets inside, as short texts.
+    """Yield the shapes that occur inside the reference, as short texts.
 
     Example:
         >>> from kueuecore.testing import random_history
@@ -50,7 +50,7 @@ def noted_shapes() -> Iterator[set[str]]:
 
 @dataclass
 class _Step:
-    """What became of one entry of a cycle."""
+    """The result of one entry of a cycle."""
 
     entry: Entry
     chain: list[Node]
@@ -63,29 +63,29 @@ class _Step:
 
     @property
     def branch(self) -> Node:
-        """The child of the root below which the ClusterQueue is, or itself."""
+        """Return the child of the root above the ClusterQueue, or the ClusterQueue itself."""
         return self.chain[-2] if len(self.chain) > 1 else self.chain[0]
 
     def has_huge_amounts(self) -> bool:
-        """Does it ask for an amount near the largest, or has a node above it such a quota?"""
+        """Return whether it asks for an amount near the largest, or a node above it has such a quota."""
         asked = self.entry.usage
         limits = (self.chain[0].quota(fr) for fr in asked)
         return any(it >= _HUGE for it in asked.values()) or any(it.nominal >= _HUGE for it in limits)
 
 
 class _Notes:
-    """What the reference does, noted around its functions."""
+    """Notes what the reference does, by wrapping its functions."""
 
     def __init__(self) -> None:
         self.seen: set[str] = set()
         self._steps: list[_Step] = []
-        # Of the search that goes on: who was taken out, by key; none between searches.
+        # The workloads removed by the current search, by key; None between searches.
         self._tried: dict[str, Info] | None = None
         # Flavors for which each head of the cycle has found targets.
         self._flavors_with_targets: dict[str, set[str]] = defaultdict(set)
 
     def replacements(self) -> Iterator[tuple[object, str, object]]:
-        """Where to look: the object, the name of its function, and what to call instead."""
+        """Yield what to replace: the object, the name of its function, and the function to call instead."""
         run, process, remove, find = Cycle.run, Cycle._process, Snapshot.remove, nominate.find_targets
 
         def noted_run(cycle: Cycle) -> Decision:
@@ -96,7 +96,7 @@ class _Notes:
 
         def noted_process(cycle: Cycle, entry: Entry) -> None:
             overlapped, decision = cycle._overlaps(entry.targets), cycle.decision
-            # What is assigned anew may want less.
+            # A new assignment may want less.
             wanted = entry.assignment.need_preemption if entry.targets else frozenset()
             n_before, n_admitted = len(decision.preemptions), len(decision.admissions)
             process(cycle, entry)
@@ -218,7 +218,7 @@ class _Notes:
     def _note_preemptors(self, steps: list[_Step]) -> None:
         seen = self.seen
         many = [index for index, step in enumerate(steps) if step.n_victims >= 3]
-        # Who overlaps has many targets, too, whether it gets them or not.
+        # Overlapping entries count as having many targets, too, whether they get them or not.
         contest = [step for step in steps if step.n_victims or step.overlapped]
         if len(many) > 1:
             seen.add("several heads preempt many")
@@ -241,7 +241,7 @@ class _Notes:
 
 
 def _has_limits(steps: list[_Step], limit: str) -> bool:
-    """Are there limits on two levels above one of the ClusterQueues, itself included?"""
+    """Return whether there are limits on two levels from one of the ClusterQueues upwards."""
     return any(
         sum(any(getattr(quota, limit) is not None for quota in node.quotas.values()) for node in step.chain) > 1
         for step in steps

@@ -1,4 +1,4 @@
-"""What happens in histories, in shares of all of them: worlds in which nothing happens find nothing."""
+"""Counts what happens in histories, as shares of all of them: worlds without events find no bugs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Witness:
     """Watches one play, and notes what happens in it, in `seen`.
 
     Args:
-        scenario: What is played.
+        scenario: The scenario that is played.
 
     Example:
         >>> Witness(History((), configuration={"fairSharing": {}})).seen
@@ -39,10 +39,10 @@ class Witness:
         self._counts = {key_of(it): _counts(it) for it in objects if it.get("kind") == "Workload"}
 
     def before(self, seen: EngineView, move: Move) -> None:
-        """Nothing has happened yet."""
+        """Do nothing: nothing has happened yet."""
 
     def after(self, seen: EngineView, result: MoveResult) -> None:
-        """Note what the move has brought."""
+        """Note what the move has changed."""
         if result.refused:
             self.seen.add("refused change")
         if result.move.kind is MoveKind.FORK:
@@ -74,7 +74,7 @@ class Witness:
 
 
 class Shares:
-    """In what share of histories something happened.
+    """The share of histories in which something happened.
 
     Example:
         >>> shares = Shares()
@@ -98,13 +98,13 @@ class Shares:
         self.counts.update(seen)
 
     def __iadd__(self, other: Shares) -> Self:
-        """Count what others have counted."""
+        """Add the counts of another."""
         self.n_histories += other.n_histories
         self.counts += other.counts
         return self
 
     def of(self, what: str) -> float:
-        """The share of the histories in which it happened, from 0 to 1."""
+        """Return the share of histories in which something happened, from 0 to 1."""
         return self.counts[what] / self.n_histories if self.n_histories else 0.0
 
     def __str__(self) -> str:

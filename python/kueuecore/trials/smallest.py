@@ -1,4 +1,4 @@
-"""Makes a scenario that fails small: whatever can go without making it pass goes."""
+"""Shrinks a scenario that fails: removes whatever it can lose and still fail."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["smallest"]
 
 
 def smallest(scenario: History, fails: Callable[[History], bool], *, max_tries: int = 3000) -> History:
-    """The scenario without what it does not need to fail: moves, objects, fields, settings.
+    """Return the scenario without what it does not need to fail: moves, objects, fields, settings.
 
     Args:
         scenario: A scenario that fails.
-        fails: Does another still fail, and in the same way?
-        max_tries: Ask so often at most.
+        fails: Returns whether another scenario still fails in the same way.
+        max_tries: The maximum number of tries.
 
     Example:
         >>> objects = tuple({"kind": "Cohort", "metadata": {"name": name}, "spec": {}} for name in "abcd")
@@ -28,7 +28,7 @@ def smallest(scenario: History, fails: Callable[[History], bool], *, max_tries: 
 
 
 def _candidates_of(current: Callable[[], History]) -> Iterator[History]:
-    """Smaller scenarios; `current` is the smallest so far, and changes while they are tried."""
+    """Yield smaller scenarios; `current` is the smallest so far, and changes while they are tried."""
     if current().configuration:
         yield replace(current(), configuration=None)
     for moves in without_parts(lambda: current().moves):

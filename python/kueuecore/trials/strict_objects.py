@@ -1,4 +1,4 @@
-"""What an API server in memory refuses when it is as strict as one with Kueue's definitions and webhooks."""
+"""Makes an API server in memory as strict as one with Kueue's definitions and webhooks."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from kueuecore.webhooks import Stored, admit
 __all__ = ["StrictWebhooks", "kueue_schema"]
 
 _GROUP = "kueue.x-k8s.io"
-# What a server keeps by itself, and what is no part of a write.
+# Fields that a server sets itself, and that are not part of a write.
 _KEPT = ("resourceVersion", "uid", "generation", "creationTimestamp", "managedFields")
 
 
 class StrictWebhooks:
-    """Kueue's objects as the schemas of their definitions leave them, the rules in CEL included, then its webhooks.
+    """Applies the schemas of Kueue's definitions, including the rules in CEL, and then its webhooks.
 
-    Give it to an `ApiServer` as `webhooks`. Objects of other kinds are stored as they are.
+    Pass it to an `ApiServer` as `webhooks`. Objects of other kinds are stored as they are.
 
     Args:
-        checked: Counts what was checked: by kind, and apart the updates of statuses.
-        refused: Gets why each object was refused.
+        checked: Counts what was checked, by kind, and status updates separately.
+        refused: Collects why each object was refused.
 
     Example:
         >>> from kueuecore.api_server import ApiServer, RefusedError
@@ -46,11 +46,11 @@ class StrictWebhooks:
         self.refused: list[str] = [] if refused is None else refused
 
     def __call__(self, new: ManifestLike, *, old: ManifestLike | None = None, around: Iterable[ManifestLike]) -> Stored:
-        """An object as it is stored.
+        """Return an object as it is stored.
 
         Raises:
             RefusedError: Its schema (422) or a webhook (403) refuses it.
-            ValueError: An update changes the status and something else: no server takes that in one request.
+            ValueError: An update changes the status and something else, which no server accepts in one request.
         """
         written, before = plain_object(new), None if old is None else plain_object(old)
         group, _, version = text_at(written, "apiVersion").partition("/")
@@ -69,12 +69,12 @@ class StrictWebhooks:
 
 @cache
 def kueue_schema(kind: str, version: str) -> CrdSchema:
-    """The schema of one of Kueue's kinds, compiled once."""
+    """Return the schema of one of Kueue's kinds, compiled once."""
     return CrdSchema.of(crd(kind), version)
 
 
 def _subresource(new: JsonObject, old: JsonObject | None) -> str:
-    """What an update is of: `status`, or empty for the object itself."""
+    """Return what an update is of: `status`, or empty for the object itself."""
     if old is None or new.get("status") == old.get("status"):
         return ""
     if _apart(new) != _apart(old):
@@ -83,6 +83,6 @@ def _subresource(new: JsonObject, old: JsonObject | None) -> str:
 
 
 def _apart(manifest: JsonObject) -> JsonObject:
-    """An object without its status, and without what a server keeps by itself."""
+    """Return an object without its status, and without the fields that a server sets itself."""
     metadata = {key: it for key, it in object_at(manifest, "metadata").items() if key not in _KEPT}
     return {key: it for key, it in manifest.items() if key != "status"} | {"metadata": metadata}

@@ -1,4 +1,4 @@
-"""What holds of every place that a cycle gives, whatever else is true of the world (rules/08)."""
+"""Checks what must hold for every place that a cycle gives, in any world (rules/08)."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from kueuecore.testing.move_result import MoveResult
 __all__ = ["Places"]
 
 Leaf = dict[str, int]
-"""By resource, in thousandths."""
+"""Amounts by resource, in thousandths."""
 
 
 class Places:
     """Watches a play, and checks every place that a cycle gives.
 
-    A host has no more pods than it has room for, all pods have a place, a required level is kept, slices are whole, and
-    a replacement moves nothing but what stood on the lost node.
+    A host has no more pods than it has room for, all pods have a place, a required level is respected, slices are
+    whole, and a replacement moves only what was on the lost node.
 
     Args:
-        scenario: What is played.
+        scenario: The scenario that is played.
 
     Raises:
-        AssertionError: From within the play: something does not hold.
+        AssertionError: An invariant does not hold; raised from within the play.
 
     Example:
         >>> from kueuecore.testing import Move, MoveKind, Play, History
@@ -56,11 +56,11 @@ class Places:
         self._objects[kind, key_of(thing)] = complete(thing) if kind == "Pod" else thing
 
     def before(self, seen: EngineView, move: Move) -> None:
-        """Take down how things stand."""
+        """Record the state before a move."""
         self._states = seen.states
 
     def after(self, seen: EngineView, result: MoveResult) -> None:
-        """Check what the move has done."""
+        """Check what the move has changed."""
         move = result.move
         if move.object is not None and not result.refused:
             self._keep(move.object)
@@ -76,30 +76,30 @@ class Places:
                 self._check_request(admission.key, name, place)
         for admission in result.decision.placed:
             self._check_replacement(self._states[admission.key], seen.states[admission.key])
-        # Those that are on their way out count as gone for some; and of those that come together, not all is compared
+        # Workloads that are being evicted count as gone for some; and not all of those placed together are compared
         # (rules/08 §11.6).
         decision, out = result.decision, any(holds_quota(it) and is_evicted(it) for it in self._states.values())
         if len(given) == 1 and not (decision.replaced_slices or decision.preemptions or decision.evictions or out):
             self._check_room(seen, {admission.key for admission in given})
 
     def settled(self, seen: EngineView) -> None:
-        """Nothing more to see."""
+        """Do nothing: there is nothing more to check."""
 
     def _pod_set(self, key: str, name: str) -> Any:
         workload: Any = self._objects["Workload", key]
         return next(it for it in workload["spec"]["podSets"] if it["name"] == name)
 
     def _check_count(self, key: str, name: str, place: TopologyAssignment, count: int) -> None:
-        # Pods that make up no whole slice are left out, as Kueue does.
+        # Pods that do not make up a whole slice are left out, as in Kueue.
         request = request_of(self._pod_set(key, name))
         size = request.slice_size
-        # Of a group, the smaller pod set counts as one leader, however many pods it has.
+        # In a group, the smaller pod set counts as one leader, however many pods it has.
         assert request.group is not None or place.n_pods == count // size * size, (
             f"{key} has {place.n_pods} places for {count} pods of {name}"
         )
 
     def _path(self, place: TopologyAssignment, values: tuple[str, ...]) -> dict[str, str]:
-        """By level, where a domain is."""
+        """Return the position of a domain, by level."""
         if place.levels == (HOSTNAME,):
             nodes: Iterator[JsonObject] = (it for (kind, _), it in self._objects.items() if kind == "Node")
             labels = (object_at(it, "metadata", "labels") for it in nodes)
@@ -118,7 +118,7 @@ class Places:
         for constraint in request.constraints:
             counts: Counter[str] = Counter()
             for path, count in paths:
-                # Racks are called the same in every block.
+                # Racks have the same names in every block.
                 above = list(place.levels) if place.levels != (HOSTNAME,) else sorted(path)
                 counts[str([path[it] for it in above if it <= constraint.level])] += count
             if constraint.level in levels and len(place.levels) > 1:
@@ -139,7 +139,7 @@ class Places:
                     assert kept >= count, f"{now.key} has moved {count - kept} pods of {name} off {values[-1]}"
 
     def _counts(self, seen: EngineView, state: WorkloadState) -> bool:
-        """Without its ClusterQueue, a flavor or the Topology of one, a workload counts no more."""
+        """Return whether a workload counts: not without its ClusterQueue, a flavor, or its Topology."""
         flavors = {flavor for each in state.flavors.values() for flavor in each.values()}
         are_there = all(self._has_levels(flavor) for flavor in flavors)
         return are_there and state.status["admission"]["clusterQueue"] in seen.orders
@@ -150,7 +150,7 @@ class Places:
         return found is not None and (topology is None or ("Topology", topology) in self._objects)
 
     def _check_room(self, seen: EngineView, new: set[str]) -> None:
-        """Whoever got a place in this cycle stands where there is room for all."""
+        """Check that whatever got a place in this cycle is where there is room for all."""
         used: dict[str, Leaf] = defaultdict(Counter)
         checked: dict[str, set[str]] = defaultdict(set)
         for state in seen.workloads:
@@ -178,7 +178,7 @@ class Places:
 
 
 def _places(state: WorkloadState) -> Iterator[tuple[str, TopologyAssignment]]:
-    """By pod set, where its pods stand."""
+    """Yield, by pod set, where its pods are placed."""
     for it in (state.status.get("admission") or {}).get("podSetAssignments", ()):
         place = decoded(it.get("topologyAssignment"))
         if place is not None:

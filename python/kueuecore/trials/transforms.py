@@ -1,4 +1,4 @@
-"""Changes of a scenario after which the same must be decided (docs/invariants.md)."""
+"""Changes to a scenario that must not change the decisions (docs/invariants.md)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RESOURCES = ("requests", "limits", "resourceUsage", "overhead")
 
 
 def scaled(scenario: History, factor: int) -> History:
-    """The same with every quota, limit, request and usage times `factor`; what is not cpu counts in whole units.
+    """Return the scenario with quota, limits, requests and usage times `factor`, in whole units except for cpu.
 
     The number of pods does not change.
 
@@ -44,7 +44,7 @@ def scaled(scenario: History, factor: int) -> History:
 
 
 def renamed(scenario: History, names: Mapping[str, str]) -> History:
-    """The same with other names: every text that is a name, or a key with one, is replaced.
+    """Return the scenario with other names: replaces every text that is a name, or a key that contains one.
 
     Example:
         >>> renamed(History(({"metadata": {"name": "a", "uid": "a-1"}},)), {"a": "b"}).objects
@@ -65,7 +65,7 @@ def renamed(scenario: History, names: Mapping[str, str]) -> History:
 
 
 def with_idle_cluster_queue(scenario: History, *, name: str = "zz-idle", cohort: str = "") -> History:
-    """The same with one more ClusterQueue, without quota and without workloads, in a cohort or alone.
+    """Return the scenario with one more ClusterQueue, without quota and workloads, in a cohort or alone.
 
     Example:
         >>> with_idle_cluster_queue(History(()), cohort="c").objects[0]["spec"]["cohortName"]
@@ -85,11 +85,11 @@ def with_idle_cluster_queue(scenario: History, *, name: str = "zz-idle", cohort:
 
 
 def decided(moved: MoveResult, names: Mapping[str, str] | None = None) -> Observation:
-    """What a move has decided, without words and amounts, in an order of its own.
+    """Return what a move has decided, without messages and amounts, and sorted.
 
     Args:
         moved: The result of the move.
-        names: Names to put in place of others, as in `renamed`.
+        names: The new names, as in `renamed`.
     """
     names = names or {}
 
@@ -115,7 +115,7 @@ def decided(moved: MoveResult, names: Mapping[str, str] | None = None) -> Observ
 
 
 def _mapped(scenario: History, walk: Callable[[JsonValue, str], JsonValue]) -> History:
-    """The scenario with every object changed; `walk` gets a value and the key at which it stands."""
+    """Return the scenario with every object changed; `walk` gets a value and its key."""
 
     def changed(plain: JsonObject) -> JsonObject:
         result = walk(plain, "")

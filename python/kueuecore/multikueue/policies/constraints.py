@@ -1,4 +1,4 @@
-"""Workers that will not do: those that the job does not allow, and those that can never hold it (rules/00 H1, H2).
+"""Excludes workers that the job does not allow or that can never hold it (rules/00 H1, H2).
 
 Example:
     >>> from kueuecore.multikueue import AllAtOnce
@@ -22,16 +22,16 @@ from kueuecore.multikueue.policies.wrapping import among, inner_recall
 __all__ = ["CLUSTERS", "SELECTOR", "Filtered", "Refusal", "not_allowed"]
 
 CLUSTERS = "multikueue.kueuecore/clusters"
-"""Annotation of a job: the workers on which it may run, with commas between; without it, on all."""
+"""Annotation of a job: the workers on which it may run, separated by commas; without it, any worker."""
 SELECTOR = "multikueue.kueuecore/cluster-selector"
-"""Annotation of a job: labels that the MultiKueueCluster has to have, such as `region=eu,tier=gold`."""
+"""Annotation of a job: labels that the MultiKueueCluster must have, such as `region=eu,tier=gold`."""
 
 Refusal: TypeAlias = Callable[[Dispatch, KnownCluster], str]
-"""Why a worker will never do for a workload; empty if it does. Pure."""
+"""Returns why a worker can never run a workload; empty if it can. Pure."""
 
 
 def not_allowed(dispatch: Dispatch, cluster: KnownCluster) -> str:
-    """Why the job itself does not allow a worker: by its name, or by the labels of its MultiKueueCluster."""
+    """Return why the job does not allow a worker: by its name, or by the labels of its MultiKueueCluster."""
     annotations = job_annotations(dispatch)
     if (allowed := annotations.get(CLUSTERS)) is not None and cluster.name not in _parts(allowed):
         return f"the job allows {allowed}"
@@ -44,11 +44,11 @@ def not_allowed(dispatch: Dispatch, cluster: KnownCluster) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """Leaves workers out that will not do; a workload for which none will do is given up, and its check says why.
+    """Excludes unsuitable workers; if none is left, the workload is rejected, and its check says why.
 
     Args:
-        inner: Who chooses among the others.
-        refusals: Why a worker will not do; by default what the job allows, and what can never fit.
+        inner: The dispatcher that chooses among the others.
+        refusals: Return why a worker is unsuitable; by default what the job allows, and what can never fit.
     """
 
     inner: Dispatcher
@@ -56,11 +56,11 @@ class Filtered:
 
     @property
     def waits_for_checks(self) -> bool:
-        """As the dispatcher inside."""
+        """The setting of the inner dispatcher."""
         return self.inner.waits_for_checks
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
-        """What the dispatcher inside says of the workers that will do."""
+        """Nominate what the inner dispatcher chooses from the suitable workers."""
         why = {it.name: self._why_not(dispatch, it) for it in dispatch.clusters}
         if why and all(why.values()):
             reported = "; ".join(f"{name}: {reason}" for name, reason in why.items())
@@ -68,7 +68,7 @@ class Filtered:
         return among(self.inner, dispatch, lambda it: not why[it.name])
 
     def recall(self, dispatch: Dispatch, cluster: str) -> Recall:
-        """As the dispatcher inside."""
+        """Leave the decision to the inner dispatcher."""
         return inner_recall(self, dispatch, cluster)
 
     def _why_not(self, dispatch: Dispatch, cluster: KnownCluster) -> str:

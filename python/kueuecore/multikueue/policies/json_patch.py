@@ -1,4 +1,4 @@
-"""JSON patches (RFC 6902), by the library `jsonpatch`: it comes with `kueuecore[multikueue]`.
+"""JSON patches (RFC 6902), applied by the library `jsonpatch`, which comes with `kueuecore[multikueue]`.
 
 Example:
     >>> apply_json_patch({"image": "a", "args": [1]}, [
@@ -17,23 +17,23 @@ from kueuecore._json import JsonObject, JsonValue, text_at
 __all__ = ["JsonPatchError", "apply_json_patch", "check_json_patch"]
 
 
-# As the API server limits them: each copy can double what there is.
+# The API server's limits: each copy can double the document.
 _MOST_COPIED = 3 * 1024 * 1024
 _MOST_OPERATIONS = 10_000
 
 
 class JsonPatchError(ValueError):
-    """A patch that is none, or cannot be applied; the message says why."""
+    """Raised if a patch is malformed or cannot be applied; the message says why."""
 
 
 def apply_json_patch(document: JsonObject, operations: Sequence[JsonObject]) -> JsonObject:
-    """A document with some operations done, in their order; all or none.
+    """Return a document with all operations applied in order, or none of them.
 
     Raises:
-        JsonPatchError: One of them cannot be done, or all that they copy is too large.
+        JsonPatchError: An operation cannot be applied, or the copies are too large in total.
         ImportError: The library is not installed.
     """
-    # Nobody else has to have it.
+    # Imported here, so that it is optional.
     from jsonpatch import JsonPatch, JsonPatchException
     from jsonpointer import JsonPointer, JsonPointerException
 
@@ -54,10 +54,10 @@ def apply_json_patch(document: JsonObject, operations: Sequence[JsonObject]) -> 
 
 
 def check_json_patch(operations: Sequence[JsonObject]) -> None:
-    """See whether operations are a patch at all, whatever it is of.
+    """Check whether operations form a valid patch, whatever it applies to.
 
     Raises:
-        JsonPatchError: They are none, or the library is not installed.
+        JsonPatchError: They do not, or the library is not installed.
     """
     try:
         from jsonpatch import JsonPatch, JsonPatchException

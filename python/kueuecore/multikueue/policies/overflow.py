@@ -1,9 +1,8 @@
-"""Running here first: only what finds no quota here for a while goes to the workers (rules/00 H3).
+"""Local first: only jobs that find no quota on the manager for a while go to the workers (rules/00 H3).
 
-In Kueue the LocalQueue decides whether a job is dispatched, once and for all. Here a job waits in a queue without the
-check of MultiKueue; when the quota there has been short for long enough, `Manager(overflow=...)` makes it anew in a
-queue that has the check. It has not run yet, so nothing is lost; it is made anew because `spec.managedBy` cannot be
-changed.
+In Kueue, the LocalQueue decides once and for all whether a job is dispatched. Here, a job waits in a queue without the
+MultiKueue check; when quota there has been short for long enough, `Manager(overflow=...)` recreates it in a queue that
+has the check. It has not run yet, so nothing is lost; it is recreated because `spec.managedBy` cannot be changed.
 
 Example:
     >>> job = {"kind": "Job", "metadata": {"name": "j", "labels": {"kueue.x-k8s.io/queue-name": "here"}}, "spec": {}}
@@ -30,28 +29,28 @@ __all__ = ["Overflow", "circle_of"]
 
 _QUEUE = "kueue.x-k8s.io/queue-name"
 _NEVER = "ExceedsMaxQuota"
-# Why a Workload waits if quota is short; empty: nothing is said of it yet.
+# Why a Workload waits if quota is short; empty: nothing has been reported yet.
 _SHORT = ("WaitingForQuota", _NEVER, "")
 
 
 @dataclass(frozen=True, slots=True)
 class Overflow:
-    """Sends jobs on whose quota here is short.
+    """Moves jobs on when quota on the manager is short.
 
     Args:
-        queues: The LocalQueue on the manager to which jobs of a LocalQueue go when it is full, by name.
-        patience_ns: For how long the quota has to be short.
+        queues: Where jobs go when a LocalQueue on the manager is full: LocalQueue names, by LocalQueue name.
+        patience_ns: How long quota must have been short.
 
     Raises:
-        TypeError: The queues are no names.
-        ValueError: Jobs would go round, a queue has no name, or the patience is negative.
+        TypeError: The queues are not names.
+        ValueError: Jobs would move in a circle, a queue has no name, or the patience is negative.
     """
 
     queues: Mapping[str, str]
     patience_ns: int = 0
 
     def __post_init__(self) -> None:
-        """Check what was given."""
+        """Validate the arguments."""
         if not isinstance(self.queues, Mapping):
             raise TypeError(f"queues must map names to names, not be {type(self.queues).__name__}")
         for name in (*self.queues, *self.queues.values()):
@@ -70,10 +69,10 @@ class Overflow:
             raise ValueError(f"patience_ns is {self.patience_ns}; give 0 or more")
 
     def look(self, job: JsonObject, workload: JsonObject, *, now: TimeLike) -> Overflowing:
-        """What is to become of a job. It goes on if quota is short: at once if it is more than there ever is.
+        """Return where a job goes. It moves on if quota is short; at once if it asks for more than there ever is.
 
-        A Workload that never had quota waits since it was created, also while Kueue has no word on it: then it is
-        behind others, or like one that did not fit (rules/05 §4). One that was evicted waits since then.
+        A Workload that never had quota has waited since its creation, even while Kueue has not reported on it: then it
+        is behind others, or like one that did not fit (rules/05 §4). An evicted one has waited since its eviction.
 
         Args:
             job: The job.
@@ -96,7 +95,7 @@ class Overflow:
 
 
 def circle_of(queues: Mapping[str, str]) -> tuple[str, ...]:
-    """The first circle in which jobs would go round forever; empty if there is none.
+    """Return the first circle in which jobs would move forever; empty if there is none.
 
     Example:
         >>> circle_of({"a": "b", "b": "a"}), circle_of({"a": "b", "b": "c"})

@@ -1,7 +1,7 @@
-"""What is otherwise on one worker, an image registry of its own say, as JSON patches of the job (rules/00 H5).
+"""Per-worker changes to jobs as JSON patches, for example to use a local image registry (rules/00 H5).
 
-Kueue copies jobs as they are. Here a worker gets them patched; what a patch does to a pod template it does to that of
-the Workload, too, so that both fit.
+Kueue copies jobs unchanged. Here, a worker gets them patched; changes to a pod template are applied to that of the
+Workload, too, so that both match.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from kueuecore.multikueue.policies.wrapping import inner_recall
 
 __all__ = ["Overridden", "check_override", "override_of"]
 
-# What an object is known by, with all that it is part of.
+# The fields that identify an object, with everything that contains them.
 _IDENTITY = ("", "/apiVersion", "/kind", "/metadata", "/metadata/name", "/metadata/namespace")
 
 
 @dataclass(frozen=True, slots=True)
 class Overridden:
-    """Jobs are otherwise on some workers. A worker whose patch cannot be applied is left out and reported.
+    """Patches jobs for some workers. A worker whose patch cannot be applied is left out and reported.
 
     Args:
-        inner: Who chooses.
-        patches: A JSON patch (RFC 6902) of the job for each worker that has one.
+        inner: The dispatcher that chooses.
+        patches: A JSON patch (RFC 6902) of the job for each worker that needs one.
 
     Raises:
-        JsonPatchError: One of them is none, or makes another object of the job: one of another name, namespace or kind
-            the manager would never find. Or `kueuecore[multikueue]` is not installed.
+        JsonPatchError: A patch is malformed, or changes the identity of the job: the manager would never find one of
+            another name, namespace or kind. Or `kueuecore[multikueue]` is not installed.
     """
 
     inner: Dispatcher
@@ -44,11 +44,11 @@ class Overridden:
 
     @property
     def waits_for_checks(self) -> bool:
-        """As the dispatcher inside."""
+        """The setting of the inner dispatcher."""
         return self.inner.waits_for_checks
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
-        """What the dispatcher inside says, with the overrides of those that it nominates."""
+        """Nominate what the inner dispatcher chooses, with the overrides of these workers."""
         nomination = self.inner.nominate(dispatch)
         overrides, problems = dict(nomination.overrides), [nomination.problem] if nomination.problem else []
         failed = set()
@@ -64,15 +64,15 @@ class Overridden:
         return replace(nomination, clusters=kept, overrides=overrides, problem="; ".join(problems))
 
     def recall(self, dispatch: Dispatch, cluster: str) -> Recall:
-        """As the dispatcher inside."""
+        """Leave the decision to the inner dispatcher."""
         return inner_recall(self, dispatch, cluster)
 
 
 def check_override(operations: Sequence[JsonObject]) -> None:
-    """See whether operations are a patch that leaves an object what it is.
+    """Check whether operations form a valid patch that keeps the identity of an object.
 
     Raises:
-        JsonPatchError: They are none, or change name, namespace or kind; or the library is not installed.
+        JsonPatchError: They do not, or change name, namespace or kind; or the library is not installed.
     """
     check_json_patch(operations)
     for operation in operations:
@@ -86,7 +86,7 @@ def check_override(operations: Sequence[JsonObject]) -> None:
 
 
 def override_of(job: JsonObject, workload: JsonObject, operations: Sequence[JsonObject]) -> Override:
-    """A JSON patch of a job as an override, for the job and for the pod templates of its Workload.
+    """Turn a JSON patch of a job into an override, for the job and for the pod templates of its Workload.
 
     Args:
         job: The job on the manager.
@@ -109,7 +109,7 @@ def override_of(job: JsonObject, workload: JsonObject, operations: Sequence[Json
 
 
 def _template_pointers(job: JsonObject) -> dict[str, str]:
-    """Where the pod template of each pod set is in a job, as a JSON pointer."""
+    """Return where the pod template of each pod set is in a job, as a JSON pointer."""
     integration = integration_of(job)
     if integration is None:
         return {}
@@ -118,7 +118,7 @@ def _template_pointers(job: JsonObject) -> dict[str, str]:
 
 
 def _inside(operation: JsonObject, pointer: str) -> JsonObject | None:
-    """An operation on a job as one on the template at a pointer; None if it is about something else."""
+    """Rewrite an operation on a job for the template at a pointer; None if it is about something else."""
     moved: JsonObject = dict(operation)
     for key in ("path", "from"):
         if key not in operation:

@@ -1,6 +1,6 @@
-"""What the manager knows of the quota of each worker: what there is, what is free, what can never fit (rules/00 H2).
+"""What the manager knows of each worker's quota: the total, what is free, and what can never fit (rules/00 H2).
 
-Kueue only sums the nominal quotas of all workers (rules/06 §9). Here they stay apart.
+Kueue only sums the nominal quotas of all workers (rules/06 §9). Here they are kept separate.
 
 Example:
     >>> queue = {
@@ -30,14 +30,14 @@ _PODS = "pods"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorQuota:
-    """Quota of one flavor and resource, in whole units.
+    """The quota of one flavor and resource, in whole units.
 
     Args:
         flavor: The flavor.
         resource: The resource.
-        nominal: `nominalQuota`.
-        used: What is reserved.
-        most: What could be used at most, with all that may be borrowed; None: nobody knows, for the cohort is not seen.
+        nominal: The value of `nominalQuota`.
+        used: The reserved amount.
+        most: The most that could be used, including what may be borrowed; None: unknown, as the cohort is not seen.
     """
 
     flavor: str
@@ -54,19 +54,19 @@ class FlavorQuota:
 
 @dataclass(frozen=True, slots=True)
 class WorkerQuota:
-    """Quota of the ClusterQueue on a worker that a workload would be in.
+    """The quota of the ClusterQueue that a workload would use on a worker.
 
     Args:
-        flavors: By flavor and resource.
+        flavors: The quota by flavor and resource.
     """
 
     flavors: tuple[FlavorQuota, ...]
 
     @classmethod
     def of(cls, cluster: KnownCluster) -> WorkerQuota | None:
-        """What is known of a worker; None if its ClusterQueue has not been seen.
+        """Return what is known of a worker; None if its ClusterQueue has not been seen.
 
-        Reserved quota is what the worker reported last, so it is as old as that message.
+        Reserved quota is what the worker last reported, so it is as old as that report.
         """
         queue = cluster.cluster_queue
         if queue is None:
@@ -90,16 +90,16 @@ class WorkerQuota:
         return cls(tuple(found))
 
     def of_resource(self, resource: str) -> tuple[FlavorQuota, ...]:
-        """All flavors that have a resource."""
+        """Return all flavors that have a resource."""
         return tuple(it for it in self.flavors if it.resource == resource)
 
     def free(self, resource: str) -> Fraction:
-        """What is left of the nominal quota of a resource, over all flavors."""
+        """Return what is left of the nominal quota of a resource, over all flavors."""
         return sum((it.free for it in self.of_resource(resource)), Fraction())
 
 
 def requests_of(workload: JsonObject) -> tuple[Mapping[str, Fraction], ...]:
-    """What each pod set asks for at least, as the quota that the workload holds on the manager counts it."""
+    """Return what each pod set asks for at least, counted as the workload's quota on the manager."""
     counts = {
         text_at(it, "name"): (int_at(it, "count", default=1), int_at(it, "minCount"))
         for it in list_at(workload, "spec", "podSets")
@@ -115,7 +115,7 @@ def requests_of(workload: JsonObject) -> tuple[Mapping[str, Fraction], ...]:
 
 
 def cannot_hold(dispatch: Dispatch, cluster: KnownCluster) -> str:
-    """Why a worker could not hold a workload even if it were idle; empty if it could, or if nobody knows."""
+    """Return why a worker could not hold a workload even if it were idle; empty if it could, or if that is unknown."""
     quota = WorkerQuota.of(cluster)
     if quota is None:
         return ""
@@ -139,7 +139,7 @@ def cannot_hold(dispatch: Dispatch, cluster: KnownCluster) -> str:
 
 
 def has_room(dispatch: Dispatch, cluster: KnownCluster) -> bool:
-    """Is enough quota free on a worker right now, as far as is known? Where it may borrow, what is its own counts."""
+    """Return whether a worker has enough free quota now, as far as is known, without what it may borrow."""
     quota = WorkerQuota.of(cluster)
     if quota is None:
         return True

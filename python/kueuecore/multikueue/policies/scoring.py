@@ -1,7 +1,7 @@
-"""Choosing among workers: priorities, weights, free quota, cost, data, or a score of your own (rules/00 H1).
+"""Chooses workers by priority, weight, free quota, cost, data, or a score of your own (rules/00 H1).
 
-With Kueue's own dispatcher all workers get a copy, and whoever is quickest wins. Here the best gets one first, and the
-next best only if it has not admitted it after a while.
+With Kueue's default dispatcher, all workers get a copy and the fastest wins. Here, the best worker gets one first, and
+the next best only if the workload is not admitted after a while.
 
 Example:
     >>> prices = {"west": 3.0, "east": 1.0}
@@ -48,25 +48,25 @@ WEIGHT = "multikueue.kueuecore/weight"
 COST = "multikueue.kueuecore/cost"
 """Annotation of a MultiKueueCluster: what it costs, a number; the lowest goes first."""
 DATA = "multikueue.kueuecore/data"
-"""Annotation of a MultiKueueCluster: what data it has; of a job: what it reads. Names with commas between."""
+"""Annotation of a MultiKueueCluster: the data it has; of a job: the data it reads. Names separated by commas."""
 
 Score: TypeAlias = Callable[[Dispatch, KnownCluster], float]
-"""How well a worker suits a workload: the highest goes first. Pure: the same in, the same out."""
+"""Returns how well a worker suits a workload: the highest goes first. Pure: the same input gives the same output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """Nominates the best workers, and the next best ones if none has admitted the workload after a while.
+    """Nominates the best workers, and then the next best if none has admitted the workload after a while.
 
-    Among equal scores the order of the MultiKueueConfig counts. Workers that are not connected are left out.
+    Equal scores follow the order of the MultiKueueConfig. Workers that are not connected are left out.
 
     Args:
-        score: How well a worker suits a workload.
-        step_size: How many a round adds.
+        score: Returns how well a worker suits a workload.
+        step_size: How many workers a round adds.
         round_ns: How long a round lasts.
-        prefers_room: Do workers go first whose free quota is known to be enough (rules/00 H2)? Once there is room on
-            another worker, and none where it was nominated, no round is waited for.
-        waits_for_checks: Is it asked only once all other checks are Ready?
+        prefers_room: Whether workers whose free quota is known to suffice go first (rules/00 H2). A round then ends
+            early if another worker has room and no nominated one does.
+        waits_for_checks: Whether to nominate only once all other checks are Ready.
     """
 
     score: Score
@@ -76,7 +76,7 @@ class Scored:
     waits_for_checks: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse what nobody would ever be nominated with."""
+        """Refuse settings with which no worker would ever be nominated."""
         if not callable(self.score):
             raise TypeError(f"score must be a function, not {type(self.score).__name__}")
         for name, value in (("step_size", self.step_size), ("round_ns", self.round_ns)):
@@ -84,7 +84,7 @@ class Scored:
                 raise ValueError(f"{name} must be greater than 0")
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
-        """What is nominated, and the next best workers if the round is over."""
+        """Keep what is nominated, and add the next best workers if the round is over."""
         there = [it for it in dispatch.clusters if it.is_connected]
         names = {it.name for it in there}
         nominated = tuple(name for name in dispatch.nominated if name in names)
@@ -98,7 +98,7 @@ class Scored:
         return Nomination((*nominated, *more))
 
     def _has_found_room(self, dispatch: Dispatch, nominated: Sequence[str], left: Sequence[KnownCluster]) -> bool:
-        """Is there room where nobody is nominated, and none where somebody is? Then a round need not be over."""
+        """Return whether a round may end early: another worker has room, and no nominated one does."""
         if not self.prefers_room or not any(has_room(dispatch, it) for it in left):
             return False
         asked = [it for it in dispatch.clusters if it.name in nominated]
@@ -106,17 +106,17 @@ class Scored:
 
 
 def by_priority(priorities: Mapping[str, float] | None = None) -> Score:
-    """The worker with the highest priority; by default annotation `multikueue.kueuecore/priority`, without one 0."""
+    """Prefer the worker with the highest priority: by default annotation `multikueue.kueuecore/priority`, or else 0."""
     return lambda _, cluster: _number(cluster, priorities, PRIORITY, 0.0)
 
 
 def by_cost(costs: Mapping[str, float] | None = None) -> Score:
-    """The cheapest worker; by default annotation `multikueue.kueuecore/cost`, without one 0."""
+    """Prefer the cheapest worker: by default annotation `multikueue.kueuecore/cost`, or else 0."""
     return lambda _, cluster: -_number(cluster, costs, COST, 0.0)
 
 
 def by_free_quota(resource: str) -> Score:
-    """The worker with the most free quota of a resource, as far as the manager knows (rules/00 H2)."""
+    """Prefer the worker with the most free quota of a resource, as far as the manager knows (rules/00 H2)."""
 
     def score(_: Dispatch, cluster: KnownCluster) -> float:
         quota = WorkerQuota.of(cluster)
@@ -126,7 +126,7 @@ def by_free_quota(resource: str) -> Score:
 
 
 def by_data() -> Score:
-    """The worker that has most of the data that the job reads: annotation `multikueue.kueuecore/data` of both."""
+    """Prefer the worker with most of the data that the job reads: annotation `multikueue.kueuecore/data` of both."""
 
     def score(dispatch: Dispatch, cluster: KnownCluster) -> float:
         wanted = _names(job_annotations(dispatch).get(DATA, ""))
@@ -136,10 +136,10 @@ def by_data() -> Score:
 
 
 def by_weight(weights: Mapping[str, float] | None = None) -> Score:
-    """Workloads are spread by weights; by default annotation `multikueue.kueuecore/weight`, without one 1.
+    """Spread workloads by weight: by default annotation `multikueue.kueuecore/weight`, or else 1.
 
-    Which worker goes first depends on the workload alone (rendezvous hashing): another worker in the config takes over
-    its share, and moves no other workload.
+    Which worker goes first depends on the workload alone (rendezvous hashing): a worker added to the config takes its
+    share of workloads, and moves no others.
     """
 
     def score(dispatch: Dispatch, cluster: KnownCluster) -> float:
@@ -152,7 +152,7 @@ def by_weight(weights: Mapping[str, float] | None = None) -> Score:
 
 
 def weighed(parts: Mapping[Score, float]) -> Score:
-    """Several scores, each times its weight.
+    """Combine several scores, each multiplied by its weight.
 
     Example:
         >>> score = weighed({by_priority({"west": 2}): 10.0, by_cost({"west": 3}): 1.0})
@@ -163,7 +163,7 @@ def weighed(parts: Mapping[Score, float]) -> Score:
 
 
 def job_annotations(dispatch: Dispatch) -> dict[str, str]:
-    """The annotations of the job, and of its Workload where it has none of that name."""
+    """Return the annotations of the job, completed by those of its Workload."""
     of_workload, of_job = (texts_at(it, "metadata", "annotations") for it in (dispatch.workload, dispatch.job))
     return {**of_workload, **of_job}
 

@@ -1,6 +1,6 @@
-"""Taking a workload back from a worker that does not get on with it (rules/00 H4).
+"""Takes a workload back from a worker on which it makes no progress (rules/00 H4).
 
-Kueue leaves a workload on the worker that has admitted it, whether its pods ever start or not.
+Kueue leaves a workload on the worker that has admitted it, whether or not its pods ever start.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ __all__ = ["TakingBack"]
 
 _MINUTE_NS = 60_000_000_000
 _COUNTED = (AttemptOutcome.RECALLED, AttemptOutcome.EVICTED, AttemptOutcome.LOST)
-# From here on an exclusion does not double any more.
+# Beyond this, exclusions no longer double.
 _MOST_DOUBLINGS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakingBack:
-    """Takes workloads back that do not get on, and leaves such a worker out for a while, twice as long each time.
+    """Takes stuck workloads back, and excludes such a worker for a while, doubling the time after each failure.
 
     Args:
-        inner: Who chooses among the other workers.
-        admit_ns: How long a worker may hold quota for a copy without admitting it, because its checks do not get ready
-            say; then it loses the copy if another worker may have one. None: as long as it likes.
-        start_ns: How long the job may take to start once it is admitted there. None: as long as it likes.
-        exclude_ns: How long a worker is left out after its first failure with a workload.
-        most_attempts: The number of failures, at most 100, after which the workload is given up. None: never.
+        inner: The dispatcher that chooses among the other workers.
+        admit_ns: How long a worker may hold quota for a copy without admitting it, for example because checks are not
+            ready; then it loses the copy if another worker may have one. None: no limit.
+        start_ns: How long the job may take to start after its admission there. None: no limit.
+        exclude_ns: How long a worker is excluded after its first failure with a workload.
+        most_attempts: The number of failures, at most 100, after which the workload is rejected. None: never.
 
     Raises:
-        ValueError: A negative time, or more attempts than are remembered.
+        ValueError: A time is negative, or there are more attempts than are remembered.
     """
 
     inner: Dispatcher
@@ -54,7 +54,7 @@ class TakingBack:
     most_attempts: int | None = None
 
     def __post_init__(self) -> None:
-        """Check what was given."""
+        """Validate the arguments."""
         for name in ("admit_ns", "start_ns", "exclude_ns"):
             if (getattr(self, name) or 0) < 0:
                 raise ValueError(f"{name} is {getattr(self, name)}; give 0 or more")
@@ -65,11 +65,11 @@ class TakingBack:
 
     @property
     def waits_for_checks(self) -> bool:
-        """As the dispatcher inside."""
+        """The setting of the inner dispatcher."""
         return self.inner.waits_for_checks
 
     def nominate(self, dispatch: Dispatch) -> Nomination:
-        """What the dispatcher inside says of the workers that are not left out."""
+        """Nominate what the inner dispatcher chooses from the workers that are not excluded."""
         failed = [it for it in dispatch.attempts if it.outcome in _COUNTED]
         if self.most_attempts is not None and len(failed) >= self.most_attempts:
             reported = ", ".join(f"{it.cluster} ({it.outcome})" for it in failed)
@@ -93,7 +93,7 @@ class TakingBack:
         return replace(nomination, look_again=min(times, default=None), withdrawn=stuck or nomination.withdrawn)
 
     def recall(self, dispatch: Dispatch, cluster: str) -> Recall:
-        """Is the job to have started by now?"""
+        """Take the workload back if its job should have started by now."""
         inner = inner_recall(self, dispatch, cluster)
         if inner.message or self.start_ns is None:
             return inner
@@ -112,7 +112,7 @@ class TakingBack:
         return times[-1] + self.exclude_ns * 2 ** min(len(times) - 1, _MOST_DOUBLINGS) if times else 0
 
     def _stuck_since(self, cluster: KnownCluster) -> int | None:
-        """Since when a worker has held quota for the copy without admitting it."""
+        """Return since when a worker has held quota for the copy without admitting it."""
         return None if is_true(cluster.workload, "Admitted") else _since(cluster.workload, "QuotaReserved")
 
 
@@ -123,7 +123,7 @@ def _since(workload: JsonObject | None, kind: str) -> int | None:
 
 
 def _has_started(cluster: KnownCluster) -> bool:
-    """Are all pods of the job ready, or is it over? By the Workload if its worker watches that, else by the job."""
+    """Return whether all pods of the job are ready or it is over, by its Workload if that says so, else by the job."""
     if is_true(cluster.workload, "PodsReady") or is_true(cluster.workload, "Finished"):
         return True
     integration = integration_of(cluster.job) if cluster.job is not None else None

@@ -1,4 +1,4 @@
-"""Policies around another dispatcher: what they do not decide themselves is left to it."""
+"""Helpers for policies that wrap another dispatcher and leave to it what they do not decide themselves."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["among", "inner_recall"]
 
 
 def among(inner: Dispatcher, dispatch: Dispatch, is_kept: Callable[[KnownCluster], bool]) -> Nomination:
-    """What a dispatcher answers when it sees only some workers."""
+    """Return the answer of a dispatcher that sees only some workers."""
     clusters = tuple(it for it in dispatch.clusters if is_kept(it))
     names = {it.name for it in clusters}
     nominated = tuple(name for name in dispatch.nominated if name in names)
-    # Where nothing is left of a round, the next one begins.
+    # If nothing is left of a round, the next one begins.
     begun = dispatch.nominated_at if nominated else None
     return inner.nominate(replace(dispatch, clusters=clusters, nominated=nominated, nominated_at=begun))
 
@@ -34,5 +34,5 @@ class _Wrapping(Protocol):
 
 
 def inner_recall(policy: _Wrapping, dispatch: Dispatch, cluster: str) -> Recall:
-    """Whether the dispatcher inside takes a workload back."""
+    """Return whether the inner dispatcher takes a workload back."""
     return policy.inner.recall(dispatch, cluster) if isinstance(policy.inner, RecallingDispatcher) else Recall()

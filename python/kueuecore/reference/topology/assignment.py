@@ -1,4 +1,4 @@
-"""Where the pods of a pod set stand (rules/08 §13.5, §14)."""
+"""Where the pods of a pod set are placed (rules/08 §13.5, §14)."""
 
 from __future__ import annotations
 
@@ -6,42 +6,42 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 Values = tuple[str, ...]
-"""Label values of a domain, as an assignment names it: all levels, or the hostname alone (rules/08 §8 4)."""
+"""Label values of a domain, as an assignment names it: all levels, or only the hostname (rules/08 §8 4)."""
 Requests = Mapping[str, int]
-"""What one pod asks for."""
+"""The requests of one pod."""
 
 
 @dataclass(frozen=True)
 class TopologyAssignment:
-    """So many pods in each domain."""
+    """The number of pods in each domain."""
 
     levels: tuple[str, ...]
     domains: tuple[tuple[Values, int], ...]
 
     @property
     def n_pods(self) -> int:
-        """All pods."""
+        """The number of all pods."""
         return sum(count for _, count in self.domains)
 
     def stands_on(self, nodes: set[str]) -> bool:
-        """Is any of its lowest values one of these?"""
+        """Return whether any of its lowest values is one of these nodes."""
         return any(values[-1] in nodes for values, _ in self.domains)
 
     def without(self, node: str) -> tuple[TopologyAssignment, int]:
-        """The rest without a node, and how many pods stood there (rules/08 §13.5)."""
+        """Return the rest without a node, and how many pods were on it (rules/08 §13.5)."""
         kept = tuple((values, count) for values, count in self.domains if values[-1] != node)
         gone = [count for values, count in self.domains if values[-1] == node]
         return TopologyAssignment(self.levels, kept), gone[-1] if gone else 0
 
     def merged(self, other: TopologyAssignment, path: Callable[[Values], Values]) -> TopologyAssignment:
-        """Both together, one entry a domain, in the order of their paths (rules/08 §13.5)."""
+        """Merge two assignments into one entry for each domain, ordered by path (rules/08 §13.5)."""
         counts: dict[Values, int] = {}
         for values, count in (*self.domains, *other.domains):
             counts[values] = counts.get(values, 0) + count
         return TopologyAssignment(self.levels, tuple((v, counts[v]) for v in sorted(counts, key=path)))
 
     def cut(self, n_pods: int) -> TopologyAssignment:
-        """The first of its pods (rules/08 §14)."""
+        """Keep only the first of its pods (rules/08 §14)."""
         kept: list[tuple[Values, int]] = []
         for values, count in self.domains:
             if n_pods <= 0:
@@ -52,5 +52,5 @@ class TopologyAssignment:
 
 
 def domain_id(values: Values) -> str:
-    """What usage is counted under (rules/08 §4.2, §4.5)."""
+    """Return the key under which usage is counted (rules/08 §4.2, §4.5)."""
     return ",".join(values)

@@ -1,4 +1,4 @@
-"""Balanced placement: as few domains as possible, and on each as many slices as on the others (rules/08 §9)."""
+"""Balanced placement: as few domains as possible, with slices spread evenly over them (rules/08 §9)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kueuecore.reference.topology.order import Order
 
 @dataclass(frozen=True)
 class Greedy:
-    """How a request would be served one domain after the other: on how many, and which are the last."""
+    """The result of serving a request one domain after the other: how many it takes, and which are the last."""
 
     n_domains: int
     last_with_leader: Domain | None
@@ -29,7 +29,7 @@ class Balance:
 
 
 def choose(roots: Iterable[Domain], shape: Shape, order: Order) -> tuple[int, list[Domain]] | None:
-    """The level, and the domains with what each is given; None where that is impossible (rules/08 §9.3)."""
+    """Return the level, and the domains with their shares; None if that is impossible (rules/08 §9.3)."""
     found = best(list(roots), shape, order)
     domains: list[Domain] | None = list(found.domains)
     depth = shape.level
@@ -68,7 +68,7 @@ def greedy(domains: Iterable[Domain], n_slices: int, leaders: int, order: Order)
 
 
 def best(roots: list[Domain], shape: Shape, order: Order) -> Balance:
-    """The siblings on which the least loaded gets most (rules/08 §9.2)."""
+    """Return the siblings on which the least loaded domain gets most (rules/08 §9.2)."""
     siblings = [level(roots, 0)]
     if shape.level > 0:
         above = sorted(level(roots, shape.level - 1), key=lambda domain: domain.path)
@@ -81,11 +81,11 @@ def best(roots: list[Domain], shape: Shape, order: Order) -> Balance:
 
 
 def _balance(domains: list[Domain], shape: Shape, order: Order, so_far: Balance) -> Balance | None:
-    """What siblings come to, if that is better than what was found so far."""
+    """Return the balance of these siblings, if it is better than the best so far."""
     lower = [child for domain in domains for child in domain.children] if shape.level < shape.slice_level else domains
     first = greedy(lower, shape.n_slices, shape.leaders, order)
     if first is None or first.n_domains == 0:
-        # Nothing is asked for: Kueue divides by zero.
+        # With no request, Kueue divides by zero.
         return None
     threshold = shape.n_slices // first.n_domains
     if first.last_with_leader is not None:
@@ -112,7 +112,7 @@ def _balance(domains: list[Domain], shape: Shape, order: Order, so_far: Balance)
 
 
 def _pruned(domains: Iterable[Domain], shape: Shape, threshold: int) -> list[Domain]:
-    """Copies, without what takes less than the threshold. Slices in slices do not count here (rules/08 §9.2)."""
+    """Copy domains, without those below the threshold. Slices within slices do not count here (rules/08 §9.2)."""
     copies = [domain.copy() for domain in domains]
     for domain in copies:
         for child in domain.children:
@@ -133,14 +133,14 @@ def _prune(domain: Domain, shape: Shape, threshold: int) -> None:
 
 
 def _entropy(domains: Iterable[Domain]) -> float:
-    """How evenly pods are spread."""
+    """Return how evenly pods are spread."""
     counts = [domain.pods for domain in domains]
     shares = [count / sum(counts) for count in counts if count > 0]
     return sum((-part * math.log2(part) for part in shares), 0.0)
 
 
 def optimal(domains: Iterable[Domain], shape: Shape, order: Order, *, by_entropy: bool) -> list[Domain] | None:
-    """As few domains as greedy needs, with as little room as possible (rules/08 §9.4)."""
+    """Return as few domains as greedy needs, with as little room as possible (rules/08 §9.4)."""
     domains = list(domains)
     served = greedy(domains, shape.n_slices, shape.leaders, order)
     if served is None:
@@ -149,7 +149,7 @@ def optimal(domains: Iterable[Domain], shape: Shape, order: Order, *, by_entropy
         domains.sort(key=lambda d: (-d.leaders, -d.slices_with_leader, -_entropy(d.children), d.path))
     else:
         domains.sort(key=lambda d: d.path)
-    # By the number of domains: how one comes to so many leaders and pods that are left.
+    # By number of domains: how to reach so many leaders and remaining pods.
     table: list[dict[tuple[int, int], list[Domain]]] = [{} for _ in range(served.n_domains + 1)]
     table[0][shape.leaders, shape.n_slices * shape.slice_size] = []
     for domain in domains:
@@ -167,7 +167,7 @@ def optimal(domains: Iterable[Domain], shape: Shape, order: Order, *, by_entropy
 
 
 def share_out(domains: Iterable[Domain], shape: Shape, order: Order, threshold: int) -> list[Domain] | str:
-    """Give each domain the threshold, and what is left to the first (rules/08 §9.3). Returns why not, if not."""
+    """Give each domain the threshold, and the rest to the first (rules/08 §9.3). Returns the reason if that fails."""
     chosen = optimal(domains, shape, order, by_entropy=False)
     if chosen is None:
         return "TAS Balanced Placement: Cannot find optimal domain set to fit the request"

@@ -1,4 +1,4 @@
-"""What the nodes of one flavor have, and what of it is used (rules/08 §4)."""
+"""The capacity of the nodes of one flavor, and what of it is used (rules/08 §4)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_PODS = 2**31 - 1
 
 @dataclass(frozen=True)
 class TopologyUse:
-    """What the pods of a pod set use, where they stand (rules/08 §4.5)."""
+    """The usage of the pods of a pod set, where they are placed (rules/08 §4.5)."""
 
     assignment: TopologyAssignment
     single: Requests
@@ -28,9 +28,9 @@ class Leaf:
 
     Args:
         path: Its label values from the highest level on.
-        node: Where the lowest level is the hostname, the node whose labels and taints count.
-        free: What its nodes have, without what pods use that Kueue did not place.
-        used: What workloads use of it.
+        node: If the lowest level is the hostname, the node, for its labels and taints.
+        free: The capacity of its nodes, minus the usage of pods that Kueue did not place.
+        used: The usage of workloads.
         pods: The pods that are on the node.
     """
 
@@ -47,9 +47,9 @@ class FlavorNodes:
     Args:
         topology: Name of its Topology.
         levels: Keys of labels, the highest first.
-        tolerations: Those of the flavor.
-        leaves: By what usage is counted under: the hostname, or all values.
-        scored: Whose preferences were asked for already: UID of the workload, and pod set (rules/08 §4.8).
+        tolerations: The tolerations of the flavor.
+        leaves: The leaves by the key of usage: the hostname, or all values.
+        scored: Pod sets whose preferences were already used: UID of the workload, and pod set (rules/08 §4.8).
     """
 
     def __init__(self, flavor: Json, levels: Iterable[str], nodes: Iterable[Json], pods: Iterable[Json]) -> None:
@@ -77,46 +77,46 @@ class FlavorNodes:
 
     @property
     def is_by_host(self) -> bool:
-        """H: is the lowest level the hostname? (rules/08 §1.3)."""
+        """H: whether the lowest level is the hostname (rules/08 §1.3)."""
         return self.levels[-1] == HOSTNAME
 
     def _key(self, path: Values) -> str:
         return path[-1] if self.is_by_host else domain_id(path)
 
     def path(self, values: Values) -> Values:
-        """The full path of a domain that an assignment names (rules/08 §4.2)."""
+        """Return the full path of a domain that an assignment names (rules/08 §4.2)."""
         return self.leaves[domain_id(values)].path
 
     def stale(self, assignment: TopologyAssignment) -> str | None:
-        """First value of a domain in which there is no node any more (rules/08 §13.5)."""
+        """Return the first value of a domain that no longer has a node (rules/08 §13.5)."""
         return next((values[0] for values, _ in assignment.domains if domain_id(values) not in self.leaves), None)
 
     def charge(self, use: TopologyUse, sign: int = 1) -> None:
-        """Use more of domains, or less; those without nodes do not count (rules/08 §4.5)."""
+        """Charge or (with sign -1) free domains; those without nodes do not count (rules/08 §4.5)."""
         for name, used in usage_of(use).items():
             self.charge_leaf(name, used, sign)
 
     def charge_leaf(self, name: str, used: Requests, sign: int = 1) -> None:
-        """Use more of one domain, or less."""
+        """Charge or (with sign -1) free one domain."""
         if name in self.leaves:
             _add(self.leaves[name].used, used, sign)
 
     def remaining(self, name: str) -> dict[str, int]:
-        """What is left of a domain; more may be used than there is (rules/08 §4.3)."""
+        """Return what is left of a domain; negative if overused (rules/08 §4.3)."""
         leaf = self.leaves[name]
         left = dict(leaf.free)
         _add(left, leaf.used, -1)
         return left
 
     def fits(self, use: TopologyUse) -> bool:
-        """Would each domain take its pods, asked one by one and without the pods' number? (rules/08 §11.6)."""
+        """Return whether each domain could take its pods, each on its own, ignoring their number (rules/08 §11.6)."""
         return all(
             domain_id(values) in self.leaves and count <= fit(use.single, self.remaining(domain_id(values)))[0]
             for values, count in use.assignment.domains
         )
 
     def admits(self, leaf: Leaf, pod: Json, template: Json, settings: Settings) -> str:
-        """Why pods cannot go to a leaf, as it is counted; empty if they can (rules/08 §4.7)."""
+        """Return why pods cannot go to a leaf, as it is counted; empty if they can (rules/08 §4.7)."""
         if leaf.node is None:
             return ""
         if settings.on("SchedulerLibraryIntegration"):
@@ -130,14 +130,14 @@ def _add(to: dict[str, int], more: Requests, sign: int) -> None:
 
 
 def minus(capacity: Requests, used: Requests) -> dict[str, int]:
-    """What is left."""
+    """Subtract usage from capacity."""
     left = dict(capacity)
     _add(left, used, -1)
     return left
 
 
 def usage_of(use: TopologyUse) -> dict[str, dict[str, int]]:
-    """What pods use by domain, their number included (rules/08 §4.5)."""
+    """Return the usage of pods by domain, including their number (rules/08 §4.5)."""
     used: dict[str, dict[str, int]] = {}
     for values, count in use.assignment.domains:
         domain = used.setdefault(domain_id(values), {})
@@ -153,7 +153,7 @@ def add_usage(to: dict[str, dict[str, int]], more: Mapping[str, Requests]) -> No
 
 
 def fit(requests: Requests, capacity: Requests) -> tuple[int, str]:
-    """How many pods fit, and the resource that allows no more (rules/08 §4.6)."""
+    """Return how many pods fit, and the limiting resource (rules/08 §4.6)."""
     fewest, limiting = 0, ""
     for name in sorted(requests):
         asked, there = requests[name], capacity.get(name, 0)

@@ -14,16 +14,16 @@ from kueuecore.reference.topology.request import TopologyRequest
 
 @dataclass(eq=False)
 class Domain:
-    """A domain of any level. The counts say first what it could take, later what it was given.
+    """A domain of any level. The counts first say what it could take, later what it was given.
 
     Args:
         path: Its label values from the highest level on.
         pods: P.
-        slices: S: so many slices.
-        pods_with_leader: PL: pods, if the leader stands here, too.
+        slices: S: the number of slices.
+        pods_with_leader: PL: the number of pods if the leader is placed here, too.
         slices_with_leader: SL.
-        leaders: L: leaders, no more than one in a leaf.
-        score: How much its nodes are liked.
+        leaders: L: the number of leaders, at most one in a leaf.
+        score: How strongly pods prefer its nodes.
     """
 
     path: Values
@@ -36,30 +36,30 @@ class Domain:
     score: int = 0
 
     def tree(self) -> Iterator[Domain]:
-        """Itself and all below."""
+        """Yield itself and all domains below."""
         yield self
         for child in self.children:
             yield from child.tree()
 
     def copy(self) -> Domain:
-        """A copy of all of it, to be changed on its own."""
+        """Return a deep copy."""
         counts = (self.pods, self.slices, self.pods_with_leader, self.slices_with_leader, self.leaders, self.score)
         return Domain(self.path, [child.copy() for child in self.children], *counts)
 
 
 @dataclass(frozen=True)
 class Ask:
-    """What is to be placed of one pod set (rules/08 §11.2).
+    """The part of one pod set to place (rules/08 §11.2).
 
     Args:
         name: Name of the pod set.
-        count: So many pods.
-        single: What one of them asks for, by its template.
-        request: What it asks of topology.
-        is_implied: Does it ask because its queue has no other flavors?
+        count: The number of pods.
+        single: The requests of one pod, by its template.
+        request: Its topology request.
+        is_implied: Whether the request is implied because its queue has no other flavors.
         template: Metadata and spec of its pods.
-        updates: What admission checks that are Ready add to them.
-        previous: Where the pods of the slice stand that it replaces (rules/08 §14).
+        updates: What checks that are Ready add to its pods.
+        previous: Where the pods of the slice that it replaces are placed (rules/08 §14).
     """
 
     name: str
@@ -74,7 +74,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Shape:
-    """What is looked for: how many pods, in slices of which size, from which level on (rules/08 §2.3, §5.5)."""
+    """What to look for: how many pods, in slices of which size, from which level on (rules/08 §2.3, §5.5)."""
 
     count: int
     leaders: int
@@ -87,24 +87,24 @@ class Shape:
 
     @property
     def n_slices(self) -> int:
-        """n: a remainder is dropped (rules/08 §7)."""
+        """The number of slices n; a remainder is dropped (rules/08 §7)."""
         return self.count // self.slice_size
 
 
 @dataclass
 class Exclusions:
-    """Why leaves take nothing, counted for the message (rules/08 §10)."""
+    """Counts why leaves take nothing, for the message (rules/08 §10)."""
 
     n_leaves: int = 0
     counts: dict[str, int] = field(default_factory=dict)
 
     def count(self, why: str) -> None:
-        """One more."""
+        """Count one more."""
         self.counts[why] = self.counts.get(why, 0) + 1
 
     @property
     def text(self) -> str:
-        """End of the message; what the kube-scheduler refuses is no reason to say anything."""
+        """The end of the message; refusals by the kube-scheduler are not mentioned."""
         if not self.counts.keys() - {"schedulerLibraryNoFit"}:
             return ""
         excluded = sorted(f"{why}: {number}" for why, number in self.counts.items())
@@ -112,7 +112,7 @@ class Exclusions:
 
 
 def forest(paths: Iterable[Values]) -> list[Domain]:
-    """The domains of the highest level, with all below."""
+    """Return the domains of the highest level, with everything below."""
     roots: dict[Values, Domain] = {}
     known: dict[Values, Domain] = {}
     for path in paths:
@@ -130,7 +130,7 @@ def forest(paths: Iterable[Values]) -> list[Domain]:
 
 
 def level(roots: Iterable[Domain], depth: int) -> list[Domain]:
-    """All domains of a level."""
+    """Return all domains of a level."""
     domains = list(roots)
     for _ in range(depth):
         domains = [child for domain in domains for child in domain.children]
@@ -138,7 +138,7 @@ def level(roots: Iterable[Domain], depth: int) -> list[Domain]:
 
 
 def roll_up(domain: Domain, shape: Shape, depth: int, inner_sizes: Mapping[int, int]) -> None:
-    """What a domain could take follows from what its children could (rules/08 §5.4)."""
+    """Derive what a domain could take from what its children could (rules/08 §5.4)."""
     if not domain.children:
         if depth == shape.slice_level:
             domain.slices = domain.pods // shape.slice_size
@@ -154,7 +154,7 @@ def roll_up(domain: Domain, shape: Shape, depth: int, inner_sizes: Mapping[int, 
     domain.slices = sum(child.slices for child in domain.children)
     domain.leaders = max(child.leaders for child in domain.children)
     domain.score = sum(child.score for child in domain.children)
-    # The leader costs what it costs where it costs least.
+    # The leader costs as much as in the child where it costs least.
     domain.pods_with_leader = domain.slices_with_leader = 0
     if hosts:
         domain.pods_with_leader = domain.pods - min(pods[child][0] - pods[child][1] for child in hosts)
@@ -166,15 +166,15 @@ def roll_up(domain: Domain, shape: Shape, depth: int, inner_sizes: Mapping[int, 
 
 @dataclass(frozen=True)
 class Search:
-    """On what a placement is tried.
+    """The input of a placement.
 
     Args:
         nodes: The nodes of the flavor.
         settings: The gates.
-        assumed: What pod sets before it take, by domain (rules/08 §11.3).
-        is_empty: As if no workload used anything.
+        assumed: What earlier pod sets take, by domain (rules/08 §11.3).
+        is_empty: Whether to ignore the usage of workloads.
         uid: UID of the workload, maybe empty.
-        within: Only below this domain (rules/08 §13.5).
+        within: Restricts the search to this domain (rules/08 §13.5).
     """
 
     nodes: FlavorNodes
@@ -188,7 +188,7 @@ class Search:
 def counted(
     search: Search, worker: Ask, leader: Ask | None, pod: Json, shape: Shape
 ) -> tuple[list[Domain], Exclusions]:
-    """What each domain could take, and what was left out (rules/08 §5)."""
+    """Return what each domain could take, and what was left out (rules/08 §5)."""
     nodes, excluded = search.nodes, Exclusions(len(search.nodes.leaves))
     roots = forest(leaf.path for leaf in nodes.leaves.values())
     bottom = {domain.path: domain for domain in level(roots, len(nodes.levels) - 1)}
@@ -213,7 +213,7 @@ def counted(
 
 
 def _asks_for_preferences(search: Search, worker: Ask) -> bool:
-    """Do preferences count? For one pod set of a workload only once in a snapshot (rules/08 §4.8)."""
+    """Return whether preferences count: once for a pod set in a snapshot (rules/08 §4.8)."""
     settings, nodes, key = search.settings, search.nodes, (search.uid, worker.name)
     if not settings.on("TASRespectNodeAffinityPreferred") or not nodes.is_by_host:
         return False
@@ -230,7 +230,7 @@ def _capacity(search: Search, name: str, leaf: Leaf) -> dict[str, int]:
 
 
 def _fill(domain: Domain, capacity: Requests, worker: Ask, leader: Ask | None) -> str:
-    """What a leaf could take, and the resource that allows no more (rules/08 §5.3)."""
+    """Set what a leaf could take, and return the limiting resource (rules/08 §5.3)."""
     asked = _with_pod(worker.single)
     domain.pods, limiting = fit(asked, capacity)
     if leader is not None and fit(_with_pod(leader.single), capacity)[0] > 0:

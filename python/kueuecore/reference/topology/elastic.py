@@ -1,4 +1,4 @@
-"""Where the pods of a slice go that replaces another (rules/08 §14)."""
+"""Places the pods of a slice that replaces another (rules/08 §14)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from kueuecore.reference.topology.placement import place
 def resized(
     search: Search, assumed: dict[str, dict[str, int]], worker: Ask, leader: Ask | None
 ) -> dict[str, TopologyAssignment] | None:
-    """Assignments that keep the pods of the slice before where they stand.
+    """Return assignments that keep the pods of the previous slice where they are.
 
     Args:
-        search: On what it is tried.
-        assumed: What pod sets before it take; what these take is added.
+        search: The input of the placement.
+        assumed: What earlier pod sets take; what these take is added.
         worker: The pod set.
         leader: The pod set with its leader.
 
     Raises:
-        NoPlaceError: There is no place for the pods that are new.
+        NoPlaceError: There is no place for the additional pods.
 
     Returns:
-        Assignments by pod set; None if the pods are to be placed anew.
+        Assignments by pod set; None if the pods must be placed from scratch.
     """
     old, led = worker.previous, None if leader is None else leader.previous
     if old is None or search.nodes.stale(old) is not None or (led is not None and search.nodes.stale(led) is not None):
@@ -40,7 +40,7 @@ def resized(
 
     given: dict[str, TopologyAssignment] = {}
     if worker.count > old.n_pods:
-        # What the old slice uses counts as well.
+        # The usage of the old slice counts as well.
         assume(worker, old)
         if leader is not None and led is not None:
             given[leader.name] = assume(leader, led)

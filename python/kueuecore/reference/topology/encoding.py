@@ -31,7 +31,7 @@ def decoded(written: Json | None) -> TopologyAssignment | None:
 
 
 def _column(values: Json, n_domains: int) -> list[str]:
-    """The values of one level."""
+    """Encode the values of one level."""
     if "universal" in values:
         return [values["universal"]] * n_domains
     each = values["individual"]
@@ -42,8 +42,8 @@ def encoded(assignment: TopologyAssignment, *, by_prefix: bool) -> Json:
     """Write an assignment, in the shorter of two forms (rules/08 §15.5).
 
     Args:
-        assignment: What is written.
-        by_prefix: May hostnames be gathered by their prefixes? Gate TASAssignmentsEncodingByHostnamePrefix.
+        assignment: The assignment.
+        by_prefix: Whether hostnames may be grouped by prefix (gate TASAssignmentsEncodingByHostnamePrefix).
     """
     single = _written(assignment, [assignment.domains] if assignment.domains else [])
     if not by_prefix:
@@ -69,7 +69,7 @@ def _written(assignment: TopologyAssignment, runs: Sequence[_Domains]) -> Json:
 
 
 def _slice(n_levels: int, domains: _Domains) -> Json:
-    """One slice (rules/08 §15.2)."""
+    """Encode one slice (rules/08 §15.2)."""
     counts = [count for _, count in domains]
     same = all(count == counts[0] for count in counts)
     values = [_compact([values[level] for values, _ in domains]) for level in range(n_levels)]
@@ -88,13 +88,13 @@ def _compact(values: list[str]) -> Json:
 
 
 def _common(values: list[str]) -> str:
-    """What all begin with."""
+    """Return the common prefix."""
     same = itertools.takewhile(lambda signs: len(set(signs)) == 1, zip(*values, strict=False))
     return "".join(signs[0] for signs in same)
 
 
 def runs_by_prefix(assignment: TopologyAssignment) -> list[_Domains]:
-    """Consecutive domains whose hostnames begin alike (rules/08 §15.4)."""
+    """Return runs of consecutive domains whose hostnames begin alike (rules/08 §15.4)."""
     domains = assignment.domains
     if len(domains) < 2 or assignment.levels[-1:] != (HOSTNAME,):
         return _chunks([domains] if domains else [])
@@ -112,7 +112,7 @@ def runs_by_prefix(assignment: TopologyAssignment) -> list[_Domains]:
 
 
 def _prefixes(hostname: str) -> list[str]:
-    """What a hostname may begin with: up to each hyphen but a last one."""
+    """Return the possible prefixes of a hostname: up to each hyphen except a final one."""
     return [hostname[: end + 1] for end, sign in enumerate(hostname[:-1]) if sign == "-"]
 
 

@@ -1,4 +1,4 @@
-"""What a node that fails, or is well again, means to the workloads on it (rules/08 §13.1 to §13.4)."""
+"""What the failure or recovery of a node means for the workloads on it (rules/08 §13.1 to §13.4)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _GATE = "kueue.x-k8s.io/topology"
 
 
 def stands_on(workload: Json, node: str) -> bool:
-    """Do any of its pods stand on a node, by its assignment? (rules/08 §13.1)."""
+    """Return whether its assignment places any of its pods on a node (rules/08 §13.1)."""
     assignments = conditions.admission(workload).get("podSetAssignments") or ()
     return any(node in _nodes_of(assignment) for assignment in assignments)
 
 
 def used_nodes(workload: Json) -> set[str]:
-    """The nodes on which its pods stand, if it is Admitted (rules/08 §13.1)."""
+    """Return the nodes on which its pods are placed, if it is Admitted (rules/08 §13.1)."""
     if not conditions.is_true(workload, "Admitted"):
         return set()
     assignments = conditions.admission(workload).get("podSetAssignments") or ()
@@ -41,7 +41,7 @@ def _nodes_of(assignment: Json) -> set[str]:
 
 
 def reconcile(world: State, name: str) -> int | None:
-    """Look at a node, and mark or unmark it for the workloads on it. Says when to look again, if at all."""
+    """Reconcile a node: mark or unmark it for the workloads on it. Returns when to look again, if at all."""
     return _Look(world, name).run()
 
 
@@ -49,7 +49,7 @@ class _Look:
     def __init__(self, world: State, name: str) -> None:
         self.world, self.name, self.on = world, name, world.settings.on
         self.node = world.kind("Node").get(name)
-        # Pods that have to go to the node, and may have come too late (rules/08 §13.4).
+        # Pods bound to the node that may have come too late (rules/08 §13.4).
         self.pinned = [
             pod
             for _, pod in sorted(world.kind("Pod").items())
@@ -57,7 +57,7 @@ class _Look:
         ]
 
     def run(self) -> int | None:
-        """All workloads on the node, by key; Kueue takes them in any order."""
+        """Handle all workloads on the node, by key; Kueue takes them in any order."""
         on_node = [w for _, w in sorted(self.world.kind("Workload").items()) if self._is_on(w)]
         ready = None if self.node is None else conditions.find(self.node, "Ready")
         is_expired = False
@@ -87,7 +87,7 @@ class _Look:
         return self.name in used_nodes(workload) and not _is_out(workload)
 
     def _asks_for_pods(self, node: Json, workload: Json) -> bool:
-        """Does it matter what pods there are? (rules/08 §13.2)."""
+        """Return whether it matters which pods exist (rules/08 §13.2)."""
         if not stands_on(workload, self.name):
             return True
         if not is_ready(node):
@@ -96,7 +96,7 @@ class _Look:
         return (hostile and self.on("TASReplaceNodeOnPodTermination")) or (not hostile and temporary)
 
     def _has_failed(self, node: Json, workload: Json) -> bool:
-        """Is the node lost to a workload? (rules/08 §13.2)."""
+        """Return whether the node is lost to a workload (rules/08 §13.2)."""
         if not stands_on(workload, self.name):
             return False
         if self._asks_for_pods(node, workload):
@@ -104,7 +104,7 @@ class _Look:
         return not is_ready(node) or self._taints(node, workload)[0]
 
     def _has_progressing_pods(self, workload: Json) -> bool:
-        """Does any pod of its namespace run there? Kueue means the workload's own, but asks so (rules/08 §13.2)."""
+        """Return whether any pod of its namespace runs there, though Kueue means only its own (rules/08 §13.2)."""
         namespace = workload["metadata"]["namespace"]
         pods = (pod for pod in self.world.kind("Pod").values() if pod["metadata"]["namespace"] == namespace)
         run_here = (pod for pod in pods if pod["spec"].get("nodeName") == self.name)
@@ -112,7 +112,7 @@ class _Look:
         return is_any or self.world.has_unseen_pods(namespace, self.name)
 
     def _taints(self, node: Json, workload: Json) -> tuple[bool, bool]:
-        """Is there a taint that pods there do not tolerate, or only for a while? (rules/08 §13.2)."""
+        """Return whether pods there do not tolerate a taint, and whether they do only for a while (rules/08 §13.2)."""
         taints = node["spec"].get("taints") or [] if self.on("TASReplaceNodeOnNodeTaints") else []
         hostile = temporary = False
         for tolerations in self._tolerations(workload):
@@ -122,7 +122,7 @@ class _Look:
         return hostile, temporary
 
     def _tolerations(self, workload: Json) -> list[list[Json]]:
-        """What each pod set on the node tolerates: by its template, its flavors and all checks (rules/08 §13.2)."""
+        """Return what each pod set on the node tolerates: by template, flavors and all checks (rules/08 §13.2)."""
         found = []
         pod_sets = {pod_set["name"]: pod_set for pod_set in workload["spec"]["podSets"]}
         for assignment in conditions.admission(workload).get("podSetAssignments") or ():
@@ -139,7 +139,7 @@ class _Look:
         return found
 
     def _mark(self, workloads: Iterable[Json]) -> list[Json]:
-        """Note that the node failed; at a second one, a workload is evicted (rules/08 §13.3). Returns the others."""
+        """Record that the node failed; a second failed node evicts a workload (rules/08 §13.3). Returns the others."""
         kept = []
         for workload in workloads:
             failed = unhealthy_nodes(workload)
@@ -167,7 +167,7 @@ class _Look:
             self.world.write(well)
 
     def _stuck_pods(self, workload: Json) -> list[Json]:
-        """Pods that wait for the node and will never start there (rules/08 §13.4)."""
+        """Return pods that wait for the node and will never start there (rules/08 §13.4)."""
         return [
             pod
             for pod in self.pinned
@@ -193,6 +193,6 @@ def _is_out(workload: Json) -> bool:
 
 
 def _workload_of(pod: Json) -> str:
-    """Key of the Workload that a pod belongs to, empty if it belongs to none."""
+    """Return the key of the Workload that a pod belongs to; empty if it belongs to none."""
     name = pod["metadata"]["annotations"].get(_WORKLOAD)
     return f"{pod['metadata']['namespace']}/{name}" if name else ""

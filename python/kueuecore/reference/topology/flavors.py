@@ -1,4 +1,4 @@
-"""Placing all that a workload asks for, flavor by flavor and group by group (rules/08 §5.1, §11.3)."""
+"""Places all pod sets of a workload, flavor by flavor and group by group (rules/08 §5.1, §11.3)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kueuecore.reference.topology.replacement import replaced
 
 @dataclass(frozen=True)
 class Placed:
-    """What came of placing a pod set: an assignment, or why there is none."""
+    """The result of placing a pod set: an assignment, or why there is none."""
 
     flavor: str
     assignment: TopologyAssignment | None = None
@@ -38,13 +38,13 @@ def place_all(
 
     Args:
         flavors: The nodes of flavors.
-        asks: By flavor, what is to be placed.
+        asks: What to place, by flavor.
         settings: The gates.
-        workload: The workload; its failed nodes are replaced.
-        is_empty: As if no workload used anything.
+        workload: The workload, whose failed nodes are replaced.
+        is_empty: Whether to ignore the usage of workloads.
 
     Returns:
-        What came of it by pod set; those behind a group that found no place are missing.
+        The results by pod set; pod sets after a group without a place are missing.
     """
     given: dict[str, Placed] = {}
     shared: dict[str, dict[str, int]] = {}
@@ -59,7 +59,7 @@ def place_all(
 
 
 def first_failure(given: Mapping[str, Placed]) -> tuple[str, Placed] | None:
-    """The pod set reported as having no place. Kueue reports any of them (rules/08 §10)."""
+    """Return the pod set to report as having no place. Kueue reports any of them (rules/08 §10)."""
     return next(((name, placed) for name, placed in given.items() if placed.reason), None)
 
 
@@ -85,7 +85,7 @@ def _place_in_flavor(
 def _place_group(
     flavor: str, search: Search, assumed: dict[str, dict[str, int]], group: Sequence[Ask]
 ) -> dict[str, Placed]:
-    """A pod set, or a leader with its workers: those that are more (rules/08 §5.1)."""
+    """Place a pod set, or a leader with its workers, of which there are more (rules/08 §5.1)."""
     worker, leader = group[0], None
     if len(group) > 1:
         worker, leader = (group[1], group[0]) if group[1].count > group[0].count else (group[0], group[1])
@@ -128,19 +128,19 @@ def _replace(
 
 
 def unhealthy_nodes(workload: Json | None) -> list[str]:
-    """The nodes that failed under a workload (rules/08 §13.1)."""
+    """Return the nodes that failed under a workload (rules/08 §13.1)."""
     status: Json = {} if workload is None else workload["status"]
     return [str(node["name"]) for node in status.get("unhealthyNodes") or ()]
 
 
 def assigned(workload: Json, pod_set: str) -> TopologyAssignment | None:
-    """Where the pods of a pod set stand."""
+    """Return where the pods of a pod set are placed."""
     assignments = conditions.admission(workload).get("podSetAssignments") or ()
     return next((decoded(a.get("topologyAssignment")) for a in assignments if a["name"] == pod_set), None)
 
 
 def placements_of(workload: Json) -> list[tuple[str, TopologyAssignment | None, str]]:
-    """Pod sets of an admission, where each stands, and whether that is still to come."""
+    """Return the pod sets of an admission, where each is placed, and whether that is still to come."""
     assignments = conditions.admission(workload).get("podSetAssignments") or ()
     return [
         (a["name"], decoded(a.get("topologyAssignment")), a.get("delayedTopologyRequest") or "") for a in assignments

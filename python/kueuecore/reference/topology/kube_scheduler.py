@@ -1,4 +1,4 @@
-"""The filters of the kube-scheduler, which decide with gate SchedulerLibraryIntegration (rules/08 §4.7)."""
+"""The filters of the kube-scheduler, used with gate SchedulerLibraryIntegration (rules/08 §4.7)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ANYWHERE = "0.0.0.0"
 
 
 def admits(node: Json, pod: Json, others: Iterable[Json]) -> bool:
-    """May a pod of this template come to a node, beside other pods? What flavors and checks add does not count."""
+    """Return whether a pod of this template fits a node beside other pods, without what flavors and checks add."""
     cordoned = [_CORDON] if node["spec"].get("unschedulable") else []
     taints = [*cordoned, *(node["spec"].get("taints") or ())]
     if untolerated_taint(taints, list(pod.get("tolerations") or ())) or not all(matches_selectors(node, pod)):
@@ -23,7 +23,7 @@ def admits(node: Json, pod: Json, others: Iterable[Json]) -> bool:
 
 
 def _host_ports(pod: Json) -> list[tuple[str, str, int]]:
-    """Address, protocol and number of each port of the node that a pod takes."""
+    """Return address, protocol and number of each host port of a pod."""
     ports = [port for container in pod.get("containers") or () for port in container.get("ports") or ()]
     taken = [port for port in ports if port.get("hostPort")]
     return [(port.get("hostIP") or _ANYWHERE, port.get("protocol") or "TCP", port["hostPort"]) for port in taken]

@@ -19,58 +19,58 @@ _TOPOLOGY_ANNOTATIONS = (
 
 
 def is_ready(node: Json) -> bool:
-    """Is its condition Ready True?"""
+    """Return whether its condition Ready is True."""
     return conditions.is_true(node, "Ready")
 
 
 def is_schedulable(node: Json) -> bool:
-    """May pods come to it, but for taints? (rules/08 §4.1)."""
+    """Return whether it accepts pods, apart from taints (rules/08 §4.1)."""
     return is_ready(node) and not node["spec"].get("unschedulable")
 
 
 def is_of_flavor(node: Json, flavor: Json, levels: Sequence[str]) -> bool:
-    """Do its labels say that it is of a flavor, and where it stands? (rules/08 §4.1)."""
+    """Return whether its labels match a flavor and give its place in the topology (rules/08 §4.1)."""
     labels: Mapping[str, str] = node["metadata"]["labels"]
     wanted = flavor["spec"].get("nodeLabels") or {}
-    # Kueue asks a map of Go: a label that is missing is as good as an empty one.
+    # Kueue reads a Go map, in which a missing label equals an empty one.
     return all(labels.get(name, "") == value for name, value in wanted.items()) and all(
         level in labels for level in levels
     )
 
 
 def single_pod(pod: Json) -> dict[str, int]:
-    """What one pod asks for, by its spec (rules/08 §4.5)."""
+    """Return the requests of one pod, by its spec (rules/08 §4.5)."""
     return {name: quantity.value(name, asked) for name, asked in pod_requests(pod).items()}
 
 
 def allocatable(node: Json) -> dict[str, int]:
-    """What a node has."""
+    """Return the allocatable resources of a node."""
     return {name: quantity.value(name, written) for name, written in (node["status"].get("allocatable") or {}).items()}
 
 
 def is_over(pod: Json) -> bool:
-    """Has a pod ended?"""
+    """Return whether a pod has ended."""
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
 def is_foreign(pod: Json) -> bool:
-    """Does a pod use a node without being placed by Kueue? (rules/08 §4.4)."""
+    """Return whether a pod uses a node without being placed by Kueue (rules/08 §4.4)."""
     return bool(pod["spec"].get("nodeName")) and not is_over(pod) and not is_placed(pod)
 
 
 def is_placed(pod: Json) -> bool:
-    """Has Kueue placed a pod, or is it to do so?"""
+    """Return whether Kueue has placed a pod, or will do so."""
     return any(name in pod["metadata"]["annotations"] for name in _TOPOLOGY_ANNOTATIONS)
 
 
 def affinity_of(pod: Json) -> Json:
-    """What pods ask of nodes by affinity, maybe nothing."""
+    """Return the node affinity of pods; may be empty."""
     affinity: Json = (pod.get("affinity") or {}).get("nodeAffinity") or {}
     return affinity
 
 
 def matches_selectors(node: Json, pod: Json) -> tuple[bool, bool]:
-    """Does a node match the node selector of pods, and what they require by affinity? (rules/08 §4.7)."""
+    """Return whether a node matches the node selector, and the required affinity of pods (rules/08 §4.7)."""
     labels = node["metadata"]["labels"]
     is_selected = all(labels.get(name) == value for name, value in (pod.get("nodeSelector") or {}).items())
     required = affinity_of(pod).get("requiredDuringSchedulingIgnoredDuringExecution")
@@ -79,12 +79,12 @@ def matches_selectors(node: Json, pod: Json) -> tuple[bool, bool]:
 
 
 def exclusion(node: Json, pod: Json, tolerations: list[Json]) -> str:
-    """Why pods cannot go to a node, as it is counted; empty if they can (rules/08 §4.7).
+    """Return why pods cannot go to a node, as it is counted; empty if they can (rules/08 §4.7).
 
     Args:
         node: The node.
         pod: Spec of the pods, with what admission checks add.
-        tolerations: Those of the flavor.
+        tolerations: The tolerations of the flavor.
     """
     every = [*(pod.get("tolerations") or ()), *tolerations]
     if taint := untolerated_taint(node["spec"].get("taints") or [], every):
@@ -95,6 +95,6 @@ def exclusion(node: Json, pod: Json, tolerations: list[Json]) -> str:
 
 
 def score(node: Json, pod: Json) -> int:
-    """How much pods would like a node (rules/08 §4.8)."""
+    """Return how strongly pods prefer a node (rules/08 §4.8)."""
     preferred = affinity_of(pod).get("preferredDuringSchedulingIgnoredDuringExecution") or ()
     return sum(each["weight"] for each in preferred if matches_term(each["preference"], node))

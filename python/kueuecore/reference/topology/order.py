@@ -1,4 +1,4 @@
-"""In which order domains are looked at (rules/08 §6)."""
+"""The order in which domains are tried (rules/08 §6)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kueuecore.reference.topology.domains import Domain
 
 @dataclass(frozen=True)
 class Order:
-    """How domains compare.
+    """How to compare domains.
 
     Args:
-        is_best_fit: Those with most free first, and the last one as small as it may be; else those with least first.
-        by_score: Do preferences of pods count first? Gate TASRespectNodeAffinityPreferred.
+        is_best_fit: Whether the most free goes first and the last is as small as possible; else the least free first.
+        by_score: Whether preferences of pods come first (gate TASRespectNodeAffinityPreferred).
     """
 
     is_best_fit: bool
@@ -23,12 +23,12 @@ class Order:
 
     @classmethod
     def of(cls, is_unconstrained: bool, settings: Settings) -> Order:
-        """The order for a request (rules/08 §6.2)."""
+        """Return the order for a request (rules/08 §6.2)."""
         is_least_free = is_unconstrained and settings.on("TASProfileMixed")
         return cls(not is_least_free, settings.on("TASRespectNodeAffinityPreferred"))
 
     def with_leader(self, domains: Iterable[Domain]) -> list[Domain]:
-        """Those that can take a leader first (rules/08 §6.1)."""
+        """Sort domains with room for a leader first (rules/08 §6.1)."""
         sign = -1 if self.is_best_fit else 1
 
         def key(d: Domain) -> tuple[int, int, int, int, tuple[str, ...]]:
@@ -37,7 +37,7 @@ class Order:
         return sorted(domains, key=key)
 
     def plain(self, domains: Iterable[Domain]) -> list[Domain]:
-        """By what they can take without a leader; fewer pods beyond whole slices first (rules/08 §6.1)."""
+        """Sort by capacity without a leader; fewer pods beyond whole slices first (rules/08 §6.1)."""
         sign = -1 if self.is_best_fit else 1
         return sorted(domains, key=lambda d: (self._score(d), sign * d.slices, d.pods, d.path))
 
@@ -45,7 +45,7 @@ class Order:
         return -domain.score if self.by_score else 0
 
     def best_fit(self, domains: list[Domain], needed: int, leaders: int, *, in_slices: bool = True) -> Domain:
-        """The smallest that suffices, among those that are liked as much as the first (rules/08 §6.3)."""
+        """Return the smallest sufficient domain among those preferred as much as the first (rules/08 §6.3)."""
         near = domains
         if self.by_score:
             end = next((i for i, d in enumerate(domains) if d.score != domains[0].score), len(domains))
@@ -55,14 +55,14 @@ class Order:
 
 
 def takes(domain: Domain, leaders: int, *, in_slices: bool) -> int:
-    """What a domain can take, in slices or pods, beside a leader if there is one."""
+    """Return what a domain can take, in slices or pods, beside a leader if there is one."""
     if leaders > 0:
         return domain.slices_with_leader if in_slices else domain.pods_with_leader
     return domain.slices if in_slices else domain.pods
 
 
 def leader_first(domains: list[Domain], needed: int, leaders: int, *, in_slices: bool) -> list[Domain]:
-    """Begin with one where a leader leaves enough room for all pods (rules/08 §7.8)."""
+    """Put first a domain where a leader leaves enough room for all pods (rules/08 §7.8)."""
     if leaders == 0 or len(domains) < 2:
         return domains
     there = sum(takes(domain, 0, in_slices=in_slices) for domain in domains)

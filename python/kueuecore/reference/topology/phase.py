@@ -1,4 +1,4 @@
-"""What topology makes of an assignment of flavors (rules/08 §3, §11)."""
+"""How topology changes an assignment of flavors (rules/08 §3, §11)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from kueuecore.reference.topology.request import request_of
 from kueuecore.reference.totals import Info
 
 Asks = Mapping[str, list[Ask]]
-"""What is to be placed, by flavor."""
+"""What to place, by flavor."""
 
 
 def mismatch(snapshot: Snapshot, queue: str, pod_set: Json, flavor: Json, group: ResourceGroup) -> str:
-    """Why pods and a flavor do not agree on topology, if so (rules/08 §3)."""
+    """Return why pods and a flavor do not match in topology; empty if they do (rules/08 §3)."""
     request, name = request_of(pod_set), flavor["metadata"]["name"]
     has_topology = bool(flavor["spec"].get("topologyName"))
     if not request.is_explicit:
@@ -38,7 +38,7 @@ def mismatch(snapshot: Snapshot, queue: str, pod_set: Json, flavor: Json, group:
 
 
 def asks_of(snapshot: Snapshot, info: Info, assignment: Assignment, replaced: Info | None) -> dict[str, list[Ask]]:
-    """What is to be placed. Writes errors of pod sets, and which are placed later (rules/08 §11.2)."""
+    """Return what to place. Records errors of pod sets, and which are placed later (rules/08 §11.2)."""
     asks: dict[str, list[Ask]] = {}
     for pod_set in info.pod_sets if snapshot.settings.on("TopologyAwareScheduling") else ():
         request = request_of(pod_set)
@@ -99,18 +99,18 @@ def _ask(
 
 
 def place(snapshot: Snapshot, info: Info, asks: Asks, *, is_empty: bool = False) -> dict[str, Placed]:
-    """Place what is to be placed, on the snapshot as it is (rules/08 §11.3)."""
+    """Place all of it, on the current snapshot (rules/08 §11.3)."""
     nodes = snapshot.flavor_nodes(info.cluster_queue)
     return place_all(nodes, asks, snapshot.settings, workload=info.workload, is_empty=is_empty)
 
 
 def fits(snapshot: Snapshot, info: Info, asks: Asks) -> bool:
-    """Is there a place for all of it now? (rules/08 §11.6)."""
+    """Return whether there is a place for all of it now (rules/08 §11.6)."""
     return not asks or first_failure(place(snapshot, info, asks)) is None
 
 
 def settle(snapshot: Snapshot, info: Info, assignment: Assignment, replaced: Info | None) -> None:
-    """After quota, topology decides (rules/08 §11.4, §11.5)."""
+    """Apply topology to an assignment whose quota is decided (rules/08 §11.4, §11.5)."""
     asks = asks_of(snapshot, info, assignment, replaced)
     if assignment.mode == Mode.FIT:
         placed = place(snapshot, info, asks)
@@ -138,7 +138,7 @@ def _settle(assignment: Assignment, names: Iterable[str], mode: Mode) -> None:
 
 
 def _mark(pod_set: PodSetAssignment, flavor: str) -> None:
-    """The attempt with a flavor failed for its topology; no text is added (rules/08 §11.5)."""
+    """Mark the attempt with a flavor as failed for its topology, without a text (rules/08 §11.5)."""
     if flavor in pod_set.attempts:
         found = pod_set.attempts[flavor]
         pod_set.attempts[flavor] = found.failed(NoFitReason.TOPOLOGY)
@@ -155,7 +155,7 @@ def _store(assignment: Assignment, placed: Mapping[str, Placed]) -> None:
 def renew(
     snapshot: Snapshot, info: Info, assignment: Assignment, targets: Iterable[Info], replaced: Info | None
 ) -> None:
-    """Where pods will stand once others have gone: this keeps the place in this cycle (rules/08 §11.6)."""
+    """Set where pods will be once others are gone, which keeps the place in this cycle (rules/08 §11.6)."""
     is_asked = any(request_of(pod_set).is_explicit for pod_set in info.pod_sets)
     is_asked |= snapshot.is_topology_only(info.cluster_queue)
     is_on = snapshot.settings.on("TopologyAwareScheduling")
@@ -171,7 +171,7 @@ def renew(
 
 
 def stands_on_failed_node(workload: Json) -> bool:
-    """Does it run, with pods on a node that failed? (rules/08 §11.7)."""
+    """Return whether it runs with pods on a node that failed (rules/08 §11.7)."""
     failed = set(unhealthy_nodes(workload))
     if not failed or not conditions.is_true(workload, "Admitted"):
         return False
@@ -182,13 +182,13 @@ def stands_on_failed_node(workload: Json) -> bool:
 def net_use(
     known: Mapping[str, FlavorNodes], info: Info, assignment: Assignment, *, before: bool = True
 ) -> dict[str, list[TopologyUse]]:
-    """By flavor, what an assignment uses beyond what the workload holds already (rules/08 §11.6).
+    """Return, by flavor, what an assignment uses beyond what the workload already holds (rules/08 §11.6).
 
     Args:
         known: The flavors with a topology of its ClusterQueue.
         info: The workload.
-        assignment: What it is to get.
-        before: Does what it holds count?
+        assignment: The new assignment.
+        before: Whether to subtract what the workload holds.
     """
     uses: dict[str, list[TopologyUse]] = {}
     templates = {pod_set["name"]: pod_set["template"]["spec"] for pod_set in info.pod_sets}

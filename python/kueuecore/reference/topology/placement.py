@@ -1,4 +1,4 @@
-"""One placement: the pods of a pod set, and its leader if it has one, onto domains (rules/08 §5 to §8)."""
+"""Places the pods of a pod set, and its leader if it has one, in domains (rules/08 §5 to §8)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from kueuecore.reference.topology.order import Order, leader_first, takes
 
 
 class NoPlaceError(Exception):
-    """There is no place; the reason is reported on the workload."""
+    """Raised if there is no place; the reason is reported on the workload."""
 
 
 def place(search: Search, worker: Ask, leader: Ask | None = None) -> dict[str, TopologyAssignment]:
-    """Place a pod set, and the one that leads it.
+    """Place a pod set, and the pod set that leads it.
 
     Args:
-        search: On what it is tried.
-        worker: The pod set; what it asks of topology counts for both.
+        search: The input of the placement.
+        worker: The pod set; its topology request applies to both.
         leader: The pod set with the leader.
 
     Raises:
@@ -43,7 +43,7 @@ def place(search: Search, worker: Ask, leader: Ask | None = None) -> dict[str, T
 
 
 def _updated(worker: Ask) -> Json:
-    """The pods, with what admission checks that are Ready add (rules/08 §4.7)."""
+    """Return the pods with what checks that are Ready add (rules/08 §4.7)."""
     metadata, pod = worker.template.get("metadata") or {}, dict(worker.template.get("spec") or {})
     parts: dict[str, dict[str, str]] = {part: dict(metadata.get(part) or {}) for part in ("annotations", "labels")}
     parts["nodeSelector"] = dict(pod.get("nodeSelector") or {})
@@ -58,7 +58,7 @@ def _updated(worker: Ask) -> Json:
 
 
 def _shape(search: Search, worker: Ask, n_leaders: int) -> Shape:
-    """What is looked for (rules/08 §2.3, §10)."""
+    """Return what to look for (rules/08 §2.3, §10)."""
     request, levels = worker.request, search.nodes.levels
     if request.slice_size <= 0:
         raise NoPlaceError("slice topology requested, but slice size not provided")
@@ -85,7 +85,7 @@ def _shape(search: Search, worker: Ask, n_leaders: int) -> Shape:
 
 
 def _inner_sizes(search: Search, worker: Ask) -> Mapping[int, int]:
-    """By level, the size of slices in slices (rules/08 §5.5)."""
+    """Return the size of slices within slices, by level (rules/08 §5.5)."""
     levels = search.nodes.levels
     sizes: dict[int, int] = {}
     for outer, inner in itertools.pairwise(worker.request.constraints):
@@ -105,7 +105,7 @@ def _inner_sizes(search: Search, worker: Ask) -> Mapping[int, int]:
 
 
 def _assignment(search: Search, counts: Mapping[Domain, int]) -> TopologyAssignment:
-    """What leaves were given, by hostname alone where the lowest level is that (rules/08 §8 4)."""
+    """Return the assignment of the leaves, by hostname alone if that is the lowest level (rules/08 §8 4)."""
     start = len(search.nodes.levels) - 1 if search.nodes.is_by_host else 0
     domains = tuple((domain.path[start:], count) for domain, count in counts.items() if count > 0)
     return TopologyAssignment(search.nodes.levels[start:], domains)
@@ -119,7 +119,7 @@ class _Placement:
         self.order = Order.of(shape.is_unconstrained, search.settings)
 
     def run(self) -> list[Domain]:
-        """The leaves that are given something."""
+        """Return the leaves that get something."""
         shape, n_levels = self.shape, len(self.search.nodes.levels)
         is_free = shape.is_required or shape.is_unconstrained
         found = None
@@ -137,7 +137,7 @@ class _Placement:
         return domains
 
     def _descend(self, domain: Domain, depth: int) -> list[Domain]:
-        """What one domain was given goes to its own children (rules/08 §8 3)."""
+        """Distribute what one domain was given over its own children (rules/08 §8 3)."""
         children = self.order.plain(domain.children)
         below_slices = self.shape.inner_sizes.get(depth + 1, 1)
         unit = below_slices if depth >= self.shape.slice_level else self.shape.slice_size
@@ -150,7 +150,7 @@ class _Placement:
         return domain.slices_with_leader >= self.shape.n_slices and domain.leaders >= self.shape.leaders
 
     def _choose(self, depth: int) -> tuple[int, list[Domain]]:
-        """The level, and the domains on it that take all (rules/08 §7)."""
+        """Return the level, and the domains on it that take everything (rules/08 §7)."""
         shape, order, leaders = self.shape, self.order, self.shape.leaders
         needed = shape.n_slices
         domains = order.with_leader(level(self.roots, depth))
@@ -177,7 +177,7 @@ class _Placement:
         return depth, self._several(depth, leader_first(domains, needed, leaders, in_slices=True))
 
     def _several(self, depth: int, domains: list[Domain]) -> list[Domain]:
-        """Domains that take all together, the leader's first (rules/08 §7.7)."""
+        """Return domains that take everything together, that of the leader first (rules/08 §7.7)."""
         order, leaders, needed = self.order, self.shape.leaders, self.shape.n_slices
         chosen: list[Domain] = []
         index = 0
@@ -204,7 +204,7 @@ class _Placement:
     def _distribute(
         self, domains: list[Domain], pods: int, leaders: int, unit: int, *, in_slices: bool
     ) -> list[Domain]:
-        """Give domains pods and leader, one after the other; the last one as it suits best (rules/08 §8)."""
+        """Give pods and leader to domains in order; the last one is the best fit (rules/08 §8)."""
         needed = pods // unit
         domains = leader_first(domains, needed, leaders, in_slices=in_slices)
         given: list[Domain] = []
@@ -220,7 +220,7 @@ class _Placement:
             if does_end:
                 return given
             needed, leaders = needed - taken, leaders - hosted
-        # Nothing of what was counted leads here; Kueue answers with an empty assignment.
+        # Unreachable by the counts; Kueue returns an empty assignment here.
         return []
 
     def _no_place(self, depth: int, shown: int) -> NoPlaceError:

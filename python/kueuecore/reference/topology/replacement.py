@@ -1,4 +1,4 @@
-"""Replacing one failed node of an assignment (rules/08 §13.5, §13.6)."""
+"""Replaces one failed node of an assignment (rules/08 §13.5, §13.6)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from kueuecore.reference.topology.placement import NoPlaceError, place
 def replaced(
     search: Search, ask: Ask, old: TopologyAssignment, node: str
 ) -> tuple[TopologyAssignment, TopologyAssignment]:
-    """Place what stood on a node somewhere else.
+    """Place the pods of a node somewhere else.
 
     Args:
-        search: On what it is tried; what the workload uses there counts.
+        search: The input of the placement; the workload's usage there counts.
         ask: The pod set.
-        old: Where its pods stand.
+        old: Where its pods are placed.
         node: The node that failed.
 
     Raises:
-        NoPlaceError: There is no place, or another domain of the assignment has no node any more.
+        NoPlaceError: There is no place, or another domain of the assignment no longer has a node.
 
     Returns:
-        The new assignment, and what of it is new.
+        The new assignment, and its new part.
     """
     rest, count = old.without(node)
     ask = dataclasses.replace(ask, count=count)
@@ -38,7 +38,7 @@ def replaced(
         raise NoPlaceError("slice topology requested, but slice size not provided")
     looked_for = ask
     if within and ask.request.constraints and count % ask.request.slice_size:
-        # What completes a slice goes by the innermost layer that it fills.
+        # The innermost layer that is filled decides what completes a slice.
         whole = [each for each in reversed(ask.request.constraints) if count % each.size == 0][:1]
         looked_for = dataclasses.replace(ask, request=dataclasses.replace(ask.request, constraints=tuple(whole)))
     made = place(dataclasses.replace(search, within=within), looked_for)[ask.name]
@@ -48,7 +48,7 @@ def replaced(
 
 
 def _required_domain(nodes: FlavorNodes, ask: Ask, rest: TopologyAssignment) -> str:
-    """R: the domain in which the pods have to stay; empty if there is none (rules/08 §13.5)."""
+    """Return R: the domain in which the pods must stay; empty if there is none (rules/08 §13.5)."""
     request, levels = ask.request, nodes.levels
     key = request.level(levels, is_implied=ask.is_implied)
     if key not in levels or not rest.domains or request.slice_size <= 0:
@@ -65,12 +65,12 @@ def _required_domain(nodes: FlavorNodes, ask: Ask, rest: TopologyAssignment) -> 
 
 
 def _name(nodes: FlavorNodes, path: tuple[str, ...]) -> str:
-    """Kueue knows a node by its hostname, and looks for it among full paths: below other levels it finds nothing."""
+    """Return a name as Kueue does: hostnames are looked up among full paths, so below other levels it finds nothing."""
     return path[-1] if nodes.is_by_host and len(path) == len(nodes.levels) else domain_id(path)
 
 
 def _incomplete(nodes: FlavorNodes, rest: TopologyAssignment, depth: int, missing: int, size: int) -> str:
-    """The domain in which the pods that are missing complete slices; the first by name, which Kueue leaves open."""
+    """Return the domain in which the missing pods complete slices; the first by name, as Kueue leaves it open."""
     counts: dict[tuple[str, ...], int] = {}
     for values, count in rest.domains:
         path = nodes.path(values)[: depth + 1]

@@ -1,4 +1,4 @@
-"""What a pod set asks of topology (rules/08 §2)."""
+"""The topology request of a pod set (rules/08 §2)."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class TopologyRequest:
 
     @property
     def asks_for_slices_alone(self) -> bool:
-        """Constraints, and neither required nor preferred."""
+        """Whether it has constraints, but is neither required nor preferred."""
         return bool(self.constraints) and self.required is None and self.preferred is None
 
     @property
     def slice_size(self) -> int:
-        """s: how many pods of the outermost constraint go together (rules/08 §2.3)."""
+        """s: how many pods of the outermost constraint belong together (rules/08 §2.3)."""
         return self.constraints[0].size if self.constraints else 1
 
     def level(self, levels: Sequence[str], *, is_implied: bool = False) -> str | None:
-        """The level that is asked for, None if there is none (rules/08 §2.3)."""
+        """Return the requested level; None if there is none (rules/08 §2.3)."""
         if self.required is not None or self.preferred is not None:
             return self.required if self.required is not None else self.preferred
         if self.constraints:
@@ -48,15 +48,15 @@ class TopologyRequest:
         return levels[-1] if self.unconstrained or is_implied else None
 
     def slice_level(self, levels: Sequence[str]) -> str:
-        """The level of slices (rules/08 §2.3)."""
+        """Return the level of slices (rules/08 §2.3)."""
         return self.constraints[0].level if self.constraints else levels[-1]
 
     def is_unconstrained(self, *, is_implied: bool) -> bool:
-        """May pods stand anywhere? (rules/08 §2.3)."""
+        """Return whether pods may be placed anywhere (rules/08 §2.3)."""
         return bool(self.unconstrained) or is_implied or self.asks_for_slices_alone
 
     def fits_levels(self, levels: Sequence[str]) -> bool:
-        """Has a topology all levels that are asked for? (rules/08 §3)."""
+        """Return whether a topology has all requested levels (rules/08 §3)."""
         asked = [self.level(levels), self.slice_level(levels), *(each.level for each in self.constraints)]
         return all(level in levels for level in asked)
 

@@ -1,4 +1,4 @@
-"""The second pass: workloads that hold quota, and whose pods have no place yet or no more (rules/08 §11.10)."""
+"""The second pass: for workloads that hold quota, but whose pods have no place yet or lost it (rules/08 §11.10)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LONGEST = 30 * times.SECOND
 
 
 def is_needed(workload: Json) -> bool:
-    """Does it need another pass? (rules/08 §11.10)."""
+    """Return whether it needs another pass (rules/08 §11.10)."""
     is_out = any(conditions.is_true(workload, kind) for kind in ("Finished", "Evicted"))
     if is_out or not conditions.has_reservation(workload) or conditions.is_on_hold(workload):
         return False
@@ -26,13 +26,13 @@ def is_needed(workload: Json) -> bool:
 
 
 class SecondPasses:
-    """Who waits for a second pass, and who is ready for one.
+    """The workloads that wait for a second pass, and those ready for one.
 
-    Each keeps the workload as it was when it was put in: later versions change nothing.
+    Each workload is kept as it was when it was added: later versions change nothing.
 
     Args:
-        waiting: By key and in order, who waits until when, and how often it will have been tried then.
-        ready: Those that are heads of the next cycle, by key.
+        waiting: Waiting workloads by key, in order, with their time and the number of tries by then.
+        ready: Heads of the next cycle, by key.
     """
 
     def __init__(self) -> None:
@@ -40,15 +40,15 @@ class SecondPasses:
         self.ready: dict[str, tuple[Json, int]] = {}
 
     def put(self, workload: Json, n_tries: int, now: int) -> bool:
-        """Let a workload wait, if it needs a pass and does not wait already. Says whether it does so now."""
+        """Let a workload wait, if it needs a pass and does not wait already. Returns whether it was added."""
         name = key(workload)
         if not is_needed(workload):
             if n_tries > 0:
                 self.forget(name)
             return False
-        # A timer has run out by now even if no cycle has come since, as in a replica without the lead.
+        # A timer may have expired without a cycle since, as in a replica that does not lead.
         self.advance(now - 1)
-        # To hear again of what it is already ready as is no news.
+        # An update to the version that is already ready is no news.
         if name in self.waiting or (name in self.ready and self.ready[name][0] == workload):
             return False
         delay = min(times.SECOND * 2**n_tries, _LONGEST)
@@ -56,22 +56,22 @@ class SecondPasses:
         return True
 
     def forget(self, name: str) -> None:
-        """It is not waited for any more. In Kueue its timer runs on, and takes along who waits by then."""
+        """Stop waiting for a workload. In Kueue its timer continues, and also releases one that is added meanwhile."""
         self.waiting.pop(name, None)
         self.ready.pop(name, None)
 
     def next(self) -> int | None:
-        """When the next one is ready."""
+        """Return when the next one is ready."""
         return min((time for time, _, _ in self.waiting.values()), default=None)
 
     def advance(self, now: int) -> None:
-        """Those whose time has come are ready."""
+        """Make those ready whose timers have expired."""
         due = {name: each for name, each in self.waiting.items() if each[0] <= now}
         for name, (_, workload, n_tries) in due.items():
             del self.waiting[name]
             self.ready[name] = workload, n_tries
 
     def take(self) -> list[tuple[Json, int]]:
-        """All that are ready, by key; Kueue takes them in any order."""
+        """Remove and return all that are ready, by key; Kueue takes them in any order."""
         ready, self.ready = self.ready, {}
         return [ready[name] for name in sorted(ready)]

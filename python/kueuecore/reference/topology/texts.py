@@ -1,4 +1,4 @@
-"""Kueue's texts about pods that find no place (rules/08 §10)."""
+"""Kueue's messages about pods without a place (rules/08 §10)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from kueuecore.reference.topology.request import Constraint
 
 
 def conflict(pod_set: str, part: str, key: str, ours: str, theirs: str) -> str:
-    """An admission check gives pods another label, annotation or selector than they have."""
+    """Report that a check sets a label, annotation or selector that differs from that of the pods."""
     what = f"invalid admission check PodSetUpdate: conflict for {part}: conflict for key={key}"
     return f"invalid podSetUpdate for PodSet {pod_set}, error: {what}, value1={ours}, value2={theirs}"
 
 
 def no_fit(topology: str, shown: int, needed: int, slice_size: int) -> str:
-    """How many fit, out of how many."""
+    """Report how many fit, out of how many."""
     unit = "pod" if slice_size == 1 else "slice"
     if shown == 0:
         return f'topology "{topology}" doesn\'t allow to fit any of {needed} {unit}(s)'
@@ -26,7 +26,7 @@ def no_fit(topology: str, shown: int, needed: int, slice_size: int) -> str:
 def no_layers(
     nodes: FlavorNodes, domains: Sequence[Domain], depth: int, count: int, constraints: Iterable[Constraint]
 ) -> str:
-    """What fits of each layer of slices, in the domain that takes most."""
+    """Report what fits of each layer of slices, in the domain that takes most."""
 
     def name(domain: Domain) -> str:
         return domain.path[-1] if nodes.is_by_host and depth == len(nodes.levels) - 1 else ",".join(domain.path)

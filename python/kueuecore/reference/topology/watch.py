@@ -1,4 +1,4 @@
-"""Those who watch nodes, pods, topologies and flavors with one (rules/08 §4.4, §11.11, §13.1)."""
+"""The event handlers for nodes, pods, topologies and flavors with one (rules/08 §4.4, §11.11, §13.1)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kueuecore.reference.topology.request import HOSTNAME
 
 
 def changed(world: State, kind: str, old: Json | None, new: Json | None) -> None:
-    """An object was created, changed or deleted."""
+    """Handle an object that was created, changed or deleted."""
     if not world.settings.on("TopologyAwareScheduling"):
         return
     match kind:
@@ -31,13 +31,13 @@ def changed(world: State, kind: str, old: Json | None, new: Json | None) -> None
 
 
 def look_again(world: State) -> None:
-    """Nodes whose time has come are looked at (rules/08 §13.2)."""
+    """Check the nodes that are due (rules/08 §13.2)."""
     for name in sorted(name for name, at in world.node_checks.items() if at <= world.now):
         look(world, name)
 
 
 def look(world: State, name: str) -> None:
-    """Look at a node, and note when to look again."""
+    """Check a node, and note when to check it again."""
     again_at = failures.reconcile(world, name)
     world.node_checks.pop(name, None)
     if again_at is not None:
@@ -58,13 +58,13 @@ def _flavors_of(world: State, topology: str) -> list[str]:
 
 
 def _queues_with(world: State, flavors: Iterable[str]) -> list[str]:
-    """ClusterQueues with any of the flavors."""
+    """Return the ClusterQueues with any of these flavors."""
     nodes, named = world.cache.forest.cluster_queues.values(), set(flavors)
     return [node.name for node in nodes if node.spec is not None and node.spec.flavors & named]
 
 
 def _flavors_on(world: State, node: Json) -> list[str]:
-    """Flavors with a known topology that have a node, by its labels."""
+    """Return the flavors with a known topology that a node belongs to, by its labels."""
     found = []
     for name, flavor in world.kind("ResourceFlavor").items():
         levels = world.cache.cluster.levels(flavor["spec"].get("topologyName") or "")
@@ -93,12 +93,12 @@ def _taints(node: Json) -> list[Json]:
 
 
 def is_well(node: Json) -> bool:
-    """Is it ready, without a taint that keeps pods away?"""
+    """Return whether it is ready, without a taint that repels pods."""
     return is_ready(node) and not any(taint.get("effect") in ("NoSchedule", "NoExecute") for taint in _taints(node))
 
 
 def _place_of(node: Json) -> tuple[object, ...]:
-    """What of a node may let pods in (rules/08 §11.11)."""
+    """Return the parts of a node that may let pods in (rules/08 §11.11)."""
     metadata, status = node["metadata"], node["status"]
     states = {condition["type"]: condition["status"] for condition in status.get("conditions") or ()}
     unschedulable = bool(node["spec"].get("unschedulable"))
@@ -107,7 +107,7 @@ def _place_of(node: Json) -> tuple[object, ...]:
 
 
 def _pod(world: State, old: Json | None, new: Json | None) -> None:
-    """A pod that Kueue places waits for its node, or has left it (rules/08 §13.1)."""
+    """Check a node when a pod that Kueue places waits for it or has left it (rules/08 §13.1)."""
     pod = new or old
     assert pod is not None, "something changed"
     if not is_placed(pod) or not world.settings.on("TASFailedNodeReplacement"):
@@ -122,7 +122,7 @@ def _pod(world: State, old: Json | None, new: Json | None) -> None:
 
 
 def _room(world: State, old: Json | None, new: Json | None) -> None:
-    """A node has more room where a pod has gone, moved or asks for less (rules/08 §4.4)."""
+    """Requeue when a pod has ended, moved or needs less, so that a node has more room (rules/08 §4.4)."""
     if old is None or not is_foreign(old):
         return
     name = old["spec"]["nodeName"]

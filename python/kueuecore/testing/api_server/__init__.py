@@ -1,7 +1,7 @@
-"""A Kubernetes API server for tests, over HTTP on loopback: for kubectl and real client libraries, strict, with faults.
+"""A Kubernetes API server for tests: HTTP on loopback, for kubectl and real client libraries, strict, with faults.
 
-It needs [aiohttp](https://docs.aiohttp.org): `pip install 'kueuecore[testing]'`. The objects are in the in-memory
-server, [`ApiServer`][kueuecore.api_server.ApiServer]; all that HTTP and a real server's rules add is here.
+It needs [aiohttp](https://docs.aiohttp.org): `pip install 'kueuecore[testing]'`. The in-memory server
+[`ApiServer`][kueuecore.api_server.ApiServer] holds the objects; this package adds HTTP and the rules of a real server.
 
 Example:
     >>> from kueuecore.api_server import ApiServer

@@ -21,11 +21,11 @@ _NAMESPACES = ("default", "kube-system")
 
 
 def kubeconfig(url: str, token: str = "") -> str:
-    """A kubeconfig that leads to a server.
+    """Return a kubeconfig for a server.
 
     Args:
         url: Its URL.
-        token: The user's token, if it asks for one.
+        token: The user's token, if the server requires one.
     """
     user = f"{{token: {token}}}" if token else "{}"
     return f"""\
@@ -39,7 +39,7 @@ contexts: [{{name: kueuecore, context: {{cluster: kueuecore, user: kueuecore, na
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until the process gets SIGINT or SIGTERM."""
+    """Serve until the process receives SIGINT or SIGTERM."""
     parser = argparse.ArgumentParser(prog="python -m kueuecore.testing.api_server", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; by default a free one")
     parser.add_argument("--load", type=Path, action="append", default=[], metavar="PATH", help="a file or a folder")
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _objects(options: argparse.Namespace) -> list[Object]:
-    """What there is from the start."""
+    """Return the initial objects."""
     crds = [*(kueue_crds() if options.kueue else ()), *(framework_crds() if options.frameworks else ())]
     namespaces: list[Object] = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in _NAMESPACES

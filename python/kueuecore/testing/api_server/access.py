@@ -1,4 +1,4 @@
-"""Who may do what: users by their tokens, and the rules of roles."""
+"""Access control: users by their tokens, and role-based rules."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from kueuecore.testing.api_server.requests import Object, Request
 __all__ = ["AccessRules"]
 
 _SERVICE_ACCOUNT = "system:serviceaccount:"
-# What everybody may read: system:discovery and system:public-info-viewer.
+# Readable by everybody: system:discovery and system:public-info-viewer.
 _OPEN_PATHS = ("/api", "/apis", "/healthz", "/livez", "/readyz", "/openapi", "/version")
 _MANIFESTS = ("ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding")
 
 
 @dataclass(frozen=True, slots=True)
 class _Grant:
-    """Rules that hold in a namespace; everywhere if it is empty."""
+    """Rules that apply in a namespace, or everywhere if it is empty."""
 
     rules: tuple[Object, ...]
     namespace: str
@@ -32,7 +32,7 @@ class AccessRules:
     Args:
         users: User names by token; a ServiceAccount is `system:serviceaccount:NAMESPACE:NAME`.
         manifests: ClusterRoles, Roles, ClusterRoleBindings and RoleBindings.
-        admins: Users who may do everything.
+        admins: Users who may do anything.
 
     Raises:
         ValueError: A manifest is of another kind, or a binding names a role that is missing.
@@ -85,7 +85,7 @@ class AccessRules:
             self._grants.setdefault(who, []).append(_Grant(rules, namespace))
 
     def check(self, request: Request) -> None:
-        """Find out who asks, and refuse what is not allowed.
+        """Identify the user, and refuse what is not allowed.
 
         Raises:
             RefusedError: The token is unknown (401), or nothing allows the request (403).
@@ -117,7 +117,7 @@ def _groups(user: str) -> tuple[str, ...]:
 
 
 def _covers(rule: Object, request: Request) -> bool:
-    """Does a rule allow a request?"""
+    """Return whether a rule allows a request."""
     verbs = list_at(rule, "verbs")
     if request.verb not in verbs and "*" not in verbs:
         return False
@@ -135,7 +135,7 @@ def _covers(rule: Object, request: Request) -> bool:
 
 
 def _name_of(request: Request) -> str:
-    """The object's name; lists and watches of one object name it in a selector."""
+    """Return the object's name; lists and watches of one object have it in a selector."""
     selected = request.query.get("fieldSelector", "")
     return request.name or (selected.removeprefix("metadata.name=") if selected.startswith("metadata.name=") else "")
 

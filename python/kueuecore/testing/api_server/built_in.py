@@ -22,7 +22,7 @@ from kueuecore.testing.api_server.store import Store
 __all__ = ["check_built_in", "check_built_in_change", "check_built_in_status", "with_built_in_defaults"]
 
 _WITH_TEMPLATES = ("Deployment", "ReplicaSet", "StatefulSet")
-# What of a workload of pods never changes.
+# Fields that never change, of workloads made of pods.
 _IMMUTABLE = {
     "Deployment": ("selector",),
     "ReplicaSet": ("selector",),
@@ -38,7 +38,7 @@ _IMMUTABLE_FIELDS = {
 
 
 def with_built_in_defaults(resource: Resource, new: Object, old: Object | None, store: Store) -> Object:
-    """An object of a built-in kind with the defaults of the server."""
+    """Return an object of a built-in kind with the server's defaults."""
     match resource.kind:
         case "Namespace":
             return _with_namespace_defaults(new, old)
@@ -64,7 +64,7 @@ def _with_namespace_defaults(new: Object, old: Object | None) -> Object:
     labels = {**object_at(metadata, "labels"), "kubernetes.io/metadata.name": metadata["name"]}
     named = {**new, "metadata": {**metadata, "labels": labels}}
     if old is not None:
-        # Who finalizes says so by the subresource.
+        # Finalizers of a namespace are removed via the subresource.
         return {**named, "spec": old["spec"]} if "spec" in old else named
     return {**named, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
 

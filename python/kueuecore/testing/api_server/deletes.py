@@ -1,4 +1,4 @@
-"""Deletions: at once, after finalizers, with dependents, and of many."""
+"""Deletions: at once, after finalizers, with dependents, and of whole collections."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kueuecore.testing.api_server.store import Store
 __all__ = ["CRD_FINALIZER", "FOREGROUND", "ORPHAN", "Deletes"]
 
 FOREGROUND = "foregroundDeletion"
-"""Who has it waits for its dependents."""
+"""An object with it waits for its dependents."""
 ORPHAN = "orphan"
-"""Who has it leaves its dependents behind."""
+"""An object with it leaves its dependents behind."""
 CRD_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 """A CustomResourceDefinition with it waits for its objects."""
 _POLICIES = {"Foreground": (FOREGROUND,), "Orphan": (ORPHAN,), "Background": ()}
@@ -25,7 +25,7 @@ class Deletes:
 
     Args:
         store: The store.
-        waits_for_kubelets: Do pods on nodes stay, marked as deleted, until somebody deletes them without grace?
+        waits_for_kubelets: Whether pods on nodes stay, marked as deleted, until they are deleted without grace.
     """
 
     def __init__(self, store: Store, *, waits_for_kubelets: bool) -> None:
@@ -37,13 +37,13 @@ class Deletes:
         Args:
             request: The request.
             resource: The kind.
-            options: The body, `DeleteOptions`; query parameters say the same.
+            options: The body, `DeleteOptions`; query parameters have the same meaning.
 
         Returns:
-            The object as it was last or is now, and whether it has gone.
+            The object, in its last or current version, and whether it is gone.
 
         Raises:
-            RefusedError: There is none (404), it is not the one that is meant (409), or an option is unknown (400).
+            RefusedError: It does not exist (404), a precondition fails (409), or an option is unknown (400).
         """
         found = self._store.get(resource, request)
         return self.delete_found(resource, found, _with_parameters(request, options), is_dry_run=request.is_dry_run)
@@ -52,7 +52,7 @@ class Deletes:
         """Delete the objects that a request selects.
 
         Returns:
-            The objects as they were.
+            The objects as they were before.
 
         Raises:
             RefusedError: A selector is malformed, or an option is unknown (400).
@@ -67,20 +67,20 @@ class Deletes:
         return chosen
 
     def delete_all(self, resource: Resource, namespace: str = "") -> None:
-        """Delete all objects of a kind, of one namespace or of all."""
+        """Delete all objects of a kind, in one namespace or in all."""
         for it in self._store.objects(resource, namespace):
             self.delete_found(resource, it, {})
 
     def delete_found(
         self, resource: Resource, found: Object, options: Object, *, is_dry_run: bool = False
     ) -> tuple[Object, bool]:
-        """Delete an object that was looked up.
+        """Delete an object that was found already.
 
         Returns:
-            The object as it was last or is now, and whether it has gone.
+            The object, in its last or current version, and whether it is gone.
 
         Raises:
-            RefusedError: It is not the one that is meant (409), or an option is unknown (400).
+            RefusedError: A precondition fails (409), or an option is unknown (400).
         """
         metadata = found["metadata"]
         self._check(resource, found, object_at(options, "preconditions"))
@@ -116,7 +116,7 @@ class Deletes:
                 raise conflict(resource.group, resource.plural, found["metadata"]["name"], why)
 
     def _is_graceful(self, resource: Resource, found: Object, options: Object) -> bool:
-        """A pod on a node is killed first."""
+        """Return whether a pod must be killed by its node first."""
         return (
             self._waits_for_kubelets
             and resource.kind == "Pod"
@@ -126,7 +126,7 @@ class Deletes:
         )
 
     def _terminate_namespace(self, found: Object) -> Object:
-        """A namespace ends once all that is in it has gone: whoever collects garbage sees to that."""
+        """Mark a namespace as terminating; the garbage collection ends it once it is empty."""
         name = found["metadata"]["name"]
         if "deletionTimestamp" in found["metadata"]:
             return found
@@ -148,7 +148,7 @@ class Deletes:
             self.delete_all(resource)
 
     def finish_crd(self, name: str) -> bool:
-        """Let a deleted CustomResourceDefinition go once none of its objects is left. Has it gone?"""
+        """Remove a deleted CustomResourceDefinition once none of its objects is left. Returns whether it is gone."""
         crd = self._store.api.find("CustomResourceDefinition", name)
         if crd is None or "deletionTimestamp" not in crd["metadata"] or self._has_objects(crd):
             return crd is None
@@ -159,7 +159,7 @@ class Deletes:
 
 
 def _with_parameters(request: Request, options: Object) -> Object:
-    """The options in the body, and those in the query for what it does not say."""
+    """Return the options of the body, completed by those of the query."""
     query: Object = {}
     if policy := request.query.get("propagationPolicy"):
         query["propagationPolicy"] = policy

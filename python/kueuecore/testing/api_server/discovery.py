@@ -1,4 +1,4 @@
-"""Which kinds there are, as clients discover them; versions, health, and an OpenAPI document that says nothing."""
+"""Discovery: which kinds there are; versions, health, and an OpenAPI document without content."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INFO = {"title": "Kubernetes", "version": "v1.36.0"}
 
 
 def discovered(registry: Registry, path: str) -> Object | None:
-    """The document at a path of discovery; `None` if there is none."""
+    """Return the document at a path of discovery; `None` if there is none."""
     parts = path.strip("/").split("/")
     match parts:
         case ["version"]:
@@ -53,7 +53,7 @@ def discovered(registry: Registry, path: str) -> Object | None:
 
 
 def openapi_v2_protobuf() -> bytes:
-    """The OpenAPI document with no paths, as older clients ask for it.
+    """Return an OpenAPI document without paths, in the form that older clients request.
 
     Field 1 is `swagger`, field 2 `info` with title (1) and version (2), field 8 `paths`.
     """
@@ -66,14 +66,14 @@ def openapi_v2_protobuf() -> bytes:
 
 
 def _group(registry: Registry, group: str) -> Object:
-    """A group with its versions, the preferred one first."""
+    """Return a group with its versions, the preferred one first."""
     versions = sorted({it.version for it in registry if it.group == group}, key=_rank)
     listed = [{"groupVersion": f"{group}/{it}", "version": it} for it in versions]
     return {"name": group, "versions": listed, "preferredVersion": listed[0]}
 
 
 def _rank(version: str) -> tuple[int, list[int], str]:
-    """Kubernetes prefers v2 to v1, both to v1beta2, that to v1beta1, and that to v1alpha1."""
+    """Return the sort key of a version: Kubernetes prefers v2 to v1, then v1beta2, v1beta1, and v1alpha1."""
     digits = version.removeprefix("v").replace("beta", " beta ").replace("alpha", " alpha ").split()
     stage = {"beta": 1, "alpha": 2}.get(digits[1] if len(digits) == 3 else "", 0 if len(digits) == 1 else 3)
     numbers = [-int(it) for it in digits if it.isdigit()]

@@ -1,4 +1,4 @@
-"""What goes wrong on request: refusals, broken connections, slow answers, watches that end."""
+"""Faults on demand: refusals, broken connections, slow answers, watches that end."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ class Closing(StrEnum):
     """When the connection breaks."""
 
     BEFORE = "before"
-    """Nothing has happened."""
+    """Before the request is carried out."""
     AFTER = "after"
-    """The write happens, but its response is lost."""
+    """After the write is carried out, so that its response is lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What goes wrong with one request.
+    """The fault of one request.
 
     Args:
-        refusal: Answer with this instead, and do nothing.
-        retry_after_seconds: `Retry-After` of the refusal.
-        closing: Break the connection.
-        delay_seconds: Wait before the request is carried out.
-        answer_delay_seconds: Wait before the answer is sent, after the request was carried out.
-        watch_ends_after: A watch ends after this many events; 0 ends a watch with nothing to send at once.
-        watch_ends_when_idle: A watch ends as soon as everything is sent.
-        watch_breaks: It does not end properly: the connection breaks.
-        watch_is_gone: A watch begins with an error event of code 410.
+        refusal: The answer to send instead of carrying the request out.
+        retry_after_seconds: The header `Retry-After` of the refusal.
+        closing: When to break the connection.
+        delay_seconds: How long to wait before carrying the request out.
+        answer_delay_seconds: How long to wait between carrying the request out and answering.
+        watch_ends_after: Ends a watch after this many events; 0 ends a watch with nothing to send at once.
+        watch_ends_when_idle: Whether a watch ends as soon as everything is sent.
+        watch_breaks: Whether a watch ends improperly: the connection breaks.
+        watch_is_gone: Whether a watch begins with an error event of code 410.
 
     Example:
         >>> Fault(refusal=refusal_of(429), retry_after_seconds=1).refusal.code
@@ -56,7 +56,7 @@ class Fault:
 
 
 Faults: TypeAlias = Callable[[Request], Fault | None]
-"""What goes wrong with a request, if anything. It is called in the order in which requests come."""
+"""Returns the fault of a request, if it has one. It is called in the order in which requests arrive."""
 
 _MESSAGES = {
     409: "the object has been modified; please apply your changes to the latest version and try again",
@@ -68,13 +68,13 @@ _MESSAGES = {
 
 
 def refusal_of(code: int) -> RefusedError:
-    """A refusal as a server in trouble words it.
+    """Return a refusal in the words of a server in trouble.
 
     Args:
-        code: 404 (a kind that is not there for a moment), 409, 429, 500, 503 or 504.
+        code: 404 (a kind that is missing for a moment), 409, 429, 500, 503 or 504.
 
     Raises:
-        ValueError: Another code.
+        ValueError: The code is another one.
     """
     if code == 404:
         return no_such_resource()
@@ -106,13 +106,13 @@ _WRITES = ("create", "update", "patch", "delete", "deletecollection")
 
 
 class SeededFaults:
-    """Faults that a seed draws: the same requests in the same order meet the same faults.
+    """Faults drawn from a seed: the same requests in the same order meet the same faults.
 
     Args:
         seed: The seed.
-        rates: How likely each kind of fault is with a request that it can happen to, from 0 to 1. Conflicts and
-            connections that break after the write happen to writes, ends of watches to watches.
-        spares: Is it a request to which nothing happens?
+        rates: The probability of each kind of fault, from 0 to 1, for requests to which it applies. Conflicts, and
+            connections that break after the write, apply to writes; ends of watches apply to watches.
+        spares: Returns whether a request is spared from faults.
         slow_seconds: How long slow answers take.
 
     Example:
@@ -140,7 +140,7 @@ class SeededFaults:
         """How often each kind of fault has happened."""
 
     def __call__(self, request: Request) -> Fault | None:
-        """What happens to a request."""
+        """Draw the fault of a request."""
         if self._spares(request):
             return None
         for kind, rate in self._rates.items():

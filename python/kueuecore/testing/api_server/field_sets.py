@@ -1,7 +1,7 @@
-"""Sets of fields as `managedFields` writes them (FieldsV1), and what two versions of an object differ in.
+"""Sets of fields as in `managedFields` (FieldsV1), and the differences between two versions of an object.
 
 A set is a tree: `f:NAME` is a field of a map, `k:{...}` an item of a list by its keys, `v:VALUE` one of a set. A tree
-without branches is the field itself; where both the field and some below it are meant, `.` stands for the field.
+without branches is the field itself; if both the field and some below it belong to the set, `.` stands for the field.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
 
 FieldSet: TypeAlias = dict[str, Any]
 """A set of fields as a tree."""
-_Json: TypeAlias = Any  # any value of JSON; which one is looked at where it matters
+_Json: TypeAlias = Any  # Any JSON value; checked where the type matters.
 _SELF = "."
 
 
@@ -35,7 +35,7 @@ def _has_self(tree: FieldSet) -> bool:
 
 
 def _tree(has_self: bool, branches: FieldSet) -> FieldSet | None:
-    """A tree, or none if it is empty."""
+    """Return a tree, or None if it is empty."""
     if not branches:
         return {} if has_self else None
     return {_SELF: {}, **branches} if has_self else branches
@@ -46,7 +46,7 @@ def _branches(tree: FieldSet) -> Iterator[tuple[str, FieldSet]]:
 
 
 def union(one: FieldSet | None, other: FieldSet | None) -> FieldSet | None:
-    """What is in one of two sets.
+    """Return what is in either set.
 
     Example:
         >>> union({"f:a": {}}, {"f:a": {"f:b": {}}, "f:c": {}})
@@ -63,7 +63,7 @@ def union(one: FieldSet | None, other: FieldSet | None) -> FieldSet | None:
 
 
 def intersection(one: FieldSet, other: FieldSet) -> FieldSet | None:
-    """What is in both of two sets."""
+    """Return what is in both sets."""
     result: FieldSet = {}
     for step, it in _branches(one):
         both = intersection(it, other[step]) if step in other else None
@@ -73,7 +73,7 @@ def intersection(one: FieldSet, other: FieldSet) -> FieldSet | None:
 
 
 def difference(one: FieldSet, other: FieldSet) -> FieldSet | None:
-    """What is in the first set and not in the second; what is below a field of the second stays."""
+    """Return what is in the first set but not in the second; what is below a field of the second stays."""
     result: FieldSet = {}
     for step, it in _branches(one):
         rest = difference(it, other[step]) if step in other else it
@@ -83,7 +83,7 @@ def difference(one: FieldSet, other: FieldSet) -> FieldSet | None:
 
 
 def without(one: FieldSet, other: FieldSet) -> FieldSet | None:
-    """What is in the first set, and neither in the second nor below a field of it."""
+    """Return what is in the first set, and neither in the second nor below a field of it."""
     result: FieldSet = {}
     for step, it in _branches(one):
         rest = it
@@ -98,7 +98,7 @@ def without(one: FieldSet, other: FieldSet) -> FieldSet | None:
 
 
 def paths(tree: FieldSet, prefix: str = "") -> Iterator[str]:
-    """The fields of a set as messages write them: `.spec.containers[name="c"].image`."""
+    """Yield the fields of a set as messages write them: `.spec.containers[name="c"].image`."""
     if prefix and _has_self(tree):
         yield prefix
     for step, it in _branches(tree):
@@ -116,7 +116,7 @@ def _written(step: str) -> str:
 
 
 def steps(items: Iterable[_Json], shape: Shape) -> dict[str, _Json]:
-    """The items of a list that is keyed or a set, by their steps in a tree."""
+    """Return the items of a keyed list or a set, by their steps in a tree."""
     if shape.merging is Merging.SET:
         return {f"v:{_compact(item)}": item for item in items}
     return {f"k:{_compact(_key(item, shape))}": item for item in items}
@@ -133,7 +133,7 @@ def _compact(value: _Json) -> str:
 
 
 def _children(value: _Json, shape: Shape) -> Iterator[tuple[str, _Json, Shape]] | None:
-    """What stands below a value one by one; `None` if it counts as a whole."""
+    """Yield the parts of a value; return `None` if it counts as a whole."""
     if shape.merging is Merging.ATOMIC:
         return None
     if isinstance(value, dict):
@@ -145,13 +145,13 @@ def _children(value: _Json, shape: Shape) -> Iterator[tuple[str, _Json, Shape]] 
 
 
 def fields_of(value: _Json, shape: Shape, *, is_new: bool = False, depth: int = 0) -> FieldSet:
-    """The fields of a value.
+    """Return the fields of a value.
 
     Args:
         value: The value.
         shape: How it merges.
-        is_new: Count the maps and lists themselves, too, as for what an update adds; without it, only items of lists.
-        depth: How deep in the object it stands: the object itself is no field.
+        is_new: Whether to include maps and lists themselves, as for what an update adds; else only items of lists.
+        depth: How deep in the object it is: the object itself is not a field.
     """
     children = _children(value, shape)
     if children is None:
@@ -159,13 +159,13 @@ def fields_of(value: _Json, shape: Shape, *, is_new: bool = False, depth: int = 
     result: FieldSet = {}
     for step, it, below in children:
         tree = fields_of(it, below, is_new=is_new, depth=depth + 1)
-        # An item that somebody applies is theirs.
+        # An item that is applied is owned as such.
         result[step] = {_SELF: {}, **tree} if tree and step[0] == "k" else tree
     return {_SELF: {}, **result} if result and is_new and depth else result
 
 
 def compared(old: _Json, new: _Json, shape: Shape, *, depth: int = 0) -> tuple[FieldSet | None, FieldSet | None]:
-    """What was added or changed, and what was removed: of the latter only the highest fields.
+    """Return what was added or changed, and what was removed, of which only the topmost fields.
 
     Example:
         >>> from kueuecore.testing.api_server.shapes import ANY

@@ -1,4 +1,4 @@
-"""Collects objects that have lost their owners, dependents of what goes first, and what is in ending namespaces."""
+"""Collects garbage: objects without owners, dependents of foreground deletions, contents of ending namespaces."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kueuecore.testing.api_server.store import Store
 __all__ = ["Garbage"]
 
 _Key: TypeAlias = tuple[str, str, str]
-"""Kind as it is stored, namespace and name."""
+"""The stored kind, namespace and name."""
 
 
 class Garbage:
-    """Knows who owns whom, and what has to go. It looks only at what has changed since it looked last.
+    """Knows the owners of objects, and what must be deleted. It looks only at changes since its last run.
 
     Args:
         store: The objects.
@@ -27,7 +27,7 @@ class Garbage:
         self._store, self._deletes = store, deletes
         self._alive: dict[str, _Key] = {}
         self._dependents: dict[str, set[_Key]] = {}
-        # As dicts, for the order.
+        # Dicts, to keep the order.
         self._suspects: dict[_Key, None] = {}
         self._ending: dict[_Key, None] = {}
         for resource in store.registry:
@@ -67,10 +67,10 @@ class Garbage:
             self._ending[key] = None
 
     def collect(self) -> int:
-        """Delete what has to go, until nothing more has to.
+        """Delete what must be deleted, until nothing is left to delete.
 
         Returns:
-            How many objects were deleted, or changed for it.
+            The number of objects that were deleted or changed.
         """
         before = self._store.api.version
         while True:
@@ -84,7 +84,7 @@ class Garbage:
                 return version - before
 
     def _look_at(self, key: _Key) -> None:
-        """Delete an object whose owners have all gone; if some are left, only the others are forgotten."""
+        """Delete an object whose owners are all gone; if some are left, only remove the references to the others."""
         found = self._find(key)
         owners = _owners(found) if found is not None else []
         if found is None or not owners:
@@ -122,7 +122,7 @@ class Garbage:
         self._without_finalizer(key, found, ORPHAN)
 
     def _delete_dependents(self, key: _Key, found: Object) -> None:
-        """Delete what an object owns; it goes once none is left that blocks its deletion."""
+        """Delete what an object owns; the object goes once no dependent is left that blocks its deletion."""
         uid = found["metadata"]["uid"]
         for dependent in sorted(self._dependents.get(uid, ())):
             it = self._find(dependent)
@@ -136,7 +136,7 @@ class Garbage:
         return bool(self._dependents.get(manifest["metadata"]["uid"]))
 
     def _empty_namespace(self, key: _Key, found: Object) -> None:
-        """Delete what is in a namespace, and then the namespace."""
+        """Delete the contents of a namespace, and then the namespace."""
         name = key[2]
         for resource in list(self._store.registry):
             if resource.namespaced and resource.version == resource.storage_version:

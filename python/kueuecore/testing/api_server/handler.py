@@ -1,4 +1,4 @@
-"""From a request to an answer: which part of the server it is for."""
+"""Routes a request to the part of the server that answers it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OPENAPI_PROTOBUF = "application/com.github.proto-openapi.spec.v2"
 _YAMLS = ("application/yaml", "application/apply-patch+yaml")
 _BODIES = (_JSON, "application/yaml")
 _HEALTH = ("/healthz", "/livez", "/readyz")
-# Which verbs a subresource is served for.
+# The verbs of each subresource.
 _SUBRESOURCE_VERBS: Mapping[str, tuple[str, ...]] = {
     "status": ("get", "update", "patch"),
     "scale": ("get", "update", "patch"),
@@ -45,13 +45,13 @@ _SUBRESOURCE_VERBS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(slots=True)
 class Answer:
-    """What is sent back.
+    """An answer to send.
 
     Args:
-        code: The code.
+        code: The status code.
         body: The body.
-        content_type: What the body is.
-        headers: More headers.
+        content_type: The media type of the body.
+        headers: Additional headers.
     """
 
     code: int
@@ -61,7 +61,7 @@ class Answer:
 
 
 def answer_of_refusal(refusal: RefusedError, *, retry_after_seconds: int | None = None) -> Answer:
-    """A refusal as an answer."""
+    """Turn a refusal into an answer."""
     headers = {} if retry_after_seconds is None else {"Retry-After": str(retry_after_seconds)}
     return Answer(refusal.code, encoded(refusal.status), headers=headers)
 
@@ -71,7 +71,7 @@ class Handler:
 
     Args:
         store: The objects.
-        waits_for_kubelets: Do deleted pods stay until their containers are killed?
+        waits_for_kubelets: Whether deleted pods stay until their containers are killed.
     """
 
     def __init__(self, store: Store, *, waits_for_kubelets: bool) -> None:
@@ -80,11 +80,11 @@ class Handler:
         self.deletes = Deletes(store, waits_for_kubelets=waits_for_kubelets)
 
     def resource(self, request: Request) -> Resource:
-        """The kind that a request is about.
+        """Return the kind that a request is about.
 
         Raises:
-            RefusedError: There is no such kind (404), it does not take this verb (405), or it would have to be
-                converted by a webhook (500).
+            RefusedError: There is no such kind (404), it does not support this verb (405), or a webhook would have to
+                convert it (500).
         """
         found = self.store.registry.find(request.group, request.version, request.resource)
         if found is None or (request.subresource and request.subresource not in found.subresources):
@@ -98,7 +98,7 @@ class Handler:
             raise method_not_allowed()
         if request.namespace and not found.namespaced:
             raise no_such_resource()
-        # A namespaced object has no place without its namespace.
+        # A namespaced object has no path without its namespace.
         if found.namespaced and not request.namespace and request.verb not in ("list", "watch", "deletecollection"):
             raise method_not_allowed() if not request.name else no_such_resource()
         if found.is_behind_webhook:
@@ -109,7 +109,7 @@ class Handler:
         """Answer a request.
 
         Raises:
-            RefusedError: It is refused.
+            RefusedError: The request is refused.
         """
         if not request.resource:
             return self._document(request)
@@ -175,7 +175,7 @@ class Handler:
             return self._written(request, resource, result)
         details: Object = {"name": request.name, "group": resource.group, "kind": resource.plural}
         details = {name: it for name, it in details.items() if it} | {"uid": result["metadata"]["uid"]}
-        # A pod is returned as it was, of other kinds only that it has gone.
+        # A pod is returned as it was; of other kinds, only a status says that the object is gone.
         if resource.kind == "Pod":
             return self._written(request, resource, result)
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
@@ -192,7 +192,7 @@ class Handler:
 
 
 def _not_converted(resource: Resource) -> RefusedError:
-    """The server has no conversion webhooks, and a real one says as much when they do not answer."""
+    """Return the refusal of a real server whose conversion webhook does not answer, as this one has none."""
     return RefusedError(
         500,
         f"conversion webhook for {resource.stored_api_version}, Kind={resource.kind} failed: this server converts "

@@ -14,18 +14,18 @@ __all__ = ["job_causes", "job_change_causes", "job_status_causes", "with_job_def
 
 _LABEL_PREFIX = "batch.kubernetes.io/"
 _IMMUTABLE = ("selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
-# What of a pod template may change while a Job is suspended.
+# The fields of a pod template that may change while a Job is suspended.
 _METADATA_DIRECTIVES = ("labels", "annotations")
 _SPEC_DIRECTIVES = ("nodeSelector", "tolerations", "schedulingGates")
 _COUNTS = ("parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished")
 
 
 def with_job_defaults(job: Object, uid: str) -> Object:
-    """A Job with the server's defaults, its selector and the labels of its pods.
+    """Return a Job with the server's defaults, its selector and the labels of its pods.
 
     Args:
         job: The Job.
-        uid: Its UID, by which it knows its pods.
+        uid: Its UID, which identifies its pods.
     """
     if not isinstance(job.get("spec"), dict):
         return job
@@ -53,7 +53,7 @@ def with_job_defaults(job: Object, uid: str) -> Object:
 
 
 def job_causes(job: Object) -> Iterator[Cause]:
-    """What is wrong with a Job."""
+    """Yield what is wrong with a Job."""
     spec = object_at(job, "spec")
     for name in _COUNTS:
         value = spec.get(name)
@@ -77,7 +77,7 @@ def job_causes(job: Object) -> Iterator[Cause]:
     yield from pod_spec_causes(template, "spec.template.spec")
     policy = template.get("restartPolicy")
     if policy not in ("OnFailure", "Never"):
-        # A pod template says Always where nothing is said.
+        # A pod template defaults to Always.
         yield Cause(
             "spec.template.spec.restartPolicy",
             f'Unsupported value: {json.dumps(policy)}: supported values: "OnFailure", "Never"',
@@ -85,11 +85,11 @@ def job_causes(job: Object) -> Iterator[Cause]:
 
 
 def job_change_causes(new: Object, old: Object) -> Iterator[Cause]:
-    """What of a change to a Job is not allowed.
+    """Yield the changes to a Job that are not allowed.
 
     The template may change while the Job is suspended: labels, annotations, node selector and affinity, tolerations and
-    gates if it has not started or has no active pods, and what its containers request if it has no active pods. This is
-    the rule since Kubernetes 1.36; before, nothing may change once the Job has started.
+    gates if it has not started or has no active pods, and the requests of its containers if it has no active pods. This
+    is the rule since Kubernetes 1.36; before, nothing may change once the Job has started.
     """
     before, after = object_at(old, "spec"), object_at(new, "spec")
     if before.get("completions") != after.get("completions") and not _is_elastic_change(before, after):
@@ -109,7 +109,7 @@ def job_change_causes(new: Object, old: Object) -> Iterator[Cause]:
 
 
 def job_status_causes(new: Object, old: Object) -> Iterator[Cause]:
-    """What of a change to a Job's status is not allowed: once it runs, it has started, and at one time."""
+    """Yield the changes to a Job's status that are not allowed: once it runs, its start time is set and fixed."""
     before, after = object_at(old, "status").get("startTime"), object_at(new, "status").get("startTime")
     if before is None or before == after or object_at(new, "spec").get("suspend") is True:
         return
@@ -120,7 +120,7 @@ def job_status_causes(new: Object, old: Object) -> Iterator[Cause]:
 
 
 def _is_elastic_change(before: Object, after: Object) -> bool:
-    """An Indexed Job may change its completions together with its parallelism."""
+    """Return whether a change is that of completions together with parallelism, allowed for an Indexed Job."""
     return after.get("completionMode") == "Indexed" and after.get("completions") == after.get("parallelism")
 
 
@@ -129,7 +129,7 @@ def _immutable(name: str, spec: Object) -> Cause:
 
 
 def _frozen(template: Object, *, frees_amounts: bool) -> Object:
-    """A template without what may change while the Job is suspended."""
+    """Return a template without what may change while the Job is suspended."""
     metadata = {name: it for name, it in object_at(template, "metadata").items() if name not in _METADATA_DIRECTIVES}
     spec = {name: it for name, it in object_at(template, "spec").items() if name not in _SPEC_DIRECTIVES}
     affinity = {name: it for name, it in object_at(spec, "affinity").items() if name != "nodeAffinity"}

@@ -1,4 +1,4 @@
-"""Objects from manifests and files, created by the rules of a request."""
+"""Loads objects from manifests and files, by the rules of a request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kueuecore.testing.api_server.store import encoded
 __all__ = ["in_order", "load_object", "read_files"]
 
 _SUFFIXES = (".yaml", ".yml", ".json")
-# What others need comes first.
+# Kinds that others need come first.
 _FIRST = ("CustomResourceDefinition", "Namespace")
 
 
@@ -24,7 +24,7 @@ def load_object(handler: Handler, manifest: Object) -> None:
     """Create an object with its status.
 
     Raises:
-        RefusedError: It is refused.
+        RefusedError: The server refuses it.
     """
     api_version, kind = text_at(manifest, "apiVersion"), text_at(manifest, "kind")
     resource = handler.store.registry.of_kind(api_version, kind)
@@ -43,11 +43,11 @@ def load_object(handler: Handler, manifest: Object) -> None:
 
 
 def read_files(path: Path) -> Iterator[Object]:
-    """The manifests in a file, or in the files of a folder in the order of their names.
+    """Yield the manifests in a file, or in the files of a folder in the order of their names.
 
     Raises:
         OSError: A file cannot be read.
-        ValueError: A document is no object.
+        ValueError: A document is not an object.
     """
     files = sorted(it for it in path.rglob("*") if it.suffix in _SUFFIXES) if path.is_dir() else [path]
     for file in files:
@@ -63,6 +63,6 @@ def read_files(path: Path) -> Iterator[Object]:
 
 
 def in_order(manifests: list[Object]) -> list[Object]:
-    """Manifests with what others need first: kinds, then namespaces."""
+    """Sort manifests so that what others need comes first: kinds, then namespaces."""
     ranks = {kind: rank for rank, kind in enumerate(_FIRST)}
     return sorted(manifests, key=lambda it: ranks.get(text_at(it, "kind"), len(_FIRST)))

@@ -1,4 +1,4 @@
-"""Who owns which field: `managedFields` after updates, and server-side apply with its conflicts."""
+"""Field ownership: `managedFields` after updates, and server-side apply with its conflicts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kueuecore.testing.api_server.shapes import Shape
 __all__ = ["Writer", "applied", "with_owners"]
 
 _APPLY, _UPDATE = "Apply", "Update"
-# Nobody owns what the server writes, nor the names of the object.
+# Fields set by the server, and the names of the object, have no owner.
 _UNOWNED_METADATA = (
     "name",
     "namespace",
@@ -43,13 +43,13 @@ _UNOWNED_METADATA = (
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who writes.
+    """The writer of a request.
 
     Args:
         manager: Its name.
-        api_version: The version in which it writes.
-        subresource: The subresource that it writes to.
-        time: When.
+        api_version: The API version in which it writes.
+        subresource: The subresource to which it writes.
+        time: The time of the write.
     """
 
     manager: str
@@ -58,7 +58,7 @@ class Writer:
     time: str
 
     def entry(self, operation: str, fields: FieldSet) -> Object:
-        """An entry of `managedFields`."""
+        """Return an entry of `managedFields`."""
         entry = {
             "manager": self.manager,
             "operation": operation,
@@ -70,7 +70,7 @@ class Writer:
         return {**entry, "subresource": self.subresource} if self.subresource else entry
 
     def owns(self, entry: Object, operation: str) -> bool:
-        """Is an entry this writer's? The version matters only to updates."""
+        """Return whether an entry belongs to this writer. The version matters only for updates."""
         return (
             text_at(entry, "manager") == self.manager
             and text_at(entry, "operation") == operation
@@ -80,7 +80,7 @@ class Writer:
 
 
 def _owned_part(manifest: Object) -> Object:
-    """An object without what nobody owns."""
+    """Return an object without the fields that have no owner."""
     metadata = {name: it for name, it in object_at(manifest, "metadata").items() if name not in _UNOWNED_METADATA}
     parts = {name: it for name, it in manifest.items() if name not in ("apiVersion", "kind", "metadata")}
     return {"metadata": metadata, **parts}
@@ -97,7 +97,7 @@ def _with_entries(manifest: Object, entries: Iterable[Object]) -> Object:
 
 
 def _taken(entries: Iterable[Object], changed: FieldSet | None, gone: FieldSet | None) -> list[Object]:
-    """The entries of others, without what was changed and what has gone."""
+    """Return the entries of others, without what was changed or removed."""
     result = []
     for entry in entries:
         fields: FieldSet | None = entry.get("fieldsV1") or {}
@@ -113,15 +113,15 @@ def _taken(entries: Iterable[Object], changed: FieldSet | None, gone: FieldSet |
 def with_owners(
     old: Object | None, new: Object, writer: Writer, shape: Shape, *, given: Sequence[JsonValue] = ()
 ) -> Object:
-    """An object after a create, update or patch, with the entries of those who own its fields.
+    """Return an object after a create, update or patch, with entries for the owners of its fields.
 
     Args:
         old: The object before; `None` for a new one.
-        new: The object after; its own `managedFields` are not looked at.
-        writer: Who writes.
+        new: The object after; its own `managedFields` are ignored.
+        writer: The writer.
         shape: How the kind merges.
-        given: The entries that the client sends: they replace those of the object. One empty entry drops all owners;
-            without any, and with malformed ones, those of the object stay.
+        given: The entries that the client sends, which replace those of the object. One empty entry drops all owners;
+            if there are none, or malformed ones, those of the object stay.
     """
     before = _owned_part(old) if old is not None else {"metadata": {}}
     changed, gone = compared(before, _owned_part(new), shape)
@@ -144,7 +144,7 @@ def with_owners(
 
 
 def _is_entry(value: JsonValue) -> bool:
-    """Is it an entry of `managedFields`?"""
+    """Return whether a value is an entry of `managedFields`."""
     return (
         text_at(value, "operation") in (_APPLY, _UPDATE)
         and bool(text_at(value, "apiVersion"))
@@ -175,17 +175,17 @@ class _Conflict(NamedTuple):
 
 
 def applied(live: Object | None, config: Object, writer: Writer, shape: Shape, *, force: bool) -> Object:
-    """An object after server-side apply.
+    """Return an object after server-side apply.
 
     Args:
-        live: The object as it is; `None` if there is none.
-        config: What is applied.
-        writer: Who applies.
+        live: The current object; `None` if there is none.
+        config: The configuration to apply.
+        writer: The writer.
         shape: How the kind merges.
-        force: Take fields over from others.
+        force: Whether to take fields over from others.
 
     Raises:
-        RefusedError: Others own fields that would change (409).
+        RefusedError: Fields that would change belong to others (409).
     """
     names = {name: object_at(config, "metadata").get(name) for name in ("name", "namespace", "generateName")}
     there = (
@@ -223,7 +223,7 @@ def _before_first_apply(live: Object, writer: Writer, shape: Shape) -> Object:
 
 
 def _pruned(result: Object, before: FieldSet, own: FieldSet, others: Iterable[Object], shape: Shape) -> Object:
-    """Without what was applied before, is no longer, and belongs to nobody else."""
+    """Remove what was applied before, is no longer applied, and belongs to nobody else."""
     dropped = difference(before, own)
     claimed: FieldSet = own
     for fields in (own, *(entry["fieldsV1"] for entry in others)):
@@ -236,7 +236,7 @@ def _pruned(result: Object, before: FieldSet, own: FieldSet, others: Iterable[Ob
 
 
 def _unclaimed(dropped: FieldSet, claimed: FieldSet) -> FieldSet | None:
-    """What is dropped and not claimed by another, who keeps the maps and items around their fields, too."""
+    """Return what is dropped and not claimed by others, who also keep the maps and items around their fields."""
     result: FieldSet = {}
     for step, it in dropped.items():
         if step == ".":

@@ -1,4 +1,4 @@
-"""Two values merged as server-side apply merges them, and fields taken out of a value."""
+"""Merges values as server-side apply does, and removes fields from a value."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kueuecore.testing.api_server.shapes import Merging, Shape
 
 __all__ = ["merged", "removed"]
 
-_Json: TypeAlias = Any  # any value of JSON; which one is looked at where it matters
+_Json: TypeAlias = Any  # Any JSON value; checked where the type matters.
 
 
 def merged(live: _Json, config: _Json, shape: Shape) -> _Json:
-    """What becomes of a value when a configuration is applied to it.
+    """Return a value after a configuration was applied to it.
 
     Example:
         >>> from kueuecore.testing.api_server.shapes import ANY
@@ -35,7 +35,7 @@ def merged(live: _Json, config: _Json, shape: Shape) -> _Json:
 
 
 def _in_order(there: dict[str, _Json], items: dict[str, _Json]) -> dict[str, _Json]:
-    """The items of a list: applied ones in their order, and the others before the next one that both have."""
+    """Order the items of a list: applied ones in their order, the others before the next item that both have."""
     result: dict[str, _Json] = {}
     live = iter(there)
     waiting = next(live, None)
@@ -48,12 +48,12 @@ def _in_order(there: dict[str, _Json], items: dict[str, _Json]) -> dict[str, _Js
 
 
 def removed(value: _Json, fields: FieldSet, claimed: FieldSet, shape: Shape) -> _Json:
-    """A value without some fields of it.
+    """Return a value without some of its fields.
 
     Args:
         value: The value.
-        fields: What goes: whatever is below branches without branches of their own and those with `.`, or those alone.
-        claimed: What somebody owns; a map or a list of which nothing is left goes, unless somebody owns it as such.
+        fields: What to remove: whole values where a branch ends or has `.`, else only what its branches name.
+        claimed: What has an owner; an emptied map or list is removed, unless it has an owner itself.
         shape: How it merges.
     """
     if isinstance(value, dict):
@@ -76,7 +76,7 @@ def removed(value: _Json, fields: FieldSet, claimed: FieldSet, shape: Shape) -> 
             if tree is None:
                 left.append(item)
             elif not _is_whole(tree):
-                # What identifies an item stays as long as it does.
+                # The keys of an item stay as long as the item.
                 keys = {key: item[key] for key in shape.keys if key in item}
                 left.append({**keys, **removed(item, tree, claimed.get(step, {}), shape.items), **keys})
         return left

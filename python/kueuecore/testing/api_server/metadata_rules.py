@@ -1,4 +1,4 @@
-"""What names, labels and finalizers may be, whatever the kind."""
+"""The rules for names, labels and finalizers of any kind."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check(resource: Resource, new: Object, old: Object | None) -> None:
 
 
 def _mistyped(new: Object) -> Iterator[tuple[str, str]]:
-    """Fields that no decoder reads, and what they should be."""
+    """Yield fields that no decoder can read, and what they should be."""
     for name in ("spec", "status"):
         if not isinstance(new.get(name), dict | None):
             yield name, "struct"

@@ -1,4 +1,4 @@
-"""The patches that an API server reads: JSON patch, JSON merge patch, and strategic merge patch."""
+"""The patches that an API server accepts: JSON patch, JSON merge patch, and strategic merge patch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kueuecore.testing.api_server.shapes import Shape
 
 __all__ = ["APPLY", "JSON_PATCH", "MERGE", "STRATEGIC", "patched_by"]
 
-_Json: TypeAlias = Any  # any value of JSON; which one is looked at where it matters
+_Json: TypeAlias = Any  # Any JSON value; checked where the type matters.
 
 JSON_PATCH = "application/json-patch+json"
 MERGE = "application/merge-patch+json"
@@ -29,17 +29,17 @@ _DELETED_VALUES, _ORDER = "$deleteFromPrimitiveList/", "$setElementOrder/"
 
 
 def patched_by(content_type: str, live: Object, patch: _Json, shape: Shape, *, is_custom: bool) -> Object:
-    """An object after a patch.
+    """Return an object after a patch.
 
     Args:
-        content_type: The sort of patch.
-        live: The object as it is.
+        content_type: The type of the patch.
+        live: The current object.
         patch: The patch.
         shape: How the kind merges.
-        is_custom: Is it of a CustomResourceDefinition? Those take no strategic merge patch.
+        is_custom: Whether its kind is custom. Custom kinds accept no strategic merge patch.
 
     Raises:
-        RefusedError: The server does not read such a patch (415), it is malformed (400), or does not fit (422).
+        RefusedError: The server does not accept such a patch (415), it is malformed (400), or it does not fit (422).
     """
     accepted = (JSON_PATCH, MERGE, APPLY) if is_custom else (JSON_PATCH, MERGE, STRATEGIC, APPLY)
     if content_type not in accepted:
@@ -59,7 +59,7 @@ def _json_patched(live: Object, patch: _Json) -> Object:
     except jsonpatch.InvalidJsonPatch as error:
         raise bad_request(f"error decoding patch: {error}") from None
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException):
-        # The server says no more, either.
+        # A server reports no more, either.
         raise RefusedError(422, "the server rejected our request due to an error in our request") from None
     if not isinstance(result, dict):
         raise bad_request("the patch leaves no object")
@@ -67,7 +67,7 @@ def _json_patched(live: Object, patch: _Json) -> Object:
 
 
 def strategically_merged(live: Object, patch: Object, shape: Shape) -> Object:
-    """An object after a strategic merge patch.
+    """Return an object after a strategic merge patch.
 
     Example:
         >>> from kueuecore.testing.api_server.shapes import built_in_shape
@@ -100,7 +100,7 @@ def strategically_merged(live: Object, patch: Object, shape: Shape) -> Object:
 
 
 def _direct_lists(result: Object, patch: Object, shape: Shape) -> None:
-    """Carry out what a patch says of lists beside them: which values go, and in which order the rest stands."""
+    """Apply the directives of a patch beside lists: which values to delete, and how to order the rest."""
     for name, values in patch.items():
         if name.startswith(_DELETED_VALUES):
             field = name.removeprefix(_DELETED_VALUES)
@@ -134,7 +134,7 @@ def _list_merged(live: _Json, patch: list[_Json], shape: Shape) -> list[_Json]:
 
 
 def _identity(shape: Shape) -> Callable[[_Json], _Json]:
-    """By what an item of a list is known."""
+    """Return a function that returns what identifies an item of this list."""
 
     def identity(item: _Json) -> _Json:
         return item.get(shape.patch_key) if isinstance(item, Mapping) else item
@@ -143,7 +143,7 @@ def _identity(shape: Shape) -> Callable[[_Json], _Json]:
 
 
 def _ordered(items: list[_Json], order: list[_Json], identity: Callable[[_Json], _Json]) -> list[_Json]:
-    """Items in the order that is asked for; one that it does not name stays behind the one that it followed."""
+    """Order items as requested; an unnamed item stays behind the one that it followed."""
     places = {json.dumps(identity(it), sort_keys=True): index for index, it in enumerate(order)}
     ranked = []
     last = -1

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions that keep all fields: of job frameworks, and of Kueue where schemas do not matter."""
+"""CustomResourceDefinitions that keep all fields: for job frameworks, and for Kueue where schemas do not matter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["framework_crds", "kueue_crds", "plain_crd"]
 
 _BUILT_IN_GROUPS = ("", "apps", "batch")
 _TRAINER = "trainer.kubeflow.org/v1alpha1"
-# Of those that are no jobs themselves: the version, the kind, and whether its objects live in namespaces.
+# Kinds beside the jobs: the version, the kind, and whether it is namespaced.
 _BESIDE_JOBS = (
     (_TRAINER, "TrainingRuntime", True),
     (_TRAINER, "ClusterTrainingRuntime", False),
@@ -30,13 +30,13 @@ def plain_crd(
     has_status: bool = True,
     short_names: Sequence[str] = (),
 ) -> Object:
-    """A CustomResourceDefinition that keeps all fields of its objects.
+    """Return a CustomResourceDefinition that keeps all fields of its objects.
 
     Args:
         api_version: Group and version.
-        kind: The kind; the plural follows from it as English has it.
-        namespaced: Do its objects live in namespaces?
-        has_status: Is the status a subresource?
+        kind: The kind, from which the plural follows by the rules of English.
+        namespaced: Whether its objects are namespaced.
+        has_status: Whether the status is a subresource.
         short_names: Short names in commands.
 
     Example:
@@ -69,14 +69,14 @@ def plain_crd(
 
 
 def framework_crds() -> list[Object]:
-    """The kinds of job frameworks that Kueue knows, and those that stand beside them."""
+    """Return the kinds of the job frameworks that Kueue supports, and the kinds that go with them."""
     jobs = [it for (group, _), it in INTEGRATIONS.items() if group not in _BUILT_IN_GROUPS]
     listed = [plain_crd(it.api_version, it.kind) for it in jobs]
     return [*listed, *(plain_crd(version, kind, namespaced=namespaced) for version, kind, namespaced in _BESIDE_JOBS)]
 
 
 def kueue_crds() -> list[Object]:
-    """Kueue's kinds in v1beta2, without their schemas."""
+    """Return Kueue's kinds in v1beta2, without their schemas."""
     short = {
         "ClusterQueue": ("cq",),
         "LocalQueue": ("queue", "lq"),

@@ -1,4 +1,4 @@
-"""What is done to pods by subresources: a scheduler binds them, and whoever drains nodes evicts them."""
+"""Subresources that act on pods: binding by a scheduler, and eviction when a node is drained."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def bound(store: Store, resource: Resource, request: Request, binding: Object) -
 
 
 def evicted(store: Store, deletes: Deletes, resource: Resource, request: Request, eviction: Object) -> Object:
-    """Evict a pod: delete it as the eviction says. There are no disruption budgets here.
+    """Evict a pod: delete it with the options of the eviction. There are no disruption budgets here.
 
     Raises:
-        RefusedError: There is no such pod (404), or it is not the one that is meant (409).
+        RefusedError: There is no such pod (404), or a precondition fails (409).
     """
     store.get(resource, request)
     deletes.delete(request, resource, object_at(eviction, "deleteOptions"))

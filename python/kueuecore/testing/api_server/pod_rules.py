@@ -35,7 +35,7 @@ _FROZEN = (
 
 
 def with_template_defaults(template: Object) -> Object:
-    """A pod, or a pod template, with the server's defaults in its spec."""
+    """Return a pod or a pod template with the server's defaults in its spec."""
     if not isinstance(template.get("spec"), dict):
         return template
     spec = {**_SPEC_DEFAULTS, "securityContext": {}, **template["spec"]}
@@ -62,7 +62,7 @@ def _with_container_defaults(container: Object) -> Object:
 
 
 def with_pod_defaults(pod: Object, store: Store) -> Object:
-    """A new pod as the server and its admission leave it.
+    """Return a new pod after the server's admission.
 
     Raises:
         RefusedError: Its priority class does not exist (403).
@@ -92,7 +92,7 @@ def with_pod_defaults(pod: Object, store: Store) -> Object:
 
 
 def _with_requests(container: Object) -> Object:
-    """What is limited and not requested is requested."""
+    """Use limits as requests where these are missing."""
     limits = object_at(container, "resources", "limits")
     if not limits:
         return container
@@ -121,7 +121,7 @@ def _priority(pod: Object, spec: Object, store: Store) -> Object:
 
 
 def _with_default_tolerations(tolerations: Sequence[object]) -> list[object]:
-    """A pod stays for a while on a node that is not ready or not reachable."""
+    """Add the tolerations that keep a pod for a while on a node that is not ready or not reachable."""
     there = {text_at(object_at(it), "key") for it in tolerations if isinstance(it, dict)}
     more: list[object] = [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_SECONDS}
@@ -143,18 +143,18 @@ def _quality(spec: Object) -> str:
 
 
 def pod_causes(pod: Object) -> Iterator[Cause]:
-    """What is wrong with a pod."""
+    """Yield what is wrong with a pod."""
     yield from pod_spec_causes(object_at(pod, "spec"), "spec")
     if object_at(pod, "spec").get("schedulingGates") and text_at(pod, "spec", "nodeName"):
         yield Cause("spec.nodeName", "Forbidden: cannot be set until all schedulingGates have been cleared")
 
 
 def pod_spec_causes(spec: Object, path: str) -> Iterator[Cause]:
-    """What is wrong with the spec of a pod or of a template.
+    """Yield what is wrong with the spec of a pod or of a template.
 
     Args:
         spec: The spec.
-        path: Where it stands.
+        path: Its path in the object.
     """
     containers = list_at(spec, "containers")
     if not containers:
@@ -198,10 +198,10 @@ def _container_causes(container: Object, path: str) -> Iterator[Cause]:
 
 
 def pod_change_causes(new: Object, old: Object) -> Iterator[Cause]:
-    """What of a change to a pod is not allowed.
+    """Yield the changes to a pod that are not allowed.
 
-    Images, more tolerations, a deadline and the removal of scheduling gates are; behind a gate also more node selectors
-    and a narrower node affinity.
+    Allowed are new images, more tolerations, a deadline, and the removal of scheduling gates; behind a gate also more
+    node selectors and a narrower node affinity.
     """
     before, after = object_at(old, "spec"), object_at(new, "spec")
     gates_before = [text_at(it, "name") for it in list_at(before, "schedulingGates")]
@@ -230,7 +230,7 @@ def pod_change_causes(new: Object, old: Object) -> Iterator[Cause]:
 
 
 def _deadline_causes(before: JsonValue, after: JsonValue) -> Iterator[Cause]:
-    """A deadline may be set once, and come nearer."""
+    """Allow a deadline to be set once, and to be shortened."""
     place = "spec.activeDeadlineSeconds"
     if isinstance(before, int) and after is None:
         yield Cause(place, "Invalid value: null: must not update from a positive integer to nil value")
@@ -241,7 +241,7 @@ def _deadline_causes(before: JsonValue, after: JsonValue) -> Iterator[Cause]:
 
 
 def _affinity_causes(before: Object, after: Object) -> Iterator[Cause]:
-    """Behind a gate each term of the node affinity may get more requirements, and lose none."""
+    """Behind a gate, allow each term of the node affinity to gain requirements, but not to lose any."""
     path = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     was = [object_at(it) for it in list_at(before, *path, "nodeSelectorTerms")]
     is_now = [object_at(it) for it in list_at(after, *path, "nodeSelectorTerms")]
@@ -260,7 +260,7 @@ def _affinity_causes(before: Object, after: Object) -> Iterator[Cause]:
 
 
 def _frozen(spec: Object) -> Object:
-    """The spec of a pod without what may always change."""
+    """Return the spec of a pod without what may always change."""
     left = {
         name: it for name, it in spec.items() if name not in ("activeDeadlineSeconds", "tolerations", "schedulingGates")
     }

@@ -1,4 +1,4 @@
-"""Gets, lists in pages, and what a watch sends."""
+"""Gets, lists in pages, and the events of a watch."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from kueuecore.testing.api_server.watches import Change
 
 __all__ = ["Reads", "check_options", "version_asked_for"]
 
-# How many lists that are read in pages are remembered.
+# How many paged lists are remembered.
 _MOST_PAGED = 256
 
 
 @dataclass(slots=True)
 class _Page:
-    """The rest of a list, as it was when its first page was read."""
+    """The rest of a list, as of its first page."""
 
     version: int
     items: list[Object]
 
 
 class Reads:
-    """Answers that change nothing."""
+    """Answers read-only requests."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._pages: OrderedDict[str, _Page] = OrderedDict()
 
     def get(self, request: Request, resource: Resource) -> bytes:
-        """One object.
+        """Return one object.
 
         Raises:
             RefusedError: There is none (404).
@@ -50,17 +50,17 @@ class Reads:
         return self.rendered(request, resource, found)
 
     def rendered(self, request: Request, resource: Resource, manifest: Object) -> bytes:
-        """An object as the request wants to see it."""
+        """Return an object in the form that the request asks for."""
         view = view_of(request.accept)
         if view is View.PLAIN:
             return self._store.encoded(resource, manifest)
         return encoded(view.of_one(resource, manifest, request, self._store.api.now))
 
     def page(self, request: Request, resource: Resource) -> bytes:
-        """A list, or a page of it.
+        """Return a list, or a page of it.
 
         Raises:
-            RefusedError: A selector or a version is malformed (400), the version is not there yet (504), or the page
+            RefusedError: A selector or a version is malformed (400), the version does not exist yet (504), or the page
                 is forgotten (410).
         """
         token = request.query.get("continue", "")
@@ -116,19 +116,19 @@ class Reads:
         head = encoded({"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata})
         lines: Iterable[bytes] = (self._store.encoded(resource, it) for it in items)
         if not resource.is_custom:
-            # In a list, built-in objects do not say what they are.
+            # In a list, built-in objects lack apiVersion and kind.
             said = encoded({"apiVersion": resource.api_version, "kind": resource.kind})[:-1] + b","
             lines = (b"{" + it[len(said) :] if it.startswith(said) else it for it in lines)
         return head[:-1] + b',"items":[' + b",".join(lines) + b"]}"
 
     def line(self, request: Request, resource: Resource, select: Selector | None, change: Change) -> bytes:
-        """What a watch sends of a change; empty if the change is none to it."""
+        """Return the line that a watch sends for a change; empty if the change does not affect it."""
         type_, manifest = change.type, change.object
         if request.namespace and resource.namespaced and manifest["metadata"].get("namespace") != request.namespace:
             return b""
         if select is not None:
             was = change.before is not None and select(change.before)
-            # What was deleted is as it was, whoever looks.
+            # A deleted object no longer matches any selector.
             is_now = type_ != "DELETED" and select(manifest)
             if not was and not is_now:
                 return b""
@@ -144,11 +144,11 @@ class Reads:
         return self.event(request, resource, type_, self.rendered(request, resource, manifest))
 
     def event(self, request: Request, resource: Resource, type_: str, text: bytes) -> bytes:
-        """A line of a watch."""
+        """Return a line of a watch."""
         return b'{"type":"' + type_.encode() + b'","object":' + text + b"}\n"
 
     def selector(self, request: Request, resource: Resource) -> Selector | None:
-        """Which objects a request selects.
+        """Return a selector for the objects that a request asks for.
 
         Raises:
             RefusedError: A selector is malformed (400).
@@ -156,7 +156,7 @@ class Reads:
         return _selector(request, resource)
 
     def bookmark(self, request: Request, resource: Resource) -> bytes:
-        """A line of a watch that says nothing but how far it is."""
+        """Return a bookmark, which only reports how far a watch has got."""
         metadata = {"resourceVersion": str(self._store.api.version), "creationTimestamp": None}
         view = view_of(request.accept)
         plain: Object = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
@@ -175,10 +175,10 @@ def _selector(request: Request, resource: Resource) -> Selector | None:
 
 
 def version_asked_for(request: Request) -> int | None:
-    """The `resourceVersion` of a list or watch; `None` if any will do.
+    """Return the `resourceVersion` of a list or watch; `None` if any will do.
 
     Raises:
-        RefusedError: It is no number (400).
+        RefusedError: It is not a number (400).
     """
     text = request.query.get("resourceVersion", "")
     if not text or text == "0":
@@ -190,10 +190,10 @@ def version_asked_for(request: Request) -> int | None:
 
 
 def check_options(request: Request) -> None:
-    """Refuse what the server does not have: clients then do without.
+    """Refuse options that the server does not support: clients then do without.
 
     Raises:
-        RefusedError: A watch is to begin with the events that make a list (422).
+        RefusedError: A watch asks for initial events in place of a list (422).
     """
     if request.flag("sendInitialEvents"):
         message = "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"

@@ -1,4 +1,4 @@
-"""The rules of Events and Leases: what client libraries write beside jobs and pods, and often get wrong."""
+"""The rules of Events and Leases, which client libraries write beside jobs and pods, and often get wrong."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["check_micro_times", "event_causes", "lease_causes"]
 
 _MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)")
 _LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
-# Where times have exactly six digits of a second.
+# Times that have exactly six digits of a second.
 _MICRO_TIMES = {
     "Event": (("eventTime",), ("series", "lastObservedTime")),
     "Lease": (("spec", "acquireTime"), ("spec", "renewTime")),
@@ -24,7 +24,7 @@ def check_micro_times(manifest: Object) -> None:
     """Check times that have microseconds.
 
     Raises:
-        RefusedError: One of them has another form (400).
+        RefusedError: A time has another format (400).
     """
     kind = manifest["kind"]
     for path in _MICRO_TIMES.get(kind, ()):
@@ -37,14 +37,14 @@ def check_micro_times(manifest: Object) -> None:
 
 
 def event_causes(event: Object) -> Iterator[Cause]:
-    """What is wrong with an Event: it must be in the namespace of its object, or in `default` if that has none."""
+    """Yield what is wrong with an Event: it must be in the namespace of its object, or else in `default`."""
     own, regarding = text_at(event, "metadata", "namespace"), text_at(event, "involvedObject", "namespace")
     if own != (regarding or "default"):
         yield Cause("involvedObject.namespace", f'Invalid value: "{regarding}": does not match event.namespace')
 
 
 def lease_causes(lease: Object) -> Iterator[Cause]:
-    """What is wrong with a Lease."""
+    """Yield what is wrong with a Lease."""
     spec = object_at(lease, "spec")
     for name, least, words in (("leaseDurationSeconds", 1, "0"), ("leaseTransitions", 0, "or equal to 0")):
         value = spec.get(name)

@@ -34,7 +34,7 @@ _REASONS = {
 
 
 class Cause(NamedTuple):
-    """What is wrong with one field: its path, and the message, which starts with the sort of mistake."""
+    """What is wrong with one field: its path, and the message, which starts with the kind of mistake."""
 
     field: str
     message: str
@@ -53,35 +53,35 @@ def _details(group: str, resource: str, name: str, causes: Iterable[JsonValue] =
 
 
 def not_found(group: str, resource: str, name: str) -> RefusedError:
-    """There is no such object."""
+    """Return a refusal: there is no such object."""
     return RefusedError(404, f'{_words(resource, group)} "{name}" not found', details=_details(group, resource, name))
 
 
 def no_such_resource() -> RefusedError:
-    """The server has no such path or kind."""
+    """Return a refusal: the server has no such path or kind."""
     return RefusedError(404, "the server could not find the requested resource", details={})
 
 
 def already_exists(group: str, resource: str, name: str) -> RefusedError:
-    """There is an object of that name."""
+    """Return a refusal: the name is taken."""
     message = f'{_words(resource, group)} "{name}" already exists'
     return RefusedError(409, message, reason="AlreadyExists", details=_details(group, resource, name))
 
 
 def conflict(group: str, resource: str, name: str, why: str) -> RefusedError:
-    """The object is not what the client thinks it is."""
+    """Return a refusal: the object is not in the state that the client expects."""
     message = f'Operation cannot be fulfilled on {_words(resource, group)} "{name}": {why}'
     return RefusedError(409, message, details=_details(group, resource, name))
 
 
 def forbidden(group: str, resource: str, name: str, why: str, causes: Iterable[JsonValue] = ()) -> RefusedError:
-    """A rule of the server, or its access control, forbids it."""
+    """Return a refusal: a rule of the server, or its access control, forbids it."""
     about = f'{_words(resource, group)} "{name}"' if name else _words(resource, group)
     return RefusedError(403, f"{about} is forbidden: {why}", details=_details(group, resource, name, causes))
 
 
 def invalid(group: str, kind: str, name: str, causes: Iterable[Cause]) -> RefusedError:
-    """Fields have values that they may not have.
+    """Return a refusal: fields have values that are not allowed.
 
     Example:
         >>> error = invalid("batch", "Job", "sum", [Cause("spec.completions", "Invalid value: 3: field is immutable")])
@@ -104,24 +104,24 @@ def invalid(group: str, kind: str, name: str, causes: Iterable[Cause]) -> Refuse
 
 
 def bad_request(why: str) -> RefusedError:
-    """The request itself makes no sense."""
+    """Return a refusal: the request itself is malformed."""
     return RefusedError(400, why)
 
 
 def expired(why: str) -> RefusedError:
-    """What is asked for is too long ago."""
+    """Return a refusal: what is requested is too old."""
     return RefusedError(410, why, reason="Expired")
 
 
 def method_not_allowed() -> RefusedError:
-    """There is such a path, but not for this verb."""
+    """Return a refusal: the path exists, but not for this verb."""
     return RefusedError(
         405, "the server does not allow this method on the requested resource", reason="MethodNotAllowed", details={}
     )
 
 
 def unsupported_media_type(accepted: Iterable[str]) -> RefusedError:
-    """The body is of a type that the server does not read."""
+    """Return a refusal: the server does not accept this type of body."""
     listed = ", ".join(accepted)
     message = f"the body of the request was in an unknown format - accepted media types include: {listed}"
     return RefusedError(415, message, reason="UnsupportedMediaType")

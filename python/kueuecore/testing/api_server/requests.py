@@ -12,35 +12,35 @@ from kueuecore.testing.api_server.refusals import bad_request
 __all__ = ["Object", "Request"]
 
 Object: TypeAlias = dict[str, Any]
-"""An object as JSON: who asks for it knows what is in it."""
+"""An object as JSON: the caller knows what it holds."""
 
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "HEAD": "get"}
 _OF_COLLECTIONS = {"get": "list", "delete": "deletecollection"}
-# What a path under a namespace's name may be of the namespace itself.
+# What may follow a namespace's name in a path that is about the namespace itself.
 _OF_NAMESPACES = ("status", "finalize")
 
 
 @dataclass(slots=True)
 class Request:
-    """One request, and what became of it.
+    """One request, and its outcome.
 
     Args:
         method: Its HTTP method.
         path: Its path without the query.
-        query: Its parameters; of one that occurs twice the last.
-        headers: Its headers, the names in lower case.
+        query: Its parameters; the last value of one that occurs twice.
+        headers: Its headers, with names in lower case.
         verb: The verb of the API: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`;
-            for a path that is no resource the method in lower case.
+            for a path that is not a resource, the method in lower case.
         group: The API group, empty for core.
         version: The version in the group.
-        resource: The plural in the path; empty for a path that is no resource.
+        resource: The plural in the path; empty for a path that is not a resource.
         namespace: The namespace in the path.
         name: The name of the object.
-        subresource: `status`, say.
-        user: Who asks, if the server knows its users.
-        code: The answer's code; 0 while there is none.
+        subresource: The subresource, such as `status`.
+        user: The user, if the server authenticates users.
+        code: The status code of the answer; 0 while there is none.
         index: The number of the request, from 0.
-        warnings: What the answer warns of.
+        warnings: The warnings of the answer.
     """
 
     method: str
@@ -66,7 +66,7 @@ class Request:
         Args:
             method: Its method.
             target: Path and query, as in the first line of HTTP.
-            headers: Its headers, the names in lower case.
+            headers: Its headers, with names in lower case.
 
         Example:
             >>> request = Request.of("GET", "/apis/batch/v1/namespaces/lab/jobs?watch=true", {})
@@ -87,7 +87,7 @@ class Request:
         return request
 
     def _place(self, parts: list[str]) -> None:
-        """Read what follows the version."""
+        """Read the parts of the path after the version."""
         if parts[0] == "namespaces" and len(parts) > 2 and parts[2] not in _OF_NAMESPACES:
             self.namespace, parts = parts[1], parts[2:]
         self.resource = parts[0]
@@ -119,27 +119,27 @@ class Request:
 
     @property
     def is_dry_run(self) -> bool:
-        """Check and answer, and store nothing?"""
+        """Whether to check and answer without storing anything."""
         return "dryRun" in self.query
 
     @property
     def field_manager(self) -> str:
-        """Who the fields written belong to: the parameter, else the client's name up to the slash."""
+        """The owner of the written fields: the parameter, or else the client's name up to the slash."""
         return self.query.get("fieldManager") or self.user_agent.partition("/")[0][:128] or "unknown"
 
     def remember_less(self) -> None:
-        """Forget the headers but for the client's name: many requests are remembered."""
+        """Forget all headers except the client's name, as many requests are remembered."""
         self.headers = {"user-agent": self.user_agent}
 
     def flag(self, name: str) -> bool:
-        """A parameter that is yes or no."""
+        """Return a boolean parameter."""
         return self.query.get(name, "").lower() in ("1", "true", "t")
 
     def number(self, name: str, default: int) -> int:
-        """A parameter that is a whole number.
+        """Return an integer parameter.
 
         Raises:
-            RefusedError: It is none (400).
+            RefusedError: It is not an integer (400).
         """
         text = self.query.get(name, "")
         if not text:

@@ -1,4 +1,4 @@
-"""Which kinds there are: those that are built in, and those that CustomResourceDefinitions add and take away."""
+"""The kinds that are served: built-in ones, and those that CustomResourceDefinitions add and remove."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ KUEUE_GROUP = "kueue.x-k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Where an object has its replicas, as paths of fields.
+    """Where an object has its replicas, as field paths.
 
     Args:
-        spec: Path of the number that is wanted.
-        status: Path of the number that there is.
-        selector: Path of the selector of its pods, as a text; empty if it has none.
+        spec: Path of the desired number.
+        status: Path of the current number.
+        selector: Path of the selector of its pods, a string; empty if there is none.
     """
 
     spec: tuple[str, ...]
@@ -39,17 +39,17 @@ class Resource:
         version: Version in the group.
         plural: The name in paths.
         kind: The name in objects.
-        namespaced: Do its objects live in namespaces?
-        singular: The name of one in commands.
+        namespaced: Whether its objects are namespaced.
+        singular: The singular in commands.
         short_names: Short names in commands.
-        categories: Which collections of kinds it belongs to, as in `kubectl get all`.
-        has_status: Is the status a subresource?
+        categories: The categories to which it belongs, as in `kubectl get all`.
+        has_status: Whether the status is a subresource.
         scale: Where it has its replicas, if it can be scaled.
-        stored_as: Under which kind the in-memory server has it.
+        stored_as: Its kind in the in-memory server.
         storage_version: The version in which it is stored.
-        crd: The CustomResourceDefinition that made it; `None` if it is built in.
+        crd: The CustomResourceDefinition that created it; `None` if it is built in.
         shape: How its lists and maps merge.
-        selectable: Fields of custom objects that lists can be selected by.
+        selectable: Fields of custom objects that field selectors may use.
     """
 
     group: str
@@ -80,25 +80,25 @@ class Resource:
 
     @property
     def words(self) -> str:
-        """How messages name it: `jobs.batch`."""
+        """Its name in messages: `jobs.batch`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def is_custom(self) -> bool:
-        """Does it come from a CustomResourceDefinition?"""
+        """Whether it comes from a CustomResourceDefinition."""
         return self.crd is not None
 
     @property
     def is_behind_webhook(self) -> bool:
-        """Do its objects have to be converted by a webhook, because they are stored in another version?"""
+        """Whether its objects need conversion by a webhook, because they are stored in another version."""
         is_stored = self.version == self.storage_version
         strategy = text_at(self.crd, "spec", "conversion", "strategy")
-        # Versions of Kueue's kinds have different fields, also where a definition leaves the webhook out.
+        # Kueue's kinds have different fields in each version, even if a definition leaves the webhook out.
         return not is_stored and (strategy == "Webhook" or self.group == KUEUE_GROUP)
 
     @property
     def subresources(self) -> tuple[str, ...]:
-        """The subresources that it is served with."""
+        """The subresources with which it is served."""
         own = {"Pod": ("binding", "eviction"), "Namespace": ("finalize",)}.get("" if self.group else self.kind, ())
         return (*(("status",) if self.has_status else ()), *(("scale",) if self.scale else ()), *own)
 
@@ -169,11 +169,11 @@ BUILT_IN: tuple[Resource, ...] = (
     _built_in(_DEVICES, "resourceslices", "ResourceSlice", cluster=True),
     _built_in(("scheduling.k8s.io", "v1"), "priorityclasses", "PriorityClass", "pc", cluster=True),
 )  # fmt: skip
-"""The kinds that every cluster has, as far as this server knows them."""
+"""The built-in kinds that this server knows."""
 
 
 class Registry:
-    """The kinds that are served at a moment."""
+    """The kinds that are currently served."""
 
     def __init__(self) -> None:
         self._of_path: dict[tuple[str, str, str], Resource] = {}
@@ -183,36 +183,36 @@ class Registry:
             self._of_path[resource.group, resource.version, resource.plural] = resource
 
     def __iter__(self) -> Iterator[Resource]:
-        """All that are served and not hidden, in the order of group, version and plural."""
+        """Yield all that are served and not hidden, in the order of group, version and plural."""
         for key in sorted(self._of_path):
             if (key[0], key[2]) not in self._hidden:
                 yield self._of_path[key]
 
     @property
     def all(self) -> Iterable[Resource]:
-        """All kinds, hidden ones included."""
+        """Return all kinds, including hidden ones."""
         return tuple(self._of_path.values())
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
-        """The kind of a path, if it is served."""
+        """Return the kind of a path, if it is served."""
         if self._hidden and (group, plural) in self._hidden:
             return None
         return self._of_path.get((group, version, plural))
 
     def of_kind(self, api_version: str, kind: str) -> Resource | None:
-        """The kind of an object, hidden ones included."""
+        """Return the kind of an object, including hidden kinds."""
         found = (it for it in self._of_path.values() if it.kind == kind and it.api_version == api_version)
         return next(found, None)
 
     def stored(self, stored_as: str) -> Resource | None:
-        """The kind, in its storage version, of what the in-memory server has under a name."""
+        """Return the kind, in its storage version, that the in-memory server stores under a name."""
         for it in self._of_path.values():
             if it.stored_as == stored_as and it.version == it.storage_version:
                 return it
         return None
 
     def hide(self, group: str, plural: str) -> None:
-        """Answer 404 for a kind, as a server that starts does for a moment."""
+        """Answer 404 for a kind, as a starting server does for a moment."""
         self._hidden.add((group, plural))
 
     def show(self, group: str, plural: str) -> None:
@@ -220,19 +220,19 @@ class Registry:
         self._hidden.discard((group, plural))
 
     def add(self, crd: Object) -> None:
-        """Serve the versions of a CustomResourceDefinition, in the place of those that it had before."""
+        """Serve the versions of a CustomResourceDefinition, in place of its earlier ones."""
         self.remove(crd)
         for resource in _of_crd(crd, self._stored_as(crd)):
             self._of_path[resource.group, resource.version, resource.plural] = resource
 
     def remove(self, crd: Object) -> None:
-        """Serve a CustomResourceDefinition's kind no longer."""
+        """Stop serving the kind of a CustomResourceDefinition."""
         place = text_at(crd, "spec", "group"), text_at(crd, "spec", "names", "plural")
         for key in [key for key in self._of_path if (key[0], key[2]) == place and self._of_path[key].is_custom]:
             del self._of_path[key]
 
     def _stored_as(self, crd: Object) -> str:
-        """The kind, or with its group if another group had a kind of this name first: forever, as objects have it."""
+        """Return the kind, with its group if another group had the name first. It stays, as objects carry it."""
         group, kind = text_at(crd, "spec", "group"), text_at(crd, "spec", "names", "kind")
         if (group, kind) not in self._names:
             is_taken = kind in self._names.values() or any(it.kind == kind for it in BUILT_IN)

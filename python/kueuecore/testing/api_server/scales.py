@@ -13,10 +13,10 @@ __all__ = ["scale_of", "scaled"]
 
 
 def scale_of(resource: Resource, manifest: Object) -> Object:
-    """The scale of an object.
+    """Return the scale of an object.
 
     Raises:
-        RefusedError: The kind has none (404).
+        RefusedError: The kind cannot be scaled (404).
     """
     if resource.scale is None:
         raise no_such_resource()
@@ -42,10 +42,10 @@ def _selector(manifest: Object) -> str:
 
 
 def scaled(resource: Resource, manifest: Object, scale: Object) -> Object:
-    """An object with the replicas of a scale.
+    """Return an object with the replicas of a scale.
 
     Raises:
-        RefusedError: The kind has none (404).
+        RefusedError: The kind cannot be scaled (404).
     """
     if resource.scale is None:
         raise no_such_resource()

@@ -1,4 +1,4 @@
-"""Label and field selectors of lists, watches and deletions of many."""
+"""Label and field selectors of lists, watches and collection deletes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from kueuecore.testing.api_server.requests import Object
 __all__ = ["Selector", "selector_of"]
 
 Selector: TypeAlias = Callable[[Object], bool]
-"""Is an object selected?"""
+"""Returns whether an object is selected."""
 
 _Labels: TypeAlias = Mapping[str, str]
 _IN = re.compile(r"\s*(?P<key>[^\s,!=()]+)\s+(?P<operator>in|notin)\s*\((?P<values>[^)]*)\)\s*")
 _IS = re.compile(r"\s*(?P<key>[^\s,!=()<>]+)\s*(?P<operator>==|=|!=|>|<)\s*(?P<value>[^\s,!=()]*)\s*")
 _EXISTS = re.compile(r"\s*(?P<not>!?)\s*(?P<key>[^\s,!=()]+)\s*")
-# Fields that can be selected by beside the name and the namespace.
+# Fields other than name and namespace that selectors may use.
 _FIELDS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "pods"): (
         "spec.nodeName",
@@ -55,7 +55,7 @@ _FIELDS: Mapping[tuple[str, str], tuple[str, ...]] = {
 def selector_of(
     group: str, resource: str, labels: str, fields: str, selectable: Collection[str] = ()
 ) -> Selector | None:
-    """Whether objects are selected.
+    """Return a selector for label and field selectors.
 
     Args:
         group: The API group.
@@ -68,7 +68,7 @@ def selector_of(
         The selector; `None` if both are empty.
 
     Raises:
-        RefusedError: A selector is malformed, or its field cannot be selected by (400).
+        RefusedError: A selector is malformed, or its field is not supported (400).
 
     Example:
         >>> select = selector_of("batch", "jobs", "team in (a, b), !old", "metadata.name=sum")

@@ -1,4 +1,4 @@
-"""The server itself: HTTP on loopback, on an event loop in a thread of its own."""
+"""The server itself: HTTP on loopback, on an event loop in its own thread."""
 
 from __future__ import annotations
 
@@ -43,28 +43,28 @@ _TOO_LARGE = "Request entity too large: limit is 3145728"
 class HttpApiServer:
     """A Kubernetes API server over HTTP on loopback, strict where a real one is.
 
-    It speaks to kubectl and client libraries: discovery, lists in pages, watches, all patches and server-side apply,
-    CustomResourceDefinitions, finalizers, RBAC. What goes wrong is up to you: see `faults`.
+    It works with kubectl and client libraries: discovery, paged lists, watches, all patches and server-side apply,
+    CustomResourceDefinitions, finalizers, RBAC. You decide which faults occur: see `faults`.
 
     Args:
-        api: The objects; who touches them while the server runs does so by `call`.
-        seed: Draws UIDs and the ends of generated names.
-        clock: Gives the time of objects in nanoseconds since 1970; by default it stands still until `api.now` moves.
+        api: The objects; while the server runs, access them only through `call`.
+        seed: The seed of UIDs and of the ends of generated names.
+        clock: Returns the time of objects in nanoseconds since 1970; by default it stands still until `api.now` moves.
         schemas: The schemas of CustomResourceDefinitions.
-        webhooks: Are asked about each object before it is stored: `kueuecore.webhooks.admit`, say.
-        access: Who may do what; without it, everybody may do everything.
-        faults: What goes wrong with requests.
-        waits_for_kubelets: Do deleted pods stay on their nodes, marked as deleted, until somebody deletes them without
-            grace, as a kubelet does?
-        collects_garbage: Delete by itself what has lost its owners, and what is in namespaces that end. Otherwise call
-            `collect_garbage`.
+        webhooks: Called for each object before it is stored; for example `kueuecore.webhooks.admit`.
+        access: The access rules; without them, everybody may do anything.
+        faults: Returns the fault of a request.
+        waits_for_kubelets: Whether deleted pods stay on their nodes, marked as deleted, until they are deleted without
+            grace, as a kubelet does.
+        collects_garbage: Whether to delete objects without owners, and the contents of ending namespaces, by itself.
+            Otherwise call `collect_garbage`.
         bookmark_seconds: How often a watch that allows bookmarks gets one.
-        keep_changes: How many changes watches can at least go back.
-        host: The address to listen at, a loopback one.
+        keep_changes: The minimum number of changes that watches can go back.
+        host: The loopback address to listen on.
         port: The port; 0 takes a free one.
 
     Raises:
-        ValueError: `host` is no loopback address: the server knows no passwords and no encryption.
+        ValueError: `host` is not a loopback address: the server has no passwords and no encryption.
 
     Example:
         >>> import json, urllib.request
@@ -95,7 +95,7 @@ class HttpApiServer:
         self.api = ApiServer() if api is None else api
         self.faults = faults
         self.requests: deque[Request] = deque(maxlen=_MOST_RECORDED)
-        """The requests so far, the newest last."""
+        """The requests so far, newest last."""
         self._store = Store(self.api, clock=clock, seed=seed, schemas=schemas, webhooks=webhooks)
         self._watches = Watches(self.api, keep=keep_changes)
         self._handler = Handler(self._store, waits_for_kubelets=waits_for_kubelets)
@@ -111,13 +111,13 @@ class HttpApiServer:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL of the server."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"http://{host}:{self._port}"
 
     @property
     def kinds(self) -> Registry:
-        """The kinds that are served; `hide` and `show` take one away for a while."""
+        """The kinds that are served; `hide` removes one for a while, and `show` restores it."""
         return self._store.registry
 
     @property
@@ -126,7 +126,7 @@ class HttpApiServer:
         return self._watches.n_watchers
 
     def start(self) -> Self:
-        """Start to serve.
+        """Start the server.
 
         Raises:
             OSError: The port is taken.
@@ -143,10 +143,10 @@ class HttpApiServer:
         return self
 
     def stop(self) -> None:
-        """Stop to serve; watches end.
+        """Stop the server; watches end.
 
         Raises:
-            ExceptionGroup: The server met bugs of its own meanwhile, which clients saw as code 500.
+            ExceptionGroup: The server ran into bugs of its own, which clients saw as code 500.
         """
         loop, stopping = self._loop, self._stopping
         if loop is not None and stopping is not None and self._thread is not None:
@@ -166,15 +166,15 @@ class HttpApiServer:
 
     @contextmanager
     def serve(self) -> Iterator[str]:
-        """Serve for a while; gives the URL."""
+        """Serve within the context, which gives the URL."""
         with self:
             yield self.url
 
     def call(self, function: Callable[[ApiServer], _T]) -> _T:
-        """Do something with the objects while the server runs, between two requests.
+        """Access the objects while the server runs, between two requests.
 
         Args:
-            function: Gets the objects; what it returns or raises is returned or raised.
+            function: Called with the objects; `call` returns or raises what it returns or raises.
         """
         loop = self._loop
         if loop is None or threading.current_thread() is self._thread:
@@ -193,30 +193,30 @@ class HttpApiServer:
         """Create objects with their statuses, by the rules of a request, but without roles and faults.
 
         Args:
-            manifests: The objects; a kind has to be there before its objects, and so does a namespace.
+            manifests: The objects, in an order in which kinds and namespaces come before the objects that need them.
 
         Raises:
-            RefusedError: One of them is refused; those before it are there.
+            RefusedError: One of them is refused; the earlier ones exist.
         """
         for manifest in manifests:
             self.call(lambda api, it=manifest: load_object(self._handler, it))  # type: ignore[misc]
 
     def collect_garbage(self) -> int:
-        """Delete what has lost its owners, and what is in namespaces that end.
+        """Delete objects without owners, and the contents of ending namespaces.
 
         Returns:
-            How many objects were deleted, or changed for it.
+            The number of objects that were deleted or changed.
         """
         return self.call(lambda api: self._garbage.collect())
 
     def compact(self) -> None:
-        """Forget all changes so far: watches from older versions are gone (410)."""
+        """Forget all changes so far: watches from older versions get 410."""
         self.call(lambda api: api.compact())
 
     def _run(self, started: threading.Event, failures: list[BaseException]) -> None:
         try:
             asyncio.run(self._serve(started))
-        except BaseException as error:  # whoever starts the server gets it
+        except BaseException as error:  # The caller of `start` gets it.
             failures.append(error)
         finally:
             started.set()
@@ -270,7 +270,7 @@ class HttpApiServer:
             answer = self._handler.answer(request, body)
         except RefusedError as refusal:
             answer = answer_of_refusal(refusal)
-        except Exception as bug:  # a bug of the server's own: `stop` raises it
+        except Exception as bug:  # A bug of the server's own: `stop` raises it.
             answer = self._met(bug)
         request.code = answer.code
         if request.warnings:
@@ -290,7 +290,7 @@ class HttpApiServer:
             stream = self._open(request, fault)
         except RefusedError as refusal:
             return _refused_watch(request, refusal)
-        except Exception as bug:  # a bug of the server's own: `stop` raises it
+        except Exception as bug:  # A bug of the server's own: `stop` raises it.
             return _response(self._met(bug))
         request.code = 200
         try:
@@ -300,10 +300,10 @@ class HttpApiServer:
             request.remember_less()
 
     def _open(self, request: Request, fault: Fault) -> WatchStream:
-        """Begin a watch.
+        """Open a watch.
 
         Raises:
-            RefusedError: There is no such kind, or the version is too old, or malformed.
+            RefusedError: There is no such kind, or the version is too old or malformed.
         """
         if self._access is not None:
             self._access.check(request)
@@ -336,7 +336,7 @@ class HttpApiServer:
         )
 
     def _begin(self, watcher: Watcher, request: Request, resource: Resource) -> None:
-        """What has happened since the version asked for, or what there is, and from now on what happens."""
+        """Send the changes since the requested version, or the existing objects, and from then on all changes."""
         version = version_asked_for(request)
         if version is None:
             for it in self._store.objects(resource, request.namespace):
@@ -360,7 +360,7 @@ def _require_loopback(host: str) -> None:
 
 
 def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> BaseRequest:
-    """A request as aiohttp makes it (hence the types), with room for the largest object."""
+    """Create a request for aiohttp (hence the types), with room for the largest object."""
     loop = asyncio.get_running_loop()
     return BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=_MOST_BYTES)
 
@@ -371,7 +371,7 @@ def _response(answer: Answer) -> web.Response:
 
 
 def _refused_watch(request: Request, refusal: RefusedError) -> web.Response:
-    """A watch that is too old begins well, and then has an error in it; other refusals are plain."""
+    """Answer a refused watch: one that is too old starts, and gets an error event; other refusals are plain."""
     request.code = refusal.code
     answer = answer_of_refusal(refusal)
     if refusal.code != 410:

@@ -1,4 +1,4 @@
-"""How lists and maps of a kind merge: as a whole, by keys, or as a set. For apply, ownership and strategic merge."""
+"""How lists and maps of a kind merge: as a whole, by keys, or as a set; for apply, ownership and strategic merge."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ class Merging(StrEnum):
     """How a value merges with another."""
 
     GRANULAR = "granular"
-    """A map by its fields; a list, of which nothing is known, as a whole."""
+    """By its fields, for a map; as a whole, for a list of unknown shape."""
     ATOMIC = "atomic"
     """As a whole."""
     SET = "set"
-    """A list of values, each of which is there once."""
+    """As a list of unique values."""
     KEYED = "keyed"
-    """A list of objects that have keys."""
+    """As a list of objects with keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a value merges, and what is in it.
+    """How a value merges, and the shapes of its parts.
 
     Args:
-        merging: How apply and ownership see it.
-        keys: The keys of a list that is keyed; with a default where the field may be missing.
-        patch_key: By which key a strategic merge patch merges a list; `""` if it replaces it.
-        patches_set: Does a strategic merge patch add to a list of plain values?
-        fields: Of a map.
-        others: Of the fields of a map that are not named; or of the items of a list.
-        retains_keys: Does a strategic merge patch say which keys stay?
+        merging: How apply and ownership treat it.
+        keys: The keys of a keyed list, with a default where the field may be missing.
+        patch_key: The key by which a strategic merge patch merges a list; `""` if it replaces the list.
+        patches_set: Whether a strategic merge patch adds to a list of plain values.
+        fields: The fields of a map.
+        others: The other fields of a map, or the items of a list.
+        retains_keys: Whether a strategic merge patch lists the keys to keep.
     """
 
     merging: Merging = Merging.GRANULAR
@@ -48,7 +48,7 @@ class Shape:
     retains_keys: bool = False
 
     def at(self, name: str) -> Shape:
-        """The shape of a field of a map."""
+        """Return the shape of a field of a map."""
         return self.fields.get(name) or self.others or ANY
 
     @property
@@ -58,13 +58,13 @@ class Shape:
 
 
 ANY = Shape()
-"""Of what nothing is known: maps merge by their fields, lists as a whole."""
+"""An unknown shape: maps merge by their fields, lists as a whole."""
 ATOMIC = Shape(Merging.ATOMIC)
-"""What merges as a whole."""
+"""The shape of what merges as a whole."""
 
 
 def _keyed(*keys: str, items: Shape = ANY, patch_key: str | None = None, **defaults: str) -> Shape:
-    """A list with keys; a strategic merge patch uses the first, unless something else is said."""
+    """Return the shape of a list with keys; a strategic merge patch uses the first by default."""
     own = {key: defaults.get(key) for key in keys}
     return Shape(Merging.KEYED, keys=own, patch_key=keys[0] if patch_key is None else patch_key, others=items)
 
@@ -76,7 +76,7 @@ def _of(fields: Mapping[str, Shape]) -> Shape:
 _SET = Shape(Merging.SET, patches_set=True)
 _METADATA = _of({"finalizers": _SET, "ownerReferences": _keyed("uid"), "managedFields": ATOMIC})
 _CONDITIONS = _keyed("type")
-# Such as those of Jobs: atomic to apply, but strategic merge patches merge them.
+# For example in Jobs: atomic for apply, but merged by strategic merge patches.
 _ATOMIC_CONDITIONS = Shape(Merging.ATOMIC, patch_key="type")
 _CONTAINER = _of(
     {
@@ -145,12 +145,12 @@ _BUILT_IN: Mapping[tuple[str, str], Mapping[str, Shape]] = {
 
 
 def built_in_shape(group: str, kind: str) -> Shape:
-    """The shape of a built-in kind."""
+    """Return the shape of a built-in kind."""
     return Shape(fields={"metadata": _METADATA, **_BUILT_IN.get((group, kind), {})})
 
 
 def shape_of_schema(schema: JsonObject) -> Shape:
-    """The shape that the schema of a CustomResourceDefinition says by its `x-kubernetes-list-type` and the like.
+    """Return the shape that the schema of a CustomResourceDefinition sets by `x-kubernetes-list-type` and similar.
 
     Example:
         >>> schema = {"properties": {"spec": {"properties": {"podSets": {

@@ -1,4 +1,4 @@
-"""What the parts of the server share: the objects, the kinds, the clock, and what objects look like on the wire."""
+"""What the parts of the server share: the objects, the kinds, the clock, and the form of objects on the wire."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from kueuecore.times import format_time
 
 __all__ = ["Schema", "Schemas", "Store", "as_version", "encoded"]
 
-# Without those that make words, as Kubernetes draws them.
+# Without letters that could form words, as in Kubernetes.
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-# What the webhooks of jobs look at.
+# The kinds that the webhooks of jobs read.
 _AROUND_JOBS = (
     "Namespace",
     "LocalQueue",
@@ -36,37 +36,37 @@ class Schema(Protocol):
     """The schema of a kind in one version."""
 
     def stored(self, new: JsonObject, old: JsonObject | None = None, *, subresource: str = "") -> JsonObject:
-        """An object pruned, with defaults, and checked.
+        """Return an object pruned, with defaults, and checked.
 
         Args:
             new: The object.
-            old: The object before, for an update.
+            old: The previous object, for an update.
             subresource: `status` for an update of the status.
 
         Raises:
-            RefusedError: It does not fit the schema (422).
+            RefusedError: It does not match the schema (422).
         """
 
 
 Schemas: TypeAlias = Callable[[JsonObject, str], Schema]
-"""The schema of a CustomResourceDefinition in a version."""
+"""Returns the schema of a CustomResourceDefinition in a version."""
 
 
 def encoded(value: object) -> bytes:
-    """A value as compact JSON."""
+    """Return a value as compact JSON."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 class Store:
-    """The objects of the server, the kinds that there are, and what both need.
+    """The objects of the server, its kinds, and what both need.
 
     Args:
         api: The objects.
-        clock: Gives the time in nanoseconds since 1970; the in-memory server follows it. By default that one's own
-            clock counts.
-        seed: UIDs and the ends of generated names follow from it.
-        schemas: The schemas of CustomResourceDefinitions; without them, objects are stored as they come.
-        webhooks: Are asked about each object before it is stored.
+        clock: Returns the time in nanoseconds since 1970, which the in-memory server then follows. By default, the
+            clock of that server is used.
+        seed: The seed of UIDs and of the ends of generated names.
+        schemas: The schemas of CustomResourceDefinitions; without them, objects are stored unchecked.
+        webhooks: Called for each object before it is stored.
     """
 
     def __init__(
@@ -95,11 +95,11 @@ class Store:
 
     @property
     def time(self) -> str:
-        """The time in whole seconds, as objects have it."""
+        """Return the time in whole seconds, as in objects."""
         return format_time(self.api.now // 10**9 * 10**9)
 
     def next_uid(self, kind: str, namespace: str, name: str) -> str:
-        """The UID of the next object of a name; it follows from that, and from how many had the name before."""
+        """Return the UID of the next object of a name, which follows from the name and from how many had it before."""
         key = kind, namespace, name
         return str(uuid.UUID(int=Random(f"{self._seed} {key} {self._n_named.get(key, 0)}").getrandbits(128), version=4))
 
@@ -109,18 +109,18 @@ class Store:
         return uid
 
     def new_suffix(self) -> str:
-        """The end of a generated name."""
+        """Draw the end of a generated name."""
         return "".join(self.random.choice(_SUFFIX_LETTERS) for _ in range(5))
 
     def find(self, resource: Resource, namespace: str, name: str) -> Object | None:
-        """An object as it is stored, if there is one."""
+        """Return a stored object, if it exists."""
         return self.api.find(resource.stored_as, name, namespace=namespace if resource.namespaced else "")
 
     def get(self, resource: Resource, request: Request) -> Object:
-        """The object that a request is about, as it is stored.
+        """Return the stored object that a request is about.
 
         Raises:
-            RefusedError: There is none (404).
+            RefusedError: It does not exist (404).
         """
         found = self.find(resource, request.namespace, request.name)
         if found is None:
@@ -128,14 +128,14 @@ class Store:
         return found
 
     def objects(self, resource: Resource, namespace: str) -> list[Object]:
-        """The objects of a kind, of one namespace or of all, in the order of namespace and name."""
+        """Return the objects of a kind, in one namespace or in all, ordered by namespace and name."""
         found, _ = self.api.list(resource.stored_as)
         if namespace and resource.namespaced:
             return [it for it in found if it["metadata"].get("namespace") == namespace]
         return found
 
     def schema(self, resource: Resource) -> Schema | None:
-        """The schema of a kind in its storage version, if the server checks schemas."""
+        """Return the schema of a kind in its storage version, if the server checks schemas."""
         if self._schemas is None or resource.crd is None:
             return None
         key = resource.crd["metadata"]["uid"] + resource.crd["metadata"]["resourceVersion"], resource.storage_version
@@ -145,7 +145,7 @@ class Store:
         return found
 
     def around(self, manifest: Object) -> Iterator[Object]:
-        """The objects that webhooks look at beside one of a job."""
+        """Yield the objects that webhooks read in addition to a job."""
         kinds: Iterable[str] = _AROUND_JOBS
         if manifest["kind"] == "StatefulSet":
             kinds = (*kinds, "Workload")
@@ -167,7 +167,7 @@ class Store:
         return self.find(resource, namespace, str(ref.get("name"))) if resource is not None else None
 
     def encoded(self, resource: Resource, manifest: Object) -> bytes:
-        """An object as it is sent, encoded once while it does not change."""
+        """Return an object as it is sent, encoded once while it does not change."""
         metadata = manifest["metadata"]
         if resource.version != resource.storage_version:
             return encoded({**manifest, "apiVersion": resource.api_version})
@@ -193,9 +193,9 @@ class Store:
 
 
 def as_version(manifest: Object, resource: Resource) -> Object:
-    """A stored object in the version of a request.
+    """Return a stored object in the version of a request.
 
-    Versions of one kind differ by name alone: what converts is a webhook, which this server does not have.
+    Versions of a kind differ only in name: real conversion needs a webhook, which this server does not have.
     """
     if manifest.get("apiVersion") == resource.api_version:
         return manifest

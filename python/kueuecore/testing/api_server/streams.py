@@ -1,4 +1,4 @@
-"""What a watch sends, line by line, until its time is over or something goes wrong."""
+"""Sends the events of a watch, line by line, until its time is over or a fault ends it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kueuecore.testing.api_server.watches import Watcher
 
 __all__ = ["WatchStream", "broken"]
 
-# How soon a client that has gone is noticed if nothing happens.
+# How soon a client that is gone is noticed if nothing happens.
 _LOOK_SECONDS = 1.0
 
 
 def broken(http: BaseRequest) -> web.Response:
-    """Break the connection of a request; what is returned reaches nobody."""
+    """Break the connection of a request; the returned response reaches nobody."""
     if http.transport is not None:
         http.transport.abort()
     return web.Response()
@@ -30,13 +30,13 @@ class WatchStream:
     """One watch on its connection.
 
     Args:
-        watcher: What there is to send.
-        ready: Is set when there is something to send, or the server stops.
-        is_stopping: Does the server stop?
-        seconds: How long the watch goes on.
-        bookmark: Makes a bookmark; `None` if the client wants none.
+        watcher: Holds what is to be sent.
+        ready: Set when there is something to send, or the server stops.
+        is_stopping: Returns whether the server stops.
+        seconds: How long the watch lasts.
+        bookmark: Creates a bookmark; `None` if the client wants none.
         bookmark_seconds: How often it gets one.
-        fault: What goes wrong.
+        fault: The fault of the request.
     """
 
     watcher: Watcher
@@ -58,7 +58,7 @@ class WatchStream:
                 return broken(http)
             await response.write_eof()
         except ConnectionError:
-            pass  # the client has gone
+            pass  # The client is gone.
         return response
 
     async def _send(self, http: BaseRequest, response: web.StreamResponse) -> bool:

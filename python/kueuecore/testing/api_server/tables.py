@@ -1,4 +1,4 @@
-"""Objects as tables, for `kubectl get`, and as metadata alone."""
+"""Shows objects as tables, for `kubectl get`, or as metadata only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kueuecore.times import nanoseconds
 
 __all__ = ["View", "view_of"]
 
-_Json: TypeAlias = Any  # any value of JSON; which one is looked at where it matters
+_Json: TypeAlias = Any  # Any JSON value; checked where the type matters.
 _META = "meta.k8s.io/v1"
 _NAME = {
     "name": "Name",
@@ -40,7 +40,7 @@ _STEP = re.compile(
 
 
 class View(Enum):
-    """How objects are asked for."""
+    """The form in which objects are requested."""
 
     PLAIN = ""
     TABLE = "Table"
@@ -48,13 +48,13 @@ class View(Enum):
     METADATA_LIST = "PartialObjectMetadataList"
 
     def of_one(self, resource: Resource, manifest: Object, request: Request, now: int) -> Object:
-        """One object in this view."""
+        """Return one object in this view."""
         if self is View.TABLE:
             return _table(resource, [manifest], object_at(manifest, "metadata"), request, now)
         return {**_metadata_alone(manifest), "kind": "PartialObjectMetadata", "apiVersion": _META}
 
     def of_many(self, resource: Resource, items: list[Object], metadata: Object, request: Request, now: int) -> Object:
-        """A list in this view."""
+        """Return a list in this view."""
         if self is View.TABLE:
             return _table(resource, items, metadata, request, now)
         listed = [{**_metadata_alone(it), "kind": "PartialObjectMetadata", "apiVersion": _META} for it in items]
@@ -62,7 +62,7 @@ class View(Enum):
 
 
 def view_of(accept: str) -> View:
-    """The first view that a client accepts and this server has.
+    """Return the first view that a client accepts and this server supports.
 
     Example:
         >>> view_of("application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
@@ -119,7 +119,7 @@ def _included(item: Object, resource: Resource, included: str) -> Object:
 
 
 def _columns(resource: Resource) -> list[Object]:
-    """The columns after the name: those that the CustomResourceDefinition says, else the age."""
+    """Return the columns after the name: those of the CustomResourceDefinition, or else the age."""
     versions = map(object_at, list_at(resource.crd, "spec", "versions")) if resource.crd is not None else ()
     found = next((it for it in versions if text_at(it, "name") == resource.version), {})
     columns: list[Object] = [
@@ -155,7 +155,7 @@ def _text(value: _Json) -> str:
 
 
 def values_at(value: _Json, path: str) -> list[_Json]:
-    """The values at a JSONPath of fields, indices, `[*]` and `[?(@.type=="Ready")]`.
+    """Return the values at a JSONPath of fields, indices, `[*]` and `[?(@.type=="Ready")]`.
 
     Example:
         >>> values_at({"a": [{"t": "x", "v": 1}, {"t": "y", "v": 2}]}, '.a[?(@.t=="y")].v')
@@ -183,7 +183,7 @@ def _step(value: _Json, match: re.Match[str]) -> list[_Json]:
 
 
 def _age(time: _Json, now: int) -> str:
-    """How long ago a time is, as kubectl says it."""
+    """Return how long ago a time is, in the format of kubectl."""
     try:
         seconds = (now - nanoseconds(str(time))) // 10**9
     except ValueError:

@@ -1,4 +1,4 @@
-"""Who watches what, and what happened lately: events reach watchers as soon as they happen."""
+"""Tracks watches and recent changes: events reach watchers as soon as they happen."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Watcher:
     """One watch.
 
     Args:
-        kind: What is watched, as it is stored.
-        line: The line that a change is sent as; empty if the watch does not cover it.
-        wake: Is called when there is something to send.
-        lines: What waits to be sent.
+        kind: The watched kind, as stored.
+        line: Returns the line to send for a change; empty if the watch does not cover it.
+        wake: Called when there is something to send.
+        lines: The lines that wait to be sent.
         n_sent: How many events were sent.
     """
 
@@ -42,24 +42,24 @@ class Watcher:
     n_sent: int = 0
 
     def put(self, change: Change) -> None:
-        """Something has happened."""
+        """Queue a change to be sent."""
         if line := self.line(change):
             self.lines.append(line)
             self.wake()
 
     def take(self) -> list[bytes]:
-        """What there is to send."""
+        """Remove and return what is to be sent."""
         lines, self.lines = self.lines, []
         self.n_sent += len(lines)
         return lines
 
 
 class Watches:
-    """The changes of each kind that are not forgotten yet, and who watches.
+    """The recent changes of each kind, and the watchers.
 
     Args:
-        api: Whose changes.
-        keep: How many changes are kept at least; twice as many are never kept.
+        api: The server whose changes they are.
+        keep: The minimum number of changes to keep; never more than twice as many are kept.
     """
 
     def __init__(self, api: ApiServer, *, keep: int) -> None:
@@ -72,7 +72,7 @@ class Watches:
 
     @property
     def n_watchers(self) -> int:
-        """How many watches there are at the moment."""
+        """The current number of watches."""
         return sum(map(len, self._watchers.values()))
 
     def _heard(self, kind: str, event: Object, before: Object | None) -> None:
@@ -85,14 +85,14 @@ class Watches:
             self._forget()
 
     def _forget(self) -> None:
-        """Keep the newest changes alone."""
+        """Drop all but the newest changes."""
         versions = sorted(it.version for changes in self._changes.values() for it in changes)
         self._forgotten = versions[-self._keep - 1]
         for kind, changes in self._changes.items():
             start = bisect_right(changes, self._forgotten, key=lambda it: it.version)
             self._changes[kind] = changes[start:]
         self._n_changes = sum(map(len, self._changes.values()))
-        # The in-memory server keeps its events for those who ask it; here nobody does.
+        # The in-memory server keeps events for callers that ask for them; here nothing does.
         self._api.history = [it for it in self._api.history if it[0] > self._forgotten]
 
     @property
@@ -101,10 +101,10 @@ class Watches:
         return max(self._forgotten, self._api.compacted)
 
     def since(self, kind: str, version: int) -> Iterator[Change]:
-        """What happened to a kind after a version, in order.
+        """Return the changes of a kind after a version, in order.
 
         Raises:
-            RefusedError: That is too long ago (410).
+            RefusedError: The version is too old (410).
         """
         if version < self.oldest:
             raise expired(f"too old resource version: {version} ({self.oldest})")
@@ -120,7 +120,7 @@ class Watches:
         self._watchers.get(watcher.kind, set()).discard(watcher)
 
     def wake_all(self) -> None:
-        """Let all watchers look around: the server stops."""
+        """Wake all watchers, because the server stops."""
         for watchers in self._watchers.values():
             for watcher in watchers:
                 watcher.wake()

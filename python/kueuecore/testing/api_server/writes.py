@@ -1,4 +1,4 @@
-"""Creates, updates and patches: who may write what, and in which form it is stored."""
+"""Creates, updates and patches: which part of an object a request may write, and the form in which it is stored."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from kueuecore.testing.api_server.store import Store, as_version
 __all__ = ["Writes"]
 
 _MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
-# What a new object does not bring along.
+# Fields that a new object does not bring along.
 _OF_THE_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation",
                   "selfLink", "managedFields")  # fmt: skip
 _MOST_NAMES_TRIED = 8
@@ -49,7 +49,7 @@ class Writes:
         """Create an object.
 
         Raises:
-            RefusedError: It may not be created.
+            RefusedError: It must not be created.
         """
         _check_kind(resource, body)
         new = self._new(request, resource, body)
@@ -59,7 +59,7 @@ class Writes:
         return self._created(request, resource, new)
 
     def _new(self, request: Request, resource: Resource, body: Object) -> Object:
-        """What a client sends as a new object, without what is not the client's."""
+        """Return what a client sends as a new object, without fields that it may not set."""
         given = object_at(body, "metadata")
         if given.get("resourceVersion"):
             raise bad_request("resourceVersion should not be set on objects to be created")
@@ -97,7 +97,7 @@ class Writes:
         return self._store.api.create(new, kind=resource.stored_as, dry_run=request.is_dry_run)
 
     def _check_namespace(self, resource: Resource, new: Object) -> None:
-        """New objects need a namespace that is there to stay."""
+        """Check that the namespace of a new object exists and is not being deleted."""
         if not resource.namespaced:
             return
         name = new["metadata"]["namespace"]
@@ -117,7 +117,7 @@ class Writes:
         """Replace an object, or its status, or its scale.
 
         Raises:
-            RefusedError: It may not be replaced.
+            RefusedError: It must not be replaced.
         """
         old = self._store.get(resource, request)
         if request.subresource == "scale":
@@ -138,7 +138,7 @@ class Writes:
         """Patch an object, its status or its scale, or apply a configuration.
 
         Raises:
-            RefusedError: It may not be patched so.
+            RefusedError: The patch is not allowed.
         """
         if request.content_type == APPLY:
             return self._applied(request, resource, body)
@@ -160,12 +160,12 @@ class Writes:
         return scale_of(resource, new)
 
     def _replaced(self, request: Request, resource: Resource, old: Object, body: Object) -> Object:
-        """Store what a client makes of an object."""
+        """Store the client's new version of an object."""
         _check_versions(resource, old, object_at(body, "metadata"))
         new = _with_servers_metadata(old, _only_its_part(resource, request, old, body))
         if new != old:
             new = self._checked(request, resource, new, old)
-        # Who writes the whole object may write who owns what, as kubectl does when it begins to apply on the server.
+        # Writes of whole objects may set field ownership, as kubectl does when it starts to use server-side apply.
         given = [] if request.subresource else list_at(body, "metadata", "managedFields")
         new = with_owners(old, new, self._writer(request, resource), resource.shape, given=given)
         return self._store.api.replace(new, kind=resource.stored_as, dry_run=request.is_dry_run)
@@ -212,7 +212,7 @@ class Writes:
         return self._store.api.replace(new, kind=resource.stored_as, dry_run=request.is_dry_run)
 
     def _checked(self, request: Request, resource: Resource, new: Object, old: Object | None) -> Object:
-        """An object with defaults, as schema, rules and webhooks leave it."""
+        """Return an object after defaults, schema, rules and webhooks."""
         metadata_rules.check(resource, new, old)
         is_whole = not request.subresource
         if not resource.is_custom and is_whole:
@@ -235,7 +235,7 @@ class Writes:
 
 
 def _check_kind(resource: Resource, body: Object, *, says_all: bool = False) -> None:
-    """A body is of the kind of its path; of built-in kinds it need not say so, unless it is applied."""
+    """Check that a body is of the kind of its path; built-in kinds may omit it, except in apply."""
     kind, api_version = text_at(body, "kind"), text_at(body, "apiVersion")
     needs_all = resource.is_custom or says_all
     if needs_all and not kind:
@@ -262,7 +262,7 @@ def _check_built_in(resource: Resource, new: Object, old: Object | None, *, is_w
 
 
 def _check_versions(resource: Resource, old: Object, given: Mapping[str, object]) -> None:
-    """A write may name the object and the version that it was made from."""
+    """Check the preconditions of a write: UID and version of the object that it was made from."""
     uid, version = old["metadata"]["uid"], old["metadata"]["resourceVersion"]
     name = old["metadata"]["name"]
     if given.get("uid") not in (None, "", uid):
@@ -273,7 +273,7 @@ def _check_versions(resource: Resource, old: Object, given: Mapping[str, object]
 
 
 def _with_servers_metadata(old: Object, new: Object) -> Object:
-    """What the server alone writes stays as it is."""
+    """Keep the fields that only the server writes."""
     alone = (*_OF_THE_SERVER, "name", "namespace", "resourceVersion")
     kept = {name: old["metadata"][name] for name in alone if name in old["metadata"]}
     free = {name: it for name, it in object_at(new, "metadata").items() if name not in alone}
@@ -281,9 +281,9 @@ def _with_servers_metadata(old: Object, new: Object) -> Object:
 
 
 def _only_its_part(resource: Resource, request: Request, old: Object, body: Object) -> Object:
-    """What a request may change: the status alone through its subresource, and all else without it."""
+    """Return the part that a request may change: only the status through its subresource, else all but the status."""
     if request.subresource == "status":
-        # Built-in kinds let a write of the status change labels and the like, custom ones do not.
+        # For built-in kinds, a write of the status may change labels and the like; for custom ones it may not.
         metadata = old["metadata"] if resource.is_custom else body["metadata"]
         rest = {name: it for name, it in old.items() if name not in ("status", "metadata")}
         status = {"status": body["status"]} if body.get("status") is not None else {}
@@ -295,7 +295,7 @@ def _only_its_part(resource: Resource, request: Request, old: Object, body: Obje
 
 
 def _applied_part(resource: Resource, request: Request, config: Object) -> Object:
-    """What of a configuration a request may apply."""
+    """Return the part of a configuration that a request may apply."""
     names = ("apiVersion", "kind", "metadata")
     if request.subresource == "status":
         metadata = {name: config["metadata"][name] for name in ("name", "namespace") if name in config["metadata"]}
@@ -314,7 +314,7 @@ def _with_owners_of(new: Object, owners: object) -> Object:
 
 
 def _with_names(crd: Object, time: str) -> Object:
-    """A CustomResourceDefinition whose names are accepted, as it is a moment after its creation."""
+    """Return a CustomResourceDefinition whose names are accepted, as it is just after its creation."""
     if object_at(crd, "status").get("acceptedNames"):
         return crd
     accepted = (("NamesAccepted", "NoConflicts", "no conflicts found"),
