@@ -83,11 +83,11 @@ def listed_objects(kind: str, api_version: str, objects: Iterable[object]) -> di
 
 
 def check_version(manifest: JsonObject) -> None:
-    """Refuse a version that no API server would give: two of them could not be ordered."""
+    """Refuse a `uid` or `resourceVersion` that is not a short string, as API servers send them."""
     for name in ("uid", "resourceVersion"):
         value = object_at(manifest, "metadata").get(name)
         if value is not None and not (isinstance(value, str) and len(value) <= _LONGEST_VERSION):
-            message = f"Invalid value: it is no text of at most {_LONGEST_VERSION} characters"
+            message = f"Invalid value: must be a string of at most {_LONGEST_VERSION} characters"
             field, remedy = f"metadata.{name}", "hand the object over as the API server sends it"
             raise ManifestError([Problem(message, field=field, remedy=remedy, object=object_ref(manifest))])
 

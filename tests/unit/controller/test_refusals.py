@@ -158,7 +158,7 @@ def test_what_is_not_as_it_was_saved_is_not_loaded(part: str) -> None:
         ({}, "type: Required value; hand over the event of the watch as it came"),
         ({"type": "ADDED"}, "object: Required value"),
         ({"type": "ADDED", "object": thing("Cohort", "c") | {"metadata": {"name": "c", "resourceVersion": "9" * 5000}}},
-         'Cohort "c": metadata.resourceVersion: Invalid value: it is no text of at most 253 characters'),
+         'Cohort "c": metadata.resourceVersion: Invalid value: must be a string of at most 253 characters'),
         ({"type": "DELETED", "object": thing("Cohort", "c") | {"metadata": {"name": "c", "resourceVersion": 5}}},
          'Cohort "c": metadata.resourceVersion'),
         ({"type": "ADDED", "object": thing("Cohort", "c") | {"metadata": {"name": "c", "uid": []}}}, "metadata.uid"),

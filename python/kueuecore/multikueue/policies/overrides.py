@@ -80,9 +80,7 @@ def check_override(operations: Sequence[JsonObject]) -> None:
         written += [text_at(operation, "from")] if operation.get("op") == "move" else []
         for path in written:
             if path in _IDENTITY:
-                raise JsonPatchError(
-                    f"{path or 'the whole job'} cannot be changed: the manager would not find the job"
-                )
+                raise JsonPatchError(f"{path or 'the whole job'} cannot be changed: the manager would not find the job")
 
 
 def override_of(job: JsonObject, workload: JsonObject, operations: Sequence[JsonObject]) -> Override:
