@@ -132,7 +132,8 @@ impl Grounds {
     }
 
     /// Where a node meets the preemptor, and whether the preemptor has an advantage there.
-    #[inline]
+    // In line, a search drops the reasons: outside, it takes 4 % more instructions where few victims are enough.
+    #[inline(always)]
     fn meet(
         &self,
         world: &World<'_>,
