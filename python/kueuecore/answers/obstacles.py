@@ -139,7 +139,7 @@ def _borrowed(asked: Asked) -> str:
     total = units_of(name, own.usage) + units_of(name, asked.amount)
     over = quantity_of(name, total - units_of(name, own.subtree_quota))
     has = f"{own.kind} {own.name} has {own.subtree_quota} {name} and uses {own.usage}"
-    return f"{has}: with {asked.amount} more it borrows {over} from {lender.kind} {lender.name} (02 §2.4)"
+    return f"{has}: with {asked.amount} more it borrows {over} in all from {lender.kind} {lender.name} (02 §2.4)"
 
 
 def why_so(holder: Holder, explanation: Explanation) -> tuple[str, str]:

@@ -115,13 +115,13 @@ def test_quota_withheld_by_a_lending_limit_is_an_obstacle() -> None:
 
 def test_the_report_says_how_much_is_borrowed_from_which_cohort(run: Callable[..., Ran]) -> None:
     found = explained([*cohort(), workload("held", "a", 8), workload("w", "a", 6)], "w")
-    sentence = "ClusterQueue a has 10 cpu and uses 8: with 6 more it borrows 4 from Cohort x (02 §2.4)"
+    sentence = "ClusterQueue a has 10 cpu and uses 8: with 6 more it borrows 4 in all from Cohort x (02 §2.4)"
     assert why_it_borrows(found.pod_sets[0].trials[0]) == sentence
     alone = explained([*cohort(), workload("held", "a", 8)], "held")
     assert why_it_borrows(alone.pod_sets[0].trials[0]) == ""
     ran = run("-q", str(ROOT / "examples" / "two-teams"), "team-b/job-lint-ae481")
     assert (
-        "ClusterQueue team-b has 200m cpu and uses 1200m: with 200m more it borrows 1200m from Cohort company (02 §2.4)"
+        "ClusterQueue team-b has 200m cpu and uses 1200m: with 200m more it borrows 1200m in all from Cohort company (02 §2.4)"
         in ran.out
     )
 

@@ -114,8 +114,8 @@ pub(crate) const IN_COHORT_RECLAIM_WHILE_BORROWING: &str = "InCohortReclaimWhile
 /// BlockedOnPreemptionGates True.
 pub(crate) const PREEMPTION_GATED: &str = "PreemptionGated";
 
-/// The reasons of a cycle's decisions: those of pending heads, then those of preemptions. Decision tables use their
-/// indexes, so append new ones.
+/// The reasons of a cycle's decisions: at first those of pending heads, later ones of either sort. Decision tables and
+/// saves use their indexes, so append new ones.
 pub const OF_DECISIONS: [&str; 20] = [
     "",
     NO_MATCHING_FLAVOR,
