@@ -344,7 +344,7 @@ def plain_object(manifest: ManifestLike, name: str = "an object") -> JsonObject:
         return dict(found)
     plain = found.to_manifest()
     if not isinstance(plain, dict):
-        raise TypeError(f"{name} has a to_manifest that returns {type(plain).__name__}, not a dict")
+        raise TypeError(f"{name} must be of a class whose to_manifest returns a dict, not {type(plain).__name__}")
     return plain
 
 
