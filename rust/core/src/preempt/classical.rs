@@ -132,7 +132,7 @@ impl Grounds {
     }
 
     /// Where a node meets the preemptor, and whether the preemptor has an advantage there.
-    // In line, a search drops the reasons: outside, it takes 4 % more instructions where few victims are enough.
+    // Inlined, because searches drop the reason: as a call it costs 4 % of the instructions of a search for 10 victims.
     #[inline(always)]
     fn meet(
         &self,
