@@ -155,7 +155,7 @@ def _workload(row: Row) -> JsonObject:
         "place": state.place,
         "positionInClusterQueue": row.position,
         "reason": state.reason,
-        "message": row.message,
+        "message": row.message_or_cause,
         "podSets": [
             {
                 "name": it["name"],

@@ -17,9 +17,12 @@ from kueuecore.findings.topology_sentences import NO_PLACE_EVER, AskedTopology, 
 from kueuecore.states import ClusterQueueState, QuotaRow, Stage, WorkloadState
 from kueuecore.steady_state import Settled
 from kueuecore.topology import DomainCapacity, Placement
+from kueuecore.waiting_cause import waiting_cause
 from kueuecore.world import DEFAULT_NAMESPACE, World, is_workload
 
 __all__ = ["NotPlaced", "Row", "RunOutcome", "namespaces_of"]
+
+_BYPASSED = "not considered: an equivalent workload ahead of it did not get quota"  # rules/05 §4
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class Row:
         undecided: Why kueuecore cannot decide about it, if it cannot.
         placements: Where its pods are placed.
         not_placed: The pod sets that could not be placed, while it is pending.
+        cause: Why it waits if Kueue has no message about it.
     """
 
     state: WorkloadState
@@ -56,6 +60,7 @@ class Row:
     undecided: Undecided | None
     placements: tuple[Placement, ...] = ()
     not_placed: tuple[NotPlaced, ...] = ()
+    cause: str = ""
 
     def placement(self, pod_set: str) -> Placement | None:
         """Where the pods of a pod set are placed, if a topology is involved."""
@@ -87,6 +92,11 @@ class Row:
     def message(self) -> str:
         """Kueue's message, or why there is none."""
         return f"{self.undecided.field}: {self.undecided.message}" if self.undecided else self.state.message
+
+    @property
+    def message_or_cause(self) -> str:
+        """The message; in brackets the cause if there is no message."""
+        return self.message or (f"({self.cause})" if self.cause else "")
 
 
 def namespaces_of(plain: JsonObject) -> tuple[str, ...]:
@@ -138,9 +148,35 @@ class RunOutcome:
                     left_open,
                     tuple(placements.get(state.key, ())),
                     self._not_placed(state, plain),
+                    "" if left_open else self._cause(state, position),
                 )
             )
         return tuple(rows)
+
+    def _cause(self, state: WorkloadState, position: int | None) -> str:
+        """Why a workload waits about which Kueue's status says nothing."""
+        if state.stage is not Stage.PENDING or state.message:
+            return ""
+        if state.key in self._said_by_cycles:
+            return self._said_by_cycles[state.key]
+        was_passed_over = state.cluster_queue in self._queues_with_heads
+        if state.place == "inadmissible" and was_passed_over:
+            return _BYPASSED
+        if position and state.place == "active":
+            return f"not considered yet: {position} workload{'' if position == 1 else 's'} ahead of it in the queue"
+        # Parked by cycles that ran before the engine was saved, or the head of a queue without cycles.
+        cause = waiting_cause(self.engine, state.name, namespace=state.namespace, now=self.now)
+        return cause or (_BYPASSED if state.place == "inadmissible" else "")
+
+    @cached_property
+    def _said_by_cycles(self) -> Mapping[str, str]:
+        """What the last cycle with each head said; without those about which it said nothing."""
+        return {it.key: it.message for cycle in self.settled.decisions for it in cycle.pending if it.message}
+
+    @cached_property
+    def _queues_with_heads(self) -> Container[str | None]:
+        """The ClusterQueues of which a head stayed pending."""
+        return {it.cluster_queue for cycle in self.settled.decisions for it in cycle.pending}
 
     def _not_placed(self, state: WorkloadState, plain: JsonObject) -> tuple[NotPlaced, ...]:
         if state.stage is not Stage.PENDING:

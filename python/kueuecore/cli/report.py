@@ -115,15 +115,11 @@ def _workloads(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
 
 def _message(row: Row, *, wide: bool) -> str:
     """Kueue's message; in brackets an explanation of our own where Kueue has none."""
-    if not row.message and row.state.place == "inadmissible":
-        return "(not considered: an equivalent workload ahead of it did not get quota)"  # rules/05 §4
-    if not row.message and row.position is not None:
-        return f"(not considered yet: {_plural(row.position, 'workload')} ahead of it in the queue)"
     if row.open_checks:
         checks = "admission check" if len(row.open_checks) == 1 else "admission checks"
         return f"(has quota, waiting for {checks} {', '.join(row.open_checks)})"
     # The STATUS column already says that a workload is admitted.
-    return row.message if wide or row.state.stage is not Stage.ADMITTED else ""
+    return row.message_or_cause if wide or row.state.stage is not Stage.ADMITTED else ""
 
 
 def _pods(row: Row) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kueuecore._json import JsonObject, object_at, text_at
@@ -34,9 +34,10 @@ from kueuecore.held_objects import HELD_KINDS
 from kueuecore.jobs.topology_assignment import TopologyAssignment
 from kueuecore.manifests import Manifest, parse_manifests
 from kueuecore.scenarios import Edit, parse_edit
-from kueuecore.states import Stage
+from kueuecore.states import Stage, WorkloadState
 from kueuecore.steady_state import Ending, Settled, settle
 from kueuecore.times import format_time
+from kueuecore.waiting_cause import message_or_cause
 
 __all__ = ["add_what_if"]
 
@@ -189,7 +190,17 @@ def _rest(state: SettledState, changed: Engine, question: Question) -> _Rest:
     asked = {(text_at(it, "namespace"), text_at(it, "name")) for it in metadata}
     waiting = (it for it in after if it.stage is Stage.PENDING)
     n_pending = sum(not asked or (it.namespace, it.name) in asked for it in waiting)
-    return _Rest(settled, moves_between(state.engine.workloads(), after), n_pending)
+    moves = moves_between(state.engine.workloads(), after)
+    said = {it.key: it for it in after}
+    explained = (_with_cause(it, changed, said.get(it.key)) for it in moves)
+    return _Rest(settled, tuple(explained), n_pending)
+
+
+def _with_cause(move: Move, changed: Engine, after: WorkloadState | None) -> Move:
+    """The move, with the cause if its workload waits and Kueue does not say why."""
+    if move.after is None or after is None or move.after.message:
+        return move
+    return replace(move, after=replace(move.after, message=message_or_cause(changed, after)))
 
 
 # Tables.

@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias
 from kueuecore._spans import span
 from kueuecore.decisions import Preemption
 from kueuecore.policy_tests.policy_cluster import PolicyCluster
+from kueuecore.policy_tests.reasons import what_held, what_spared
 from kueuecore.policy_tests.verdict import Verdict
 from kueuecore.states import Stage, WorkloadState
 
@@ -155,6 +156,7 @@ class Preempted:
         parts = filter(None, ["is preempted" if self.is_expected else "is never preempted", who, self.reason])
         if not of_it:
             got, why = standing(cluster, key)
+            why = what_spared(cluster, key, preemptors) or why if self.is_expected else why
             return Verdict(not self.is_expected, cluster.name_of(key), " ".join(parts), f"never preempted: {got}", why)
         got = "; ".join(f"preempted by {cluster.name_of(it.preemptor)} ({it.reason})" for it in of_it)
         return Verdict(bool(found) == self.is_expected, cluster.name_of(key), " ".join(parts), got, of_it[-1].message)
@@ -186,7 +188,8 @@ class Waits:
             parts.append(f"at least {span(round(self.at_least_seconds * 1e9))}")
         expected = f"waits {' and '.join(parts)}"
         if is_admitted:
-            return Verdict(is_so, cluster.name_of(key), expected, f"admitted after {span(waited_ns)}")
+            why = "" if is_so else what_held(cluster, key)
+            return Verdict(is_so, cluster.name_of(key), expected, f"admitted after {span(waited_ns)}", why)
         got, why = standing(cluster, key)
         return Verdict(is_so, cluster.name_of(key), expected, f"{got} after {span(waited_ns)}", why)
 
@@ -198,7 +201,7 @@ def standing(cluster: PolicyCluster, key: str) -> tuple[str, str]:
         return "not submitted yet", ""
     home = f" in {state.cluster_queue}" if state.cluster_queue else ""
     if state.stage is Stage.PENDING:
-        return f"pending{home}", state.message
+        return f"pending{home}", cluster.message(state)
     word = {Stage.ADMITTED: "admitted", Stage.FINISHED: "finished"}.get(state.stage, "waiting for admission checks")
     flavors = _written(_flat(state))
     return f"{word}{home}{f' with {flavors}' if flavors else ''}", ""

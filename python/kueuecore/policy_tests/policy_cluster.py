@@ -13,11 +13,12 @@ from kueuecore.decisions import Preemption
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, ObjectRef, UnknownObjectError, UnsettledError
 from kueuecore.manifests import Manifest, ManifestLike, as_manifest
-from kueuecore.simulation import Happening, NodeLoss, Operation, StepKind, VirtualCluster
+from kueuecore.simulation import Happening, NodeLoss, Operation, SimulatedCycle, StepKind, VirtualCluster
 from kueuecore.states import QuotaRow, WorkloadState
 from kueuecore.steady_state import find_preemption_loop
 from kueuecore.times import END_NS, TimeLike, later, nanoseconds
 from kueuecore.topology import Placement
+from kueuecore.waiting_cause import message_or_cause
 from kueuecore.world import DEFAULT_NAMESPACE, AppliedWorld, World, is_workload
 
 __all__ = ["BEGINNING", "Coming", "PolicyCluster"]
@@ -117,6 +118,11 @@ class PolicyCluster:
     def now(self) -> int:
         """The current time, in nanoseconds since 1970."""
         return self._cluster.now
+
+    @property
+    def engine(self) -> Engine:
+        """The engine as it is now."""
+        return self._cluster.engine
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -219,13 +225,25 @@ class PolicyCluster:
         except UnknownObjectError:
             return None
 
+    def all_states(self) -> tuple[WorkloadState, ...]:
+        """Return the states of all Workloads that have arrived, by namespace and name."""
+        return self._cluster.engine.workloads()
+
+    def message(self, state: WorkloadState) -> str:
+        """Return Kueue's message about a Workload; in brackets the cause if it waits and there is none."""
+        return message_or_cause(self._cluster.engine, state)
+
     def placements(self, key: str) -> tuple[Placement, ...]:
         """Return where the pods of a Workload are placed."""
         return tuple(it for it in self._cluster.engine.placements() if it.key == key)
 
     def preemptions(self) -> tuple[Preemption, ...]:
         """Return all preemptions so far, in order."""
-        return tuple(it for cycle in self._cluster.run().cycles for it in cycle.decision.preemptions)
+        return tuple(it for cycle in self.cycles() for it in cycle.decision.preemptions)
+
+    def cycles(self) -> tuple[SimulatedCycle, ...]:
+        """Return the cycles so far in which something happened."""
+        return self._cluster.run().cycles
 
     def wait_ns(self, key: str) -> tuple[int, bool]:
         """Return how long a Workload waited for its first admission, in nanoseconds, and whether it was admitted."""

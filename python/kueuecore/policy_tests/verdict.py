@@ -16,7 +16,7 @@ class Verdict:
         subject: The workload or queue.
         expected: The expectation, in words.
         got: The actual state, in words.
-        why: Kueue's message about it; empty if there is none.
+        why: Kueue's message about it, or what held or spared the workload; empty if there is nothing to say.
 
     Example:
         >>> verdict = Verdict(False, "team-a/train", "is admitted", "pending in a", "insufficient quota for cpu")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from kueuecore.simulation.checkpoint import Checkpoint
 from kueuecore.simulation.copies import Copies
 from kueuecore.simulation.run import Happening, Operation, Progress, Run
 from kueuecore.states import WorkloadState
+from kueuecore.waiting_cause import message_or_cause
 from kueuecore.world import AppliedWorld, World, is_workload
 
 __all__ = ["changes_of", "simulate_cluster"]
@@ -200,11 +202,20 @@ def _jobs(
         state = _state(run, *place(int(there[index])))
         numbers["node_evictions"][index] = 0 if state is None else node_evictions(dict(state.status))
 
+    # Workloads of one shape wait for one cause, which takes a search to find.
+    causes: dict[int | str, str] = {}
+
+    def cause(row: int, state: WorkloadState) -> str:
+        shape = str(waiting[row][1].object.get("spec")) if row < n_waiting else int(copies.template[row - n_waiting])
+        if shape not in causes:
+            causes[shape] = message_or_cause(run.engine, state)
+        return causes[shape]
+
     def names(index: int) -> JobNames:
         row = int(there[index])
         kind, name = waiting[row][0].key[::2] if row < n_waiting else rows.job(row - n_waiting)
         namespace, workload = place(row)
-        message = _message(run, namespace, workload, numbers[index])
+        message = _message(run, namespace, workload, numbers[index], partial(cause, row))
         return JobNames(job=f"{kind}/{name}", namespace=namespace, workload=workload, message=message)
 
     # Look up what jobs have in common once per waiting Workload and once per template.
@@ -253,14 +264,14 @@ def _local_queue(workload: JsonObject) -> LocalQueueName:
     return text_at(workload, "metadata", "namespace"), text_at(workload, "spec", "queueName")
 
 
-def _message(run: Run, namespace: str, name: str, row: np.void) -> str:
-    """Return why a job waits, or that it failed or was deleted."""
+def _message(run: Run, namespace: str, name: str, row: np.void, cause: Callable[[WorkloadState], str]) -> str:
+    """Return why a job waits, or that it failed or was deleted; `cause` finds out what Kueue does not say."""
     if row["finished"] >= 0:
         return "failed" if row["failed"] else ""
     state = _state(run, namespace, name)
     if state is None:
         return "deleted"
-    return "" if row["admitted"] >= 0 else state.message
+    return "" if row["admitted"] >= 0 else state.message or cause(state)
 
 
 def _state(run: Run, namespace: str, name: str) -> WorkloadState | None:

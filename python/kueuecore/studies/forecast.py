@@ -19,6 +19,7 @@ from kueuecore.studies.present_workloads import PresentWorkload, Status, found_w
 from kueuecore.studies.run_time_plan import RunTimeNote, RunTimePlan
 from kueuecore.studies.running import run_all
 from kueuecore.times import END_NS
+from kueuecore.waiting_cause import message_or_cause
 from kueuecore.world import is_workload
 
 __all__ = ["ArrivalNote", "Assumptions", "Eta", "Forecast", "RunTimeNote", "eta", "quantile"]
@@ -303,4 +304,5 @@ def _why_never(scenario: Scenario, others: Sequence[Manifest], workload: Present
     if run.outcome_table["admitted"][0] >= 0:
         return ""
     namespace, _, name = workload.key.partition("/")
-    return run.engine.workload(name, namespace=namespace).message or "it is not admitted"
+    state = run.engine.workload(name, namespace=namespace)
+    return message_or_cause(run.engine, state) or "it is not admitted"

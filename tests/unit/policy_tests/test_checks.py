@@ -76,7 +76,13 @@ def test_an_expectation_is_met(expect: str, submit: str, tmp_path: Path) -> None
             "2 of 3: team/it-1, team/it-2",
             NEEDS,
         ),
-        ("{workload: team/it-3, waits: {below: 5m}}", THREE, "waits below 5m00s", "admitted after 5m00s", ""),
+        (
+            "{workload: team/it-3, waits: {below: 5m}}",
+            THREE,
+            "waits below 5m00s",
+            "admitted after 5m00s",
+            f"at 2s: {NEEDS}",
+        ),
         (
             "{workload: team/it-3, at: 1m, waits: {below: 30s}}",
             THREE,
@@ -97,7 +103,36 @@ def test_an_expectation_is_met(expect: str, submit: str, tmp_path: Path) -> None
             PREEMPTED,
             "is preempted by team/low",
             "never preempted: admitted in cq with cpu: default",
-            "",
+            "team/low waits, but its priority, 100, is not below 0 (withinClusterQueue) (rules/04 §2)",
+        ),
+        (
+            "{workload: team/it-1, at: 1m, preempted: true}",
+            THREE,
+            "is preempted",
+            "never preempted: admitted in cq with cpu: default",
+            "team/it-3 waits, but its priority, 0, is not below 0 (withinClusterQueue) (rules/04 §2)",
+        ),
+        (
+            "{workload: team/one, preempted: true}",
+            ONE,
+            "is preempted",
+            "never preempted: admitted in cq with cpu: default",
+            "no workload that waits needs what it holds",
+        ),
+        (
+            "{workload: team/one, preempted: {by: team/two}}",
+            f"{ONE}\n{{job: {job('two')}}}",
+            "is preempted by team/two",
+            "never preempted: admitted in cq with cpu: default",
+            "team/two got quota without preemptions",
+        ),
+        (
+            "{workload: team/one, preempted: {by: team/high}}",
+            f"{ONE}\n{{job: {job('low')}}}\n"
+            f"{{at: 1m, job: {job('high', '1', ', kueue.x-k8s.io/priority-class: high')}}}",
+            "is preempted by team/high",
+            "never preempted: admitted in cq with cpu: default",
+            "team/high preempted team/low instead",
         ),
         ("{workload: team/high, at: 30s, admitted: true}", PREEMPTED, "is admitted", "not submitted yet", ""),
         (

@@ -1,0 +1,44 @@
+"""Says why a workload waits where Kueue leaves its status empty (rules/03 §5, rules/08 §11.5)."""
+
+from __future__ import annotations
+
+from kueuecore.decisions import WhatIf
+from kueuecore.engine import Engine
+from kueuecore.states import Stage, WorkloadState
+from kueuecore.times import TimeLike, nanoseconds
+
+__all__ = ["message_or_cause", "waiting_cause"]
+
+
+def waiting_cause(engine: Engine, name: str, *, namespace: str, now: TimeLike | None = None) -> str:
+    """Return what a cycle would say of a workload if it were the only head now; empty if it would get quota.
+
+    Args:
+        engine: The engine; it does not change.
+        name: Name of the Workload.
+        namespace: Its namespace.
+        now: The current time; by default the latest time passed to any call.
+
+    Raises:
+        UnknownObjectError: There is no such Workload.
+    """
+    row, _ = engine._core.explain(namespace, name, engine.now if now is None else nanoseconds(now))
+    found = WhatIf.of(row)
+    return ": ".join(found.undecided) if found.undecided else found.message
+
+
+def message_or_cause(engine: Engine, state: WorkloadState, *, now: TimeLike | None = None) -> str:
+    """Return Kueue's message about a workload; in brackets the cause if it waits and there is no message.
+
+    Kueue sets no condition if the reason is empty, as it is when a resource that no flavor covers comes after one that
+    fits.
+
+    Args:
+        engine: The engine; it does not change.
+        state: The state of the workload in it.
+        now: The current time; by default the latest time passed to any call.
+    """
+    if state.message or state.stage is not Stage.PENDING:
+        return state.message
+    cause = waiting_cause(engine, state.name, namespace=state.namespace, now=now)
+    return f"({cause})" if cause else ""
