@@ -16,7 +16,9 @@ _LONGEST_MESSAGE = 32 * 1024  # the limit of a condition's message
 _ESCAPES = {"\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r"}
 # In quotes: an escape counts as one character.
 _CHARACTER = r'(?:\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|.)|[^"\\])'
-_LONG = re.compile(rf'"({_CHARACTER}{{{LONGEST + 1},}})"|\S{{{LONGEST + 1},}}', re.DOTALL)
+_LONG_WORD = re.compile(rf"\S{{{LONGEST + 1},}}")
+# A quote that is never closed is taken whole: or each escaped quote in it would search for the end again.
+_LONG = re.compile(rf'"({_CHARACTER}{{{LONGEST + 1},}}+)(?:"|(?P<open>\\?\Z))|{_LONG_WORD.pattern}', re.DOTALL)
 _BEGINNING = re.compile(rf"{_CHARACTER}{{0,{LONGEST}}}", re.DOTALL)
 
 
@@ -67,6 +69,8 @@ def quoted(text: str) -> str:
 def _cut(match: re.Match[str]) -> str:
     if match[1] is None:
         return shortened(match[0])
+    if match["open"] is not None:
+        return _LONG_WORD.sub(lambda it: shortened(it[0]), match[0])
     parts = match[1].split("/") if match[1].count("/") == 1 else [match[1]]
     return f'"{"/".join(map(_beginning, parts))}"'
 

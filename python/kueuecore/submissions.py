@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
@@ -204,9 +203,8 @@ def _ranges(prefix: str, number: int, end: int) -> Iterator[tuple[tuple[str, int
 
 
 def _root_and_digits(name: str) -> tuple[str, str]:
-    digits = re.search("[0-9]*$", name, re.ASCII)
-    assert digits is not None, "nothing is enough"
-    return name[: digits.start()], digits[0]
+    root = name.rstrip("0123456789")
+    return root, name[len(root) :]
 
 
 def _check_end(name: str, start: int, spans: npt.NDArray[np.int64]) -> None:

@@ -26,7 +26,7 @@ _SCHEMA = 1
 """Version of the JSON document: changing or removing a field increments it, adding one does not."""
 
 _WIDEST = 2**31  # lines are not wrapped
-_NUMBER = re.compile(r"[-+]?[.\d_]*\d[.\d_]*([eE][-+]?\d+)?")
+_NUMBER = re.compile(r"[-+]?[._]*\d[.\d_]*([eE][-+]?\d+)?")
 
 
 def document_head() -> JsonObject:

@@ -14,7 +14,7 @@ from kueuecore.steady_state import Ending
 
 __all__ = ["Admits", "KeepsPending", "Preempts", "Showing", "Unsettled"]
 
-_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[munkMGTPE]i?)?\b")
+_NUMBER = re.compile(r"(?<!\d)\d+(?:\.\d+)?(?:[munkMGTPE]i?)?\b")
 
 
 class Showing(Protocol):

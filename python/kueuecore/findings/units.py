@@ -21,7 +21,7 @@ __all__ = ["fractional_amounts", "tiny_amounts", "units_that_differ"]
 
 _FIELDS = ("nominalQuota", "borrowingLimit", "lendingLimit")
 _BYTES = re.compile(r"memory|ephemeral-storage|hugepages-.*")
-_FORM = re.compile(r"[+-]?([0-9.]+)(.*)")
+_FORM = re.compile(r"[+-]?([0-9.]++)(.*)")
 _SMALLEST = 2**20  # bytes: a quota below a mebibyte is a mistake
 _FACTOR = 500  # from this ratio on, a suffix was probably forgotten
 

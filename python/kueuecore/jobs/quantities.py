@@ -13,7 +13,7 @@ from kueuecore._quantities import BINARY, DECIMAL, number
 __all__ = ["canonical", "canonical_amounts", "is_quantity", "larger", "printed_amounts", "rounded_to_milli", "total"]
 
 _NANO = 10**9
-_EXPONENT = re.compile(r"[+-]?([0-9]*)\.?([0-9]*)[eE]([+-]?[0-9]{1,3})")
+_EXPONENT = re.compile(r"[+-]?([0-9]*+)\.?([0-9]*)[eE]([+-]?[0-9]{1,3})")
 _EXPONENTS = ("e-9", "e-6", "e-3", "", *(f"e{power}" for power in range(3, 19, 3)))
 
 

@@ -67,4 +67,4 @@ def svg(chart: Any, *, name: str) -> str:
     picture = vl_convert.vegalite_to_svg(themed.to_dict())
     # Charts on one page must not share ids, nor keep a size that no phone has.
     picture = _ID.sub(rf"\g<1>{name}-", picture)
-    return re.sub(r'<svg ([^>]*?)width="(\d+)" height="(\d+)"', r'<svg \1data-width="\2"', picture, count=1)
+    return re.sub(r'<svg ([^<>]*?)width="(\d+)" height="(\d+)"', r'<svg \1data-width="\2"', picture, count=1)

@@ -43,7 +43,7 @@ _FIELDS = (
 _PLACES = {name: place for place, name in enumerate(_FIELDS)}
 _STATUSES = {0: "failed", 1: "completed", 2: "partial", 3: "partial", 4: "partial", 5: "cancelled"}
 _FAILED, _CANCELLED = 0, 5
-_COMMENT = re.compile(rb"^[ \t]*;[; \t]*(\w+):[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
+_COMMENT = re.compile(rb"^[ \t]*+;[; \t]*+(\w++):(.*)$", re.MULTILINE)
 _DATA = re.compile(rb"^[ \t]*[^;\s]", re.MULTILINE)
 _NAMED = re.compile(r"(\d+)[ \t:]+(\S+)")
 _KILOBYTE = 1024
@@ -115,7 +115,7 @@ def _comments(data: bytes) -> tuple[dict[str, str], dict[int, str], dict[int, st
     header: dict[str, str] = {}
     names: dict[str, dict[int, str]] = {"Queue": {}, "Partition": {}}
     for found in _COMMENT.finditer(data):
-        key, value = found[1].decode("latin-1"), found[2].decode("latin-1")
+        key, value = found[1].decode("latin-1"), found[2].lstrip(b" \t").rstrip(b" \t\r").decode("latin-1")
         named = _NAMED.match(value) if key in names else None
         if named:
             names[key][int(named[1][:9])] = named[2]

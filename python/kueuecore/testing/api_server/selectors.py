@@ -18,7 +18,7 @@ Selector: TypeAlias = Callable[[Object], bool]
 _Labels: TypeAlias = Mapping[str, str]
 _IN = re.compile(r"\s*(?P<key>[^\s,!=()]+)\s+(?P<operator>in|notin)\s*\((?P<values>[^)]*)\)\s*")
 _IS = re.compile(r"\s*(?P<key>[^\s,!=()<>]+)\s*(?P<operator>==|=|!=|>|<)\s*(?P<value>[^\s,!=()]*)\s*")
-_EXISTS = re.compile(r"\s*(?P<not>!?)\s*(?P<key>[^\s,!=()]+)\s*")
+_EXISTS = re.compile(r"\s*+(?P<not>!?)\s*+(?P<key>[^\s,!=()]+)\s*")
 # Fields other than name and namespace that selectors may use.
 _FIELDS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("", "pods"): (
