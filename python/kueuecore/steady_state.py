@@ -80,6 +80,7 @@ def settle(
     max_cycles: int | None = 1_000_000,
     was_at_rest: bool = False,
     finds_loops: bool = True,
+    n_flavors: int | None = None,
 ) -> Settled:
     """Run cycles until nothing changes. No workload finishes, and time stands still unless `until` is given.
 
@@ -96,6 +97,7 @@ def settle(
             of all workloads.
         finds_loops: Whether to check after each eviction if an earlier state came back, which takes a quick scan of
             all workloads. Without it, a loop of evictions ends at `max_cycles`.
+        n_flavors: The most flavors of any ClusterQueue, if that is known: it saves a look at all quotas.
 
     Raises:
         TypeError: `now` or `until` is not a time, or `max_cycles` not a number.
@@ -113,11 +115,14 @@ def settle(
     engine = instance("engine", engine, Engine)
     at, limit = nanoseconds(now), cycles_of(max_cycles, "max_cycles")
     end = at if until is None else nanoseconds(until)
-    settled = _settle_at(engine, at, limit, was_at_rest=was_at_rest, finds_loops=finds_loops)
+    # A head with untried flavors changes nothing until it has tried them all.
+    patience = 1 + (most_flavors(engine) if n_flavors is None else n_flavors)
+    settled = _settle_at(engine, at, limit, patience, was_at_rest=was_at_rest, finds_loops=finds_loops)
     while settled.ending is Ending.SETTLED and (wake := engine.next_wake(since=at)) is not None and wake <= end:
         at = wake
         left = None if limit is None else limit - len(settled.decisions)
-        settled = _after(settled, _settle_at(engine, at, left, was_at_rest=was_at_rest, finds_loops=finds_loops))
+        later = _settle_at(engine, at, left, patience, was_at_rest=was_at_rest, finds_loops=finds_loops)
+        settled = _after(settled, later)
     return settled
 
 
@@ -128,7 +133,9 @@ def _after(first: Settled, second: Settled) -> Settled:
     return Settled(second.ending, decisions, tuple(undecided.values()), log, second.loop)
 
 
-def _settle_at(engine: Engine, at: int, limit: int | None, *, was_at_rest: bool, finds_loops: bool) -> Settled:
+def _settle_at(
+    engine: Engine, at: int, limit: int | None, patience: int, *, was_at_rest: bool, finds_loops: bool
+) -> Settled:
     log: list[tuple[Event, ...] | Decision] = []
     decisions: list[Decision] = []
     undecided: dict[str, Undecided] = {}
@@ -139,8 +146,6 @@ def _settle_at(engine: Engine, at: int, limit: int | None, *, was_at_rest: bool,
     evicted = () if was_at_rest else [(it.namespace, it.name) for it in engine.workloads() if _is_evicted(it)]
     if _release(engine, evicted, at):
         _reconcile(engine, log, at)
-    # A head with untried flavors changes nothing until it has tried them all.
-    patience = 1 + most_flavors(engine)
     idle = 0
     ending = Ending.SETTLED
     while idle < patience:

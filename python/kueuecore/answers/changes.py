@@ -93,8 +93,10 @@ class Unblocking:
         workload: Its state once cycles have run until nothing changes.
         changes: The changes, those that disturb others least first; empty if it has quota.
         n_tried: How many changes were tried.
+        is_stopped: Whether the tries were used up before all kinds of changes were looked for.
     """
 
     workload: WorkloadState
     changes: tuple[Change, ...]
     n_tried: int
+    is_stopped: bool = False

@@ -26,6 +26,9 @@ class Dial:
         shown: The value after a turn, as text.
         weight: How many steps count as a change of size 1.
         hint: A guess at the smallest turn that is enough.
+        likely: More guesses, in ascending order.
+        unit: Steps between values that matter, counted from `origin`: amounts are mostly multiples of a larger one.
+        origin: A turn at which such a value lies.
         base: Edits to make once, before those of any dial, so that the field exists.
     """
 
@@ -36,6 +39,9 @@ class Dial:
     shown: Callable[[int], str]
     weight: int
     hint: int = 0
+    likely: Sequence[int] = ()
+    unit: int = 1
+    origin: int = 0
     base: tuple[Edit, ...] = ()
 
 
@@ -52,22 +58,33 @@ def least_turns(admits: Callable[[Sequence[int]], bool], dials: Sequence[Dial]) 
     """Find turns that admit while one step less of any of them does not; `None` if not even the largest admit.
 
     Bisects each dial between a turn that admits and one that does not until the two are neighbours, so the result
-    holds even where a larger turn is not always better.
+    holds even where a larger turn is not always better. No turns are tried twice.
 
     Args:
         admits: Tries turns, one per dial.
         dials: The dials.
     """
+    known: dict[tuple[int, ...], bool] = {}
+
+    def tried(turns: Sequence[int]) -> bool:
+        key = tuple(turns)
+        if key not in known:
+            known[key] = admits(key)
+        return known[key]
+
     turns = [dial.most for dial in dials]
-    if not admits(turns):
+    if not tried(turns):
         return None
-    is_lower = True
+    is_first = is_lower = True
     while is_lower:
         is_lower = False
         for index, dial in enumerate(dials):
-            least = _least(_with(admits, turns, index), turns[index], dial.hint)
+            at = _with(tried, turns, index)
+            is_least = not is_first and (turns[index] == 0 or not at(turns[index] - 1))
+            least = turns[index] if is_least else _least(at, turns[index], dial)
             is_lower = is_lower or least < turns[index]
             turns[index] = least
+        is_first = False
     return tuple(turns)
 
 
@@ -126,21 +143,33 @@ def _with(admits: Callable[[Sequence[int]], bool], turns: Sequence[int], index: 
     return lambda turn: admits([turn if n == index else it for n, it in enumerate(turns)])
 
 
-def _least(admits: Callable[[int], bool], high: int, hint: int) -> int:
-    """Bisect from `high`, which admits, down to a turn that admits while one less does not."""
+def _least(admits: Callable[[int], bool], high: int, dial: Dial) -> int:
+    """Narrow down from `high`, which admits, to a turn that admits while one less does not: likely values first."""
     if high == 0 or admits(0):
         return 0
     low = 0
-    for guess in (hint, hint - 1):
+    for guess in (dial.hint, dial.hint - 1):
         if low < guess < high:
             if admits(guess):
                 high = guess
             else:
                 low = guess
-    while high - low > 1:
-        middle = (low + high) // 2
-        if admits(middle):
-            high = middle
+    low, high = _narrowed(admits, low, high, [it for it in dial.likely if low < it < high])
+    if dial.unit > 1:
+        first = low + 1 + (dial.origin - low - 1) % dial.unit
+        low, high = _narrowed(admits, low, high, range(first, high, dial.unit))
+        if high - low > 1 and not admits(high - 1):
+            return high
+    return _narrowed(admits, low, high, range(low + 1, high))[1]
+
+
+def _narrowed(admits: Callable[[int], bool], low: int, high: int, values: Sequence[int]) -> tuple[int, int]:
+    """Bisect ascending values between `low`, which does not admit, and `high`, which does."""
+    before, after = -1, len(values)
+    while after - before > 1:
+        middle = (before + after) // 2
+        if admits(values[middle]):
+            high, after = values[middle], middle
         else:
-            low = middle
-    return high
+            low, before = values[middle], middle
+    return low, high

@@ -21,6 +21,9 @@ __all__ = ["MOST_EXACT", "policy_changes", "victim_changes"]
 MOST_EXACT = 12
 """Up to this many candidates, all sets are searched for the fewest victims."""
 
+# Enough for a search that drops what is not needed from as many candidates.
+_KEPT_TRIES = 5 * MOST_EXACT
+
 # From the weakest to the strongest (rules/04 §1).
 _POLICIES = {
     "withinClusterQueue": ("Never", "LowerPriority", "LowerOrNewerEqualPriority"),
@@ -47,8 +50,9 @@ def victim_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Ite
     candidates = _candidates(trials, workload, tree)
     if not candidates or not trials.admits(_deleting(candidates)):
         return
-    is_exact = len(candidates) <= MOST_EXACT
-    chosen = _fewest(trials, candidates) if is_exact else _none_spared(trials, candidates)
+    chosen = _fewest(trials, candidates) if len(candidates) <= MOST_EXACT else None
+    is_exact = chosen is not None
+    chosen = chosen or _none_spared(trials, candidates)
     rest = [_deleting([it for it in chosen if it is not one]) for one in chosen if len(chosen) > 1]
     change = change_of(
         trials,
@@ -107,10 +111,12 @@ def _candidates(trials: Trials, workload: JsonObject, tree: QuotaTree) -> list[W
     return sorted(found, key=lambda it: (it.priority, it.key))
 
 
-def _fewest(trials: Trials, candidates: Sequence[WorkloadState]) -> Sequence[WorkloadState]:
-    """Try all sets by size; among sets of one size the first wins."""
+def _fewest(trials: Trials, candidates: Sequence[WorkloadState]) -> Sequence[WorkloadState] | None:
+    """Try all sets by size; among sets of one size the first wins. `None` if that takes too many tries."""
     for size in range(1, len(candidates)):
         for chosen in combinations(candidates, size):
+            if trials.n_left <= _KEPT_TRIES:
+                return None
             if trials.admits(_deleting(chosen)):
                 return chosen
     return candidates

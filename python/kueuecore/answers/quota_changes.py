@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import gcd
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.answers.amounts import quantity_of, requests_of, units_of
@@ -56,6 +57,15 @@ class QuotaTree:
         used = sum(units_of(resource, row.usage) + units_of(resource, row.nominal) for row in there)
         return int(min((asked + used + 1) * _FAR, _LARGEST))
 
+    def unit(self, resource: str, asked: int) -> int:
+        """The largest amount of which all amounts of a resource are multiples; free quota changes in such steps."""
+        amounts = {asked}
+        for (*_, name), row in self.rows.items():
+            if name == resource:
+                quotas = (row.nominal, row.usage, row.borrowing_limit, row.lending_limit)
+                amounts |= {units_of(resource, it) for it in quotas if it is not None}
+        return gcd(*amounts) or 1
+
 
 def quota_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Iterator[Change]:
     """The smallest sufficient `nominalQuota` of the ClusterQueue, and of each Cohort object above it."""
@@ -95,7 +105,8 @@ def limit_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Iter
         room = units_of(resource, row.nominal) - units_of(resource, limit)
         most = tree.far(flavor, resource, asked[resource]) if is_on_path else room
         if most > 0:
-            dial = _dial(place, resource, field, units_of(resource, limit), most, asked[resource], asked[resource])
+            unit, now = tree.unit(resource, asked[resource]), units_of(resource, limit)
+            dial = _dial(place, resource, field, now, most, asked[resource], asked[resource], unit)
             places.setdefault((field, kind, name, flavor), []).append(dial)
     for dials in places.values():
         yield from least_changes(trials, dials)
@@ -164,10 +175,11 @@ def _quota_dial(place: _Place, resource: str, tree: QuotaTree, asked: int) -> Di
     missing = asked - units_of(resource, row.available) if row is not None else asked
     nominal = units_of(resource, place.entries[resource].get("nominalQuota"))
     most = tree.far(place.flavor, resource, asked)
-    return _dial(place, resource, "nominalQuota", nominal, most, missing, asked)
+    unit = tree.unit(resource, asked)
+    return _dial(place, resource, "nominalQuota", nominal, most, missing, asked, unit)
 
 
-def _dial(place: _Place, resource: str, field: str, now: int, most: int, hint: int, weight: int) -> Dial:
+def _dial(place: _Place, resource: str, field: str, now: int, most: int, hint: int, weight: int, unit: int) -> Dial:
     path = f"{place.path}[name={resource}].{field}"
     return Dial(
         kind=ChangeKind(field[0].upper() + field[1:]) if field != "nominalQuota" else ChangeKind.QUOTA,
@@ -179,6 +191,9 @@ def _dial(place: _Place, resource: str, field: str, now: int, most: int, hint: i
         shown=lambda turn: quantity_of(resource, now + turn),
         weight=weight,
         hint=hint,
+        likely=[max(hint, unit) << power for power in range(1, most.bit_length())],
+        unit=unit,
+        origin=-now,
         base=place.base,
     )
 

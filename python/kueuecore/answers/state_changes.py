@@ -129,7 +129,7 @@ def _edited(engine: Engine, edit: Edit, before: dict[ObjectRef, JsonObject]) -> 
             else f"a state has no objects of kind {edit.kind}"
         )
         raise ManifestError.of(what, remedy=f"{_EDIT_FORM}; the kind is one of {', '.join(HELD_KINDS)}")
-    matching = [it for it in map(Manifest, _of_edit(engine, edit)) if edit.matches(it)]
+    matching = [it for it in map(Manifest, _of_edit(engine, edit, before)) if edit.matches(it)]
     if not matching:
         remedy = _near(engine, edit.kind, edit.name)
         raise ManifestError.of(f"no object matches {edit.kind}/{edit.name}", remedy=remedy)
@@ -147,12 +147,15 @@ def _edited(engine: Engine, edit: Edit, before: dict[ObjectRef, JsonObject]) -> 
     return found
 
 
-def _of_edit(engine: Engine, edit: Edit) -> tuple[JsonObject, ...]:
+def _of_edit(engine: Engine, edit: Edit, before: dict[ObjectRef, JsonObject]) -> tuple[JsonObject, ...]:
     """Candidates for an edit: just the one object if it names one, else all of its kind."""
     namespace, _, name = edit.name.rpartition("/")
     is_one = not set("*?[") & set(edit.name) and bool(namespace) == (edit.kind in _WITH_NAMESPACE)
     if not is_one:
         return engine.objects(edit.kind)
+    changed = before.get(ObjectRef(edit.kind, name, namespace))
+    if changed is not None:
+        return (changed,)
     try:
         return (engine.object(edit.kind, name, namespace=namespace),)
     except UnknownObjectError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -14,9 +14,12 @@ from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, UnknownObjectError
 from kueuecore.scenarios.edits import Edit
 from kueuecore.states import Stage, WorkloadState
-from kueuecore.steady_state import Ending, Settled, settle
+from kueuecore.steady_state import Ending, Settled, most_flavors, settle
 
-__all__ = ["Step", "Trials", "Verdict"]
+__all__ = ["MOST_TRIES", "OutOfTriesError", "Step", "Trials", "Verdict"]
+
+MOST_TRIES = 1_000
+"""How many steps are tried by default. Counted, not timed, so that an answer is the same on every machine."""
 
 # Stops endless evictions; a state that settles takes far fewer.
 _MOST_CYCLES = 2_000
@@ -52,6 +55,10 @@ class Verdict:
     moved: tuple[str, ...]
 
 
+class OutOfTriesError(Exception):
+    """All tries are used up."""
+
+
 class Trials:
     """Tries steps on forks of a settled state.
 
@@ -60,15 +67,34 @@ class Trials:
         namespace: Namespace of the workload that should get quota.
         name: Its name.
         now: The time of everything that happens.
+        most: How many steps may be tried; each further one raises `OutOfTriesError`.
+        progress: Called with the number of steps tried so far, before each of them.
     """
 
-    def __init__(self, engine: Engine, namespace: str, name: str, now: int) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        namespace: str,
+        name: str,
+        now: int,
+        *,
+        most: int = MOST_TRIES,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
         self.engine = engine
         self.namespace = namespace
         self.name = name
+        self.most = most
         self.n_tried = 0
         self._now = now
         self._own = f"{namespace}/{name}"
+        self._progress = progress
+        self._n_flavors = most_flavors(engine)
+
+    @property
+    def n_left(self) -> int:
+        """How many steps may still be tried."""
+        return self.most - self.n_tried
 
     def admits(self, step: Step) -> bool:
         """Whether the workload holds quota once nothing changes any more. Does not validate the step."""
@@ -83,6 +109,10 @@ class Trials:
         return None if ran is None else self._verdict(step, *ran)
 
     def _run(self, step: Step, *, trusted: bool) -> tuple[Engine, Settled] | None:
+        if self.n_tried >= self.most:
+            raise OutOfTriesError
+        if self._progress is not None:
+            self._progress(self.n_tried)
         self.n_tried += 1
         fork, settled = self._settled(step, trusted=trusted, finds_loops=False)
         evicted = Counter(it.key for decision in settled.decisions for it in decision.preemptions)
@@ -99,7 +129,15 @@ class Trials:
         if step.resubmits:
             workload = fork.object("Workload", self.name, namespace=self.namespace)
             resubmit(fork, workload, now=self._now, trusted=trusted)
-        settled = settle(fork, now=self._now, max_cycles=_MOST_CYCLES, was_at_rest=True, finds_loops=finds_loops)
+        settled = settle(
+            fork,
+            now=self._now,
+            max_cycles=_MOST_CYCLES,
+            was_at_rest=True,
+            finds_loops=finds_loops,
+            # No step adds a flavor to a ClusterQueue.
+            n_flavors=self._n_flavors,
+        )
         return fork, settled
 
     def _verdict(self, step: Step, fork: Engine, settled: Settled) -> Verdict:

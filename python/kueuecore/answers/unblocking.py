@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from kueuecore._json import JsonObject
 from kueuecore.answers.changes import Change, ChangeKind, Unblocking
 from kueuecore.answers.place_changes import local_queue_changes, node_changes, start_changes
 from kueuecore.answers.preemption_changes import policy_changes, victim_changes
 from kueuecore.answers.quota_changes import QuotaTree, limit_changes, quota_changes
-from kueuecore.answers.trials import Step, Trials
+from kueuecore.answers.trials import MOST_TRIES, OutOfTriesError, Step, Trials
 from kueuecore.answers.workload_changes import pod_changes, priority_changes, request_changes
 from kueuecore.engine import Engine
 from kueuecore.errors import UnknownObjectError
@@ -28,6 +28,8 @@ def unblock(
     now: TimeLike | None = None,
     was_at_rest: bool = False,
     kinds: Collection[ChangeKind] = tuple(ChangeKind),
+    max_tries: int = MOST_TRIES,
+    progress: Callable[[int, Sequence[Change]], None] | None = None,
 ) -> Unblocking:
     """Find the smallest changes that would admit a workload now, those that disturb others least first.
 
@@ -43,9 +45,13 @@ def unblock(
         now: The time of all trials; by default the latest time passed to any call.
         was_at_rest: Whether the engine is settled already, so that `settle` need not run first.
         kinds: The kinds of changes to look for.
+        max_tries: Stop after this many tries, with the changes found until then. Cheap and likely kinds are tried
+            first.
+        progress: Called before each try with the number of tries so far, and the changes found so far.
 
     Raises:
         UnknownObjectError: There is no such Workload.
+        ValueError: `max_tries` is negative.
 
     Example:
         >>> engine = Engine()
@@ -81,6 +87,8 @@ def unblock(
         nominalQuota of ClusterQueue cq for cpu in spot: 2 -> 3
         request of container c of pod set main for cpu: 1 -> 666m
     """
+    if max_tries < 0:
+        raise ValueError("max_tries must be at least 0")
     at = engine.now if now is None else nanoseconds(now)
     rest = engine.fork()
     if not was_at_rest:
@@ -88,9 +96,16 @@ def unblock(
     state = rest.workload(name, namespace=namespace)
     if state.stage is not Stage.PENDING:
         return Unblocking(state, (), 0)
-    trials = Trials(rest, namespace, name, at)
-    found = sorted(_changes(trials, state.cluster_queue or "", frozenset(kinds)), key=lambda it: it.rank)
-    return Unblocking(state, tuple(found), trials.n_tried)
+    found: list[Change] = []
+    report = None if progress is None else lambda n_tried: progress(n_tried, found)
+    trials = Trials(rest, namespace, name, at, most=max_tries, progress=report)
+    is_stopped = False
+    try:
+        for change in _changes(trials, state.cluster_queue or "", frozenset(kinds)):
+            found.append(change)  # noqa: PERF402 (the progress sees each, and what is found stays if tries run out)
+    except OutOfTriesError:
+        is_stopped = True
+    return Unblocking(state, tuple(sorted(found, key=lambda it: it.rank)), trials.n_tried, is_stopped)
 
 
 def _changes(trials: Trials, queue: str, kinds: frozenset[ChangeKind]) -> Iterator[Change]:
@@ -101,7 +116,7 @@ def _changes(trials: Trials, queue: str, kinds: frozenset[ChangeKind]) -> Iterat
     if wants(ChangeKind.START):
         yield from start_changes(trials, workload, queue, helps_again=helps_again)
     if not helps_again:
-        yield from _own_changes(trials, workload, kinds)
+        yield from _own_changes(trials, workload, queue, kinds)
     try:
         trials.engine.object("ClusterQueue", queue)
     except UnknownObjectError:
@@ -109,17 +124,17 @@ def _changes(trials: Trials, queue: str, kinds: frozenset[ChangeKind]) -> Iterat
     tree = QuotaTree.of(trials.engine, queue)
     if wants(ChangeKind.NODES) and not helps_again:
         yield from node_changes(trials, workload, queue)
-    if wants(ChangeKind.QUOTA):
-        yield from quota_changes(trials, workload, tree)
-    if wants(ChangeKind.BORROWING_LIMIT) or wants(ChangeKind.LENDING_LIMIT):
-        yield from filter(lambda it: it.kind in kinds, limit_changes(trials, workload, tree))
     if wants(ChangeKind.PREEMPTION):
         yield from policy_changes(trials, queue)
+    if wants(ChangeKind.BORROWING_LIMIT) or wants(ChangeKind.LENDING_LIMIT):
+        yield from filter(lambda it: it.kind in kinds, limit_changes(trials, workload, tree))
+    if wants(ChangeKind.QUOTA):
+        yield from quota_changes(trials, workload, tree)
     if wants(ChangeKind.VICTIMS):
         yield from victim_changes(trials, workload, tree)
 
 
-def _own_changes(trials: Trials, workload: JsonObject, kinds: frozenset[ChangeKind]) -> Iterator[Change]:
+def _own_changes(trials: Trials, workload: JsonObject, queue: str, kinds: frozenset[ChangeKind]) -> Iterator[Change]:
     """Changes that do not need an existing ClusterQueue."""
     wants = kinds.__contains__
     if wants(ChangeKind.LOCAL_QUEUE):
@@ -127,6 +142,6 @@ def _own_changes(trials: Trials, workload: JsonObject, kinds: frozenset[ChangeKi
     if wants(ChangeKind.PODS) or wants(ChangeKind.MIN_COUNT):
         yield from filter(lambda it: it.kind in kinds, pod_changes(trials, workload))
     if wants(ChangeKind.REQUEST):
-        yield from request_changes(trials, workload)
+        yield from request_changes(trials, workload, queue)
     if wants(ChangeKind.PRIORITY) or wants(ChangeKind.PRIORITY_CLASS):
         yield from filter(lambda it: it.kind in kinds, priority_changes(trials, workload))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
@@ -12,6 +12,7 @@ from kueuecore.answers.dials import Dial, change_of, least_changes
 from kueuecore.answers.trials import Step, Trials
 from kueuecore.answers.workload_edits import edit_of
 from kueuecore.scenarios.edits import Edit
+from kueuecore.states import QuotaRow
 
 __all__ = ["pod_changes", "priority_changes", "request_changes"]
 
@@ -54,17 +55,21 @@ def pod_changes(trials: Trials, workload: JsonObject) -> Iterator[Change]:
         yield from least_changes(trials, [dial])
 
 
-def request_changes(trials: Trials, workload: JsonObject) -> Iterator[Change]:
+def request_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterator[Change]:
     """The largest request of each container, per resource, with which the workload gets quota."""
+    free = [it for it in trials.engine.quota() if (it.kind, it.name) == ("ClusterQueue", queue)]
     dials: list[Dial] = []
     for index, pod_set in enumerate(list_at(workload, "spec", "podSets")):
-        name = text_at(pod_set, "name")
+        name, count = text_at(pod_set, "name"), max(1, int_at(pod_set, "count"))
         for field in ("initContainers", "containers"):
             for place, container in enumerate(list_at(pod_set, "template", "spec", field)):
                 path = f"spec.podSets[{index}].template.spec.{field}[{place}].resources.requests"
                 of = f"container {text_at(container, 'name')} of pod set {name}"
                 requests = object_at(container, "resources", "requests")
-                found = (_request_dial(workload, path, of, *request) for request in requests.items())
+                found = (
+                    _request_dial(workload, path, of, resource, quantity, _shares(free, resource, count))
+                    for resource, quantity in requests.items()
+                )
                 dials += [dial for dial in found if dial is not None]
     yield from least_changes(trials, dials)
 
@@ -85,6 +90,7 @@ def priority_changes(trials: Trials, workload: JsonObject) -> Iterator[Change]:
             edits=raised,
             shown=lambda turn: str(now + turn),
             weight=max(1, abs(now)),
+            likely=sorted({it.priority + 1 - now for it in trials.engine.workloads() if it.priority >= now}),
         )
         yield from least_changes(trials, [dial])
     lower: tuple[Step, ...] = ()
@@ -111,7 +117,14 @@ def _counting(kind: ChangeKind, what: str, count: int, edits: Callable[[int], tu
     return Dial(kind=kind, what=what, most=count - 1, edits=edits, shown=lambda turn: str(count - turn), weight=count)
 
 
-def _request_dial(workload: JsonObject, path: str, of: str, resource: str, quantity: JsonValue) -> Dial | None:
+def _shares(free: Sequence[QuotaRow], resource: str, count: int) -> set[int]:
+    """What each of so many pods may request at most in each flavor, if nothing else of them counts."""
+    return {max(0, units_of(resource, it.available)) // count for it in free if it.resource == resource}
+
+
+def _request_dial(
+    workload: JsonObject, path: str, of: str, resource: str, quantity: JsonValue, shares: Collection[int]
+) -> Dial | None:
     units = units_of(resource, quantity)
     if units <= 1:
         return None
@@ -126,4 +139,5 @@ def _request_dial(workload: JsonObject, path: str, of: str, resource: str, quant
         edits=smaller,
         shown=lambda turn: quantity_of(resource, units - turn),
         weight=units,
+        likely=sorted(turn for share in shares for turn in (units - share - 1, units - share)),
     )

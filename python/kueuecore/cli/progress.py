@@ -5,17 +5,28 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
+from kueuecore.cli.streams import to_stderr
 from kueuecore.simulation.run import Progress
 from kueuecore.times import format_time
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-__all__ = ["ctrl_c_raises", "job_progress", "rule_progress", "run_progress", "shrink_progress"]
+__all__ = [
+    "ctrl_c_raises",
+    "job_progress",
+    "line_progress",
+    "rule_progress",
+    "run_progress",
+    "shrink_progress",
+]
+
+_LINE_SECONDS = 3.0
 
 
 @contextmanager
@@ -54,6 +65,24 @@ def shrink_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | Non
             bar.update(n_tries - bar.n)
 
         yield report
+
+
+def line_progress(*, quiet: bool, clock: Callable[[], float] = time.monotonic) -> Callable[[Callable[[], str]], None]:
+    """Return a function that writes a line to standard error, terminal or not, if none was written for three seconds.
+
+    Args:
+        quiet: Write nothing.
+        clock: Returns the time in seconds.
+    """
+    last = clock()
+
+    def report(line: Callable[[], str]) -> None:
+        nonlocal last
+        if not quiet and clock() - last >= _LINE_SECONDS:
+            to_stderr(line())
+            last = clock()
+
+    return report
 
 
 @contextmanager

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from kueuecore._text import shown
 from kueuecore.answers import Change, ChangeKind, Unblocking, unblock
+from kueuecore.answers.trials import MOST_TRIES
 from kueuecore.cli.documents import document_head, workload_head
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
+from kueuecore.cli.progress import line_progress
 from kueuecore.cli.state_file import SettledState, add_state, read_state
 from kueuecore.cli.streams import output, write
-from kueuecore.cli.study_options import add_look
+from kueuecore.cli.study_options import add_look, count
 from kueuecore.cli.table import Cell, Painted, Style, table
 from kueuecore.states import Stage
 from kueuecore.times import format_time
@@ -54,6 +57,8 @@ def add_unblock(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -
     add.add_argument(
         "--only", metavar="KIND", action="append", choices=list(map(str, ChangeKind)), default=[], help=help_text
     )
+    help_text = f"how many changes to try at most; by default {MOST_TRIES}, cheap and likely ones first"
+    add.add_argument("--tries", metavar="N", type=count, default=MOST_TRIES, help=help_text)
     out = add.add_argument_group("output")
     out.add_argument(
         "-o", "--output", choices=["table", "json"], default="table", help="json also has the edits to apply"
@@ -67,7 +72,17 @@ def unblock_command(options: argparse.Namespace) -> int:
     state = read_state(options)
     namespace, name = named_workload(state, options.workload)
     kinds = [ChangeKind(it) for it in options.only] or list(ChangeKind)
-    found = unblock(state.engine, name, namespace=namespace, now=state.now, was_at_rest=True, kinds=kinds)
+    report = line_progress(quiet=options.quiet)
+    found = unblock(
+        state.engine,
+        name,
+        namespace=namespace,
+        now=state.now,
+        was_at_rest=True,
+        kinds=kinds,
+        max_tries=options.tries,
+        progress=lambda n_tried, changes: report(lambda: _progress(n_tried, changes)),
+    )
     if options.output == "json":
         write(json.dumps(_document(state, found), indent=2, ensure_ascii=False) + "\n")
     else:
@@ -76,14 +91,23 @@ def unblock_command(options: argparse.Namespace) -> int:
     return ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
 
 
+def _progress(n_tried: int, changes: Sequence[Change]) -> str:
+    """How far it has come, with the change so far that disturbs others least."""
+    best = min(changes, key=lambda it: it.rank, default=None)
+    first = "" if best is None else f", such as {best.what}: {best.before} -> {best.after}"
+    return shown(f"{n_tried} changes tried, {len(changes)} found{first}")
+
+
 def _report(found: Unblocking, style: Style) -> str:
     state = found.workload
     place = f" in ClusterQueue {state.cluster_queue}" if state.cluster_queue else ""
     if state.stage is not Stage.PENDING:
         return shown(f"{state.key} is {state.stage}{place}")
     first = shown(f"{state.key} waits{place}: {state.message}" if state.message else f"{state.key} waits{place}")
+    stopped = f"stopped after {found.n_tried} tries; --tries raises the limit, --only chooses the kinds of changes"
     if not found.changes:
-        return f"{first}\n\nno single change admits it; {found.n_tried} were tried"
+        last = f"none of the changes tried admits it; {stopped}" if found.is_stopped else ""
+        return f"{first}\n\n{last or f'no single change admits it; {found.n_tried} were tried'}"
     rows: list[list[Cell]] = []
     for it in found.changes:
         would = Painted(str(it.outcome), _COLORS[it.outcome])
@@ -93,6 +117,8 @@ def _report(found: Unblocking, style: Style) -> str:
     parts = [first, table(header, rows, style, right=["OTHERS MOVED"])]
     if not all(it.is_least for it in found.changes):
         parts.append("victims: found greedily among many candidates; each is needed, but a smaller set might exist")
+    if found.is_stopped:
+        parts.append(stopped)
     return "\n\n".join(parts)
 
 
@@ -103,6 +129,7 @@ def _document(state: SettledState, found: Unblocking) -> dict[str, Any]:
         "now": format_time(state.now),
         "workload": workload_head(workload),
         "tried": found.n_tried,
+        "isStopped": found.is_stopped,
         "changes": [_change(it) for it in found.changes],
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TypeAlias
@@ -56,7 +56,7 @@ class Edit:
         return ref.kind == self.kind and fnmatchcase(full, self.name)
 
     def apply(self, plain: JsonObject) -> JsonObject:
-        """Return a copy of the object with the new value.
+        """Return a copy of the object with the new value; it shares all that is not on the path.
 
         Raises:
             ValueError: The path does not exist; the message says where it ends.
@@ -65,11 +65,12 @@ class Edit:
             >>> Edit(path="a[name=y].n", value=5).apply({"a": [{"name": "x"}, {"name": "y"}]})
             {'a': [{'name': 'x'}, {'name': 'y', 'n': 5}]}
         """
-        result = deepcopy(plain)
+        result = dict(plain)
         *before, last = _steps(self.path)
         place: JsonValue = result
         for step in before:
-            place = _below(place, step)
+            # Only what is on the path is copied.
+            place = _copied_below(place, step)
         if isinstance(place, dict) and isinstance(last, str):
             if self.value is None:
                 place.pop(last, None)
@@ -243,14 +244,17 @@ def _steps(path: str) -> list[_Step]:
     return steps
 
 
-def _below(place: JsonValue, step: _Step) -> JsonValue:
+def _copied_below(place: JsonValue, step: _Step) -> JsonValue:
+    """Replace the value below a place by a copy, and return it."""
     if isinstance(place, dict) and isinstance(step, str):
-        if place.get(step) is None:
-            # As `kubectl set` does: create what does not exist yet.
-            place[step] = {}
+        # As `kubectl set` does: create what does not exist yet.
+        found = place.get(step)
+        place[step] = {} if found is None else copy(found)
         return place[step]
     if isinstance(place, list):
-        return place[_index(place, step)]
+        index = _index(place, step)
+        place[index] = copy(place[index])
+        return place[index]
     raise ValueError(f"there is no {_written(step)} in {quoted(str(place))}")
 
 

@@ -237,3 +237,62 @@ def test_changes_that_disturb_nobody_come_first() -> None:
     assert [it.rank for it in found] == sorted(it.rank for it in found)
     assert [bool(it.evicted) for it in found] == sorted(bool(it.evicted) for it in found)
     assert {it.kind for it in found if not it.evicted} == {ChangeKind.QUOTA}
+
+
+def crowded() -> Engine:
+    """Four ClusterQueues that borrow from each other in eight flavors, all in use, and a queue of waiting workloads."""
+    flavors = [f"f{n}" for n in range(8)]
+    quotas = {it: {"cpu": {"nominalQuota": "10"}, "memory": {"nominalQuota": "40Gi"}} for it in flavors}
+    objects = [thing("ResourceFlavor", it) for it in flavors]
+    for n in range(4):
+        objects.append(queue(f"cq-{n}", group(**quotas), cohortName="all"))
+        objects.append(thing("LocalQueue", f"lq-{n}", namespace="ns", spec={"clusterQueue": f"cq-{n}"}))
+    running = [workload(f"r{n}", 2, local_queue=f"lq-{n % 4}", cpu="4", memory=f"{1 + n % 5}Gi") for n in range(32)]
+    waiting = [
+        workload(f"w{n}", 2, second=1 + n, local_queue=f"lq-{n % 4}", cpu=f"{6000 + n}m", memory="3Gi")
+        for n in range(20)
+    ]
+    return world(*objects, *running, *waiting)
+
+
+def test_the_first_change_is_found_within_a_few_tries_and_all_within_a_few_hundred() -> None:
+    seen: list[tuple[int, int]] = []
+    found = unblock(
+        crowded(), "w13", namespace="ns", now=NOW, progress=lambda n, changes: seen.append((n, len(changes)))
+    )
+    assert min(n for n, n_found in seen if n_found) < 20
+    assert [n for n, _ in seen] == list(range(found.n_tried))
+    assert (found.n_tried < 500, found.is_stopped) == (True, False)
+    assert {ChangeKind.REQUEST, ChangeKind.QUOTA} <= {it.kind for it in found.changes}
+
+
+def test_it_stops_when_its_tries_are_used_up_and_keeps_what_it_found() -> None:
+    engine = crowded()
+    found = unblock(engine, "w13", namespace="ns", now=NOW, max_tries=25)
+    assert (found.n_tried, found.is_stopped, len(found.changes) > 0) == (25, True, True)
+    every = unblock(engine, "w13", namespace="ns", now=NOW)
+    assert {it.what for it in found.changes} < {it.what for it in every.changes}
+    with pytest.raises(ValueError, match="max_tries must be at least 0"):
+        unblock(engine, "w13", namespace="ns", now=NOW, max_tries=-1)
+
+
+def test_a_quota_in_bytes_takes_few_tries() -> None:
+    quotas = {"memory": {"nominalQuota": "64Gi"}}
+    ahead = [workload(f"a{n}", 1, memory=f"{3 + n}Gi") for n in range(30)]
+    engine = world(
+        queue("cq", group(default=quotas), queueingStrategy="StrictFIFO"),
+        *ahead,
+        workload("w", 2, second=1, memory="5Gi"),
+    )
+    found = unblock(engine, "w", namespace="ns", now=NOW, kinds=[ChangeKind.QUOTA])
+    assert [(it.after, [less.edits[0].value for less in it.less]) for it in found.changes] == [
+        ("535Gi", ["574451875839"])
+    ]
+    assert found.n_tried < 30
+
+
+def test_too_many_sets_of_victims_are_not_all_tried() -> None:
+    running = [workload(f"r{n:02}", 1, priority=9 + n) for n in range(12)]
+    engine = world(queue("cq", group(default=cpu("12"))), *running, workload("w", 6))
+    found = unblock(engine, "w", namespace="ns", now=NOW, kinds=[ChangeKind.VICTIMS], max_tries=200)
+    assert (len(found.changes[0].evicted), found.changes[0].is_least, found.is_stopped) == (6, False, False)

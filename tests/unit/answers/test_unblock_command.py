@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kueuecore.cli import ExitCode, main
+from kueuecore.cli.progress import line_progress
 from tests.command import Ran
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "what-if"
@@ -94,3 +95,23 @@ def test_a_name_in_two_namespaces_is_an_error(command: Command, tmp_path: Path) 
     ran = command("unblock", "-q", str(EXAMPLE), str(tmp_path / "twice.yaml"), "train")
     assert ran.code == ExitCode.BAD_INPUT
     assert '"train" matches 2 workloads; give the namespace too, such as lab/train' in ran.err
+
+
+def test_it_says_so_when_it_stops_before_all_is_tried(command: Command) -> None:
+    ran = command("unblock", "-q", str(EXAMPLE), "train", "--tries", "12")
+    assert "stopped after 12 tries; --tries raises the limit" in ran.out
+    document = json.loads(command("unblock", "-q", str(EXAMPLE), "train", "--tries", "12", "-o", "json").out)
+    assert (document["tried"], document["isStopped"]) == (12, True)
+    ran = command("unblock", "-q", str(EXAMPLE), "train", "--tries", "3")
+    assert "none of the changes tried admits it; stopped after 3 tries" in ran.out
+
+
+def test_a_line_is_written_every_three_seconds_unless_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    times = iter((0.0, 1.0, 3.0, 3.5, 4.0, 7.0, 7.0))
+    report = line_progress(quiet=False, clock=lambda: next(times))
+    for n in range(4):
+        report(lambda n=n: f"line {n}")  # type: ignore[misc]
+    assert capsys.readouterr().err == "line 1\nline 3\n"
+    report = line_progress(quiet=True, clock=lambda: 0.0)
+    report(lambda: "hidden")
+    assert capsys.readouterr().err == ""
