@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OutputError as error:
         if not error.has_reader:
             return ExitCode.BROKEN_PIPE
-        to_stderr(f"kueuecore: cannot write standard output: {error}")
+        to_stderr(f"kueuecore: cannot write {shown(error.what)}: {error}")
         return ExitCode.UNWRITABLE
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED

@@ -12,10 +12,11 @@ from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import shown
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.pages import require_pages, write_page
+from kueuecore.cli.output_files import write_with_files
+from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
 from kueuecore.cli.spans import change, seconds
-from kueuecore.cli.streams import output, to_stderr, write
+from kueuecore.cli.streams import output, to_stderr
 from kueuecore.cli.study_options import add_look, add_study
 from kueuecore.cli.table import Style, table
 from kueuecore.errors import ManifestError
@@ -101,8 +102,7 @@ def add_compare(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -
 
 def compare_command(options: argparse.Namespace) -> int:
     """Run `kueuecore compare`; returns the exit code."""
-    if options.report is not None:
-        require_pages()
+    require_page(options.report)
     if options.b is None and not options.edits:
         remedy = "give a second scenario, or change the first with --set PATH=VALUE"
         raise ManifestError.of("there is nothing to compare with", remedy=remedy)
@@ -116,15 +116,16 @@ def compare_command(options: argparse.Namespace) -> int:
         comparison = compare(a, b, seeds=seeds, executor=executor, progress=progress)
     if not options.quiet:
         to_stderr(*(f"warning: {shown(it)}" for it in comparison.warnings))
-    if options.report is not None:
-        # Edits would be too long for a title.
-        title, reported = (f"{options.a} and {options.b}", ()) if options.b else (options.a, options.edits)
-        write_page(ComparisonReport(comparison, title=title, edits=reported), options.report, quiet=options.quiet)
-    if options.output == "json":
-        write(_document(comparison))
-    else:
-        write(_report(comparison, Style.of(output(), options.color)) + "\n")
+    is_json = options.output == "json"
+    text = _document(comparison) if is_json else _report(comparison, Style.of(output(), options.color)) + "\n"
+    write_with_files(text, [] if options.report is None else [lambda: _write_page(comparison, options)])
     return ExitCode.PENDING if options.fail_on_difference and comparison.is_any else ExitCode.OK
+
+
+def _write_page(comparison: Comparison, options: argparse.Namespace) -> None:
+    # Edits would be too long for a title.
+    title, edits = (f"{options.a} and {options.b}", ()) if options.b else (options.a, options.edits)
+    write_page(ComparisonReport(comparison, title=title, edits=edits), options.report, quiet=options.quiet)
 
 
 def _report(comparison: Comparison, style: Style) -> str:

@@ -38,7 +38,7 @@ _MEANINGS = {
     ExitCode.UNDECIDED: "a workload is undecided: it uses a feature that kueuecore does not support yet",
     ExitCode.UNAVAILABLE: "an address is in use, the Lease was lost, or a thread died (serve)",
     ExitCode.BUG: "a bug in kueuecore",
-    ExitCode.UNWRITABLE: "the output cannot be written, for example because the disk is full",
+    ExitCode.UNWRITABLE: "the output, or a file after a run, cannot be written, for example because the disk is full",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
     ExitCode.BROKEN_PIPE: "the reader of the output closed the pipe",
 }

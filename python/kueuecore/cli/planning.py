@@ -13,10 +13,11 @@ from kueuecore._quantities import number
 from kueuecore._text import quoted, shown
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.pages import require_pages, write_page
+from kueuecore.cli.output_files import write_with_files
+from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
 from kueuecore.cli.spans import seconds
-from kueuecore.cli.streams import output, to_stderr, write
+from kueuecore.cli.streams import output, to_stderr
 from kueuecore.cli.study_options import add_look, add_study, count
 from kueuecore.cli.table import Cell, Painted, Style, table
 from kueuecore.report import PlanReport
@@ -82,8 +83,7 @@ def add_plan(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> N
 
 def plan_command(options: argparse.Namespace) -> int:
     """Run `kueuecore plan`; returns the exit code."""
-    if options.report is not None:
-        require_pages()
+    require_page(options.report)
     target = WaitTarget.parse(options.wait)
     edits = [parse_edit(it) for it in options.edits]
     scenario = read_scenario(options.scenario, allow_code=options.allow_code, edits=edits)
@@ -113,13 +113,14 @@ def plan_command(options: argparse.Namespace) -> int:
                 )
     if not options.quiet:
         to_stderr(*dict.fromkeys(f"warning: {shown(it)}" for found in plans for it in found.warnings))
-    if options.report is not None:
-        write_page(PlanReport(plans, title=options.scenario), options.report, quiet=options.quiet)
     if options.output == "json":
-        write(_document(plans))
+        text = _document(plans)
     else:
         style = Style.of(output(), options.color)
-        write("\n\n".join([_head(plans[0]), *(_report(found, style) for found in plans)]) + "\n")
+        text = "\n\n".join([_head(plans[0]), *(_report(found, style) for found in plans)]) + "\n"
+    page = PlanReport(plans, title=options.scenario)
+    writers = [] if options.report is None else [lambda: write_page(page, options.report, quiet=options.quiet)]
+    write_with_files(text, writers)
     return ExitCode.OK if all(it.answer for it in plans) else ExitCode.FOUND
 
 

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore._replaced_files import replaced
 from kueuecore._text import shown
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.junit import junit_xml
+from kueuecore.cli.output_files import require_file, write_with_files
 from kueuecore.cli.progress import run_progress
-from kueuecore.cli.streams import output, to_stderr, write
+from kueuecore.cli.streams import OutputError, output, to_stderr
 from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Style
 from kueuecore.errors import ManifestError, Problem
@@ -62,6 +64,7 @@ def add_test(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> N
 
 def test_command(options: argparse.Namespace) -> int:
     """Run `kueuecore test`; returns the exit code."""
+    require_file("--junit", options.junit)
     tests = [it for it in _read(options.paths) if _is_meant(it, options.pattern)]
     if not tests:
         remedy = "try another pattern"
@@ -71,11 +74,9 @@ def test_command(options: argparse.Namespace) -> int:
     if not options.quiet:
         warnings = dict.fromkeys(warning for it in results for warning in it.warnings)
         to_stderr(*(f"warning: {shown(it)}" for it in warnings))
-    if options.junit is not None:
-        _save(junit_xml(results), options.junit)
-    write(
-        _document(results) if options.output == "json" else _report(results, Style.of(output(), options.color)) + "\n"
-    )
+    is_json = options.output == "json"
+    text = _document(results) if is_json else _report(results, Style.of(output(), options.color)) + "\n"
+    write_with_files(text, [] if options.junit is None else [lambda: _save(junit_xml(results), options.junit)])
     return ExitCode.OK if all(it.has_passed for it in results) else ExitCode.PENDING
 
 
@@ -131,10 +132,10 @@ def _is_meant(test: PolicyTest, pattern: str) -> bool:
 
 def _save(text: str, path: Path) -> None:
     try:
-        path.write_text(text, encoding="ascii", newline="\n")
+        with replaced(path) as file:
+            file.write(text.encode("ascii"))
     except OSError as error:
-        remedy = "choose another file"
-        raise ManifestError.of(error.strerror or str(error), field="--junit", remedy=remedy, file=str(path)) from None
+        raise OutputError(error.strerror or str(error), what=str(path)) from None
 
 
 def _report(results: Sequence[CaseResult], style: Style) -> str:

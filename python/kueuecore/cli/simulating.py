@@ -5,18 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from fractions import Fraction
+from importlib.util import find_spec
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import shown
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.pages import require_pages, write_page
+from kueuecore.cli.output_files import remove, require_folder, write_with_files
+from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, job_progress
 from kueuecore.cli.spans import seconds, span
-from kueuecore.cli.streams import output, to_stderr, write
+from kueuecore.cli.streams import OutputError, output, to_stderr
 from kueuecore.cli.table import Style, table
 from kueuecore.errors import ManifestError
 from kueuecore.report import Report
@@ -30,7 +32,7 @@ from kueuecore.scenarios import (
     run_scenario,
     waits_by,
 )
-from kueuecore.simulation import Checkpoint
+from kueuecore.simulation import Checkpoint, Run
 from kueuecore.times import format_time
 
 __all__ = ["simulate"]
@@ -57,11 +59,13 @@ def simulate(options: argparse.Namespace) -> int:
     """Run `kueuecore simulate`; returns the exit code."""
     style = Style.of(output(), options.color)
     checkpoint = _checkpoint(options)
-    if options.report is not None:
-        require_pages()
+    require_page(options.report)
+    _require_results(options)
     # A user's policy is a program that may print: keep that out of our output.
     with redirect_stdout(sys.stderr):
         scenario = read_scenario(options.scenario, seed=options.seed, allow_code=options.allow_code)
+        if scenario.fleet is not None:
+            _refuse_for_fleets(options)
         try:
             with ctrl_c_raises(), job_progress(scenario.n_jobs, quiet=options.quiet) as progress:
                 outcome = run_scenario(scenario, progress=progress, checkpoint=checkpoint)
@@ -70,21 +74,16 @@ def simulate(options: argparse.Namespace) -> int:
     if not options.quiet:
         to_stderr(*(f"warning: {shown(warning)}" for warning in outcome.warnings))
         to_stderr(*(f"note: {shown(note)}" for note in outcome.notes))
-    if options.results is not None:
-        _write_results(outcome, options)
-    if options.report is not None:
-        _write_report(outcome, options)
-    if options.output == "json":
-        write(_document(scenario, outcome))
-    else:
-        write(_report(outcome, style, wide=options.output == "wide") + "\n")
+    is_json = options.output == "json"
+    text = _document(scenario, outcome) if is_json else _report(outcome, style, wide=options.output == "wide") + "\n"
+    write_with_files(text, [*_writers(outcome.run, options)])
     if outcome.ending is ScenarioEnding.INTERRUPTED:
         if checkpoint is not None and checkpoint.path.exists() and not options.quiet:
             to_stderr(f"note: saved in {shown(str(checkpoint.path))}: continue with --resume")
         return ExitCode.INTERRUPTED
     if checkpoint is not None:
         # The run is over: nothing is left to resume.
-        checkpoint.remove()
+        remove(checkpoint.remove, checkpoint.path)
     if outcome.ending is not ScenarioEnding.COMPLETE:
         return ExitCode.UNSETTLED
     is_pending = bool((outcome.jobs.numbers["admitted"] < 0).any())
@@ -107,42 +106,54 @@ def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
     return None
 
 
-def _write_results(outcome: ScenarioOutcome, options: argparse.Namespace) -> None:
+def _require_results(options: argparse.Namespace) -> None:
+    """Check before the run that its tables can be made and written.
+
+    Raises:
+        ManifestError: The extra `arrow` is not installed, or the folder cannot be written to.
+    """
+    if options.results is not None and options.results_format != "csv" and find_spec("pyarrow") is None:
+        remedy = "pip install 'kueuecore[arrow]', or write --results-format csv"
+        raise ManifestError.of("Parquet and Arrow need the extra `arrow`", remedy=remedy)
+    require_folder("--results", options.results)
+
+
+def _refuse_for_fleets(options: argparse.Namespace) -> None:
+    """Refuse, before the run of a fleet, the options that need a run of one cluster.
+
+    Raises:
+        ManifestError: One of them is given.
+    """
+    for given, option in ((options.results, "--results"), (options.report, "--report")):
+        if given is not None:
+            message, remedy = (
+                f"{option} works for a scenario of one cluster only",
+                f"leave out {option}, or use -o json",
+            )
+            raise ManifestError.of(message, remedy=remedy, file=options.scenario)
+
+
+def _writers(run: Run | None, options: argparse.Namespace) -> Iterator[Callable[[], None]]:
+    if run is not None and options.results is not None:
+        yield lambda: _write_results(run, options)
+    if run is not None and options.report is not None:
+        yield lambda: write_page(Report(run, title=options.scenario), options.report, quiet=options.quiet)
+
+
+def _write_results(run: Run, options: argparse.Namespace) -> None:
     """Write tables, measures and metrics to a folder.
 
     Raises:
-        ManifestError: The scenario is a fleet's, or the folder cannot be written.
+        OutputError: The folder cannot be written to.
     """
-    if outcome.run is None:
-        remedy = "leave out --results, or use -o json"
-        raise ManifestError.of(
-            "--results works for a scenario of one cluster only", remedy=remedy, file=options.scenario
-        )
     try:
-        written = Results.of(outcome.run).write(
+        written = Results.of(run).write(
             options.results, suffix=f".{options.results_format}", step_seconds=options.results_step
         )
-    except ImportError:
-        remedy = "pip install 'kueuecore[arrow]', or write --results-format csv"
-        raise ManifestError.of("Parquet and Arrow need the extra `arrow`", remedy=remedy) from None
     except OSError as error:
-        raise ManifestError.of(f"the results cannot be written: {error}", remedy="choose another folder") from None
+        raise OutputError(error.strerror or str(error), what=str(options.results)) from None
     if not options.quiet:
         to_stderr(f"note: wrote {', '.join(it.name for it in written)} to {shown(str(options.results))}")
-
-
-def _write_report(outcome: ScenarioOutcome, options: argparse.Namespace) -> None:
-    """Write the HTML page.
-
-    Raises:
-        ManifestError: The scenario is a fleet's, the extra is not installed, or the file cannot be written.
-    """
-    if outcome.run is None:
-        remedy = "leave out --report, or use -o json"
-        raise ManifestError.of(
-            "--report works for a scenario of one cluster only", remedy=remedy, file=options.scenario
-        )
-    write_page(Report(outcome.run, title=options.scenario), options.report, quiet=options.quiet)
 
 
 def _report(outcome: ScenarioOutcome, style: Style, *, wide: bool) -> str:

@@ -20,11 +20,13 @@ class OutputError(Exception):
     Args:
         reason: Why not.
         has_reader: False if the reader, such as `head`, has closed the pipe.
+        what: Standard output, or the file.
     """
 
-    def __init__(self, reason: str, *, has_reader: bool = True) -> None:
+    def __init__(self, reason: str, *, has_reader: bool = True, what: str = "standard output") -> None:
         super().__init__(reason)
         self.has_reader = has_reader
+        self.what = what
 
 
 def output() -> TextIO:

@@ -13,10 +13,11 @@ from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import shown
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.pages import require_pages, write_page
+from kueuecore.cli.output_files import remove, write_with_files
+from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
 from kueuecore.cli.spans import seconds
-from kueuecore.cli.streams import output, to_stderr, write
+from kueuecore.cli.streams import output, to_stderr
 from kueuecore.cli.study_options import add_look, add_study, count
 from kueuecore.cli.table import Style, table
 from kueuecore.errors import ManifestError
@@ -91,8 +92,7 @@ def add_sweep(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> 
 
 def sweep_command(options: argparse.Namespace) -> int:
     """Run `kueuecore sweep`; returns the exit code."""
-    if options.report is not None:
-        require_pages()
+    require_page(options.report)
     axes = [_axis(it) for it in options.grid] + [_range(it) for it in options.ranges]
     if not axes:
         raise ManifestError.of("nothing varies", remedy="give a field and its values with --grid TARGET=[V, ...]")
@@ -126,18 +126,22 @@ def sweep_command(options: argparse.Namespace) -> int:
     n_cut_off = int(sum(it["cut_off"] for it in found.figures))
     if n_cut_off and not options.quiet:
         to_stderr(f"warning: {n_cut_off} of {len(found.figures)} runs did not come to an end (figure cut_off)")
-    order = _order(found, options.sort)
-    if options.report is not None:
-        page = SweepReport(found, title=f"Sweep of {options.scenario}", by=options.sort)
-        write_page(page, options.report, quiet=options.quiet)
+    by = options.sort if options.sort in found.names else None
+    order = _order(found, by)
     if options.output == "csv":
-        write(_csv(found))
+        text = _csv(found)
     elif options.output == "json":
-        write(_document(found, order))
+        text = _document(found, order)
     else:
-        write(_report(found, order, Style.of(output(), options.color)) + "\n")
+        text = _report(found, order, Style.of(output(), options.color)) + "\n"
+    page = SweepReport(found, title=f"Sweep of {options.scenario}", by=by)
+    writers = [] if options.report is None else [lambda: write_page(page, options.report, quiet=options.quiet)]
+    write_with_files(text, writers)
     if journal is not None:
-        journal.remove()
+        remove(journal.remove, options.checkpoint)
+    if by != options.sort:
+        remedy = f"write one of {', '.join(found.names)}"
+        raise ManifestError.of(f"no run has a figure {shown(options.sort)}: not sorted", remedy=remedy)
     return ExitCode.OK
 
 
@@ -168,8 +172,6 @@ def _order(found: Sweep, name: str | None) -> list[int]:
     points = list(range(len(found.points)))
     if name is None:
         return points
-    if name not in found.names:
-        raise ManifestError.of(f"no run has a figure {shown(name)}", remedy=f"write one of {', '.join(found.names)}")
     medians = [found.estimate(point, name).median for point in points]
     return sorted(points, key=lambda point: (medians[point] is None, medians[point] or 0.0))
 

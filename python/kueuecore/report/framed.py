@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from html import escape
 from pathlib import Path
 
+from kueuecore._replaced_files import replaced
+
 __all__ = ["Framed"]
 
 
@@ -38,7 +40,9 @@ class Framed(ABC):
             ImportError: The extra `report` is not installed.
             OSError: The file cannot be written.
         """
-        Path(path).write_text(self.html, encoding="utf-8")
+        page = self.html.encode()
+        with replaced(Path(path)) as file:
+            file.write(page)
 
     def _repr_html_(self) -> str:
         # A frame keeps the styles of notebook and page apart.

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
+from typing import IO
 
+from kueuecore._replaced_files import replaced
 from kueuecore.results.table import Table
 
 __all__ = ["SUFFIXES", "write_table"]
@@ -31,22 +34,27 @@ def write_table(table: Table, path: str | Path) -> None:
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{path}: the name must end with {', '.join(SUFFIXES)}")
     if path.suffix == ".csv":
-        _write_csv(table, path)
+        with replaced(path) as file:
+            _write_csv(table, file)
         return
     arrow = table.to_arrow()
     if path.suffix == ".parquet":
         import pyarrow.parquet as parquet
 
-        parquet.write_table(arrow, path)
+        with replaced(path) as file:
+            parquet.write_table(arrow, file)
         return
     import pyarrow.feather as feather
 
-    feather.write_feather(arrow, path, compression="uncompressed")
+    with replaced(path) as file:
+        feather.write_feather(arrow, file, compression="uncompressed")
 
 
-def _write_csv(table: Table, path: Path) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(table.names)
-        for start in range(0, len(table), _N_ROWS_AT_ONCE):
-            writer.writerows(zip(*table.texts(start, start + _N_ROWS_AT_ONCE), strict=True))
+def _write_csv(table: Table, file: IO[bytes]) -> None:
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.names)
+    for start in range(0, len(table), _N_ROWS_AT_ONCE):
+        writer.writerows(zip(*table.texts(start, start + _N_ROWS_AT_ONCE), strict=True))
+    # The file stays open for whoever opened it.
+    text.detach()

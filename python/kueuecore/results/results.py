@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from kueuecore._replaced_files import replaced
 from kueuecore.results.files import SUFFIXES, write_table
 from kueuecore.results.job_runs import JobRuns
 from kueuecore.results.jobs import JobTimes, job_table
@@ -139,5 +140,6 @@ class Results:
         summary["utilisation"] = {f"{flavor}/{resource}": n for (flavor, resource), n in summary["utilisation"].items()}
         for name, text in (("summary.json", json.dumps(summary, indent=2) + "\n"), ("metrics.prom", self.prometheus())):
             written.append(folder / name)
-            written[-1].write_text(text, encoding="utf-8")
+            with replaced(written[-1]) as file:
+                file.write(text.encode())
         return tuple(written)

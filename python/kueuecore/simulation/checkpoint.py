@@ -14,6 +14,7 @@ from typing import IO, TypeAlias
 
 from kueuecore import _core
 from kueuecore._json import int_at, text_at
+from kueuecore._replaced_files import check_replaceable, open_unlinked, replaced
 from kueuecore.errors import ManifestError
 from kueuecore.simulation.run import Progress
 from kueuecore.version import version
@@ -28,7 +29,8 @@ class Checkpoint:
     """Where to save a run periodically, so that it can resume after Ctrl-C, a lost machine or `kill -9`.
 
     The file at `path` holds the current state. Next to it, the same name with `.log` appended is a growing log of what
-    has happened. The state file is replaced atomically, after the log is on disk.
+    has happened. The state file is replaced atomically, after the log is on disk. Links are not followed: one at `path`
+    is replaced, one in place of the log is an error.
 
     Args:
         path: The file.
@@ -54,7 +56,7 @@ class Checkpoint:
     @property
     def log_path(self) -> Path:
         """The path of the log."""
-        return self.path.with_name(f"{self.path.name}.log")
+        return self.path.parent / f"{self.path.name}.log"
 
     def remove(self) -> None:
         """Delete both files, once the results of the run are safe."""
@@ -102,7 +104,8 @@ class CheckpointWriter:
         fingerprint: The digest of the run's inputs.
 
     Raises:
-        ManifestError: The file exists and `resume` is false, or it is damaged, or belongs to another run.
+        ManifestError: The file exists and `resume` is false, or it is damaged, or belongs to another run; or the files
+            cannot be written.
     """
 
     def __init__(self, checkpoint: Checkpoint, clock: _Clock, fingerprint: str) -> None:
@@ -111,6 +114,8 @@ class CheckpointWriter:
         self._fingerprint = fingerprint
         self._n_logged = 0
         with self._refused():
+            check_replaceable(checkpoint.path)
+            check_replaceable(checkpoint.log_path)
             if checkpoint.path.exists():
                 self._resume()
         self._due = time.monotonic() + checkpoint.every_seconds
@@ -142,20 +147,25 @@ class CheckpointWriter:
         saved = self._clock.checkpoint(self._engine, note)
         if saved is None:
             raise RuntimeError("the run is not between two cycles")
-        with _opened(self._checkpoint.log_path) as file:
+        with self._log() as file:
             # Overwrite log entries that no checkpoint refers to.
             file.truncate(self._n_logged)
             file.seek(self._n_logged)
             file.write(log)
-        path = self._checkpoint.path
-        fresh = path.with_name(f"{path.name}.new")
-        with _opened(fresh) as file:
-            file.truncate(0)
+            file.flush()
+            os.fsync(file.fileno())
+        with replaced(self._checkpoint.path, is_synced=True) as file:
             file.write(saved)
-        fresh.replace(path)
-        _sync_folder(path)
         self._clock.kept()
         self._n_logged = n_logged
+
+    def _log(self) -> IO[bytes]:
+        """Open the log: a new one for a new run, whatever is in its place."""
+        path = self._checkpoint.log_path
+        if not self._n_logged:
+            path.unlink(missing_ok=True)
+            return open_unlinked(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        return open_unlinked(path, os.O_RDWR)
 
     def _resume(self) -> None:
         path, log_path = self._checkpoint.path, self._checkpoint.log_path
@@ -185,28 +195,9 @@ class CheckpointWriter:
         try:
             yield
         except OSError as error:
-            reason = f"the checkpoint cannot be read or written: {error}"
+            reason = f"the checkpoint cannot be read or written: {error.strerror or error}"
             raise _refusal(self._checkpoint.path, reason, "name a file in a writable folder") from None
 
 
 def _refusal(path: Path, message: str, remedy: str) -> ManifestError:
     return ManifestError.of(message, remedy=remedy, file=str(path))
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for writing, and sync it to disk afterwards."""
-    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    """Sync a file's new name to disk too, where a folder can be opened."""
-    if os.name == "posix":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from random import Random
 import numpy as np
 
 from kueuecore._json import JsonValue
+from kueuecore._replaced_files import open_unlinked, replaced
 from kueuecore.errors import ManifestError
 from kueuecore.results.table import Column, Table
 from kueuecore.scenarios import Edit, Scenario
@@ -153,18 +155,20 @@ class Journal:
     def __init__(self, path: str | Path, *, resume: bool) -> None:
         self._path = Path(path)
         self.known: dict[str, dict[str, float]] = {}
-        if self._path.exists() and not resume:
-            remedy = "pass --resume to continue, or delete it"
-            raise ManifestError.of("the file exists", remedy=remedy, file=str(path))
         try:
+            if self._path.exists() and not resume:
+                remedy = "pass --resume to continue, or delete it"
+                raise ManifestError.of("the file exists", remedy=remedy, file=str(path))
             text = self._path.read_text(encoding="utf-8") if self._path.exists() else ""
             # The last line may have been cut off.
             whole = text[: text.rfind("\n") + 1]
             for number, line in enumerate(whole.splitlines(), 1):
                 self._take(line, number)
-            self._path.write_text(whole, encoding="utf-8")
+            with replaced(self._path) as file:
+                file.write(whole.encode())
         except (OSError, UnicodeDecodeError) as error:
-            raise ManifestError.of(f"cannot be used: {error}", remedy="name another file", file=str(path)) from None
+            reason = error.strerror or error if isinstance(error, OSError) else error
+            raise ManifestError.of(f"cannot be used: {reason}", remedy="name another file", file=str(path)) from None
 
     def _take(self, line: str, number: int) -> None:
         try:
@@ -182,8 +186,8 @@ class Journal:
             ManifestError: The file cannot be written.
         """
         try:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"trial": key, "figures": figures}) + "\n")
+            with open_unlinked(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as file:
+                file.write(f"{json.dumps({'trial': key, 'figures': figures})}\n".encode())
         except OSError as error:
             remedy = "make room, and continue with --resume"
             raise ManifestError.of(f"cannot be written: {error}", remedy=remedy, file=str(self._path)) from None

@@ -158,6 +158,22 @@ def test_an_existing_checkpoint_without_resume_is_refused(tmp_path: Path) -> Non
     assert contents(play(Checkpoint(path=path, resume=True))) == contents(play())
 
 
+def test_links_in_the_place_of_its_files_are_not_followed(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"as it was")
+    for name in ("run", "run.log", "run.new"):
+        (tmp_path / name).symlink_to(precious)
+    (tmp_path / "run").unlink()
+    checkpoint = Checkpoint(path=tmp_path / "run", every_seconds=0)
+    assert play(checkpoint, interrupts_at=3).ending is RunEnding.INTERRUPTED
+    assert (precious.read_bytes(), checkpoint.path.is_symlink()) == (b"as it was", False)
+    # Later, the log that counts must not be a link either.
+    checkpoint.log_path.rename(tmp_path / "log")
+    checkpoint.log_path.symlink_to(tmp_path / "log")
+    with pytest.raises(ManifestError, match="it is a link, and links are not followed"):
+        play(replace(checkpoint, resume=True))
+
+
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "kueuecore", "simulate", "scenario.yaml", "-o", "json", *arguments]
 

@@ -152,7 +152,7 @@ def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_the_command_says_where_it_cannot_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", EXAMPLE, "--report", str(tmp_path / "no" / "out.html")]) == ExitCode.BAD_INPUT
-    assert "the report cannot be written" in capsys.readouterr().err
+    assert "--report: cannot be written: No such file or directory" in capsys.readouterr().err
 
 
 def test_without_the_extra_the_command_says_what_to_install(
