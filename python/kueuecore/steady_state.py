@@ -148,7 +148,8 @@ def _settle_at(
         _reconcile(engine, log, at)
     idle = 0
     ending = Ending.SETTLED
-    while idle < patience:
+    # A head with untried flavors changes nothing until it has tried them all. To count them takes a look at all quotas.
+    while idle == 0 or idle <= most_flavors(engine):
         if limit is not None and len(decisions) >= limit:
             ending = Ending.CYCLE_LIMIT
             break

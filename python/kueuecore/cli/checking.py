@@ -86,6 +86,7 @@ def check_command(options: argparse.Namespace) -> int:
     style = Style.of(output(), options.color)
     configuration = read_configuration(options.config, options.feature_gates)
     manifests = manifests_of(options.paths, recursive=options.recursive)
+    unfinished: list[str] = []
     with rule_progress(quiet=options.quiet) as progress:
         found = check(
             manifests,
@@ -94,6 +95,7 @@ def check_command(options: argparse.Namespace) -> int:
             select=options.select,
             ignore=options.ignore,
             progress=progress,
+            unfinished=unfinished.append,
         )
     if options.write_worlds is not None:
         files = _write_worlds(options.write_worlds, found)
@@ -101,13 +103,13 @@ def check_command(options: argparse.Namespace) -> int:
             to_stderr(*(f"note: wrote {file}" for file in files))
     match options.output:
         case "json":
-            write(json_findings(found))
+            write(json_findings(found, unfinished))
         case "sarif":
             write(sarif_log(found))
         case "github":
             write(github_commands(found))
         case _:
-            write(text_lines(found, style))
+            write(text_lines(found, style, unfinished))
     is_bad = any(it.severity.rank >= Severity(options.fail_on).rank for it in found)
     return ExitCode.FOUND if is_bad else ExitCode.OK
 

@@ -23,14 +23,14 @@ _GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: 
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def text_lines(found: Sequence[Finding], style: Style) -> str:
-    """One line per finding, and a line that counts them."""
+def text_lines(found: Sequence[Finding], style: Style, unfinished: Sequence[str] = ()) -> str:
+    """One line per finding, a line per rule that gave up, and a line that counts the findings."""
     lines = []
     for it in found:
         place, severity = it.problem.place, str(it.severity)
         text = style.paint(severity, _COLORS[it.severity]) + it.without_place.removeprefix(severity)
         lines.append(f"{place}: {text}" if place else text)
-    return "\n".join([*lines, _summary(found)]) + "\n"
+    return "\n".join([*lines, *unfinished, _summary(found)]) + "\n"
 
 
 def _summary(found: Sequence[Finding]) -> str:
@@ -45,13 +45,14 @@ def rules_table(style: Style) -> str:
     return table(["CODE", "NAME", "SEVERITY", "WHAT IT FINDS"], rows, style)
 
 
-def json_findings(found: Sequence[Finding]) -> str:
+def json_findings(found: Sequence[Finding], unfinished: Sequence[str] = ()) -> str:
     """The findings as one JSON document."""
     counts = Counter(str(it.severity) for it in found)
     document: JsonObject = {
         **document_head(),
         "counts": {str(severity): counts[severity] for severity in Severity},
         "findings": [_json(it) for it in found],
+        "unfinished": list(unfinished),
     }
     return json.dumps(document, indent=2) + "\n"
 

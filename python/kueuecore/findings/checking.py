@@ -25,6 +25,7 @@ def check(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     progress: Callable[[int, int], None] | None = None,
+    unfinished: Callable[[str], None] | None = None,
 ) -> tuple[Finding, ...]:
     """Find mistakes that an API server accepts, such as limits that never bind and queues that lead nowhere.
 
@@ -38,6 +39,7 @@ def check(
         select: Codes, prefixes of codes or names of the rules to run; by default all.
         ignore: The same for rules to leave out.
         progress: Called with the number of rules that have run, from 0, and of all rules.
+        unfinished: Called with a sentence for each rule that gave up before it had tried everything.
 
     Returns:
         The findings, sorted by file and line.
@@ -67,7 +69,11 @@ def check(
         problem = finding.problem
         return files.get(problem.file, len(files)), problem.line or 0, finding.code
 
-    return tuple(sorted(findings_of(facts, rules, progress=progress), key=order))
+    found = tuple(sorted(findings_of(facts, rules, progress=progress), key=order))
+    if unfinished is not None:
+        for sentence in facts.unfinished:
+            unfinished(sentence)
+    return found
 
 
 def findings_of(

@@ -53,6 +53,8 @@ class Facts:
         self.now = now
         self.warnings = tuple(warnings)
         self._settled_engine = settled
+        self.unfinished: list[str] = []
+        """What rules have not tried to the end, as it would take too long."""
 
     # Objects by name, in the order of the files; the last one wins where a name is given twice.
 

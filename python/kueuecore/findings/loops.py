@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kueuecore.findings.effort import OF_A_CYCLE, Effort
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
 from kueuecore.findings.remedies import advice, fewer_policies
 from kueuecore.findings.smallest_world import named, smallest_world
-from kueuecore.steady_state import PreemptionLoop, find_preemption_loop
+from kueuecore.steady_state import PreemptionLoop, settle
 from kueuecore.world import DEFAULT_NAMESPACE
 
 __all__ = ["preemption_loops"]
+
+_MOST_SHRINKING = 15_000
+"""The work of finding the smallest objects: a second or two."""
 
 
 @rule("KC603", "preemption-loop", Severity.ERROR, "workloads that preempt each other in an endless loop")
@@ -21,7 +25,8 @@ def preemption_loops(facts: Facts) -> Iterator[Hit]:
     if loop is None:
         return
     keys = frozenset(map(_key, loop.keys))
-    world = smallest_world(facts, keys, lambda some: _loop_in(some) is not None)
+    shrinking = Effort(_MOST_SHRINKING)
+    world = smallest_world(facts, keys, lambda some: _loop_in(some, shrinking) is not None, shrinking)
     loop = _loop_in(world) or loop
     workload = facts.written(facts.workloads[_key(loop.preemptions[0].preemptor)])
     yield hit(
@@ -37,10 +42,12 @@ def preemption_loops(facts: Facts) -> Iterator[Hit]:
     )
 
 
-def _loop_in(facts: Facts) -> PreemptionLoop | None:
+def _loop_in(facts: Facts, effort: Effort | None = None) -> PreemptionLoop | None:
     """A loop with at least one preemption: workloads may also be evicted in a loop for other reasons."""
-    loop = find_preemption_loop(facts.engine, now=facts.now)
-    return loop if loop is not None and loop.preemptions else None
+    settled = settle(facts.engine.fork(), now=facts.now, max_cycles=10_000)
+    if effort is not None and not effort.spend(OF_A_CYCLE * len(settled.decisions)):
+        return None
+    return settled.loop if settled.loop is not None and settled.loop.preemptions else None
 
 
 def _key(key: str) -> tuple[str, str]:

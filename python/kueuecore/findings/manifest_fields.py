@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.manifests import Manifest
 from kueuecore.world import DEFAULT_NAMESPACE
 
-__all__ = ["QuotaField", "key_of", "parent_field", "parent_of", "quota_fields"]
+__all__ = ["QuotaField", "key_of", "parent_field", "parent_of", "quota_fields", "work_of"]
+
+_JOB_UID = "kueue.x-k8s.io/job-uid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +61,25 @@ def parent_of(manifest: Manifest) -> str:
 def key_of(plain: JsonObject) -> tuple[str, str]:
     """Namespace and name, with the default namespace filled in."""
     return text_at(plain, "metadata", "namespace") or DEFAULT_NAMESPACE, text_at(plain, "metadata", "name")
+
+
+def work_of(workload: Manifest) -> str:
+    """What a Workload asks of its queue, as text: equal for those that differ only in name, age and owner."""
+    metadata = object_at(workload.object, "metadata")
+    labels = {name: it for name, it in object_at(metadata, "labels").items() if name != _JOB_UID}
+    spec = object_at(workload.object, "spec")
+    pod_sets: list[JsonValue] = [_without_labels(object_at(it)) for it in list_at(spec, "podSets")]
+    asked: JsonObject = {
+        "namespace": key_of(workload.object)[0],
+        "labels": labels,
+        "annotations": metadata.get("annotations"),
+        "spec": {**spec, "podSets": pod_sets},
+    }
+    return json.dumps(asked, sort_keys=True)
+
+
+def _without_labels(pod_set: JsonObject) -> JsonObject:
+    """A pod set without the labels of its pods, which name their job, and which no decision reads."""
+    template = object_at(pod_set, "template")
+    metadata = {name: it for name, it in object_at(template, "metadata").items() if name != "labels"}
+    return {**pod_set, "template": {**template, "metadata": metadata}}

@@ -7,48 +7,56 @@ everything repeats forever: a workload that was not admitted in between never wi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TypeAlias
 
-from kueuecore._json import JsonObject, object_at
+from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore.findings.effort import OF_A_CYCLE, OF_A_ROUND, Effort
 from kueuecore.findings.facts import Facts
+from kueuecore.findings.manifest_fields import work_of
 from kueuecore.states import Stage
 from kueuecore.steady_state import Ending, settle
 from kueuecore.times import END_NS, format_time
 from kueuecore.world import DEFAULT_NAMESPACE
 
-__all__ = ["starved"]
+__all__ = ["MOST_WORKLOADS", "Key", "starved"]
 
 Key: TypeAlias = tuple[str, str]
 """Namespace and name of a workload."""
 
 _SECOND = 10**9
 _ROUNDS_EACH = 10
-_MOST_WORKLOADS = 100
+MOST_WORKLOADS = 100
+"""In a tree with more, nothing is played."""
 
 
-def starved(facts: Facts) -> Mapping[Key, frozenset[Key]]:
+def starved(facts: Facts, effort: Effort, *, only: Key | None = None) -> Mapping[Key, frozenset[Key]]:
     """Find workloads that are never admitted while others recur, and the workloads admitted meanwhile.
 
+    Workloads of one queue that differ in nothing but their names are as good as each other: a state returns when each
+    place is taken by one like the one before.
+
     Returns nothing if there are more than 100 workloads, if they preempt each other in a loop, if every workload is
-    admitted again and again, or if no state returns within ten rounds per workload.
+    admitted again and again, if no state returns within ten rounds per workload, or if the effort ends before.
 
     Args:
         facts: The objects.
+        effort: The work that it may take.
+        only: Stop as soon as this workload is admitted again and again.
     """
     n_rounds = _ROUNDS_EACH * len(facts.workloads)
-    if len(facts.workloads) > _MOST_WORKLOADS or facts.now + n_rounds * _SECOND > END_NS:
+    if len(facts.workloads) > MOST_WORKLOADS or facts.now + n_rounds * _SECOND > END_NS:
         return {}
     play = _Recurring(facts)
     admitted_in: list[frozenset[Key]] = []
     seen: dict[Hashable, int] = {}
     for n in range(n_rounds):
-        if not play.settles() or not play.running or play.has_served_all():
+        if not effort.spend(OF_A_ROUND) or not play.settles(effort) or not play.running or play.has_served(only):
             return {}
         state = play.state()
         if state in seen:
-            running = frozenset(chain.from_iterable(admitted_in[seen[state] :]))
+            running = play.those_like(chain.from_iterable(admitted_in[seen[state] :]))
             return {key: running for key in play.waiting() if key not in running}
         seen[state] = n
         admitted_in.append(frozenset(play.running))
@@ -62,36 +70,50 @@ class _Recurring:
     def __init__(self, facts: Facts) -> None:
         self._engine = facts.engine.fork()
         self._now = facts.now
+        self._is_at_rest = False
         self._trusted = facts.world.trusted
         self._objects = {key: _as_created(it.object) for key, it in facts.workloads.items()}
         # A dump may leave out the namespace; the engine then holds the workload without one.
         self._namespaces = {_key(it.namespace, it.name): it.namespace for it in self._engine.workloads()}
         holding = (it for it in self._engine.workloads() if it.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED))
-        self.running = dict.fromkeys(_key(it.namespace, it.name) for it in holding)
-        """The workloads that hold quota, in the order in which they got it."""
+        self.running = {_key(it.namespace, it.name): str(it.flavors) for it in holding}
+        """The workloads that hold quota, in the order in which they got it, with their flavors."""
         self._n_admissions = Counter(self.running.keys())
+        self._by_age = dict.fromkeys(sorted(self._objects, key=lambda key: _age(self._objects[key])))
+        self._waits_for_more = set(self._objects)
+        self._kinds = {key: work_of(facts.workloads[key]) for key in self._objects}
 
-    def settles(self) -> bool:
-        """Run cycles until nothing changes; False if that never happens."""
-        settled = settle(self._engine, now=self._now, max_cycles=10_000)
+    def settles(self, effort: Effort) -> bool:
+        """Run cycles until nothing changes; False if that never happens, or takes too much effort."""
+        settled = settle(self._engine, now=self._now, max_cycles=10_000, was_at_rest=self._is_at_rest)
+        self._is_at_rest = True
+        if not effort.spend(OF_A_CYCLE * len(settled.decisions)):
+            return False
         for decision in settled.decisions:
             for gone in (*decision.preemptions, *decision.evictions):
                 self.running.pop(_key(gone.namespace, gone.name), None)
             for admitted in decision.admissions:
                 key = _key(admitted.namespace, admitted.name)
-                self.running[key] = None
+                self.running[key] = str([sorted(it.flavors.items()) for it in admitted.pod_sets])
                 self._n_admissions[key] += 1
+                if self._n_admissions[key] > 1:
+                    self._waits_for_more.discard(key)
         if any(it.reason.startswith("Evicted") for it in settled.events):  # also between cycles, as time has passed
-            self.running = {key: None for key in self.running if self._holds(key)}
+            self.running = {key: it for key, it in self.running.items() if self._holds(key)}
         return settled.ending is Ending.SETTLED
 
     def _holds(self, key: Key) -> bool:
         state = self._engine.workload(key[1], namespace=self._namespaces[key])
         return state.stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)
 
-    def has_served_all(self) -> bool:
-        """Whether every workload has been admitted at least twice."""
-        return all(self._n_admissions[key] > 1 for key in self._objects)
+    def has_served(self, only: Key | None) -> bool:
+        """Whether a workload, or else every one, has been admitted at least twice."""
+        return not self._waits_for_more if only is None else only not in self._waits_for_more
+
+    def those_like(self, keys: Iterable[Key]) -> frozenset[Key]:
+        """All workloads that are like one of these."""
+        kinds = {self._kinds[key] for key in keys}
+        return frozenset(key for key, kind in self._kinds.items() if kind in kinds)
 
     def waiting(self) -> Iterator[Key]:
         """The pending workloads, by ClusterQueue and in queue order."""
@@ -99,9 +121,15 @@ class _Recurring:
             yield from (_key(it.namespace, it.name) for it in self._engine.pending(name))
 
     def state(self) -> Hashable:
-        """Running and pending workloads, each in order: times matter only in that they determine this order."""
-        queues = [self._engine.pending(name) for name in self._engine.cluster_queues()]
-        return tuple(self.running), tuple(tuple((it.key, it.place) for it in queued) for queued in queues)
+        """All workloads by age, each with what it asks for and its place in the order of running or of pending ones.
+
+        Times matter only in that they determine these orders.
+        """
+        places: dict[Key, Hashable] = {key: (n, it) for n, (key, it) in enumerate(self.running.items())}
+        for name in self._engine.cluster_queues():
+            queued = enumerate(self._engine.pending(name))
+            places.update((_key(it.namespace, it.name), (n, it.place, name)) for n, it in queued)
+        return tuple((self._kinds[key], places.get(key)) for key in self._by_age)
 
     def end_first(self) -> None:
         """End the workload that was admitted first, and create it again a second later."""
@@ -111,6 +139,7 @@ class _Recurring:
         self._now += _SECOND
         self._engine.finish(name, namespace=namespace, now=self._now)
         self._engine.delete("Workload", name, namespace=namespace, now=self._now)
+        self._by_age[key] = self._by_age.pop(key)  # now the youngest
         plain = self._objects[key]
         metadata: JsonObject = {**object_at(plain, "metadata"), "creationTimestamp": format_time(self._now)}
         self._engine.apply({**plain, "metadata": metadata}, now=self._now, trusted=self._trusted)
@@ -124,3 +153,8 @@ def _as_created(plain: JsonObject) -> JsonObject:
     """The Workload as it was created, without status."""
     metadata = {key: it for key, it in object_at(plain, "metadata").items() if key != "generation"}
     return {key: it for key, it in plain.items() if key != "status"} | {"metadata": metadata}
+
+
+def _age(plain: JsonObject) -> tuple[str, str]:
+    """What orders Workloads by age; those of the same second by uid (rules/05 §3)."""
+    return text_at(plain, "metadata", "creationTimestamp"), text_at(plain, "metadata", "uid")

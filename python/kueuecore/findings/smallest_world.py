@@ -7,32 +7,35 @@ from collections.abc import Callable, Container, Sequence
 from kueuecore._json import JsonObject, text_at
 from kueuecore.errors import ManifestError
 from kueuecore.findings.building import facts_of
+from kueuecore.findings.effort import Effort
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.manifest_fields import key_of
 from kueuecore.manifests import Manifest, object_ref
 from kueuecore.shrinking import shrunk
 
-__all__ = ["named", "smallest_world", "with_objects", "with_workloads"]
+__all__ = ["having_workloads", "named", "smallest_world", "with_objects", "with_workloads"]
+_MOST_NAMES = 36
 
-_MOST_TRIES = 500
 
-
-def smallest_world(facts: Facts, keys: Container[tuple[str, str]], happens: Callable[[Facts], bool]) -> Facts:
-    """Remove objects that are not needed for something to happen. Every one left is needed, unless there are hundreds.
+def smallest_world(
+    facts: Facts, keys: Container[tuple[str, str]], happens: Callable[[Facts], bool], effort: Effort
+) -> Facts:
+    """Remove objects that are not needed for something to happen. Every one left is needed, unless the effort ends.
 
     Args:
         facts: The objects in which it happens.
         keys: The workloads that seem to be involved, by namespace and name; these alone are tried first.
         happens: Whether it happens among some objects.
+        effort: The work that it may take.
     """
 
     def still_happens(some: Sequence[Manifest]) -> bool:
-        found = with_objects(facts, some)
+        found = with_objects(facts, some) if effort.spend(len(some)) else None
         return found is not None and happens(found)
 
     few = with_workloads(facts, keys)
     start = facts.given if few is None or not happens(few) else few.given
-    return with_objects(facts, shrunk(start, still_happens, max_tries=_MOST_TRIES)) or facts
+    return with_objects(facts, shrunk(start, still_happens, max_tries=len(start) ** 2)) or facts
 
 
 def with_workloads(facts: Facts, keys: Container[tuple[str, str]]) -> Facts | None:
@@ -42,16 +45,28 @@ def with_workloads(facts: Facts, keys: Container[tuple[str, str]]) -> Facts | No
         facts: All objects.
         keys: Namespaces and names of Workloads.
     """
+    return with_objects(facts, having_workloads(facts, keys))
+
+
+def having_workloads(facts: Facts, keys: Container[tuple[str, str]]) -> list[Manifest]:
+    """What was given, with only these of the Workloads and their jobs.
+
+    Args:
+        facts: All objects.
+        keys: Namespaces and names of Workloads.
+    """
     stays: dict[tuple[str, str, str], bool] = {}
     for key, workload in facts.workloads.items():
         owner = _identity(facts.written(workload).object)
         stays[owner] = stays.get(owner, False) or key in keys
-    return with_objects(facts, [it for it in facts.given if stays.get(_identity(it.object), True)])
+    return [it for it in facts.given if stays.get(_identity(it.object), True)]
 
 
 def named(facts: Facts) -> str:
-    """The names of the objects that were given, as text."""
-    return ", ".join(f"{ref.kind} {ref.key}" for ref in (object_ref(it.object) for it in facts.given))
+    """The names of the objects that were given, as text: the first few dozen."""
+    refs = [object_ref(it.object) for it in facts.given]
+    shown = ", ".join(f"{ref.kind} {ref.key}" for ref in refs[:_MOST_NAMES])
+    return shown if len(refs) <= _MOST_NAMES else f"{shown} and {len(refs) - _MOST_NAMES} more"
 
 
 def with_objects(facts: Facts, some: Sequence[Manifest]) -> Facts | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from kueuecore._json import list_at, object_at, text_at, texts_at
 from kueuecore.decisions import Outcome, WhatIf
@@ -10,10 +10,10 @@ from kueuecore.engine import Engine
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
 from kueuecore.findings.labels import selects
-from kueuecore.findings.manifest_fields import key_of
+from kueuecore.findings.manifest_fields import key_of, work_of
 from kueuecore.findings.topology_sentences import AskedTopology, why_not_placed
 from kueuecore.manifests import Manifest
-from kueuecore.states import Stage
+from kueuecore.states import PendingWorkload, Stage
 from kueuecore.world import is_workload
 
 __all__ = ["blocked_queues", "hopeless_workloads", "may_run", "never_fitting"]
@@ -22,10 +22,13 @@ __all__ = ["blocked_queues", "hopeless_workloads", "may_run", "never_fitting"]
 @rule("KC601", "blocked-strict-fifo", Severity.ERROR, "a workload that never fits and blocks a StrictFIFO queue")
 def blocked_queues(facts: Facts) -> Iterator[Hit]:
     """Once it is the head of a StrictFIFO queue, nothing behind it is ever admitted (rules/05 §4)."""
+    queued: dict[str, tuple[PendingWorkload, ...]] = {}
     for key, why in never_fitting(facts).items():
         workload, name = facts.written(facts.workloads[key]), facts.states[key].cluster_queue or ""
         if _strategy(facts, name) == "StrictFIFO":
-            behind = _behind(facts, name, facts.states[key].key)
+            if name not in queued:
+                queued[name] = facts.settled_engine.pending(name)
+            behind = _behind(queued[name], facts.states[key].key)
             yield hit(
                 workload,
                 f"it never fits in ClusterQueue {name}, and with StrictFIFO it blocks all behind it, now {behind} "
@@ -67,12 +70,19 @@ def may_run(facts: Facts) -> frozenset[tuple[str, str]]:
 
 
 def _alone(facts: Facts) -> Iterator[tuple[tuple[str, str], WhatIf]]:
-    """The outcome for each pending workload that may enter its queue, if it were the only one."""
+    """The outcome for each pending workload that may enter its queue, if it were the only one.
+
+    Those that ask for the same get the same answer, so each kind is asked about once.
+    """
     empty = _without_work(facts)
+    answers: dict[str, WhatIf] = {}
     for key, workload in facts.workloads.items():
         if _may_enter(facts, empty, workload):
-            plain = {name: it for name, it in workload.object.items() if name != "status"}
-            yield key, empty.what_if(plain, now=facts.now, trusted=facts.world.trusted)
+            kind = work_of(workload)
+            if kind not in answers:
+                plain = {name: it for name, it in workload.object.items() if name != "status"}
+                answers[kind] = empty.what_if(plain, now=facts.now, trusted=facts.world.trusted)
+            yield key, answers[kind]
 
 
 def _without_work(facts: Facts) -> Engine:
@@ -106,9 +116,8 @@ def _strategy(facts: Facts, cluster_queue: str) -> str:
     return text_at(facts.cluster_queues[cluster_queue].object, "spec", "queueingStrategy") or "BestEffortFIFO"
 
 
-def _behind(facts: Facts, cluster_queue: str, key: str) -> int:
+def _behind(queued: Sequence[PendingWorkload], key: str) -> int:
     """How many workloads wait behind one in its ClusterQueue."""
-    queued = facts.settled_engine.pending(cluster_queue)
     place = next((it.position_in_cluster_queue for it in queued if it.key == key), len(queued))
     return sum(it.position_in_cluster_queue > place for it in queued)
 

@@ -10,6 +10,7 @@ import pytest
 from kueuecore import Engine, World, parse_manifests, settle
 from kueuecore.findings import Finding, check
 from kueuecore.findings.building import facts_of
+from kueuecore.findings.effort import Effort
 from kueuecore.findings.recurring import starved
 from kueuecore.manifests import JsonObject
 from kueuecore.shrinking import shrunk
@@ -121,7 +122,7 @@ def test_waiting_for_a_turn_is_not_starvation() -> None:
 def test_a_low_priority_starves_behind_a_recurring_high_one() -> None:
     text = HUNGRY + workload("low", "a", 4) + workload("h1", "a", 4, priority=1) + workload("h2", "a", 4, priority=1)
     facts = facts_of(parse_manifests(text), configuration=None)
-    assert starved(facts) == {("team", "low"): frozenset({("team", "h1"), ("team", "h2")})}
+    assert starved(facts, Effort(10_000)) == {("team", "low"): frozenset({("team", "h1"), ("team", "h2")})}
 
 
 def test_starvation_is_found_in_one_of_many_trees() -> None:
@@ -165,3 +166,56 @@ def test_a_blocked_queue_reports_how_many_wait_behind_its_head() -> None:
 def test_shrinking_keeps_the_order_and_only_needed_parts() -> None:
     assert shrunk("abcdefgh", lambda some: {"b", "g"} <= set(some), max_tries=100) == ("b", "g")
     assert len(shrunk(range(64), lambda some: 63 in some, max_tries=3)) == 32
+
+
+# What a check costs is counted, not timed.
+
+
+def many(n: int, *, kinds: int) -> str:
+    """Four ClusterQueues of one cohort, and workloads that ask for more than there is."""
+    spec = "preemption: {withinClusterQueue: LowerPriority}"
+    queues = "".join(queue(f"q{i}", cohort="all", spec=spec) + local_queue(f"q{i}") for i in range(4))
+    waiting = (workload(f"w{i}", f"q{i % 4}", 1 + i * 7 % kinds, priority=i % 3) for i in range(n))
+    return flavor() + queues + "".join(waiting)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, method: str) -> list[int]:
+    """A list that grows with each call of a method of engines."""
+    real, calls = getattr(Engine, method), [0]
+
+    def counting(*args: object, **named: object) -> object:
+        calls[0] += 1
+        return real(*args, **named)
+
+    monkeypatch.setattr(Engine, method, counting)
+    return calls
+
+
+def test_workloads_that_ask_for_the_same_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = counted(monkeypatch, "what_if")
+    check(parse_manifests(many(80, kinds=3)), select=["never-fits"])
+    assert calls == [12]
+
+
+def test_starvation_is_played_only_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = counted(monkeypatch, "cycle")
+    facts = facts_of(parse_manifests(many(40, kinds=5)), configuration=None)
+    effort = Effort(300)
+    assert starved(facts, effort) == {}
+    assert effort.is_spent
+    assert calls[0] <= 100
+
+
+def test_a_check_says_what_it_has_not_tried_to_the_end() -> None:
+    sentences: list[str] = []
+    check(parse_manifests(many(101, kinds=5)), select=["starvation"], unfinished=sentences.append)
+    assert sentences == [
+        "KC604 starvation was not tried to the end: too many workloads share quota; check fewer of them at a time"
+    ]
+
+
+def test_a_state_returns_when_workloads_take_the_places_of_others_like_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = counted(monkeypatch, "cycle")
+    text = HUNGRY + "".join(workload(f"s{i:02}", "a", 2) for i in range(40)) + workload("z", "a", 4)
+    assert str(only(text, "starvation").object) == 'Workload "team/z"'
+    assert calls[0] < 1_000
