@@ -14,9 +14,10 @@ from kueuecore.studies.forecast import Eta, Forecast
 from kueuecore.studies.present_workloads import Status
 from kueuecore.times import format_time
 
-__all__ = ["forecast_document", "forecast_report"]
+__all__ = ["forecast_document", "forecast_report", "interim_lines"]
 
 _SECOND_NS = 1_000_000_000
+_MOST_INTERIM = 3
 _SOURCES = {
     "Priority": "this priority",
     "LocalQueue": "the LocalQueue",
@@ -42,8 +43,25 @@ def forecast_report(found: Eta, percentages: Sequence[float], style: Style) -> s
     else:
         parts.append("no workload is waiting")
     if any(it.seconds and not it.never for it in found.forecasts):
+        if len(found.seeds) < found.n_asked:
+            parts.append(f"stopped after {len(found.seeds)} of {found.n_asked} futures; --budget gives it more time")
         parts += _assumptions(found, style)
     return "\n\n".join(parts)
+
+
+def interim_lines(found: Eta, percentages: Sequence[float]) -> list[str]:
+    """The forecasts so far, a line for each of the first few workloads.
+
+    Args:
+        found: The forecasts.
+        percentages: The quantiles to show, in percent.
+    """
+    open_ones = [it for it in found.forecasts if it.seconds and not it.never]
+    lines = []
+    for it in open_ones[:_MOST_INTERIM]:
+        times = ", ".join(f"{percent:g}% within {_after(it.quantile(percent / 100), found)}" for percent in percentages)
+        lines.append(f"after {len(found.seeds)} of {found.n_asked} futures: {it.workload}: {times}")
+    return lines
 
 
 def _single(found: Eta, forecast: Forecast, percentages: Sequence[float], style: Style) -> str:
@@ -154,6 +172,8 @@ def forecast_document(found: Eta, percentages: Sequence[float]) -> str:
         **document_head(),
         "now": format_time(found.now),
         "horizonSeconds": found.horizon_seconds,
+        "futures": len(found.seeds),
+        "futuresAsked": found.n_asked,
         "seeds": [*found.seeds],
         "workloads": [_workload(found, it, percentages) for it in found.forecasts],
         "assumptions": {

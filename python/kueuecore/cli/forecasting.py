@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
-from math import isfinite
+from math import inf, isfinite
+from time import monotonic
 from typing import Any
 
 from kueuecore._fields import Fields, seconds_of
 from kueuecore._text import shown
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.forecast_report import forecast_document, forecast_report
-from kueuecore.cli.progress import ctrl_c_raises, run_progress
+from kueuecore.cli.forecast_report import forecast_document, forecast_report, interim_lines
+from kueuecore.cli.progress import ctrl_c_raises, line_progress, run_progress
 from kueuecore.cli.state_file import manifests_of, read_configuration
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look, count
@@ -23,10 +24,14 @@ from kueuecore.scenarios.edits import parse_value
 from kueuecore.scenarios.present_reader import newest_time_of
 from kueuecore.scenarios.scenario_reader import KIND, scenario_of
 from kueuecore.scenarios.spans import read_spans
-from kueuecore.studies import eta, processes
-from kueuecore.studies.forecast import HORIZON_SECONDS, MOST_HORIZON_SECONDS, N_SEEDS
+from kueuecore.studies import Eta, eta, processes
+from kueuecore.studies.forecast import FIRST_SEEDS, HORIZON_SECONDS, MOST_HORIZON_SECONDS, N_SEEDS
 
 __all__ = ["add_eta"]
+
+_BUDGET_SECONDS = 30.0
+# What is over sooner needs no answers on the way.
+_INTERIM_SECONDS = 3.0
 
 _DESCRIPTION = """\
 Forecasts when waiting workloads will be admitted. Plays the present state of a cluster forward many
@@ -78,9 +83,12 @@ def add_eta(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> No
     given.add_argument(
         "--now", metavar="TIME", type=_time, help="the time of the dump; by default the newest time in its objects"
     )
-    add.add_argument(
-        "--seeds", metavar="N", type=count, default=N_SEEDS, help=f"how many futures; by default {N_SEEDS}"
+    help_text = f"how many futures; by default {N_SEEDS}, or as many as the budget allows"
+    add.add_argument("--seeds", metavar="N", type=count, help=help_text)
+    help_text = (
+        f"stop after this time, such as 5m, once there are {FIRST_SEEDS} futures; by default 30s, or none with --seeds"
     )
+    add.add_argument("--budget", metavar="DURATION", type=_span, help=help_text)
     add.add_argument(
         "--workers",
         metavar="N",
@@ -99,14 +107,28 @@ def add_eta(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> No
 
 def eta_command(options: argparse.Namespace) -> int:
     """Run `kueuecore eta`; returns the exit code."""
+    begin = monotonic()
     scenario = _scenario(options)
     run_seconds = dict(map(_run_seconds, options.run_seconds))
-    seeds = range(scenario.seed, scenario.seed + options.seeds)
+    seeds = range(scenario.seed, scenario.seed + (options.seeds or N_SEEDS))
+    budget = options.budget or (inf if options.seeds else _BUDGET_SECONDS)
+    report = line_progress(quiet=options.quiet)
     with (
         ctrl_c_raises(),
         processes(min(options.workers, len(seeds))) as executor,
-        run_progress(quiet=options.quiet) as progress,
+        run_progress(quiet=options.quiet) as bar,
     ):
+
+        def progress(n_played: int, n_all: int) -> None:
+            if bar is not None:
+                bar(n_played, n_all)
+            elif n_played < n_all:
+                report(lambda: f"{n_played} of {n_all} futures played")
+
+        def interim(found: Eta) -> None:
+            if not options.quiet and monotonic() - begin >= _INTERIM_SECONDS:
+                to_stderr(*interim_lines(found, options.quantiles))
+
         found = eta(
             scenario,
             options.workloads or None,
@@ -117,6 +139,8 @@ def eta_command(options: argparse.Namespace) -> int:
             window_seconds=options.window,
             executor=executor,
             progress=progress,
+            is_enough=lambda n_played: n_played >= FIRST_SEEDS and monotonic() - begin >= budget,
+            interim=interim,
         )
     if not options.quiet:
         to_stderr(*(f"warning: {shown(it)}" for it in found.assumptions.warnings))

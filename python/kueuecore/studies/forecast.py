@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import closing
 from dataclasses import dataclass
 from math import floor, inf, isinf
 
@@ -27,7 +28,10 @@ __all__ = ["ArrivalNote", "Assumptions", "Eta", "Forecast", "RunTimeNote", "eta"
 HORIZON_SECONDS = 30 * 86400.0
 MOST_HORIZON_SECONDS = 3660 * 86400.0
 N_SEEDS = 200
-_BATCH = 10
+FIRST_SEEDS = 20
+"""How many futures a first answer needs."""
+# Small, so that a slow future does not hold up an answer.
+_BATCH = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +113,7 @@ class Eta:
         seeds: The seed of each future.
         forecasts: One per workload, in the order of the request.
         assumptions: What the forecasts are based on.
+        n_asked: How many futures were asked for: more than there are seeds if it stopped early.
     """
 
     now: int
@@ -116,6 +121,7 @@ class Eta:
     seeds: tuple[int, ...]
     forecasts: tuple[Forecast, ...]
     assumptions: Assumptions
+    n_asked: int
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -148,6 +154,8 @@ def eta(
     window_seconds: float | None = None,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
+    is_enough: Callable[[int], bool] | None = None,
+    interim: Callable[[Eta], None] | None = None,
 ) -> Eta:
     """Forecast when waiting workloads will be admitted.
 
@@ -165,6 +173,9 @@ def eta(
         window_seconds: The longest window of past arrivals to use.
         executor: What simulates the futures; None: one at a time, in this process.
         progress: Called now and then with the numbers of finished futures and of all futures.
+        is_enough: Called now and then with the number of futures at hand, which are those of the first seeds. If it
+            returns true, the forecasts are made of these: the same number always gives the same forecasts.
+        interim: Called with the forecasts after 20 futures, then after each doubling.
 
     Raises:
         ManifestError: The objects are wrong, a workload does not exist, or nothing says how long jobs run.
@@ -213,14 +224,28 @@ def eta(
         window_seconds=plan.typical_seconds,
         first_uid=first_uid(objects),
     )
-    played = _played(future, seeds, executor, progress) if targets else []
-    return Eta(
-        now=scenario.start,
-        horizon_seconds=future.horizon_seconds,
-        seeds=tuple(seeds),
-        forecasts=tuple(_forecast(it, future, played, never.get(it.key, ""), len(seeds)) for it in wanted),
-        assumptions=_assumptions(future, plan, window),
-    )
+    assumptions = _assumptions(future, plan, window)
+
+    def answer(played: Sequence[tuple[float, ...]]) -> Eta:
+        n_seeds = len(played) if targets else len(seeds)
+        return Eta(
+            now=scenario.start,
+            horizon_seconds=future.horizon_seconds,
+            seeds=tuple(seeds[:n_seeds]),
+            forecasts=tuple(_forecast(it, future, played, never.get(it.key, ""), n_seeds) for it in wanted),
+            assumptions=assumptions,
+            n_asked=len(seeds),
+        )
+
+    played: list[tuple[float, ...]] = []
+    due = FIRST_SEEDS
+    for played in _played(future, seeds, executor, progress) if targets else ():
+        if interim is not None and due <= len(played) < len(seeds):
+            interim(answer(played))
+            due = 2 * len(played)
+        if is_enough is not None and played and is_enough(len(played)):
+            break
+    return answer(played)
 
 
 def _check(scenario: Scenario, seeds: Sequence[int], horizon_seconds: float) -> None:
@@ -261,14 +286,21 @@ def _played(
     seeds: Sequence[int],
     executor: Executor | None,
     progress: Callable[[int, int], None] | None,
-) -> list[tuple[float, ...]]:
+) -> Iterator[list[tuple[float, ...]]]:
+    """Play futures; yields the results of the first ones, in the order of their seeds, whenever there are more."""
     calls = [(future, tuple(seeds[first : first + _BATCH])) for first in range(0, len(seeds), _BATCH)]
-    found: dict[int, list[tuple[float, ...]]] = {}
-    for place, rows in run_all(admissions, calls, executor):
-        found[place] = rows
-        if progress is not None:
-            progress(sum(map(len, found.values())), len(seeds))
-    return [row for place in range(len(calls)) for row in found[place]]
+    early: dict[int, list[tuple[float, ...]]] = {}
+    played: list[tuple[float, ...]] = []
+    n_calls = 0
+    with closing(run_all(admissions, calls, executor)) as results:
+        for place, rows in results:
+            early[place] = rows
+            while n_calls in early:
+                played += early.pop(n_calls)
+                n_calls += 1
+            if progress is not None:
+                progress(len(played) + sum(map(len, early.values())), len(seeds))
+            yield played
 
 
 def _forecast(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from typing import TypeVar
@@ -16,7 +16,7 @@ _Result = TypeVar("_Result")
 
 def run_all(
     function: Callable[..., _Result], calls: Iterable[tuple[object, ...]], executor: Executor | None = None
-) -> Iterator[tuple[int, _Result]]:
+) -> Generator[tuple[int, _Result]]:
     """Call a function with each tuple of arguments; yield the index and result of each call as it ends.
 
     Args:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from math import inf
+from threading import Event
+from typing import Any
 
 import pytest
 
 from kueuecore import ManifestError
 from kueuecore._json import JsonObject
 from kueuecore.scenarios import Empirical, LogNormal, Present, Scenario, Span, Work
+from kueuecore.simulation.stepper import Stepper
 from kueuecore.studies import Eta, eta
 from kueuecore.studies.forecast import quantile
 from kueuecore.studies.present_workloads import Status
-from tests.unit.studies.present_states import finished, state, workload
+from tests.unit.studies.present_states import START, finished, state, workload
 
 HOUR = {"": Span(3600)}
 
@@ -224,3 +228,76 @@ def test_an_interval_contains_the_next_value_as_often_as_it_claims() -> None:
     assert (quantile(values, 0.1), quantile(values, 0.9)) == (0.0, 8.0)
     assert quantile([1.0, 2.0, inf], 0.5) == 2.0
     assert quantile([1.0, 2.0, inf], 0.6) == inf
+
+
+def test_it_may_stop_early_and_its_answer_is_that_of_so_many_futures() -> None:
+    given = state(workload("runs", admitted=0), workload("waits"))
+    times = {"": Empirical(values=(600.0, 1200.0, 7200.0))}
+
+    def ask(n_seeds: int, **more: Any) -> Eta:
+        return eta(given, ["waits"], seeds=range(n_seeds), run_seconds=times, arrivals=False, **more)
+
+    seen: list[int] = []
+    stopped = ask(200, is_enough=lambda n: n >= 24, interim=lambda found: seen.append(len(found.seeds)))
+    every = ask(24)
+    assert (stopped.seeds, stopped.forecasts) == (every.seeds, every.forecasts)
+    assert (stopped.n_asked, every.n_asked, seen) == (200, 24, [20])
+    seen.clear()
+    ask(100, interim=lambda found: seen.append(len(found.seeds)))
+    assert seen == [20, 40, 80]
+
+
+def test_an_early_answer_has_the_first_futures_whichever_ends_first() -> None:
+    given = state(workload("runs", admitted=0), workload("waits"))
+    times = {"": Empirical(values=(600.0, 1200.0, 7200.0))}
+    with ThreadPoolExecutor(3) as executor:
+        found = eta(
+            given,
+            ["waits"],
+            seeds=range(30),
+            run_seconds=times,
+            arrivals=False,
+            executor=_Backwards(executor),
+            is_enough=lambda n: n >= 2,
+        )
+    n = len(found.seeds)
+    assert found.seeds == tuple(range(n))
+    again = eta(given, ["waits"], seeds=range(n), run_seconds=times, arrivals=False)
+    assert found.forecasts == again.forecasts
+
+
+class _Backwards(Executor):
+    """Runs the calls of each three in the opposite order."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._events = [Event() for _ in range(100)]
+        self._n = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        number, self._n = self._n, self._n + 1
+        waits_for = number + 1 if number % 3 < 2 else None
+
+        def run() -> Any:
+            if waits_for is not None:
+                self._events[waits_for].wait(1)
+            result = fn(*args, **kwargs)
+            self._events[number].set()
+            return result
+
+        return self._executor.submit(run)
+
+
+def test_a_future_is_not_played_much_further_than_the_admission(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = state(workload("runs", admitted=0), workload("waits"))
+    ends: list[float] = []
+    advance = Stepper.advance
+
+    def noted(self: Stepper, until: int | None = None, *arguments: Any, **more: Any) -> None:
+        ends.append(0.0 if until is None else (until - START) / 1e9)
+        advance(self, until, *arguments, **more)
+
+    monkeypatch.setattr(Stepper, "advance", noted)
+    times = {"": Empirical(values=(4000.0,))}
+    found = eta(given, ["waits"], seeds=[1], run_seconds=times, arrivals=False)
+    assert max(ends) <= 1.1 * found.forecasts[0].seconds[0]

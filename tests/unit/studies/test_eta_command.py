@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -86,6 +87,7 @@ def test_json_has_each_future(run: Callable[..., Ran]) -> None:
     assert (big["draws"], big["quantiles"][0]["seconds"], big["shareNotAdmitted"]) == ([None] * 5, None, 1.0)
     assert document["assumptions"]["arrivals"] == []
     assert document["assumptions"]["runTimes"][0]["source"] == "Given"
+    assert (document["futures"], document["futuresAsked"]) == (5, 5)
     assert (document["now"], document["horizonSeconds"], document["seeds"]) == (NOW, 2592000.0, [0, 1, 2, 3, 4])
 
 
@@ -156,3 +158,30 @@ def test_doubts_go_to_standard_error_unless_quiet(run: Callable[..., Ran]) -> No
 
 def test_the_state_of_the_example_is_what_its_program_writes() -> None:
     assert (EXAMPLE / "workloads.yaml").read_text(encoding="utf-8") == example()
+
+
+def test_it_stops_at_its_budget_with_twenty_futures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["eta", state(tmp_path, *WAITING), "waits", *HOUR, "--workers", "1", "--budget", "0.000001"]
+    assert main(command) == ExitCode.OK
+    out = capsys.readouterr().out
+    assert "; of 20 futures all admit it" in out
+    assert "stopped after 20 of 200 futures; --budget gives it more time" in out
+    assert main([*command, "-o", "json"]) == ExitCode.OK
+    document = json.loads(capsys.readouterr().out)
+    assert (document["futures"], document["futuresAsked"]) == (20, 200)
+    assert main(["eta", state(tmp_path, *WAITING), "waits", *HOUR, "--workers", "1", "--seeds", "22"]) == ExitCode.OK
+    assert "; of 22 futures all admit it" in capsys.readouterr().out
+
+
+def test_answers_on_the_way_and_progress_go_to_standard_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kueuecore.cli.forecasting.monotonic", count(step=10).__next__)
+    monkeypatch.setattr("kueuecore.cli.progress._LINE_SECONDS", 0.0)
+    command = ["eta", state(tmp_path, *WAITING), "waits", *HOUR, "--workers", "1", "--seeds", "50"]
+    assert main(command) == ExitCode.OK
+    lines = capsys.readouterr().err.splitlines()
+    assert "2 of 50 futures played" in lines
+    assert "after 20 of 50 futures: ns/waits: 10% within 50m00s, 50% within 50m00s, 90% within 50m00s" in lines
+    assert main([*command, "-q"]) == ExitCode.OK
+    assert capsys.readouterr().err == ""
