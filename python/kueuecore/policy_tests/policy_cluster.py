@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore._near_names import near_names
 from kueuecore.configuration import Configuration
 from kueuecore.decisions import Preemption
 from kueuecore.engine import Engine
@@ -27,6 +27,8 @@ BEGINNING = "2026-01-01T00:00:00Z"
 """The start time of a test if neither it nor its objects give one."""
 # Far more than any test needs: only endless preemptions get here.
 _MOST_CYCLES = 100_000
+# Each compares a name with all others.
+_MOST_SUGGESTIONS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,33 @@ class Coming:
     linger_seconds: float | None = None
     node_loss: NodeLoss = NodeLoss.STARTS_OVER
     save_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SoFar:
+    """What has happened to Workloads, by `namespace/name`."""
+
+    cycles: tuple[SimulatedCycle, ...]
+    preemptions: tuple[Preemption, ...]
+    placements: Mapping[str, tuple[Placement, ...]]
+    # In nanoseconds since 1970: the last creation before the first admission, and that admission.
+    created: Mapping[str, int]
+    admitted: Mapping[str, int]
+
+    @classmethod
+    def of(cls, cluster: VirtualCluster) -> _SoFar:
+        created, admitted = dict[str, int](), dict[str, int]()
+        for step in cluster.steps:
+            if step.key not in admitted and step.kind is StepKind.CREATED:
+                created[step.key] = step.time
+            elif step.kind is StepKind.ADMITTED:
+                admitted.setdefault(step.key, step.time)
+        placements: dict[str, tuple[Placement, ...]] = {}
+        for it in cluster.engine.placements():
+            placements[it.key] = (*placements.get(it.key, ()), it)
+        cycles = cluster.run().cycles
+        preemptions = tuple(it for cycle in cycles for it in cycle.decision.preemptions)
+        return cls(cycles=cycles, preemptions=preemptions, placements=placements, created=created, admitted=admitted)
 
 
 class PolicyCluster:
@@ -106,7 +135,11 @@ class PolicyCluster:
         )
         self._namespaces = {_key(it.object)[1] for it in world.manifests if _kind(it) == "Namespace"}
         self._world = world
-        self._names: dict[str, list[str]] = {}
+        # Workloads by name, and the other way round.
+        self._names: dict[str, dict[str, None]] = {}
+        self._names_of: dict[str, list[str]] = {}
+        self._happened: _SoFar | None = None
+        self._suggestions_left = _MOST_SUGGESTIONS
         self._add_names(world)
 
     @property
@@ -163,6 +196,7 @@ class PolicyCluster:
         _check_all_came(jobs, world)
         self._add_namespaces(world)
         happenings.sort(key=lambda it: it.at)
+        self._happened = None
         self._cluster.schedule(happenings)
         self._given += jobs
         self._world = world
@@ -179,6 +213,7 @@ class PolicyCluster:
             UnsettledError: Workloads preempt each other forever.
             OutOfTimeError: It goes on beyond April 2262.
         """
+        self._happened = None
         self._cluster.advance(None if until is None else min(self.start + round(until * 1e9), END_NS))
         if self._cluster.is_cut:
             loop = find_preemption_loop(self._cluster.engine, now=self.now)
@@ -200,10 +235,12 @@ class PolicyCluster:
         # An exact match wins over a pattern.
         if wanted in self._names:
             return tuple(self._names[wanted])
-        found = dict.fromkeys(key for it, keys in self._names.items() if fnmatchcase(it, wanted) for key in keys)
+        is_pattern = any(it in wanted for it in "*?[")
+        given = self._names.items() if is_pattern else ()
+        found = dict.fromkeys(key for it, keys in given if fnmatchcase(it, wanted) for key in keys)
         if not found:
-            near = get_close_matches(wanted, self._names, n=1)
-            remedy = f"write {near[0]}" if near else f"write one of {', '.join(list(self._names)[:5])}"
+            near = self._near(wanted, self._names)
+            remedy = f"write {near}" if near else f"write one of {', '.join(list(self._names)[:5])}"
             remedy = remedy if self._names else "submit it first"
             namespace, _, bare = wanted.partition("/")
             raise UnknownObjectError(ObjectRef("Workload", bare, namespace), remedy)
@@ -235,25 +272,27 @@ class PolicyCluster:
 
     def placements(self, key: str) -> tuple[Placement, ...]:
         """Return where the pods of a Workload are placed."""
-        return tuple(it for it in self._cluster.engine.placements() if it.key == key)
+        return self._so_far.placements.get(key, ())
 
     def preemptions(self) -> tuple[Preemption, ...]:
         """Return all preemptions so far, in order."""
-        return tuple(it for cycle in self.cycles() for it in cycle.decision.preemptions)
+        return self._so_far.preemptions
 
     def cycles(self) -> tuple[SimulatedCycle, ...]:
         """Return the cycles so far in which something happened."""
-        return self._cluster.run().cycles
+        return self._so_far.cycles
 
     def wait_ns(self, key: str) -> tuple[int, bool]:
         """Return how long a Workload waited for its first admission, in nanoseconds, and whether it was admitted."""
-        created, end = self.start, self.now
-        for step in self._cluster.steps:
-            if step.key == key and step.kind is StepKind.CREATED:
-                created = step.time
-            if step.key == key and step.kind is StepKind.ADMITTED:
-                return step.time - created, True
-        return max(end - created, 0), False
+        created, end = self._so_far.created.get(key, self.start), self._so_far.admitted.get(key)
+        return (max(self.now - created, 0), False) if end is None else (end - created, True)
+
+    @property
+    def _so_far(self) -> _SoFar:
+        """What has happened, collected once until time passes."""
+        if self._happened is None:
+            self._happened = _SoFar.of(self._cluster)
+        return self._happened
 
     def quota(self, kind: str, name: str) -> tuple[QuotaRow, ...]:
         """Return quota and usage of a ClusterQueue or Cohort.
@@ -265,16 +304,20 @@ class PolicyCluster:
         found = tuple(it for it in rows if (it.kind, it.name) == (kind, name))
         if not found:
             names = sorted({it.name for it in rows if it.kind == kind})
-            near = get_close_matches(name, names, n=1)
-            remedy = f"write {near[0]}" if near else f"write one of {', '.join(names[:9])}"
+            near = self._near(name, names)
+            remedy = f"write {near}" if near else f"write one of {', '.join(names[:9])}"
             remedy = remedy if names else f"load a {kind} with quota"
             raise UnknownObjectError(ObjectRef(kind, name), remedy)
         return found
 
+    def _near(self, name: str, known: Iterable[str]) -> str:
+        """Return the known name that is meant; empty if there is none, or enough of them have been looked for."""
+        self._suggestions_left -= 1
+        return "" if self._suggestions_left < 0 else next(iter(near_names(name, known)), "")
+
     def name_of(self, key: str) -> str:
         """Return the name to show for a Workload: that of its job, unless the job has several Workloads."""
-        names = (name for name, keys in self._names.items() if keys == [key] and name != key)
-        return next(names, key)
+        return next((it for it in self._names_of.get(key, ()) if it != key and len(self._names[it]) == 1), key)
 
     def _add_names(self, world: World) -> None:
         for manifest in world.manifests:
@@ -283,9 +326,10 @@ class PolicyCluster:
             place = _key(manifest.object)
             key, job = "/".join(place), world.jobs.get(place)
             for name in (key, *(["/".join(_key(job.object))] if job is not None else _owners(manifest.object))):
-                keys = self._names.setdefault(name, [])
+                keys = self._names.setdefault(name, {})
                 if key not in keys:
-                    keys.append(key)
+                    keys[key] = None
+                    self._names_of.setdefault(key, []).append(name)
 
     def _add_namespaces(self, world: World) -> None:
         """Add the Namespaces of jobs that were not given."""

@@ -176,6 +176,7 @@ class PartReader:
             if it.name in names:
                 top.complain(f"work[{index}].name", f'Duplicate value: "{it.name}"', "give each work its own name")
             names.add(it.name)
+        _check_count(top, work)
         traces = read_traces(top, self._folder)
         timetable = read_timetable(top, self.object)
         for name in ("timetable", "present") if in_fleet else ():
@@ -322,6 +323,13 @@ class PartReader:
                 section.complain(name, "only applies in a scenario of one cluster", "remove it")
         section.end()
         return work
+
+
+def _check_count(top: Fields, work: Sequence[Work]) -> None:
+    """Check that all work together is no more than one entry may be."""
+    n_jobs = sum(it.n_expected for it in work)
+    if len(work) > 1 and n_jobs > _MOST_JOBS:
+        top.complain("work", f"{n_jobs} jobs are too many", f"write counts that make at most {_MOST_JOBS} of them")
 
 
 def _start(top: Fields) -> int:

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 MOST_TIMES = 10_000
-"""The most times a change can repeat."""
+"""The most times that changes can happen, all of a timetable together."""
 _AT_ONCE = Span()
 _NOWHERE = Manifest({})
 

@@ -16,6 +16,7 @@ from kueuecore.manifests import Manifest, located, object_ref
 from kueuecore.scenarios.node_timetable import NodeChange, node_changes, nodes_of
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.timed_changes import (
+    MOST_TIMES,
     Action,
     ApplyObjects,
     DeleteObject,
@@ -57,6 +58,9 @@ def timetable_happenings(scenario: Scenario) -> Iterator[Happening]:
     for index, change in enumerate(scenario.timetable):
         until = scenario.until_seconds
         timed += [(at, index, change) for at in change_times(change, index, seed=scenario.seed, until=until)]
+        if len(timed) - len(nodes) > MOST_TIMES:
+            remedy = "write fewer `times`, a longer `every` or an earlier `until`"
+            raise _Place("timetable", change.document).error(f"it has more than {MOST_TIMES} changes", remedy)
     happenings: list[Happening] = []
     for at, index, it in sorted(timed, key=lambda it: it[:2]):
         if isinstance(it, NodeChange):
@@ -125,7 +129,9 @@ class _Course:
 
     def _completed(self, objects: Sequence[Manifest]) -> list[Manifest]:
         """Add the Namespaces of objects."""
-        world = World.of([*self._context(), *objects], configuration=self._configuration)
+        names = {_key(it.object)[1] for it in objects}
+        there = [it for name in sorted(names) if (it := self._objects.get(("Namespace", "", name))) is not None]
+        world = World.of([*there, *objects], configuration=self._configuration)
         new = {_key(it.object) for it in objects}
         return [it for it in world.manifests if (key := _key(it.object)) in new or key not in self._objects]
 

@@ -10,6 +10,7 @@ from kueuecore.errors import ManifestError
 from kueuecore.submissions import Submissions
 from kueuecore.traces import Trace, TraceFormat, TraceRules, read_rules, read_trace
 from kueuecore.traces.queue_names import label_of
+from kueuecore.traces.trace_file import ROWS_LIMIT
 
 __all__ = ["TracePart", "read_traces"]
 
@@ -56,6 +57,9 @@ def read_traces(top: Fields, folder: Path) -> tuple[TracePart, ...]:
             section.complain("name", f"Duplicate value: {shown(part.name)}", remedy)
         names.add(part.name)
         parts.append(part)
+        if sum(len(it.trace) for it in parts) > ROWS_LIMIT:
+            section.complain("file", f"the traces have more than {ROWS_LIMIT} jobs together", "leave some of them out")
+            break
     if top.plain.get("traces") is not None and top.plain.get("fleet") is not None:
         top.complain("traces", "traces are for one cluster", "remove them, or write cluster instead of fleet")
     return tuple(parts)
@@ -71,7 +75,7 @@ def _read(section: Fields, folder: Path) -> TracePart | None:
         return None
     try:
         rules = read_rules(rules_path)
-        trace = read_trace(trace_path, trace_format=trace_format or None, columns=rules.columns)
+        trace = read_trace(trace_path, trace_format=trace_format or None, columns=rules.columns, fields=rules.fields())
         # Fails here if the rules do not fit the trace, so that a scenario that was read can run.
         trace.submissions(rules)
     except ManifestError as error:

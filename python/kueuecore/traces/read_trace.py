@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from pathlib import Path
 
@@ -48,6 +48,7 @@ def read_trace(
     *,
     trace_format: TraceFormat | str | None = None,
     columns: Mapping[str, ColumnSource] | None = None,
+    fields: Collection[str] | None = None,
 ) -> Trace:
     """Read a trace, decompressing gzip.
 
@@ -55,6 +56,7 @@ def read_trace(
         path: The file.
         trace_format: Its format; by default detected from its name and first bytes.
         columns: For tables, the columns with other names in the file (`TraceRules.columns`).
+        fields: For tables, the text fields to read, such as those that rules use (`TraceRules.fields`); by default all.
 
     Raises:
         ManifestError: Everything that is wrong with it, with lines and remedies.
@@ -83,9 +85,9 @@ def read_trace(
         case TraceFormat.ALIBABA_2023:
             return read_openb(data, file)
         case TraceFormat.CSV:
-            return read_csv_table(data, file, sources)
+            return read_csv_table(data, file, sources, fields)
         case TraceFormat.PARQUET:
-            return read_parquet_table(data, file, sources)
+            return read_parquet_table(data, file, sources, fields)
 
 
 def _named_format(name: str) -> TraceFormat:

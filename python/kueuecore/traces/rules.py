@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.manifests import Source
+from kueuecore.traces.queue_names import PLACEHOLDER
 from kueuecore.traces.scaling import Scale
 
 __all__ = ["STANDARD_RESOURCES", "ColumnSource", "GpuFractions", "JobRule", "TraceRules"]
@@ -92,6 +93,16 @@ class TraceRules:
     def all_rules(self) -> tuple[JobRule, ...]:
         """Return the rules in their order, the default last."""
         return self.rules if self.default is None else (*self.rules, self.default)
+
+    def fields(self) -> frozenset[str]:
+        """Return the fields of jobs that the rules use.
+
+        Example:
+            >>> sorted(TraceRules(default=JobRule(queue="{team}/jobs", when={"user": ("a*",)})).fields())
+            ['team', 'user']
+        """
+        given = self.all_rules()
+        return frozenset({it for rule in given for it in (*rule.when, *PLACEHOLDER.findall(rule.queue))})
 
     def rule_names(self) -> tuple[str, ...]:
         """Return the field path of each of `all_rules`."""

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from kueuecore._text import quoted
+from kueuecore._text import quoted, shown
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.traces.csv_columns import CsvColumns, Kind, date_seconds, read_csv
 from kueuecore.traces.rules import ColumnSource
 from kueuecore.traces.text_column import TextColumn
 from kueuecore.traces.trace import Trace, made_trace
-from kueuecore.traces.trace_file import MOST_NUMBER, ROWS_LIMIT
+from kueuecore.traces.trace_file import LARGEST, MOST_NUMBER, ROWS_LIMIT
 
 __all__ = ["read_csv_table", "read_parquet_table"]
 
@@ -44,13 +44,16 @@ _FAILED = frozenset(
 )
 
 
-def read_csv_table(data: bytes, file: str, columns: Mapping[str, ColumnSource]) -> Trace:
+def read_csv_table(
+    data: bytes, file: str, columns: Mapping[str, ColumnSource], fields: Collection[str] | None = None
+) -> Trace:
     r"""Read a CSV file whose first line names its columns.
 
     Args:
         data: The file, decompressed.
         file: Its name, for errors.
         columns: Columns of the trace with another name or unit in the file.
+        fields: The text fields to read; None: all.
 
     Raises:
         ManifestError: Columns are missing, or lines are broken.
@@ -60,20 +63,23 @@ def read_csv_table(data: bytes, file: str, columns: Mapping[str, ColumnSource]) 
         >>> trace.at.tolist(), trace.requests["cpu"].tolist(), trace.fields["team"].texts()
         ([0.0, 60.0], [1000, 500], ['b', 'a'])
     """
-    return _trace(read_csv(data, file, lambda header: _kinds(header, columns, file)), columns, file)
+    return _trace(read_csv(data, file, lambda header: _kinds(header, columns, file, fields)), columns, file)
 
 
-def read_parquet_table(data: bytes, file: str, columns: Mapping[str, ColumnSource]) -> Trace:
+def read_parquet_table(
+    data: bytes, file: str, columns: Mapping[str, ColumnSource], fields: Collection[str] | None = None
+) -> Trace:
     """Read a Parquet file.
 
     Args:
         data: The file.
         file: Its name, for errors.
         columns: Columns of the trace with another name or unit in the file.
+        fields: The text fields to read; None: all, except columns of lists and the like.
 
     Raises:
-        ManifestError: The extra `arrow` is not installed, it is not a Parquet file, or a column is missing or has
-            another type.
+        ManifestError: The extra `arrow` is not installed, it is not a Parquet file or too large, or a column is
+            missing or has another type.
     """
     try:
         import pyarrow as arrow
@@ -81,37 +87,68 @@ def read_parquet_table(data: bytes, file: str, columns: Mapping[str, ColumnSourc
     except ImportError:
         remedy = "install the extra: pip install 'kueuecore[arrow]'"
         raise ManifestError.of("Parquet needs pyarrow", remedy=remedy, file=file) from None
+    numbers, texts = {}, {}
     try:
         with parquet.ParquetFile(io.BytesIO(data)) as opened:
-            n_rows = opened.metadata.num_rows
-            if n_rows > ROWS_LIMIT:
-                remedy = "split it into several traces"
-                raise ManifestError.of(f"it has more than {ROWS_LIMIT} rows", remedy=remedy, file=file)
-            kinds = _kinds(opened.schema_arrow.names, columns, file)
-            table = opened.read(columns=list(kinds))
-            if table.num_rows != n_rows:
-                raise ValueError(f"it has {table.num_rows} rows instead of {n_rows}")
+            schema = opened.schema_arrow
+            kinds = _kinds(schema.names, columns, file, fields)
+            if fields is None:
+                kinds = {
+                    it: kind for it, kind in kinds.items() if kind is not Kind.TEXT or _may_be_text(schema, it, arrow)
+                }
+            n_rows = _checked_size(opened.metadata, kinds, file)
+        # Strings stay what they are in the file, each once: a few bytes may stand for gigabytes of them.
+        as_stored = [name for name, kind in kinds.items() if kind is Kind.TEXT]
+        with parquet.ParquetFile(io.BytesIO(data), read_dictionary=as_stored) as opened:
+            for name, kind in kinds.items():
+                column = opened.read(columns=[name]).column(name)
+                if len(column) != n_rows:
+                    raise ValueError(f"it has {len(column)} rows instead of {n_rows}")
+                if kind is Kind.TEXT:
+                    texts[name] = _parquet_texts(column, name, arrow, file)
+                else:
+                    numbers[name] = _parquet_numbers(column, name, kind, arrow, file)
     except ManifestError:
         raise
-    except (arrow.ArrowException, OSError, ValueError) as error:  # names that are not UTF-8 are a ValueError
+    # Names that are not UTF-8 are a ValueError, those that occur twice a KeyError.
+    except (arrow.ArrowException, OSError, ValueError, KeyError) as error:
         raise ManifestError.of(f"not a Parquet file: {error}", remedy="check the format", file=file) from None
-    numbers, texts = {}, {}
-    for name, kind in kinds.items():
-        column = table.column(name)
-        try:
-            if kind is Kind.TEXT:
-                texts[name] = _parquet_texts(column, arrow)
-            else:
-                numbers[name] = _parquet_numbers(column, kind, arrow)
-        except (arrow.ArrowException, ValueError):
-            message = f"column {quoted(name)} holds {column.type}, which cannot be read as a {kind.name.lower()}"
-            raise ManifestError.of(message, field=name, remedy="convert it", file=file) from None
     # Rows have no lines; number them from 1.
     return _trace(CsvColumns(numbers, texts, np.arange(1, n_rows + 1)), columns, file)
 
 
-def _kinds(header: Sequence[str], columns: Mapping[str, ColumnSource], file: str) -> dict[str, Kind]:
-    """Return the types of the columns to read: all of them, as a rule may use any."""
+def _may_be_text(schema: Any, name: str, arrow: Any) -> bool:  # pyarrow has no types
+    return not any(arrow.types.is_nested(schema.field(index).type) for index in schema.get_all_field_indices(name))
+
+
+def _checked_size(metadata: Any, kinds: Mapping[str, Kind], file: str) -> int:
+    """Return the number of rows.
+
+    Raises:
+        ManifestError: It has too many, or too much data in the columns to read.
+    """
+    n_rows: int = metadata.num_rows
+    if n_rows > ROWS_LIMIT:
+        remedy = "split it into several traces"
+        raise ManifestError.of(f"it has more than {ROWS_LIMIT} rows", remedy=remedy, file=file)
+    n_bytes = 0
+    for index in range(metadata.num_row_groups):
+        group = metadata.row_group(index)
+        for place in range(group.num_columns):
+            column = group.column(place)
+            path = column.path_in_schema
+            if path in kinds or path.partition(".")[0] in kinds:
+                n_bytes += column.total_uncompressed_size
+    if n_bytes > LARGEST:
+        message = f"the columns to read have {n_bytes / 2**30:.1f} GiB once decompressed, more than 2 GiB"
+        raise ManifestError.of(message, remedy="split it into several traces", file=file)
+    return n_rows
+
+
+def _kinds(
+    header: Sequence[str], columns: Mapping[str, ColumnSource], file: str, fields: Collection[str] | None
+) -> dict[str, Kind]:
+    """Return the types of the columns to read."""
     name_of = {source.column: name for name, source in columns.items()}
     problems = [
         Problem(
@@ -133,7 +170,11 @@ def _kinds(header: Sequence[str], columns: Mapping[str, ColumnSource], file: str
         problems.append(Problem(message, file=file, line=1, remedy=remedy))
     if problems:
         raise ManifestError(problems)
-    return kinds
+    # If a field is missing, all are read: the error lists them.
+    if fields is None or not set(fields) <= given:
+        return kinds
+    used = {_STATUS, *fields}
+    return {it: kind for it, kind in kinds.items() if kind is not Kind.TEXT or name_of.get(it, it) in used}
 
 
 def _kind(name: str) -> Kind:
@@ -189,25 +230,38 @@ def _named(found: Mapping[str, object], source_of: Mapping[str, str]) -> dict[st
     return {name_of.get(source, source): source for source in found}
 
 
-def _parquet_texts(column: Any, arrow: Any) -> TextColumn:  # pyarrow has no types
-    encoded = column.cast(arrow.string()).combine_chunks().dictionary_encode()
-    names: list[str] = encoded.dictionary.to_pylist()
-    if encoded.null_count == 0:
-        return TextColumn(encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), tuple(names))
-    if "" not in names:
-        names.append("")
-    codes = encoded.indices.fill_null(names.index("")).to_numpy(zero_copy_only=False)
-    return TextColumn(codes.astype(np.int64), tuple(names))
+def _parquet_texts(column: Any, name: str, arrow: Any, file: str) -> TextColumn:
+    try:
+        if not arrow.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        chunks = column.unify_dictionaries().chunks
+        words = chunks[0].dictionary.cast(arrow.string()).to_pylist() if chunks else []
+        indices = arrow.chunked_array([it.indices for it in chunks], column.type.index_type)
+    except (arrow.ArrowException, ValueError):
+        raise _wrong_type(name, column, Kind.TEXT, file) from None
+    # The last word is for nulls. Words may be null as well, or the same.
+    distinct = TextColumn.of(["" if it is None else it for it in (*words, None)])
+    codes = indices.cast(arrow.int64()).fill_null(len(words)).to_numpy()
+    return TextColumn(distinct.codes[codes], distinct.names)
 
 
-def _parquet_numbers(column: Any, kind: Kind, arrow: Any) -> npt.NDArray[np.float64]:
+def _parquet_numbers(column: Any, name: str, kind: Kind, arrow: Any, file: str) -> npt.NDArray[np.float64]:
     """Return numbers, with NaN for nulls and times as seconds."""
-    if kind is Kind.TIME and arrow.types.is_timestamp(column.type):
-        times = column.cast(arrow.timestamp("ns")).to_numpy().astype("datetime64[ns]")
-        return np.where(np.isnat(times), np.nan, times.astype(np.int64) / 1e9)
-    if kind is Kind.TIME and arrow.types.is_string(column.type):
-        return date_seconds(["" if it is None else it for it in column.to_pylist()])
-    numbers: npt.NDArray[np.float64] = column.cast(arrow.float64()).to_numpy().astype(np.float64)
-    if (np.abs(numbers) > MOST_NUMBER).any():
-        raise ValueError("too large")
+    try:
+        if kind is Kind.TIME and arrow.types.is_timestamp(column.type):
+            times = column.cast(arrow.timestamp("ns")).to_numpy().astype("datetime64[ns]")
+            return np.where(np.isnat(times), np.nan, times.astype(np.int64) / 1e9)
+        if kind is Kind.TIME and arrow.types.is_string(column.type):
+            return date_seconds(["" if it is None else it for it in column.to_pylist()])
+        numbers: npt.NDArray[np.float64] = column.cast(arrow.float64()).to_numpy().astype(np.float64)
+        if (np.abs(numbers) > MOST_NUMBER).any():
+            raise ValueError("too large")
+    except (arrow.ArrowException, ValueError):
+        raise _wrong_type(name, column, kind, file) from None
     return numbers
+
+
+def _wrong_type(name: str, column: Any, kind: Kind, file: str) -> ManifestError:
+    held = getattr(column.type, "value_type", column.type) if kind is Kind.TEXT else column.type
+    message = f"column {quoted(name)} holds {shown(str(held))}, which cannot be read as a {kind.name.lower()}"
+    return ManifestError.of(message, field=name, remedy="convert it", file=file)

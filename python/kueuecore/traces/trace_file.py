@@ -10,7 +10,7 @@ from pathlib import Path
 from kueuecore._files import read_file
 from kueuecore.errors import ManifestError, Problem
 
-__all__ = ["MOST_NUMBER", "MOST_PROBLEMS", "ROWS_LIMIT", "check_text", "trace_bytes"]
+__all__ = ["LARGEST", "MOST_NUMBER", "MOST_PROBLEMS", "ROWS_LIMIT", "check_text", "trace_bytes"]
 
 MOST_NUMBER = 1e30
 """The largest number that is accepted: units cannot make it infinite; values no job can have are reported later."""
@@ -18,9 +18,10 @@ MOST_PROBLEMS = 20
 """Reading stops after this many broken lines."""
 ROWS_LIMIT = 10_000_000
 """The most jobs in a trace: a batch of submissions cannot hold more."""
+LARGEST = 2**31
+"""The most bytes of a trace once it is decompressed."""
 
 _GZIP = b"\x1f\x8b"
-_LARGEST = 2**31  # bytes, decompressed
 _CHUNK = 2**20
 
 
@@ -65,7 +66,7 @@ def _decompressed(data: bytes, file: str) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
             while chunk := stream.read(_CHUNK):
                 n_bytes += len(chunk)
-                if n_bytes > _LARGEST:
+                if n_bytes > LARGEST:
                     message = "it has more than 2 GiB once decompressed"
                     raise ManifestError.of(message, remedy="split it into several traces", file=file)
                 chunks.append(chunk)

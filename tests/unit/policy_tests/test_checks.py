@@ -203,7 +203,7 @@ def test_workloads_that_preempt_each_other_forever_fail_the_test(tmp_path: Path)
     [
         ("{workload: team/on, admitted: true}", 'there is no Workload "team/on"; write team/one'),
         ("{workload: team/one, preempted: {by: team/x}}", 'there is no Workload "team/x"'),
-        ("{clusterQueue: cx, usage: {default: {cpu: 1}}}", 'there is no ClusterQueue "cx"; write one of cq'),
+        ("{clusterQueue: cx, usage: {default: {cpu: 1}}}", 'there is no ClusterQueue "cx"; write cq'),
     ],
 )
 def test_an_unknown_name_is_bad_input_and_not_a_failure(expect: str, problem: str, tmp_path: Path) -> None:
@@ -212,3 +212,12 @@ def test_an_unknown_name_is_bad_input_and_not_a_failure(expect: str, problem: st
     (found,) = raised.value.problems
     assert problem in str(found)
     assert found.line == 9
+
+
+def test_only_the_first_wrong_names_get_suggestions(tmp_path: Path) -> None:
+    expect = "\n".join(f"{{workload: team/on{n}, admitted: true}}" for n in range(25))
+    with pytest.raises(ManifestError) as raised:
+        failures(tmp_path, expect, ONE)
+    remedies = [it.remedy for it in raised.value.problems]
+    assert remedies[:20] == ["write team/one"] * 20
+    assert {it.partition(" team/job-one")[0] for it in remedies[20:]} == {"write one of"}

@@ -239,3 +239,15 @@ def test_a_change_with_too_many_repetitions_is_refused(read: Read) -> None:
 def test_a_fleet_has_no_timetable(read: Read) -> None:
     text = "fleet: {manager: {}, workers: {}}\ntimetable: [{delete: {kind: ClusterQueue, name: cq}}]\n"
     assert "timetable: only applies in a scenario of one cluster" in problems(read, text)
+
+
+def test_all_entries_together_may_change_something_ten_thousand_times(read: Read) -> None:
+    scale = "scale: {clusterQueue: cq, flavor: default, resource: cpu, nominalQuota: 2}"
+    entry = f"{{every: 1ns, times: 6000, {scale}}}"
+    found = problems(read, f"{OBJECTS}timetable: [{entry}, {entry}]\n" + WORK % 1)
+    assert found == ["timetable: it has more than 10000 changes"]
+
+
+def test_all_work_together_may_have_as_many_jobs_as_one(read: Read) -> None:
+    work = "work: [{name: a, job: job.yaml, count: 600000}, {name: b, job: job.yaml, count: 500000}]\n"
+    assert problems(read, OBJECTS + work) == ["work: 1100000 jobs are too many"]

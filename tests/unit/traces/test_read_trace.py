@@ -16,7 +16,7 @@ from pyarrow import parquet
 from kueuecore import simulate
 from kueuecore.errors import ManifestError
 from kueuecore.scenarios import read_scenario
-from kueuecore.traces import ColumnSource, JobRule, TraceRules, queues_for, read_rules, read_trace
+from kueuecore.traces import ColumnSource, JobRule, TraceRules, queues_for, read_rules, read_trace, table_files
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "traces"
 RULES = {
@@ -214,3 +214,53 @@ def test_a_fleet_has_no_traces(tmp_path: Path) -> None:
         read_scenario(path)
     messages = [(it.field, it.message) for it in caught.value.problems]
     assert ("traces", "traces are for one cluster") in messages
+
+
+def test_only_the_fields_that_are_asked_for_are_read(tmp_path: Path) -> None:
+    table = arrow.table(
+        {"at": [0.0], "run_seconds": [1.0], "user": ["a"], "note": ["b"], "status": ["FAILED"], "log": [[b"\xff"]]}
+    )
+    parquet.write_table(table, tmp_path / "jobs.parquet")
+    lines = "at,run_seconds,user,note,status,log\n0,1,a,b,FAILED,c\n"
+    (tmp_path / "jobs.csv").write_text(lines, encoding="utf-8")
+    for name in ("jobs.parquet", "jobs.csv"):
+        trace = read_trace(tmp_path / name, fields={"user"})
+        assert {field: column.texts() for field, column in trace.fields.items()} == {
+            "user": ["a"],
+            "status": ["FAILED"],
+        }
+    # Without a choice, lists are left out: they are no texts.
+    assert sorted(read_trace(tmp_path / "jobs.parquet").fields) == ["note", "status", "user"]
+
+
+def test_rules_that_use_a_missing_field_are_told_which_there_are(tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text("at,run_seconds,user,team\n0,1,a,b\n", encoding="utf-8")
+    rules = TraceRules(default=JobRule(queue="{squad}/jobs"))
+    trace = read_trace(tmp_path / "jobs.csv", fields=rules.fields())
+    with pytest.raises(ManifestError, match="its fields are team, user"):
+        trace.submissions(rules)
+
+
+def test_parquet_of_repeated_strings_takes_memory_for_one(tmp_path: Path) -> None:
+    rows = 100_000
+    user = arrow.DictionaryArray.from_arrays(arrow.array([0] * rows, arrow.int32()), arrow.array(["u" * 20_000]))
+    table = arrow.table({"at": range(rows), "run_seconds": range(rows), "user": user})
+    parquet.write_table(table, tmp_path / "jobs.parquet")
+    before = arrow.default_memory_pool().max_memory()
+    assert read_trace(tmp_path / "jobs.parquet").fields["user"].names == ("u" * 20_000,)
+    assert arrow.default_memory_pool().max_memory() - before < 100 * 2**20
+
+
+def test_parquet_is_refused_by_the_size_of_the_columns_to_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = arrow.table({"at": [0.0], "run_seconds": [1.0], "user": ["u" * 5_000], "team": ["a"]})
+    parquet.write_table(table, tmp_path / "jobs.parquet")
+    monkeypatch.setattr(table_files, "LARGEST", 5_000)
+    assert message_of(tmp_path / "jobs.parquet").startswith(": the columns to read have 0.0 GiB once decompressed")
+    assert read_trace(tmp_path / "jobs.parquet", fields={"team"}).fields["team"].texts() == ["a"]
+
+
+def test_parquet_with_two_columns_of_a_name_is_refused(tmp_path: Path) -> None:
+    column = arrow.array([0.0])
+    table = arrow.Table.from_arrays([column, column, column], ["at", "run_seconds", "at"])
+    parquet.write_table(table, tmp_path / "jobs.parquet")
+    assert "'Field \"at\" exists 2 times in schema'" in message_of(tmp_path / "jobs.parquet")
