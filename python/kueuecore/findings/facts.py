@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from kueuecore._json import text_at, texts_at
+from kueuecore._json import object_at, text_at, texts_at
 from kueuecore.configuration import Configuration
+from kueuecore.decisions import WhatIf
 from kueuecore.engine import Engine
 from kueuecore.errors import Problem
-from kueuecore.findings.manifest_fields import key_of
+from kueuecore.findings.labels import selects
+from kueuecore.findings.manifest_fields import key_of, work_of
 from kueuecore.findings.quota_tree import QuotaTree
 from kueuecore.findings.topology_objects import KUEUE_GROUP, TopologyObjects
 from kueuecore.manifests import Manifest
-from kueuecore.states import WorkloadState
+from kueuecore.states import Stage, WorkloadState
 from kueuecore.steady_state import Settled, settle
 from kueuecore.world import DEFAULT_NAMESPACE, World, is_workload
 
@@ -99,7 +101,7 @@ class Facts:
     @cached_property
     def namespaces(self) -> Mapping[str, Mapping[str, str]]:
         """The labels of the Namespaces that were given; added ones have no labels of their own."""
-        named = {text_at(it.object, "metadata", "name") for it in self.given if _is_namespace(it)}
+        named = {text_at(it.object, "metadata", "name") for it in self.given if _is_core(it, "Namespace")}
         found = self.of_kind("Namespace")
         return {name: texts_at(it.object, "metadata", "labels") for name, it in found.items() if name in named}
 
@@ -150,7 +152,53 @@ class Facts:
         """The final state of a Workload."""
         return self.states.get(key_of(manifest.object))
 
+    @cached_property
+    def empty_engine(self) -> Engine:
+        """An engine with all objects but workloads and pods."""
+        engine = Engine(self.configuration)
+        others = [it for it in self.world.manifests if not is_workload(it.object) and not _is_core(it, "Pod")]
+        engine.apply(others, now=self.now, trusted=self.world.trusted)
+        engine.cycle(self.now)  # nodes are looked at in cycles
+        return engine
 
-def _is_namespace(manifest: Manifest) -> bool:
-    plain = manifest.object
-    return text_at(plain, "kind") == "Namespace" and text_at(plain, "apiVersion") == "v1"
+    @cached_property
+    def alone(self) -> Mapping[tuple[str, str], WhatIf]:
+        """The outcome for each pending workload that may enter its queue, if it were the only one.
+
+        Those that ask for the same get the same answer, so each kind is asked about once. After a run nothing is asked.
+        """
+        if self._settled_engine is not None:
+            return {}
+        answers: dict[str, WhatIf] = {}
+        found = {}
+        for key, workload in self.workloads.items():
+            if self._may_enter(workload):
+                kind = work_of(workload)
+                if kind not in answers:
+                    plain = {name: it for name, it in workload.object.items() if name != "status"}
+                    answers[kind] = self.empty_engine.what_if(plain, now=self.now, trusted=self.world.trusted)
+                found[key] = answers[kind]
+        return found
+
+    def _may_enter(self, workload: Manifest) -> bool:
+        """Whether a workload is pending, and its queues exist, are active and open to its namespace."""
+        key = key_of(workload.object)
+        state = self.states.get(key)
+        is_off = object_at(workload.object, "spec").get("active") is False
+        if state is None or state.stage is not Stage.PENDING or is_off:
+            return False
+        queue = self.local_queues.get((key[0], text_at(workload.object, "spec", "queueName")))
+        if queue is None or text_at(queue.object, "spec", "stopPolicy") not in ("", "None"):
+            return False
+        name = text_at(queue.object, "spec", "clusterQueue")
+        if name not in self.cluster_queues or not self.empty_engine.cluster_queue(name).is_active:
+            return False
+        namespace = self.of_kind("Namespace").get(key[0])
+        if namespace is None:  # the dump may not contain it
+            return False
+        selector = object_at(self.cluster_queues[name].object, "spec").get("namespaceSelector")
+        return selects(selector, texts_at(namespace.object, "metadata", "labels"))
+
+
+def _is_core(manifest: Manifest, kind: str) -> bool:
+    return text_at(manifest.object, "kind") == kind and text_at(manifest.object, "apiVersion") == "v1"

@@ -11,6 +11,7 @@ from kueuecore.findings.finding import Hit, Severity, hit, rule
 from kueuecore.findings.labels import correction, nodes_with, pairs
 from kueuecore.findings.manifest_fields import quota_fields
 from kueuecore.findings.topology_objects import TOPOLOGY_NAME
+from kueuecore.findings.topology_sentences import HOSTNAME
 from kueuecore.manifests import Manifest
 
 __all__ = ["missing_flavors", "taints_of_no_node", "unmatched_labels", "untolerated_taints", "unused_flavors"]
@@ -110,9 +111,15 @@ def untolerated_taints(facts: Facts) -> Iterator[Hit]:
 
 
 def _flavors_on_nodes(facts: Facts) -> Iterator[Manifest]:
-    """The flavors without a topology, if Nodes are given."""
+    """The flavors for which Kueue does not look at the taints of Nodes, if Nodes are given.
+
+    It does where a topology ends in single nodes (rules/08 §4).
+    """
     if facts.nodes:
-        yield from (it for it in facts.flavors.values() if not text_at(it.object, *TOPOLOGY_NAME))
+        for name, flavor in facts.flavors.items():
+            levels = facts.topology_objects.levels_of(name)
+            if levels[-1] != HOSTNAME if levels else not text_at(flavor.object, *TOPOLOGY_NAME):
+                yield flavor
 
 
 def _key(taint: JsonValue) -> tuple[str, str, str]:

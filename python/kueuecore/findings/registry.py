@@ -8,7 +8,19 @@ from difflib import get_close_matches
 from kueuecore._json import JsonObject, texts_at
 from kueuecore._text import quoted
 from kueuecore.errors import ManifestError
-from kueuecore.findings import cohorts, flavors, limits, loops, objects, queues, starvation, topology, units, workloads
+from kueuecore.findings import (
+    cohorts,
+    flavors,
+    limits,
+    loops,
+    objects,
+    placement,
+    queues,
+    starvation,
+    topology,
+    units,
+    workloads,
+)
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Rule, Severity, hit, rule
 
@@ -32,14 +44,14 @@ def unknown_silencing(facts: Facts) -> Iterator[Hit]:
                 )
 
 
-_MODULES = (objects, flavors, limits, units, cohorts, queues, topology, workloads, loops, starvation)
+_MODULES = (objects, flavors, limits, units, cohorts, queues, topology, placement, workloads, loops, starvation)
 _FOUND = (it for module in _MODULES for it in vars(module).values() if isinstance(it, Rule))
 RULES: tuple[Rule, ...] = tuple(sorted((*_FOUND, unknown_silencing), key=lambda it: it.code))
 """All rules, by code."""
 
 RULES_OF_RUN: tuple[Rule, ...] = (
     flavors.unmatched_labels,
-    *(it for it in RULES if it in vars(topology).values()),
+    *(it for it in RULES if it in (*vars(topology).values(), placement.domains_too_small)),
 )
 """The rules that `kueuecore run` warns about: they explain why pods cannot be placed."""
 

@@ -8,24 +8,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from kueuecore._json import int_at, list_at, object_at, text_at, texts_at
+from kueuecore._json import list_at, object_at, text_at, texts_at
 from kueuecore._text import quoted
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
 from kueuecore.findings.labels import names_of, nodes_with
 from kueuecore.findings.manifest_fields import quota_fields
 from kueuecore.findings.topology_objects import TOPOLOGY_NAME, levels_of_topology
-from kueuecore.findings.topology_sentences import NO_PLACE_EVER, AskedTopology, reasons_of, why_not_placed
+from kueuecore.findings.topology_sentences import AskedTopology
 from kueuecore.manifests import Manifest
 from kueuecore.states import Stage, WorkloadState
 
 __all__ = [
-    "domains_too_small",
+    "field_of_level",
     "levels_of_no_node",
     "missing_nodes",
     "missing_topologies",
+    "topologies_asked",
     "unavailable_nodes",
     "unknown_levels",
+    "waiting_by_topology",
 ]
 
 
@@ -126,42 +128,24 @@ def unavailable_nodes(facts: Facts) -> Iterator[Hit]:
 @rule("KC505", "unknown-level", Severity.ERROR, "a workload that asks for a level that none of its queue's flavors has")
 def unknown_levels(facts: Facts) -> Iterator[Hit]:
     """It waits forever."""
-    for manifest, state, flavors in _waiting(facts):
+    for manifest, state, flavors in waiting_by_topology(facts):
         levels = {name: facts.topology_objects.levels_of(name) for name in flavors}
         known = "; ".join(f"{name} has {', '.join(it)}" for name, it in levels.items() if it)
-        for index, asked in enumerate(_asked(manifest)):
+        for index, asked in enumerate(topologies_asked(manifest)):
             missing = next((it for it in asked.levels if not any(it in known for known in levels.values())), "")
             if missing and flavors:
                 yield hit(
                     manifest,
                     f"no flavor of ClusterQueue {state.cluster_queue} has the level {missing}"
                     + (f": {known}" if known else ", none has a topologyName"),
-                    field=f"spec.podSets[{index}].topologyRequest.{_field_of(asked, missing)}",
+                    field=f"spec.podSets[{index}].topologyRequest.{field_of_level(asked, missing)}",
                     remedy="ask for a level that one of them has"
                     if known
                     else "ask for no topology, or use another queue",
                 )
 
 
-@rule("KC506", "domain-too-small", Severity.ERROR, "a workload that requires a single domain, but fits in none")
-def domains_too_small(facts: Facts) -> Iterator[Hit]:
-    """Kueue has tried it in an empty cluster too (rules/08 §11.5)."""
-    for manifest, state, flavors in _waiting(facts):
-        known = [level for name in flavors for level in facts.topology_objects.levels_of(name)]
-        for index, asked in enumerate(_asked(manifest)):
-            why = why_not_placed(reasons_of(state.message, asked.pod_set), asked, levels=facts.topology_objects.levels)
-            is_known = not flavors or all(it in known for it in asked.levels)
-            if asked.required and is_known and state.reason == NO_PLACE_EVER and why:
-                count = int_at(list_at(manifest.object, "spec", "podSets")[index], "count", default=1)
-                yield hit(
-                    manifest,
-                    f"no single {asked.required} could hold these {count} pods even if no other workload ran",
-                    field=f"spec.podSets[{index}].topologyRequest.required",
-                    remedy="ask for a wider level, for preferred instead of required, or for fewer pods",
-                )
-
-
-def _waiting(facts: Facts) -> Iterator[tuple[Manifest, WorkloadState, Sequence[str]]]:
+def waiting_by_topology(facts: Facts) -> Iterator[tuple[Manifest, WorkloadState, Sequence[str]]]:
     """Pending workloads with the flavors of their ClusterQueue, unless the Topology of one of these is missing."""
     if not facts.engine.configuration.is_enabled("TopologyAwareScheduling"):
         return
@@ -178,11 +162,13 @@ def _waiting(facts: Facts) -> Iterator[tuple[Manifest, WorkloadState, Sequence[s
             yield facts.workloads[key], state, names
 
 
-def _asked(manifest: Manifest) -> list[AskedTopology]:
+def topologies_asked(manifest: Manifest) -> list[AskedTopology]:
+    """What each pod set of a Workload asks for."""
     return [AskedTopology.of(it) for it in list_at(manifest.object, "spec", "podSets")]
 
 
-def _field_of(asked: AskedTopology, level: str) -> str:
+def field_of_level(asked: AskedTopology, level: str) -> str:
+    """The field of a pod set's topologyRequest that names a level."""
     if level == asked.required:
         return "required"
     return "preferred" if level == asked.preferred else "podSetSliceRequiredTopology"

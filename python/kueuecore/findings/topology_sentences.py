@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 from kueuecore._json import JsonValue, int_at, list_at, text_at
 
-__all__ = ["NO_PLACE_EVER", "AskedTopology", "reasons_of", "why_not_placed"]
+__all__ = ["HOSTNAME", "NO_PLACE_EVER", "AskedTopology", "excluded_by", "reasons_of", "why_not_placed"]
 
 NO_PLACE_EVER = "TopologyPlacementFailed"
 """Kueue's reason if the pods do not fit even without other workloads (rules/08 §11.5)."""
 
 HOSTNAME = "kubernetes.io/hostname"
+"""The level of single nodes."""
+
 _FORM = r'(?:taint "[^"]*"|resource "[^"]*"|nodeSelector|affinity|topologyDomain|schedulerLibraryNoFit): \d+'
 _EXCLUDED = rf"(?:\. Total nodes: (?P<total>\d+); excluded: (?P<excluded>{_FORM}(?:, {_FORM})*))?"
 _FITS = re.compile(
@@ -177,6 +179,21 @@ def _lowest(found: re.Match[str], levels: Mapping[str, Sequence[str]]) -> str:
 
 def _named(missing: Sequence[str]) -> str:
     return f"the pods ask for {' and '.join(missing)}, which is" if missing else "what the pods ask for is"
+
+
+def excluded_by(message: str) -> Mapping[str, tuple[str, ...]]:
+    r"""Why nodes are left out according to a message: `taint`, `resource`, `nodeSelector` and the like, with names.
+
+    Example:
+        >>> excluded_by('topology "t" doesn\'t allow to fit any of 1 pod(s). Total nodes: 1; excluded: taint "a=b": 1')
+        {'taint': ('a=b',)}
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for part in (*_FITS.finditer(message), *_LAYERS.finditer(message)):
+        for form in re.findall(_FORM, part["excluded"] or ""):
+            what, _, name = form.rpartition(": ")[0].partition(" ")
+            found[what] = (*found.get(what, ()), *filter(None, [name.strip('"')]))
+    return found
 
 
 def reasons_of(message: str, pod_set: str) -> str:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kueuecore._json import list_at, object_at, text_at, texts_at
-from kueuecore.decisions import Outcome, WhatIf
-from kueuecore.engine import Engine
+from kueuecore._json import list_at, text_at
+from kueuecore.decisions import Outcome
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
-from kueuecore.findings.labels import selects
-from kueuecore.findings.manifest_fields import key_of, work_of
 from kueuecore.findings.topology_sentences import AskedTopology, why_not_placed
 from kueuecore.manifests import Manifest
-from kueuecore.states import PendingWorkload, Stage
-from kueuecore.world import is_workload
+from kueuecore.states import PendingWorkload
 
 __all__ = ["blocked_queues", "hopeless_workloads", "may_run", "never_fitting"]
 
@@ -57,7 +53,7 @@ def never_fitting(facts: Facts) -> Mapping[tuple[str, str], str]:
     """
     return {
         key: answer.message
-        for key, answer in _alone(facts)
+        for key, answer in facts.alone.items()
         if answer.outcome is Outcome.WAITS
         and not answer.undecided
         and (facts.nodes or not _is_about_topology(facts, facts.workloads[key], answer.message))
@@ -66,50 +62,7 @@ def never_fitting(facts: Facts) -> Mapping[tuple[str, str], str]:
 
 def may_run(facts: Facts) -> frozenset[tuple[str, str]]:
     """Find pending workloads that would get quota in an otherwise empty cluster."""
-    return frozenset(key for key, answer in _alone(facts) if answer.outcome is Outcome.FITS)
-
-
-def _alone(facts: Facts) -> Iterator[tuple[tuple[str, str], WhatIf]]:
-    """The outcome for each pending workload that may enter its queue, if it were the only one.
-
-    Those that ask for the same get the same answer, so each kind is asked about once.
-    """
-    empty = _without_work(facts)
-    answers: dict[str, WhatIf] = {}
-    for key, workload in facts.workloads.items():
-        if _may_enter(facts, empty, workload):
-            kind = work_of(workload)
-            if kind not in answers:
-                plain = {name: it for name, it in workload.object.items() if name != "status"}
-                answers[kind] = empty.what_if(plain, now=facts.now, trusted=facts.world.trusted)
-            yield key, answers[kind]
-
-
-def _without_work(facts: Facts) -> Engine:
-    """An engine with all objects but workloads and pods."""
-    engine = Engine(facts.configuration)
-    others = [it for it in facts.world.manifests if not is_workload(it.object) and text_at(it.object, "kind") != "Pod"]
-    engine.apply(others, now=facts.now, trusted=facts.world.trusted)
-    return engine
-
-
-def _may_enter(facts: Facts, empty: Engine, workload: Manifest) -> bool:
-    """Whether a workload is pending, and its queues exist, are active and open to its namespace."""
-    key = key_of(workload.object)
-    state = facts.states.get(key)
-    if state is None or state.stage is not Stage.PENDING or object_at(workload.object, "spec").get("active") is False:
-        return False
-    queue = facts.local_queues.get((key[0], text_at(workload.object, "spec", "queueName")))
-    if queue is None or text_at(queue.object, "spec", "stopPolicy") not in ("", "None"):
-        return False
-    name = text_at(queue.object, "spec", "clusterQueue")
-    if name not in facts.cluster_queues or not empty.cluster_queue(name).is_active:
-        return False
-    namespace = facts.of_kind("Namespace").get(key[0])
-    if namespace is None:  # the dump may not contain it
-        return False
-    selector = object_at(facts.cluster_queues[name].object, "spec").get("namespaceSelector")
-    return selects(selector, texts_at(namespace.object, "metadata", "labels"))
+    return frozenset(key for key, answer in facts.alone.items() if answer.outcome is Outcome.FITS)
 
 
 def _strategy(facts: Facts, cluster_queue: str) -> str:
