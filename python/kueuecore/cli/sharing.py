@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kueuecore._json import JsonObject
+from kueuecore._replaced_files import replaced
 from kueuecore._text import shown
 from kueuecore.cli.checks import with_active_checks
 from kueuecore.cli.documents import yaml_document
@@ -95,7 +96,7 @@ def anonymise_command(options: argparse.Namespace) -> int:
         to_stderr(*lines, *more, "kueuecore: the anonymised dump leads to other decisions, nothing was written")
         return ExitCode.PENDING
     if options.names is not None:
-        save_text(json.dumps(found.names.by_category, indent=2) + "\n", options.names, field="--names")
+        save_text(json.dumps(found.names.by_category, indent=2) + "\n", options.names, field="--names", is_private=True)
     write_objects(found.objects, options, now=found.now)
     if not options.quiet:
         dropped = ", ".join(f"{kind} ({n})" for kind, n in found.dropped.items())
@@ -145,14 +146,21 @@ def write_objects(objects: Iterable[JsonObject], options: argparse.Namespace, *,
         save_text(text, Path(options.output), field="--output")
 
 
-def save_text(text: str, path: Path, *, field: str) -> None:
+def save_text(text: str, path: Path, *, field: str, is_private: bool = False) -> None:
     """Write a file.
+
+    Args:
+        text: What to write.
+        path: The file.
+        field: The option that names it.
+        is_private: Let nobody but its owner read it.
 
     Raises:
         ManifestError: It cannot be written.
     """
     try:
-        path.write_text(text, encoding="utf-8", newline="\n")
+        with replaced(path, mode=0o600 if is_private else None) as file:
+            file.write(text.encode())
     except OSError as error:
         remedy = "choose another file"
         raise ManifestError.of(error.strerror or str(error), field=field, remedy=remedy, file=str(path)) from None

@@ -93,7 +93,7 @@ def _workload(state: WorkloadState, walk: Walk) -> JsonValue:
         "reason": state.reason,
         "clusterQueue": state.cluster_queue and walk.name("clusterQueue", state.cluster_queue),
         "conditions": [
-            [text_at(it, "type"), text_at(it, "status"), text_at(it, "reason")]
+            [*walk.condition(text_at(it, "type"), text_at(it, "reason")), text_at(it, "status")]
             for it in state.status.get("conditions", ())
         ],
     }

@@ -54,6 +54,12 @@ def _marks(walk: Walk, value: JsonValue) -> JsonValue:
     return fields(_MARKS)(walk, value) or None
 
 
+def _owner(walk: Walk, value: JsonValue) -> JsonValue:
+    rest = fields({"name": name("owner"), "uid": name("uid"), "controller": keep})(walk, value)
+    api_version, kind = walk.owner_type(text_at(value, "apiVersion"), text_at(value, "kind"))
+    return {"apiVersion": api_version, "kind": kind, **object_at(rest)}
+
+
 def _meta(category: str, *, labels: Rule = _marks) -> Rule:
     return fields(
         {
@@ -65,17 +71,7 @@ def _meta(category: str, *, labels: Rule = _marks) -> Rule:
             "deletionTimestamp": time,
             "labels": labels,
             "annotations": _marks,
-            "ownerReferences": each(
-                fields(
-                    {
-                        "apiVersion": keep,
-                        "kind": keep,
-                        "name": name("owner"),
-                        "uid": name("uid"),
-                        "controller": keep,
-                    }
-                )
-            ),
+            "ownerReferences": each(_owner),
         }
     )
 
@@ -190,16 +186,12 @@ def _gate(walk: Walk, value: JsonValue) -> JsonValue:
 
 
 def _conditions(types: tuple[str, ...] = ()) -> Rule:
-    rule = fields(
-        {
-            "type": keep,
-            "status": keep,
-            "reason": keep,
-            "message": put(""),
-            "lastTransitionTime": time,
-            "observedGeneration": keep,
-        }
-    )
+    rest = fields({"status": keep, "message": put(""), "lastTransitionTime": time, "observedGeneration": keep})
+
+    def rule(walk: Walk, value: JsonValue) -> JsonValue:
+        kind, reason = walk.condition(text_at(value, "type"), text_at(value, "reason"))
+        return {"type": kind, "reason": reason, **object_at(rest(walk, value))}
+
     return lambda walk, value: (
         [rule(walk, it) for it in value if not types or text_at(it, "type") in types]
         if isinstance(value, list)

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from kueuecore._json import JsonObject, JsonValue, text_at
 from kueuecore.dumps.new_names import new_names, new_resources
+from kueuecore.jobs import INTEGRATIONS
 from kueuecore.times import format_time, nanoseconds
 
 __all__ = ["Names", "Rule", "Walk", "each", "fields", "keep", "mapping", "name", "put", "resources", "time"]
@@ -25,6 +26,7 @@ _PREFIXES = {
     "cluster": "cluster-",
     "clusterQueue": "cq-",
     "cohort": "cohort-",
+    "condition": "example.com/condition-",
     "controller": "example.com/controller-",
     "device": "device-",
     "deviceClass": "device-class-",
@@ -37,6 +39,8 @@ _PREFIXES = {
     "namespace": "ns-",
     "node": "node-",
     "owner": "owner-",
+    "ownerGroup": "group-",
+    "ownerKind": "Owner",
     "pod": "pod-",
     "podSet": "ps-",
     "priorityClass": "priority-",
@@ -51,6 +55,27 @@ _KEPT = {
     "priorityClass": ("system-cluster-critical", "system-node-critical"),
     "localQueue": ("default",),
 }
+# The conditions that Kueue and the kubelet write.
+_KNOWN_CONDITIONS = frozenset(
+    (
+        "Active",
+        "Admitted",
+        "BlockedOnPreemptionGates",
+        "DeactivationTarget",
+        "DiskPressure",
+        "Evicted",
+        "Finished",
+        "MemoryPressure",
+        "NetworkUnavailable",
+        "PIDPressure",
+        "PodsReady",
+        "Preempted",
+        "QuotaReserved",
+        "Ready",
+        "Requeued",
+        "WaitingForReplacementPods",
+    )
+)
 # Labels whose values are names of other objects.
 _NAMED_BY = {
     HOSTNAME: "node",
@@ -116,14 +141,27 @@ class Walk:
     def label(self, key: str) -> str:
         """Replace or collect the key of a label or taint; those of Kubernetes stay."""
         domain = key.partition("/")[0] if "/" in key else ""
-        is_known = any(domain == it or domain.endswith(f".{it}") for it in _KNOWN_DOMAINS)
-        return key if is_known else self.name("label", key)
+        return key if _is_known_domain(domain) else self.name("label", key)
 
     def label_value(self, key: str, value: str) -> str:
         """Replace or collect the value of a label or taint; booleans stay, and values that are compared as numbers."""
         if value in _TRUTHS or key in self.numeric:
             return value
         return self.name(_NAMED_BY.get(key, "value"), value)
+
+    def owner_type(self, api_version: str, kind: str) -> tuple[str, str]:
+        """Replace or collect the type of an owner, unless it is one that Kubernetes or Kueue knows."""
+        group, slash, version = api_version.rpartition("/")
+        is_known = group in ("", "apps", "batch") or (group, kind) in INTEGRATIONS or _is_known_domain(group)
+        if is_known:
+            return api_version, kind
+        return f"{self.name('ownerGroup', group)}{slash}{version}", self.name("ownerKind", kind)
+
+    def condition(self, kind: str, reason: str) -> tuple[str, str]:
+        """Replace or collect the type of a condition, unless it is one that Kueue or Kubernetes writes; its reason."""
+        if kind in _KNOWN_CONDITIONS:
+            return kind, reason
+        return self.name("condition", kind), "Other"
 
     def is_asked_for(self, key: str) -> bool:
         """Whether anything selects nodes or namespaces by this label."""
@@ -151,6 +189,10 @@ class Walk:
         names["uid"] = {old: f"00000000-0000-4000-8000-{number:>012}" for old, number in uids.items()}
         names["resource"] = new_resources(self.found.get("resource", ()), kept, seed=seed)
         return Names({category: it for category, it in sorted(names.items()) if it})
+
+
+def _is_known_domain(domain: str) -> bool:
+    return any(domain == it or domain.endswith(f".{it}") for it in _KNOWN_DOMAINS)
 
 
 Rule: TypeAlias = Callable[[Walk, JsonValue], JsonValue]

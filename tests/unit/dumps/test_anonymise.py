@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 from pathlib import Path
 
 import pytest
 import yaml
 
 from kueuecore import Engine, World, read_manifests
+from kueuecore._json import list_at, text_at
 from kueuecore.cli import main
 from kueuecore.dumps import Anonymised, Deciding, anonymise
 from kueuecore.dumps.new_names import fnv1a, new_names, new_resources
@@ -222,3 +224,54 @@ def test_the_manifests_of_a_saved_engine_are_read(tmp_path: Path, capsys: pytest
     (tmp_path / "dump.yaml").write_text(capsys.readouterr().out, "utf-8")
     assert main(["anonymise", "--trusted", str(tmp_path / "dump.yaml")]) == 0
     assert "the decisions are the same" in capsys.readouterr().err
+
+
+FOREIGN = """
+{apiVersion: v1, kind: Namespace, metadata: {name: apollo}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: launchpad, namespace: apollo},
+ spec: {clusterQueue: skunkworks}}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Workload
+metadata:
+  name: warp
+  namespace: apollo
+  uid: u1
+  creationTimestamp: &time "2026-01-01T00:00:00Z"
+  ownerReferences:
+  - {apiVersion: mallory.example/v2, kind: WarpDrive, name: engine, uid: u2, controller: true}
+  - {apiVersion: ray.io/v1, kind: RayJob, name: engine, uid: u3}
+spec:
+  queueName: launchpad
+  podSets:
+  - {name: main, count: 1, template: {spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}}}
+status:
+  conditions:
+  - {type: mallory.example/Audited, status: "True", reason: HunterApproved, message: m, lastTransitionTime: *time}
+  - {type: Requeued, status: "True", reason: BackoffFinished, message: m, lastTransitionTime: *time}
+"""
+
+
+def test_kinds_of_owners_and_conditions_that_nobody_knows_are_renamed() -> None:
+    found = anonymise(parse_manifests(FOREIGN), Deciding(now=0, trusted=True))
+    assert found.differences == ()
+    (workload,) = (it for it in found.objects if it["kind"] == "Workload")
+    owners = list_at(workload, "metadata", "ownerReferences")
+    types = [(text_at(it, "apiVersion"), text_at(it, "kind"), text_at(it, "name")) for it in owners]
+    assert types == [("group-1/v2", "Owner1", "owner-1"), ("ray.io/v1", "RayJob", "owner-1")]
+    conditions = [(text_at(it, "type"), text_at(it, "reason")) for it in list_at(workload, "status", "conditions")]
+    assert conditions == [("example.com/condition-1", "Other"), ("Requeued", "BackoffFinished")]
+    assert found.names.by_category["ownerKind"] == {"WarpDrive": "Owner1"}
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_only_the_owner_may_read_the_names(is_there: bool, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    names = tmp_path / "names.json"
+    if is_there:
+        names.write_text("old" * 10_000)
+        names.chmod(0o644)
+    assert run(capsys, "anonymise", EXAMPLES / "taking-back", "-o", tmp_path / "out.yaml", "--names", names).code == 0
+    assert stat.S_IMODE(names.stat().st_mode) == 0o600
+    assert json.loads(names.read_text())["clusterQueue"] == {"team-a": "cq-1", "team-b": "cq-2"}
+    assert stat.S_IMODE((tmp_path / "out.yaml").stat().st_mode) != 0o600
