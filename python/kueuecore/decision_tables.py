@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = ["NONE", "Names"]
 
 NONE = 2**32 - 1
 """The number that stands for no ClusterQueue."""
 
-ADMISSIONS = np.dtype([("workload", "<u4"), ("cluster_queue", "<u4"), ("is_admitted", "?"), ("time", "<i8")])
-FLAVORS = np.dtype(
-    [
-        ("admission", "<u4"),
-        ("pod_set", "<u4"),
-        ("count", "<i4"),
-        ("resource", "<u4"),
-        ("flavor", "<u4"),
-        ("amount", "<i8"),
-    ]
+ADMISSIONS = (("workload", "<u4"), ("cluster_queue", "<u4"), ("is_admitted", "?"), ("time", "<i8"))
+FLAVORS = (
+    ("admission", "<u4"),
+    ("pod_set", "<u4"),
+    ("count", "<i4"),
+    ("resource", "<u4"),
+    ("flavor", "<u4"),
+    ("amount", "<i8"),
 )
-PREEMPTIONS = np.dtype([("workload", "<u4"), ("cluster_queue", "<u4"), ("preemptor", "<u4"), ("reason", "u1")])
-PENDING = np.dtype([("workload", "<u4"), ("cluster_queue", "<u4"), ("reason", "u1"), ("is_parked", "?")])
+PREEMPTIONS = (("workload", "<u4"), ("cluster_queue", "<u4"), ("preemptor", "<u4"), ("reason", "u1"))
+PENDING = (("workload", "<u4"), ("cluster_queue", "<u4"), ("reason", "u1"), ("is_parked", "?"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class Names:
     reasons: tuple[str, ...]
 
 
-def table(rows: bytes, dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
-    """Return rows of the extension as a read-only structured array."""
-    return np.frombuffer(rows, dtype)
+def table(rows: bytes, columns: Sequence[tuple[str, str]]) -> npt.NDArray[np.void]:
+    """Return rows of the extension as a read-only structured array with these columns."""
+    import numpy as np  # slow: most programs need no arrays
+
+    return np.frombuffer(rows, np.dtype(list(columns)))

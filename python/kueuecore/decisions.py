@@ -10,14 +10,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from kueuecore import _core, decision_tables
 from kueuecore._keyed import Keyed
 from kueuecore.errors import ObjectRef, Problem
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = [
     "Decision",

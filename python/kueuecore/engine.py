@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NoReturn, SupportsIndex
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING, NoReturn, SupportsIndex
 
 from kueuecore import _core
 from kueuecore._arguments import flag, text, workload_key
@@ -17,9 +15,11 @@ from kueuecore.manifests import ManifestLike
 from kueuecore.object_batch import Applied, Batch, Objects, each_manifest
 from kueuecore.saved_engine import SavedEngine
 from kueuecore.states import ClusterQueueState, LocalQueueState, PendingWorkload, QuotaRow, WorkloadState
-from kueuecore.submissions import encode
 from kueuecore.times import TimeLike, nanoseconds, optional_ns
 from kueuecore.topology import DomainCapacity, Placement
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["Applied", "Engine", "Objects"]
 
@@ -161,6 +161,8 @@ class Engine(SavedEngine, HeldObjects):
             >>> len(engine)
             1000
         """
+        from kueuecore.submissions import encode  # imports numpy
+
         batch = encode(
             namespace=namespace,
             local_queues=local_queues,

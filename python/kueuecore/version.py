@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import metadata
-from typing import Final
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 __all__ = ["KUEUE_COMMIT", "KUEUE_VERSION", "version"]
 
@@ -15,4 +16,6 @@ KUEUE_COMMIT: Final = "ff69552e79ad21652c36caa97038382e55625cf7"
 
 def version() -> str:
     """Return the installed version of kueuecore."""
+    from importlib import metadata  # slow
+
     return metadata.version("kueuecore")

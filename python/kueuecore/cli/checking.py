@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from kueuecore.cli.documents import yaml_document
-from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.finding_output import github_commands, json_findings, rules_table, sarif_log, text_lines
 from kueuecore.cli.progress import rule_progress
 from kueuecore.cli.state_file import add_feature_gates, manifests_of, read_configuration
@@ -45,15 +44,9 @@ class _List(argparse.Action):
         parser.exit()
 
 
-def add_check(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
-    """Add the command to the parser."""
-    add = commands.add_parser(
-        "check",
-        help="find mistakes in manifests that an API server accepts",
-        description=_DESCRIPTION,
-        epilog=_EPILOG + exit_codes,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_check(add: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
     add.set_defaults(command=check_command)
     add.add_argument("paths", metavar="PATH", nargs="+", help="a YAML or JSON file, a directory, or - for stdin")
     given = add.add_argument_group("input")

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from kueuecore._json import list_at, text_at
-from kueuecore.check_controllers import CheckControllers, with_activity
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest, located
-from kueuecore.provisioning import ProvisioningController
 from kueuecore.times import format_time
 from kueuecore.world import World
+
+if TYPE_CHECKING:
+    from kueuecore.check_controllers import CheckControllers
 
 __all__ = ["READ_KINDS", "CheckRow", "check_rows", "with_active_checks"]
 
 READ_KINDS = frozenset({"ProvisioningRequestConfig"})
 """Kinds that no engine reads, but that decide whether checks are active."""
+_OF_CHECKS = READ_KINDS | {"AdmissionCheck"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +46,12 @@ def with_active_checks(world: World, *, now: int) -> World:
     Raises:
         ManifestError: A ProvisioningRequestConfig is wrong.
     """
-    if world.trusted:
+    if world.trusted or not any(text_at(it.object, "kind") in _OF_CHECKS for it in world.manifests):
         return world
+    # Slow, and most states have no checks.
+    from kueuecore.check_controllers import CheckControllers
+    from kueuecore.provisioning import ProvisioningController
+
     checking = CheckControllers((ProvisioningController(),))
     for manifest in world.manifests:
         try:
@@ -73,7 +80,11 @@ def _with_activity(manifest: Manifest, checking: CheckControllers, now: int) -> 
     if not _is_check(manifest) or has_said:
         return manifest
     activity = checking.activity(manifest.object, now=now)
-    changed = None if activity is None else with_activity(manifest.object, activity, now=format_time(now))
+    if activity is None:
+        return manifest
+    from kueuecore.check_controllers import with_activity
+
+    changed = with_activity(manifest.object, activity, now=format_time(now))
     return manifest if changed is None else replace(manifest, object=changed)
 
 

@@ -6,12 +6,11 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import shown
 from kueuecore.cli.documents import document_head
-from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.output_files import write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
@@ -73,15 +72,9 @@ _NAMES = {
 }
 
 
-def add_compare(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
-    """Add the command to the parser."""
-    add = commands.add_parser(
-        "compare",
-        help="compare how long jobs wait under two configurations",
-        description=_DESCRIPTION,
-        epilog=_EPILOG + exit_codes,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_compare(add: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
     add.set_defaults(command=compare_command)
     add.add_argument("a", metavar="A", help="a YAML file of kind Scenario")
     add.add_argument(

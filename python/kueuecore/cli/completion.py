@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.parsing import whole_parser
 from kueuecore.cli.streams import write
 from kueuecore.errors import ManifestError
 
 __all__ = ["add_completion"]
+
+_DESCRIPTION = "Writes a completion script to standard output; needs the extra `completion`."
 
 _EPILOG = """\
 examples:
@@ -20,25 +22,14 @@ examples:
 _SHELLS = ("bash", "fish", "powershell", "tcsh", "zsh")
 
 
-def add_completion(commands: argparse._SubParsersAction[Any], parser: argparse.ArgumentParser) -> None:
-    """Add the command to the parser.
-
-    Args:
-        commands: The subcommands to add it to.
-        parser: The whole parser, with all commands.
-    """
-    add = commands.add_parser(
-        "completion",
-        help="print a shell completion script",
-        description="Writes a completion script to standard output; needs the extra `completion`.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_completion(add: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add.description, add.epilog = _DESCRIPTION, _EPILOG
     add.add_argument("shell", choices=_SHELLS, help="the shell")
-    add.set_defaults(command=lambda options: completion(parser, options.shell))
+    add.set_defaults(command=completion_command)
 
 
-def completion(parser: argparse.ArgumentParser, shell: str) -> int:
+def completion_command(options: argparse.Namespace) -> int:
     """Write the completion script for a shell; returns the exit code.
 
     Raises:
@@ -49,8 +40,9 @@ def completion(parser: argparse.ArgumentParser, shell: str) -> int:
     except ImportError:
         remedy = "pip install 'kueuecore[completion]'"
         raise ManifestError.of("completion needs the extra `completion`", remedy=remedy) from None
+    parser = whole_parser()
     _complete_files(parser, shtab.FILE)
-    write(shtab.complete(parser, shell=shell))
+    write(shtab.complete(parser, shell=options.shell))
     return ExitCode.OK
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["ExitCode"]
+__all__ = ["ExitCode", "exit_code_help"]
 
 
 class ExitCode(IntEnum):
@@ -42,3 +42,8 @@ _MEANINGS = {
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
     ExitCode.BROKEN_PIPE: "the reader of the output closed the pipe",
 }
+
+
+def exit_code_help() -> str:
+    """Return the lines on exit codes at the end of a command's help."""
+    return "\n".join(f"  {code.value:<4} {code.meaning}" for code in ExitCode)

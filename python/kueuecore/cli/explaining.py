@@ -13,7 +13,7 @@ from kueuecore.answers import Explanation, Fate, explain, obstacles
 from kueuecore.answers.explanation import Asked, FlavorTrial, Holder, PodSetTrials
 from kueuecore.answers.obstacles import rule_link, why_it_borrows, why_so
 from kueuecore.cli.documents import document_head, workload_head
-from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
 from kueuecore.cli.outcome import Row, RunOutcome
 from kueuecore.cli.state_file import SettledState, add_state, read_state
@@ -49,15 +49,9 @@ _COLORS = {Fate.VICTIM: "red", Fate.NOT_ENOUGH: "yellow", Fate.NOT_NEEDED: "gree
 _UID = re.compile(r"\(UID: ([^,)\s]+)")
 
 
-def add_explain(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
-    """Add the command to the parser."""
-    add = commands.add_parser(
-        "explain",
-        help="explain why a workload waits, or why it is where it is",
-        description=_DESCRIPTION,
-        epilog=_EPILOG + exit_codes,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_explain(add: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
     add.set_defaults(command=explain_command)
     add_state(add)
     add.add_argument("workload", metavar="WORKLOAD", help=WORKLOAD_HELP)

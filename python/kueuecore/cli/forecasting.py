@@ -6,11 +6,10 @@ import argparse
 import os
 from math import inf, isfinite
 from time import monotonic
-from typing import Any
 
 from kueuecore._fields import Fields, seconds_of
 from kueuecore._text import shown
-from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.forecast_report import forecast_document, forecast_report, interim_lines
 from kueuecore.cli.progress import ctrl_c_raises, line_progress, run_progress
 from kueuecore.cli.state_file import manifests_of, read_configuration
@@ -50,20 +49,14 @@ exit codes:
 """
 
 
-def add_eta(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
-    """Add the command to the parser."""
-    add = commands.add_parser(
-        "eta",
-        help="forecast when waiting workloads will be admitted",
-        description=_DESCRIPTION,
-        epilog=_EPILOG + exit_codes,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_eta(add: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
     add.set_defaults(command=eta_command)
     help_text = "the present state of a cluster (a file, a directory or -), or a YAML file of kind Scenario"
     add.add_argument("state", metavar="STATE", help=help_text)
     help_text = "NAMESPACE/NAME of a Workload or its job, or the name alone; by default all that are waiting"
-    add.add_argument("workloads", metavar="WORKLOAD", nargs="*", help=help_text)
+    add.add_argument("workloads", metavar="WORKLOAD", nargs="*", default=[], help=help_text)
     given = add.add_argument_group("assumptions")
     help_text = (
         "how long jobs run, as in a scenario: 30m, '{mean: 30m}', '{lognormal: {median: 10m, sigma: 1}}'; prefix it "

@@ -6,13 +6,12 @@ import argparse
 import json
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._quantities import number
 from kueuecore._text import quoted, shown
 from kueuecore.cli.documents import document_head
-from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.output_files import write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
@@ -42,15 +41,9 @@ exit codes:
 """
 
 
-def add_plan(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
-    """Add the command to the parser."""
-    add = commands.add_parser(
-        "plan",
-        help="find the smallest quota that keeps waits short",
-        description=_DESCRIPTION,
-        epilog=_EPILOG + exit_codes,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_plan(add: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
     add.set_defaults(command=plan_command)
     add.add_argument("scenario", metavar="SCENARIO", help="a YAML file of kind Scenario")
     help_text = "the target: p95<=1h (any percentile), mean<=10m or max<=2h; a job that is never admitted waits forever"

@@ -7,13 +7,12 @@ import json
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._replaced_files import replaced
 from kueuecore._text import shown
 from kueuecore.cli.documents import document_head
-from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.junit import junit_xml
 from kueuecore.cli.output_files import require_file, write_with_files
 from kueuecore.cli.progress import run_progress
@@ -40,15 +39,9 @@ exit codes:
 """
 
 
-def add_test(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
-    """Add the command to the parser."""
-    add = commands.add_parser(
-        "test",
-        help="run policy tests",
-        description=_DESCRIPTION,
-        epilog=_EPILOG + exit_codes,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_test(add: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
     add.set_defaults(command=test_command)
     help_text = "a YAML file of kind PolicyTest, a directory of such files, or - for stdin"
     add.add_argument("paths", metavar="PATH", nargs="+", help=help_text)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from kueuecore._json import JsonObject
 from kueuecore._replaced_files import replaced
 from kueuecore._text import shown
 from kueuecore.cli.checks import with_active_checks
 from kueuecore.cli.documents import yaml_document
-from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.state_file import manifests_of, read_configuration
+from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.options import add_inputs, seed
+from kueuecore.cli.state_file import manifests_of, read_configuration, time_of
 from kueuecore.cli.streams import is_utf8, to_stderr, write
 from kueuecore.dumps import Deciding, anonymise
 from kueuecore.errors import ManifestError
@@ -41,32 +41,11 @@ exit codes:
 _MOST_DIFFERENCES = 20
 
 
-def add_anonymise(
-    commands: argparse._SubParsersAction[Any],
-    *,
-    exit_codes: str,
-    add_inputs: Callable[[argparse.ArgumentParser], None],
-    time: Callable[[str], int],
-    seed: Callable[[str], int],
-) -> None:
-    """Add the command to the parser.
-
-    Args:
-        commands: The subcommands to add it to.
-        exit_codes: The help text on exit codes.
-        add_inputs: Adds the input options of `run`.
-        time: Parses a time.
-        seed: Parses a seed.
-    """
-    add = commands.add_parser(
-        "anonymise",
-        help="remove names from a dump without changing its decisions",
-        description=_DESCRIPTION,
-        epilog=_EPILOG + exit_codes,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_anonymise(add: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
     add.set_defaults(command=anonymise_command)
-    add_inputs(add)
+    add_inputs(add, takes_engines=False)
     out = add.add_argument_group("output")
     add_output(out)
     help_text = "write the mapping of names to this file, as JSON; do not share it"
@@ -74,7 +53,7 @@ def add_anonymise(
     help_text = "skip numbers at random, so that they do not reveal how many names there are: 0 to 2^53"
     out.add_argument("--seed", type=seed, metavar="N", help=help_text)
     help_text = "shift all times so that the decisions happen at this one"
-    out.add_argument("--move-to", type=time, metavar="TIME", help=help_text)
+    out.add_argument("--move-to", type=time_of, metavar="TIME", help=help_text)
 
 
 def add_output(out: argparse._ArgumentGroup) -> None:

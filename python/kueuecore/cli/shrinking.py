@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import Any
 
-from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.options import add_inputs
 from kueuecore.cli.progress import ctrl_c_raises, shrink_progress
 from kueuecore.cli.sharing import add_output, deciding_of, write_objects
 from kueuecore.cli.streams import to_stderr
@@ -31,28 +30,11 @@ exit codes:
 """
 
 
-def add_shrink(
-    commands: argparse._SubParsersAction[Any],
-    *,
-    exit_codes: str,
-    add_inputs: Callable[[argparse.ArgumentParser], None],
-) -> None:
-    """Add the command to the parser.
-
-    Args:
-        commands: The subcommands to add it to.
-        exit_codes: The help text on exit codes.
-        add_inputs: Adds the input options of `run`.
-    """
-    add = commands.add_parser(
-        "shrink",
-        help="shrink a dump to the smallest that still shows a decision",
-        description=_DESCRIPTION,
-        epilog=_EPILOG + exit_codes,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_shrink(add: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
     add.set_defaults(command=shrink_command)
-    add_inputs(add)
+    add_inputs(add, takes_engines=False)
     what = add.add_argument_group("the decision to keep")
     one = what.add_mutually_exclusive_group(required=True)
     one.add_argument("--pending", metavar="NS/NAME", help="it stays pending, with the same message apart from numbers")

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from fractions import Fraction
 from importlib.util import find_spec
+from pathlib import Path
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import shown
 from kueuecore.cli.documents import document_head
-from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.options import add_style, seed, step_seconds
 from kueuecore.cli.output_files import remove, require_folder, write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, job_progress
@@ -35,7 +37,22 @@ from kueuecore.scenarios import (
 from kueuecore.simulation import Checkpoint, Run
 from kueuecore.times import format_time
 
-__all__ = ["simulate"]
+__all__ = ["add_simulate"]
+
+_DESCRIPTION = """\
+Runs a scenario in virtual time until nothing is left to happen, and shows what became of each
+job and how long jobs waited. The same scenario and seed always give the same result.
+docs/scenarios.md describes the file."""
+
+_EPILOG = """\
+examples:
+  kueuecore simulate examples/scenario/scenario.yaml
+  kueuecore simulate scenario.yaml --seed 2 -o wide   another seed, and a row for every job
+  kueuecore simulate scenario.yaml -o json | jq '.clusterQueues[].waitSeconds'
+  kueuecore simulate year.yaml --checkpoint year.checkpoint --resume   continue an interrupted run
+
+exit codes:
+"""
 
 # At most this much work is lost, and saving takes a small fraction of it.
 _SAVES_SECONDS = 60.0
@@ -55,7 +72,38 @@ _ENDINGS = {
 }
 
 
-def simulate(options: argparse.Namespace) -> int:
+def add_simulate(add: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
+    add.set_defaults(command=simulate_command)
+    add.add_argument("scenario", metavar="SCENARIO", help="a YAML file of kind Scenario")
+    add.add_argument("--seed", type=seed, help="use this seed instead of the one in the file: 0 to 2^53")
+    add.add_argument(
+        "--allow-code",
+        action="store_true",
+        help="run the program that fleet.policy.use names; read it first, as it runs with your privileges",
+    )
+    saved = add.add_argument_group("checkpoints")
+    help_text = "save the run to this file from time to time and on Ctrl-C; deleted when the run ends"
+    saved.add_argument("--checkpoint", type=Path, metavar="FILE", help=help_text)
+    saved.add_argument("--resume", action="store_true", help="continue from that file if it exists")
+    help_text = "how often to save, such as 5m; by default every minute"
+    saved.add_argument("--checkpoint-every", type=step_seconds, metavar="DURATION", help=help_text)
+    out = add.add_argument_group("output")
+    help_text = "table (the default); wide: every job, no wrapping; json: everything, as one document"
+    out.add_argument("-o", "--output", choices=["table", "wide", "json"], default="table", help=help_text)
+    help_text = "write an HTML page with charts to this file; needs the extra `report`"
+    out.add_argument("--report", type=Path, metavar="FILE", help=help_text)
+    help_text = "write tables of jobs, ClusterQueues, cohorts, measures and Kueue's metrics to this folder"
+    out.add_argument("--results", type=Path, metavar="DIR", help=help_text)
+    help_text = "the format of these tables; parquet and arrow need the extra `arrow`"
+    out.add_argument("--results-format", choices=["csv", "parquet", "arrow"], default="csv", help=help_text)
+    help_text = "write a row per ClusterQueue and cohort at this interval, such as 1m; by default at each change"
+    out.add_argument("--results-step", type=step_seconds, metavar="DURATION", help=help_text)
+    add_style(out)
+
+
+def simulate_command(options: argparse.Namespace) -> int:
     """Run `kueuecore simulate`; returns the exit code."""
     style = Style.of(output(), options.color)
     checkpoint = _checkpoint(options)

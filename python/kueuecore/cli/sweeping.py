@@ -7,12 +7,11 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import Any
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._text import shown
 from kueuecore.cli.documents import document_head
-from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.output_files import remove, write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
@@ -56,15 +55,9 @@ _COLUMNS = {
 _HEADERS = tuple(_COLUMNS.values())
 
 
-def add_sweep(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
-    """Add the command to the parser."""
-    add = commands.add_parser(
-        "sweep",
-        help="run one scenario under many configurations: a grid, or random points",
-        description=_DESCRIPTION,
-        epilog=_EPILOG + exit_codes,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_sweep(add: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
     add.set_defaults(command=sweep_command)
     add.add_argument("scenario", metavar="SCENARIO", help="a YAML file of kind Scenario")
     what = add.add_argument_group("what to vary; repeatable")

@@ -11,7 +11,7 @@ from kueuecore._text import shown
 from kueuecore.answers import Change, ChangeKind, Unblocking, unblock
 from kueuecore.answers.trials import MOST_TRIES
 from kueuecore.cli.documents import document_head, workload_head
-from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
 from kueuecore.cli.progress import line_progress
 from kueuecore.cli.state_file import SettledState, add_state, read_state
@@ -41,15 +41,9 @@ exit codes:
 _COLORS = {"Fits": "green", "Preempts": "cyan"}
 
 
-def add_unblock(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
-    """Add the command to the parser."""
-    add = commands.add_parser(
-        "unblock",
-        help="find the smallest changes that would admit a waiting workload",
-        description=_DESCRIPTION,
-        epilog=_EPILOG + exit_codes,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_unblock(add: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
     add.set_defaults(command=unblock_command)
     add_state(add)
     add.add_argument("workload", metavar="WORKLOAD", help=WORKLOAD_HELP)

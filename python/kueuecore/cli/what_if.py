@@ -20,7 +20,7 @@ from kueuecore.answers import (
     parse_deletion,
 )
 from kueuecore.cli.documents import document_head
-from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.flavors import flavors_of_pod_sets
 from kueuecore.cli.named_workload import jobs_with_workloads, named_workload
 from kueuecore.cli.state_file import SettledState, add_state, read_files, read_state
@@ -89,15 +89,9 @@ class _Rest:
     n_pending: int
 
 
-def add_what_if(commands: argparse._SubParsersAction[Any], *, exit_codes: str) -> None:
-    """Add the command to the parser."""
-    add = commands.add_parser(
-        "what-if",
-        help="show what would happen to a job, or what a change would move",
-        description=_DESCRIPTION,
-        epilog=_EPILOG + exit_codes,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_what_if(add: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
     add.set_defaults(command=what_if_command)
     add_state(add)
     asked = add.add_argument_group("question")

@@ -9,7 +9,7 @@ from kueuecore.configuration import Configuration
 from kueuecore.findings.building import facts_of
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Finding, Rule
-from kueuecore.findings.registry import chosen, is_silenced
+from kueuecore.findings.silencing import is_silenced
 from kueuecore.manifests import ManifestLike, as_manifest
 from kueuecore.times import TimeLike, nanoseconds
 
@@ -60,6 +60,8 @@ def check(
         KC401 missing-cluster-queue error 5 spec.clusterQueue
     """
     given = tuple(as_manifest(it, f"objects[{i}]") for i, it in enumerate(each("objects", objects)))
+    from kueuecore.findings.registry import chosen  # imports all rules
+
     rules = chosen(each("select", select), each("ignore", ignore))
     at = None if now is None else nanoseconds(now)
     facts = facts_of(given, configuration=configuration, now=at, trusted=flag("trusted", trusted))

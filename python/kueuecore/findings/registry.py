@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
-from kueuecore._json import JsonObject, texts_at
 from kueuecore._text import quoted
 from kueuecore.errors import ManifestError
 from kueuecore.findings import (
@@ -23,19 +22,17 @@ from kueuecore.findings import (
 )
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Rule, Severity, hit, rule
+from kueuecore.findings.silencing import ANNOTATION, has_id, silenced_ids
 
-__all__ = ["ANNOTATION", "RULES", "RULES_OF_RUN", "chosen", "is_silenced", "table"]
-
-ANNOTATION = "check.kueuecore/ignore"
-"""Annotation that silences findings about an object: their codes or names, separated by commas."""
+__all__ = ["RULES", "chosen", "table"]
 
 
 @rule("KC003", "unknown-silencing", Severity.WARNING, f"an unknown id in the annotation `{ANNOTATION}`")
 def unknown_silencing(facts: Facts) -> Iterator[Hit]:
     """It silences nothing, though it looks as if it did."""
     for manifest in facts.given:
-        for wanted in _silenced(manifest.object):
-            if not any(_has_id(it, wanted) for it in RULES):
+        for wanted in silenced_ids(manifest.object):
+            if not any(has_id(it, wanted) for it in RULES):
                 yield hit(
                     manifest,
                     f"Not found: {quoted(wanted)}: no finding has this id",
@@ -48,12 +45,6 @@ _MODULES = (objects, flavors, limits, units, cohorts, queues, topology, placemen
 _FOUND = (it for module in _MODULES for it in vars(module).values() if isinstance(it, Rule))
 RULES: tuple[Rule, ...] = tuple(sorted((*_FOUND, unknown_silencing), key=lambda it: it.code))
 """All rules, by code."""
-
-RULES_OF_RUN: tuple[Rule, ...] = (
-    flavors.unmatched_labels,
-    *(it for it in RULES if it in (*vars(topology).values(), placement.domains_too_small)),
-)
-"""The rules that `kueuecore run` warns about: they explain why pods cannot be placed."""
 
 
 def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
@@ -69,33 +60,19 @@ def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule
     wanted, unwanted = tuple(select), tuple(ignore)
     for option, ids in (("select", wanted), ("ignore", unwanted)):
         for name in ids:
-            if not any(_has_id(it, name) for it in RULES):
+            if not any(has_id(it, name) for it in RULES):
                 raise ManifestError.of(f"no finding has the id {quoted(name)}", field=option, remedy=_remedy(name))
     return tuple(
         it
         for it in RULES
-        if (not wanted or any(_has_id(it, name) for name in wanted)) and not any(_has_id(it, name) for name in unwanted)
+        if (not wanted or any(has_id(it, name) for name in wanted)) and not any(has_id(it, name) for name in unwanted)
     )
-
-
-def is_silenced(rule: Rule, plain: JsonObject) -> bool:
-    """Whether an annotation of an object silences a rule."""
-    return any(_has_id(rule, it) for it in _silenced(plain))
 
 
 def table() -> Iterator[Mapping[str, str]]:
     """Each rule as a row: code, name, severity, and what it looks for."""
     for it in RULES:
         yield {"code": it.code, "name": it.name, "severity": str(it.severity), "summary": it.summary}
-
-
-def _silenced(plain: JsonObject) -> list[str]:
-    text = texts_at(plain, "metadata", "annotations").get(ANNOTATION, "")
-    return [name for part in text.split(",") if (name := part.strip())]
-
-
-def _has_id(rule: Rule, name: str) -> bool:
-    return name == rule.name or (name.startswith("KC") and rule.code.startswith(name))
 
 
 def _remedy(name: str) -> str:

@@ -22,27 +22,40 @@ Example:
     ('job-sample-job-4b8c4', 'user-queue', 3)
 """
 
-from kueuecore.jobs.context import INSTALLED_FRAMEWORKS, JobsConfiguration, Surroundings
-from kueuecore.jobs.injection import PodSetInfo, StartError
-from kueuecore.jobs.integration import Finished, Integration, JobPodSet, NoWorkload, WorkloadIdentity, Write, WriteKind
-from kueuecore.jobs.integrations import INTEGRATIONS, with_kinds
-from kueuecore.jobs.job_event import JobEvent
-from kueuecore.jobs.job_report import JobReport
-from kueuecore.jobs.jobs_to_workloads import Ignored, JobsResult, workloads_for
-from kueuecore.jobs.leader_worker_set import pod_of_leader_worker_set
-from kueuecore.jobs.lifecycle import StopReason, integration_of, reclaimable_pods, start_job, stop_job
+from typing import TYPE_CHECKING
+
+from kueuecore._lazy import lazy_names
 from kueuecore.jobs.pod_group import pod_group
-from kueuecore.jobs.pod_release import PodRelease, release_pods
-from kueuecore.jobs.reconcile import Reconciliation, reconcile_job
-from kueuecore.jobs.requests import Request, Verb, requests_of
-from kueuecore.jobs.set_pods import ungate_pods
-from kueuecore.jobs.stateful_set import pod_of_stateful_set
-from kueuecore.jobs.sync_steps import Action, Sync, WorkloadStep
-from kueuecore.jobs.topology_assignment import Domain, TopologyAssignment
-from kueuecore.jobs.update_validation import update_problems
-from kueuecore.jobs.workload_matching import fits_workload
-from kueuecore.jobs.workload_names import workload_name
-from kueuecore.jobs.workload_sync import sync_workloads
+
+if TYPE_CHECKING:
+    from kueuecore.jobs.context import INSTALLED_FRAMEWORKS, JobsConfiguration, Surroundings
+    from kueuecore.jobs.injection import PodSetInfo, StartError
+    from kueuecore.jobs.integration import (
+        Finished,
+        Integration,
+        JobPodSet,
+        NoWorkload,
+        WorkloadIdentity,
+        Write,
+        WriteKind,
+    )
+    from kueuecore.jobs.integrations import INTEGRATIONS, with_kinds
+    from kueuecore.jobs.job_event import JobEvent
+    from kueuecore.jobs.job_report import JobReport
+    from kueuecore.jobs.jobs_to_workloads import Ignored, JobsResult, workloads_for
+    from kueuecore.jobs.leader_worker_set import pod_of_leader_worker_set
+    from kueuecore.jobs.lifecycle import StopReason, integration_of, reclaimable_pods, start_job, stop_job
+    from kueuecore.jobs.pod_release import PodRelease, release_pods
+    from kueuecore.jobs.reconcile import Reconciliation, reconcile_job
+    from kueuecore.jobs.requests import Request, Verb, requests_of
+    from kueuecore.jobs.set_pods import ungate_pods
+    from kueuecore.jobs.stateful_set import pod_of_stateful_set
+    from kueuecore.jobs.sync_steps import Action, Sync, WorkloadStep
+    from kueuecore.jobs.topology_assignment import Domain, TopologyAssignment
+    from kueuecore.jobs.update_validation import update_problems
+    from kueuecore.jobs.workload_matching import fits_workload
+    from kueuecore.jobs.workload_names import workload_name
+    from kueuecore.jobs.workload_sync import sync_workloads
 
 __all__ = [
     "INSTALLED_FRAMEWORKS",
@@ -90,3 +103,29 @@ __all__ = [
     "workload_name",
     "workloads_for",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kueuecore.jobs.context": "INSTALLED_FRAMEWORKS JobsConfiguration Surroundings",
+        "kueuecore.jobs.injection": "PodSetInfo StartError",
+        "kueuecore.jobs.integration": "Finished Integration JobPodSet NoWorkload WorkloadIdentity Write WriteKind",
+        "kueuecore.jobs.integrations": "INTEGRATIONS with_kinds",
+        "kueuecore.jobs.job_event": "JobEvent",
+        "kueuecore.jobs.job_report": "JobReport",
+        "kueuecore.jobs.jobs_to_workloads": "Ignored JobsResult workloads_for",
+        "kueuecore.jobs.leader_worker_set": "pod_of_leader_worker_set",
+        "kueuecore.jobs.lifecycle": "StopReason integration_of reclaimable_pods start_job stop_job",
+        "kueuecore.jobs.pod_release": "PodRelease release_pods",
+        "kueuecore.jobs.reconcile": "Reconciliation reconcile_job",
+        "kueuecore.jobs.requests": "Request Verb requests_of",
+        "kueuecore.jobs.set_pods": "ungate_pods",
+        "kueuecore.jobs.stateful_set": "pod_of_stateful_set",
+        "kueuecore.jobs.sync_steps": "Action Sync WorkloadStep",
+        "kueuecore.jobs.topology_assignment": "Domain TopologyAssignment",
+        "kueuecore.jobs.update_validation": "update_problems",
+        "kueuecore.jobs.workload_matching": "fits_workload",
+        "kueuecore.jobs.workload_names": "workload_name",
+        "kueuecore.jobs.workload_sync": "sync_workloads",
+    },
+)

@@ -11,7 +11,7 @@ from typing import Protocol, Self, runtime_checkable
 from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.jobs.workload_names import NO_UID
-from kueuecore.objects import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
+from kueuecore.objects.selectors import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
 from kueuecore.times import duration_ns
 
 __all__ = ["INSTALLED_FRAMEWORKS", "JobsConfiguration", "Surroundings"]

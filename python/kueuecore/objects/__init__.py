@@ -13,89 +13,87 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from kueuecore._json import JsonValue, text_at
-from kueuecore.errors import ManifestError, Problem
-from kueuecore.objects._fields import Quantity
-from kueuecore.objects._meta import ClusterObject, OwnerReference
-from kueuecore.objects.checks import (
-    AdmissionCheck,
-    AdmissionCheckParameters,
-    ClusterProfileReference,
-    Condition,
-    ConditionStatus,
-    KubeConfig,
-    LocationType,
-    MultiKueueCluster,
-    MultiKueueConfig,
-    NodeSelectorUpdate,
-    PodSetMergePolicy,
-    ProvisioningRequestConfig,
-    QuotaManagement,
-    RetryStrategy,
-)
-from kueuecore.objects.devices import DeviceClass, DeviceRequest, ResourceClaimTemplate
-from kueuecore.objects.nodes import Node, NodeCondition, Pod
-from kueuecore.objects.quota import (
-    AdmissionCheckRule,
-    AdmissionMode,
-    BorrowWithinCohort,
-    BorrowWithinCohortPolicy,
-    ClusterQueue,
-    ClusterQueuePreemption,
-    Cohort,
-    ConcurrentAdmissionMode,
-    ConcurrentAdmissionPolicy,
-    FairSharing,
-    FlavorFungibility,
-    FlavorFungibilityPolicy,
-    FlavorFungibilityPreference,
-    FlavorQuotas,
-    LocalQueue,
-    QueueingStrategy,
-    ReclaimWithinCohortPolicy,
-    ResourceFlavor,
-    ResourceGroup,
-    ResourceQuota,
-    StopPolicy,
-    Taint,
-    TaintEffect,
-    Toleration,
-    TolerationOperator,
-    Topology,
-    TopologyLevel,
-    WithinClusterQueuePolicy,
-)
-from kueuecore.objects.selectors import (
-    LabelSelector,
-    LabelSelectorOperator,
-    LabelSelectorRequirement,
-)
-from kueuecore.objects.workloads import (
-    Admission,
-    AdmissionCheckState,
-    CheckState,
-    Container,
-    LimitRange,
-    LimitRangeItem,
-    Namespace,
-    PodSet,
-    PodSetAssignment,
-    PodTemplate,
-    PreemptionGate,
-    PriorityClass,
-    PriorityClassRef,
-    ReclaimablePod,
-    RequeueState,
-    Resources,
-    RuntimeClass,
-    SliceConstraint,
-    TopologyRequest,
-    Workload,
-    WorkloadPriorityClass,
-    WorkloadStatus,
-)
+from kueuecore._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kueuecore.objects._by_kind import KINDS, from_manifest
+    from kueuecore.objects._fields import Quantity
+    from kueuecore.objects._meta import OwnerReference
+    from kueuecore.objects.checks import (
+        AdmissionCheck,
+        AdmissionCheckParameters,
+        ClusterProfileReference,
+        Condition,
+        ConditionStatus,
+        KubeConfig,
+        LocationType,
+        MultiKueueCluster,
+        MultiKueueConfig,
+        NodeSelectorUpdate,
+        PodSetMergePolicy,
+        ProvisioningRequestConfig,
+        QuotaManagement,
+        RetryStrategy,
+    )
+    from kueuecore.objects.devices import DeviceClass, DeviceRequest, ResourceClaimTemplate
+    from kueuecore.objects.nodes import Node, NodeCondition, Pod
+    from kueuecore.objects.quota import (
+        AdmissionCheckRule,
+        AdmissionMode,
+        BorrowWithinCohort,
+        BorrowWithinCohortPolicy,
+        ClusterQueue,
+        ClusterQueuePreemption,
+        Cohort,
+        ConcurrentAdmissionMode,
+        ConcurrentAdmissionPolicy,
+        FairSharing,
+        FlavorFungibility,
+        FlavorFungibilityPolicy,
+        FlavorFungibilityPreference,
+        FlavorQuotas,
+        LocalQueue,
+        QueueingStrategy,
+        ReclaimWithinCohortPolicy,
+        ResourceFlavor,
+        ResourceGroup,
+        ResourceQuota,
+        StopPolicy,
+        Taint,
+        TaintEffect,
+        Toleration,
+        TolerationOperator,
+        Topology,
+        TopologyLevel,
+        WithinClusterQueuePolicy,
+    )
+    from kueuecore.objects.selectors import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
+    from kueuecore.objects.workloads import (
+        Admission,
+        AdmissionCheckState,
+        CheckState,
+        Container,
+        LimitRange,
+        LimitRangeItem,
+        Namespace,
+        PodSet,
+        PodSetAssignment,
+        PodTemplate,
+        PreemptionGate,
+        PriorityClass,
+        PriorityClassRef,
+        ReclaimablePod,
+        RequeueState,
+        Resources,
+        RuntimeClass,
+        SliceConstraint,
+        TopologyRequest,
+        Workload,
+        WorkloadPriorityClass,
+        WorkloadStatus,
+    )
 
 __all__ = [
     "KINDS",
@@ -177,49 +175,32 @@ __all__ = [
     "from_manifest",
 ]
 
-KINDS: Mapping[tuple[str, str], type[ClusterObject]] = {
-    (cls.api_version, cls.kind()): cls
-    for cls in (
-        ResourceFlavor,
-        Topology,
-        Cohort,
-        ClusterQueue,
-        LocalQueue,
-        Workload,
-        WorkloadPriorityClass,
-        PriorityClass,
-        AdmissionCheck,
-        ProvisioningRequestConfig,
-        MultiKueueConfig,
-        MultiKueueCluster,
-        Namespace,
-        LimitRange,
-        RuntimeClass,
-        ResourceClaimTemplate,
-        DeviceClass,
-        Node,
-        Pod,
-    )
-}
-"""The class for each apiVersion and kind."""
-
-
-def from_manifest(manifest: Mapping[str, JsonValue]) -> ClusterObject:
-    """Make the object that a manifest describes, of any kind.
-
-    Args:
-        manifest: Plain JSON data with a kind of `KINDS`.
-
-    Raises:
-        ManifestError: The kind or version has no class, or a field is missing, unknown or of the wrong type.
-    """
-    if not isinstance(manifest, Mapping):
-        raise TypeError(f"a manifest must be a mapping, not {type(manifest).__name__}")
-    plain = dict(manifest)
-    found = text_at(plain, "apiVersion"), text_at(plain, "kind")
-    cls = KINDS.get(found)
-    if cls is None:
-        remedy = f"the kinds are {', '.join(sorted(kind for _, kind in KINDS))}, those of Kueue in v1beta2"
-        what = " ".join(filter(None, found)) or "an object without apiVersion and kind"
-        raise ManifestError([Problem(f"there is no class for {what}", remedy=remedy)])
-    return cls.from_manifest(manifest)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kueuecore.objects._by_kind": "KINDS from_manifest",
+        "kueuecore.objects._fields": "Quantity",
+        "kueuecore.objects._meta": "OwnerReference",
+        "kueuecore.objects.checks": """
+            AdmissionCheck AdmissionCheckParameters ClusterProfileReference Condition ConditionStatus KubeConfig
+            LocationType MultiKueueCluster MultiKueueConfig NodeSelectorUpdate PodSetMergePolicy
+            ProvisioningRequestConfig QuotaManagement RetryStrategy
+        """,
+        "kueuecore.objects.devices": "DeviceClass DeviceRequest ResourceClaimTemplate",
+        "kueuecore.objects.nodes": "Node NodeCondition Pod",
+        "kueuecore.objects.quota": """
+            AdmissionCheckRule AdmissionMode BorrowWithinCohort BorrowWithinCohortPolicy ClusterQueue
+            ClusterQueuePreemption Cohort ConcurrentAdmissionMode ConcurrentAdmissionPolicy FairSharing
+            FlavorFungibility FlavorFungibilityPolicy FlavorFungibilityPreference FlavorQuotas LocalQueue
+            QueueingStrategy ReclaimWithinCohortPolicy ResourceFlavor ResourceGroup ResourceQuota StopPolicy
+            Taint TaintEffect Toleration TolerationOperator Topology TopologyLevel WithinClusterQueuePolicy
+        """,
+        "kueuecore.objects.selectors": "LabelSelector LabelSelectorOperator LabelSelectorRequirement",
+        "kueuecore.objects.workloads": """
+            Admission AdmissionCheckState CheckState Container LimitRange LimitRangeItem Namespace PodSet
+            PodSetAssignment PodTemplate PreemptionGate PriorityClass PriorityClassRef ReclaimablePod
+            RequeueState Resources RuntimeClass SliceConstraint TopologyRequest Workload WorkloadPriorityClass
+            WorkloadStatus
+        """,
+    },
+)

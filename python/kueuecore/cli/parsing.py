@@ -1,0 +1,146 @@
+"""Reads the arguments of the command; imports only what the command that they name needs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+
+from kueuecore._near_names import near_names
+from kueuecore._text import shown
+from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.streams import to_stderr, write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from _typeshed import SupportsWrite
+
+__all__ = ["parsed", "whole_parser"]
+
+_DESCRIPTION = """\
+Shows what Kueue would decide about some manifests: which workloads get quota, from which
+flavors, and why the others wait. Reads files only; `serve` alone talks to a cluster."""
+
+# The name of each command, the module that has its function `add_NAME`, and its line in the help.
+_COMMANDS = {
+    "run": ("running", "show what Kueue would do with the workloads in some manifests"),
+    "simulate": ("simulating", "run a scenario in virtual time and show how long jobs wait"),
+    "check": ("checking", "find mistakes in manifests that an API server accepts"),
+    "test": ("policy_testing", "run policy tests"),
+    "compare": ("comparing", "compare how long jobs wait under two configurations"),
+    "sweep": ("sweeping", "run one scenario under many configurations: a grid, or random points"),
+    "explain": ("explaining", "explain why a workload waits, or why it is where it is"),
+    "what-if": ("what_if", "show what would happen to a job, or what a change would move"),
+    "unblock": ("unblocking", "find the smallest changes that would admit a waiting workload"),
+    "eta": ("forecasting", "forecast when waiting workloads will be admitted"),
+    "plan": ("planning", "find the smallest quota that keeps waits short"),
+    "anonymise": ("sharing", "remove names from a dump without changing its decisions"),
+    "shrink": ("shrinking", "shrink a dump to the smallest that still shows a decision"),
+    "serve": ("serving", "schedule the jobs of a cluster"),
+    "completion": ("completion", "print a shell completion script"),
+    "gates": ("gates", "list Kueue's feature gates, their defaults and what they do"),
+}
+
+
+def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the arguments; `command` of the result runs the command.
+
+    Raises:
+        SystemExit: They ask for help or the version, which has been printed, or are wrong, which has been reported.
+    """
+    first = next((index for index, it in enumerate(arguments) if not it.startswith("-")), len(arguments))
+    name = arguments[first] if first < len(arguments) else ""
+    if first or name not in _COMMANDS:
+        # Prints help or the version, or reports what is wrong.
+        front = _front()
+        front.parse_known_args(arguments[: first + 1])
+        if first:
+            front.refuse(arguments[:first])
+        front.error("the following arguments are required: COMMAND")
+    return _alone(name).parse_anywhere(arguments[first + 1 :])
+
+
+def whole_parser() -> argparse.ArgumentParser:
+    """Return the parser with all commands and their arguments."""
+    return _front(with_arguments=True)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that copes with closed streams, escapes what the user typed, and suggests what may be meant."""
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        if file is not None:
+            super().print_help(file)
+        else:
+            write(self.format_help())
+
+    def error(self, message: str) -> NoReturn:
+        to_stderr(*self.format_usage().splitlines(), f"{self.prog}: error: {shown(message)}")
+        raise SystemExit(ExitCode.BAD_INPUT)
+
+    def parse_anywhere(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Parse arguments in which options may stand between positional ones."""
+        options, unknown = self.parse_known_intermixed_args(arguments)
+        if unknown:
+            self.refuse(unknown)
+        return options
+
+    def refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """Report arguments that nothing takes."""
+        known = [it for it in self._option_string_actions if it.startswith("--")]
+        given = (it.partition("=")[0] for it in unknown if it.startswith("-"))
+        hint = next(filter(None, (_meant(it, known) for it in given)), "")
+        self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if action.choices is not None and value not in action.choices:
+            choices = list(map(str, action.choices))
+            message = f"invalid choice: {value!r} (choose from {', '.join(map(repr, choices))})"
+            raise argparse.ArgumentError(action, message + _meant(str(value), choices))
+
+
+def _meant(given: str, known: Iterable[str]) -> str:
+    near = near_names(given, known)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version  # loads the extension
+
+        write(f"kueuecore {version()}, which follows Kueue {KUEUE_VERSION} at commit {KUEUE_COMMIT}\n")
+        parser.exit()
+
+
+def _front(*, with_arguments: bool = False) -> _Parser:
+    """The parser of what stands before the command, which knows the names of all commands.
+
+    Args:
+        with_arguments: Add the arguments of the commands, for which their modules are imported?
+    """
+    parser = _Parser(prog="kueuecore", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="show this version, and the version of Kueue that it follows"
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name, (_, what) in _COMMANDS.items():
+        add = commands.add_parser(name, help=what, formatter_class=argparse.RawDescriptionHelpFormatter)
+        if with_arguments:
+            _definition(name)(add)
+    return parser
+
+
+def _alone(name: str) -> _Parser:
+    """The parser of what follows a command."""
+    parser = _Parser(prog=f"kueuecore {name}", formatter_class=argparse.RawDescriptionHelpFormatter)
+    _definition(name)(parser)
+    return parser
+
+
+def _definition(name: str) -> Callable[[argparse.ArgumentParser], None]:
+    """The function that adds the arguments of a command."""
+    module = import_module(f"kueuecore.cli.{_COMMANDS[name][0]}")
+    found: Callable[[argparse.ArgumentParser], None] = getattr(module, f"add_{name.replace('-', '_')}")
+    return found
