@@ -36,6 +36,7 @@ from kueuecore._json import JsonObject, JsonValue, text_at
 from kueuecore._json_text import json_documents
 from kueuecore._json_text import syntax_problem as json_syntax_problem
 from kueuecore._kinds import KINDS
+from kueuecore._quantity_remedies import is_about_quantity, quantity_remedy
 from kueuecore._yaml import Converter, Text, compose, find_line, join, syntax_problem
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 
@@ -354,7 +355,7 @@ def _what(value: object) -> str:
 
 
 def located(error: ManifestError, manifests: Sequence[ManifestLike]) -> ManifestError:
-    """Fill in file, document and line of each problem that names its object in the batch.
+    """Fill in file, document and line of each problem that names its object in the batch, and how to write a quantity.
 
     Args:
         error: The error that refused the batch; `Problem.index` counts its objects.
@@ -362,6 +363,8 @@ def located(error: ManifestError, manifests: Sequence[ManifestLike]) -> Manifest
     """
 
     def place(problem: Problem) -> Problem:
+        if not problem.remedy and is_about_quantity(problem.message):
+            problem = replace(problem, remedy=quantity_remedy(problem.value))
         manifest = manifests[problem.index] if problem.index is not None and problem.index < len(manifests) else None
         return manifest.locate(problem) if isinstance(manifest, Manifest) else problem
 
