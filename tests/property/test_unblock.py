@@ -26,6 +26,7 @@ def made(engine: Engine, waiting: WorkloadState, step: Step, *, trusted: bool) -
     """A copy on which a step is made as a user would: what changes about the workload comes with a new submission."""
     fork = engine.fork()
     own = [it for it in step.edits if it.target.startswith(f"Workload/{waiting.key}:")]
+    fork.apply(list(step.objects), now=START, trusted=trusted)
     change_state(fork, [it for it in step.edits if it not in own], step.deletions, now=START, trusted=trusted)
     if own or step.resubmits:
         submitted = again(fork.object("Workload", waiting.name, namespace=waiting.namespace), own)

@@ -3,7 +3,7 @@
 A fork is copy-on-write; the engine itself never changes.
 """
 
-from kueuecore.answers.changes import Change, ChangeKind, Unblocking
+from kueuecore.answers.changes import Change, ChangeKind, NotEnough, Unblocking
 from kueuecore.answers.explanation import Explanation, Fate, explain
 from kueuecore.answers.moves import Move, Standing, moves_between
 from kueuecore.answers.obstacles import Obstacle, obstacles
@@ -19,6 +19,7 @@ __all__ = [
     "Explanation",
     "Fate",
     "Move",
+    "NotEnough",
     "Obstacle",
     "Question",
     "Standing",

@@ -10,7 +10,7 @@ from kueuecore.answers.trials import Step
 from kueuecore.decisions import Outcome, Preemption
 from kueuecore.states import WorkloadState
 
-__all__ = ["Change", "ChangeKind", "Unblocking"]
+__all__ = ["Change", "ChangeKind", "NotEnough", "Unblocking"]
 
 
 class ChangeKind(StrEnum):
@@ -20,6 +20,8 @@ class ChangeKind(StrEnum):
     """Remove what holds it back on purpose: `stopPolicy` of its queues, `active: false`."""
     NODES = "Nodes"
     """Change its node selector, node affinity or tolerations, so that it can use another flavor."""
+    TOPOLOGY = "Topology"
+    """Ask for a wider level of a topology, prefer it rather than require it, or for no level (rules/08 §2)."""
     LOCAL_QUEUE = "LocalQueue"
     """Submit it to another LocalQueue in its namespace."""
     MIN_COUNT = "MinCount"
@@ -28,6 +30,12 @@ class ChangeKind(StrEnum):
     """Ask for fewer pods."""
     REQUEST = "Request"
     """Lower the requests of its containers."""
+    FLAVOR = "Flavor"
+    """Let a ResourceFlavor tolerate the taints of its nodes, for all its pods."""
+    CLUSTER = "Cluster"
+    """Change nodes of a flavor with a topology: uncordon, untaint or label some, or add some."""
+    COVERAGE = "Coverage"
+    """Give its ClusterQueue quota for resources that it does not cover."""
     QUOTA = "Quota"
     """Raise a `nominalQuota` of its ClusterQueue, or of a cohort above it."""
     BORROWING_LIMIT = "BorrowingLimit"
@@ -85,6 +93,25 @@ class Change:
         return bool(self.evicted), len(self.evicted) + len(self.moved), self.size, order, self.what
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotEnough:
+    """A change that does not admit the workload even at its largest.
+
+    Args:
+        kind: What is changed.
+        what: The same in words, with names.
+        before: The present value.
+        most: The largest value tried.
+        why: What keeps the workload waiting then.
+    """
+
+    kind: ChangeKind
+    what: str
+    before: str
+    most: str
+    why: str
+
+
 @dataclass(frozen=True, slots=True)
 class Unblocking:
     """The changes that would admit a workload.
@@ -94,9 +121,13 @@ class Unblocking:
         changes: The changes, those that disturb others least first; empty if it has quota.
         n_tried: How many changes were tried.
         is_stopped: Whether the tries were used up before all kinds of changes were looked for.
+        not_enough: What was tried in vain, at its largest, and what binds then.
+        not_tried: What might help as well, but cannot be tried, in sentences without full stops.
     """
 
     workload: WorkloadState
     changes: tuple[Change, ...]
     n_tried: int
     is_stopped: bool = False
+    not_enough: tuple[NotEnough, ...] = ()
+    not_tried: tuple[str, ...] = ()

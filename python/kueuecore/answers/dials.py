@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from kueuecore.answers.changes import Change, ChangeKind
+from kueuecore._json import JsonObject
+from kueuecore.answers.changes import Change, ChangeKind, NotEnough
+from kueuecore.answers.state_changes import Deletion
 from kueuecore.answers.trials import Step, Trials
 from kueuecore.decisions import Outcome
 from kueuecore.scenarios.edits import Edit
 
-__all__ = ["Dial", "change_of", "least_changes", "least_turns"]
+__all__ = ["Dial", "Failure", "change_of", "failure_of", "least_change", "least_changes", "least_turns"]
+
+_BY_PREEMPTION = (ChangeKind.PRIORITY, ChangeKind.PRIORITY_CLASS, ChangeKind.PREEMPTION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +34,8 @@ class Dial:
         unit: Steps between values that matter, counted from `origin`: amounts are mostly multiples of a larger one.
         origin: A turn at which such a value lies.
         base: Edits to make once, before those of any dial, so that the field exists.
+        objects: The objects that a turn adds.
+        deletions: The objects that a turn deletes.
     """
 
     kind: ChangeKind
@@ -43,15 +49,36 @@ class Dial:
     unit: int = 1
     origin: int = 0
     base: tuple[Edit, ...] = ()
+    objects: Callable[[int], tuple[JsonObject, ...]] = lambda turn: ()
+    deletions: Callable[[int], tuple[Deletion, ...]] = lambda turn: ()
 
 
-def least_changes(trials: Trials, dials: Sequence[Dial]) -> Iterator[Change]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Dials that do not admit the workload even at their largest.
+
+    Args:
+        found: The same in words.
+        dials: The dials.
+    """
+
+    found: NotEnough
+    dials: tuple[Dial, ...]
+
+    @property
+    def kind(self) -> ChangeKind:
+        """What they change."""
+        return self.found.kind
+
+
+def least_changes(trials: Trials, dials: Sequence[Dial]) -> Iterator[Change | Failure]:
     """The smallest turn of each dial by itself; if none is enough, the smallest of all of them together."""
-    alone = [change for dial in dials if (change := _turned(trials, [dial])) is not None]
-    if alone or len(dials) == 1:
-        yield from alone
-    elif dials and (change := _turned(trials, dials)) is not None:
-        yield change
+    alone = [found for dial in dials if (found := least_change(trials, [dial])) is not None]
+    changes = [it for it in alone if isinstance(it, Change)]
+    if changes or len(dials) == 1:
+        yield from changes or alone
+    elif dials and (found := least_change(trials, dials)) is not None:
+        yield found
 
 
 def least_turns(admits: Callable[[Sequence[int]], bool], dials: Sequence[Dial]) -> tuple[int, ...] | None:
@@ -109,10 +136,11 @@ def change_of(
     return Change(kind, what, before, after, step, tuple(less), outcome, *seen, size, is_least)
 
 
-def _turned(trials: Trials, dials: Sequence[Dial]) -> Change | None:
+def least_change(trials: Trials, dials: Sequence[Dial]) -> Change | Failure | None:
+    """The smallest turns of dials that admit the workload together; `None` if an API server rejects them."""
     turns = least_turns(lambda turns: trials.admits(_step(dials, turns)), dials)
     if turns is None:
-        return None
+        return failure_of(trials, dials)
     # Dials that need no turn are left out.
     used = [(dial, turn) for dial, turn in zip(dials, turns, strict=True) if turn]
     if not used:
@@ -126,9 +154,21 @@ def _turned(trials: Trials, dials: Sequence[Dial]) -> Change | None:
         before=", ".join(dial.shown(0) for dial in dials),
         after=", ".join(dial.shown(turn) for dial, turn in used),
         step=_step(dials, turns),
-        less=[step for turns in lower if (step := _step(dials, turns)).edits],
+        less=[step for turns in lower if not (step := _step(dials, turns)).is_nothing],
         size=sum((Fraction(turn, max(1, dial.weight)) for dial, turn in used), Fraction(0)),
     )
+
+
+def failure_of(trials: Trials, dials: Sequence[Dial]) -> Failure:
+    """Say why the largest turns, which were tried last, are not enough."""
+    found = NotEnough(
+        kind=dials[0].kind,
+        what=" and ".join(dial.what for dial in dials),
+        before=", ".join(dial.shown(0) for dial in dials),
+        most=", ".join(dial.shown(dial.most) for dial in dials),
+        why=trials.what_binds(by_preemption=dials[0].kind in _BY_PREEMPTION),
+    )
+    return Failure(found=found, dials=tuple(dials))
 
 
 def _step(dials: Sequence[Dial], turns: Sequence[int]) -> Step:
@@ -136,7 +176,11 @@ def _step(dials: Sequence[Dial], turns: Sequence[int]) -> Step:
     base: list[Edit] = []
     for dial, _ in turned:
         base += [edit for edit in dial.base if edit not in base]
-    return Step((*base, *(edit for dial, turn in turned for edit in dial.edits(turn))))
+    return Step(
+        (*base, *(edit for dial, turn in turned for edit in dial.edits(turn))),
+        tuple(it for dial, turn in turned for it in dial.deletions(turn)),
+        objects=tuple(it for dial, turn in turned for it in dial.objects(turn)),
+    )
 
 
 def _with(admits: Callable[[Sequence[int]], bool], turns: Sequence[int], index: int) -> Callable[[int], bool]:

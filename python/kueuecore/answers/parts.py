@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kueuecore.answers.changes import Change, ChangeKind
-from kueuecore.answers.dials import change_of
+from kueuecore.answers.dials import Dial, Failure, change_of, failure_of
 from kueuecore.answers.trials import Step, Trials
 from kueuecore.scenarios.edits import Edit
 
@@ -30,8 +30,8 @@ class Part:
     edits: tuple[Edit, ...]
 
 
-def needed_parts(trials: Trials, kind: ChangeKind, parts: Sequence[Part], what: str = "") -> Change | None:
-    """Keep only parts that are needed: without any one of them the workload gets no quota. `None` if all are too few.
+def needed_parts(trials: Trials, kind: ChangeKind, parts: Sequence[Part], what: str = "") -> Change | Failure | None:
+    """Keep only parts that are needed: without any one of them the workload gets no quota. `None` if there are none.
 
     Args:
         trials: Tries the parts.
@@ -40,8 +40,10 @@ def needed_parts(trials: Trials, kind: ChangeKind, parts: Sequence[Part], what: 
         what: What is changed, in words; by default the words of the needed parts.
     """
     needed = list(parts)
-    if not needed or not trials.admits(_step(needed)):
+    if not needed:
         return None
+    if not trials.admits(_step(needed)):
+        return failure_of(trials, [_dial(kind, it) for it in needed])
     is_fewer = True
     while is_fewer:
         is_fewer = False
@@ -57,6 +59,17 @@ def needed_parts(trials: Trials, kind: ChangeKind, parts: Sequence[Part], what: 
         after=", ".join(it.after for it in needed),
         step=_step(needed),
         less=[_step([it for it in needed if it is not part]) for part in needed if len(needed) > 1],
+    )
+
+
+def _dial(kind: ChangeKind, part: Part) -> Dial:
+    return Dial(
+        kind=kind,
+        what=part.what,
+        most=1,
+        edits=lambda turn: part.edits if turn else (),
+        shown=lambda turn: part.after if turn else part.before,
+        weight=1,
     )
 
 

@@ -2,40 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at, texts_at
-from kueuecore.answers.amounts import requests_of
+from kueuecore._json import JsonObject, list_at, object_at, text_at, texts_at
 from kueuecore.answers.changes import Change, ChangeKind
-from kueuecore.answers.dials import change_of
+from kueuecore.answers.dials import Failure, change_of
+from kueuecore.answers.flavor_nodes import (
+    flavor_names,
+    flavors_with_nodes,
+    found_object,
+    missing_taints,
+    taint_sets,
+    toleration_of,
+)
 from kueuecore.answers.parts import Part, needed_parts
 from kueuecore.answers.trials import Step, Trials
 from kueuecore.answers.workload_edits import edit_of
-from kueuecore.engine import Engine
-from kueuecore.errors import UnknownObjectError
 from kueuecore.scenarios.edits import Edit
 
 __all__ = ["local_queue_changes", "node_changes", "start_changes"]
 
 _AFFINITY = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
-_KEEPS_OFF = ("NoSchedule", "NoExecute")
 
 
-def node_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterator[Change]:
+def node_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterator[Change | Failure]:
     """Node selectors, affinities and tolerations that would let the pods use a flavor of the ClusterQueue."""
-    asked = requests_of(workload)
-    for group in list_at(trials.engine.object("ClusterQueue", queue), "spec", "resourceGroups"):
-        if not set(asked) & {str(it) for it in list_at(group, "coveredResources")}:
+    nodes = {it.name: it.nodes for it in flavors_with_nodes(trials.engine, workload, queue)}
+    for name in flavor_names(trials.engine, workload, queue):
+        flavor = found_object(trials.engine, "ResourceFlavor", name)
+        if flavor is None:
             continue
-        for name in (text_at(it, "name") for it in list_at(group, "flavors")):
-            flavor = _found(trials.engine, "ResourceFlavor", name)
-            parts = _parts(workload, flavor) if flavor is not None else []
+        tried: list[list[Part]] = []
+        for taints in taint_sets(flavor, nodes.get(name, ()), []):
+            parts = _parts(workload, flavor, taints, nodes.get(name, ()))
+            if parts in tried:
+                continue
+            tried.append(parts)
             change = needed_parts(trials, ChangeKind.NODES, parts)
             if change is not None:
                 yield change
+            if isinstance(change, Change):
+                break
 
 
-def local_queue_changes(trials: Trials, workload: JsonObject) -> Iterator[Change]:
+def local_queue_changes(trials: Trials, workload: JsonObject) -> Iterator[Change | Failure]:
     """Other LocalQueues in its namespace through which the workload would get quota."""
     now = text_at(workload, "spec", "queueName")
     for queue in trials.engine.objects("LocalQueue"):
@@ -49,20 +59,20 @@ def local_queue_changes(trials: Trials, workload: JsonObject) -> Iterator[Change
             yield change
 
 
-def start_changes(trials: Trials, workload: JsonObject, queue: str, *, helps_again: bool) -> Iterator[Change]:
+def start_changes(trials: Trials, workload: JsonObject, queue: str, *, helps_again: bool) -> Iterator[Change | Failure]:
     """Lift what holds the workload back on purpose; or only submit it again, if that is enough."""
     if helps_again:
         what, step = "submit it again", Step(resubmits=True)
-        change = change_of(trials, ChangeKind.START, what, before="-", after="with its creation time", step=step)
-        if change is not None:
-            yield change
+        again = change_of(trials, ChangeKind.START, what, before="-", after="with its creation time", step=step)
+        if again is not None:
+            yield again
         return
     parts: list[Part] = []
     if object_at(workload, "spec").get("active") is False:
         parts.append(Part("active", "false", "true", (edit_of(workload, "spec.active", True),)))
     name = text_at(workload, "spec", "queueName")
     for kind, namespace, of in (("LocalQueue", trials.namespace, name), ("ClusterQueue", "", queue)):
-        found = _found(trials.engine, kind, of, namespace)
+        found = found_object(trials.engine, kind, of, namespace)
         policy = text_at(found, "spec", "stopPolicy")
         if policy not in ("", "None"):
             full = f"{namespace}/{of}" if namespace else of
@@ -73,42 +83,32 @@ def start_changes(trials: Trials, workload: JsonObject, queue: str, *, helps_aga
         yield change
 
 
-def _parts(workload: JsonObject, flavor: JsonObject) -> list[Part]:
-    """Everything that may keep the pods off the nodes of a flavor (rules/03 §5)."""
+def _parts(
+    workload: JsonObject, flavor: JsonObject, taints: Sequence[JsonObject], nodes: Sequence[JsonObject]
+) -> list[Part]:
+    """Everything that may keep the pods off a flavor (rules/03 §5), or off the nodes of its topology (rules/08 §4)."""
     labels = texts_at(flavor, "spec", "nodeLabels")
-    taints = [it for it in list_at(flavor, "spec", "nodeTaints") if text_at(it, "effect") in _KEEPS_OFF]
     of_flavor = list_at(flavor, "spec", "tolerations")
     parts: list[Part] = []
     for index, pod_set in enumerate(list_at(workload, "spec", "podSets")):
         spec = object_at(pod_set, "template", "spec")
         name, path = text_at(pod_set, "name"), f"spec.podSets[{index}].template.spec"
         for key, value in texts_at(spec, "nodeSelector").items():
-            if labels.get(key, value) != value:
-                edit = edit_of(workload, f'{path}.nodeSelector["{key}"]', labels[key])
-                what = f"nodeSelector of pod set {name}"
-                parts.append(Part(what, f"{key}={value}", f"{key}={labels[key]}", (edit,)))
+            after: str | None = labels.get(key, value)
+            # Only nodes of a topology have to match a label that is not the flavor's.
+            if key not in labels and any(texts_at(it, "metadata", "labels").get(key) != value for it in nodes):
+                after = None
+            if after != value:
+                edit = edit_of(workload, f'{path}.nodeSelector["{key}"]', after)
+                what, shown = f"nodeSelector of pod set {name}", "none" if after is None else f"{key}={after}"
+                parts.append(Part(what, f"{key}={value}", shown, (edit,)))
         if object_at(spec, *_AFFINITY):
             edit = edit_of(workload, f"{path}.{'.'.join(_AFFINITY)}", None)
             parts.append(Part(f"required node affinity of pod set {name}", "as it is", "none", (edit,)))
         tolerations = list_at(spec, "tolerations")
-        missing = [it for it in taints if not any(_tolerates(by, it) for by in (*tolerations, *of_flavor))]
+        missing = missing_taints(taints, (*tolerations, *of_flavor))
         if missing:
-            added: list[JsonValue] = [{"operator": "Equal", **object_at(it)} for it in missing]
-            edit = edit_of(workload, f"{path}.tolerations", [*tolerations, *added])
+            edit = edit_of(workload, f"{path}.tolerations", [*tolerations, *map(toleration_of, missing)])
             written = ", ".join(f"{text_at(it, 'key')}={text_at(it, 'value')}" for it in missing)
             parts.append(Part(f"tolerations of pod set {name}", "-", written, (edit,)))
     return parts
-
-
-def _tolerates(toleration: JsonValue, taint: JsonValue) -> bool:
-    effect, key = text_at(toleration, "effect"), text_at(toleration, "key")
-    is_about_it = effect in ("", text_at(taint, "effect")) and key in ("", text_at(taint, "key"))
-    exists = text_at(toleration, "operator") == "Exists"
-    return is_about_it and (exists or text_at(toleration, "value") == text_at(taint, "value"))
-
-
-def _found(engine: Engine, kind: str, name: str, namespace: str = "") -> JsonObject | None:
-    try:
-        return engine.object(kind, name, namespace=namespace)
-    except UnknownObjectError:
-        return None

@@ -9,7 +9,7 @@ from itertools import combinations
 from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore.answers.amounts import requests_of
 from kueuecore.answers.changes import Change, ChangeKind
-from kueuecore.answers.dials import Dial, change_of, least_changes
+from kueuecore.answers.dials import Dial, Failure, change_of, failure_of, least_changes
 from kueuecore.answers.quota_changes import QuotaTree
 from kueuecore.answers.state_changes import Deletion
 from kueuecore.answers.trials import Step, Trials
@@ -32,7 +32,7 @@ _POLICIES = {
 }
 
 
-def policy_changes(trials: Trials, queue: str) -> Iterator[Change]:
+def policy_changes(trials: Trials, queue: str) -> Iterator[Change | Failure]:
     """The weakest preemption policy of the ClusterQueue, per field, with which the workload gets quota."""
     preemption = object_at(trials.engine.object("ClusterQueue", queue), "spec", "preemption")
     dials = []
@@ -45,10 +45,13 @@ def policy_changes(trials: Trials, queue: str) -> Iterator[Change]:
     yield from least_changes(trials, dials)
 
 
-def victim_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Iterator[Change]:
+def victim_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Iterator[Change | Failure]:
     """The fewest workloads to delete; beyond 12 candidates, a set of which each one is needed."""
     candidates = _candidates(trials, workload, tree)
-    if not candidates or not trials.admits(_deleting(candidates)):
+    if not candidates:
+        return
+    if not trials.admits(_deleting(candidates)):
+        yield failure_of(trials, [_victims_dial(candidates)])
         return
     chosen = _fewest(trials, candidates) if len(candidates) <= MOST_EXACT else None
     is_exact = chosen is not None
@@ -141,6 +144,19 @@ def _none_spared(trials: Trials, candidates: Sequence[WorkloadState]) -> Sequenc
             if others and trials.admits(_deleting(others)):
                 chosen, is_fewer = others, True
     return chosen
+
+
+def _victims_dial(candidates: Sequence[WorkloadState]) -> Dial:
+    """A dial that deletes the least important candidate, the two least important, and so on."""
+    return Dial(
+        kind=ChangeKind.VICTIMS,
+        what="workloads that hold what it needs",
+        most=len(candidates),
+        edits=lambda turn: (),
+        deletions=lambda turn: _deleting(candidates[:turn]).deletions,
+        shown=lambda turn: f"{turn} deleted" if turn else "-",
+        weight=1,
+    )
 
 
 def _deleting(states: Sequence[WorkloadState]) -> Step:

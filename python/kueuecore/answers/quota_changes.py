@@ -9,7 +9,7 @@ from math import gcd
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.answers.amounts import quantity_of, requests_of, units_of
 from kueuecore.answers.changes import Change, ChangeKind
-from kueuecore.answers.dials import Dial, least_changes
+from kueuecore.answers.dials import Dial, Failure, least_changes
 from kueuecore.answers.trials import Trials
 from kueuecore.engine import Engine
 from kueuecore.errors import UnknownObjectError
@@ -67,7 +67,7 @@ class QuotaTree:
         return gcd(*amounts) or 1
 
 
-def quota_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Iterator[Change]:
+def quota_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Iterator[Change | Failure]:
     """The smallest sufficient `nominalQuota` of the ClusterQueue, and of each Cohort object above it."""
     engine, asked = trials.engine, requests_of(workload)
     queue = engine.object("ClusterQueue", tree.queue)
@@ -83,7 +83,7 @@ def quota_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Iter
                     yield from least_changes(trials, [dial for dial in dials if dial is not None])
 
 
-def limit_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Iterator[Change]:
+def limit_changes(trials: Trials, workload: JsonObject, tree: QuotaTree) -> Iterator[Change | Failure]:
     """The smallest sufficient `borrowingLimit` on the way up, and `lendingLimit` elsewhere, where there are limits."""
     engine, asked = trials.engine, requests_of(workload)
     path = [("ClusterQueue", tree.queue), *(("Cohort", name) for name in tree.above)]

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from kueuecore._json import JsonObject
+from kueuecore.answers.binding import what_binds
 from kueuecore.answers.moves import moves_between
 from kueuecore.answers.state_changes import Deletion, change_state, resubmit
 from kueuecore.decisions import Preemption
@@ -33,11 +35,18 @@ class Step:
         edits: The fields to change.
         deletions: The objects to delete.
         resubmits: Whether the workload is submitted again even if nothing about it changes.
+        objects: The objects to add.
     """
 
     edits: tuple[Edit, ...] = ()
     deletions: tuple[Deletion, ...] = ()
     resubmits: bool = False
+    objects: tuple[JsonObject, ...] = ()
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether it changes no object."""
+        return not (self.edits or self.deletions or self.objects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +99,7 @@ class Trials:
         self._own = f"{namespace}/{name}"
         self._progress = progress
         self._n_flavors = most_flavors(engine)
+        self._refused = engine
 
     @property
     def n_left(self) -> int:
@@ -121,10 +131,25 @@ class Trials:
             fork, settled = self._settled(step, trusted=trusted, finds_loops=True)
         stage = fork.workload(self.name, namespace=self.namespace).stage
         has_quota = stage in (Stage.QUOTA_RESERVED, Stage.ADMITTED)
-        return (fork, settled) if has_quota and settled.ending is Ending.SETTLED else None
+        if has_quota and settled.ending is Ending.SETTLED:
+            return fork, settled
+        self._refused = fork
+        return None
+
+    def what_binds(self, *, by_preemption: bool = False) -> str:
+        """What keeps the workload waiting after the last step that did not admit it.
+
+        Args:
+            by_preemption: Whether the step was to let it preempt others.
+        """
+        return what_binds(
+            self._refused, self.name, namespace=self.namespace, now=self._now, by_preemption=by_preemption
+        )
 
     def _settled(self, step: Step, *, trusted: bool, finds_loops: bool) -> tuple[Engine, Settled]:
         fork = self.engine.fork()
+        if step.objects:
+            fork.apply(list(step.objects), now=self._now, trusted=trusted)
         change_state(fork, step.edits, step.deletions, now=self._now, trusted=trusted)
         if step.resubmits:
             workload = fork.object("Workload", self.name, namespace=self.namespace)

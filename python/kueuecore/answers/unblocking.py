@@ -6,9 +6,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from kueuecore._json import JsonObject
 from kueuecore.answers.changes import Change, ChangeKind, Unblocking
+from kueuecore.answers.coverage_changes import coverage_changes, uncovered_requests, uncovered_resources
+from kueuecore.answers.dials import Failure
+from kueuecore.answers.pairs import paired_changes
 from kueuecore.answers.place_changes import local_queue_changes, node_changes, start_changes
 from kueuecore.answers.preemption_changes import policy_changes, victim_changes
 from kueuecore.answers.quota_changes import QuotaTree, limit_changes, quota_changes
+from kueuecore.answers.topology_changes import cluster_changes, flavor_changes, topology_changes
 from kueuecore.answers.trials import MOST_TRIES, OutOfTriesError, Step, Trials
 from kueuecore.answers.workload_changes import pod_changes, priority_changes, request_changes
 from kueuecore.engine import Engine
@@ -97,18 +101,38 @@ def unblock(
     if state.stage is not Stage.PENDING:
         return Unblocking(state, (), 0)
     found: list[Change] = []
+    failures: list[Failure] = []
     report = None if progress is None else lambda n_tried: progress(n_tried, found)
     trials = Trials(rest, namespace, name, at, most=max_tries, progress=report)
     is_stopped = False
     try:
-        for change in _changes(trials, state.cluster_queue or "", frozenset(kinds)):
-            found.append(change)  # noqa: PERF402 (the progress sees each, and what is found stays if tries run out)
+        for tried in _changes(trials, state.cluster_queue or "", frozenset(kinds)):
+            if isinstance(tried, Change):
+                found.append(tried)
+            else:
+                failures.append(tried)
+        if not found:
+            found += paired_changes(trials, failures)
     except OutOfTriesError:
         is_stopped = True
-    return Unblocking(state, tuple(sorted(found, key=lambda it: it.rank)), trials.n_tried, is_stopped)
+    not_enough = {(it.kind, it.found.what): it.found for it in failures}
+    changes = tuple(sorted(found, key=lambda it: it.rank))
+    not_tried = tuple(_not_tried(rest, name, namespace))
+    return Unblocking(state, changes, trials.n_tried, is_stopped, tuple(not_enough.values()), not_tried)
 
 
-def _changes(trials: Trials, queue: str, kinds: frozenset[ChangeKind]) -> Iterator[Change]:
+def _not_tried(engine: Engine, name: str, namespace: str) -> Iterator[str]:
+    """What an engine cannot try, as its Configuration stays as it is."""
+    resources = uncovered_resources(engine, name, namespace=namespace)
+    if resources:
+        names = " and ".join(resources)
+        yield (
+            f"Kueue's Configuration can leave {names} out of quotas, with resources.excludeResourcePrefixes or "
+            "resources.quotaCheckStrategy: IgnoreUndeclared"
+        )
+
+
+def _changes(trials: Trials, queue: str, kinds: frozenset[ChangeKind]) -> Iterator[Change | Failure]:
     workload = trials.engine.object("Workload", trials.name, namespace=trials.namespace)
     wants = kinds.__contains__
     # A workload in a backoff only needs to be submitted again, so any change to it would seem to help.
@@ -124,6 +148,14 @@ def _changes(trials: Trials, queue: str, kinds: frozenset[ChangeKind]) -> Iterat
     tree = QuotaTree.of(trials.engine, queue)
     if wants(ChangeKind.NODES) and not helps_again:
         yield from node_changes(trials, workload, queue)
+    if wants(ChangeKind.TOPOLOGY) and not helps_again:
+        yield from topology_changes(trials, workload, queue)
+    if wants(ChangeKind.FLAVOR):
+        yield from flavor_changes(trials, workload, queue)
+    if wants(ChangeKind.CLUSTER):
+        yield from cluster_changes(trials, workload, queue)
+    if wants(ChangeKind.COVERAGE):
+        yield from coverage_changes(trials, workload, tree)
     if wants(ChangeKind.PREEMPTION):
         yield from policy_changes(trials, queue)
     if wants(ChangeKind.BORROWING_LIMIT) or wants(ChangeKind.LENDING_LIMIT):
@@ -134,7 +166,9 @@ def _changes(trials: Trials, queue: str, kinds: frozenset[ChangeKind]) -> Iterat
         yield from victim_changes(trials, workload, tree)
 
 
-def _own_changes(trials: Trials, workload: JsonObject, queue: str, kinds: frozenset[ChangeKind]) -> Iterator[Change]:
+def _own_changes(
+    trials: Trials, workload: JsonObject, queue: str, kinds: frozenset[ChangeKind]
+) -> Iterator[Change | Failure]:
     """Changes that do not need an existing ClusterQueue."""
     wants = kinds.__contains__
     if wants(ChangeKind.LOCAL_QUEUE):
@@ -143,5 +177,6 @@ def _own_changes(trials: Trials, workload: JsonObject, queue: str, kinds: frozen
         yield from filter(lambda it: it.kind in kinds, pod_changes(trials, workload))
     if wants(ChangeKind.REQUEST):
         yield from request_changes(trials, workload, queue)
+        yield from uncovered_requests(trials, workload)
     if wants(ChangeKind.PRIORITY) or wants(ChangeKind.PRIORITY_CLASS):
         yield from filter(lambda it: it.kind in kinds, priority_changes(trials, workload))

@@ -8,7 +8,7 @@ from functools import partial
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
 from kueuecore.answers.amounts import quantity_of, units_of
 from kueuecore.answers.changes import Change, ChangeKind
-from kueuecore.answers.dials import Dial, change_of, least_changes
+from kueuecore.answers.dials import Dial, Failure, change_of, least_changes
 from kueuecore.answers.trials import Step, Trials
 from kueuecore.answers.workload_edits import edit_of
 from kueuecore.scenarios.edits import Edit
@@ -20,7 +20,7 @@ _KUEUE_GROUP = "kueue.x-k8s.io"
 _MOST_PRIORITY = 2**31 - 1
 
 
-def pod_changes(trials: Trials, workload: JsonObject) -> Iterator[Change]:
+def pod_changes(trials: Trials, workload: JsonObject) -> Iterator[Change | Failure]:
     """The most pods of each pod set that would get quota, and the highest `minCount` with which some would."""
     pod_sets = [object_at(it) for it in list_at(workload, "spec", "podSets")]
     edit = partial(edit_of, workload)
@@ -55,7 +55,7 @@ def pod_changes(trials: Trials, workload: JsonObject) -> Iterator[Change]:
         yield from least_changes(trials, [dial])
 
 
-def request_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterator[Change]:
+def request_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterator[Change | Failure]:
     """The largest request of each container, per resource, with which the workload gets quota."""
     free = [it for it in trials.engine.quota() if (it.kind, it.name) == ("ClusterQueue", queue)]
     dials: list[Dial] = []
@@ -74,7 +74,7 @@ def request_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterato
     yield from least_changes(trials, dials)
 
 
-def priority_changes(trials: Trials, workload: JsonObject) -> Iterator[Change]:
+def priority_changes(trials: Trials, workload: JsonObject) -> Iterator[Change | Failure]:
     """The lowest priority, and the lowest WorkloadPriorityClass, with which the workload gets quota."""
     now = int_at(workload, "spec", "priority")
     most = _MOST_PRIORITY - now

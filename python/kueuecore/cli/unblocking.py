@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kueuecore._text import shown
-from kueuecore.answers import Change, ChangeKind, Unblocking, unblock
+from kueuecore.answers import Change, ChangeKind, NotEnough, Unblocking, unblock
 from kueuecore.answers.trials import MOST_TRIES
 from kueuecore.cli.documents import document_head, workload_head
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
@@ -20,6 +20,7 @@ from kueuecore.cli.study_options import add_look, count
 from kueuecore.cli.table import Cell, Painted, Style, table
 from kueuecore.states import Stage
 from kueuecore.times import format_time
+from kueuecore.waiting_cause import message_or_cause
 
 __all__ = ["add_unblock"]
 
@@ -80,7 +81,8 @@ def unblock_command(options: argparse.Namespace) -> int:
     if options.output == "json":
         write(json.dumps(_document(state, found), indent=2, ensure_ascii=False) + "\n")
     else:
-        write(_report(found, Style.of(output(), options.color)) + "\n")
+        message = message_or_cause(state.engine, found.workload, now=state.now)
+        write(_report(found, message, Style.of(output(), options.color)) + "\n")
     is_pending = found.workload.stage is Stage.PENDING
     return ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
 
@@ -92,16 +94,20 @@ def _progress(n_tried: int, changes: Sequence[Change]) -> str:
     return shown(f"{n_tried} changes tried, {len(changes)} found{first}")
 
 
-def _report(found: Unblocking, style: Style) -> str:
+def _report(found: Unblocking, message: str, style: Style) -> str:
     state = found.workload
     place = f" in ClusterQueue {state.cluster_queue}" if state.cluster_queue else ""
     if state.stage is not Stage.PENDING:
         return shown(f"{state.key} is {state.stage}{place}")
-    first = shown(f"{state.key} waits{place}: {state.message}" if state.message else f"{state.key} waits{place}")
+    first = shown(f"{state.key} waits{place}: {message}" if message else f"{state.key} waits{place}")
     stopped = f"stopped after {found.n_tried} tries; --tries raises the limit, --only chooses the kinds of changes"
+    not_tried = [f"not tried: {shown(it)}" for it in found.not_tried]
     if not found.changes:
-        last = f"none of the changes tried admits it; {stopped}" if found.is_stopped else ""
-        return f"{first}\n\n{last or f'no single change admits it; {found.n_tried} were tried'}"
+        none = f"no single change and no pair admits it; {found.n_tried} were tried"
+        parts = [first, f"none of the changes tried admits it; {stopped}" if found.is_stopped else none]
+        if found.not_enough:
+            parts.append(_not_enough(found.not_enough, style))
+        return "\n\n".join([*parts, *not_tried])
     rows: list[list[Cell]] = []
     for it in found.changes:
         would = Painted(str(it.outcome), _COLORS[it.outcome])
@@ -113,7 +119,17 @@ def _report(found: Unblocking, style: Style) -> str:
         parts.append("victims: found greedily among many candidates; each is needed, but a smaller set might exist")
     if found.is_stopped:
         parts.append(stopped)
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *not_tried])
+
+
+def _not_enough(failures: Sequence[NotEnough], style: Style) -> str:
+    """What was tried in vain, with what binds then; the same reason only once in a row."""
+    rows: list[list[Cell]] = []
+    before = ""
+    for it in failures:
+        rows.append([it.what, it.before, it.most, "the same" if it.why == before else it.why])
+        before = it.why
+    return table(["NOT ENOUGH", "FROM", "TO", "WHAT BINDS THEN"], rows, style)
 
 
 def _document(state: SettledState, found: Unblocking) -> dict[str, Any]:
@@ -124,7 +140,12 @@ def _document(state: SettledState, found: Unblocking) -> dict[str, Any]:
         "workload": workload_head(workload),
         "tried": found.n_tried,
         "isStopped": found.is_stopped,
+        "notTried": [*found.not_tried],
         "changes": [_change(it) for it in found.changes],
+        "notEnough": [
+            {"kind": str(it.kind), "what": it.what, "before": it.before, "most": it.most, "why": it.why}
+            for it in found.not_enough
+        ],
     }
 
 
@@ -136,6 +157,7 @@ def _change(change: Change) -> dict[str, Any]:
         "after": change.after,
         "edits": [{"target": it.target, "value": it.value} for it in change.step.edits],
         "deletions": [str(it) for it in change.step.deletions],
+        "objects": [*change.step.objects],
         "would": str(change.outcome),
         "preemptions": [
             {"workload": it.key, "clusterQueue": it.cluster_queue, "reason": it.reason, "message": it.message}
