@@ -10,7 +10,7 @@ from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.finding_output import github_commands, json_findings, rules_table, sarif_log, text_lines
 from kueuecore.cli.progress import rule_progress
-from kueuecore.cli.state_file import add_feature_gates, manifests_of, read_configuration
+from kueuecore.cli.state_file import add_feature_gates, add_trusted, manifests_of, read_configuration
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Style
@@ -54,10 +54,7 @@ def add_check(add: argparse.ArgumentParser) -> None:
     help_text = "Kueue's Configuration; by default the one in Kueue's release manifest"
     given.add_argument("--config", metavar="FILE", help=help_text)
     add_feature_gates(given)
-    help_text = (
-        "the objects are a dump of a cluster: take them as they are, without defaulting, validating or adding any"
-    )
-    given.add_argument("--trusted", action="store_true", help=help_text)
+    add_trusted(given)
     wanted = add.add_argument_group("which findings, by code, prefix of codes, or name")
     wanted.add_argument("--select", metavar="ID,ID", type=_ids, action="extend", default=[], help="only these findings")
     wanted.add_argument(

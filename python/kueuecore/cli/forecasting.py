@@ -11,13 +11,14 @@ from kueuecore._fields import Fields, seconds_of
 from kueuecore._text import shown
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.forecast_report import forecast_document, forecast_report, interim_lines
+from kueuecore.cli.named_workload import WORKLOAD_HELP, find_workload
 from kueuecore.cli.progress import ctrl_c_raises, line_progress, run_progress
-from kueuecore.cli.state_file import manifests_of, read_configuration
+from kueuecore.cli.state_file import add_trusted, manifests_of, read_configuration
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look, count
 from kueuecore.cli.table import Style
 from kueuecore.errors import ManifestError, Problem
-from kueuecore.manifests import Manifest
+from kueuecore.manifests import Manifest, object_ref
 from kueuecore.scenarios import ClusterPart, Scenario, Spans
 from kueuecore.scenarios.edits import parse_value
 from kueuecore.scenarios.present_reader import newest_time_of
@@ -25,6 +26,7 @@ from kueuecore.scenarios.scenario_reader import KIND, scenario_of
 from kueuecore.scenarios.spans import read_spans
 from kueuecore.studies import Eta, eta, processes
 from kueuecore.studies.forecast import FIRST_SEEDS, HORIZON_SECONDS, MOST_HORIZON_SECONDS, N_SEEDS
+from kueuecore.world import World, is_workload
 
 __all__ = ["add_eta"]
 
@@ -55,8 +57,13 @@ def add_eta(add: argparse.ArgumentParser) -> None:
     add.set_defaults(command=eta_command)
     help_text = "the present state of a cluster (a file, a directory or -), or a YAML file of kind Scenario"
     add.add_argument("state", metavar="STATE", help=help_text)
-    help_text = "NAMESPACE/NAME of a Workload or its job, or the name alone; by default all that are waiting"
-    add.add_argument("workloads", metavar="WORKLOAD", nargs="*", default=[], help=help_text)
+    add.add_argument(
+        "workloads",
+        metavar="WORKLOAD",
+        nargs="*",
+        default=[],
+        help=f"{WORKLOAD_HELP}; by default all that are waiting",
+    )
     given = add.add_argument_group("assumptions")
     help_text = (
         "how long jobs run, as in a scenario: 30m, '{mean: 30m}', '{lognormal: {median: 10m, sigma: 1}}'; prefix it "
@@ -76,6 +83,7 @@ def add_eta(add: argparse.ArgumentParser) -> None:
     given.add_argument(
         "--now", metavar="TIME", type=_time, help="the time of the dump; by default the newest time in its objects"
     )
+    add_trusted(given)
     help_text = f"how many futures; by default {N_SEEDS}, or as many as the budget allows"
     add.add_argument("--seeds", metavar="N", type=count, help=help_text)
     help_text = (
@@ -124,12 +132,13 @@ def eta_command(options: argparse.Namespace) -> int:
 
         found = eta(
             scenario,
-            options.workloads or None,
+            _named(options, scenario),
             seeds=seeds,
             horizon_seconds=options.horizon,
             run_seconds=run_seconds,
             arrivals=None if options.arrivals is None else options.arrivals == "fitted",
             window_seconds=options.window,
+            trusted=options.trusted,
             executor=executor,
             progress=progress,
             is_enough=lambda n_played: n_played >= FIRST_SEEDS and monotonic() - begin >= budget,
@@ -151,6 +160,7 @@ def _scenario(options: argparse.Namespace) -> Scenario:
         for option, given, field in (
             ("--config", options.config, "cluster.configuration"),
             ("--now", options.now, "start"),
+            ("--trusted", options.trusted or None, "cluster.objects"),
         ):
             if given is not None:
                 remedy = f"set `{field}` in the scenario"
@@ -160,6 +170,17 @@ def _scenario(options: argparse.Namespace) -> Scenario:
     # Without any time it is 1970, as for `kueuecore run`.
     now = options.now if options.now is not None else newest_time_of(cluster) or 0
     return Scenario(cluster=cluster, start=now)
+
+
+def _named(options: argparse.Namespace, scenario: Scenario) -> list[str] | None:
+    """The Workloads that the arguments name; None: all that wait."""
+    if not options.workloads:
+        return None
+    given, configuration = scenario.cluster.objects, scenario.cluster.configuration
+    world = World.of(given, configuration=configuration, trusted=options.trusted)
+    refs = [object_ref(it.object) for it in world.manifests if is_workload(it.object)]
+    keys = [(it.namespace, it.name) for it in refs]
+    return ["/".join(find_workload(it, world, given=given, keys=keys)) for it in options.workloads]
 
 
 def _run_seconds(text: str) -> tuple[str, Spans]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from kueuecore._json import object_at
-from kueuecore.cli.state_file import SettledState
 from kueuecore.errors import ObjectRef, Problem
 from kueuecore.jobs.context import QUEUE_LABEL
 from kueuecore.jobs.lifecycle import integration_of
 from kueuecore.manifests import Manifest, object_ref
-from kueuecore.world import DEFAULT_NAMESPACE, is_workload
+from kueuecore.world import DEFAULT_NAMESPACE, World, is_workload
 
 __all__ = ["why_without"]
 
@@ -20,11 +19,12 @@ _NO_QUEUE = f"it has no label {QUEUE_LABEL}"
 _PAGE = "docs/jobs.md says which jobs get one"
 
 
-def why_without(state: SettledState, kind: str, place: list[str], name: str) -> list[Problem]:
+def why_without(world: World, given: Iterable[Manifest], *, kind: str, place: list[str], name: str) -> list[Problem]:
     """Say why the jobs that an argument may mean have no Workload; empty if there are no such jobs.
 
     Args:
-        state: The state.
+        world: All objects.
+        given: The objects as they were given.
         kind: The kind that was given; empty if none was.
         place: The namespace that was given, if one was.
         name: The name.
@@ -33,46 +33,50 @@ def why_without(state: SettledState, kind: str, place: list[str], name: str) -> 
     def is_meant(ref: ObjectRef) -> bool:
         return ref.name == name and kind in ("", ref.kind) and place in ([], [ref.namespace or DEFAULT_NAMESPACE])
 
-    found = list(_known_reasons(state, is_meant))
-    return found or list(_other_reasons(state, kind, is_meant))
+    found = list(_known_reasons(world, is_meant))
+    return found or list(_other_reasons(world, given, kind, is_meant))
 
 
-def _known_reasons(state: SettledState, is_meant: Callable[[ObjectRef], bool]) -> Iterator[Problem]:
+def _known_reasons(world: World, is_meant: Callable[[ObjectRef], bool]) -> Iterator[Problem]:
     """The reasons that the job reconciler gave."""
-    for it in state.world.ignored:
+    for it in world.ignored:
         if is_meant(it.job):
-            yield _without(state, it.manifest, it.job, it.reason)
-    for waiting in state.world.waiting:
+            yield _without(world, it.manifest, it.job, it.reason)
+    for waiting in world.waiting:
         if waiting.object is not None and is_meant(waiting.object):
             yield replace(waiting, message=f"the job has no Workload yet: {waiting.message}")
 
 
-def _other_reasons(state: SettledState, kind: str, is_meant: Callable[[ObjectRef], bool]) -> Iterator[Problem]:
+def _other_reasons(
+    world: World, given: Iterable[Manifest], kind: str, is_meant: Callable[[ObjectRef], bool]
+) -> Iterator[Problem]:
     """Jobs that the reconciler skips without a reason, and objects that are not jobs, if their kind was given."""
-    for manifest in state.given:
+    for manifest in given:
         ref = object_ref(manifest.object)
         if not is_meant(ref) or is_workload(manifest.object):
             continue
-        if integration_of(manifest.object, integrations=state.world.integrations) is not None:
-            yield _without(state, manifest, ref, _NO_QUEUE)
+        if integration_of(manifest.object, integrations=world.integrations) is not None:
+            yield _without(world, manifest, ref, _NO_QUEUE)
         elif kind:
             yield manifest.problem(f"Kueue creates no Workload for a {ref.kind}", remedy=_PAGE)
 
 
-def _without(state: SettledState, manifest: Manifest, job: ObjectRef, reason: str) -> Problem:
+def _without(world: World, manifest: Manifest, job: ObjectRef, reason: str) -> Problem:
     remedy = _PAGE
     if reason == _NO_QUEUE:
         is_suspended = object_at(manifest.object, "spec").get("suspend") is True
         reason += "; it is suspended, but not by Kueue" if is_suspended else ", so Kueue leaves it alone"
-        remedy = _queue_remedy(state, job.namespace or DEFAULT_NAMESPACE)
+        remedy = _queue_remedy(world, job.namespace or DEFAULT_NAMESPACE)
     problem = Problem(f"it has no Workload: {reason}", object=job, remedy=remedy)
     # The pods of a Deployment are not in any file.
     return manifest.locate(problem) if object_ref(manifest.object) == job else problem
 
 
-def _queue_remedy(state: SettledState, namespace: str) -> str:
-    refs = map(object_ref, state.engine.objects("LocalQueue"))
-    queues = [it.name for it in refs if it.namespace == namespace]
+def _queue_remedy(world: World, namespace: str) -> str:
+    refs = [object_ref(it.object) for it in world.manifests]
+    queues = sorted(
+        it.name for it in refs if it.kind == "LocalQueue" and (it.namespace or DEFAULT_NAMESPACE) == namespace
+    )
     if not queues:
         return f"create a LocalQueue in namespace {namespace}, and set the label to its name"
     named = ", ".join(queues[:_MOST_QUEUES]) + (", ..." if len(queues) > _MOST_QUEUES else "")

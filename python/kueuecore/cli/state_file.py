@@ -29,6 +29,7 @@ __all__ = [
     "SettledState",
     "add_feature_gates",
     "add_state",
+    "add_trusted",
     "manifests_of",
     "read_configuration",
     "read_files",
@@ -96,12 +97,17 @@ def add_state(
         help="the current time, such as 2026-01-01T00:00:00Z; by default the newest time in the objects, or "
         "1970-01-01T00:00:00Z if they have none, so that the same objects always give the same output",
     )
+    add_trusted(given)
+    return given
+
+
+def add_trusted(given: argparse._ArgumentGroup) -> None:
+    """Add `--trusted`."""
     given.add_argument(
         "--trusted",
         action="store_true",
         help="the objects are a dump of a cluster: take them as they are, without defaulting, validating or adding any",
     )
-    return given
 
 
 def add_feature_gates(given: argparse._ArgumentGroup) -> None:

@@ -22,7 +22,8 @@ from kueuecore.answers import (
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.flavors import flavors_of_pod_sets
-from kueuecore.cli.named_workload import jobs_with_workloads, named_workload
+from kueuecore.cli.job_names import jobs_with_workloads
+from kueuecore.cli.named_workload import named_workload
 from kueuecore.cli.state_file import SettledState, add_state, read_files, read_state
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look
@@ -157,7 +158,7 @@ def _changed(state: SettledState, question: Question, edits: Sequence[Edit], del
 def _of_jobs(deletions: Sequence[Deletion], state: SettledState) -> list[Deletion]:
     """Replace deletions of jobs by deletions of their Workloads."""
     found = []
-    jobs = list(jobs_with_workloads(state)) if deletions else []
+    jobs = list(jobs_with_workloads(state.world, state.given)) if deletions else []
     kinds = {kind for _, kind in state.world.integrations if kind not in HELD_KINDS}
     for deletion in deletions:
         made = [

@@ -69,6 +69,7 @@ class JobRows:
         traces: Sequence[TracePart],
         configuration: Configuration,
         seed: int,
+        trusted: bool = False,
     ) -> JobRows:
         """Work out which jobs arrive.
 
@@ -79,6 +80,7 @@ class JobRows:
             traces: Recorded jobs; at the same time, they come after generated ones.
             configuration: Kueue's Configuration.
             seed: The seed of all random draws.
+            trusted: Whether the initial objects come from a dump: then nothing is added or checked.
 
         Raises:
             ManifestError: Kueue's webhooks would refuse a job, or two jobs have the same name.
@@ -86,11 +88,11 @@ class JobRows:
         drawn = [_Drawn.of(it, seed) for it in work]
         # Most jobs of a work differ only in name: then two of them stand for all.
         ends = [arrival for it in drawn for arrival in it.ends]
-        made = _Made.of(given, ends, configuration)
+        made = _Made.of(given, ends, configuration, trusted=trusted)
         alike = [it.has_one_workload_each(made) for it in drawn]
         if not all(alike):
             arrivals = [it.ends if is_alike else it.arrivals for it, is_alike in zip(drawn, alike, strict=True)]
-            made = _Made.of(given, [arrival for part in arrivals for arrival in part], configuration)
+            made = _Made.of(given, [arrival for part in arrivals for arrival in part], configuration, trusted=trusted)
         parts = [] if generated is None else [generated_part(generated.copies)]
         parts += (part for trace in traces for part in trace_parts(trace))
         for it, is_alike in zip(drawn, alike, strict=True):
@@ -142,8 +144,10 @@ class _Made:
     has_short_names: bool
 
     @classmethod
-    def of(cls, given: Sequence[Manifest], arrivals: Sequence[Arrival], configuration: Configuration) -> _Made:
-        world = World.of([*given, *(it.job for it in arrivals)], configuration=configuration)
+    def of(
+        cls, given: Sequence[Manifest], arrivals: Sequence[Arrival], configuration: Configuration, *, trusted: bool
+    ) -> _Made:
+        world = World.of([*given, *(it.job for it in arrivals)], configuration=configuration, trusted=trusted)
         coming = {it.key for it in arrivals}
         job_of = {id(it): _key(world.jobs[_key(it)[1:]]) for it in world.made}
         objects: list[Manifest] = []

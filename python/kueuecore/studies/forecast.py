@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from math import floor, inf, isinf
 
-from kueuecore._arguments import instance
+from kueuecore._arguments import flag, instance
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest
 from kueuecore.scenarios import Scenario, Spans
@@ -152,6 +152,7 @@ def eta(
     run_seconds: Mapping[str, Spans] | None = None,
     arrivals: bool | None = None,
     window_seconds: float | None = None,
+    trusted: bool = False,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
     is_enough: Callable[[int], bool] | None = None,
@@ -171,6 +172,7 @@ def eta(
             all others. By default as the scenario says (`present`), or else like the cluster's finished jobs.
         arrivals: Whether new workloads arrive as they have so far. None: unless the scenario has work of its own.
         window_seconds: The longest window of past arrivals to use.
+        trusted: Whether the objects are a dump, to be taken as they are, without defaults and validation.
         executor: What simulates the futures; None: one at a time, in this process.
         progress: Called now and then with the numbers of finished futures and of all futures.
         is_enough: Called now and then with the number of futures at hand, which are those of the first seeds. If it
@@ -190,14 +192,14 @@ def eta(
         [('team-a/job-small-64f21', 'Pending', (0.0, 0.0, 0.0))]
     """
     _check(scenario, seeds, horizon_seconds)
-    objects = rows_of(scenario).objects
+    objects = rows_of(scenario, trusted=flag("trusted", trusted)).objects
     present = present_workloads(objects)
     if workloads is None:
         wanted = [it for it in present if it.status is Status.PENDING]
     else:
         wanted = [found_workload(present, it) for it in workloads]
     others = tuple(it for it in objects if not is_workload(it.object))
-    never = {it.key: _why_never(scenario, others, it) for it in wanted if _waits(it)}
+    never = {it.key: _why_never(scenario, others, it, trusted=trusted) for it in wanted if _waits(it)}
     targets = tuple(dict.fromkeys(key for key, why in never.items() if not why))
     coming, window = Arrivals(), None
     if targets and (not scenario.n_jobs if arrivals is None else arrivals):
@@ -223,6 +225,7 @@ def eta(
         horizon_seconds=horizon_seconds if until is None else min(horizon_seconds, until),
         window_seconds=plan.typical_seconds,
         first_uid=first_uid(objects),
+        trusted=trusted,
     )
     assumptions = _assumptions(future, plan, window)
 
@@ -322,7 +325,7 @@ def _forecast(
     )
 
 
-def _why_never(scenario: Scenario, others: Sequence[Manifest], workload: PresentWorkload) -> str:
+def _why_never(scenario: Scenario, others: Sequence[Manifest], workload: PresentWorkload, *, trusted: bool) -> str:
     """Return why a workload would not be admitted if it had the cluster to itself; empty if it would or might."""
     if scenario.timetable or scenario.cluster.nodes or workload.status is not Status.PENDING:
         return ""
@@ -331,6 +334,7 @@ def _why_never(scenario: Scenario, others: Sequence[Manifest], workload: Present
         [Happening(at=0, op=Operation.CREATE, object=workload.manifest)],
         configuration=scenario.cluster.configuration,
         now=scenario.start,
+        trusted=trusted,
         cycles=False,
     )
     if run.outcome_table["admitted"][0] >= 0:

@@ -50,6 +50,7 @@ class Future:
         horizon_seconds: How far to look.
         window_seconds: How far to simulate before the first look at the targets; then twice as far, and so on.
         first_uid: The first number that occurs in no UID.
+        trusted: Whether the objects are taken as they are.
     """
 
     scenario: Scenario
@@ -63,6 +64,7 @@ class Future:
     horizon_seconds: float
     window_seconds: float
     first_uid: int
+    trusted: bool
 
 
 def admissions(future: Future, seeds: Sequence[int]) -> list[tuple[float, ...]]:
@@ -90,7 +92,7 @@ def _played(future: Future, seed: int) -> tuple[float, ...]:
     )
     n_rows = 0
     if scenario.work or scenario.generated is not None or scenario.traces:
-        copies = rows_of(scenario).copies
+        copies = rows_of(scenario, trusted=future.trusted).copies
         n_rows = len(copies)
         stepper.schedule_copies(copies)
     stepper.happened()
@@ -118,8 +120,12 @@ def _played(future: Future, seed: int) -> tuple[float, ...]:
     return tuple(it if it <= future.horizon_seconds else inf for it in seconds)
 
 
-def rows_of(scenario: Scenario) -> JobRows:
+def rows_of(scenario: Scenario, *, trusted: bool) -> JobRows:
     """Return a scenario's objects as an engine takes them, and its own work.
+
+    Args:
+        scenario: The scenario.
+        trusted: Whether its objects come from a dump: then nothing is added or checked.
 
     Raises:
         ManifestError: A job that Kueue's webhooks would refuse, or two of the same name.
@@ -132,6 +138,7 @@ def rows_of(scenario: Scenario) -> JobRows:
         traces=scenario.traces,
         configuration=scenario.cluster.configuration,
         seed=scenario.seed,
+        trusted=trusted,
     )
 
 
@@ -142,7 +149,7 @@ def _stepper(future: Future, scenario: Scenario) -> Stepper:
         configuration=scenario.cluster.configuration,
         now=scenario.start,
         checks=[VirtualProvisioning(QueuedCapacity(stocks, seed=scenario.seed))] if stocks else [],
-        trusted=False,
+        trusted=future.trusted,
         cycle_seconds=scenario.cycle_seconds,
         max_cycles=_MOST_CYCLES,
         eviction_seconds=0.0,

@@ -130,7 +130,7 @@ def test_a_state_may_be_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("arguments", "reported"),
     [
-        (("wait", *HOUR), "there is no Workload wait; write waits"),
+        (("wait", *HOUR), 'there is no workload "wait"; write ns/waits'),
         (("waits", "--now", NOW), "no Workload has finished, so nothing says how long jobs run; say how long jobs run"),
         (("--run-seconds", "{men: 5m}"), "--run-seconds: not a duration"),
         (("--run-seconds", "soon"), '--run-seconds: not a duration: "soon"'),
