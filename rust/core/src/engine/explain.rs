@@ -86,6 +86,8 @@ impl Engine {
     /// first. A workload with quota is evaluated without it. Changes nothing. `None`: there is no such workload.
     pub fn explain(&mut self, namespace: &str, name: &str, now: Time) -> Option<Explanation> {
         let id = self.state.workloads.find(namespace, name)?;
+        // Before the copy: the next question finds it done.
+        self.state.settle_before_look();
         let mut engine = self.fork();
         if engine.state.workloads.get(id).workload.status.admission.is_some() {
             let mut workload = engine.state.workload_object(id);
@@ -96,7 +98,7 @@ impl Engine {
         let state = &mut engine.state;
         let id = state.workloads.find(namespace, name)?;
         state.now = now;
-        state.forest.flush(&state.names);
+        state.settle_before_look();
         state.evaluates_always = true;
         state.recorder = Some(Recorder::default());
         state.workloads.get_mut(id).resume = None;

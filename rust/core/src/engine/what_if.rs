@@ -79,7 +79,7 @@ impl Engine {
             return Err(WhatIfError::Exists(meta.key.namespace().to_owned(), meta.key.name().to_owned()));
         }
         let before = std::mem::replace(&mut state.now, now);
-        state.forest.flush(&state.names);
+        state.settle_before_look();
         let id = state.store_workload(workload);
         let (answer, _) = state.consider(id);
         let record = state.workloads.remove(id);
@@ -149,7 +149,8 @@ impl State {
 mod tests {
     use super::*;
     use crate::objects::config::Config;
-    use crate::objects::{Object, Preemption, PreemptionPolicy};
+    use crate::objects::{ConditionStatus, Kind, Node, NodeReady, Object, Preemption, PreemptionPolicy};
+    use crate::testing::hosts::{self, node, pods};
     use crate::testing::{World, at, cluster_queue, workload};
 
     fn world() -> World {
@@ -211,5 +212,59 @@ mod tests {
         world.cycle();
         assert_eq!(ask(&mut world, workload("x", "9")).n_ahead, 1);
         assert_eq!(ask(&mut world, Workload { priority: Some(1), ..workload("x", "9") }).n_ahead, 0);
+    }
+
+    #[test]
+    fn a_question_sees_nodes_before_any_cycle() {
+        let mut world = hosts::world();
+        assert_eq!(ask(&mut world, pods("w", 4)).outcome, Outcome::Fits);
+        assert_eq!(ask(&mut world, pods("w", 5)).outcome, Outcome::Waits);
+    }
+
+    #[test]
+    fn a_question_sees_what_has_happened_to_nodes_since_the_last_cycle() {
+        fn put(world: &mut World, node: Node) {
+            world.apply([Object::Node(node)]);
+        }
+        type Change = fn(&mut World);
+        let changes: [(&str, Change); 6] = [
+            ("deleted", |world| world.delete(Kind::Node, "b")),
+            ("cordoned", |world| put(world, Node { unschedulable: true, ..node("b", "4") })),
+            ("smaller", |world| put(world, node("b", "2"))),
+            ("without the label of its level", |world| {
+                let mut unlabelled = node("b", "4");
+                unlabelled.meta.labels.clear();
+                put(world, unlabelled);
+            }),
+            ("not ready", |world| {
+                let ready = NodeReady { status: ConditionStatus::False, since: at(10) };
+                put(world, Node { ready: Some(ready), ..node("b", "4") });
+            }),
+            ("its topology is gone", |world| world.delete(Kind::Topology, "hosts")),
+        ];
+        for (what, change) in changes {
+            let mut world = hosts::world();
+            world.submit(pods("a", 4));
+            world.submit(pods("later", 4));
+            assert_eq!(world.cycle().admissions.len(), 1);
+            assert_eq!(ask(&mut world, pods("w", 4)).outcome, Outcome::Fits, "{what}");
+            change(&mut world);
+            let mut other = World { engine: world.engine.fork(), now: world.now };
+            assert_eq!(ask(&mut world, pods("w", 4)).outcome, Outcome::Waits, "{what}");
+            let explained = other.engine.explain("ns", "later", at(20)).expect("it is there");
+            assert_eq!(explained.what_if.outcome, Outcome::Waits, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_second_question_finds_the_nodes_up_to_date() {
+        let mut world = hosts::world();
+        world.submit(pods("w", 4));
+        assert!(world.engine.state.sites.is_stale);
+        world.engine.explain("ns", "w", at(20));
+        assert!(!world.engine.state.sites.is_stale, "not only the copy on which it is explained");
+        world.apply([Object::Node(node("c", "9"))]);
+        ask(&mut world, pods("x", 1));
+        assert!(!world.engine.state.sites.is_stale);
     }
 }

@@ -51,13 +51,11 @@ impl State {
 
     /// Handles what has happened since the last cycle. Returns how many parked workloads went back to their heaps.
     fn settle_before_cycle(&mut self) -> usize {
-        self.names.renew_lexicon();
         self.unconfirmed.clear();
         self.replaced_slices.clear();
         self.deliver_writes();
         let unparked = self.flush();
-        self.forest.flush(&self.names);
-        self.settle_sites();
+        self.settle_before_look();
         unparked
     }
 

@@ -155,6 +155,14 @@ impl State {
         state
     }
 
+    /// Brings up to date what follows from objects and is computed only when somebody looks: before a cycle, and before
+    /// a question about one.
+    pub(crate) fn settle_before_look(&mut self) {
+        self.names.renew_lexicon();
+        self.forest.flush(&self.names);
+        self.settle_sites();
+    }
+
     /// A copy that shares unchanged parts.
     pub(crate) fn fork(&mut self) -> Self {
         self.workloads.share_pieces();

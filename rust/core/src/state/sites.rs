@@ -18,8 +18,8 @@ use crate::topology::tables::Tables;
 use crate::topology::tree::{Offer, Tree, belongs, ends_with_hostname};
 
 impl State {
-    /// Brings the trees up to date at the start of a cycle, and clears cached preferences.
-    pub(crate) fn settle_sites(&mut self) {
+    /// Brings the trees up to date, and clears the preferences that are cached for one cycle.
+    pub(super) fn settle_sites(&mut self) {
         self.refresh_sites();
         self.sites.seen.values_mut().for_each(|seen| seen.scored.clear());
     }
