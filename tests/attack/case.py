@@ -31,6 +31,7 @@ class Case:
         names: A refusal names one of them; empty where `act` looks at the words itself.
         state: What a refusal must leave as it is.
         seconds: What the door may take besides.
+        twice: Gives the door the same at double size, which takes at most 2.5 times as long.
     """
 
     title: str
@@ -39,6 +40,7 @@ class Case:
     names: tuple[str, ...] = ()
     state: Callable[[], object] | None = None
     seconds: float = 2.0
+    twice: Callable[[], object] | None = None
 
 
 def size_of(value: Any, depth: int = 0) -> int:

@@ -7,6 +7,8 @@ import resource
 import signal
 import time
 import traceback
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +21,11 @@ __all__ = ["Verdict", "judged"]
 
 _PACKAGE = str(Path(kueuecore.__file__).parent)
 _SECONDS_OF_A_BYTE = 40e-6
+_MOST_GROWTH = 2.5
+"""How many times as long double the input may take."""
+_LONG = 0.8
+"""Seconds from which growth counts: less says little."""
+_ROUNDS = 4
 _MEMORY = 150 * 2**20
 _MEMORY_OF_A_BYTE = 1_000
 _LONGEST_MESSAGE = 100_000
@@ -64,10 +71,29 @@ def judged(case: Case) -> Verdict:
         wrong = f"took {seconds:.1f} s for {case.size} bytes"
     if not wrong and grown > _MEMORY + case.size * _MEMORY_OF_A_BYTE:
         wrong = f"took {grown >> 20} MiB for {case.size} bytes"
+    if not wrong and case.twice is not None:
+        wrong = _growth(case.act, case.twice, seconds)
     is_refusal = not wrong and not isinstance(error, (*MAY_BE_LATE, Hostile))
     if error and is_refusal and case.state is not None and not _same(case.state(), before):
         wrong = f"changed by what it refused: {_shown(error)}"
     return Verdict(error is None, wrong[:8000], seconds)
+
+
+def _growth(once: Callable[[], object], twice: Callable[[], object], seconds: float) -> str:
+    """What is wrong with the time at double size: the best of several rounds, as anything may disturb one."""
+    least, most = seconds, _seconds(twice)
+    for _ in range(_ROUNDS):
+        if most <= max(_LONG, _MOST_GROWTH * least):
+            return ""
+        least, most = min(least, _seconds(once)), min(most, _seconds(twice))
+    return f"took {most:.1f} s at double size, {least:.1f} s before"
+
+
+def _seconds(act: Callable[[], object]) -> float:
+    start = time.process_time()
+    with suppress(KueuecoreError, ValueError, TypeError):
+        act()
+    return time.process_time() - start
 
 
 def _complaint(case: Case, error: BaseException) -> str:

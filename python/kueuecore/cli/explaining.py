@@ -69,7 +69,7 @@ def explain_command(options: argparse.Namespace) -> int:
     found = explain(state.engine, name, namespace=namespace, now=state.now)
     by = _pushed_out_by(state, found)
     if options.output == "json":
-        write(json.dumps(_document(state, found, by), indent=2, ensure_ascii=False) + "\n")
+        write(json.dumps(_document(state, found, by), indent=2) + "\n")
     else:
         style = Style.of(output(), options.color)
         is_wide = options.output == "wide"

@@ -79,7 +79,7 @@ def unblock_command(options: argparse.Namespace) -> int:
         progress=lambda n_tried, changes: report(lambda: _progress(n_tried, changes)),
     )
     if options.output == "json":
-        write(json.dumps(_document(state, found), indent=2, ensure_ascii=False) + "\n")
+        write(json.dumps(_document(state, found), indent=2) + "\n")
     else:
         message = message_or_cause(state.engine, found.workload, now=state.now)
         write(_report(found, message, Style.of(output(), options.color)) + "\n")

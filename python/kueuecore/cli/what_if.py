@@ -129,7 +129,7 @@ def what_if_command(options: argparse.Namespace) -> int:
     answers = [_answer(changed, it, question, state.now) for it in question.workloads]
     rest = _rest(state, changed, question) if options.settle else None
     if options.output == "json":
-        write(json.dumps(_document(state, answers, rest), indent=2, ensure_ascii=False) + "\n")
+        write(json.dumps(_document(state, answers, rest), indent=2) + "\n")
     else:
         write(_report(answers, rest, Style.of(output(), options.color)) + "\n")
     fails = options.fail_on_pending

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from heapq import nsmallest
 
 from kueuecore._json import JsonValue, list_at, text_at, texts_at
+from kueuecore._near_names import near_names
 from kueuecore.manifests import Manifest
 
 __all__ = ["correction", "names_of", "nodes_with", "pairs", "selects"]
 
 _MOST_NAMES = 3
+_MOST_KNOWN = 100
 
 
 def selects(selector: JsonValue, labels: Mapping[str, str]) -> bool:
@@ -76,5 +78,6 @@ def correction(name: str, known: Iterable[str], *, kind: str) -> str:
         >>> correction("spot", ["spot-vm"], kind="ResourceFlavor"), correction("x", [], kind="ResourceFlavor")
         ('did you mean spot-vm?', 'create the ResourceFlavor, or correct the name')
     """
-    near = get_close_matches(name, list(known), n=1)
+    # Comparing takes long: only names of about the same length may be meant.
+    near = near_names(name, nsmallest(_MOST_KNOWN, known, key=lambda it: abs(len(it) - len(name))))
     return f"did you mean {near[0]}?" if near else f"create the {kind}, or correct the name"

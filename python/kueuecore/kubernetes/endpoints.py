@@ -7,6 +7,7 @@ import queue
 import socket
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from prometheus_client import (
@@ -31,6 +32,8 @@ __all__ = ["Health", "ListenError", "ProcessMetrics", "serve_health", "serve_met
 _LOGGER = logging.getLogger("kueuecore.kubernetes")
 # Both IPv4 and IPv6, if the machine has both.
 _EVERYWHERE = "::" if socket.has_dualstack_ipv6() else "0.0.0.0"
+_MOST_CONNECTIONS = 32
+_PATIENCE_SECONDS = 10.0
 
 Health = Callable[[], "dict[str, str]"]
 """Returns problems by subject; empty if all is well."""
@@ -145,18 +148,59 @@ def serve_health(address: Address, *, healthy: Health, ready: Health) -> int:
         raise ListenError(f"health cannot be served at {address.host}:{address.port}: {error}") from error
 
 
+class _Server(ThreadingHTTPServer):
+    """Answers in threads, of which there are not many.
+
+    If too many connections are open, the oldest is closed: whoever opens connections and says nothing cannot keep
+    others away.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self._lock = threading.Lock()
+        self._open: dict[int, socket.socket] = {}
+        self._n_threads = 0
+        super().__init__(address, handler)
+
+    def process_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
+        """Answer in a thread, as `ThreadingHTTPServer` does."""
+        assert isinstance(request, socket.socket), "it listens on a stream"
+        with self._lock:
+            # Threads that are closing, or busy with an answer, count too.
+            is_crowded = self._n_threads >= 2 * _MOST_CONNECTIONS
+            if not is_crowded:
+                self._n_threads += 1
+                if len(self._open) >= _MOST_CONNECTIONS:
+                    with suppress(OSError):
+                        self._open.pop(next(iter(self._open))).shutdown(socket.SHUT_RDWR)
+                self._open[id(request)] = request
+        if is_crowded:
+            super().shutdown_request(request)
+        else:
+            super().process_request(request, client_address)
+
+    def shutdown_request(self, request: socket.socket | tuple[bytes, socket.socket]) -> None:
+        """Close a connection once it is answered."""
+        with self._lock:
+            self._n_threads -= 1
+            self._open.pop(id(request), None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Log it: clients may disconnect at any time."""
+        _LOGGER.debug("not answered", extra={"client": str(client_address)}, exc_info=True)
+
+
 def _serve(address: Address, handler: type[BaseHTTPRequestHandler], name: str) -> int:
     """Serve in threads; return the port."""
     host = address.host or _EVERYWHERE
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
+    class Server(_Server):
         address_family = socket.getaddrinfo(host, address.port, type=socket.SOCK_STREAM)[0][0]
 
-        def handle_error(self, request: object, client_address: object) -> None:
-            # Clients may disconnect at any time.
-            _LOGGER.debug("not answered", extra={"client": str(client_address)}, exc_info=True)
-
+    # Per wait for the client; in all, the oldest connection gives way to a new one.
+    handler.timeout = _PATIENCE_SECONDS
     server = Server((host, address.port), handler)
     threading.Thread(target=server.serve_forever, name=name, daemon=True).start()
     return server.server_port

@@ -40,8 +40,8 @@ class JsonFormatter(logging.Formatter):
         line |= {name: value for name, value in vars(record).items() if name not in _USUAL}
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        # Text from a cluster may hold characters that cannot be encoded.
-        return json.dumps(line, ensure_ascii=False, default=str).encode(errors="replace").decode()
+        # Text from a cluster may hold what terminals act on, beyond ASCII too, and what cannot be encoded.
+        return json.dumps(line, default=str).replace("\x7f", "\\u007f")
 
 
 def log_to(stream: IO[str], *, level: str) -> logging.Handler:

@@ -16,7 +16,7 @@ from tests.attack.documents import ROOT, examples
 from tests.attack.doors.command import Said, folder_of_its_own, judge, say
 from tests.attack.values import damaged
 
-__all__ = ["draw"]
+__all__ = ["CHANGING", "draw", "smaller"]
 
 _JOB = {
     "apiVersion": "batch/v1",
@@ -118,7 +118,7 @@ _CLUSTER = {
     },
     "work": [{"job": "job.yaml", "count": 3, "every": "5m", "runs": {"mean": "10m"}}],
 }
-_CHANGING = {
+CHANGING = {
     **_HEAD,
     "until": "6h",
     "cluster": {
@@ -181,13 +181,13 @@ def draw(rng: Random) -> Case:
             ("multikueue", _FLEET),
             ("multikueue", _OWN_FLEET),
             ("multikueue-regions", _CLUSTER),
-            ("multikueue-regions", _CHANGING),
-            ("multikueue-regions", _CHANGING),
+            ("multikueue-regions", CHANGING),
+            ("multikueue-regions", CHANGING),
         ]
     )
     parts = tuple(it for _, it in found)
-    damage = damaged(rng, _smaller(scenario), parts=parts)
-    value = _smaller(damage.value)
+    damage = damaged(rng, smaller(scenario), parts=parts)
+    value = smaller(damage.value)
     text = json.dumps(value)
     options = ["--allow-code"] if rng.random() < 0.3 else []
     if rng.random() < 0.2:
@@ -214,7 +214,7 @@ def draw(rng: Random) -> Case:
     return Case(f"{folder} {options}: {damage.what}", act, 2 * len(text), seconds=120)
 
 
-def _smaller(scenario: Any) -> Any:
+def smaller(scenario: Any) -> Any:
     """The scenario with so few jobs that a case is short."""
     work = scenario.get("work") if isinstance(scenario, dict) else None
     if not isinstance(work, list):

@@ -1,0 +1,53 @@
+"""The ports for metrics and health, with clients that keep them busy."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from urllib.request import urlopen
+
+import pytest
+
+from kueuecore.kubernetes import endpoints
+from kueuecore.kubernetes.endpoints import ProcessMetrics, serve_health, serve_metrics
+from kueuecore.kubernetes.settings import Address
+
+HERE = Address("127.0.0.1", 0)
+
+
+@pytest.fixture
+def port() -> int:
+    return serve_health(HERE, healthy=dict, ready=dict)
+
+
+@pytest.fixture
+def idle() -> Iterator[list[socket.socket]]:
+    sockets: list[socket.socket] = []
+    yield sockets
+    for it in sockets:
+        it.close()
+
+
+def answer(port: int, path: str = "healthz") -> str:
+    with urlopen(f"http://127.0.0.1:{port}/{path}", timeout=60) as response:
+        return str(response.read().decode())
+
+
+def test_clients_that_say_nothing_keep_nobody_away(
+    port: int, idle: list[socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoints, "_MOST_CONNECTIONS", 4)
+    for _ in range(12):
+        idle.append(socket.create_connection(("127.0.0.1", port), timeout=60))
+        assert answer(port) == "ok"
+    # The first ones have made room.
+    assert idle[0].recv(1) == b""
+
+
+def test_a_client_that_is_too_slow_is_cut_off(idle: list[socket.socket], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "_PATIENCE_SECONDS", 0.05)
+    port = serve_metrics(HERE, ProcessMetrics())
+    idle.append(socket.create_connection(("127.0.0.1", port), timeout=60))
+    idle[0].sendall(b"GET / HT")
+    assert idle[0].recv(1) == b""
+    assert "kueuecore_build_info" in answer(port, "metrics")
