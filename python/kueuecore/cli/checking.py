@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from kueuecore._json import text_at
 from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.finding_output import github_commands, json_findings, rules_table, sarif_log, text_lines
@@ -16,6 +17,7 @@ from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Style
 from kueuecore.errors import ManifestError
 from kueuecore.findings import Finding, Severity, check
+from kueuecore.manifests import Manifest, parse_manifests
 
 __all__ = ["add_check"]
 
@@ -86,6 +88,7 @@ def check_command(options: argparse.Namespace) -> int:
             ignore=options.ignore,
             progress=progress,
             unfinished=unfinished.append,
+            configuration_manifest=_written(options.config),
         )
     if options.write_worlds is not None:
         files = _write_worlds(options.write_worlds, found)
@@ -102,6 +105,12 @@ def check_command(options: argparse.Namespace) -> int:
             write(text_lines(found, style, unfinished))
     is_bad = any(it.severity.rank >= Severity(options.fail_on).rank for it in found)
     return ExitCode.FOUND if is_bad else ExitCode.OK
+
+
+def _written(file: str | None) -> Manifest | None:
+    """The Configuration as it is written in a file; `None` if a ConfigMap holds it, or there is no file."""
+    found = () if file is None else parse_manifests(Path(file).read_bytes(), file=file)
+    return next((it for it in found if text_at(it.object, "kind") == "Configuration"), None)
 
 
 def _write_worlds(folder: Path, found: Sequence[Finding]) -> list[Path]:

@@ -10,7 +10,7 @@ from kueuecore.findings.building import facts_of
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Finding, Rule
 from kueuecore.findings.silencing import is_silenced
-from kueuecore.manifests import ManifestLike, as_manifest
+from kueuecore.manifests import Manifest, ManifestLike, as_manifest
 from kueuecore.times import TimeLike, nanoseconds
 
 __all__ = ["check", "findings_of"]
@@ -26,6 +26,7 @@ def check(
     ignore: Iterable[str] = (),
     progress: Callable[[int, int], None] | None = None,
     unfinished: Callable[[str], None] | None = None,
+    configuration_manifest: Manifest | None = None,
 ) -> tuple[Finding, ...]:
     """Find mistakes that an API server accepts, such as limits that never bind and queues that lead nowhere.
 
@@ -40,6 +41,7 @@ def check(
         ignore: The same for rules to leave out.
         progress: Called with the number of rules that have run, from 0, and of all rules.
         unfinished: Called with a sentence for each rule that gave up before it had tried everything.
+        configuration_manifest: The Configuration as it is written, so that findings about it show its file and line.
 
     Returns:
         The findings, sorted by file and line.
@@ -65,6 +67,7 @@ def check(
     rules = chosen(each("select", select), each("ignore", ignore))
     at = None if now is None else nanoseconds(now)
     facts = facts_of(given, configuration=configuration, now=at, trusted=flag("trusted", trusted))
+    facts.configuration_manifest = configuration_manifest
     files = {name: place for place, name in reversed(list(enumerate(it.source.file for it in given)))}
 
     def order(finding: Finding) -> tuple[int, int, str]:

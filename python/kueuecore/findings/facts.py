@@ -35,6 +35,7 @@ class Facts:
         now: The current time, in nanoseconds since 1970.
         warnings: The engine's warnings about the objects.
         settled: The engine after cycles have run until nothing changed, if that is known.
+        configuration_manifest: The Configuration as it is written, if that is known.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Facts:
         now: int = 0,
         warnings: Sequence[Problem] = (),
         settled: Engine | None = None,
+        configuration_manifest: Manifest | None = None,
     ) -> None:
         self.world = world
         self.engine = engine
@@ -55,6 +57,7 @@ class Facts:
         self.now = now
         self.warnings = tuple(warnings)
         self._settled_engine = settled
+        self.configuration_manifest = configuration_manifest
         self.unfinished: list[str] = []
         """What rules have not tried to the end, as it would take too long."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore._quantities import number
 from kueuecore._text import quoted
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
@@ -14,6 +16,7 @@ from kueuecore.manifests import Manifest
 
 __all__ = [
     "excluded_namespaces",
+    "local_queues_of_weight_zero",
     "missing_checks",
     "missing_cluster_queues",
     "missing_local_queues",
@@ -139,6 +142,28 @@ def missing_local_queues(facts: Facts) -> Iterator[Hit]:
                 f"Not found: {quoted(name)}: namespace {namespace} has no such LocalQueue, so it waits forever",
                 field="spec.queueName",
                 remedy=correction(name, [it for at, it in facts.local_queues if at == namespace], kind="LocalQueue"),
+            )
+
+
+@rule("KC412", "local-queue-weight-zero", Severity.NOTE, "a LocalQueue that is always served last, as its weight is 0")
+def local_queues_of_weight_zero(facts: Facts) -> Iterator[Hit]:
+    """With admission fair sharing its usage counts as infinite (rules/09 §1)."""
+    configuration = facts.engine.configuration
+    if not configuration.to_dict().get("admissionFairSharing") or not configuration.is_enabled("AdmissionFairSharing"):
+        return
+    sharing = Counter(text_at(it.object, "spec", "clusterQueue") for it in facts.local_queues.values())
+    for queue in facts.local_queues.values():
+        name = text_at(queue.object, "spec", "clusterQueue")
+        target = facts.cluster_queues.get(name)
+        mode = "" if target is None else text_at(target.object, "spec", "admissionScope", "admissionMode")
+        weight = number(object_at(queue.object, "spec", "fairSharing").get("weight"))
+        if weight == 0 and sharing[name] > 1 and mode == "UsageBasedAdmissionFairSharing":
+            yield hit(
+                queue,
+                f"with weight 0 its workloads come after those of all other LocalQueues of ClusterQueue {name}, "
+                "whatever they have used and whoever came first",
+                field="spec.fairSharing.weight",
+                remedy="give it a weight above 0, unless that is meant",
             )
 
 

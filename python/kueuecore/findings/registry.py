@@ -9,12 +9,17 @@ from kueuecore._text import quoted
 from kueuecore.errors import ManifestError
 from kueuecore.findings import (
     cohorts,
+    counted,
     flavors,
+    jobs,
     limits,
     loops,
+    marks,
+    misplaced,
     objects,
     placement,
     queues,
+    settings,
     starvation,
     topology,
     units,
@@ -41,7 +46,24 @@ def unknown_silencing(facts: Facts) -> Iterator[Hit]:
                 )
 
 
-_MODULES = (objects, flavors, limits, units, cohorts, queues, topology, placement, workloads, loops, starvation)
+_MODULES = (
+    objects,
+    marks,
+    flavors,
+    limits,
+    units,
+    cohorts,
+    queues,
+    jobs,
+    topology,
+    placement,
+    misplaced,
+    workloads,
+    counted,
+    loops,
+    starvation,
+    settings,
+)
 _FOUND = (it for module in _MODULES for it in vars(module).values() if isinstance(it, Rule))
 RULES: tuple[Rule, ...] = tuple(sorted((*_FOUND, unknown_silencing), key=lambda it: it.code))
 """All rules, by code."""

@@ -41,6 +41,35 @@ spec:
 """
 PRIORITY = "---\n{apiVersion: kueue.x-k8s.io/v1beta2, kind: WorkloadPriorityClass, metadata: {name: high}, value: 1}\n"
 
+LIMIT_RANGE = """---
+apiVersion: v1
+kind: LimitRange
+metadata: {name: sizes, namespace: team}
+spec: {limits: [{type: Container, defaultRequest: {cpu: 1}}]}
+"""
+OF_CLASS = "priorityClassRef: {group: kueue.x-k8s.io, kind: WorkloadPriorityClass, name: high}"
+COUNT = "kueue.x-k8s.io/pod-group-total-count"
+MARKED = (
+    "{labels: {kueue.x-k8s.io/podset-required-topology: rack}, "
+    "annotations: {kueue.sigs.io/podset-preferred-topology: rack}}"
+)
+
+
+def pod(name: str, count: int, *, created: str = "2026-01-01T00:00:00Z", phase: str = "Pending") -> str:
+    """A pod of the group `g`."""
+    return f"""---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: {name}
+  namespace: team
+  creationTimestamp: "{created}"
+  labels: {{kueue.x-k8s.io/queue-name: a, kueue.x-k8s.io/pod-group-name: g}}
+  annotations: {{{COUNT}: "{count}"}}
+spec: {{containers: [{{name: c, image: i, resources: {{requests: {{cpu: 1}}}}}}]}}
+status: {{phase: {phase}}}
+"""
+
 
 def pair(quota: str = "nominalQuota: 4", other: str = "nominalQuota: 4", resource: str = "cpu") -> str:
     """Two ClusterQueues of one cohort."""
@@ -69,6 +98,55 @@ CASES: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         ONE + cohort("all").replace("v1beta2", "v1alpha1") + local_queue("b", "a").replace("kueue.x-k8s", "kueue.k8s"),
         [('Cohort "all"', "apiVersion"), ('LocalQueue "team/b"', "apiVersion")],
         ONE + cohort("all").replace("v1beta2", "v1beta1") + cohort("x").replace("kueue.x-k8s.io", "example.com"),
+    ),
+    "unknown-label": (
+        ONE
+        + JOB.replace("queue-name", "queue_name").replace("template: {spec", f"template: {{metadata: {MARKED}, spec"),
+        [
+            ('Job "team/j"', "metadata.labels[kueue.x-k8s.io/queue_name]"),
+            ('Job "team/j"', "spec.template.metadata.labels[kueue.x-k8s.io/podset-required-topology]"),
+            ('Job "team/j"', "spec.template.metadata.annotations[kueue.sigs.io/podset-preferred-topology]"),
+        ],
+        ONE
+        + JOB.replace("labels: {", "labels: {queue_name: a, example.com/queue-nam: b, ")
+        + flavor("rack", "{nodeLabels: {kueue.x-k8s.io/rack: r1}}")
+        + node("n", "{kueue.x-k8s.io/rack: r1}"),
+    ),
+    "unmanaged-job": (
+        ONE + JOB.replace("namespace: team", "namespace: kube-system"),
+        [('Job "kube-system/j"', "metadata.labels[kueue.x-k8s.io/queue-name]")],
+        ONE
+        + PRIORITY
+        + JOB
+        + JOB.replace("name: j\n", "name: k\n").replace("  suspend", "  parallelism: 1\n  suspend"),
+    ),
+    "incomplete-pod-group": (
+        ONE + pod("p1", 3) + pod("p2", 3),
+        [('Pod "team/p1"', f"metadata.annotations[{COUNT}]")],
+        ONE + pod("p1", 2) + pod("p2", 2),
+    ),
+    "excess-pod": (
+        ONE + pod("p1", 2) + pod("p3", 2, created="2026-01-01T00:00:09Z") + pod("p2", 2),
+        [('Pod "team/p3"', f"metadata.annotations[{COUNT}]")],
+        ONE + pod("p1", 2) + pod("p3", 2, phase="Failed") + pod("p2", 2),
+    ),
+    "misplaced-pods": (
+        HALL
+        + workload("w", "a", 1, request="{required: rack}").replace("{spec: {", "{spec: {nodeSelector: {disk: x}, "),
+        [('Workload "team/w"', "spec.podSets[0].template.spec.nodeSelector")],
+        HALL
+        + node("n2", "{pool: p, rack: r1, disk: x}")
+        + workload("w", "a", 1, request="{required: rack}").replace("{spec: {", "{spec: {nodeSelector: {disk: x}, "),
+    ),
+    "counted-less": (
+        ONE + PRIORITY + LIMIT_RANGE + JOB.replace("requests: {cpu: 1}", "limits: {cpu: 3}"),
+        [('Job "team/j"', "spec.template.spec.containers[0].resources.limits[cpu]")],
+        ONE + PRIORITY + LIMIT_RANGE + JOB.replace("requests: {cpu: 1}", "limits: {cpu: 3}, requests: {cpu: 1}"),
+    ),
+    "stale-priority": (
+        ONE + PRIORITY + workload("w", "a", 1, priority=7).replace("priority: 7", f"priority: 7\n  {OF_CLASS}"),
+        [('Workload "team/w"', "spec.priority")],
+        ONE + PRIORITY + workload("w", "a", 1, priority=1).replace("priority: 1", f"priority: 1\n  {OF_CLASS}"),
     ),
     "unused-flavor": (
         ONE + flavor("spot"),
@@ -279,8 +357,16 @@ CASES: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         ONE + workload("v", "a", 4) + workload("w", "a", 4),
     ),
 }
-# Those that take several workloads have tests of their own, in test_work.py.
+# Those that take several workloads, or a Configuration, have tests of their own: test_work.py, test_settings.py.
 OF_WORK = {"preemption-loop", "starvation"}
+OF_SETTINGS = {
+    "dead-multiplier",
+    "dead-transformation",
+    "endless-retries",
+    "excluded-quota",
+    "idle-weight",
+    "local-queue-weight-zero",
+}
 
 
 def found(text: str, rule: str) -> list[tuple[str, str]]:
@@ -313,7 +399,7 @@ def test_a_finding_has_a_line_of_its_object_and_a_remedy(rule: str) -> None:
 
 
 def test_every_rule_has_a_case() -> None:
-    assert {it.name for it in RULES} == CASES.keys() | OF_WORK
+    assert {it.name for it in RULES} == CASES.keys() | OF_WORK | OF_SETTINGS
 
 
 def test_codes_and_names_are_unique() -> None:

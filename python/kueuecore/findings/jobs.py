@@ -1,0 +1,100 @@
+"""Rules about jobs that Kueue does not manage, or whose pods it deletes (rules/10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kueuecore._json import text_at, texts_at
+from kueuecore._text import quoted
+from kueuecore.findings.facts import Facts
+from kueuecore.findings.finding import Hit, Severity, hit, rule
+from kueuecore.findings.topology_objects import KUEUE_GROUP
+from kueuecore.jobs import Ignored
+from kueuecore.jobs.pod import TOTAL_COUNT
+from kueuecore.jobs.pod_group import by_precedence, is_runnable_or_succeeded
+from kueuecore.manifests import Manifest
+
+__all__ = ["excess_pods", "incomplete_pod_groups", "unmanaged_jobs"]
+
+_QUEUE = f"{KUEUE_GROUP}queue-name"
+_GROUP = f"{KUEUE_GROUP}pod-group-name"
+# Why a job is left alone although Kueue manages its kind and namespace: what it does is over, or another has it.
+_AT_REST = ("it has finished", "it is being deleted", "it has no replicas", "its Workload", "a CronJob makes")
+_NOT_MANAGED = ("managedJobsNamespaceSelector", "the integration", "Kueue does not know")
+
+
+@rule("KC409", "unmanaged-job", Severity.WARNING, "a job that names a queue, but gets no Workload")
+def unmanaged_jobs(facts: Facts) -> Iterator[Hit]:
+    """It runs outside of all quota: its namespace, kind or version is not managed, or it makes no valid Workload.
+
+    Without the file of a Configuration, all kinds are assumed to be enabled elsewhere.
+    """
+    for it in facts.world.ignored:
+        if it.reason.startswith("the integration") and facts.configuration_manifest is None:
+            continue
+        is_owned = it.reason.endswith("owns it, and has the Workload")
+        names_queue = _QUEUE in texts_at(it.manifest.object, "metadata", "labels")
+        if names_queue and not (is_owned or it.reason.startswith(_AT_REST) or _is_group(it)):
+            yield hit(
+                it.manifest,
+                f"it gets no Workload, so it runs outside of all quota: {it.reason.partition(': name it')[0]}",
+                field=f"metadata.labels[{_QUEUE}]",
+                remedy=_remedy(it.reason),
+            )
+
+
+def _remedy(reason: str) -> str:
+    if reason.startswith("managedJobsNamespaceSelector"):
+        return "label the namespace to match it, move the job to a managed namespace, or remove the label"
+    if reason.startswith("the integration"):
+        return "name it in integrations.frameworks of the Configuration, or remove the label"
+    return "correct the job, or remove the label"
+
+
+@rule("KC410", "incomplete-pod-group", Severity.WARNING, "a group of pods that gets no Workload, so that they wait")
+def incomplete_pod_groups(facts: Facts) -> Iterator[Hit]:
+    """Its pods are fewer than their pod-group-total-count says, or do not agree."""
+    for it in facts.world.ignored:
+        if _is_group(it) and not it.reason.startswith(_AT_REST):
+            group = _group_of(it.manifest)
+            is_short = "fewer runnable pods" in it.reason
+            yield hit(
+                it.manifest,
+                f"group {quoted(group)} gets no Workload, so its pods stay gated: {it.reason}",
+                field=f"metadata.annotations[{TOTAL_COUNT}]",
+                remedy="create the other pods, or correct the count"
+                if is_short
+                else "give all pods of the group the same count and queue",
+            )
+
+
+@rule("KC411", "excess-pod", Severity.WARNING, "a pod that Kueue deletes, as its group has more than it counts")
+def excess_pods(facts: Facts) -> Iterator[Hit]:
+    """Kueue keeps those with its finalizer, then those that have started, then the oldest (rules/10 §5.4)."""
+    groups: dict[tuple[str, str], list[Manifest]] = {}
+    without = {id(it.manifest) for it in facts.world.ignored}
+    for manifest in facts.given:
+        if text_at(manifest.object, "kind") == "Pod" and (name := _group_of(manifest)):
+            groups.setdefault((text_at(manifest.object, "metadata", "namespace"), name), []).append(manifest)
+    for (_, name), pods in groups.items():
+        count = texts_at(pods[0].object, "metadata", "annotations").get(TOTAL_COUNT, "")
+        running = [it for it in pods if is_runnable_or_succeeded(it.object)]
+        if not count.isdecimal() or any(id(it) in without for it in pods):
+            continue
+        for manifest in sorted(running, key=lambda it: by_precedence(it.object))[int(count) :]:
+            yield hit(
+                manifest,
+                f"group {quoted(name)} has {len(running)} pods and counts {count}, so Kueue deletes this one",
+                field=f"metadata.annotations[{TOTAL_COUNT}]",
+                remedy="raise the count in all pods of the group, or leave this pod out",
+            )
+
+
+def _is_group(ignored: Ignored) -> bool:
+    """Whether it stands for a group of pods that Kueue would manage if they were right."""
+    is_pod = text_at(ignored.manifest.object, "kind") == "Pod"
+    return is_pod and bool(_group_of(ignored.manifest)) and not ignored.reason.startswith(_NOT_MANAGED)
+
+
+def _group_of(manifest: Manifest) -> str:
+    return texts_at(manifest.object, "metadata", "labels").get(_GROUP, "")
