@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kueuecore._json import list_at, text_at
+from kueuecore._near_names import near_names
 from kueuecore.decisions import Outcome
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
+from kueuecore.findings.manifest_fields import quota_fields
+from kueuecore.findings.origins import origins_in, uncovered_in
 from kueuecore.findings.topology_sentences import AskedTopology, why_not_placed
 from kueuecore.manifests import Manifest
 from kueuecore.states import PendingWorkload
@@ -28,8 +31,8 @@ def blocked_queues(facts: Facts) -> Iterator[Hit]:
             yield hit(
                 workload,
                 f"it never fits in ClusterQueue {name}, and with StrictFIFO it blocks all behind it, now {behind} "
-                f"{'workload' if behind == 1 else 'workloads'}: {why}",
-                remedy="ask for less, raise the quota, or use BestEffortFIFO",
+                f"{'workload' if behind == 1 else 'workloads'}: {why}{_origins(facts, key, why)}",
+                remedy=f"{_remedy(facts, key, why)}, or use BestEffortFIFO",
             )
 
 
@@ -41,9 +44,36 @@ def hopeless_workloads(facts: Facts) -> Iterator[Hit]:
         if _strategy(facts, name) != "StrictFIFO" and not _is_about_topology(facts, facts.workloads[key], why):
             yield hit(
                 facts.written(facts.workloads[key]),
-                f"it never fits in ClusterQueue {name}, even if nothing else runs: {why}",
-                remedy="ask for less, or raise the quota",
+                f"it never fits in ClusterQueue {name}, even if nothing else runs: {why}{_origins(facts, key, why)}",
+                remedy=_remedy(facts, key, why),
             )
+
+
+def _origins(facts: Facts, key: tuple[str, str], why: str) -> str:
+    found = origins_in(why, facts.workloads[key].object, facts.world, facts.engine.configuration)
+    return f" ({found})" if found else ""
+
+
+def _remedy(facts: Facts, key: tuple[str, str], why: str) -> str:
+    """What to do about quota that is missing, or too little."""
+    missing = uncovered_in(why)
+    if not missing:
+        return "ask for less, or raise the quota"
+    queue = facts.cluster_queues[facts.states[key].cluster_queue or ""]
+    covered = {it.resource for it in quota_fields(queue)}
+    names = [near for it in missing for near in _meant(it, covered)]
+    if len(names) == len(missing):
+        return f"did you mean {' and '.join(names)}?"
+    return (
+        f"cover {' and '.join(missing)} in the ClusterQueue, exclude it with excludeResourcePrefixes, or set "
+        "quotaCheckStrategy: IgnoreUndeclared"
+    )
+
+
+def _meant(resource: str, covered: Collection[str]) -> tuple[str, ...]:
+    """The covered resource that a name may stand for, if any: `gpu` for `nvidia.com/gpu`."""
+    longer = sorted(it for it in covered if it.endswith(f"/{resource}"))
+    return tuple(longer[:1]) or near_names(resource, sorted(covered))
 
 
 def never_fitting(facts: Facts) -> Mapping[tuple[str, str], str]:
