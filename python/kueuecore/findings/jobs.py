@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kueuecore._json import text_at, texts_at
+from kueuecore._json import list_at, text_at, texts_at
 from kueuecore._text import quoted
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
+from kueuecore.findings.manifest_fields import quota_fields
 from kueuecore.findings.topology_objects import KUEUE_GROUP
 from kueuecore.jobs import Ignored
 from kueuecore.jobs.pod import TOTAL_COUNT
 from kueuecore.jobs.pod_group import by_precedence, is_runnable_or_succeeded
 from kueuecore.manifests import Manifest
 
-__all__ = ["excess_pods", "incomplete_pod_groups", "unmanaged_jobs"]
+__all__ = ["excess_pods", "incomplete_pod_groups", "lost_tolerations", "unmanaged_jobs"]
 
 _QUEUE = f"{KUEUE_GROUP}queue-name"
 _GROUP = f"{KUEUE_GROUP}pod-group-name"
@@ -88,6 +89,33 @@ def excess_pods(facts: Facts) -> Iterator[Hit]:
                 field=f"metadata.annotations[{TOTAL_COUNT}]",
                 remedy="raise the count in all pods of the group, or leave this pod out",
             )
+
+
+@rule("KC413", "lost-tolerations", Severity.WARNING, "a TrainJob that loses tolerations of its runtime when it starts")
+def lost_tolerations(facts: Facts) -> Iterator[Hit]:
+    """Kueue patches the tolerations of the flavor in, and the Trainer takes them instead of those of the runtime."""
+    for key, job in facts.world.jobs.items():
+        workload, state = facts.workloads.get(key), facts.states.get(key)
+        if text_at(job.object, "kind") != "TrainJob" or workload is None or state is None:
+            continue
+        queue = facts.cluster_queues.get(state.cluster_queue or "")
+        names = dict.fromkeys(it.flavor for it in quota_fields(queue)) if queue else {}
+        given = {
+            name: list_at(facts.flavors[name].object, "spec", "tolerations") for name in names if name in facts.flavors
+        }
+        for pod_set in list_at(workload.object, "spec", "podSets"):
+            own = list_at(pod_set, "template", "spec", "tolerations")
+            flavor = next((name for name, it in given.items() if it and any(one not in it for one in own)), "")
+            if flavor:
+                lost = [text_at(it, "key") or "any taint" for it in own if it not in given[flavor]]
+                yield hit(
+                    job,
+                    f"in flavor {flavor}, which has tolerations, pod set {text_at(pod_set, 'name')} loses its own: "
+                    f"{', '.join(lost)}",
+                    field="spec.runtimeRef",
+                    remedy="add them to the tolerations of the flavor",
+                )
+                break
 
 
 def _is_group(ignored: Ignored) -> bool:

@@ -54,6 +54,38 @@ MARKED = (
     "annotations: {kueue.sigs.io/podset-preferred-topology: rack}}"
 )
 
+TRAINING = (
+    flavor(spec="FLAVOR")
+    + queue("a")
+    + local_queue("a")
+    + """---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: r}
+spec:
+  mlPolicy: {numNodes: 1}
+  template:
+    spec:
+      replicatedJobs:
+      - name: node
+        template:
+          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+          spec:
+            template:
+              spec:
+                tolerations: [{key: spot, operator: Exists}]
+                containers: [{name: node, image: i, resources: {requests: {cpu: 1}}}]
+---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: t, namespace: team, labels: {kueue.x-k8s.io/queue-name: a}}
+spec:
+  suspend: true
+  runtimeRef: {apiGroup: trainer.kubeflow.org, kind: ClusterTrainingRuntime, name: r}
+  trainer: {numNodes: 1}
+"""
+)
+
 
 def pod(name: str, count: int, *, created: str = "2026-01-01T00:00:00Z", phase: str = "Pending") -> str:
     """A pod of the group `g`."""
@@ -129,6 +161,11 @@ CASES: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         ONE + pod("p1", 2) + pod("p3", 2, created="2026-01-01T00:00:09Z") + pod("p2", 2),
         [('Pod "team/p3"', f"metadata.annotations[{COUNT}]")],
         ONE + pod("p1", 2) + pod("p3", 2, phase="Failed") + pod("p2", 2),
+    ),
+    "lost-tolerations": (
+        TRAINING.replace("FLAVOR", "{tolerations: [{key: pool, operator: Exists}]}"),
+        [('TrainJob "team/t"', "spec.runtimeRef")],
+        TRAINING.replace("FLAVOR", "{tolerations: [{key: spot, operator: Exists}]}"),
     ),
     "misplaced-pods": (
         HALL
