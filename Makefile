@@ -173,7 +173,8 @@ conformance: $(STAMPS)/extension $(STAMPS)/proof ## compare with recorded answer
 	@if [ -f "$(CONFORMANCE)/check.py" ]; then \
 		set -ex; $(PY) "$(CONFORMANCE)/check.py" --known tests/conformance/known.txt $(CONFORMANCE_ARGS); \
 		$(PY) "$(CONFORMANCE)/check.py" --known tests/conformance/known.txt "$(CONFORMANCE)/traces" \
-			"$(CONFORMANCE)/traces-topology" "$(CONFORMANCE)/found" "$(CONFORMANCE)"/scale/baseline-*.jsonl.gz; \
+			"$(CONFORMANCE)/traces-topology" "$(CONFORMANCE)/found" "$(CONFORMANCE)/found-november" \
+			"$(CONFORMANCE)"/scale/baseline-*.jsonl.gz; \
 		$(PY) scripts/server_verdicts.py "$(CONFORMANCE)"/server/*.jsonl.gz; \
 	else \
 		echo 'conformance: skipped, no $(CONFORMANCE) here'; \

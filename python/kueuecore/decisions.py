@@ -298,7 +298,10 @@ class Decision:
 
     @cached_property
     def placed(self) -> tuple[WorkloadAdmission, ...]:
-        """The workloads with quota that got a placement: a delayed one, or one for a failed host (rules/08 §11.10)."""
+        """The workloads with quota whose admission a second pass has changed (rules/08 §11.10).
+
+        Their pods were placed, late or in place of a failed host, or only the count of those that are left is new.
+        """
         return _admissions(self._core.placed())
 
     @cached_property

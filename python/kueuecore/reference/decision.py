@@ -90,8 +90,8 @@ class Event(_Named):
 class Decision:
     """The decisions of one cycle (rules/05 §6). `cycle` is 0 if there was no head.
 
-    `placements` are admissions of workloads that already held quota and whose pods are now placed, or placed elsewhere
-    (rules/08 §11.10).
+    `placements` are admissions of workloads that already held quota: their pods are now placed, or placed elsewhere, or
+    fewer are left (rules/08 §11.10).
     """
 
     cycle: int = 0

@@ -139,9 +139,9 @@ def assigned(workload: Json, pod_set: str) -> TopologyAssignment | None:
     return next((decoded(a.get("topologyAssignment")) for a in assignments if a["name"] == pod_set), None)
 
 
-def placements_of(workload: Json) -> list[tuple[str, TopologyAssignment | None, str]]:
-    """Return the pod sets of an admission, where each is placed, and whether that is still to come."""
-    assignments = conditions.admission(workload).get("podSetAssignments") or ()
+def placements_of(workload: Json) -> list[tuple[str, int | None, TopologyAssignment | None, str]]:
+    """Return the pod sets of an admission, the count and place of each, and whether a place is still to come."""
     return [
-        (a["name"], decoded(a.get("topologyAssignment")), a.get("delayedTopologyRequest") or "") for a in assignments
+        (a["name"], a.get("count"), decoded(a.get("topologyAssignment")), a.get("delayedTopologyRequest") or "")
+        for a in conditions.admission(workload).get("podSetAssignments") or ()
     ]

@@ -19,7 +19,8 @@ pub struct Decision {
     pub cycle: u64,
     /// Workloads that got quota, in the order of the decisions.
     pub admissions: Vec<Admitted>,
-    /// Workloads with quota that were placed on nodes: after a delay, or in place of a failed host.
+    /// Workloads with quota whose admission a second pass has changed: placed after a delay, or in place of a failed
+    /// host, or only with the count of pods that are left.
     pub placed: Vec<Admitted>,
     /// Workloads that lose their quota because there is no replacement for a failed host.
     pub evictions: Vec<Evicted>,

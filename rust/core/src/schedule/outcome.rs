@@ -97,14 +97,14 @@ impl State {
             let message = Message::AdmittedBy { queue: admission.cluster_queue.shared(), wait_ns: 0 };
             decision.events.push(Event { kind: "Normal", reason: "Admitted".into(), key: key.clone(), message });
         }
-        let has_new_place = !had_quota || !has_same_places(before.status.admission.as_deref(), admission);
+        let is_changed = !is_same(before.status.admission.as_deref(), admission);
         self.unconfirmed.insert(id, before);
         self.undelivered.push(id);
         let admission = admission.clone();
         let admitted = Admitted { key, workload: id, queue, admission, is_admitted, at: now };
         if !had_quota {
             decision.admissions.push(admitted);
-        } else if has_new_place {
+        } else if is_changed {
             decision.placed.push(admitted);
         }
     }
@@ -173,6 +173,16 @@ impl State {
     pub(crate) fn note_failed_pass(&self, id: WorkloadId, message: Message, decision: &mut Decision) {
         let key = self.workloads.get(id).key().clone();
         decision.events.push(Event { kind: "Warning", reason: "SecondPassFailed".into(), key, message });
+    }
+
+    /// Did the last cycle place pods of a workload anew?
+    pub(crate) fn has_moved(&self, id: WorkloadId) -> bool {
+        let before = self.unconfirmed.get(&id).and_then(|before| before.status.admission.as_deref());
+        let now = self.workloads.get(id).workload.status.admission.as_deref();
+        let differs = |(before, now): (&Admission, &Admission)| {
+            !before.pod_set_assignments.iter().map(place).eq(now.pod_set_assignments.iter().map(place))
+        };
+        before.zip(now).is_some_and(differs)
     }
 
     /// Undoes a reservation that was not written: the workload is as `before`, and queued again unless it is gone.
@@ -315,14 +325,17 @@ fn assigned_flavors(admission: u32, (pod_set, totals): (usize, &Totals)) -> impl
     })
 }
 
-/// Are pods where they were, or still to be placed as before?
-fn has_same_places(before: Option<&Admission>, now: &Admission) -> bool {
-    fn place(it: &PodSetAssignment) -> impl PartialEq + '_ {
-        (&it.name, &it.topology_assignment, &it.delayed_topology_request)
+/// Does an admission say the same of each pod set, in whatever encoding? A pass may change nothing but the count of a pod
+/// set whose pods are done (rules/08 §11.10).
+fn is_same(before: Option<&Admission>, now: &Admission) -> bool {
+    fn said(it: &PodSetAssignment) -> impl PartialEq + '_ {
+        (place(it), it.count)
     }
-    let is_same = |before: &Admission| {
-        let before = before.pod_set_assignments.iter().map(place);
-        before.eq(now.pod_set_assignments.iter().map(place))
-    };
-    before.is_some_and(is_same)
+    before
+        .is_some_and(|before| before.pod_set_assignments.iter().map(said).eq(now.pod_set_assignments.iter().map(said)))
+}
+
+/// Where the pods of a pod set are, or that they are still to be placed.
+fn place(it: &PodSetAssignment) -> impl PartialEq + '_ {
+    (&it.name, &it.topology_assignment, &it.delayed_topology_request)
 }

@@ -4,7 +4,7 @@ use crate::objects::conditions::{ADMITTED, EVICTED};
 use crate::objects::config::Config;
 use crate::objects::{
     AdmissionCheck, CheckState, ConditionStatus, Kind, Node, NodeReady, Object, Pod, Preemption, PreemptionPolicy,
-    Workload,
+    ReclaimablePod, Workload,
 };
 use crate::testing::hosts::{hosts, node, place, pods, world};
 use crate::testing::{World, at, cluster_queue, meta, namespaced, quantity, resource_group, rules, workload};
@@ -143,6 +143,20 @@ fn a_failed_host_is_replaced_a_second_later() {
     assert_eq!((place(&world, "x"), reasons(&decision)), ("b:3".to_owned(), Vec::<String>::new()));
     assert!(world.get("x").status.rare.unhealthy_nodes.is_empty());
     assert!(world.condition("x", ADMITTED).starts_with("True"));
+}
+
+#[test]
+fn a_pod_set_whose_pods_are_done_keeps_its_failed_host_and_gets_its_count() {
+    let mut world = world();
+    world.submit(pods("x", 2));
+    world.cycle();
+    world.change("x", |it| it.status.rare.reclaimable_pods = vec![ReclaimablePod { name: "main".into(), count: 2 }]);
+    fail(&mut world, "x", "a");
+    world.now = at(11);
+    let placed = world.cycle().placed;
+    assert_eq!(placed.iter().map(|it| it.admission.pod_set_assignments[0].count).collect::<Vec<_>>(), [Some(0)]);
+    assert_eq!(place(&world, "x"), "a:2");
+    assert!(world.get("x").status.rare.unhealthy_nodes.is_empty());
 }
 
 #[test]

@@ -86,7 +86,7 @@ impl Simulation {
     fn note_replaced(&mut self, engine: &Engine, decision: &Decision) {
         for placed in &decision.placed {
             let id = engine.state.workloads.find(placed.key.namespace(), placed.key.name());
-            if let Some(id) = id.filter(|id| self.is_running(*id)) {
+            if let Some(id) = id.filter(|id| self.is_running(*id) && engine.state.has_moved(*id)) {
                 self.note(engine, Step::Replaced, id);
             }
         }
