@@ -106,7 +106,7 @@ class Engine(SavedEngine, HeldObjects):
         Args:
             objects: YAML or JSON text; JSON bytes (one object, a `List`, an array, or one object per line); or one or
                 many manifests, dicts or objects of `kueuecore.objects`.
-            now: When it happened; by default the latest time that any call named.
+            now: When it happened, which may be reported late; by default the latest time that any call named.
             trusted: Take the objects as they are, without defaults and validation, because an API server has checked
                 them: objects from a watch or a dump.
 
@@ -183,7 +183,7 @@ class Engine(SavedEngine, HeldObjects):
             kind: Kind, such as `Workload`.
             name: Name.
             namespace: Namespace of a namespaced kind.
-            now: When it happened; by default the latest time that any call named.
+            now: When it happened, which may be reported late; by default the latest time that any call named.
 
         Raises:
             ValueError: The engine does not keep objects of this kind.
@@ -200,10 +200,13 @@ class Engine(SavedEngine, HeldObjects):
         """Run one scheduling cycle: take the head of every ClusterQueue and decide on each (rules/05 §6).
 
         Args:
-            now: The time of the cycle, for conditions and backoffs.
+            now: The time of the cycle, for conditions and backoffs; not before the latest time that any call named.
 
         Returns:
             The decisions. The engine treats them as done: admitted workloads hold their quota from now on.
+
+        Raises:
+            ValueError: The time goes back. Nothing has changed.
         """
         return Decision(self._core.cycle(nanoseconds(now)))
 
@@ -215,7 +218,7 @@ class Engine(SavedEngine, HeldObjects):
 
         Args:
             workload: One Workload that does not exist yet.
-            now: The time of the question; by default the latest time that any call named.
+            now: The time of the question, earlier or later; by default the latest time that any call named.
             trusted: Take it as it is, without defaults and validation.
 
         Raises:
@@ -245,10 +248,13 @@ class Engine(SavedEngine, HeldObjects):
         failed nodes. Call it after `apply` and after each cycle.
 
         Args:
-            now: The time to write in conditions.
+            now: The time to write in conditions; not before the latest time that any call named.
 
         Returns:
             The events.
+
+        Raises:
+            ValueError: The time goes back. Nothing has changed.
         """
         rows = self._core.reconcile(nanoseconds(now))
         return tuple(Event(type_, reason, *key, message) for type_, reason, key, message in rows)

@@ -22,7 +22,7 @@ from kueuecore.journal import holds_journal
 from kueuecore.manifests import API_VERSIONS, Manifest, parse_manifests
 from kueuecore.saved_engine import configuration_of, holds_engine
 from kueuecore.steady_state import Settled, settle
-from kueuecore.times import END_NS, nanoseconds
+from kueuecore.times import END_NS, format_time, nanoseconds
 from kueuecore.world import AppliedWorld, World
 
 __all__ = [
@@ -230,6 +230,12 @@ def _of_engine(
     except (ValueError, RecursionError) as error:
         raise ManifestError.of(str(error), file=name) from None
     now = options.now if options.now is not None else engine.now
+    if now < engine.now:
+        raise ManifestError.of(
+            f"--now is before {format_time(engine.now)}, the time of this saved engine, and time does not go back",
+            remedy="leave out --now, or name a later time",
+            file=name,
+        )
     objects = [it for kind in HELD_KINDS for it in engine.objects(kind)]
     world = World.of(objects, configuration=configuration, trusted=True)
     return SettledState(engine, world, settle(engine, now=now, until=min(now + span, END_NS)), now)

@@ -224,11 +224,11 @@ class Controller:
             The decision, and what to write.
 
         Raises:
-            ValueError: An earlier turn had a later time.
+            ValueError: An earlier call had a later time. Nothing has changed.
         """
         at = nanoseconds(now)
-        if at < self._turned_at:
-            raise ValueError("time does not go back: there was a later turn")
+        if at < max(self._turned_at, self.engine.now):
+            raise ValueError("now: time does not go back: an earlier call had a later time")
         self._turned_at = at
         self._objects.has_news = False
         # Before the cycle, which may change variants: families are reconciled as they are stored.

@@ -5,6 +5,8 @@ use std::convert::Infallible;
 use kueuecore::base::ids::WorkloadId;
 use kueuecore::engine as core;
 use kueuecore::objects::Time;
+use kueuecore_wire::time::format_time;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -57,6 +59,32 @@ impl Engine {
             let result = work(engine, Time(at))?;
             journal.note(call, at);
             Ok(result)
+        })
+    }
+
+    /// What acts on all that has happened until `now`, and so cannot act at an earlier time afterwards.
+    pub(crate) fn advance<R: Send>(
+        &self,
+        py: Python<'_>,
+        call: Call,
+        now: Option<i64>,
+        work: impl FnOnce(&mut core::Engine, Time) -> R + Send,
+    ) -> PyResult<R> {
+        let advanced = run(py, &self.inner, |engine, journal| {
+            let (at, latest) = (now.unwrap_or(journal.now), journal.now);
+            if at < latest {
+                return Err((Time(at), Time(latest)));
+            }
+            let result = work(engine, Time(at));
+            journal.note(call, at);
+            Ok(result)
+        })?;
+        advanced.map_err(|(at, latest)| {
+            let (at, latest) = (format_time(at), format_time(latest));
+            PyValueError::new_err(format!(
+                "now: {at} is before {latest}, the latest time that a call named: time does not go back; for an \
+                 earlier state, fork() or save() the engine before"
+            ))
         })
     }
 

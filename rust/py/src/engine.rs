@@ -103,7 +103,7 @@ impl Engine {
         read_journal(py, &self.inner, |journal| journal.now)
     }
 
-    // What changes the engine takes the time last, in nanoseconds since 1970; `None`: the time of the call before.
+    // What changes the engine takes the time last, in nanoseconds since 1970; `None`: the latest that a call named.
 
     /// Applies objects given as JSON. All or nothing.
     fn apply(&self, py: Python<'_>, data: &Bound<'_, PyBytes>, trusted: bool, now: Option<i64>) -> PyResult<Report> {
@@ -149,10 +149,7 @@ impl Engine {
     /// Runs one cycle.
     fn cycle(&self, py: Python<'_>, now: Option<i64>) -> PyResult<Decision> {
         let call = self.call(py, "cycle", ())?;
-        self.change_always(py, call, now, |engine, at| Decision {
-            inner: engine.cycle(at),
-            gates: engine.state.config.gates,
-        })
+        self.advance(py, call, now, |engine, at| Decision { inner: engine.cycle(at), gates: engine.state.config.gates })
     }
 
     /// Marks a workload Finished.
@@ -261,7 +258,7 @@ impl Engine {
 
     /// Writes what Kueue's workload controller writes outside of cycles; the events, as `Decision.events`.
     fn reconcile(&self, py: Python<'_>, now: Option<i64>) -> PyResult<Vec<EventRow>> {
-        let events = self.change_always(py, self.call(py, "reconcile", ())?, now, core::Engine::reconcile)?;
+        let events = self.advance(py, self.call(py, "reconcile", ())?, now, core::Engine::reconcile)?;
         Ok(events.iter().map(event_row).collect())
     }
 

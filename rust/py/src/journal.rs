@@ -31,9 +31,9 @@ impl Journal {
         Self { now, ..Self::default() }
     }
 
-    /// Records a call that ran at `now`.
+    /// Records a call that ran at `now`. An event may be reported late; time does not go back.
     pub fn note(&mut self, call: Call, now: i64) {
-        self.now = now;
+        self.now = self.now.max(now);
         self.note_question(call, now);
     }
 

@@ -104,3 +104,10 @@ def test_bad_states_are_errors_with_a_reason(folder: Path, arguments: list[str],
     with pytest.raises(ManifestError) as caught:
         state(*arguments)
     assert message in str(caught.value)
+
+
+def test_a_saved_engine_cannot_be_set_back(folder: Path) -> None:
+    (folder / "engine").write_bytes(an_engine(read_configuration(None, [])).save())
+    assert stages(state("engine", "--now", "2026-01-01T00:00:01Z"))["a"] == "Admitted"
+    with pytest.raises(ManifestError, match="--now is before 2026-01-01T00:00:00Z, the time of this saved engine"):
+        state("engine", "--now", "2025-12-31T23:59:59Z")

@@ -119,8 +119,10 @@ def go_through_everything(engine: Engine, manifest: Json, now: int) -> None:
 
 
 def look(engine: Engine, now: int) -> None:
-    engine.cycle(now)
-    engine.reconcile(now)
+    # What is reported late sets no clock back.
+    at = max(now, engine.now)
+    engine.cycle(at)
+    engine.reconcile(at)
     engine.next_wake()
     engine.workloads()
     engine.quota()
