@@ -44,6 +44,8 @@ class Watchers(State):
                 self._put_cluster_queue(manifest, before, is_changed)
             case "LocalQueue":
                 self._put_local_queue(name, spec, None if old is None else before)
+            case "WorkloadPriorityClass" if old is None or old["value"] != manifest["value"]:
+                self._put_priority(name, manifest["value"])
             case "Namespace":
                 for queue, selector in [(name, each.namespace_selector) for name, each in self.queues.items()]:
                     was = old is not None and matches_labels(selector, old["metadata"]["labels"])
@@ -51,6 +53,16 @@ class Watchers(State):
                         self.notify([queue])
         watch.changed(self, kind, old, manifest)
         return self.notify(queue for queue in self.queues if queue not in active and self.cache.is_active(queue))
+
+    def _put_priority(self, name: str, value: int) -> None:
+        """Give the Workloads that name a class its priority, even those that have finished (rules/11 §5)."""
+        for workload in list(self.kind("Workload").values()):
+            named, spec = workload["spec"].get("priorityClassRef") or {}, workload["spec"]
+            is_of_class = (named.get("kind"), named.get("name")) == ("WorkloadPriorityClass", name)
+            if is_of_class and spec.get("priority") != value:
+                generation = workload["metadata"]["generation"] + 1
+                metadata = {**workload["metadata"], "generation": generation}
+                self.write({**workload, "metadata": metadata, "spec": {**spec, "priority": value}})
 
     def _put_cluster_queue(self, manifest: Json, before: Json, is_changed: bool) -> None:
         spec = ClusterQueue(manifest)

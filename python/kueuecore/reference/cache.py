@@ -140,7 +140,7 @@ class Cache:
         queue, found = node.spec, []
         if queue.stop_policy != "None":
             found.append(("Stopped", "is stopped"))
-        named = dict.fromkeys(flavor for group in queue.groups for flavor in group.flavors)
+        named = dict.fromkeys(flavor for group in queue.known_groups for flavor in group.flavors)
         if missing := [flavor for flavor in named if flavor not in self.flavors]:
             found.append(("FlavorNotFound", f"references missing ResourceFlavor(s): {','.join(missing)}"))
         known = {check: self.checks[check] for check in sorted(queue.checks) if check in self.checks}
@@ -154,21 +154,21 @@ class Cache:
         if len(multikueue) > 1:
             text = "Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: "
             found.append(("MultipleMultiKueueAdmissionChecks", text + ",".join(multikueue)))
-        if partial := [check for check in multikueue if queue.checks[check] != queue.flavors]:
+        if partial := [check for check in multikueue if queue.checks[check] != named.keys()]:
             text = f"Cannot specify MultiKueue AdmissionCheck per flavor, found: {','.join(partial)}"
             found.append(("MultiKueueAdmissionCheckAppliedPerFlavor", text))
         if multikueue and provisioning:
             text = "Cannot use both MultiKueue and ProvisioningRequest AdmissionChecks together, found: "
             found.append(("MultiKueueWithProvisioningRequest", text + ", ".join([*multikueue, *provisioning])))
-        for flavor, topology in () if multikueue else self._without_topology(queue):
+        for flavor, topology in () if multikueue else self._without_topology(named):
             found.append(("TopologyNotFound", f'there is no Topology "{topology}" for TAS flavor "{flavor}"'))
         return found
 
-    def _without_topology(self, queue: ClusterQueue) -> list[tuple[str, str]]:
-        """Return the flavors of a ClusterQueue whose Topology is missing, with its name (rules/08 §1.4)."""
+    def _without_topology(self, flavors: Iterable[str]) -> list[tuple[str, str]]:
+        """Return the flavors whose Topology is missing, with its name (rules/08 §1.4)."""
         if not self.settings.on("TopologyAwareScheduling"):
             return []
-        known = (self.flavors[name] for name in sorted(queue.flavors) if name in self.flavors)
+        known = (self.flavors[name] for name in sorted(flavors) if name in self.flavors)
         named = [(flavor["metadata"]["name"], flavor["spec"].get("topologyName") or "") for flavor in known]
         return [(flavor, name) for flavor, name in named if name and self.cluster.levels(name) is None]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kueuecore.reference import amount
-from kueuecore.reference.objects import ClusterQueue, FlavorResource, Quota, groups_and_quotas, weight_of
+from kueuecore.reference.objects import ClusterQueue, FlavorResource, Quota, ResourceGroup, groups_and_quotas, weight_of
 from kueuecore.reference.settings import Json
 
 
@@ -20,7 +20,8 @@ class Node:
         potential: What it could use if nothing else used anything, as of then (rules/02 §2.3).
         lendable: The same by resource, summed over all flavors (rules/02 §6 4).
         generation: How often quota available to it has changed (rules/02 §4.1).
-        spec: The spec of a ClusterQueue.
+        groups: The resource groups of a ClusterQueue.
+        spec: The spec of a ClusterQueue; of one that has never taken effect, there is none.
         is_active: Whether it is in the snapshot of this cycle (rules/02 §5).
     """
 
@@ -29,6 +30,7 @@ class Node:
     is_explicit: bool = False
     parent: Node | None = None
     quotas: Mapping[FlavorResource, Quota] = field(default_factory=dict)
+    groups: tuple[ResourceGroup, ...] = ()
     weight: float = 0.0
     children: list[Node] = field(default_factory=list)
     subtree: dict[FlavorResource, int] = field(default_factory=dict)
@@ -123,7 +125,9 @@ class Forest:
     def _move(self, node: Node, parent: str) -> Node | None:
         """Move a node below a Cohort, which is created if necessary. Returns the former parent."""
         former = node.parent
-        if former is not None and former.name == parent:
+        # An implicit Cohort with no other child is dropped first, and then created anew.
+        stays = former is not None and (former.is_explicit or former.children != [node])
+        if former is not None and former.name == parent and stays:
             return None
         if former is not None:
             former.children.remove(node)
@@ -160,16 +164,21 @@ class Forest:
         self.recompute(former)
 
     def set_cluster_queue(self, spec: ClusterQueue) -> bool:
-        """Create or update a ClusterQueue (rules/02 §4 5, §4.1). Returns whether it took effect: not in a cycle."""
+        """Create or update a ClusterQueue (rules/02 §4 5, §4.1). Returns whether it took effect.
+
+        Where its tree would have to be recomputed but has a cycle, only its quota and resource groups do.
+        """
         node = self.cluster_queues.setdefault(spec.name, Node(spec.name, is_cluster_queue=True, is_explicit=True))
-        parent, before = node.parent, (node.quotas, node.spec.groups if node.spec is not None else ())
+        parent, before = node.parent, (node.quotas, node.groups)
         former = self._move(node, spec.cohort)
         self.recompute(former)
-        if node.has_cycle:
-            return False
-        node.quotas, node.weight, node.spec = spec.quotas, spec.weight, spec
+        node.quotas, node.groups = spec.quotas, spec.groups
         if node.generation == 0 or before != (spec.quotas, spec.groups) or node.parent is not parent:
+            if node.has_cycle:
+                node.spec = None if node.spec is None else node.spec.with_groups_of(spec)
+                return False
             self.recompute(node)
+        node.weight, node.spec = spec.weight, spec
         return True
 
     def delete_cluster_queue(self, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from kueuecore.reference.settings import Json
 
 CLUSTER_SCOPED = (
     *("AdmissionCheck", "ClusterQueue", "Cohort", "Namespace", "Node", "ResourceFlavor", "RuntimeClass", "Topology"),
+    "WorkloadPriorityClass",
 )
 
 FlavorResource = tuple[str, str]
@@ -131,6 +133,8 @@ class ClusterQueue:
         self.cohort: str = spec.get("cohortName", "")
         self.groups, self.quotas = groups_and_quotas(spec)
         self.flavors = frozenset(flavor for group in self.groups for flavor in group.flavors)
+        # Those that decide whether it is active: older ones below a cycle (rules/02 §4 5).
+        self.known_groups = self.groups
         self.strategy: str = spec.get("queueingStrategy", "")
         self.namespace_selector: Json | None = spec.get("namespaceSelector")
         fungibility = spec.get("flavorFungibility") or {}
@@ -152,6 +156,12 @@ class ClusterQueue:
         mode = (spec.get("admissionScope") or {}).get("admissionMode")
         self.is_usage_based = mode == "UsageBasedAdmissionFairSharing"
         self.migration: Json | None = (spec.get("concurrentAdmissionPolicy") or {}).get("migration")
+
+    def with_groups_of(self, other: ClusterQueue) -> ClusterQueue:
+        """Return a copy with the quotas and resource groups of another (rules/02 §4 5)."""
+        mixed = copy.copy(self)
+        mixed.groups, mixed.quotas, mixed.flavors = other.groups, other.quotas, other.flavors
+        return mixed
 
     def group_of(self, resource: str) -> ResourceGroup | None:
         """Return the first group that covers a resource (rules/03 §3)."""

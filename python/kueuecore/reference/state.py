@@ -145,8 +145,10 @@ class State:
         return is_asked and self.settings.has_admission_fair_sharing
 
     def admitted_in(self, local_queue: str) -> Resources:
-        """Return what the admitted workloads of a LocalQueue use."""
-        infos = (info for each in self.cache.workloads.values() for info in each.values())
+        """Return what the admitted workloads of a LocalQueue use in its own ClusterQueue (rules/09 §1.2)."""
+        manifest = self.kind("LocalQueue").get(local_queue)
+        target = "" if manifest is None else manifest["spec"].get("clusterQueue", "")
+        infos = self.cache.workloads.get(target, {}).values()
         admitted = [i for i in infos if i.local_queue == local_queue and conditions.is_true(i.workload, "Admitted")]
         return quantity.total(*({fr[1]: quantity.exact(fr[1], v)} for i in admitted for fr, v in i.usage.items()))
 

@@ -39,6 +39,8 @@ class Invariants:
     def __init__(self, scenario: History) -> None:
         self._specs = {_id(it): object_at(it, "spec") for it in scenario.objects}
         self._created = {_id(it): text_at(it, "metadata", "creationTimestamp") for it in scenario.objects}
+        # ClusterQueues of which only the quota is as in their specs (rules/02 §4 5).
+        self._unsettled = {name for kind, name in self._specs if kind == "ClusterQueue" and self._is_in_cycle(name)}
         self._is_fair = "fairSharing" in (scenario.configuration or {})
         self._has_topology = any(it.get("kind") == "Topology" for it in scenario.objects)
         self._is_usage_based = "admissionFairSharing" in (scenario.configuration or {})
@@ -64,8 +66,9 @@ class Invariants:
     def after(self, seen: EngineView, result: MoveResult) -> None:
         """Check what the move has changed."""
         if result.move.object is not None and not result.refused:
-            self._specs[_id(result.move.object)] = object_at(result.move.object, "spec")
-            self._created[_id(result.move.object)] = text_at(result.move.object, "metadata", "creationTimestamp")
+            self._note(result.move.object)
+        if result.move.kind is MoveKind.DELETE:
+            self._specs.pop((result.move.object_kind, result.move.key), None)
         if result.decision is None:
             return
         after = Tree.of(seen, self._lost)
@@ -87,6 +90,23 @@ class Invariants:
             difference = first_difference(_usage(self._tree), _usage(after))
             assert difference is None, f"a cycle without admissions has changed usage: {difference}"
 
+    def _note(self, manifest: JsonObject) -> None:
+        kind, name = _id(manifest)
+        self._specs[kind, name] = object_at(manifest, "spec")
+        self._created[kind, name] = text_at(manifest, "metadata", "creationTimestamp")
+        if kind == "ClusterQueue":
+            self._unsettled -= {name}
+            self._unsettled |= {name} if self._is_in_cycle(name) else set()
+
+    def _is_in_cycle(self, cluster_queue: str) -> bool:
+        """Return whether a ClusterQueue is below a cycle of cohorts."""
+        above: list[str] = []
+        cohort = text_at(self._specs["ClusterQueue", cluster_queue], "cohortName")
+        while cohort and cohort not in above:
+            above.append(cohort)
+            cohort = text_at(self._specs.get(("Cohort", cohort), {}), "parentName")
+        return bool(cohort)
+
     def settled(self, seen: EngineView) -> None:
         """Check the resulting state."""
         tree = Tree.of(seen, self._lost)
@@ -99,8 +119,9 @@ class Invariants:
         for admission in decision.admissions:
             before = self._states[admission.key]
             assert not holds_quota(before), f"{admission.key} held quota when it was admitted"
-            spec = self._specs["ClusterQueue", admission.cluster_queue]
-            assert spec.get("stopPolicy", "None") == "None", f"{admission.cluster_queue} is stopped, but admits"
+            stop = self._specs["ClusterQueue", admission.cluster_queue].get("stopPolicy", "None")
+            is_stopped = stop != "None" and admission.cluster_queue not in self._unsettled
+            assert not is_stopped, f"{admission.cluster_queue} is stopped, but admits"
             for pod_set in admission.pod_sets:
                 for resource, flavor in pod_set.flavors.items():
                     cell = (admission.cluster_queue, flavor, resource)
@@ -135,6 +156,8 @@ class Invariants:
         # On a second pass it may free nodes.
         assert self._has_topology or not holds_quota(preemptor), f"{text}, but holds quota itself"
         assert preemption.reason in _REASONS, f"{text} for the reason {preemption.reason}"
+        if preemptor.cluster_queue in self._unsettled:
+            return
         spec = self._specs["ClusterQueue", preemptor.cluster_queue or ""]
         is_within = preemption.cluster_queue == preemptor.cluster_queue
         field = "withinClusterQueue" if is_within else "reclaimWithinCohort"

@@ -148,7 +148,8 @@ def _check_usage_of_cluster_queues(seen: EngineView, tree: Tree) -> None:
 
 def _check_cohorts(tree: Tree) -> None:
     """Check that subtree quota is own plus lent quota, and a cohort's usage what its children use beyond their own."""
-    rows = tree.exact_rows()
+    # Below a cycle of cohorts nothing is recomputed (rules/02 §4 5).
+    rows = {key: row for key, row in tree.exact_rows().items() if _has_root(tree, row)}
     below: dict[Cell, int] = defaultdict(int)
     lent: dict[Cell, int] = defaultdict(int)
     for row in rows.values():
@@ -164,6 +165,16 @@ def _check_cohorts(tree: Tree) -> None:
         assert known(row.subtree_quota) == quota, f"subtree quota of {kind} {cell} is {row.subtree_quota}, not {quota}"
         over = max(0, used - quota) if row.parent is not None else 0
         assert amount(row.borrowed) == over, f"{kind} {cell} borrows {row.borrowed}, not {over}"
+
+
+def _has_root(tree: Tree, row: QuotaRow) -> bool:
+    """Return whether the cohorts above a node end in a root, and have all been computed: there is no cycle."""
+    above: set[str] = set()
+    found: QuotaRow | None = row
+    while found is not None and found.parent is not None and found.parent not in above:
+        above.add(found.parent)
+        found = tree.rows.get(("Cohort", (found.parent, row.flavor, row.resource)))
+    return found is not None and found.parent is None
 
 
 def _check_places(seen: EngineView) -> None:

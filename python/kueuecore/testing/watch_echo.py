@@ -52,6 +52,9 @@ class Echo:
             observed = max(it.get("observedGeneration", 0) for it in status["conditions"])
             generation = self._generations[name] = max(observed, self._generations.get(name, 0))
             plain = self._objects[name]
+            if "priorityClassRef" in object_at(plain, "spec"):
+                # The class may have another value now.
+                plain = {**plain, "spec": {**object_at(plain, "spec"), "priority": seen.states[name].priority}}
             if not self._has_min_counts:
                 plain = {**plain, "spec": without_min_counts(object_at(plain, "spec"))}
             metadata = {**object_at(plain, "metadata"), "generation": generation}

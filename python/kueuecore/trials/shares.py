@@ -37,6 +37,10 @@ class Witness:
         self.seen: set[str] = {name for key, name in _SETTINGS.items() if key in settings}
         objects = [*scenario.objects, *(move.object for move in scenario.moves if move.object is not None)]
         self._counts = {key_of(it): _counts(it) for it in objects if it.get("kind") == "Workload"}
+        self._gone: set[str] = set()
+        self._above = {key_of(it): _parent(it) for it in scenario.objects if it.get("kind") == "Cohort"}
+        if any(it.get("kind") == "WorkloadPriorityClass" for it in objects):
+            self.seen.add("priority class")
 
     def before(self, seen: EngineView, move: Move) -> None:
         """Do nothing: nothing has happened yet."""
@@ -47,6 +51,9 @@ class Witness:
             self.seen.add("refused change")
         if result.move.kind is MoveKind.FORK:
             self.seen.add("fork")
+        if result.move.kind is MoveKind.DELETE and result.move.object_kind == "LocalQueue":
+            self._gone.add(result.move.key)
+        self._note_object(result.move.object or {})
         if result.decision is None:
             return
         for preemption in result.decision.preemptions:
@@ -62,6 +69,19 @@ class Witness:
                 self.seen.add("several flavors")
         if result.decision.parked:
             self.seen.add("parked unseen")
+
+    def _note_object(self, given: JsonObject) -> None:
+        if given.get("kind") == "LocalQueue" and key_of(given) in self._gone:
+            self.seen.add("LocalQueue created anew")
+        if given.get("kind") == "Cohort":
+            self._above[key_of(given)] = _parent(given)
+        if given.get("kind") == "ClusterQueue":
+            cohort, passed = text_at(given, "spec", "cohortName"), set[str]()
+            while cohort and cohort not in passed:
+                passed.add(cohort)
+                cohort = self._above.get(cohort, "")
+            if cohort:
+                self.seen.add("ClusterQueue changed below a cycle")
 
     def settled(self, seen: EngineView) -> None:
         """Note what the state shows."""
@@ -111,6 +131,10 @@ class Shares:
         rows = sorted(self.counts.items(), key=lambda row: (-row[1], row[0]))
         lines = [f"  {100 * n / self.n_histories:5.1f} %  {what}" for what, n in rows]
         return "\n".join([f"{self.n_histories} histories", *lines])
+
+
+def _parent(cohort: JsonObject) -> str:
+    return text_at(cohort, "spec", "parentName")
 
 
 def _counts(workload: JsonObject) -> dict[str, int]:

@@ -76,6 +76,17 @@ def test_a_new_priority_class_moves_the_workloads_that_name_it() -> None:
     assert [w.priority for w in engine.pending("cq")] == [6]
 
 
+def test_a_class_that_changes_for_a_finished_workload_retries_those_that_are_parked() -> None:
+    done = workload("done", priority=1, priority_class_ref=PriorityClassRef("high"))
+    engine = world(done, workload("large", 99, created=1))
+    assert settle(engine, at(1)) == ["done"]
+    engine.finish("done", namespace="ns", now=at(2))
+    settle(engine, at(3))
+    assert [w.place for w in engine.pending("cq")] == ["inadmissible"]
+    engine.apply([WorkloadPriorityClass("high", value=6)], now=at(4))
+    assert [w.key for w in engine.cycle(at(5)).pending] == ["ns/large"]
+
+
 def refuse(engine: Engine, *objects: Any) -> ManifestError:
     before = snapshot(engine)
     with pytest.raises(ManifestError) as caught:

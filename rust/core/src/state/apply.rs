@@ -13,7 +13,7 @@ use crate::objects::{
 use crate::state::State;
 use crate::state::records::StaleDefaults;
 use crate::status::admissible::is_admissible;
-use crate::status::stage::{Stage, is_finished};
+use crate::status::stage::Stage;
 
 impl State {
     // Namespaces, flavors, checks: what ClusterQueues depend on.
@@ -146,7 +146,8 @@ impl State {
         }
     }
 
-    /// A new class or a new value sets the priority of every workload that names the class (rules/11 §5).
+    /// A new class or a new value sets the priority of every workload that names the class, finished ones included
+    /// (rules/11 §5).
     pub(super) fn put_priority_class(&mut self, class: PriorityClass) {
         let users: Vec<WorkloadId> = self
             .workloads
@@ -155,7 +156,6 @@ impl State {
                 r.workload.priority_class.as_ref().is_some_and(|reference| {
                     reference.kind == "WorkloadPriorityClass" && reference.name == class.meta.name
                 }) && r.workload.priority != Some(class.value)
-                    && !is_finished(&r.workload)
             })
             .map(|(id, _)| id)
             .collect();
