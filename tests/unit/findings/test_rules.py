@@ -485,3 +485,20 @@ def test_without_the_feature_gate_topologies_are_ignored() -> None:
     off = Configuration.parse(text, feature_gates=dict.fromkeys(gates, False))
     text = HALL.replace("name: hall}", "name: hal}")
     assert check(parse_manifests(text), configuration=off, select=["KC5"]) == ()
+
+
+def test_a_local_queue_of_weight_zero_is_found_where_usage_decides() -> None:
+    scope = "admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}"
+    last = local_queue("z", "a", spec="fairSharing: {weight: 0}")
+    text = flavor() + queue("a", spec=scope) + local_queue("a") + last
+    kind = "apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration"
+    by_usage = Configuration.parse(f"{{{kind}, admissionFairSharing: {{usageHalfLifeTime: 1h}}}}")
+
+    def fields(text: str, configuration: Configuration | None = by_usage) -> list[tuple[str, str]]:
+        hits = check(parse_manifests(text), configuration=configuration, select=["KC305"])
+        return [(str(it.problem.object), it.problem.field) for it in hits]
+
+    assert fields(text) == [('LocalQueue "team/z"', "spec.fairSharing.weight")]
+    assert fields(text, None) == []
+    assert fields(text.replace(scope, "")) == []
+    assert fields(text.replace(local_queue("a"), "")) == []
