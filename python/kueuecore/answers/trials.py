@@ -179,9 +179,13 @@ class Trials:
         moves = moves_between(before, after)
         # A workload that was evicted and readmitted to the same place has still lost its work.
         lost = {it.key for it in moves if not (it.after and it.after.has_quota)} | {it.key for it in ended}
-        evicted = lost & had
+        # A slice ends because its successor has quota: its pods stay (rules/09 §2.3).
+        replaced = {it.key for decision in decisions for it in decision.replaced_slices}
+        evicted = (lost & had) - replaced
         preemptions = tuple(it for it in ended if isinstance(it, Preemption) and it.preemptor == self._own)
-        return Verdict(preemptions, tuple(sorted(evicted)), tuple(sorted({it.key for it in moves} - evicted)))
+        return Verdict(
+            preemptions, tuple(sorted(evicted)), tuple(sorted({it.key for it in moves} - evicted - replaced))
+        )
 
 
 def _states(engine: Engine, keys: Iterable[tuple[str, str]]) -> list[WorkloadState]:
