@@ -2,12 +2,16 @@
 
 use kueuecore::assign::Attempt;
 use kueuecore::base::amount::Amount;
-use kueuecore::base::ids::FlavorResourceId;
+use kueuecore::base::ids::{FlavorResourceId, LocalQueueId};
+use kueuecore::engine::ahead::{Ahead, Precedence};
 use kueuecore::engine::explain::{Asked, Explanation, FlavorTrial, PodSetTrials};
+use kueuecore::objects::config::PreemptionStrategy;
+use kueuecore::quota::forest::NodeId;
 use kueuecore::quota::levels::Level;
+use kueuecore::quota::share::Share;
 use kueuecore::state::State;
 use kueuecore::state::records::Owner;
-use kueuecore::state::searches::Search;
+use kueuecore::state::searches::{Comparison, Contender, Search, Tie};
 use kueuecore::status::messages::attempt_reasons;
 use serde_json::{Value, json};
 
@@ -19,7 +23,41 @@ pub fn explanation(explained: &Explanation) -> Value {
     let state = &explained.engine.state;
     let pod_sets: Vec<Value> = explained.pod_sets.iter().map(|it| pod_set(state, it)).collect();
     let searches: Vec<Value> = explained.searches.iter().map(|it| search(state, it)).collect();
-    json!({"podSets": pod_sets, "searches": searches})
+    let replaces = explained.replaces.map(|slice| {
+        let record = state.workloads.get(slice);
+        let uses = record.charge.as_deref().map(|charge| charge.usage.iter().copied());
+        json!({
+            "namespace": record.key().namespace(),
+            "name": record.key().name(),
+            "uses": amounts(state, uses.into_iter().flatten()),
+        })
+    });
+    let ahead: Vec<Value> = explained.ahead.iter().map(|it| ahead_of(state, it)).collect();
+    json!({"podSets": pod_sets, "searches": searches, "replaces": replaces, "ahead": ahead})
+}
+
+fn ahead_of(state: &State, ahead: &Ahead) -> Value {
+    // An infinite usage is `null`.
+    let usage = |(queue, usage): (LocalQueueId, f64)| {
+        let (namespace, name) = &state.names.local_queues[queue];
+        json!({"namespace": namespace, "name": name.as_str(), "usage": usage})
+    };
+    let key = state.workloads.get(ahead.workload).key();
+    let (why, priority, since, usages) = match ahead.why {
+        Precedence::Usage { theirs, ours } => ("Usage", None, None, vec![usage(theirs), usage(ours)]),
+        Precedence::Sticky => ("Sticky", None, None, Vec::new()),
+        Precedence::Priority(priority) => ("Priority", Some(priority), None, Vec::new()),
+        Precedence::Time(time) => ("Time", None, Some(time.0), Vec::new()),
+        Precedence::Uid => ("Uid", None, None, Vec::new()),
+    };
+    json!({
+        "namespace": key.namespace(),
+        "name": key.name(),
+        "why": why,
+        "priority": priority,
+        "since": since,
+        "usages": usages,
+    })
 }
 
 fn pod_set(state: &State, pod_set: &PodSetTrials) -> Value {
@@ -104,24 +142,64 @@ fn search(state: &State, search: &Search) -> Value {
     let contested = search.contested.iter().map(|fr| parts(state, *fr));
     let holders = search.holders.iter().map(|holder| {
         let record = state.workloads.get(holder.workload);
-        let uses = record.charge.as_deref().map(|charge| &charge.usage);
-        let amounts = uses.into_iter().flat_map(|uses| uses.iter()).filter(|(fr, _)| search.contested.contains(fr));
-        let amounts = amounts.map(|&(fr, amount)| {
-            let (flavor, resource) = parts(state, fr);
-            json!({"flavor": flavor, "resource": resource, "amount": used(&resource, amount)})
-        });
+        let uses = record.charge.as_deref().map(|charge| charge.usage.iter().copied());
+        let uses = uses.into_iter().flatten().filter(|(fr, _)| search.contested.contains(fr));
         json!({
             "namespace": record.key().namespace(),
             "name": record.key().name(),
             "clusterQueue": state.names.queues[holder.queue].as_str(),
             "priority": record.row.priority,
-            "uses": amounts.collect::<Vec<_>>(),
+            "uses": amounts(state, uses),
             "fate": search.fate(holder).name(),
+            "comparisons": search.comparisons(holder).iter().map(|it| comparison(state, it)).collect::<Vec<_>>(),
+            "ties": search.ties(holder).iter().map(|it| tie(state, it)).collect::<Vec<_>>(),
         })
     });
     json!({
         "contested": contested.map(|(flavor, resource)| json!({"flavor": flavor, "resource": resource})).collect::<Vec<_>>(),
+        "asksForPlace": search.asks_for_place,
         "isFound": !search.targets.is_empty(),
         "holders": holders.collect::<Vec<_>>(),
     })
+}
+
+fn amounts(state: &State, uses: impl Iterator<Item = (FlavorResourceId, Amount)>) -> Vec<Value> {
+    uses.map(|(fr, amount)| {
+        let (flavor, resource) = parts(state, fr);
+        json!({"flavor": flavor, "resource": resource, "amount": used(&resource, amount)})
+    })
+    .collect()
+}
+
+fn node(state: &State, id: NodeId) -> Value {
+    let (kind, name) = owner(state, state.owner(id).expect("shares are compared of nodes with owners"));
+    json!({"kind": kind, "name": name})
+}
+
+/// An infinite share is `null`.
+fn share(share: &Share) -> Value {
+    json!({"weighted": share.weighted(), "unweighted": share.ratio})
+}
+
+fn contender(state: &State, contender: &Contender) -> Value {
+    json!({"node": node(state, contender.node), "now": share(&contender.now), "then": share(&contender.then)})
+}
+
+fn comparison(state: &State, comparison: &Comparison) -> Value {
+    let strategy = match comparison.strategy {
+        PreemptionStrategy::LessThanOrEqualToFinalShare => "LessThanOrEqualToFinalShare",
+        PreemptionStrategy::LessThanInitialShare => "LessThanInitialShare",
+    };
+    json!({
+        "strategy": strategy,
+        "ours": contender(state, &comparison.ours),
+        "theirs": contender(state, &comparison.theirs),
+        "order": comparison.order() as i8,
+        "passes": comparison.passes,
+    })
+}
+
+fn tie(state: &State, tie: &Tie) -> Value {
+    let equals: Vec<Value> = tie.equals.iter().map(|(id, _)| node(state, *id)).collect();
+    json!({"node": node(state, tie.node), "equals": equals})
 }

@@ -1,16 +1,23 @@
 //! Why a workload waits, or where it would go: evaluates it on a fork and records everything.
 
+use std::collections::BTreeSet;
+
 use crate::assign::{Assignment, Attempt, Reason};
 use crate::base::amount::Amount;
 use crate::base::ids::{FlavorId, FlavorResourceId, ResourceId, WorkloadId};
 use crate::engine::Engine;
+use crate::engine::ahead::Ahead;
 use crate::engine::what_if::WhatIf;
 use crate::objects::{Kind, Object, Time, WorkloadStatus};
 use crate::preempt::search_not_made;
+use crate::quota::forest::TreeId;
 use crate::quota::levels::Level;
+use crate::quota::tree::{Row, Tree};
+use crate::schedule::victims::Victims;
 use crate::state::State;
 use crate::state::records::Owner;
 use crate::state::searches::{Recorder, Search};
+use crate::workloads::charge::Target;
 
 /// The details of a decision on one workload.
 #[derive(Debug)]
@@ -21,6 +28,10 @@ pub struct Explanation {
     pub pod_sets: Vec<PodSetTrials>,
     /// The preemption searches, in order.
     pub searches: Vec<Search>,
+    /// The slice that it replaces: its quota goes over to the workload, so it counts neither as used nor as a holder.
+    pub replaces: Option<WorkloadId>,
+    /// While it is pending: who is ahead of it in its ClusterQueue, in no particular order.
+    pub ahead: Vec<Ahead>,
     /// The fork on which it was evaluated; the ids refer to it.
     pub engine: Engine,
 }
@@ -60,6 +71,8 @@ pub struct Asked {
     pub fr: FlavorResourceId,
     /// The amount, including what earlier pod sets take.
     pub amount: Amount,
+    /// What the replaced slice hands over of it.
+    pub handed_over: Amount,
     /// What the ClusterQueue could use if everything were idle.
     pub potential: Amount,
     /// Each node that the amount reaches, from the ClusterQueue up.
@@ -71,7 +84,8 @@ pub struct Asked {
 impl Asked {
     /// Does it exceed the maximum that could ever be available?
     pub fn exceeds_maximum(&self) -> bool {
-        self.amount > self.potential
+        // As in Kueue, only the difference to a replaced slice counts (rules/09 §2.3).
+        self.amount.minus(self.handed_over) > self.potential
     }
 
     /// Do others use the missing quota?
@@ -88,6 +102,7 @@ impl Engine {
         let id = self.state.workloads.find(namespace, name)?;
         // Before the copy: the next question finds it done.
         self.state.settle_before_look();
+        let ahead = self.state.ahead_of(id);
         let mut engine = self.fork();
         if engine.state.workloads.get(id).workload.status.admission.is_some() {
             let mut workload = engine.state.workload_object(id);
@@ -104,10 +119,18 @@ impl Engine {
         state.workloads.get_mut(id).resume = None;
         let (what_if, assignment) = state.consider(id);
         let mut searches = state.recorder.take().map(|recorder| recorder.take_searches()).unwrap_or_default();
-        let pod_sets = assignment.map(|assignment| state.trials(id, &assignment)).unwrap_or_default();
-        if let Some(node) = state.queue_of(id).and_then(|queue| state.queues[queue].node) {
-            let (tree, _) = state.forest.locate(node);
-            let preemptor = state.preemptor(state.queue_of(id).expect("it has a node"), id);
+        let place = state.queue_of(id).and_then(|queue| Some((queue, state.queues[queue].node?)));
+        let replaces = place.and_then(|(queue, _)| state.replaced_slice(queue, id, &BTreeSet::new()));
+        let mut pod_sets = Vec::new();
+        if let Some((queue, node)) = place {
+            let (tree, row) = state.forest.locate(node);
+            if let Some(assignment) = assignment {
+                let slice = replaces.map(|workload| Target { workload, queue, reason: "" });
+                pod_sets = state.look_without(&mut Victims::default(), tree, slice.as_slice(), |state, quota| {
+                    state.trials(id, &assignment, (quota, tree, row), replaces)
+                });
+            }
+            let preemptor = state.preemptor(queue, id);
             for asked in
                 pod_sets.iter().flat_map(|it| &it.trials).flat_map(|it| &it.asked).filter(|it| it.is_contested())
             {
@@ -122,16 +145,31 @@ impl Engine {
                 }
             }
         }
-        Some(Explanation { what_if, pod_sets, searches, engine })
+        for search in &mut searches {
+            // A slice that is a candidate like any other is preempted all the same (rules/09 §2.3 rule 8).
+            let targets = &search.targets;
+            let is_victim = |id| targets.iter().any(|target| target.workload == id);
+            search.holders.retain(|holder| Some(holder.workload) != replaces || is_victim(holder.workload));
+        }
+        Some(Explanation { what_if, pod_sets, searches, replaces, ahead, engine })
     }
 }
 
 impl State {
-    fn trials(&self, id: WorkloadId, assignment: &Assignment) -> Vec<PodSetTrials> {
+    /// What was tried, with the quota of `tree`, from which the slice that it replaces has been taken.
+    fn trials(
+        &self,
+        id: WorkloadId,
+        assignment: &Assignment,
+        (tree, tree_id, row): (&Tree, TreeId, Row),
+        replaces: Option<WorkloadId>,
+    ) -> Vec<PodSetTrials> {
         let Some(queue) = self.queue_of(id) else { return Vec::new() };
-        let Some(node) = self.queues[queue].node else { return Vec::new() };
-        let (tree_id, row) = self.forest.locate(node);
-        let tree = self.forest.tree(tree_id);
+        let handed_over = |fr: FlavorResourceId| {
+            let charge = replaces.and_then(|slice| self.workloads.get(slice).charge.as_deref());
+            let of_pair = charge.and_then(|charge| charge.usage.iter().find(|(pair, _)| *pair == fr));
+            of_pair.map_or(Amount::ZERO, |(_, amount)| *amount)
+        };
         let nodes = self.forest.nodes_of(tree_id);
         let owner = |row: usize| self.owner(nodes[row]);
         let groups = &self.queues[queue].rules.groups;
@@ -151,6 +189,7 @@ impl State {
                     Some(Asked {
                         fr,
                         amount,
+                        handed_over: handed_over(fr),
                         potential: tree.potential_available(row, column),
                         levels: levels.filter_map(|level| Some((owner(level.row)?, level))).collect(),
                         kept: kept.filter_map(|(row, free)| Some((owner(row)?, free))).collect(),

@@ -1,5 +1,6 @@
 //! The public API: objects in, a cycle, decisions out.
 
+pub mod ahead;
 pub mod columns;
 pub mod explain;
 pub mod save;

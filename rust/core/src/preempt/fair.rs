@@ -13,7 +13,7 @@ use crate::objects::{Preemption, PreemptionPolicy};
 use crate::quota::forest::NodeId;
 use crate::quota::share::Share;
 use crate::quota::tree::{Row, Tree};
-use crate::state::searches::{Holder, Spared};
+use crate::state::searches::{Comparison, Contender, Holder, Spared};
 use crate::status::reasons;
 use crate::workloads::charge::{CandidateKey, Target};
 
@@ -30,12 +30,15 @@ pub(super) fn find_targets(
         return Vec::new();
     }
     let mark = tree.mark();
+    let own_path: Vec<NodeId> = world.forest.path(preemptor.node).collect();
+    let before = world
+        .recorder
+        .map_or_else(Vec::new, |_| own_path.iter().map(|&node| world.share(preemptor, tree, node)).collect());
     // All shares include the preemptor's workload.
     put_in(tree, preemptor, demand);
-    let own_path = world.forest.path(preemptor.node).collect();
     let patience = patience(world, queues.len());
     let removed = Removals::new(world);
-    let mut search = Search { world, preemptor, demand, wanted, own_path, patience, removed };
+    let mut search = Search { world, preemptor, demand, wanted, own_path, before, patience, removed };
     let is_hopeless = cfg!(debug_assertions) && search.is_hopeless(tree);
     let mut retry = Vec::new();
     let mut outcome = search.first_pass(tree, queues, strategies[0], &mut retry);
@@ -150,6 +153,8 @@ struct Search<'a> {
     wanted: &'a Wanted<'a>,
     /// The ClusterQueue of the preemptor and the cohorts above it.
     own_path: Vec<NodeId>,
+    /// Their shares without the preemptor's workload; only with a recorder.
+    before: Vec<Share>,
     /// After this many victims the search checks whether more could ever be enough.
     patience: usize,
     removed: Removals<'a>,
@@ -192,11 +197,36 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Skips a victim, because its ClusterQueue's share would become too small.
+    /// Skips a victim, because the comparison of shares does not allow it.
     fn pass(&self, victim: &Victim<'_>) {
         if let Some(recorder) = self.world.recorder {
             recorder.pass(victim.key.id, Spared::Share);
         }
+    }
+
+    /// Records which shares are compared for a victim.
+    fn record(
+        &self,
+        tree: &mut Tree,
+        victim: &Victim<'_>,
+        (ours, theirs): (NodeId, NodeId),
+        (strategy, passes): (PreemptionStrategy, bool),
+    ) {
+        let Some(recorder) = self.world.recorder else { return };
+        let at = self.own_path.iter().position(|&node| node == ours).expect("it is on the preemptor's path");
+        let ours = Contender { node: ours, now: self.before[at].clone(), then: self.share(tree, ours) };
+        let (now, then) = (self.share(tree, theirs), self.share_without(tree, victim, theirs));
+        let theirs = Contender { node: theirs, now, then };
+        recorder.compare(victim.key.id, Comparison { strategy, ours, theirs, passes });
+    }
+
+    /// The share of a node once a victim is gone.
+    fn share_without(&self, tree: &mut Tree, victim: &Victim<'_>, node: NodeId) -> Share {
+        let mark = tree.mark();
+        let removed = victim.take_out(self.world, tree, "");
+        let share = self.share(tree, node);
+        restore(self.world, tree, mark, &[removed.target]);
+        share
     }
 
     fn is_hopeless(&self, tree: &mut Tree) -> bool {
@@ -249,6 +279,7 @@ impl<'a> Search<'a> {
                 let own = queue == self.preemptor.node;
                 let reason = if own { reasons::IN_CLUSTER_QUEUE } else { reasons::IN_COHORT_RECLAMATION };
                 let victim = order.pop(queue).expect("a yielded ClusterQueue has candidates");
+                order.record_ties(&victim);
                 self.preempt(tree, &victim, reason)?;
                 continue;
             }
@@ -258,6 +289,7 @@ impl<'a> Search<'a> {
             // Against an infinite share of its own no candidate passes, whatever the strategy (rules/04 §5.4 rule 3).
             if new.weighted().is_infinite() && !old.weighted().is_infinite() {
                 while let Some(victim) = order.pop(queue) {
+                    self.record(tree, &victim, (ours, theirs), (strategy, false));
                     self.pass(&victim);
                     retry.push(victim);
                 }
@@ -267,18 +299,16 @@ impl<'a> Search<'a> {
                 let passes = match strategy {
                     PreemptionStrategy::LessThanInitialShare => new.compare(&old).is_lt(),
                     PreemptionStrategy::LessThanOrEqualToFinalShare => {
-                        let mark = tree.mark();
-                        let removed = victim.take_out(self.world, tree, "");
-                        let after = self.share(tree, theirs);
-                        restore(self.world, tree, mark, &[removed.target]);
-                        new.compare(&after).is_le()
+                        new.compare(&self.share_without(tree, &victim, theirs)).is_le()
                     }
                 };
+                self.record(tree, &victim, (ours, theirs), (strategy, passes));
                 if !passes {
                     self.pass(&victim);
                     retry.push(victim);
                     continue;
                 }
+                order.record_ties(&victim);
                 self.preempt(tree, &victim, reasons::IN_COHORT_FAIR_SHARING)?;
                 // The shares have changed: another ClusterQueue may be next now.
                 break;
@@ -295,7 +325,10 @@ impl<'a> Search<'a> {
             // Also if the victim is spared: a ClusterQueue gives one at most in this pass (rules/04 §5.5).
             order.leave_out(queue);
             let (ours, theirs) = self.contenders(queue);
-            if self.share(tree, ours).compare(&self.share(tree, theirs)).is_lt() {
+            let passes = self.share(tree, ours).compare(&self.share(tree, theirs)).is_lt();
+            self.record(tree, &victim, (ours, theirs), (PreemptionStrategy::LessThanInitialShare, passes));
+            if passes {
+                order.record_ties(&victim);
                 self.preempt(tree, &victim, reasons::IN_COHORT_FAIR_SHARING)?;
             }
         }

@@ -184,7 +184,7 @@ impl Shortage {
 pub fn find_targets(world: &World<'_>, tree: &mut Tree, preemptor: &Preemptor, demand: &Demand) -> Vec<Target> {
     let Some(recorder) = world.recorder else { return search(world, tree, preemptor, demand) };
     let holders = holders(world, tree, preemptor, demand);
-    recorder.begin(Search::new(demand.flavor_resources.clone(), holders));
+    recorder.begin(Search::new(demand.flavor_resources.clone(), holders, world.placing.is_some()));
     let targets = search(world, tree, preemptor, demand);
     recorder.end(&targets);
     targets
@@ -203,7 +203,7 @@ pub(crate) fn search_not_made(
     let demand = Demand::new(tree, column.into_iter().collect(), vec![(column, amount)]);
     let mut holders = holders(world, tree, preemptor, &demand);
     holders.iter_mut().for_each(|holder| holder.spared = holder.spared.or(Some(Spared::WouldBorrow)));
-    Search::new(vec![fr], holders)
+    Search::new(vec![fr], holders, false)
 }
 
 /// Users of contested resources in the tree, and why each is not a candidate.

@@ -10,10 +10,12 @@ use std::collections::{BTreeSet, BinaryHeap};
 use super::candidates::Allowed;
 use super::removals::Removed;
 use super::{Preemptor, World};
+use crate::base::ids::WorkloadId;
 use crate::quota::forest::NodeId;
 use crate::quota::share::Share;
 use crate::quota::tree::Tree;
 use crate::state::records::Owner;
+use crate::state::searches::{Spared, Tie};
 use crate::workloads::charge::CandidateKey;
 
 /// The order of candidates: workloads of other ClusterQueues before those of the preemptor's (rules/04 §3).
@@ -114,6 +116,8 @@ pub(super) struct Order<'a> {
     is_stale: Vec<bool>,
     /// Only for visited cohorts.
     children: Vec<Option<Children<'a>>>,
+    /// The choices between equal cohorts on the way to the last ClusterQueue; only with a recorder.
+    ties: Vec<Tie>,
 }
 
 impl<'a> Order<'a> {
@@ -133,6 +137,7 @@ impl<'a> Order<'a> {
             is_left_out: vec![false; n_rows],
             is_stale: vec![false; n_rows],
             children: Vec::new(),
+            ties: Vec::new(),
         };
         order.forget_shares();
         order
@@ -175,6 +180,13 @@ impl<'a> Order<'a> {
         self.is_left_out[self.world.row(node)]
     }
 
+    /// Records the choices between equal cohorts that led to a victim of the last ClusterQueue.
+    pub(crate) fn record_ties(&self, victim: &Victim<'_>) {
+        if let Some(recorder) = self.world.recorder.filter(|_| !self.ties.is_empty()) {
+            recorder.choose(victim.key.id, &self.ties);
+        }
+    }
+
     /// The ClusterQueue to take from; between two calls the caller has taken a victim from it or excluded it.
     pub fn next(&mut self, tree: &Tree) -> Option<NodeId> {
         let own = self.preemptor.node;
@@ -187,6 +199,7 @@ impl<'a> Order<'a> {
         }
         let root = self.world.forest.root(parent).expect("a preemptor is not below a cycle");
         while !self.is_left_out(root) {
+            self.ties.clear();
             if let Some(queue) = self.descend(tree, root) {
                 return Some(queue);
             }
@@ -205,6 +218,10 @@ impl<'a> Order<'a> {
             (Some(queue), Some(child)) => child.share.compare(&queue.share).is_lt(),
             (queue, _) => queue.is_some(),
         };
+        if self.world.recorder.is_some() && !is_queue {
+            let tie = below.and_then(|first| self.tie(tree, first, &children.cohorts));
+            self.ties.extend(tie);
+        }
         let (queue, below) = (queue.map(|entry| entry.node), below.map(|entry| entry.node));
         self.children[row] = Some(children);
         match below {
@@ -215,6 +232,30 @@ impl<'a> Order<'a> {
                 None
             }
         }
+    }
+
+    /// The other children with the share of the first one, if they have victims.
+    fn tie(&self, tree: &Tree, first: &Entry<usize>, cohorts: &BinaryHeap<Entry<usize>>) -> Option<Tie> {
+        let is_equal = |other: &&Entry<usize>| other.node != first.node && other.share.compare(&first.share).is_eq();
+        let firsts =
+            |cohort: NodeId| self.world.forest.queues_below(cohort).into_iter().filter_map(|it| self.next_of(tree, it));
+        let mut equals: Vec<(usize, NodeId, Vec<_>)> = cohorts
+            .iter()
+            .filter(is_equal)
+            .map(|other| (other.place, other.node, firsts(other.node).collect()))
+            .filter(|(.., firsts): &(_, _, Vec<_>)| !firsts.is_empty())
+            .collect();
+        equals.sort_by_key(|&(place, ..)| place);
+        let equals: Vec<_> = equals.into_iter().map(|(_, node, firsts)| (node, firsts)).collect();
+        (!equals.is_empty()).then_some(Tie { node: first.node, equals })
+    }
+
+    /// The next victim of a ClusterQueue that may still be searched.
+    fn next_of(&self, tree: &Tree, queue: NodeId) -> Option<WorkloadId> {
+        let is_open = !self.is_left_out(queue) && self.world.forest.is_active(queue);
+        let key = self.first(queue).filter(|_| is_open)?;
+        let borrows = || self.world.share(self.preemptor, tree, queue).is_borrowing();
+        (queue == self.preemptor.node || borrows()).then_some(key.id)
     }
 
     fn children_of(&mut self, tree: &Tree, cohort: NodeId) -> Children<'a> {
@@ -274,6 +315,17 @@ impl<'a> Order<'a> {
             return Some(Entry { share, place, node: cohort });
         }
         self.leave_out(cohort);
+        self.record_shield(cohort);
         None
+    }
+
+    /// Records that a cohort within its quota protects the workloads below it.
+    fn record_shield(&mut self, cohort: NodeId) {
+        let Some(recorder) = self.world.recorder else { return };
+        for queue in self.world.forest.queues_below(cohort) {
+            while let Some(victim) = self.pop(queue) {
+                recorder.pass(victim.key.id, Spared::CohortWithinNominal);
+            }
+        }
     }
 }
