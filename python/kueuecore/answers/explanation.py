@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
 from typing import Any
 
+from kueuecore._json import text_at
+from kueuecore.answers.ahead import Ahead
+from kueuecore.answers.shares import ShareComparison, ShareTie
 from kueuecore.decisions import WhatIf
 from kueuecore.engine import Engine
-from kueuecore.states import ClusterQueueState, PendingWorkload, WorkloadState
+from kueuecore.states import ClusterQueueState, WorkloadState
 from kueuecore.times import TimeLike, nanoseconds
 
 __all__ = [
@@ -22,6 +25,7 @@ __all__ = [
     "KeptQuota",
     "Level",
     "PodSetTrials",
+    "ReplacedSlice",
     "Search",
     "explain",
 ]
@@ -56,7 +60,7 @@ class Fate(StrEnum):
     THRESHOLD = "Threshold"
     """The preemptor would borrow, and borrowWithinCohort protects this priority."""
     SHARE = "Share"
-    """The preemptor's side of the cohort would have the larger share."""
+    """The shares of the two sides of the cohort do not allow it."""
     BACK_WITHIN_NOMINAL = "BackWithinNominal"
     """Earlier victims already brought its ClusterQueue back within its quota."""
 
@@ -181,6 +185,9 @@ class Holder:
         priority: Its effective priority.
         uses: Its usage of contested resources, by flavor and resource.
         fate: The verdict of the search on it.
+        comparisons: With fair sharing, the comparisons of shares made for it, in order; the last one decided.
+        ties: With fair sharing, the choices between cohorts of equal shares that made it the victim. Kueue makes them
+            at random.
     """
 
     namespace: str
@@ -189,6 +196,28 @@ class Holder:
     priority: int
     uses: Mapping[tuple[str, str], str]
     fate: Fate
+    comparisons: tuple[ShareComparison, ...] = ()
+    ties: tuple[ShareTie, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplacedSlice:
+    """The slice of an elastic workload that a larger one replaces, and whose quota goes over to that (rules/09 §2.3).
+
+    Args:
+        namespace: Its namespace.
+        name: Its name.
+        uses: What it holds, by flavor and resource.
+    """
+
+    namespace: str
+    name: str
+    uses: Mapping[tuple[str, str], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,11 +228,13 @@ class Search:
         contested: The flavors and resources that are short.
         is_found: Whether there were enough victims.
         holders: All workloads in the cohort tree that use a contested resource.
+        asks_for_place: Whether the victims also had to leave a place on the nodes of the topology.
     """
 
     contested: tuple[tuple[str, str], ...]
     is_found: bool
     holders: tuple[Holder, ...]
+    asks_for_place: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,17 +246,21 @@ class Explanation:
         now: The outcome if it were the only head of a cycle now; a workload that holds quota is evaluated as if it
             had none.
         queue: The state of its ClusterQueue; None if there is none.
-        ahead: The workloads ahead of it in its ClusterQueue, in order.
+        ahead: The workloads ahead of it in its ClusterQueue, in order, each with the reason.
         pod_sets: The flavors tried for its pod sets; empty if the decision did not get that far.
         searches: The searches for victims, in the order in which they were made.
+        replaces: The slice that it replaces, which counts neither as used nor as a holder; None if there is none.
+        is_strict: Whether its ClusterQueue is `StrictFIFO`: nothing is tried before the first has quota.
     """
 
     workload: WorkloadState
     now: WhatIf
     queue: ClusterQueueState | None
-    ahead: tuple[PendingWorkload, ...]
+    ahead: tuple[Ahead, ...]
     pod_sets: tuple[PodSetTrials, ...]
     searches: tuple[Search, ...]
+    replaces: ReplacedSlice | None = None
+    is_strict: bool = False
 
     @property
     def repeats_status(self) -> bool:
@@ -266,12 +301,16 @@ def explain(engine: Engine, name: str, *, namespace: str, now: TimeLike | None =
     at = engine.now if now is None else nanoseconds(now)
     workload = engine.workload(name, namespace=namespace)
     row, tried = engine._core.explain(namespace, name, at)
-    ahead: tuple[PendingWorkload, ...] = ()
-    queue = None
+    ahead: tuple[Ahead, ...] = ()
+    queue, is_strict = None, False
     if workload.cluster_queue in engine.cluster_queues():
         queue = engine.cluster_queue(workload.cluster_queue)
+        is_strict = text_at(engine.object("ClusterQueue", queue.name), "spec", "queueingStrategy") == "StrictFIFO"
     if workload.place is not None and queue is not None:
-        ahead = tuple(takewhile(lambda it: it.key != workload.key, engine.pending(queue.name)))
+        first = takewhile(lambda it: it.key != workload.key, engine.pending(queue.name))
+        why = {(it["namespace"], it["name"]): it for it in tried["ahead"]}
+        known = ((why.get((it.namespace, it.name)), it.place) for it in first)
+        ahead = tuple(Ahead.of(row, place) for row, place in known if row is not None)
     return Explanation(
         workload=workload,
         now=WhatIf.of(row),
@@ -279,7 +318,17 @@ def explain(engine: Engine, name: str, *, namespace: str, now: TimeLike | None =
         ahead=ahead,
         pod_sets=tuple(map(_pod_set, tried["podSets"])),
         searches=tuple(map(_search, tried["searches"])),
+        replaces=_replaced(tried["replaces"]) if tried["replaces"] else None,
+        is_strict=is_strict,
     )
+
+
+def _replaced(row: Mapping[str, Any]) -> ReplacedSlice:
+    return ReplacedSlice(namespace=row["namespace"], name=row["name"], uses=_uses(row["uses"]))
+
+
+def _uses(rows: Sequence[Mapping[str, str]]) -> dict[tuple[str, str], str]:
+    return {(it["flavor"], it["resource"]): it["amount"] for it in rows}
 
 
 def _pod_set(row: Mapping[str, Any]) -> PodSetTrials:
@@ -336,6 +385,7 @@ def _search(row: Mapping[str, Any]) -> Search:
         contested=tuple((it["flavor"], it["resource"]) for it in row["contested"]),
         is_found=row["isFound"],
         holders=tuple(map(_holder, row["holders"])),
+        asks_for_place=row["asksForPlace"],
     )
 
 
@@ -345,6 +395,8 @@ def _holder(row: Mapping[str, Any]) -> Holder:
         name=row["name"],
         cluster_queue=row["clusterQueue"],
         priority=row["priority"],
-        uses={(it["flavor"], it["resource"]): it["amount"] for it in row["uses"]},
+        uses=_uses(row["uses"]),
         fate=Fate(row["fate"]),
+        comparisons=tuple(map(ShareComparison.of, row["comparisons"])),
+        ties=tuple(map(ShareTie.of, row["ties"])),
     )

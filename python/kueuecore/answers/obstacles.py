@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from kueuecore.answers.amounts import quantity_of, units_of
 from kueuecore.answers.explanation import Asked, Explanation, Fate, FlavorTrial, Holder, Level
+from kueuecore.answers.shares import why_by_share
 from kueuecore.states import Stage
 
-__all__ = ["Obstacle", "obstacles", "rule_link", "why_it_borrows", "why_so"]
+__all__ = ["Obstacle", "obstacles", "rule_link", "why_by_fair_sharing", "why_it_borrows", "why_so"]
 
 _FILES = {
     "02": "02-quota.md",
@@ -18,6 +19,9 @@ _FILES = {
     "05": "05-cycle.md",
     "08": "08-topology.md",
 }
+
+# How Kueue's reasons about quota begin.
+_ABOUT_QUOTA = "insufficient "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +98,9 @@ def _of_trial(trial: FlavorTrial, pod_set: int, queue: str) -> Iterator[Obstacle
         for rule, text in _of_quota(asked, queue):
             lacks_quota = True
             yield Obstacle(pod_set=pod_set, flavor=trial.flavor, resource=asked.resource, rule=rule, text=text)
-    if not lacks_quota:
-        for reason in trial.reasons:
+    for reason in trial.reasons:
+        # What does not fit a flavor whose quota does not suffice either needs both to change.
+        if not lacks_quota or not reason.startswith(_ABOUT_QUOTA):
             yield _reason(reason, pod_set, trial.flavor)
 
 
@@ -120,7 +125,15 @@ def _bound(level: Level, resource: str) -> str:
     has = f"{who} has {level.subtree_quota or 'unlimited'} {resource}"
     if level.binds == "BorrowingLimit":
         return f"{has}, may borrow {level.borrowing_limit} and uses {level.usage}: {level.missing} short"
+    if _is_overdrawn(level, resource):
+        return f"{has}, and {level.usage} are in use: {level.missing} short"
     return f"{has}, of which {level.usage} are in use: {level.missing} short"
+
+
+def _is_overdrawn(level: Level, resource: str) -> bool:
+    """Whether more is in use than there is, as after a quota was lowered."""
+    total = level.subtree_quota
+    return total is not None and units_of(resource, level.usage) > units_of(resource, total)
 
 
 def why_it_borrows(trial: FlavorTrial) -> str:
@@ -142,6 +155,20 @@ def _borrowed(asked: Asked) -> str:
     return f"{has}: with {asked.amount} more it borrows {over} in all from {lender.kind} {lender.name} (02 §2.4)"
 
 
+def why_by_fair_sharing(explanation: Explanation, victim: str) -> str:
+    """Say which shares made a workload the victim of another one, and whether a tie did; empty if shares did not.
+
+    Args:
+        explanation: The explanation for the preemptor.
+        victim: The key of the victim.
+    """
+    for search in reversed(explanation.searches):
+        for it in search.holders:
+            if it.key == victim and it.fate is Fate.VICTIM:
+                return why_by_share(it.comparisons, it.ties)
+    return ""
+
+
 def why_so(holder: Holder, explanation: Explanation) -> tuple[str, str]:
     """Say why a search for victims took or spared a workload: the rule, and a sentence without a full stop.
 
@@ -153,6 +180,8 @@ def why_so(holder: Holder, explanation: Explanation) -> tuple[str, str]:
     own = holder.cluster_queue == ours.cluster_queue
     policy = "withinClusterQueue" if own else "reclaimWithinCohort"
     match holder.fate:
+        case Fate.VICTIM if by_share := why_by_share(holder.comparisons, holder.ties):
+            return "04 §5.4", f"it is preempted: {by_share}"
         case Fate.VICTIM:
             return "04 §4", "it is preempted"
         case Fate.NOT_NEEDED:
@@ -177,7 +206,7 @@ def why_so(holder: Holder, explanation: Explanation) -> tuple[str, str]:
         case Fate.THRESHOLD:
             return "04 §4.1", f"borrowWithinCohort of ClusterQueue {ours.cluster_queue} protects its priority"
         case Fate.SHARE:
-            return "04 §5.4", f"ClusterQueue {ours.cluster_queue} would have the larger share"
+            return "04 §5.4", why_by_share(holder.comparisons) or "the shares of the two sides do not allow it"
         case Fate.BACK_WITHIN_NOMINAL:
             text = f"without the earlier victims, ClusterQueue {holder.cluster_queue} is back within its own quota"
             return "04 §4.4", text

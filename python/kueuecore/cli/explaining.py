@@ -5,15 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from math import isfinite
 from typing import Any
 
 from kueuecore._json import text_at
 from kueuecore._text import shown
-from kueuecore.answers import Explanation, Fate, explain, obstacles
+from kueuecore.answers import Explanation, explain, obstacles
 from kueuecore.answers.explanation import Asked, FlavorTrial, Holder, PodSetTrials
 from kueuecore.answers.obstacles import rule_link, why_it_borrows, why_so
+from kueuecore.answers.shares import Contender
 from kueuecore.cli.documents import document_head, workload_head
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.held_nodes import node_tables
+from kueuecore.cli.holders import holder_tables
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
 from kueuecore.cli.outcome import Row, RunOutcome
 from kueuecore.cli.state_file import SettledState, add_state, read_state
@@ -42,10 +46,7 @@ examples:
 exit codes:
 """
 
-# The table shows this many holders; JSON has all of them.
-_MOST_HOLDERS = 20
 _MOST_AHEAD = 5
-_COLORS = {Fate.VICTIM: "red", Fate.NOT_ENOUGH: "yellow", Fate.NOT_NEEDED: "green"}
 _UID = re.compile(r"\(UID: ([^,)\s]+)")
 
 
@@ -99,9 +100,10 @@ def _report(state: SettledState, found: Explanation, by: str, style: Style, *, i
     outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
     row = next(it for it in outcome.workloads if it.state.key == found.workload.key)
     parts = [_summary(found, row, by, state.now), _flavors(found, row, style), _obstacles(found, row, style)]
-    parts += [_levels(found, row, style), *_holders(found, style, is_wide=is_wide)]
+    parts += [_levels(found, row, style), *holder_tables(found, style, is_wide=is_wide)]
     if row.not_placed:
         parts.append(not_placed_table(outcome, style, only=row))
+    parts += node_tables(outcome, found, row, style, is_wide=is_wide)
     return "\n\n".join(part for part in parts if part)
 
 
@@ -117,6 +119,7 @@ def _summary(found: Explanation, row: Row, by: str, at: int) -> str:
             named = ", ".join(f"{it.key} (parked)" if it.place == "inadmissible" else it.key for it in first)
             more = f" and {len(found.ahead) - _MOST_AHEAD} more" if len(found.ahead) > _MOST_AHEAD else ""
             lines.append(f"ahead of it in the queue: {named}{more}")
+            lines += _why_ahead(found)
         elif workload.place is not None:
             lines.append("nothing is ahead of it in the queue")
         lines += _backoff(row, at)
@@ -131,11 +134,40 @@ def _summary(found: Explanation, row: Row, by: str, at: int) -> str:
             lines.append(f"if it asked again now: {answer}")
     if row.open_checks:
         lines.append(f"it is waiting for its admission checks: {', '.join(row.open_checks)}")
+    lines += _check_states(row)
+    if found.replaces is not None:
+        uses = ", ".join(f"{amount} {resource}" for (_, resource), amount in found.replaces.uses.items())
+        over = f"its {uses} go over to {workload.name}" if uses else "it holds no quota"
+        lines.append(f"{found.replaces.namespace}/{found.replaces.name} is replaced by this workload: {over}")
     if by:
         lines.append(f"it was preempted by {by}")
     if now.undecided is not None:
         lines.append(f"kueuecore cannot decide about it: {now.undecided[0]}: {now.undecided[1]}")
     return "\n".join(map(shown, lines))
+
+
+def _why_ahead(found: Explanation) -> list[str]:
+    """By which rule those named are ahead, one line for each reason."""
+    named: dict[str, list[str]] = {}
+    for it in found.ahead[:_MOST_AHEAD]:
+        named.setdefault(it.sentence, []).append(it.key)
+    lines = [f"  {', '.join(keys)}: {sentence}" for sentence, keys in named.items()]
+    if found.is_strict:
+        queue = found.workload.cluster_queue
+        lines.append(f"  ClusterQueue {queue} is StrictFIFO: nothing behind its head is tried before that has quota")
+    return lines
+
+
+def _check_states(row: Row) -> list[str]:
+    """What its admission checks say that are not ready, and since when."""
+    lines = []
+    for check in row.checks:
+        name, state, since, message = (text_at(check, it) for it in ("name", "state", "lastTransitionTime", "message"))
+        if state == "Ready" or (state == "Pending" and row.state.stage is not Stage.QUOTA_RESERVED):
+            continue
+        when = f" since {since}" if since else ""
+        lines.append(f"admission check {name} is {state or 'Pending'}{when}: {message or 'it has given no message'}")
+    return lines
 
 
 def _backoff(row: Row, at: int) -> list[str]:
@@ -199,35 +231,6 @@ def _contested(found: Explanation) -> list[tuple[int, FlavorTrial, Asked]]:
     ]
 
 
-def _holders(found: Explanation, style: Style, *, is_wide: bool) -> list[str]:
-    """The workloads that use what is contested: a table for each distinct search for victims."""
-    parts = []
-    # Each flavor is tried first, and the chosen one is searched again: the last search counts.
-    for last in {(it.contested, it.is_found): it for it in found.searches}.values():
-        what = ", ".join(f"{resource} in {flavor}" for flavor, resource in last.contested)
-        holders = sorted(last.holders, key=lambda it: (it.fate is not Fate.VICTIM, it.fate in _SPARED))
-        listed = holders if is_wide else holders[:_MOST_HOLDERS]
-        rows: list[list[Cell]] = []
-        for it in listed:
-            rule, why = why_so(it, found)
-            fate = Painted(str(it.fate), _COLORS.get(it.fate, ""))
-            rows.append([f"{it.namespace}/{it.name}", it.cluster_queue, str(it.priority), _uses(it), fate, rule, why])
-        header = ["HOLDS IT", "CLUSTER QUEUE", "PRIORITY", "USES", "VERDICT", "RULE", "WHY"]
-        n_left = len(holders) - len(listed)
-        more = [f"and {n_left} more (-o wide)"] if n_left else []
-        verdict = "preempting the victims makes room" if last.is_found else "no preemption makes room"
-        found_rows = table(header, rows, style, right=["PRIORITY"]) if rows else "no workload uses it"
-        parts.append("\n".join([f"{what}: {verdict}", found_rows, *more]))
-    return parts
-
-
-_SPARED = tuple(it for it in Fate if it not in (Fate.VICTIM, Fate.NOT_NEEDED, Fate.NOT_ENOUGH))
-
-
-def _uses(holder: Holder) -> str:
-    return ", ".join(f"{amount} {resource}" for (_, resource), amount in holder.uses.items())
-
-
 def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any]:
     workload = found.workload
     return {
@@ -236,6 +239,8 @@ def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any
         "workload": {
             **workload_head(workload),
             "ahead": [it.key for it in found.ahead],
+            "whyAhead": [{"workload": it.key, "rule": str(it.why), "why": it.sentence} for it in found.ahead],
+            "replaces": found.replaces and f"{found.replaces.namespace}/{found.replaces.name}",
             "preemptedBy": by or None,
         },
         "would": str(found.now.outcome),
@@ -257,6 +262,7 @@ def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any
             {
                 "contested": [{"flavor": flavor, "resource": resource} for flavor, resource in it.contested],
                 "isFound": it.is_found,
+                "asksForPlace": it.asks_for_place,
                 "holders": [_holder(holder, found) for holder in it.holders],
             }
             for it in found.searches
@@ -325,4 +331,20 @@ def _holder(holder: Holder, found: Explanation) -> dict[str, Any]:
         "rule": rule,
         "link": rule_link(rule),
         "why": why,
+        "shares": [
+            {
+                "strategy": it.strategy,
+                "ours": _contender(it.ours),
+                "theirs": _contender(it.theirs),
+                "passes": it.passes,
+            }
+            for it in holder.comparisons
+        ],
+        "ties": [{"chosen": str(it.node), "equals": list(map(str, it.equals))} for it in holder.ties],
     }
+
+
+def _contender(contender: Contender) -> dict[str, Any]:
+    """An infinite share is null, as JSON has no such number."""
+    now, then = (it if isfinite(it) else None for it in (contender.now, contender.then))
+    return {"kind": contender.node.kind, "name": contender.node.name, "now": now, "then": then}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,7 +20,12 @@ from kueuecore.topology import DomainCapacity, Placement
 from kueuecore.waiting_cause import waiting_cause
 from kueuecore.world import DEFAULT_NAMESPACE, World, is_workload
 
-__all__ = ["NotPlaced", "Row", "RunOutcome", "namespaces_of"]
+__all__ = ["BY_SHARE", "NotPlaced", "Row", "RunOutcome", "namespaces_of"]
+
+# With fair sharing, shares decide whom these preempt: whether, or only who is first.
+BY_SHARE = ("InCohortFairSharing", "InCohortReclamation")
+# Each takes a run up to its cycle.
+_MOST_BY_SHARE = 20
 
 _BYPASSED = "not considered: an equivalent workload ahead of it did not get quota"  # rules/05 §4
 
@@ -113,13 +118,22 @@ class RunOutcome:
         world: The objects that were given.
         settled: The cycles that ran, and how they ended.
         now: The time at which it happened, in nanoseconds since 1970.
+        after_cycles: Makes the state anew, as it was after so many cycles: to say why fair sharing chose a victim.
     """
 
-    def __init__(self, engine: Engine, world: World, settled: Settled, now: int) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        world: World,
+        settled: Settled,
+        now: int,
+        after_cycles: Callable[[int], Engine] | None = None,
+    ) -> None:
         self.engine = engine
         self.world = world
         self.settled = settled
         self.now = now
+        self._after_cycles = after_cycles
 
     @cached_property
     def workloads(self) -> tuple[Row, ...]:
@@ -209,7 +223,34 @@ class RunOutcome:
     def why(self, preemption: Preemption) -> str:
         """Why a preemption happened, in a sentence."""
         states = self._states
-        return why_preempted(preemption, states[preemption.key], states[preemption.preemptor])
+        by_share = self._by_share.get((preemption.preemptor, preemption.key), "")
+        if by_share and preemption.reason == "InCohortFairSharing":
+            return by_share
+        why = why_preempted(preemption, states[preemption.key], states[preemption.preemptor])
+        return f"{why}; {by_share}" if by_share and preemption.reason in BY_SHARE else why
+
+    @cached_property
+    def _by_share(self) -> dict[tuple[str, str], str]:
+        """The shares behind the first preemptions by fair sharing, by preemptor and victim."""
+        # Imported only where it is needed, as few runs do.
+        from kueuecore.answers import explain
+        from kueuecore.answers.obstacles import why_by_fair_sharing
+
+        found: dict[tuple[str, str], str] = {}
+        configuration = self.engine.configuration
+        if self._after_cycles is None or configuration is None or "fairSharing" not in configuration.to_dict():
+            return found
+        for n_before, decision in enumerate(self.settled.decisions):
+            victims = [(it.preemptor, it.key) for it in decision.preemptions if it.reason in BY_SHARE]
+            if not victims or len(found) >= _MOST_BY_SHARE:
+                continue
+            engine = self._after_cycles(n_before)
+            for preemptor in dict.fromkeys(preemptor for preemptor, _ in victims):
+                namespace, _, name = preemptor.rpartition("/")
+                explanation = explain(engine, name, namespace=namespace)
+                for pair in (it for it in victims if it[0] == preemptor):
+                    found.setdefault(pair, why_by_fair_sharing(explanation, pair[1]))
+        return found
 
     @cached_property
     def _states(self) -> Mapping[str, WorkloadState]:

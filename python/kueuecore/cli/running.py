@@ -59,7 +59,7 @@ def run_command(options: argparse.Namespace) -> int:
     """Run `kueuecore run`; returns the exit code."""
     style = Style.of(output(), options.color)
     state = read_state(options, span=options.span)
-    outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
+    outcome = RunOutcome(state.engine, state.world, state.settled, state.now, state.after_cycles)
     if not options.quiet:
         engine = state.engine
         given, configuration = state.given, engine.configuration

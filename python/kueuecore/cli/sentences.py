@@ -32,7 +32,7 @@ def why_preempted(preemption: Preemption, victim: WorkloadState, preemptor: Work
             order = f"the priority of {preemptor.key} is {preemptor.priority}, that of {victim.key} {victim.priority}"
             return f"{ours} may preempt even to borrow (borrowWithinCohort): {order}"
         case "InCohortFairSharing":
-            return f"{theirs} has a greater share of the cohort than {ours} (fair sharing)"
+            return f"the shares of the cohort let {ours} take from {theirs} (fair sharing)"
         case "FlavorMigration":
             return f"{preemptor.key} takes its place on a preferred flavor"
         case reason:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kueuecore._files import contents
@@ -59,6 +59,7 @@ class SettledState:
         settled: The cycles that ran, and how they ended.
         now: The time at which they ran, in nanoseconds since 1970.
         given: The objects as they were given, without any added ones; none for a saved engine.
+        after_cycles: Makes the state anew, as it was after so many of the cycles.
     """
 
     engine: Engine
@@ -66,6 +67,7 @@ class SettledState:
     settled: Settled
     now: int
     given: tuple[Manifest, ...] = ()
+    after_cycles: Callable[[int], Engine] | None = None
 
 
 def add_state(
@@ -209,7 +211,14 @@ def _of_manifests(
     if not options.quiet:
         to_stderr(*(f"warning: {problem}" for _, problem in repeated(manifests)), *_notes(world, applied))
     settled = settle(engine, now=now, until=min(now + span, END_NS))
-    return SettledState(engine, world, settled, now, manifests)
+
+    def after_cycles(n_cycles: int) -> Engine:
+        again = Engine(configuration)
+        world.apply_to(again, now=now)
+        settle(again, now=now, until=min(now + span, END_NS), max_cycles=n_cycles)
+        return again
+
+    return SettledState(engine, world, settled, now, manifests, after_cycles)
 
 
 def _of_engine(
@@ -223,10 +232,7 @@ def _of_engine(
     try:
         saved: bytes | JsonObject = data if holds_engine(data) else json.loads(data)
         configuration = configuration or configuration_of(saved)
-        if isinstance(saved, bytes):
-            engine = Engine.load(saved, configuration=configuration)
-        else:
-            engine = Engine.replay(saved, configuration=configuration)
+        engine = _restored(saved, configuration)
     except (ValueError, RecursionError) as error:
         raise ManifestError.of(str(error), file=name) from None
     now = options.now if options.now is not None else engine.now
@@ -238,7 +244,20 @@ def _of_engine(
         )
     objects = [it for kind in HELD_KINDS for it in engine.objects(kind)]
     world = World.of(objects, configuration=configuration, trusted=True)
-    return SettledState(engine, world, settle(engine, now=now, until=min(now + span, END_NS)), now)
+    settled = settle(engine, now=now, until=min(now + span, END_NS))
+
+    def after_cycles(n_cycles: int) -> Engine:
+        again = _restored(saved, configuration)
+        settle(again, now=now, until=min(now + span, END_NS), max_cycles=n_cycles)
+        return again
+
+    return SettledState(engine, world, settled, now, (), after_cycles)
+
+
+def _restored(saved: bytes | JsonObject, configuration: Configuration) -> Engine:
+    if isinstance(saved, bytes):
+        return Engine.load(saved, configuration=configuration)
+    return Engine.replay(saved, configuration=configuration)
 
 
 def _manifests(files: Sequence[tuple[str, str | bytes]]) -> tuple[Manifest, ...]:

@@ -51,7 +51,9 @@ def capacity_table(outcome: RunOutcome, style: Style, *, wide: bool) -> str:
     for row in outcome.capacity:
         is_of_node = row.level == HOSTNAME and len(levels[row.flavor]) > 1
         is_covered = row.flavor not in flavors_with_quota or (row.flavor, row.resource) in covered
-        if wide or (is_covered and not is_of_node):
+        # A node takes only so many pods, which nobody expects to be what is short.
+        is_full = row.resource == "pods" and row.free.startswith(("0", "-"))
+        if wide or ((is_covered or is_full) and not is_of_node):
             domain = name_of(row.flavor, row.level, row.path)
             free = Painted(row.free, "yellow" if row.free.startswith(("0", "-")) else "")
             amounts: list[Cell] = [row.allocatable, row.outside, row.used, free]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kueuecore._json import JsonObject, object_at, text_at
@@ -16,14 +16,17 @@ from kueuecore.answers import (
     Standing,
     change_state,
     edit_manifests,
+    explain,
     moves_between,
     parse_deletion,
 )
+from kueuecore.answers.obstacles import why_by_fair_sharing
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.flavors import flavors_of_pod_sets
 from kueuecore.cli.job_names import jobs_with_workloads
 from kueuecore.cli.named_workload import named_workload
+from kueuecore.cli.outcome import BY_SHARE
 from kueuecore.cli.state_file import SettledState, add_state, read_files, read_state
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look
@@ -71,6 +74,8 @@ class _Answer:
     workload: JsonObject
     job: str
     found: WhatIf
+    by_share: Mapping[str, str] = field(default_factory=dict)
+    """Why fair sharing chose its victims, by their keys."""
 
     @property
     def key(self) -> str:
@@ -174,7 +179,20 @@ def _of_jobs(deletions: Sequence[Deletion], state: SettledState) -> list[Deletio
 
 def _answer(changed: Engine, workload: Manifest, question: Question, now: int) -> _Answer:
     key = text_at(workload.object, "metadata", "namespace"), text_at(workload.object, "metadata", "name")
-    return _Answer(workload.object, question.jobs.get(key, ""), changed.what_if(workload, now=now))
+    answer = changed.what_if(workload, now=now)
+    return _Answer(workload.object, question.jobs.get(key, ""), answer, _by_share(changed, workload, answer, now))
+
+
+def _by_share(changed: Engine, workload: Manifest, answer: WhatIf, now: int) -> dict[str, str]:
+    """Why fair sharing chose its victims, by their keys."""
+    victims = [it.key for it in answer.preemptions if it.reason in BY_SHARE]
+    if not victims:
+        return {}
+    fork = changed.fork()
+    fork.apply([workload], now=now)
+    namespace, name = (text_at(workload.object, "metadata", it) for it in ("namespace", "name"))
+    found = explain(fork, name, namespace=namespace, now=now)
+    return {key: why for key in victims if (why := why_by_fair_sharing(found, key))}
 
 
 def _rest(state: SettledState, changed: Engine, question: Question) -> _Rest:
@@ -259,7 +277,9 @@ def _preemptions(answers: Sequence[_Answer], style: Style) -> str:
         for it in answers
         for victim in it.found.preemptions
     ]
-    return table(["PREEMPTED", "CLUSTER QUEUE", "FOR", "REASON", "MESSAGE"], rows, style) if rows else ""
+    shown = table(["PREEMPTED", "CLUSTER QUEUE", "FOR", "REASON", "MESSAGE"], rows, style) if rows else ""
+    by_share = [f"{key} is preempted: {why}" for it in answers for key, why in it.by_share.items()]
+    return "\n".join([shown, *by_share])
 
 
 def _ending(rest: _Rest) -> str:
@@ -338,7 +358,13 @@ def _answer_document(answer: _Answer) -> dict[str, Any]:
             for it in found.pod_sets
         ],
         "preemptions": [
-            {"workload": it.key, "clusterQueue": it.cluster_queue, "reason": it.reason, "message": it.message}
+            {
+                "workload": it.key,
+                "clusterQueue": it.cluster_queue,
+                "reason": it.reason,
+                "message": it.message,
+                "why": answer.by_share.get(it.key),
+            }
             for it in found.preemptions
         ],
         "reason": found.reason,

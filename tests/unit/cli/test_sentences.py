@@ -15,7 +15,7 @@ SENTENCES = {
     "InCohortReclamation": "ours takes back quota of its own that theirs has borrowed",
     "InCohortReclaimWhileBorrowing": "ours may preempt even to borrow (borrowWithinCohort): "
     "the priority of ns/new is 100, that of ns/old 0",
-    "InCohortFairSharing": "theirs has a greater share of the cohort than ours (fair sharing)",
+    "InCohortFairSharing": "the shares of the cohort let ours take from theirs (fair sharing)",
 }
 
 

@@ -1,0 +1,153 @@
+"""Tables of the nodes on which a workload finds no place, and of who holds them: workloads, and pods outside Kueue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at, texts_at
+from kueuecore.answers import Explanation
+from kueuecore.answers.amounts import pod_requests, quantity_of, units_of
+from kueuecore.answers.explanation import Holder, Search
+from kueuecore.answers.obstacles import why_so
+from kueuecore.cli.outcome import Row, RunOutcome, namespaces_of
+from kueuecore.cli.table import Cell, Style, table
+from kueuecore.jobs.topology import CONSTRAINTS, PREFERRED, REQUIRED, SLICE_TOPOLOGY, UNCONSTRAINED
+from kueuecore.manifests import Manifest
+from kueuecore.topology import DomainCapacity
+from kueuecore.world import is_workload
+
+__all__ = ["node_tables"]
+
+_MOST_ROWS = 20
+_PODS = "pods"
+# Kueue has placed a pod with one of these (rules/08 §4 rule 4).
+_PLACED = (REQUIRED, PREFERRED, UNCONSTRAINED, SLICE_TOPOLOGY, CONSTRAINTS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Somebody's pods in a domain."""
+
+    path: tuple[str, ...]
+    key: str
+    priority: int
+    takes: str
+    why: str
+
+
+def node_tables(outcome: RunOutcome, found: Explanation, row: Row, style: Style, *, is_wide: bool) -> list[str]:
+    """Show the domains without room for one more pod, and who is there; nothing if places are not the problem."""
+    search = next((it for it in reversed(found.searches) if it.asks_for_place), None)
+    lacks_place = bool(row.not_placed) or (search is not None and not search.is_found)
+    short = _short_rows(outcome, found, row) if lacks_place else []
+    if not short:
+        return []
+    header = ["FLAVOR", "NODE", "RESOURCE", "ONE POD ASKS FOR", "ALLOCATABLE", "OTHER PODS", "USED", "FREE"]
+    amounts = [
+        [it.flavor, "/".join(it.path), it.resource, asked, it.allocatable, it.outside, it.used, it.free]
+        for it, asked in short
+    ]
+    paths = {it.path for it, _ in short}
+    held = [*_workloads(outcome, found, search, paths), *_outside(outcome, paths)]
+    held.sort(key=lambda it: (it.path, it.key))
+    holders: list[list[Cell]] = [["/".join(it.path), it.key, str(it.priority), it.takes, it.why] for it in held]
+    tables = [_cut(header, amounts, style, right=header[3:], is_wide=is_wide)]
+    if holders:
+        tables.append(
+            _cut(
+                ["ON NODE", "HELD BY", "PRIORITY", "TAKES", "WHY"], holders, style, right=["PRIORITY"], is_wide=is_wide
+            )
+        )
+    return tables
+
+
+def _cut(
+    header: Sequence[str], rows: Sequence[Sequence[Cell]], style: Style, *, right: Sequence[str], is_wide: bool
+) -> str:
+    listed = rows if is_wide else rows[:_MOST_ROWS]
+    more = f"\nand {len(rows) - len(listed)} more (-o wide)" if len(rows) > len(listed) else ""
+    return table(header, [list(it) for it in listed], style, right=right) + more
+
+
+def _short_rows(outcome: RunOutcome, found: Explanation, row: Row) -> list[tuple[DomainCapacity, str]]:
+    """What the lowest domains lack for one more pod of a pod set, with what that pod asks for."""
+    flavors = {trial.flavor for pod_set in found.pod_sets for trial in pod_set.trials if trial.is_chosen}
+    flavors = flavors or {trial.flavor for pod_set in found.pod_sets for trial in pod_set.trials}
+    lowest = {it.flavor: it.level for it in outcome.capacity if it.flavor in flavors}
+    asked = _least_requests(outcome, row)
+    short = []
+    for it in outcome.capacity:
+        if lowest.get(it.flavor) != it.level or it.resource not in asked:
+            continue
+        if units_of(it.resource, it.free) < asked[it.resource]:
+            short.append((it, quantity_of(it.resource, asked[it.resource])))
+    return short
+
+
+def _least_requests(outcome: RunOutcome, row: Row) -> dict[str, int]:
+    """By resource, the least that a pod of the workload asks for, in units; zero is left out."""
+    plain = next((it for it in map(_object, outcome.world.manifests) if is_workload(it) and _is(it, row)), {})
+    least = {_PODS: 1}
+    for pod_set in map(object_at, list_at(plain, "spec", "podSets")):
+        for resource, units in pod_requests(pod_set).items():
+            if units:
+                least[resource] = min(units, least.get(resource, units))
+    return least
+
+
+def _object(manifest: Manifest) -> JsonObject:
+    return manifest.object
+
+
+def _is(plain: JsonObject, row: Row) -> bool:
+    state = row.state
+    return text_at(plain, "metadata", "name") == state.name and state.namespace in namespaces_of(plain)
+
+
+def _workloads(
+    outcome: RunOutcome, found: Explanation, search: Search | None, paths: set[tuple[str, ...]]
+) -> Iterator[_Held]:
+    holders = {it.key: it for it in search.holders} if search else {}
+    for row in outcome.workloads:
+        counts: dict[tuple[str, ...], int] = {}
+        for pods in (it for placement in row.placements for it in placement.domains):
+            counts[pods.path] = counts.get(pods.path, 0) + pods.count
+        for path, count in counts.items():
+            if path in paths and row.state.key != found.workload.key:
+                why = _why_it_stays(holders.get(row.state.key), found, search)
+                yield _Held(path, row.state.key, row.state.priority, _n_pods(count), why)
+
+
+def _why_it_stays(holder: Holder | None, found: Explanation, search: Search | None) -> str:
+    if holder is not None:
+        return f"{holder.fate}: {why_so(holder, found)[1]}"
+    if search is None:
+        return "no search for victims was made"
+    what = " or ".join(f"{resource} in {flavor}" for flavor, resource in search.contested)
+    return f"no candidate: it uses no {what}"
+
+
+def _outside(outcome: RunOutcome, paths: set[tuple[str, ...]]) -> Iterator[_Held]:
+    """Pods that Kueue has not placed (rules/08 §4 rule 4)."""
+    hosts = {name: texts_at(it.object, "metadata", "labels") for name, it in outcome.topology_objects.nodes.items()}
+    levels = {tuple(outcome.topology_objects.levels_of(flavor)) for flavor in outcome.topology_objects.flavors}
+    for plain in map(_object, outcome.world.manifests):
+        if text_at(plain, "kind") != "Pod" or not _counts_outside(plain):
+            continue
+        labels = hosts.get(text_at(plain, "spec", "nodeName"), {})
+        for path in {tuple(labels.get(level, "") for level in of_flavor) for of_flavor in levels} & paths:
+            requests = pod_requests({"template": {"spec": plain.get("spec")}})
+            takes = [_n_pods(1), *(f"{quantity_of(name, units)} {name}" for name, units in sorted(requests.items()))]
+            key = f"{text_at(plain, 'metadata', 'namespace') or 'default'}/{text_at(plain, 'metadata', 'name')}"
+            why = "a pod outside Kueue, which preempts none of these"
+            yield _Held(path, f"Pod {key}", int_at(plain, "spec", "priority"), ", ".join(takes), why)
+
+
+def _counts_outside(pod: JsonObject) -> bool:
+    is_running = text_at(pod, "spec", "nodeName") and text_at(pod, "status", "phase") not in ("Succeeded", "Failed")
+    return bool(is_running) and not any(it in texts_at(pod, "metadata", "annotations") for it in _PLACED)
+
+
+def _n_pods(count: int) -> str:
+    return "1 pod" if count == 1 else f"{count} pods"

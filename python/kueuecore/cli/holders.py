@@ -1,0 +1,126 @@
+"""Tables of the workloads that hold what another one needs, with the verdict of the search for victims on each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from kueuecore.answers import Explanation, Fate
+from kueuecore.answers.amounts import quantity_of, units_of
+from kueuecore.answers.explanation import Holder, Search
+from kueuecore.answers.obstacles import why_so
+from kueuecore.cli.table import Cell, Painted, Style, table
+
+__all__ = ["holder_tables"]
+
+# With more holders, those of one ClusterQueue and verdict share a row; JSON and wide tables have all of them.
+_MOST_HOLDERS = 20
+_MOST_NAMES = 2
+_HEADER = ["HOLDS IT", "CLUSTER QUEUE", "PRIORITY", "USES", "VERDICT", "RULE", "WHY"]
+_COLORS = {Fate.VICTIM: "red", Fate.NOT_ENOUGH: "yellow", Fate.NOT_NEEDED: "green"}
+_SPARED = tuple(it for it in Fate if it not in (Fate.VICTIM, Fate.NOT_NEEDED, Fate.NOT_ENOUGH))
+
+
+def holder_tables(found: Explanation, style: Style, *, is_wide: bool) -> list[str]:
+    """Show the workloads that use what is contested: a table for each search that says something of its own."""
+    searches = _distinct(found.searches)
+    has_places = any(it.asks_for_place for it in searches)
+    return [_of_search(it, found, style, has_places=has_places, is_wide=is_wide) for it in searches]
+
+
+def _distinct(searches: Iterable[Search]) -> list[Search]:
+    """The last of the searches for the same, without those whose holders and verdicts another one shows."""
+    # Each flavor is tried first, and the chosen one is searched again: the last search counts.
+    last = list({(it.contested, it.asks_for_place): it for it in searches}.values())
+    merged: list[Search] = []
+    for search in last:
+        twin = next((n for n, it in enumerate(merged) if _verdicts(it) == _verdicts(search)), None)
+        if twin is None:
+            merged.append(search)
+        else:
+            merged[twin] = _union(merged[twin], search)
+    return [it for it in merged if not any(_shows_less(it, other) for other in merged)]
+
+
+def _verdicts(search: Search) -> object:
+    return search.asks_for_place, search.is_found, {it.key: it.fate for it in search.holders}
+
+
+def _shows_less(search: Search, other: Search) -> bool:
+    """Whether another search has all that this one is about, and the same verdicts."""
+    fates = {it.key: it.fate for it in other.holders}
+    return (
+        (search.asks_for_place, search.is_found) == (other.asks_for_place, other.is_found)
+        and set(search.contested) < set(other.contested)
+        and all(fates.get(it.key) is it.fate for it in search.holders)
+    )
+
+
+def _union(first: Search, second: Search) -> Search:
+    """One search for what two are about, with the verdicts that they share."""
+    uses = {it.key: it.uses for it in second.holders}
+    holders = tuple(replace(it, uses={**it.uses, **uses[it.key]}) for it in first.holders)
+    contested = tuple(dict.fromkeys((*first.contested, *second.contested)))
+    return replace(first, contested=contested, holders=holders)
+
+
+def _of_search(search: Search, found: Explanation, style: Style, *, has_places: bool, is_wide: bool) -> str:
+    holders = sorted(search.holders, key=lambda it: (it.fate is not Fate.VICTIM, it.fate in _SPARED))
+    is_grouped = len(holders) > _MOST_HOLDERS and not is_wide
+    groups = _groups(holders) if is_grouped else [[it] for it in holders]
+    listed = groups if is_wide else groups[:_MOST_HOLDERS]
+    rows = [_row(group, found, search) for group in listed]
+    n_left = sum(map(len, groups[len(listed) :]))
+    is_whole = len(listed) == len(holders)
+    more = [f"and {n_left} more (-o wide)"] if n_left else [] if is_whole else ["-o wide lists each of them"]
+    shown = table(_HEADER, rows, style, right=["PRIORITY"]) if rows else "no workload uses it"
+    return "\n".join([_title(search, has_places=has_places), shown, *more])
+
+
+def _title(search: Search, *, has_places: bool) -> str:
+    what = ", ".join(f"{resource} in {flavor}" for flavor, resource in sorted(search.contested))
+    verdict = "preempting the victims makes room" if search.is_found else "no preemption makes room"
+    if search.asks_for_place:
+        room = "quota and a place on nodes" if search.is_found else "both quota and a place on nodes"
+        does = "preempting the victims gives" if search.is_found else "no preemption of those that use it gives"
+        return f"places for {what}: {does} {room}"
+    return f"quota of {what}, without regard to places: {verdict}" if has_places else f"{what}: {verdict}"
+
+
+def _groups(holders: Sequence[Holder]) -> list[list[Holder]]:
+    groups: dict[tuple[str, Fate], list[Holder]] = {}
+    for it in holders:
+        groups.setdefault((it.cluster_queue, it.fate), []).append(it)
+    return list(groups.values())
+
+
+def _row(group: Sequence[Holder], found: Explanation, search: Search) -> list[Cell]:
+    first = group[0]
+    rule, why = why_so(first, found)
+    priorities = [it.priority for it in group]
+    least, most = min(priorities), max(priorities)
+    name, priority = first.key, str(least) if least == most else f"{least} to {most}"
+    if len(group) > 1:
+        names = ", ".join(it.key for it in group[:_MOST_NAMES])
+        name = f"{len(group)} workloads: {names}{', ...' if len(group) > _MOST_NAMES else ''}"
+        if any(why_so(it, found) != (rule, why) for it in group):
+            why = f"of {first.key}: {why}"
+    fate = Painted(str(first.fate), _COLORS.get(first.fate, ""))
+    return [name, first.cluster_queue, priority, _uses(group, search), fate, rule, why]
+
+
+def _uses(group: Sequence[Holder], search: Search) -> str:
+    """What they use of it in all; with flavors if several are contested."""
+    total: Counter[tuple[str, str]] = Counter()
+    for it in group:
+        total.update({key: units_of(key[1], amount) for key, amount in it.uses.items()})
+    has_flavors = len({flavor for flavor, _ in search.contested}) > 1
+    in_order = [pair for pair in sorted(search.contested) if pair in total]
+    if len(group) == 1:
+        amounts = {pair: group[0].uses[pair] for pair in in_order}
+    else:
+        amounts = {pair: quantity_of(pair[1], total[pair]) for pair in in_order}
+    return ", ".join(
+        f"{amount} {resource}{f' in {flavor}' if has_flavors else ''}" for (flavor, resource), amount in amounts.items()
+    )
