@@ -45,6 +45,9 @@ def forecast_report(found: Eta, percentages: Sequence[float], style: Style) -> s
     if any(it.seconds and not it.never for it in found.forecasts):
         if len(found.seeds) < found.n_asked:
             parts.append(f"stopped after {len(found.seeds)} of {found.n_asked} futures; --budget gives it more time")
+        if found.is_shortened:
+            far = _long(found.horizon_seconds)
+            parts.append(f"looked {far} ahead, as so much happens in that time; --horizon sets how far to look")
         parts += _assumptions(found, style)
     return "\n\n".join(parts)
 
@@ -174,6 +177,7 @@ def forecast_document(found: Eta, percentages: Sequence[float]) -> str:
         "horizonSeconds": found.horizon_seconds,
         "futures": len(found.seeds),
         "futuresAsked": found.n_asked,
+        "isShortened": found.is_shortened,
         "seeds": [*found.seeds],
         "workloads": [_workload(found, it, percentages) for it in found.forecasts],
         "assumptions": {

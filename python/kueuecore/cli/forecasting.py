@@ -12,7 +12,7 @@ from kueuecore._text import shown
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.forecast_report import forecast_document, forecast_report, interim_lines
 from kueuecore.cli.named_workload import WORKLOAD_HELP, find_workload
-from kueuecore.cli.progress import ctrl_c_raises, line_progress, run_progress
+from kueuecore.cli.progress import ctrl_c_raises, run_progress, ticking
 from kueuecore.cli.state_file import add_trusted, manifests_of, read_configuration
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look, count
@@ -31,6 +31,11 @@ from kueuecore.world import World, is_workload
 __all__ = ["add_eta"]
 
 _BUDGET_SECONDS = 30.0
+# So much longer it waits for the first futures.
+_PATIENCE_SECONDS = 90.0
+# A future of an overloaded cluster could go on for days of arrivals that all wait.
+_MOST_STEPS = 10_000
+_STEPS_OF_AN_OBJECT = 5
 # What is over sooner needs no answers on the way.
 _INTERIM_SECONDS = 3.0
 
@@ -77,8 +82,8 @@ def add_eta(add: argparse.ArgumentParser) -> None:
     given.add_argument("--arrivals", choices=["fitted", "none"], help=help_text)
     help_text = "fit arrivals to this last span of time only, such as 24h; by default to all there are"
     given.add_argument("--window", metavar="DURATION", type=_span, help=help_text)
-    help_text = "how far to look ahead, such as 12h; by default 30d"
-    given.add_argument("--horizon", metavar="DURATION", type=_span, default=HORIZON_SECONDS, help=help_text)
+    help_text = "how far to look ahead, such as 12h; by default 30d, or less where too much happens"
+    given.add_argument("--horizon", metavar="DURATION", type=_span, help=help_text)
     given.add_argument("--config", metavar="FILE", help="Kueue's Configuration, as for `kueuecore run`")
     given.add_argument(
         "--now", metavar="TIME", type=_time, help="the time of the dump; by default the newest time in its objects"
@@ -113,18 +118,23 @@ def eta_command(options: argparse.Namespace) -> int:
     run_seconds = dict(map(_run_seconds, options.run_seconds))
     seeds = range(scenario.seed, scenario.seed + (options.seeds or N_SEEDS))
     budget = options.budget or (inf if options.seeds else _BUDGET_SECONDS)
-    report = line_progress(quiet=options.quiet)
+    n_played = 0
     with (
         ctrl_c_raises(),
         processes(min(options.workers, len(seeds))) as executor,
         run_progress(quiet=options.quiet) as bar,
+        ticking(lambda: f"{n_played} of {len(seeds)} futures played", quiet=options.quiet or bar is not None),
     ):
 
-        def progress(n_played: int, n_all: int) -> None:
+        def progress(n_over: int, n_all: int) -> None:
+            nonlocal n_played
+            n_played = n_over
             if bar is not None:
-                bar(n_played, n_all)
-            elif n_played < n_all:
-                report(lambda: f"{n_played} of {n_all} futures played")
+                bar(n_over, n_all)
+
+        def is_enough(n_first: int) -> bool:
+            spent = monotonic() - begin
+            return spent >= budget + (0 if n_first >= FIRST_SEEDS else _PATIENCE_SECONDS)
 
         def interim(found: Eta) -> None:
             if not options.quiet and monotonic() - begin >= _INTERIM_SECONDS:
@@ -134,14 +144,15 @@ def eta_command(options: argparse.Namespace) -> int:
             scenario,
             _named(options, scenario),
             seeds=seeds,
-            horizon_seconds=options.horizon,
+            horizon_seconds=options.horizon or HORIZON_SECONDS,
+            most_steps=None if options.horizon else _MOST_STEPS + _STEPS_OF_AN_OBJECT * len(scenario.cluster.objects),
             run_seconds=run_seconds,
             arrivals=None if options.arrivals is None else options.arrivals == "fitted",
             window_seconds=options.window,
             trusted=options.trusted,
             executor=executor,
             progress=progress,
-            is_enough=lambda n_played: n_played >= FIRST_SEEDS and monotonic() - begin >= budget,
+            is_enough=is_enough,
             interim=interim,
         )
     if not options.quiet:

@@ -24,6 +24,7 @@ __all__ = [
     "rule_progress",
     "run_progress",
     "shrink_progress",
+    "ticking",
 ]
 
 _LINE_SECONDS = 3.0
@@ -83,6 +84,32 @@ def line_progress(*, quiet: bool, clock: Callable[[], float] = time.monotonic) -
             last = clock()
 
     return report
+
+
+@contextmanager
+def ticking(line: Callable[[], str], *, quiet: bool) -> Iterator[None]:
+    """Write a line to standard error every three seconds, terminal or not, whatever the program does meanwhile.
+
+    Args:
+        line: Makes the line.
+        quiet: Write nothing.
+    """
+    if quiet:
+        yield
+        return
+    is_over = threading.Event()
+
+    def tick() -> None:
+        while not is_over.wait(_LINE_SECONDS):
+            to_stderr(line())
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from kueuecore.scenarios import Scenario, Spans
 from kueuecore.scenarios.job_rows import first_uid
 from kueuecore.simulation import Happening, Operation, simulate
 from kueuecore.studies.arrivals import Arrivals, arrivals_of
-from kueuecore.studies.futures import Future, admissions, rows_of
+from kueuecore.studies.futures import Future, Played, admissions, rows_of
 from kueuecore.studies.present_workloads import PresentWorkload, Status, found_workload, present_workloads
 from kueuecore.studies.run_time_plan import RunTimeNote, RunTimePlan
 from kueuecore.studies.running import run_all
@@ -114,6 +114,7 @@ class Eta:
         forecasts: One per workload, in the order of the request.
         assumptions: What the forecasts are based on.
         n_asked: How many futures were asked for: more than there are seeds if it stopped early.
+        is_shortened: Whether a future ended before the horizon that was asked for, after `most_steps`.
     """
 
     now: int
@@ -122,6 +123,7 @@ class Eta:
     forecasts: tuple[Forecast, ...]
     assumptions: Assumptions
     n_asked: int
+    is_shortened: bool = False
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -149,6 +151,7 @@ def eta(
     *,
     seeds: Sequence[int] = range(N_SEEDS),
     horizon_seconds: float = HORIZON_SECONDS,
+    most_steps: int | None = None,
     run_seconds: Mapping[str, Spans] | None = None,
     arrivals: bool | None = None,
     window_seconds: float | None = None,
@@ -168,6 +171,8 @@ def eta(
         workloads: Names of Workloads or their jobs as `NAMESPACE/NAME`; None: all that wait.
         seeds: Distinct seeds, one per future. The results do not depend on the executor.
         horizon_seconds: How far to look; at most to the scenario's `until`.
+        most_steps: After how many arrivals, admissions, evictions and ends in a future not to look further. The
+            horizon of the answer is then that of the shortest future. None: look as far as the horizon.
         run_seconds: How long jobs run, by the `NAMESPACE/NAME` of a LocalQueue, the name of a ClusterQueue, or "" for
             all others. By default as the scenario says (`present`), or else like the cluster's finished jobs.
         arrivals: Whether new workloads arrive as they have so far. None: unless the scenario has work of its own.
@@ -226,21 +231,25 @@ def eta(
         window_seconds=plan.typical_seconds,
         first_uid=first_uid(objects),
         trusted=trusted,
+        most_steps=most_steps,
     )
     assumptions = _assumptions(future, plan, window)
 
-    def answer(played: Sequence[tuple[float, ...]]) -> Eta:
+    def answer(played: Sequence[Played]) -> Eta:
         n_seeds = len(played) if targets else len(seeds)
+        horizon = min((it.end for it in played), default=future.horizon_seconds)
+        rows = [tuple(it if it <= horizon else inf for it in one.seconds) for one in played]
         return Eta(
             now=scenario.start,
-            horizon_seconds=future.horizon_seconds,
+            horizon_seconds=horizon,
             seeds=tuple(seeds[:n_seeds]),
-            forecasts=tuple(_forecast(it, future, played, never.get(it.key, ""), n_seeds) for it in wanted),
+            forecasts=tuple(_forecast(it, future, rows, never.get(it.key, ""), n_seeds) for it in wanted),
             assumptions=assumptions,
             n_asked=len(seeds),
+            is_shortened=horizon < future.horizon_seconds,
         )
 
-    played: list[tuple[float, ...]] = []
+    played: list[Played] = []
     due = FIRST_SEEDS
     for played in _played(future, seeds, executor, progress) if targets else ():
         if interim is not None and due <= len(played) < len(seeds):
@@ -289,11 +298,11 @@ def _played(
     seeds: Sequence[int],
     executor: Executor | None,
     progress: Callable[[int, int], None] | None,
-) -> Iterator[list[tuple[float, ...]]]:
+) -> Iterator[list[Played]]:
     """Play futures; yields the results of the first ones, in the order of their seeds, whenever there are more."""
     calls = [(future, tuple(seeds[first : first + _BATCH])) for first in range(0, len(seeds), _BATCH)]
-    early: dict[int, list[tuple[float, ...]]] = {}
-    played: list[tuple[float, ...]] = []
+    early: dict[int, list[Played]] = {}
+    played: list[Played] = []
     n_calls = 0
     with closing(run_all(admissions, calls, executor)) as results:
         for place, rows in results:

@@ -22,7 +22,7 @@ from kueuecore.studies.arrivals import Arrivals
 from kueuecore.studies.present_workloads import JobKind, PresentWorkload, Status
 from kueuecore.studies.run_times import RunTimes, Sampler
 
-__all__ = ["Future", "admissions", "rows_of"]
+__all__ = ["Future", "Played", "admissions", "rows_of"]
 
 _SECOND_NS = 1_000_000_000
 # Only workloads that preempt each other forever need so many.
@@ -51,6 +51,7 @@ class Future:
         window_seconds: How far to simulate before the first look at the targets; then twice as far, and so on.
         first_uid: The first number that occurs in no UID.
         trusted: Whether the objects are taken as they are.
+        most_steps: After how many arrivals, admissions, evictions and ends a future ends early; None: not at all.
     """
 
     scenario: Scenario
@@ -65,10 +66,24 @@ class Future:
     window_seconds: float
     first_uid: int
     trusted: bool
+    most_steps: int | None
 
 
-def admissions(future: Future, seeds: Sequence[int]) -> list[tuple[float, ...]]:
-    """Return the seconds until each target is admitted, for each seed's future; infinite: not by the horizon.
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What happened in one future.
+
+    Args:
+        seconds: The seconds until each target is admitted; infinite: not by the end.
+        end: How far the future was looked at, in seconds: to the horizon, unless it ended early.
+    """
+
+    seconds: tuple[float, ...]
+    end: float
+
+
+def admissions(future: Future, seeds: Sequence[int]) -> list[Played]:
+    """Play the future of each seed until all targets are admitted, or to the horizon.
 
     Raises:
         ManifestError: Everything that is wrong with the objects.
@@ -76,7 +91,7 @@ def admissions(future: Future, seeds: Sequence[int]) -> list[tuple[float, ...]]:
     return [_played(future, seed) for seed in seeds]
 
 
-def _played(future: Future, seed: int) -> tuple[float, ...]:
+def _played(future: Future, seed: int) -> Played:
     scenario = replace(future.scenario, seed=seed)
     samplers = {name: it.sampler(Random(f"{seed}/eta/runs/{name}")) for name, it in sorted(future.run_times.items())}
     stepper = _stepper(future, scenario)
@@ -99,8 +114,9 @@ def _played(future: Future, seed: int) -> tuple[float, ...]:
     coming = _Coming(future, samplers, seed, first_uid=future.first_uid + n_rows)
     admitted: dict[str, int] = {}
     left, n_steps, begin, end = set(future.targets), 0, 0.0, 0.0
-    while left and end < future.horizon_seconds:
-        begin, end = end, min(max(2 * end, future.window_seconds), future.horizon_seconds)
+    horizon = future.horizon_seconds
+    while left and end < horizon:
+        begin, end = end, min(max(2 * end, future.window_seconds), horizon)
         copies = coming.until(end)
         if len(copies):
             stepper.schedule_copies(copies)
@@ -113,11 +129,13 @@ def _played(future: Future, seed: int) -> tuple[float, ...]:
                 if kind == "Admitted" and key in left:
                     left.discard(key)
                     admitted[key] = time
-            if not left:
+            if future.most_steps is not None and n_steps >= future.most_steps and left:
+                horizon = at
+            if not left or horizon <= at:
                 break
     # Decisions of a cycle that ends after the horizon are not by the horizon.
     seconds = [(admitted[key] - stepper.start) / _SECOND_NS if key in admitted else inf for key in future.targets]
-    return tuple(it if it <= future.horizon_seconds else inf for it in seconds)
+    return Played(tuple(it if it <= horizon else inf for it in seconds), horizon)
 
 
 def rows_of(scenario: Scenario, *, trusted: bool) -> JobRows:

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 
 import pytest
 
 from kueuecore.cli import ExitCode, main
+from kueuecore.cli.progress import ticking
 from scripts.eta_example import example
 from tests.command import Ran
 from tests.unit.studies.present_states import NOW, QUEUES, finished, workload
@@ -173,15 +175,46 @@ def test_it_stops_at_its_budget_with_twenty_futures(tmp_path: Path, capsys: pyte
     assert "; of 22 futures all admit it" in capsys.readouterr().out
 
 
-def test_answers_on_the_way_and_progress_go_to_standard_error(
+def test_answers_on_the_way_go_to_standard_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kueuecore.cli.forecasting.monotonic", count(step=10).__next__)
-    monkeypatch.setattr("kueuecore.cli.progress._LINE_SECONDS", 0.0)
     command = ["eta", state(tmp_path, *WAITING), "waits", *HOUR, "--workers", "1", "--seeds", "50"]
     assert main(command) == ExitCode.OK
     lines = capsys.readouterr().err.splitlines()
-    assert "2 of 50 futures played" in lines
     assert "after 20 of 50 futures: ns/waits: 10% within 50m00s, 50% within 50m00s, 90% within 50m00s" in lines
     assert main([*command, "-q"]) == ExitCode.OK
     assert capsys.readouterr().err == ""
+
+
+def test_a_thread_says_how_far_it_is_whatever_the_program_does(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kueuecore.cli.progress._LINE_SECONDS", 0.001)
+    said = Event()
+
+    def line() -> str:
+        said.set()
+        return "7 of 50 futures played"
+
+    with ticking(line, quiet=False):
+        assert said.wait(60)
+    assert capsys.readouterr().err.splitlines()[0] == "7 of 50 futures played"
+    with ticking(lambda: "hidden", quiet=True):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_a_future_in_which_too_much_happens_is_not_looked_at_to_its_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kueuecore.cli.forecasting._MOST_STEPS", 10)
+    monkeypatch.setattr("kueuecore.cli.forecasting._STEPS_OF_AN_OBJECT", 0)
+    many = (*WAITING[:1], *(workload(f"w{n:02}", created=60 - n) for n in range(30)))
+    command = ["eta", state(tmp_path, *many), "w29", *HOUR, "--workers", "1", "--seeds", "2"]
+    assert main(command) == ExitCode.OK
+    out = capsys.readouterr().out
+    assert "--horizon sets how far to look" in out
+    assert "2 do not admit it within " in out
+    assert main([*command, "--horizon", "30d"]) == ExitCode.OK
+    assert "of 2 futures all admit it within 30d" in capsys.readouterr().out
