@@ -214,7 +214,8 @@ class Engine(SavedEngine, HeldObjects):
         """Say what would happen to a Workload if it were applied now and were the only head of the next cycle.
 
         It is tried on the current quota, with all its preemptions, and undone: nothing changes, and it costs no more
-        than the decision itself. The workloads ahead of it are counted, not scheduled.
+        than the decision itself. The workloads ahead of it are counted, not scheduled. It sees all objects as they are,
+        whether or not a cycle has run since they changed.
 
         Args:
             workload: One Workload that does not exist yet.

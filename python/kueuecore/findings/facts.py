@@ -161,7 +161,6 @@ class Facts:
         engine = Engine(self.configuration)
         others = [it for it in self.world.manifests if not is_workload(it.object) and not _is_core(it, "Pod")]
         engine.apply(others, now=self.now, trusted=self.world.trusted)
-        engine.cycle(self.now)  # nodes are looked at in cycles
         return engine
 
     @cached_property

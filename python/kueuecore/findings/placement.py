@@ -39,10 +39,10 @@ def domains_too_small(facts: Facts) -> Iterator[Hit]:
 def _message_ever(facts: Facts, manifest: Manifest, state: WorkloadState) -> str:
     """Why a workload would wait in an empty cluster too, in Kueue's words; empty if it would not."""
     alone = facts.alone.get(key_of(manifest.object))
-    if state.reason == NO_PLACE_EVER:
+    if alone is not None and alone.outcome is Outcome.WAITS and not alone.undecided:
+        message = alone.message  # in a busy cluster its own message may be about quota
+    elif state.reason == NO_PLACE_EVER:
         message = state.message
-    elif alone is not None and alone.outcome is Outcome.WAITS and not alone.undecided:
-        message = alone.message
     else:
         return ""
     # Without Nodes nothing can be placed, and that is another finding.

@@ -123,9 +123,14 @@ class _Recurring:
     def state(self) -> Hashable:
         """All workloads by age, each with what it asks for and its place in the order of running or of pending ones.
 
-        Times matter only in that they determine these orders.
+        Times matter only in that they determine these orders, nodes in that pods of running ones are on them.
         """
-        places: dict[Key, Hashable] = {key: (n, it) for n, (key, it) in enumerate(self.running.items())}
+        on_nodes: dict[Key, list[Hashable]] = {}
+        for placed in self._engine.placements():
+            pods = (placed.pod_set, tuple((it.values, it.count) for it in placed.domains))
+            on_nodes.setdefault(_key(placed.namespace, placed.name), []).append(pods)
+        running = enumerate(self.running.items())
+        places: dict[Key, Hashable] = {key: (n, it, tuple(on_nodes.get(key, ()))) for n, (key, it) in running}
         for name in self._engine.cluster_queues():
             queued = enumerate(self._engine.pending(name))
             places.update((_key(it.namespace, it.name), (n, it.place, name)) for n, it in queued)

@@ -94,3 +94,11 @@ def test_who_only_waits_for_another_is_not_found(spec: str) -> None:
         + workload("w", "a", 3, request="{required: rack}")
     )
     assert found(text) == []
+
+
+def test_pods_that_no_node_takes_are_found_where_quota_is_short_too() -> None:
+    """A workload's own message names the first cause, which others will remove."""
+    text = world().replace("nominalQuota: 40", "nominalQuota: 6") + workload("w", "a", 4)
+    late = workload("x", "a", 6, request="{required: rack}")
+    (finding,) = [it for it in found(text + late) if it.code == "KC506"]
+    assert str(finding.object) == 'Workload "team/x"'

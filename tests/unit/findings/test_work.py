@@ -15,7 +15,7 @@ from kueuecore.findings.recurring import starved
 from kueuecore.manifests import JsonObject
 from kueuecore.shrinking import shrunk
 from kueuecore.steady_state import Ending
-from tests.quota_manifests import flavor, local_queue, namespace, queue, workload
+from tests.quota_manifests import flavor, local_queue, namespace, node, queue, workload
 
 POLICIES = """preemption:
   withinClusterQueue: LowerPriority
@@ -104,6 +104,18 @@ def test_a_large_workload_starves_behind_recurring_small_ones() -> None:
         "Workload team/s2, Workload team/big"
     )
     assert "queueingStrategy: StrictFIFO in ClusterQueue a" in finding.problem.remedy
+
+
+def test_a_workload_that_needs_a_whole_node_starves_behind_those_that_share_it() -> None:
+    levels = "{levels: [{nodeLabel: kubernetes.io/hostname}]}"
+    hosts = f"---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: Topology\nmetadata: {{name: hosts}}\nspec: {levels}\n"
+    fast = flavor(spec="{topologyName: hosts, nodeLabels: {pool: fast}}")
+    text = hosts + fast + node("n1", "{pool: fast, kubernetes.io/hostname: n1}") + queue("a", "nominalQuota: 40")
+    text += local_queue("a") + workload("s1", "a", 2) + workload("s2", "a", 2)
+    assert check(parse_manifests(text), select=["starvation"]) == ()
+    finding = only(text + workload("whole", "a", 4, request="{required: kubernetes.io/hostname}"), "starvation")
+    assert str(finding.object) == 'Workload "team/whole"'
+    assert "Node n1" in names(finding.world)
 
 
 @pytest.mark.parametrize(
