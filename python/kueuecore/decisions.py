@@ -6,11 +6,11 @@ A [`Decision`][kueuecore.decisions.Decision] holds the engine's own result and c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import FrozenInstanceError, dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from kueuecore import _core, decision_tables
 from kueuecore._keyed import Keyed
@@ -19,6 +19,8 @@ from kueuecore.errors import ObjectRef, Problem
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from kueuecore._core import Decision as Recorded
 
 __all__ = [
     "Decision",
@@ -265,11 +267,59 @@ def _preemptions(rows: list[_core._Preemption]) -> tuple[Preemption, ...]:
     )
 
 
-class Decision:
-    """The decisions of one cycle (rules/05 §6). Each part is built on first access."""
+_COMPARED = (
+    *("cycle", "has_changed_something", "counts", "placed", "evictions", "preemptions", "replaced", "waits_for_pods"),
+    *("admissions", "pending", "parked", "events", "skipped_preemptions", "target_recomputations", "undecided"),
+)
+# They number what the others name.
+_ROWS = ("admission_rows", "flavor_rows", "preemption_rows", "pending_rows")
 
-    def __init__(self, core: _core.Decision) -> None:
-        self._core = core
+
+def _part(core: _core.Decision, name: str) -> object:
+    part = getattr(core, name)
+    return part() if callable(part) else part
+
+
+class _Kept:
+    """The parts of a decision in a pickle, under the names that the extension gives them."""
+
+    def __init__(self, parts: Mapping[str, object]) -> None:
+        self._parts = parts
+
+    def __getattr__(self, name: str) -> object:
+        if name not in (*_COMPARED, *_ROWS):
+            raise AttributeError(name)
+        part = self._parts[name]
+        return part if name in ("cycle", "has_changed_something") else lambda: part
+
+
+class Decision:
+    """The decisions of one cycle (rules/05 §6). Each part is built on first access.
+
+    Two are equal if they decided the same. Pickling keeps all parts.
+    """
+
+    _core: Recorded
+
+    def __init__(self, core: Recorded) -> None:
+        vars(self)["_core"] = core
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Decision):
+            return NotImplemented
+        return all(_part(self._core, name) == _part(other._core, name) for name in _COMPARED)
+
+    def __hash__(self) -> int:
+        return hash((self.cycle, *self._core.counts()))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Decision, (_Kept({name: _part(self._core, name) for name in (*_COMPARED, *_ROWS)}),)
 
     @property
     def cycle(self) -> int:

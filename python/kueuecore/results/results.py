@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import FrozenInstanceError, asdict
 from functools import cached_property
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -43,8 +44,27 @@ class Results:
         {('default', 'cpu'): 0.625}
     """
 
+    _run: Run
+
     def __init__(self, run: Run) -> None:
-        self._run = run
+        vars(self)["_run"] = run
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        return self._run == other._run if isinstance(other, Results) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._run)
+
+    def __repr__(self) -> str:
+        run = self._run
+        return f"Results({len(self.jobs)} jobs, {run.n_cycles} cycles, {run.ending})"
+
+    def _repr_html_(self) -> str:
+        """The first jobs, for notebooks."""
+        return self.jobs._repr_html_()
 
     @classmethod
     def of(cls, run: Run) -> Results:

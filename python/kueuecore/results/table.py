@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from kueuecore._text import shown
+
 __all__ = ["Column", "Table"]
+
+
+_MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +76,26 @@ class Table:
     def __len__(self) -> int:
         return self._n_rows
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Table):
+            return NotImplemented
+        return self.names == other.names and self.texts(0, len(self)) == other.texts(0, len(other))
+
+    def __hash__(self) -> int:
+        return hash((self.names, len(self)))
+
+    def __repr__(self) -> str:
+        return f"Table({len(self)} rows: {', '.join(self.names)})"
+
+    def _repr_html_(self) -> str:
+        """The first rows, for notebooks."""
+        columns = self.texts(0, min(len(self), _MOST_SHOWN))
+        head = "".join(f"<th>{_cell(name)}</th>" for name in self.names)
+        rows = ("".join(f"<td>{_cell(text)}</td>" for text in row) for row in zip(*columns, strict=True))
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        more = f"<p>{len(self)} rows</p>" if len(self) > _MOST_SHOWN else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
@@ -104,6 +130,11 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return its rows as a capsule for Arrow's C stream interface."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+
+def _cell(text: str) -> str:
+    """Text in HTML, whatever it looks like."""
+    return escape(shown(text))
 
 
 def pyarrow() -> ModuleType:

@@ -85,6 +85,9 @@ class ScenarioOutcome:
     quotas: tuple[QuotaOutcome, ...] = ()
     warnings: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"ScenarioOutcome({len(self.jobs)} jobs, {self.ending})"
+
     @property
     def all(self) -> Waits:
         """The waits of all jobs."""

@@ -195,9 +195,9 @@ class SimulatedCycle:
     parked: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
-    """The result of a run.
+    """The result of a run. Two are equal if the same happened at the same times.
 
     Args:
         engine: The engine in its final state, to inspect or to continue with.
@@ -213,6 +213,20 @@ class Run:
     end: int
     n_cycles: int
     _core: _core.Record = field(repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Run):
+            return NotImplemented
+        return self._happened() == other._happened()
+
+    def __hash__(self) -> int:
+        return hash((self.ending, self.start, self.end, self.n_cycles))
+
+    def _happened(self) -> tuple[object, ...]:
+        core = self._core
+        columns = core.step_columns(), core.cycle_columns(), core.preemption_columns(), core.placement_columns()
+        when = self.ending, self.start, self.end, self.n_cycles
+        return *when, core.keys(), *columns, core.domains(), core.node_columns(), core.endings()
 
     @cached_property
     def cycles(self) -> tuple[SimulatedCycle, ...]:
