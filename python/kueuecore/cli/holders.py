@@ -70,7 +70,8 @@ def _of_search(search: Search, found: Explanation, style: Style, *, has_places: 
     is_grouped = len(holders) > _MOST_HOLDERS and not is_wide
     groups = _groups(holders) if is_grouped else [[it] for it in holders]
     listed = groups if is_wide else groups[:_MOST_HOLDERS]
-    rows = [_row(group, found, search) for group in listed]
+    is_partial = has_places and not search.asks_for_place
+    rows = [_row(group, found, search, is_partial=is_partial) for group in listed]
     n_left = sum(map(len, groups[len(listed) :]))
     is_whole = len(listed) == len(holders)
     more = [f"and {n_left} more (-o wide)"] if n_left else [] if is_whole else ["-o wide lists each of them"]
@@ -95,16 +96,18 @@ def _groups(holders: Sequence[Holder]) -> list[list[Holder]]:
     return list(groups.values())
 
 
-def _row(group: Sequence[Holder], found: Explanation, search: Search) -> list[Cell]:
+def _row(group: Sequence[Holder], found: Explanation, search: Search, *, is_partial: bool) -> list[Cell]:
     first = group[0]
     rule, why = why_so(first, found)
+    if is_partial and first.fate is Fate.VICTIM:
+        why = why.replace("it is preempted", "it would be preempted if only quota counted", 1)
     priorities = [it.priority for it in group]
     least, most = min(priorities), max(priorities)
     name, priority = first.key, str(least) if least == most else f"{least} to {most}"
     if len(group) > 1:
         names = ", ".join(it.key for it in group[:_MOST_NAMES])
         name = f"{len(group)} workloads: {names}{', ...' if len(group) > _MOST_NAMES else ''}"
-        if any(why_so(it, found) != (rule, why) for it in group):
+        if len({why_so(it, found) for it in group}) > 1:
             why = f"of {first.key}: {why}"
     fate = Painted(str(first.fate), _COLORS.get(first.fate, ""))
     return [name, first.cluster_queue, priority, _uses(group, search), fate, rule, why]

@@ -171,6 +171,8 @@ def test_quota_and_places_have_searches_of_their_own_with_titles_that_say_so(run
     asks = workload("w", pod_set(count=2, cpu=4, required=HOST), priority=9)
     ran = run(engine_of(on_nodes(bare, held), asks), "w")
     assert "quota of cpu in tas, without regard to places: preempting the victims makes room" in ran.out
+    assert "it would be preempted if only quota counted" in ran.out
+    assert "it is preempted" not in ran.out
     places = "places for cpu in tas: no preemption of those that use it gives both quota and a place on nodes"
     assert places in ran.out
     assert ["tas", "n", "pods", "1", "2", "0", "2", "0"] in [line.split() for line in ran.out.splitlines()]
