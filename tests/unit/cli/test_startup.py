@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+
+from kueuecore.version import version
 
 EXAMPLE = str(Path(__file__).parents[3] / "examples" / "two-teams")
 COUNTED = """
@@ -31,12 +34,13 @@ def imported(*arguments: str) -> set[str]:
 @pytest.mark.parametrize(
     ("arguments", "most", "most_of_ours"),
     [
+        (("--version",), 60, 10),
         (("--help",), 60, 9),
         (("run", "-q", EXAMPLE), 225, 106),
         (("run", EXAMPLE), 235, 106),
         (("gates",), 125, 23),
     ],
-    ids=["help", "run quietly", "run", "gates"],
+    ids=["version", "help", "run quietly", "run", "gates"],
 )
 def test_a_command_imports_little(arguments: tuple[str, ...], most: int, most_of_ours: int) -> None:
     modules = imported(*arguments)
@@ -55,3 +59,7 @@ def test_the_package_itself_imports_nothing() -> None:
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert {it for it in ran.stdout.split() if it.startswith("kueuecore")} == {"kueuecore"}
     assert "typing" not in ran.stdout
+
+
+def test_the_version_is_that_of_the_wheel() -> None:
+    assert version() == metadata.version("kueuecore")
