@@ -23,7 +23,7 @@ def version() -> str:
     # several times as long as Python takes to start.
     for folder in sys.path:
         try:
-            names = os.listdir(folder or ".")
+            names = os.listdir(folder or ".")  # noqa: PTH208 - importing pathlib takes longer
         except OSError:
             continue
         for name in names:

@@ -7,8 +7,9 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from kueuecore._file_kinds import is_of_command, use_of
 from kueuecore._files import contents
-from kueuecore._json import JsonObject
+from kueuecore._json import JsonObject, text_at
 from kueuecore._text import shortened
 from kueuecore.cli.checks import READ_KINDS, with_active_checks
 from kueuecore.cli.streams import to_stderr
@@ -168,8 +169,13 @@ def read_files(paths: Sequence[str], *, recursive: bool = False) -> tuple[tuple[
     raise ManifestError(problems)
 
 
-def manifests_of(paths: Sequence[str], *, recursive: bool) -> tuple[Manifest, ...]:
+def manifests_of(paths: Sequence[str], *, recursive: bool, takes_scenario: bool = False) -> tuple[Manifest, ...]:
     """Read the objects in some paths.
+
+    Args:
+        paths: Files, directories, or `-`.
+        recursive: Read subdirectories too?
+        takes_scenario: Accept a Scenario among them?
 
     Raises:
         ManifestError: Something cannot be read; remedies are in terms of the command.
@@ -178,7 +184,10 @@ def manifests_of(paths: Sequence[str], *, recursive: bool) -> tuple[Manifest, ..
     for name, data in files:
         if holds_engine(data) or holds_journal(data):
             raise ManifestError.of("this is a saved engine", remedy=_OF_ENGINE, file=name)
-    return _manifests(files)
+    manifests = _manifests(files)
+    if not (takes_scenario and any(text_at(it.object, "kind") == "Scenario" for it in manifests)):
+        _refuse_other_files(manifests, paths)
+    return manifests
 
 
 def read_configuration(file: str | None, gates: Sequence[tuple[str, bool]]) -> Configuration:
@@ -202,6 +211,7 @@ def _of_manifests(
     files: Sequence[tuple[str, str | bytes]], configuration: Configuration, options: argparse.Namespace, span: int
 ) -> SettledState:
     manifests = _manifests(files)
+    _refuse_other_files(manifests, options.paths)
     world = World.of(manifests, configuration=configuration, trusted=options.trusted)
     newest = world.newest_time()
     now = options.now if options.now is not None else newest if newest is not None else 0
@@ -271,6 +281,25 @@ def _manifests(files: Sequence[tuple[str, str | bytes]]) -> tuple[Manifest, ...]
     if problems:
         raise ManifestError(problems)
     return tuple(manifests)
+
+
+def _refuse_other_files(manifests: Sequence[Manifest], paths: Sequence[str]) -> None:
+    """Refuse files that were named, rather than found in a directory, and are for another command or option.
+
+    Raises:
+        ManifestError: Some are.
+    """
+    in_directories = {it.source.file for it in manifests} - {"<stdin>" if it == "-" else it for it in paths}
+    named = [it for it in manifests if it.source.file not in in_directories]
+    problems = [
+        it.problem("it is not an object of a cluster", remedy=use_of([it.object]))
+        for it in named
+        if is_of_command(it.object)
+    ]
+    if named and all(text_at(it.object, "kind") == "Configuration" for it in manifests):
+        problems += [it.problem("it is not an object of a cluster", remedy=use_of([it.object])) for it in named]
+    if problems:
+        raise ManifestError(problems)
 
 
 def _notes(world: World, applied: AppliedWorld) -> Iterator[str]:

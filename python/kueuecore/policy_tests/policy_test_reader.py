@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kueuecore._fields import Fields, shown
+from kueuecore._file_kinds import use_of
 from kueuecore._files import EMPTY_NAME
 from kueuecore._json import text_at
 from kueuecore.configuration import Configuration
@@ -73,7 +74,10 @@ def read_policy_tests(path: str | os.PathLike[str]) -> tuple[PolicyTest, ...]:
     others = [it for it in documents if text_at(it.object, "kind") != KIND]
     if others:
         message = f"a policy test is a document of kind {KIND}"
-        raise ManifestError([it.problem(message, field="kind", remedy=remedy) for it in others])
+        uses = [use_of([it.object]) if len(others) == len(documents) else "" for it in others]
+        raise ManifestError(
+            [it.problem(message, field="kind", remedy=use or remedy) for it, use in zip(others, uses, strict=True)]
+        )
     problems: list[Problem] = []
     reader = PartReader(Path(name).parent, allow_code=False, is_input_read=name == "-")
     tests = [test for it in documents for test in _Reader(it, reader, problems).tests()]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kueuecore._arguments import number
 from kueuecore._fields import Fields, shown
+from kueuecore._file_kinds import use_of
 from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore.configuration import Configuration
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
@@ -83,7 +84,10 @@ def scenario_of(
         ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
     """
     if len(manifests) != 1 or text_at(manifests[0].object, "kind") != KIND:
-        remedy = f"begin it with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
+        other = (
+            "" if any(text_at(it.object, "kind") == KIND for it in manifests) else use_of(it.object for it in manifests)
+        )
+        remedy = other or f"begin it with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
         raise ManifestError.of(f"a scenario is one document of kind {KIND}", remedy=remedy, file=str(path))
     problems: list[Problem] = []
     folder = Path(path).parent
