@@ -10,6 +10,7 @@ from typing import NoReturn
 import pytest
 
 from kueuecore.errors import ManifestError
+from tests.attack import judging
 from tests.attack.case import Case, Wrong
 from tests.attack.doors import DOORS
 from tests.attack.judging import judged
@@ -59,6 +60,24 @@ def test_a_refusal_leaves_everything_as_it_is() -> None:
 
     verdict = judged(Case("a case", act, size=10, names=("prefix",), state=lambda: list(seen)))
     assert verdict.wrong.startswith("changed by what it refused")
+
+
+def burning(seconds: float) -> Callable[[], None]:
+    def act() -> None:
+        start = time.process_time()
+        while time.process_time() - start < seconds:
+            pass
+
+    return act
+
+
+@pytest.mark.parametrize(("once", "twice", "is_wrong"), [(0.1, 0.2, False), (0.02, 0.2, True), (0.001, 0.02, False)])
+def test_double_the_input_may_take_a_little_more_than_double_the_time(
+    once: float, twice: float, is_wrong: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "_LONG", 0.1)
+    verdict = judged(Case("a case", burning(once), size=10, twice=burning(twice)))
+    assert ("at double size" in verdict.wrong) == is_wrong
 
 
 @pytest.mark.parametrize("door", DOORS)
