@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore._numbers import number_text
 from kueuecore._text import shown
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
@@ -179,11 +180,11 @@ def _cells(name: str, given: Change) -> list[str]:
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
+    return "-" if value is None else number_text(value)
 
 
 def _signed(value: float | None) -> str:
-    return "-" if value is None else f"{value:+.4g}" if value else "0"
+    return "-" if value is None else f"{'+' if value > 0 else ''}{number_text(value)}"
 
 
 def _document(comparison: Comparison) -> str:

@@ -118,7 +118,8 @@ def _after(after: float, found: Eta) -> str:
 
 
 def _at(after: float, found: Eta) -> str:
-    return "-" if isinf(after) else _time(found.now + round(after * _SECOND_NS))
+    # Rounded as the span, or the two columns would differ by a second.
+    return "-" if isinf(after) else _time(found.now // _SECOND_NS * _SECOND_NS + round(after) * _SECOND_NS)
 
 
 def _time(time: int) -> str:

@@ -8,6 +8,7 @@ from math import isfinite
 from pathlib import Path
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore._numbers import number_text
 from kueuecore._quantities import number
 from kueuecore._text import quoted, shown
 from kueuecore.cli.documents import document_head
@@ -148,12 +149,13 @@ def _verdict(found: Plan, style: Style) -> str:
         why = "jobs wait for something else: other quotas, borrowing limits, nodes, checks or the next cycle"
         return f"{verdict}: {found.target.figure} is {seconds(limit.wait)} even with unlimited quota\n  {why}"
     reasons = [shown(message) for message, _ in found.reasons[:3]] or ["the scenario ends before their turn comes"]
-    head = f"{verdict}, as {limit.median_never:g} of the jobs are never admitted even with unlimited quota, because:"
+    n_never = number_text(limit.median_never)
+    head = f"{verdict}, as {n_never} of the jobs are never admitted even with unlimited quota, because:"
     return "\n  ".join([head, *reasons])
 
 
 def _now(found: Plan) -> str:
-    return f"{float(found.scale.now):g}{unit_suffix(found.scale.resource)}"
+    return f"{number_text(float(found.scale.now))}{unit_suffix(found.scale.resource)}"
 
 
 def _amount(found: Plan, point: PlanPoint) -> str:
@@ -175,7 +177,7 @@ def _curve(found: Plan, style: Style) -> str:
             [
                 "unlimited" if point is found.unlimited else _amount(found, point),
                 _wait(point.wait),
-                f"{point.median_never:g}",
+                number_text(point.median_never),
                 "-" if used is None or point is found.unlimited else f"{used:.0%}",
                 Painted("yes", "green") if meets else Painted("no", "red"),
                 ", ".join(notes),
@@ -199,7 +201,7 @@ def _oddities(found: Plan) -> list[str]:
         meet = "meets" if len(amounts) == 1 else "meet"
         lines.append(f"note: {_listed(amounts)} also {meet} the target, but some larger quota does not")
     if found.answer is not None and found.answer.median_never:
-        n = f"{found.answer.median_never:g}"
+        n = number_text(found.answer.median_never)
         lines.append(f"note: {n} of the jobs are never admitted with {_amount(found, found.answer)}")
     return lines
 
@@ -213,7 +215,9 @@ def _quotas(found: Plan, answer: PlanPoint, style: Style) -> str:
     rows = []
     for it, n in zip(found.scale.quotas, found.scale.split(answer.n_units), strict=True):
         suffix = unit_suffix(it.resource)
-        rows.append([f"{it.kind}/{it.name}", it.flavor, it.resource, f"{float(it.units):g}{suffix}", f"{n}{suffix}"])
+        rows.append(
+            [f"{it.kind}/{it.name}", it.flavor, it.resource, f"{number_text(float(it.units))}{suffix}", f"{n}{suffix}"]
+        )
     return table(["QUOTA OF", "FLAVOR", "RESOURCE", "NOW", "NEEDED"], rows, style, right=["NOW", "NEEDED"])
 
 

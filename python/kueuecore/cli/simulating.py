@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore._numbers import number_text
 from kueuecore._text import shown
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
@@ -300,7 +301,7 @@ def _number(units: Fraction | None) -> float | None:
 
 
 def _amount(units: Fraction | None) -> str:
-    return "unlimited" if units is None else f"{float(units):g}"
+    return "unlimited" if units is None else number_text(float(units))
 
 
 def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:

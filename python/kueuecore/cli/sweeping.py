@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore._numbers import number_text
 from kueuecore._text import shown
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
@@ -24,7 +25,7 @@ from kueuecore.report import SweepReport
 from kueuecore.scenarios import Edit, parse_edit, parse_target, read_scenario
 from kueuecore.scenarios.edits import parse_value, split_edit
 from kueuecore.studies import processes
-from kueuecore.studies.sweep_points import field_names, value_text
+from kueuecore.studies.sweep_points import field_names, value_names, value_text
 from kueuecore.studies.sweeping import Axis, Journal, Sweep, drawn_points, grid_points, sweep
 
 __all__ = ["add_sweep"]
@@ -174,22 +175,28 @@ def _report(found: Sweep, order: list[int], style: Style) -> str:
     # Leave out what all targets have in common.
     names = targets if len(targets) == 1 else [it.upper() for it in field_names(targets)]
     rows = []
+    values = [[point[place].value for point in found.points] for place in range(len(targets))]
+    shorts = [value_names(it) for it in values]
     for point in order:
-        values = [value_text(it.value) for it in found.points[point]]
         medians = [found.estimate(point, name).median for name in _COLUMNS]
-        rows.append([*values, *(_figure(name, it) for name, it in zip(_COLUMNS, medians, strict=True))])
+        rows.append(
+            [*(it[point] for it in shorts), *(_figure(name, it) for name, it in zip(_COLUMNS, medians, strict=True))]
+        )
     n, n_seeds = len(found.points), len(found.seeds)
     head = f"{n} point{'s' * (n > 1)}, {n_seeds} seed{'s' * (n_seeds > 1)} each"
     legend = [f"{name}: {target}" for name, target in zip(names, targets, strict=True) if name != target]
     if len(targets) == 1:
         names, legend = ["VALUE"], [f"VALUE: {targets[0]}"]
+    for name, short, own in zip(names, shorts, values, strict=True):
+        said = dict(zip(short, map(value_text, own), strict=True))
+        legend += [f"{name} {it}: {text}" for it, text in said.items() if it != text]
     return "\n".join([head, *legend, "", table([*names, *_HEADERS], rows, style, right=[*names, *_HEADERS])])
 
 
 def _figure(name: str, value: float | None) -> str:
     if value is None:
         return "-"
-    return seconds(value) if name.endswith("_seconds") else f"{value:g}"
+    return seconds(value) if name.endswith("_seconds") else number_text(value)
 
 
 def _csv(found: Sweep) -> str:

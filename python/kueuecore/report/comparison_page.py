@@ -7,7 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from kueuecore.report.axes import inline
+from kueuecore._numbers import number_text
+from kueuecore.report.axes import change_axis, inline
 from kueuecore.report.facts import clock, counted
 from kueuecore.report.figure import WIDTH, Figure, svg
 from kueuecore.report.page import render
@@ -100,12 +101,14 @@ def _by_how_much(groups: list[GroupChange], left_out: str) -> Figure:
         if change is None or change.difference.median is None:
             continue
         low, high = change.difference.interval or (change.difference.median,) * 2
-        data.append({"group": _name(it), "change": change.difference.median / 60, "low": low / 60, "high": high / 60})
+        data.append({"group": _name(it), "change": change.difference.median, "low": low, "high": high})
     y = alt.Y("group:N", sort=[_name(it) for it in groups], title=None)
     base = alt.Chart(inline(data), width=WIDTH - 160, height=26 * max(len(data), 1))
-    x = alt.X("change:Q", title="change of the mean wait, in minutes (below 0: B waits less)")
+    ends = [value for it in data for value in (it["low"], it["high"])]
+    title = "change of the mean wait (below 0: B waits less)"
+    x = change_axis("change", min(ends, default=0.0), max(ends, default=0.0), title=title)
     chart: Any = (
-        alt.Chart(inline([{"zero": 0}])).mark_rule(strokeDash=[4, 4], color="currentColor").encode(x="zero:Q")
+        alt.Chart(inline([{"zero": 0}])).mark_rule(strokeDash=[4, 4], color="currentColor").encode(x=alt.X("zero:Q"))
         + base.mark_rule(strokeWidth=3, color="#3b78c2").encode(x="low:Q", x2="high:Q", y=y)
         + base.mark_point(filled=True, size=90, color="#3b78c2", opacity=1).encode(x=x, y=y)
     )
@@ -115,7 +118,7 @@ def _by_how_much(groups: list[GroupChange], left_out: str) -> Figure:
         says = "No group waits longer or less on average."
     elif most is not None:
         word = "less" if most["change"] < 0 else "longer"
-        says = f"The largest change: {most['group']} waits {clock(abs(most['change']) * 60)} {word} on average."
+        says = f"The largest change: {most['group']} waits {clock(abs(most['change']))} {word} on average."
     return Figure(
         title="By how much",
         says=says,
@@ -148,7 +151,7 @@ def _spans(change: Change) -> list[str]:
 
 
 def _medians(change: Change) -> list[str]:
-    return ["-" if it.median is None else f"{it.median:g}" for it in (change.a, change.b)]
+    return ["-" if it.median is None else number_text(it.median) for it in (change.a, change.b)]
 
 
 def _signed(seconds: float) -> str:

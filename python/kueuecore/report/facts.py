@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kueuecore.report.dates import date_ticks, day_and_time
 from kueuecore.report.figure import OTHERS
 from kueuecore.results import Results
 from kueuecore.results.table import Table
 from kueuecore.results.usage_log import UsageLog
+from kueuecore.scenarios.scenario import DEFAULT_START
 from kueuecore.simulation.run import Run, StepKind
+from kueuecore.times import nanoseconds
 
 __all__ = ["Facts", "amount", "clock", "counted", "steps_until_next", "unit_of"]
 
@@ -26,6 +29,8 @@ _SECOND = 10**9
 # People cannot distinguish more bands.
 _MOST_QUEUES = 8
 _STEPS = 160
+# Below, the time since the start says more than dates.
+_DATED = 2 * 86400
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,24 @@ class Facts:
     def seconds(self) -> float:
         """The length of the run."""
         return (self.run.end - self.run.start) / _SECOND
+
+    @property
+    def has_dates(self) -> bool:
+        """Whether days have a meaning: the run is long, and somebody has chosen its start."""
+        return self.seconds > _DATED and self.run.start != nanoseconds(DEFAULT_START)
+
+    @cached_property
+    def dates(self) -> list[tuple[float, str]]:
+        """The ticks of an axis with dates; none if the run has no dates."""
+        return date_ticks(self.run.start, self.seconds) if self.has_dates else []
+
+    def when(self, seconds: float) -> str:
+        """Format a moment: a date, or the time since the start."""
+        return day_and_time(self.run.start, seconds) if self.has_dates else clock(seconds)
+
+    def happens(self, seconds: float) -> str:
+        """Return when something happens, in words."""
+        return f"{'on' if self.has_dates else 'after'} {self.when(seconds)}"
 
     @cached_property
     def step(self) -> float:
@@ -153,8 +176,8 @@ def clock(seconds: float) -> str:
         >>> clock(90), clock(7200), clock(200000), clock(0.25)
         ('1m30s', '2h00m', '2d7h', '0.2s')
     """
-    if seconds < 60:
-        return f"{seconds:.3g}s" if seconds >= 1 or seconds == 0 else f"{seconds:.1f}s"
+    if round(seconds, 1) < 60:
+        return f"{round(seconds, 1):g}s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if not hours:

@@ -19,6 +19,7 @@ OTHERS = "all others"
 BORROWED = "borrowed"
 _SIZES = {"labelFontSize": 12, "titleFontSize": 12}
 _SYMBOLS = {"symbolType": "square", "symbolStrokeWidth": 3, "symbolSize": 80, "columnPadding": 24, "symbolOpacity": 1}
+_MARK = re.compile(r'<(path|line|rect) aria-label="([^"]*)" role="graphics-symbol" ([^>]*?)/>')
 _ID = re.compile(r'(id="|url\(#|href="#)(?=[A-Za-z_])')
 
 
@@ -43,12 +44,13 @@ class Figure:
     note: str = ""
 
 
-def svg(chart: Any, *, name: str) -> str:
+def svg(chart: Any, *, name: str, has_titles: bool = False) -> str:
     """Render an Altair chart as SVG that can share a page with others.
 
     Args:
         chart: The chart.
         name: The prefix of its ids.
+        has_titles: Whether its marks have descriptions, which are then shown where the pointer is.
     """
     import vl_convert
 
@@ -65,6 +67,8 @@ def svg(chart: Any, *, name: str) -> str:
         view={"stroke": "transparent"},
     )
     picture = vl_convert.vegalite_to_svg(themed.to_dict())
+    if has_titles:
+        picture = _MARK.sub(r"<\1 \3><title>\2</title></\1>", picture)
     # Charts on one page must not share ids, nor keep a size that no phone has.
     picture = _ID.sub(rf"\g<1>{name}-", picture)
     return re.sub(r'<svg ([^<>]*?)width="(\d+)" height="(\d+)"', r'<svg \1data-width="\2"', picture, count=1)

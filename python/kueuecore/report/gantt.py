@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 import numpy as np
 
 from kueuecore.report.axes import color_of, inline, time_axis
-from kueuecore.report.facts import Facts, counted, steps_until_next
+from kueuecore.report.facts import Facts, clock, counted, steps_until_next
 from kueuecore.report.figure import WIDTH, Figure, svg
 from kueuecore.simulation.run import StepKind
 
@@ -18,6 +19,8 @@ MOST_JOBS = 2000
 """With more jobs, the chart shows how many run at once."""
 _KINDS = list(StepKind)
 _HIGHEST, _LEAST_ROW, _MOST_ROW = 1000, 0.5, 16
+# Names need this much height in each row, and this much width.
+_NAMED_ROW, _NAMES, _LONGEST = 10, 170, 28
 _BINS = 120
 # A few jobs that preempt each other forever would make an endless page.
 _MOST_SPANS = 6000
@@ -45,56 +48,95 @@ def _spans(facts: Facts) -> tuple[Any, Any, Any, Any]:
 
 
 def _bars(facts: Facts, starts: Any, ends: Any, workloads: Any, is_run: Any) -> Figure:
-    homes, keys = facts.homes, facts.run.workload_keys
+    homes = facts.homes
     first: dict[int, float] = {}
     for workload, start in zip(workloads.tolist(), starts.tolist(), strict=True):
         first[workload] = min(first.get(workload, start), start)
     order = sorted(first, key=lambda it: (homes[it], first[it], it))
     row_of = {workload: row for row, workload in enumerate(order)}
+    names = [_name(facts, it) for it in order]
+    verb = {True: "ran", False: "waited"}
     spans = zip(workloads.tolist(), starts.tolist(), ends.tolist(), is_run.tolist(), strict=True)
     data = [
-        {"row": row_of[it], "t": round(start, 3), "u": round(end, 3), "queue": homes[it], "runs": runs}
+        {
+            "row": row_of[it],
+            "t": round(start, 3),
+            "u": round(end, 3),
+            "queue": homes[it],
+            "runs": runs,
+            "title": f"{names[row_of[it]]} {verb[runs]} {clock(end - start)}, from {facts.when(start)}",
+        }
         for it, start, end, runs in spans
+        if runs or end > start
     ]
     step = min(_MOST_ROW, max(_LEAST_ROW, _HIGHEST / max(len(order), 1)))
-    y = alt.Y("row:Q", scale=alt.Scale(domain=[-0.5, len(order) - 0.5], reverse=True, nice=False), axis=None)
-    base = alt.Chart(inline(data), width=WIDTH, height=max(60, round(step * len(order))))
-    x = time_axis("t", facts.seconds)
-    bars = {"x": x, "x2": "u:Q", "y": y, "color": color_of(facts.job_names, "queue")}
+    y = alt.Y(
+        "row:Q",
+        scale=alt.Scale(domain=[-0.5, len(order) - 0.5], reverse=True, nice=False),
+        axis=None,
+    )
+    width = WIDTH - (_NAMES if step >= _NAMED_ROW else 0)
+    base = alt.Chart(inline(data), width=width, height=max(60, round(step * len(order))))
+    x = time_axis("t", facts.seconds, dates=facts.dates)
+    bars = {"x": x, "x2": "u:Q", "y": y, "color": color_of(facts.job_names, "queue"), "description": "title:N"}
     waits = base.transform_filter("!datum.runs").mark_rule(strokeWidth=1, opacity=0.85).encode(**bars)
     thick = max(1.5, step * 0.7)
     runs = base.transform_filter("datum.runs").mark_rule(strokeWidth=thick, strokeCap="butt").encode(**bars)
     chart: Any = waits + runs
-    taken = facts.run.preemption_table
-    columns = [taken[name].tolist() for name in ("time", "workload", "preemptor")]
-    arrows = [
-        {"t": round((time - facts.run.start) / 1e9, 3), "row": row_of[by], "to": row_of[victim]}
-        for time, victim, by in zip(*columns, strict=True)
-        if victim in row_of and by in row_of
-    ]
+    if step >= _NAMED_ROW:
+        chart += _names_beside(names, y)
+    taken = _preemptions(facts)
+    arrows = [*_arrows(taken, names, row_of)]
     if arrows:
-        for it in arrows:
-            it["angle"] = 180 if it["to"] > it["row"] else 0
         lines = alt.Chart(inline(arrows)).mark_rule(strokeWidth=1, color="currentColor", opacity=0.8)
         heads = alt.Chart(inline(arrows)).mark_point(
             shape="triangle-up", filled=True, size=40, color="currentColor", opacity=1
         )
-        chart += lines.encode(x="t:Q", y="row:Q", y2="to:Q")
-        chart += heads.encode(x="t:Q", y="to:Q", angle=alt.Angle("angle:Q", scale=None))
+        chart += lines.encode(x="t:Q", y="row:Q", y2="to:Q", description="title:N")
+        chart += heads.encode(x="t:Q", y="to:Q", angle=alt.Angle("angle:Q", scale=None), description="title:N")
     evicted = int((facts.results.jobs["evictions"].values > 0).sum())
     says = f"{counted(len(order), 'job')}, {evicted:,} of them evicted; {counted(len(taken), 'preemption')}."
-    reasons = facts.run.engine.names().reasons
-    columns = [taken[name].tolist() for name in ("workload", "preemptor", "reason")]
-    rows = [[keys[victim] or "-", keys[by] or "-", reasons[why]] for victim, by, why in zip(*columns, strict=True)]
     return Figure(
         title="Jobs",
         says=says,
-        note="A row for each job: a thin line while it waits, a bar while it runs. Arrows point from the preempting "
-        "job to the preempted one.",
-        picture=svg(chart, name="jobs"),
+        note="A row for each job: a thin line while it waits, a bar while it runs; point at one to see which it is. "
+        "Arrows point from the preempting job to the preempted one.",
+        picture=svg(chart, name="jobs", has_titles=True),
         header=("preempted", "by", "why"),
-        rows=rows,
+        rows=[[_name(facts, victim), _name(facts, by), why] for _, victim, by, why in taken],
     )
+
+
+def _arrows(
+    taken: Sequence[tuple[float, int, int, str]], names: Sequence[str], row_of: Mapping[int, int]
+) -> Iterator[dict[str, object]]:
+    """Yield an arrow from the row of each preempting job to that of the preempted one."""
+    for time, victim, by, why in taken:
+        if victim in row_of and by in row_of:
+            row, to = row_of[by], row_of[victim]
+            title = f"{names[row]} preempts {names[to]}: {why}"
+            yield {"t": time, "row": row, "to": to, "angle": 180 if to > row else 0, "title": title}
+
+
+def _preemptions(facts: Facts) -> list[tuple[float, int, int, str]]:
+    """Return when a job was preempted, which, by which, and why."""
+    taken, reasons = facts.run.preemption_table, facts.run.engine.names().reasons
+    columns = [taken[name].tolist() for name in ("time", "workload", "preemptor", "reason")]
+    rows = zip(*columns, strict=True)
+    return [(round((time - facts.run.start) / 1e9, 3), victim, by, reasons[why]) for time, victim, by, why in rows]
+
+
+def _name(facts: Facts, workload: int) -> str:
+    return facts.run.workload_keys[workload] or "-"
+
+
+def _names_beside(names: list[str], y: Any) -> Any:
+    """Write the name of the job beside each row, cut if it is long; its end tells jobs of one work apart."""
+    own = [it.rpartition("/")[2] for it in names]
+    shown = [it if len(it) <= _LONGEST else f"{it[: _LONGEST - 13]}…{it[-12:]}" for it in own]
+    rows = [{"row": row, "name": name} for row, name in enumerate(shown)]
+    text: dict[str, Any] = {"align": "right", "dx": -8, "fontSize": 10, "color": "currentColor", "limit": _NAMES}
+    return alt.Chart(inline(rows)).mark_text(**text).encode(x=alt.value(0), y=y, text="name:N")
 
 
 def _counts(facts: Facts, starts: Any, ends: Any, workloads: Any) -> Figure:
@@ -113,7 +155,7 @@ def _counts(facts: Facts, starts: Any, ends: Any, workloads: Any) -> Figure:
         alt.Chart(inline(data), width=WIDTH, height=240)
         .mark_area(interpolate="step-after")
         .encode(
-            x=time_axis("t", facts.seconds),
+            x=time_axis("t", facts.seconds, dates=facts.dates),
             y=alt.Y("n:Q", stack="zero", title="running jobs"),
             color=color_of(facts.job_names, "queue"),
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 import altair as alt
 
+from kueuecore._numbers import number_text
 from kueuecore.report.axes import inline, time_axis
 from kueuecore.report.facts import clock, counted
 from kueuecore.report.figure import WIDTH, Figure, svg
@@ -34,7 +35,8 @@ def plan_html(plans: Sequence[Plan], *, title: str) -> str:
     numbers = [("target", f"{target.figure} ≤ {clock(target.seconds)}")]
     for found in plans:
         needed = "no quota is enough" if found.answer is None else _amount(found, found.answer.n_units)
-        numbers.append((f"{found.scale.name}, now and needed", f"{_amount(found, float(found.scale.now))}, {needed}"))
+        numbers.append((f"{found.scale.name} now", _amount(found, float(found.scale.now))))
+        numbers.append((f"{found.scale.name} needed", needed))
     n_seeds = counted(len(plans[0].seeds), "seed")
     return render(
         title=title,
@@ -60,7 +62,8 @@ def _figure(found: Plan, index: int) -> Figure:
         title=f"Waits by quota of {found.scale.name}",
         says=says,
         note="A dot is the wait that counts; a bar spans the seeds with the shortest and the longest wait. "
-        "A triangle is a wait beyond the chart, or an endless one. The dashed line is the target.",
+        "A triangle is a wait beyond the chart, or an endless one. The dashed line is the target; upright lines are "
+        "the quota now and the answer.",
         picture=svg(_chart(found, data, highest), name=f"plan{index}"),
         header=("quota", target.figure, "least", "most", "never admitted", "used", "meets it"),
         rows=[_row(found, it) for it in found.points],
@@ -96,12 +99,36 @@ def _chart(found: Plan, data: list[dict[str, Any]], highest: float) -> Any:
     line = base.transform_filter("datum.shape === 'dot'").mark_line(strokeWidth=1.5, color="#8a94a1")
     bars = base.mark_rule(strokeWidth=5, opacity=0.5)
     dots = base.mark_point(filled=True, size=70, opacity=1)
+    marks = _marks(found, most)
+    upright = alt.Chart(inline(marks)).mark_rule(strokeWidth=1, color="currentColor", opacity=0.6)
+    # Above the chart, away from each other.
+    words = [
+        alt.Chart(inline([it]))
+        .mark_text(align=it["align"], baseline="bottom", dx=3 if it["align"] == "left" else -3, color="currentColor")
+        .encode(x=x, y=alt.value(-4), text="name:N")
+        for it in marks
+    ]
     return (
-        target.encode(y=y)
+        alt.layer(target.encode(y=y), *words)
+        + upright.encode(x=x)
         + line.encode(x=x, y=y)
         + bars.encode(x=x, y="low:Q", y2="high:Q", color=color)
         + dots.encode(x=x, y=y, color=color, shape=shape)
     )
+
+
+def _marks(found: Plan, most: float) -> list[dict[str, Any]]:
+    """Return where the quota is now, and where the answer is."""
+    answer = None if found.answer is None else float(found.answer.n_units)
+    now = float(found.scale.now)
+    if answer == now:
+        marks = [(now, f"now, and the answer: {_amount(found, now)}")]
+    else:
+        marks = [(now, f"now: {_amount(found, now)}")]
+        marks += [] if answer is None else [(answer, f"the answer: {_amount(found, answer)}")]
+    shown = [it for it in marks if it[0] <= most]
+    right = shown[0][0] if len(shown) > 1 and shown[0][0] < shown[1][0] else None
+    return [{"quota": at, "name": name, "align": "right" if at == right else "left"} for at, name in shown]
 
 
 def _row(found: Plan, point: PlanPoint) -> list[str]:
@@ -109,7 +136,7 @@ def _row(found: Plan, point: PlanPoint) -> list[str]:
     return [
         _amount(found, point.n_units),
         *map(_wait, (point.wait, min(point.waits), max(point.waits))),
-        f"{point.median_never:g}",
+        number_text(point.median_never),
         "-" if used is None else f"{used:.0%}",
         "yes" if found.meets(point) else "no",
     ]
@@ -120,4 +147,4 @@ def _wait(seconds: float) -> str:
 
 
 def _amount(found: Plan, n_units: float) -> str:
-    return f"{n_units:,g}{unit_suffix(found.scale.resource)}"
+    return f"{number_text(n_units, is_grouped=True)}{unit_suffix(found.scale.resource)}"

@@ -52,15 +52,16 @@ class SweptMeasure:
         return max((value for it in self.estimates for value in it.values), default=0.0)
 
 
-def curve(measure: SweptMeasure, values: Sequence[JsonValue], name: str) -> Any:
+def curve(measure: SweptMeasure, values: Sequence[JsonValue], labels: Sequence[str], name: str) -> Any:
     """Draw a measure over one field: medians, their intervals, and the seeds.
 
     Args:
         measure: The measure.
         values: The value of the field at each point.
+        labels: The name of each value.
         name: The name of the field.
     """
-    xs, x = _across(values, name, WIDTH)
+    xs, x = _across(values, labels, name, WIDTH)
     y = _up(measure)
     rows: list[dict[str, Any]] = []
     dots: list[dict[str, Any]] = []
@@ -93,16 +94,19 @@ def is_heat_map(fields: Sequence[Sequence[JsonValue]]) -> bool:
     return is_whole and n_columns > 1 and n_columns <= _MOST_COLUMNS and n_rows <= _MOST_ROWS
 
 
-def heat_map(measure: SweptMeasure, fields: Sequence[Sequence[JsonValue]], names: Sequence[str]) -> Any:
+def heat_map(
+    measure: SweptMeasure, fields: Sequence[Sequence[JsonValue]], labels: Sequence[Sequence[str]], names: Sequence[str]
+) -> Any:
     """Draw a measure over a grid of two fields, with its median in each cell.
 
     Args:
         measure: The measure.
         fields: The values of both fields at each point.
+        labels: The names of these values.
         names: The names of the fields.
     """
     down, across = (0, 1) if len(_distinct(fields[1])) <= _MOST_COLUMNS else (1, 0)
-    rows, columns = _distinct(fields[down]), _distinct(fields[across])
+    rows, columns = (_ordered(fields[it], labels[it]) for it in (down, across))
     medians = [it.median for it in measure.estimates]
     known = [it for it in medians if it is not None]
     data = []
@@ -111,18 +115,19 @@ def heat_map(measure: SweptMeasure, fields: Sequence[Sequence[JsonValue]], names
         text = "-" if median is None else measure.text(median)
         data.append(
             {
-                "row": value_text(fields[down][point]),
-                "column": value_text(fields[across][point]),
+                "row": labels[down][point],
+                "column": labels[across][point],
                 "color": color,
                 "text": f"★ {text}" if point == measure.best else text,
                 "ink": _ink(color),
             }
         )
     # Leave the rest of the width to the row labels.
-    width = WIDTH - 40 - _LETTER * min(max(map(len, rows)), 30)
-    axis = alt.Axis(labelAngle=_angle(columns, width), grid=False)
-    x = alt.X("column:N", sort=columns, title=names[across], axis=axis)
-    y = alt.Y("row:N", sort=rows, title=names[down], axis=alt.Axis(grid=False))
+    width = WIDTH - 40 - _LETTER * max(map(len, rows))
+    x = alt.X("column:N", sort=columns, title=names[across], axis=_named_axis(columns, width))
+    # The title stands above the labels, which may be wider than the measured ones.
+    title: dict[str, Any] = {"titleAngle": 0, "titleAlign": "right", "titleAnchor": "end", "titleX": -8, "titleY": -8}
+    y = alt.Y("row:N", sort=rows, title=names[down], axis=alt.Axis(grid=False, labelLimit=0, **title))
     base = alt.Chart(inline(data), width=width, height=_ROW * len(rows)).encode(x=x, y=y)
     return alt.layer(
         base.mark_rect().encode(color=alt.Color("color:N", scale=None)),
@@ -130,19 +135,22 @@ def heat_map(measure: SweptMeasure, fields: Sequence[Sequence[JsonValue]], names
     )
 
 
-def panels(measure: SweptMeasure, fields: Sequence[Sequence[JsonValue]], names: Sequence[str]) -> Any:
+def panels(
+    measure: SweptMeasure, fields: Sequence[Sequence[JsonValue]], labels: Sequence[Sequence[str]], names: Sequence[str]
+) -> Any:
     """Draw a measure over each of several fields side by side, with a dot for each point.
 
     Args:
         measure: The measure.
         fields: The values of each field at each point.
+        labels: The names of these values.
         names: The names of the fields.
     """
     n_columns = min(len(names), _PANELS_IN_A_ROW)
     width = WIDTH // n_columns - 60
     shown = []
-    for place, (values, name) in enumerate(zip(fields, names, strict=True)):
-        xs, x = _across(values, name, width)
+    for place, (values, own, name) in enumerate(zip(fields, labels, names, strict=True)):
+        xs, x = _across(values, own, name, width)
         rows = [
             {"x": at, "y": estimate.median, "is_best": point == measure.best}
             for point, (at, estimate) in enumerate(zip(xs, measure.estimates, strict=True))
@@ -161,14 +169,15 @@ def _medians(base: Any, x: Any, y: Any) -> list[Any]:
     return [others.encode(x=x, y=y), best.encode(x=x, y=y)]
 
 
-def _across(values: Sequence[JsonValue], name: str, width: int) -> tuple[list[float] | list[str], Any]:
+def _across(
+    values: Sequence[JsonValue], labels: Sequence[str], name: str, width: int
+) -> tuple[list[float] | list[str], Any]:
     """Return the position of each point on a field's axis, and the axis."""
     numbers = [it for it in values if isinstance(it, int | float) and not isinstance(it, bool)]
     if len(numbers) < len(values):
-        texts = [*map(value_text, values)]
-        order = _distinct(values)
-        axis = alt.Axis(labelAngle=_angle(order, width), grid=False)
-        return texts, alt.X("x:N", sort=order, title=name, axis=axis, scale=alt.Scale(type="point", padding=0.5))
+        order = _ordered(values, labels)
+        axis, scale = _named_axis(order, width), alt.Scale(type="point", padding=0.5)
+        return [*labels], alt.X("x:N", sort=order, title=name, axis=axis, scale=scale)
     distinct = sorted(set(numbers))
     is_wide = distinct[0] > 0 and distinct[-1] / distinct[0] >= _LOGARITHMIC
     axis = alt.Axis(grid=False, labelOverlap=True)
@@ -198,6 +207,17 @@ def _distinct(values: Sequence[JsonValue]) -> list[str]:
         return sorted(texts, key=duration_ns)
     except ValueError:
         return texts
+
+
+def _ordered(values: Sequence[JsonValue], labels: Sequence[str]) -> list[str]:
+    """Return the names of the distinct values, in their order."""
+    name_of = dict(zip(map(value_text, values), labels, strict=True))
+    return [name_of[text] for text in _distinct(values)]
+
+
+def _named_axis(labels: Sequence[str], width: float) -> Any:
+    """Make an axis of names: beside each other, or sloping where there is no room, but always whole."""
+    return alt.Axis(labelAngle=_angle(labels, width), labelLimit=0, labelOverlap=False, grid=False)
 
 
 def _angle(labels: Sequence[str], width: float) -> int:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from kueuecore._json import JsonValue
+from kueuecore._numbers import number_text
 from kueuecore.report.facts import clock, counted
 from kueuecore.report.figure import Figure, svg
 from kueuecore.report.page import render
 from kueuecore.report.sweep_charts import SweptMeasure, curve, heat_map, is_heat_map, panels
 from kueuecore.studies import Estimate, Sweep
-from kueuecore.studies.sweep_points import best_first, field_names, is_more_better, value_text
+from kueuecore.studies.sweep_points import best_first, field_names, is_more_better, value_names, value_text
 
 __all__ = ["sweep_html"]
 
@@ -40,11 +41,12 @@ def sweep_html(found: Sweep, *, title: str, by: str | None = None) -> str:
     measures = {name: _measure(found, name, order[0]) for name in shown if name in found.names}
     varied = {name: it for name, it in measures.items() if len({value for e in it.estimates for value in e.values}) > 1}
     fields = [[point[place].value for point in found.points] for place in range(len(names))]
+    labels = [_labels(it) for it in fields]
     numbers = [("points", f"{len(found.points):,}"), ("seeds", f"{len(found.seeds):,}")]
     n_cut_off = sum(1 for it in found.figures if it.get("cut_off"))
     if n_cut_off:
         numbers.append(("runs cut off", f"{n_cut_off:,}"))
-    numbers += [(f"{name} of the best", _value(found.points[order[0]][n].value)) for n, name in enumerate(names)]
+    numbers += [(f"{name} of the best", it[order[0]]) for name, it in zip(names, labels, strict=True)]
     numbers += [(f"{it.title} of the best", _text(it, order[0])) for it in varied.values()]
     same = ((name, it) for name, it in measures.items() if name not in varied)
     numbers += [(f"{it.title} at all points", _text(it, order[0])) for _, it in same]
@@ -54,8 +56,9 @@ def sweep_html(found: Sweep, *, title: str, by: str | None = None) -> str:
         subtitle=f"{counted(len(found.points), 'point')}, {counted(len(found.seeds), 'seed')} each."
         + (f" {where}." if where else ""),
         figures=[
-            *(_figure(it, fields, names, place=n) for n, it in enumerate(varied.values())),
-            _best(found, measures, order, names, by),
+            *(_figure(it, fields, labels, names, place=n) for n, it in enumerate(varied.values())),
+            _best(measures, order, labels, names, by),
+            *_values(fields, labels, names),
         ],
         numbers=numbers,
     )
@@ -78,13 +81,17 @@ def _title(name: str) -> str:
     return f"{words} of {rest}" if rest else _MEASURES.get(name, words)
 
 
-def _value(value: JsonValue) -> str:
-    """Format a value of a field, a random one with as many digits as matter to a reader."""
-    return f"{value:.4g}" if isinstance(value, float) else value_text(value)
+def _labels(values: Sequence[JsonValue]) -> list[str]:
+    """Name the values of a field, random numbers with as many digits as matter to a reader."""
+    rounded = {it: number_text(it) for it in values if isinstance(it, float)}
+    if len({*rounded.values()}) < len(rounded):
+        rounded = {}
+    names = zip(values, value_names(values), strict=True)
+    return [rounded.get(it, name) if isinstance(it, float) else name for it, name in names]
 
 
 def _plain(value: float) -> str:
-    return f"{value:.4g}"
+    return number_text(value, is_grouped=True)
 
 
 def _text(measure: SweptMeasure, point: int) -> str:
@@ -93,24 +100,28 @@ def _text(measure: SweptMeasure, point: int) -> str:
 
 
 def _figure(
-    measure: SweptMeasure, fields: Sequence[Sequence[JsonValue]], names: Sequence[str], *, place: int
+    measure: SweptMeasure,
+    fields: Sequence[Sequence[JsonValue]],
+    labels: Sequence[Sequence[str]],
+    names: Sequence[str],
+    *,
+    place: int,
 ) -> Figure:
     header = (*names, "median", "95 % interval", "least", "most")
     rows = [
-        [*(_value(it[point]) for it in fields), *_cells(measure, estimate)]
-        for point, estimate in enumerate(measure.estimates)
+        [*(it[point] for it in labels), *_cells(measure, estimate)] for point, estimate in enumerate(measure.estimates)
     ]
     if len(names) == 1:
-        chart = curve(measure, fields[0], names[0])
+        chart = curve(measure, fields[0], labels[0], names[0])
         note = (
             "A dot is the median over seeds, small dots are single seeds, a bar is the median's 95 % interval, which "
             "needs six seeds. The green diamond is the best point."
         )
     elif is_heat_map(fields):
-        chart = heat_map(measure, fields, names)
+        chart = heat_map(measure, fields, labels, names)
         note = "A cell shows the median over seeds: darker is more. The star marks the best point."
     else:
-        chart = panels(measure, fields, names)
+        chart = panels(measure, fields, labels, names)
         note = (
             "Each point has a dot in every panel, at its value of that field and its median over seeds. "
             "The green diamond is the best point."
@@ -118,7 +129,7 @@ def _figure(
     by = f" by {' and '.join(names)}" if len(names) < 3 else " by field"
     return Figure(
         title=measure.title[0].upper() + measure.title[1:] + by,
-        says=_says(measure, fields, names),
+        says=_says(measure, labels, names),
         # The first note explains the others too.
         note="" if place else note,
         picture=svg(chart, name=f"sweep{place}"),
@@ -136,7 +147,7 @@ def _cells(measure: SweptMeasure, estimate: Estimate) -> list[str]:
     return [measure.text(estimate.median), between, *map(measure.text, ends)]
 
 
-def _says(measure: SweptMeasure, fields: Sequence[Sequence[JsonValue]], names: Sequence[str]) -> str:
+def _says(measure: SweptMeasure, labels: Sequence[Sequence[str]], names: Sequence[str]) -> str:
     medians = [(it.median, point) for point, it in enumerate(measure.estimates) if it.median is not None]
     least, most = min(medians)[0], max(medians)[0]
     if least == most:
@@ -144,14 +155,34 @@ def _says(measure: SweptMeasure, fields: Sequence[Sequence[JsonValue]], names: S
 
     def where(wanted: float) -> str:
         places = [point for median, point in medians if median == wanted]
-        said = ", ".join(f"{name} {_value(it[places[0]])}" for name, it in zip(names, fields, strict=True))
+        said = ", ".join(f"{name} {it[places[0]]}" for name, it in zip(names, labels, strict=True))
         return said + (f" and {counted(len(places) - 1, 'other point')}" if len(places) > 1 else "")
 
     return f"Least, {measure.text(least)}, with {where(least)}; most, {measure.text(most)}, with {where(most)}."
 
 
+def _values(
+    fields: Sequence[Sequence[JsonValue]], labels: Sequence[Sequence[str]], names: Sequence[str]
+) -> Iterator[Figure]:
+    """Return what stands behind short names, as a table, if there are any."""
+    rows = [
+        [name, label, text]
+        for name, values, own in zip(names, fields, labels, strict=True)
+        for label, text in dict(zip(own, map(value_text, values), strict=True)).items()
+        if label != text and not isinstance(values[0], float)
+    ]
+    if rows:
+        yield Figure(
+            title="Values", says="What the short names stand for.", header=("field", "name", "value"), rows=rows
+        )
+
+
 def _best(
-    found: Sweep, measures: dict[str, SweptMeasure], order: Sequence[int], names: Sequence[str], by: str | None
+    measures: dict[str, SweptMeasure],
+    order: Sequence[int],
+    labels: Sequence[Sequence[str]],
+    names: Sequence[str],
+    by: str | None,
 ) -> Figure:
     """Return all points as a table."""
     rule = "the fewest jobs never admitted, then the shortest mean wait"
@@ -162,8 +193,5 @@ def _best(
         says=f"The best point has {rule}.",
         note="Medians over seeds. Points with a run that was cut off come last.",
         header=(*names, *(it.title for it in measures.values())),
-        rows=[
-            [*(_value(it.value) for it in found.points[point]), *(_text(it, point) for it in measures.values())]
-            for point in order
-        ],
+        rows=[[*(it[point] for it in labels), *(_text(it, point) for it in measures.values())] for point in order],
     )

@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 
 from kueuecore.report.axes import inline, time_axis
-from kueuecore.report.facts import Facts, clock, counted, steps_until_next
+from kueuecore.report.facts import Facts, counted, steps_until_next
 from kueuecore.report.figure import FEW_AND_MANY, WIDTH, Figure, svg
 from kueuecore.simulation.run import StepKind
 
@@ -62,7 +62,12 @@ def topology_figure(facts: Facts) -> Figure | None:
     chart: Any = (
         alt.Chart(inline(data), width=WIDTH, height=max(60, 18 * len(names)))
         .mark_bar(height={"band": 0.85})
-        .encode(x=time_axis("t", facts.seconds), x2="u:Q", y=y, color=alt.Color("pods:Q", scale=colors, legend=None))
+        .encode(
+            x=time_axis("t", facts.seconds, dates=facts.dates),
+            x2="u:Q",
+            y=y,
+            color=alt.Color("pods:Q", scale=colors, legend=None),
+        )
     )
     lost, reported = _lost(facts, shown)
     if lost:
@@ -132,7 +137,7 @@ def _lost(facts: Facts, shown: dict[tuple[str, ...], str]) -> tuple[list[dict[st
         return [], ""
     first = min(float(str(it["t"])) for it in found)
     n_nodes = len({it["node"] for it in found})
-    reported = f"{counted(n_nodes, 'node')} {'was' if n_nodes == 1 else 'were'} lost, the first after {clock(first)}."
+    reported = f"{counted(n_nodes, 'node')} {'was' if n_nodes == 1 else 'were'} lost, the first {facts.happens(first)}."
     names_of = facts.run.node_names
     for it in found:
         it["row"] = rows.get(names_of[int(str(it["node"]))])

@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from kueuecore.report.axes import color_of, count_axis, inline, time_axis
-from kueuecore.report.facts import Facts, amount, clock, counted, unit_of
+from kueuecore.report.facts import Facts, amount, counted, unit_of
 from kueuecore.report.figure import BORROWED, WIDTH, Figure, svg
 
 __all__ = ["pending_figure", "usage_figures"]
@@ -45,7 +45,7 @@ def _usage_figure(facts: Facts, pair: tuple[str, str], rows: Any, name: str) -> 
         alt.Chart(inline(data), width=WIDTH, height=240)
         .mark_area(interpolate="step-after")
         .encode(
-            x=time_axis("t", facts.seconds),
+            x=time_axis("t", facts.seconds, dates=facts.dates),
             y=alt.Y("amount:Q", stack="zero", title=f"{what}{suffix and f',{suffix}'}"),
             color=color_of(names, "queue"),
             opacity=alt.Opacity("kind:N", scale=alt.Scale(domain=[_WITHIN, BORROWED], range=[1, 0.5]), legend=None),
@@ -98,7 +98,7 @@ def pending_figure(facts: Facts) -> Figure:
         alt.Chart(inline(data), width=WIDTH, height=200)
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
-            x=time_axis("t", facts.seconds),
+            x=time_axis("t", facts.seconds, dates=facts.dates),
             y=alt.Y("n:Q", axis=count_axis(int(waiting.max(initial=0)), "waiting jobs")),
             color=color_of(names, "queue"),
         )
@@ -107,8 +107,8 @@ def pending_figure(facts: Facts) -> Figure:
     longest = int(np.argmax(most))
     says = "No job waits."
     if most[longest]:
-        after = clock(times[when[longest]])
-        says = f"The longest queue is {names[longest]} with {counted(most[longest], 'job')} after {after}."
+        at = facts.happens(times[when[longest]])
+        says = f"The longest queue is {names[longest]} with {counted(most[longest], 'job')} {at}."
     ends = waiting[-1].tolist()
     return Figure(
         title="Waiting jobs",
@@ -117,6 +117,7 @@ def pending_figure(facts: Facts) -> Figure:
         picture=svg(chart, name="pending"),
         header=("ClusterQueue", "most at once", "when", "at the end"),
         rows=[
-            [*it] for it in zip(names, map(str, most), (clock(times[at]) for at in when), map(str, ends), strict=True)
+            [*it]
+            for it in zip(names, map(str, most), (facts.when(times[at]) for at in when), map(str, ends), strict=True)
         ],
     )

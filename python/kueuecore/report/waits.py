@@ -7,17 +7,21 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from kueuecore.report.axes import color_of, inline, time_axis
+from kueuecore.report.axes import color_of, inline, log_time_axis
 from kueuecore.report.facts import Facts, clock
 from kueuecore.report.figure import WIDTH, Figure, svg
+from kueuecore.scenarios.waits import within_which
 
 __all__ = ["waits_figure"]
 
-_POINTS = np.linspace(0, 1, 101)
+_PARTS = tuple(percent / 100 for percent in range(101))
+_MARKED = (0.5, 0.95)
+# With more queues the numbers beside the marks overlap.
+_MOST_NUMBERED = 4
 
 
 def waits_figure(facts: Facts) -> Figure:
-    """Show the share of jobs that waited no longer than each time."""
+    """Show the share of jobs that waited no longer than each time, from a second on."""
     jobs = facts.results.jobs
     wait, is_null = jobs["wait_seconds"].values, jobs["wait_seconds"].is_null
     has_waited = np.ones(len(wait), np.bool_) if is_null is None else ~is_null
@@ -26,36 +30,51 @@ def waits_figure(facts: Facts) -> Figure:
     rows = []
     for name in facts.job_names:
         mine = queues == name
-        waits = np.sort(wait[mine & has_waited])
+        waits = np.sort(wait[mine & has_waited]).tolist()
         n_never = int((mine & ~has_waited).sum())
-        if not len(waits):
+        if not waits:
             rows.append([name, str(int(mine.sum())), "-", "-", "-", str(n_never)])
             continue
-        at = np.quantile(waits, _POINTS, method="inverted_cdf")
-        points = zip(np.round(at, 3).tolist(), _POINTS.tolist(), strict=True)
-        data += [{"wait": it, "part": part, "queue": name} for it, part in points]
-        shown = [clock(float(at[index])) for index in (50, 95, 100)]
+        within = [within_which(waits, part) or 0.0 for part in _PARTS]
+        points = zip(within, _PARTS, strict=True)
+        data += [{"wait": max(round(it, 3), 1.0), "part": part, "queue": name} for it, part in points]
+        shown = [clock(within[index]) for index in (50, 95, 100)]
         rows.append([name, str(int(mine.sum())), *shown, str(n_never)])
-    longest = max((it["wait"] for it in data), default=0.0)
-    chart = (
-        alt.Chart(inline(data), width=WIDTH, height=220)
-        .mark_line(interpolate="step-after", strokeWidth=2)
-        .encode(
-            x=time_axis("wait", max(longest, 1.0), title="wait for the first admission"),
-            y=alt.Y("part:Q", title="share of the jobs", axis=alt.Axis(format="%")),
-            color=color_of(facts.job_names, "queue"),
-            order="part:Q",
-        )
-    )
-    slow = max(data, key=lambda it: it["wait"], default=None)
+    waited = wait[has_waited]
+    longest = float(waited.max(initial=0.0))
     says = "No job was admitted."
-    if slow is not None:
-        says = f"The longest wait is {clock(longest)}, in {slow['queue']}." if longest else "No job waited."
+    if len(waited):
+        slow = queues[has_waited][int(waited.argmax())]
+        says = f"The longest wait is {clock(longest)}, in {slow}." if longest else "No job waited."
     return Figure(
         title="Waits",
         says=says,
-        note=f"The further left a curve, the sooner the queue admits. {facts.left_out}",
-        picture=svg(chart, name="waits"),
+        note=f"The further left a curve, the sooner the queue admits. Dots mark the waits within which half of the "
+        f"jobs (p50) and 95 % (p95) were admitted. The axis is logarithmic. {facts.left_out}",
+        picture=svg(_chart(facts, data, longest), name="waits"),
         header=("ClusterQueue", "jobs", "median wait", "95 %", "longest", "never admitted"),
         rows=rows,
     )
+
+
+def _chart(facts: Facts, data: list[dict[str, Any]], longest: float) -> Any:
+    x = log_time_axis("wait", longest, title="wait for the first admission")
+    axis = alt.Axis(format="%", grid=False, values=[0, 0.25, 0.5, 0.75, 0.95])
+    y = alt.Y("part:Q", title="share of the jobs", axis=axis, scale=alt.Scale(domain=[0, 1]))
+    color = color_of(facts.job_names, "queue")
+    base = alt.Chart(inline(data), width=WIDTH, height=220).encode(x=x, y=y, color=color)
+    lines = base.mark_line(interpolate="step-after", strokeWidth=2).encode(order="part:Q")
+    levels = [{"part": part, "name": f"p{part * 100:g}"} for part in _MARKED]
+    rules = alt.Chart(inline(levels)).encode(y=y)
+    dashed = rules.mark_rule(strokeDash=[2, 4], color="currentColor", opacity=0.6)
+    left = rules.mark_text(align="left", baseline="bottom", dx=4, dy=-2, color="currentColor", fontSize=11)
+    marked = [it for it in data if it["part"] in _MARKED]
+    dots = alt.Chart(inline(marked)).encode(x=x, y=y, color=color).mark_point(filled=True, size=50, opacity=1)
+    layers = [dashed, lines, dots, left.encode(text="name:N", x=alt.value(0))]
+    if len({it["queue"] for it in data}) <= _MOST_NUMBERED:
+        texts = [{**it, "text": clock(it["wait"])} for it in marked if it["wait"] > 1]
+        for row, name in enumerate(facts.job_names):
+            # One below the other: they may be close.
+            own = alt.Chart(inline([it for it in texts if it["queue"] == name])).encode(x=x, y=y, color=color)
+            layers.append(own.mark_text(align="left", baseline="top", dx=6, dy=4 + 13 * row).encode(text="text:N"))
+    return alt.layer(*layers)

@@ -12,8 +12,10 @@ from kueuecore.scenarios.timed_changes import TimedChange
 from kueuecore.scenarios.trace_part import TracePart
 from kueuecore.scenarios.work import Work
 
-__all__ = ["MOST_SEED", "Scenario"]
+__all__ = ["DEFAULT_START", "MOST_SEED", "Scenario"]
 
+DEFAULT_START = "2026-01-01T00:00:00Z"
+"""When a scenario starts that does not say when."""
 
 MOST_SEED = 2**53
 """The largest seed: JSON numbers are exact up to here in every language."""

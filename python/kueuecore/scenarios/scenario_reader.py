@@ -25,7 +25,7 @@ from kueuecore.scenarios.generator_reader import GeneratedRun, read_generator
 from kueuecore.scenarios.node_reader import read_nodes
 from kueuecore.scenarios.present import Present
 from kueuecore.scenarios.present_reader import newest_time_of, read_present
-from kueuecore.scenarios.scenario import MOST_SEED, Scenario
+from kueuecore.scenarios.scenario import DEFAULT_START, MOST_SEED, Scenario
 from kueuecore.scenarios.spans import read_span, read_spans
 from kueuecore.scenarios.time_limits import time_problems
 from kueuecore.scenarios.timetable import timetable_happenings
@@ -41,7 +41,6 @@ __all__ = ["API_VERSION", "KIND", "PartReader", "read_scenario", "scenario_of"]
 API_VERSION = "kueuecore/v1"
 KIND = "Scenario"
 _MOST_JOBS = 1_000_000
-_START = "2026-01-01T00:00:00Z"
 _CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
 
 
@@ -338,11 +337,11 @@ def _check_count(top: Fields, work: Sequence[Work]) -> None:
 
 def _start(top: Fields) -> int:
     """Read the start time, in nanoseconds since 1970."""
-    start = top.text("start", _START)
+    start = top.text("start", DEFAULT_START)
     try:
         return beginning_ns(start)
     except ValueError:
-        remedy = f'write a time from 1970 to April 2262, such as "{_START}"'
+        remedy = f'write a time from 1970 to April 2262, such as "{DEFAULT_START}"'
         top.complain("start", f"Invalid value: {shown(start)}", remedy)
         return 0
 

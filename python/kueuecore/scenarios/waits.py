@@ -103,7 +103,8 @@ def within_which(ordered: Sequence[float], part: float) -> float | None:
         >>> within_which([1.0, 2.0, 9.0], 0.5)
         2.0
     """
-    return ordered[max(math.ceil(part * len(ordered)), 1) - 1] if len(ordered) else None
+    # Products such as 0.07 * 100 are slightly above the exact whole number.
+    return ordered[max(math.ceil(round(part * len(ordered), 6)), 1) - 1] if len(ordered) else None
 
 
 def waits_by(jobs: JobOutcomes, column: str) -> tuple[Waits, ...]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kueuecore._json import JsonValue
 from kueuecore.studies.sweeping import Sweep
 
-__all__ = ["best_first", "field_names", "is_more_better", "value_text"]
+__all__ = ["best_first", "field_names", "is_more_better", "value_names", "value_text"]
 
+# Values as they are up to here; names made of their parts up to there.
+_SHORT, _LONGEST = 20, 44
 _MORE_IS_BETTER = ("finished", "fairness", "utilisation", "goodput")
 
 
@@ -34,6 +36,66 @@ def field_names(targets: Sequence[str]) -> list[str]:
 def value_text(value: JsonValue) -> str:
     """Format a value for a table: strings as they are, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def value_names(values: Sequence[JsonValue]) -> list[str]:
+    """Return short names for the values of a field: of objects and lists, only what tells them apart.
+
+    Args:
+        values: The value at each point.
+
+    Returns:
+        A name for each; equal values have the same name, different ones different names.
+
+    Example:
+        >>> value_names([4, "1m", 4])
+        ['4', '1m', '4']
+        >>> value_names([{"kind": "Span", "mean": "30s"}, {"kind": "Span", "mean": "1m"}, {"kind": "Span"}])
+        ['30s', '1m', 'no mean']
+        >>> value_names([{"mean": "30s"}, {"lognormal": {"mean": "5m", "p95": "15m"}}])
+        ['mean 30s', 'mean 5m, p95 15m']
+    """
+    texts = [value_text(it) for it in values]
+    distinct = dict(zip(texts, values, strict=True))
+    if all(len(text) <= _SHORT and not isinstance(it, dict) for text, it in distinct.items()):
+        return texts
+    leaves = {text: dict(_leaves(it, ())) for text, it in distinct.items()}
+    paths = dict.fromkeys(path for it in leaves.values() for path in it)
+    differing = [path for path in paths if len({it.get(path) for it in leaves.values()}) > 1]
+    names = {text: _name(it, differing) for text, it in leaves.items()}
+    is_clear = len(set(names.values())) == len(names) and all(0 < len(it) <= _LONGEST for it in names.values())
+    if not is_clear:
+        names = {text: f"value {number}" for number, text in enumerate(names, 1)}
+    return [names[text] for text in texts]
+
+
+def _leaves(value: JsonValue, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the path and the text of each part of a value that has no parts of its own."""
+    parts: Sequence[tuple[str, JsonValue]] = ()
+    if isinstance(value, dict):
+        parts = [*value.items()]
+    elif isinstance(value, list):
+        parts = [(str(index), it) for index, it in enumerate(value)]
+    if not parts:
+        yield path, value_text(value)
+    for name, part in parts:
+        yield from _leaves(part, (*path, name))
+
+
+def _name(leaves: Mapping[tuple[str, ...], str], differing: Sequence[tuple[str, ...]]) -> str:
+    """Name a value by those of its parts that differ between values."""
+    own = [path for path in differing if path in leaves]
+    if len(differing) == 1 and own:
+        return leaves[own[0]]
+    if not own:
+        missing = dict.fromkeys(_field(path) for path in differing)
+        return f"no {' or '.join(missing)}"
+    return ", ".join(f"{_field(path)} {leaves[path]}".strip() for path in own)
+
+
+def _field(path: tuple[str, ...]) -> str:
+    """Return the last part of a path that is not the index of a list."""
+    return next((it for it in reversed(path) if not it.isdigit()), "value")
 
 
 def is_more_better(name: str) -> bool:
