@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kueuecore import ManifestError
+from kueuecore import Configuration, ManifestError
 from kueuecore.cli import ExitCode, main
+from kueuecore.manifests import Manifest
 from kueuecore.scenarios import (
     NodeFailure,
     NodeGroup,
@@ -23,6 +24,7 @@ from kueuecore.scenarios import (
     read_scenario,
     run_scenario,
 )
+from kueuecore.scenarios.idle_failures import idle_failures
 from kueuecore.scenarios.node_groups import HOSTNAME
 from kueuecore.scenarios.node_timetable import node_changes, nodes_of
 from kueuecore.simulation import NodeLoss
@@ -286,6 +288,32 @@ def test_the_table_and_json_say_which_jobs_lost_nodes(
 
 
 # Files of Kueue's performance tests.
+
+
+def warned(objects: list[Json], *, gates: str = "{}") -> list[str]:
+    failing = group(NodeFailure(at=1, node="g-n1"))
+    head = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nfeatureGates: "
+    manifests = [Manifest(it) for it in objects]
+    return [
+        *idle_failures([failing], manifests, configuration=Configuration.parse(head + gates), field="cluster.nodes")
+    ]
+
+
+def test_failures_that_change_nothing_are_a_warning() -> None:
+    placed: Json = {"kind": "ResourceFlavor", "metadata": {"name": "f"}, "spec": {"topologyName": "t"}}
+    other = {**placed, "spec": {"topologyName": "t", "nodeLabels": {"pool": "other"}}}
+    hosts: Json = {"kind": "Topology", "metadata": {"name": "t"}, "spec": {"levels": [{"nodeLabel": HOSTNAME}]}}
+    racks = {**hosts, "spec": {"levels": [{"nodeLabel": "rack"}]}}
+    assert warned([placed, hosts]) == []
+    for objects in ([], [{**placed, "spec": {}}, hosts], [other, hosts]):
+        (warning,) = warned(objects)
+        assert warning.startswith(
+            "cluster.nodes[0].failures: they change nothing: no ResourceFlavor with a topologyName"
+        )
+    (warning,) = warned([placed, racks])
+    assert "jobs that run on the nodes of g go on: Kueue replaces failed nodes only where the last level" in warning
+    (warning,) = warned([placed, hosts], gates="{TopologyAwareScheduling: false}")
+    assert "without the gate TopologyAwareScheduling Kueue ignores nodes" in warning
 
 
 def test_a_generator_brings_queues_nodes_and_work(read: Callable[[Json], Scenario], tmp_path: Path) -> None:

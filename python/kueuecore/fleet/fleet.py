@@ -34,6 +34,7 @@ from kueuecore.multikueue import (
     Read,
 )
 from kueuecore.multikueue.adapters import with_text
+from kueuecore.multikueue.functions import DispatchFunction
 from kueuecore.times import TimeLike, beginning_ns, format_time, later, nanoseconds, span_ns
 
 __all__ = ["Fleet"]
@@ -61,7 +62,8 @@ class Fleet:
         seed: The seed of delays and losses.
         nodes: Settings of individual clusters, by name; `MANAGER` is the manager.
         settings: Settings of MultiKueue that a Configuration does not cover.
-        dispatcher: Decides which workers get copies; by default the one that the Configuration names.
+        dispatcher: Decides which workers get copies, an object or a plain function; by default the one that the
+            Configuration names.
         overflow: Decides which jobs move on from queues of the manager itself to its workers.
         links: Quality of the links; by default fast and without losses.
         watch: Called with the fleet after each step, for example to check invariants.
@@ -86,7 +88,7 @@ class Fleet:
         seed: int = 0,
         nodes: Mapping[str, NodeSettings] | None = None,
         settings: MultiKueueSettings | None = None,
-        dispatcher: Dispatcher | None = None,
+        dispatcher: Dispatcher | DispatchFunction | None = None,
         overflow: OverflowPolicy | None = None,
         links: Mapping[str, LinkSettings] | None = None,
         watch: Observer | None = None,
@@ -111,6 +113,8 @@ class Fleet:
         self.manager = self._make()
         """The MultiKueue state machine of the current process."""
         self.problems: list[str] = []
+        self.connections: list[tuple[int, str, bool]] = []
+        """When the manager got or lost a connection to a worker: the time, the worker, whether it got it."""
         """Problems that the manager will retry, in the order reported."""
         self.n_steps = 0
         """How many steps the fleet has taken by itself."""
@@ -470,6 +474,7 @@ class Fleet:
             self.manager.resync(kind, seen, cluster=cluster, resource_version=version, now=self.now)
         self._seen[cluster] = api.version
         self.manager.connected(cluster, now=self.now)
+        self.connections.append((self.now, cluster, True))
         self._manager_wake = self.manager.next_wake(self.now)
 
     def _not_connected(self, cluster: str, process: int) -> None:
@@ -481,6 +486,8 @@ class Fleet:
     def _end_watch(self, cluster: str) -> None:
         self.links[cluster].epoch += 1
         if not self.nodes[MANAGER].is_down:
+            if self.manager.is_connected(cluster):
+                self.connections.append((self.now, cluster, False))
             self.manager.connection_lost(cluster, now=self.now)
             self._manager_wake = self.manager.next_wake(self.now)
 

@@ -1,7 +1,8 @@
 """MultiKueue: a manager that dispatches workloads to worker clusters, without its I/O (rules/06).
 
 `Manager` takes watch events of the manager cluster and the workers, and returns what to create, delete and patch where.
-A `Dispatcher` decides which workers get a copy. Kueue's own are here; any object with a method `nominate` works too.
+A `Dispatcher` decides which workers get a copy. Kueue's own are here; any object with a method `nominate` and any
+function of a `Dispatch` works too.
 """
 
 from kueuecore.multikueue.adapters import Adapter, Status, SyncContext
@@ -32,6 +33,7 @@ from kueuecore.multikueue.dispatcher_protocol import (
     Recall,
     RecallingDispatcher,
 )
+from kueuecore.multikueue.functions import DispatchFunction, FunctionDispatcher
 from kueuecore.multikueue.kind_adapters import adapters_of
 from kueuecore.multikueue.kubeconfigs import connection_problem, kubeconfig_path_problem, kubeconfig_problem
 from kueuecore.multikueue.kueue_dispatchers import AllAtOnce, External, Incremental, dispatcher_of
@@ -51,8 +53,10 @@ __all__ = [
     "Create",
     "Delete",
     "Dispatch",
+    "DispatchFunction",
     "Dispatcher",
     "External",
+    "FunctionDispatcher",
     "Incremental",
     "KnownCluster",
     "Manager",

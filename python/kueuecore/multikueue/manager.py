@@ -31,6 +31,7 @@ from kueuecore.multikueue.commands import (
 )
 from kueuecore.multikueue.connections import ConnectionReason
 from kueuecore.multikueue.dispatcher_protocol import Attempt, Dispatcher, OverflowPolicy
+from kueuecore.multikueue.functions import DispatchFunction, as_dispatcher
 from kueuecore.multikueue.garbage_collection import GarbageCollection
 from kueuecore.multikueue.group_views import GroupViews
 from kueuecore.multikueue.job_moves import JobMoves
@@ -62,7 +63,8 @@ class Manager:
     Args:
         configuration: Kueue's Configuration; by default that of Kueue's release manifest.
         settings: Settings that a Configuration does not cover; by default derived from the Configuration.
-        dispatcher: Decides which workers get copies; by default the dispatcher that the Configuration names.
+        dispatcher: Decides which workers get copies, an object or a plain function; by default the dispatcher that the
+            Configuration names.
         adapters: How kinds of jobs are delegated, by group, version and kind; by default all enabled kinds.
         overflow: Decides which jobs move on from queues of the manager itself to one that dispatches; by default none.
         metrics: Counts dispatches and admissions; for example those of the `Controller` beside it.
@@ -87,7 +89,7 @@ class Manager:
         configuration: Configuration | None = None,
         *,
         settings: MultiKueueSettings | None = None,
-        dispatcher: Dispatcher | None = None,
+        dispatcher: Dispatcher | DispatchFunction | None = None,
         adapters: Mapping[str, Adapter] | None = None,
         overflow: OverflowPolicy | None = None,
         metrics: Metrics | None = None,
@@ -97,7 +99,7 @@ class Manager:
         if settings is None:
             settings = MultiKueueSettings() if configuration is None else MultiKueueSettings.of(configuration)
         self.settings = instance("settings", settings, MultiKueueSettings)
-        self.dispatcher = dispatcher_of(self.settings) if dispatcher is None else dispatcher
+        self.dispatcher = dispatcher_of(self.settings) if dispatcher is None else as_dispatcher(dispatcher)
         self.adapters = dict(adapters_of(self.settings) if adapters is None else mapping("adapters", adapters))
         _check_parts(self.dispatcher, self.adapters, overflow, metrics)
         self._stores: dict[str, ObjectStore] = {MANAGER: ObjectStore()}

@@ -14,6 +14,7 @@ from kueuecore.errors import UnknownObjectError
 from kueuecore.manifests import Manifest, object_ref, plain_object
 from kueuecore.provisioning import QueuedCapacity, VirtualProvisioning
 from kueuecore.scenarios.cluster_part import ClusterPart
+from kueuecore.scenarios.idle_failures import idle_failures
 from kueuecore.scenarios.job_outcomes import JobNames, JobOutcomes, Labels, empty_numbers, node_evictions
 from kueuecore.scenarios.job_rows import JobRows
 from kueuecore.scenarios.node_timetable import NodeChange, node_changes, nodes_of
@@ -93,6 +94,7 @@ def simulate_cluster(
         warnings=(
             *present.warnings,
             *warnings_of([AppliedWorld(rows.world.warnings, {}), applied]),
+            *idle_failures(cluster.nodes, created, configuration=cluster.configuration, field="cluster.nodes"),
             *missing_queues(jobs, _local_queues(rows, present.waiting), queues, run.engine),
         ),
     )

@@ -10,6 +10,7 @@ from kueuecore._fields import Fields
 from kueuecore._json import text_at
 from kueuecore.fleet import MOST_MS, LinkSettings
 from kueuecore.multikueue import MANAGER, Dispatcher, OverflowPolicy
+from kueuecore.multikueue.functions import DispatchFunction
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.policy_part import read_overflow, read_policy
 
@@ -53,15 +54,16 @@ class FleetPart:
     Args:
         manager: The manager.
         workers: The workers by name.
-        dispatcher: The dispatcher, or a function that makes one; it is called for each run, after everything else has
-            been checked. None: the one that the manager's Configuration names.
+        dispatcher: The dispatcher: an object, or a function of a `Dispatch`. Or a function without arguments that
+            makes one; it is called for each run, after everything else has been checked. None: the one that the
+            manager's Configuration names.
         overflow: Which jobs move to workers when the manager is short of quota.
         disconnections: When workers are unreachable.
     """
 
     manager: ClusterPart
     workers: Mapping[str, WorkerPart]
-    dispatcher: Dispatcher | Callable[[], Dispatcher] | None = None
+    dispatcher: Dispatcher | DispatchFunction | Callable[[], Dispatcher] | None = None
     overflow: OverflowPolicy | None = None
     disconnections: tuple[Disconnection, ...] = ()
 

@@ -8,16 +8,19 @@ from random import Random
 from typing import TypeAlias
 
 from kueuecore._json import text_at
+from kueuecore._spans import span
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, OutOfTimeError, UnsettledError
 from kueuecore.fleet import KINDS, Fleet, NodeSettings, is_job, run_ns
 from kueuecore.manifests import Manifest
 from kueuecore.multikueue import MANAGER, Dispatcher
+from kueuecore.multikueue.functions import DispatchFunction, is_dispatch_function
 from kueuecore.provisioning import QueuedCapacity, ScriptedCapacity
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.fleet_part import FleetPart
 from kueuecore.scenarios.fleet_quota import quotas_of
 from kueuecore.scenarios.fleet_watch import FleetWatch
+from kueuecore.scenarios.idle_failures import idle_failures
 from kueuecore.scenarios.job_outcomes import JobOutcomes
 from kueuecore.scenarios.node_timetable import node_changes, nodes_of
 from kueuecore.scenarios.outcomes import ScenarioEnding, ScenarioOutcome
@@ -39,6 +42,8 @@ _MOST_STEPS = 100_000
 _MOST_STEPS_OF_A_JOB = 1_000
 _MOST_STEPS_OF_A_DAY = 2_000
 _MOST_DAYS = 100
+# More notes than anyone reads.
+_MOST_OUTAGES = 10
 
 _Happening: TypeAlias = tuple[int, Callable[[Fleet], None]]
 
@@ -82,9 +87,12 @@ def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
         jobs=JobOutcomes.of(watch.outcomes()),
         is_fleet=True,
         ending=ending,
-        notes=tuple(dict.fromkeys([*notes, *fleet.problems])),
+        notes=tuple(dict.fromkeys([*notes, *fleet.problems, *_outages(fleet, scenario.start)])),
         quotas=quotas_of(fleet, tuple(part.workers)),
-        warnings=warnings_of(applied, others=fleet.manager.manager_kinds),
+        warnings=(
+            *warnings_of(applied, others=fleet.manager.manager_kinds),
+            *(it for name in objects for it in _idle_failures(part, name, objects[name])),
+        ),
     )
 
 
@@ -112,18 +120,47 @@ def _checked_objects(
     return checked, applied
 
 
+def _dispatcher(part: FleetPart) -> Dispatcher | DispatchFunction | None:
+    """Return what decides; what has to be made is made for each run."""
+    given = part.dispatcher
+    if given is None or isinstance(given, Dispatcher) or is_dispatch_function(given):
+        return given
+    make: Callable[[], Dispatcher] = given  # type: ignore[assignment]  # a function without arguments
+    return make()
+
+
+def _outages(fleet: Fleet, start: int) -> Iterator[str]:
+    """Yield how long the manager was without each worker. It tries again after pauses."""
+    lost: dict[str, int] = {}
+    found: list[tuple[int, str]] = []
+    for time, worker, is_connected in fleet.connections:
+        if not is_connected:
+            lost[worker] = time
+        elif worker in lost:
+            since = lost.pop(worker)
+            found.append((since, f"{worker} was lost after {span(since - start)}, and back after {span(time - start)}"))
+    found += [(since, f"{worker} was lost after {span(since - start)}, and not back") for worker, since in lost.items()]
+    yield from (says for _, says in sorted(found)[:_MOST_OUTAGES])
+    if len(found) > _MOST_OUTAGES:
+        yield f"workers were lost {len(found) - _MOST_OUTAGES} more times"
+
+
+def _idle_failures(part: FleetPart, name: str, objects: Sequence[Manifest]) -> Iterator[str]:
+    cluster, field = part.manager, "fleet.manager.nodes"
+    if name != MANAGER:
+        cluster, field = part.workers[name].cluster, f"fleet.workers.{name}.nodes"
+    return idle_failures(cluster.nodes, objects, configuration=cluster.configuration, field=field)
+
+
 def _fleet(scenario: Scenario, part: FleetPart) -> Fleet:
     nodes = {name: _settings(scenario, name, it.cluster, it.starts_pods) for name, it in part.workers.items()}
     nodes[MANAGER] = _settings(scenario, MANAGER, part.manager, starts_pods=True)
-    dispatcher = part.dispatcher
-    if dispatcher is not None and not isinstance(dispatcher, Dispatcher):
-        dispatcher = dispatcher()
     return Fleet(
         part.workers,
         now=scenario.start - BEFORE_NS,
         seed=scenario.seed,
         nodes=nodes,
-        dispatcher=dispatcher,
+        dispatcher=_dispatcher(part),
         overflow=part.overflow,
         links={name: it.link for name, it in part.workers.items()},
     )

@@ -18,12 +18,15 @@ from kueuecore._fields import Fields, shown
 from kueuecore._json import JsonObject
 from kueuecore.errors import ManifestError
 from kueuecore.multikueue import Dispatch, Dispatcher, Nomination, Recall
+from kueuecore.multikueue.functions import as_dispatcher, is_dispatch_function
 from kueuecore.multikueue.policies.wrapping import inner_recall
 
 __all__ = ["own_policy"]
 
 _FORM = "write MODULE:NAME, such as my_policies:OneByOne"
-_NEEDS = "give it `waits_for_checks` and `nominate`, as in docs/multikueue-policies.md"
+_NEEDS = (
+    "give it `waits_for_checks` and `nominate`, or write a function of one argument, as in docs/multikueue-policies.md"
+)
 _ALLOW = "read it, then pass --allow-code (in Python, `allow_code=True`)"
 _NOTHING = object()
 _Answer = TypeVar("_Answer")
@@ -32,7 +35,8 @@ _Answer = TypeVar("_Answer")
 def own_policy(section: Fields, folder: Path, *, allow_code: bool) -> Callable[[], Dispatcher]:
     """Check what `use` names without running any of it, and return a function that makes the dispatcher.
 
-    A class or a function is called with `arguments`, anything else is the dispatcher.
+    A class or a function is called with `arguments`, anything else is the dispatcher. A function of one argument,
+    without `arguments`, is the dispatcher itself.
 
     Args:
         section: The fields of the policy.
@@ -66,7 +70,7 @@ def _made(section: Fields, name: str, arguments: JsonObject, folder: Path) -> Di
         near = get_close_matches(attribute, vars(module), n=1)
         remedy = f"write {module_name}:{(near or ['NAME'])[0]}"
         raise _error(section, f"{module_name} has no {attribute}", remedy)
-    made = _ran(section, name, lambda: _dispatcher(found(**arguments) if callable(found) else found))
+    made = _ran(section, name, lambda: _dispatcher(found, arguments))
     if made is None:
         raise _error(section, f"{name} is not a dispatcher", _NEEDS)
     return _Own(made, name, section)
@@ -83,8 +87,12 @@ def _ran(section: Fields, name: str, run: Callable[[], _Answer]) -> _Answer:
         raise _error(section, message, "fix it or its arguments") from error
 
 
-def _dispatcher(made: object) -> Dispatcher | None:
-    """Return what was made if it is a dispatcher; its attributes may run code too."""
+def _dispatcher(found: object, arguments: JsonObject) -> Dispatcher | None:
+    """Return what was found, or what it makes, if it is a dispatcher; its attributes may run code too."""
+    is_function = not arguments and is_dispatch_function(found)
+    made: object = found(**arguments) if callable(found) and not is_function else found
+    if is_dispatch_function(made):
+        made = as_dispatcher(made)
     return made if isinstance(made, Dispatcher) else None
 
 
