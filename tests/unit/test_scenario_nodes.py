@@ -12,6 +12,7 @@ import yaml
 
 from kueuecore import Configuration, ManifestError
 from kueuecore.cli import ExitCode, main
+from kueuecore.configuration import feature_gates
 from kueuecore.manifests import Manifest
 from kueuecore.scenarios import (
     NodeFailure,
@@ -312,7 +313,8 @@ def test_failures_that_change_nothing_are_a_warning() -> None:
         )
     (warning,) = warned([placed, racks])
     assert "jobs that run on the nodes of g go on: Kueue replaces failed nodes only where the last level" in warning
-    (warning,) = warned([placed, hosts], gates="{TopologyAwareScheduling: false}")
+    gates = [it.name for it in feature_gates() if it.name.startswith("TAS") or it.name == "TopologyAwareScheduling"]
+    (warning,) = warned([placed, hosts], gates=json.dumps(dict.fromkeys(gates, False)))
     assert "without the gate TopologyAwareScheduling Kueue ignores nodes" in warning
 
 

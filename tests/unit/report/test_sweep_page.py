@@ -164,10 +164,10 @@ def test_the_command_writes_the_page_in_addition_to_its_output(
 def test_a_missing_extra_is_reported_before_anything_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def refuse() -> None:
+    def refuse(path: Path | None) -> None:
         raise ManifestError.of("a report needs the extra `report`", remedy="pip install 'kueuecore[report]'")
 
-    monkeypatch.setattr("kueuecore.cli.sweeping.require_pages", refuse)
+    monkeypatch.setattr("kueuecore.cli.sweeping.require_page", refuse)
     path = tmp_path / "out.html"
     arguments = ["sweep", EXAMPLE, "--grid", f"{QUOTA}=[4]", "--checkpoint", str(tmp_path / "c"), "--report", str(path)]
     assert main(arguments) == ExitCode.BAD_INPUT
