@@ -57,13 +57,19 @@ def value_names(values: Sequence[JsonValue]) -> list[str]:
     """
     texts = [value_text(it) for it in values]
     distinct = dict(zip(texts, values, strict=True))
-    if all(len(text) <= _SHORT and not isinstance(it, dict) for text, it in distinct.items()):
+    if all(len(text) <= (_SHORT if isinstance(it, list) else _LONGEST) for text, it in distinct.items()) and not any(
+        isinstance(it, dict) for it in distinct.values()
+    ):
         return texts
     leaves = {text: dict(_leaves(it, ())) for text, it in distinct.items()}
     paths = dict.fromkeys(path for it in leaves.values() for path in it)
     differing = [path for path in paths if len({it.get(path) for it in leaves.values()}) > 1]
     names = {text: _name(it, differing) for text, it in leaves.items()}
-    is_clear = len(set(names.values())) == len(names) and all(0 < len(it) <= _LONGEST for it in names.values())
+    is_clear = (
+        bool(differing)
+        and len(set(names.values())) == len(names)
+        and all(0 < len(it) <= _LONGEST for it in names.values())
+    )
     if not is_clear:
         names = {text: f"value {number}" for number, text in enumerate(names, 1)}
     return [names[text] for text in texts]
