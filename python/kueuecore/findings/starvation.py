@@ -25,9 +25,9 @@ __all__ = ["starving_workloads"]
 class _Efforts:
     """The work for all trees together: each part takes a second or two at most."""
 
-    search: Effort = field(default_factory=lambda: Effort(24_000))
-    shrinking: Effort = field(default_factory=lambda: Effort(8_000))
-    advising: Effort = field(default_factory=lambda: Effort(8_000))
+    search: Effort = field(default_factory=lambda: Effort(18_000))
+    shrinking: Effort = field(default_factory=lambda: Effort(6_000))
+    advising: Effort = field(default_factory=lambda: Effort(6_000))
 
 
 @rule("KC604", "starvation", Severity.NOTE, "a workload that never gets quota while others keep arriving")
