@@ -19,7 +19,7 @@ from kueuecore.jobs.train_job import RUNTIMES
 from kueuecore.manifests import Manifest, ManifestLike, as_manifest
 from kueuecore.times import TimeLike, newest_time
 
-__all__ = ["AppliedWorld", "World", "is_workload"]
+__all__ = ["AppliedWorld", "World", "is_workload", "key_of"]
 
 DEFAULT_NAMESPACE = "default"
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
@@ -112,8 +112,8 @@ class World:
         if not trusted:
             merged = _numbered(merged)
         pairs = zip(jobs.workloads, jobs.positions, strict=True)
-        made_of = {_key(it.object): everything[position] for it, position in pairs}
-        made = tuple(it for it in merged if is_workload(it.object) and _key(it.object) in made_of)
+        made_of = {key_of(it.object): everything[position] for it, position in pairs}
+        made = tuple(it for it in merged if is_workload(it.object) and key_of(it.object) in made_of)
         return cls(merged, made, made_of, named, ignored, integrations, trusted, jobs.warnings, jobs.waiting)
 
     def newest_time(self) -> int | None:
@@ -178,7 +178,7 @@ def _numbered(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
     for manifest in manifests:
         plain = manifest.object
         if is_workload(plain) and not text_at(plain, "metadata", "uid"):
-            key = _key(plain)
+            key = key_of(plain)
             uids[key] = uids.get(key) or next(free)
             plain = {**plain, "metadata": {**object_at(plain, "metadata"), "uid": uids[key]}}
         numbered.append(replace(manifest, object=plain))
@@ -191,7 +191,7 @@ def _named(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
     For `generateName` the server appends five random characters; this appends the lowest unused number.
     """
     named: list[Manifest] = []
-    taken = {(text_at(it.object, "kind"), *_key(it.object)) for it in manifests}
+    taken = {(text_at(it.object, "kind"), *key_of(it.object)) for it in manifests}
     numbers: defaultdict[tuple[str, str, str], Iterator[int]] = defaultdict(lambda: count(1))
     for manifest in manifests:
         plain = manifest.object
@@ -207,7 +207,8 @@ def _named(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
     return tuple(named)
 
 
-def _key(plain: JsonObject) -> tuple[str, str]:
+def key_of(plain: JsonObject) -> tuple[str, str]:
+    """Return namespace and name, with the default namespace filled in."""
     return _namespace_of(plain), text_at(plain, "metadata", "name")
 
 

@@ -8,9 +8,8 @@ from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._quantities import number
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
-from kueuecore.findings.manifest_fields import key_of
 from kueuecore.findings.topology_objects import KUEUE_GROUP
-from kueuecore.world import DEFAULT_NAMESPACE
+from kueuecore.world import DEFAULT_NAMESPACE, key_of
 
 __all__ = ["counted_less", "stale_priorities"]
 

@@ -11,13 +11,13 @@ from kueuecore.decisions import WhatIf
 from kueuecore.engine import Engine
 from kueuecore.errors import Problem
 from kueuecore.findings.labels import selects
-from kueuecore.findings.manifest_fields import key_of, work_of
+from kueuecore.findings.manifest_fields import work_of
 from kueuecore.findings.quota_tree import QuotaTree
 from kueuecore.findings.topology_objects import KUEUE_GROUP, TopologyObjects
 from kueuecore.manifests import Manifest
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.steady_state import Settled, settle
-from kueuecore.world import DEFAULT_NAMESPACE, World, is_workload
+from kueuecore.world import DEFAULT_NAMESPACE, World, is_workload, key_of
 
 __all__ = ["Facts"]
 

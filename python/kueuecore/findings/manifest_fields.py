@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.manifests import Manifest
-from kueuecore.world import DEFAULT_NAMESPACE
+from kueuecore.world import key_of
 
-__all__ = ["QuotaField", "key_of", "parent_field", "parent_of", "quota_fields", "work_of"]
+__all__ = ["QuotaField", "parent_field", "parent_of", "quota_fields", "work_of"]
 
 _JOB_UID = "kueue.x-k8s.io/job-uid"
 
@@ -56,11 +56,6 @@ def parent_field(manifest: Manifest) -> str:
 def parent_of(manifest: Manifest) -> str:
     """The parent of a ClusterQueue or Cohort; empty if there is none."""
     return text_at(manifest.object, *parent_field(manifest).split("."))
-
-
-def key_of(plain: JsonObject) -> tuple[str, str]:
-    """Namespace and name, with the default namespace filled in."""
-    return text_at(plain, "metadata", "namespace") or DEFAULT_NAMESPACE, text_at(plain, "metadata", "name")
 
 
 def work_of(workload: Manifest) -> str:

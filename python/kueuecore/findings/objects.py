@@ -9,10 +9,9 @@ from kueuecore._text import quoted
 from kueuecore.errors import ObjectRef, Problem
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
-from kueuecore.findings.manifest_fields import key_of
 from kueuecore.findings.topology_objects import KUEUE_GROUP
 from kueuecore.manifests import API_VERSIONS, Manifest, object_ref
-from kueuecore.world import DEFAULT_NAMESPACE
+from kueuecore.world import DEFAULT_NAMESPACE, key_of
 
 __all__ = ["repeated", "repeated_objects", "unknown_fields", "unread_versions", "waiting_jobs"]
 

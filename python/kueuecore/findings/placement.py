@@ -9,11 +9,11 @@ from kueuecore.decisions import Outcome
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
 from kueuecore.findings.labels import nodes_with, pairs
-from kueuecore.findings.manifest_fields import key_of
 from kueuecore.findings.topology import field_of_level, topologies_asked, waiting_by_topology
 from kueuecore.findings.topology_sentences import NO_PLACE_EVER, AskedTopology, excluded_by, reasons_of, why_not_placed
 from kueuecore.manifests import Manifest
 from kueuecore.states import WorkloadState
+from kueuecore.world import key_of
 
 __all__ = ["domains_too_small"]
 

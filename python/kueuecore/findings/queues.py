@@ -11,8 +11,8 @@ from kueuecore._text import quoted
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
 from kueuecore.findings.labels import correction, selects
-from kueuecore.findings.manifest_fields import key_of
 from kueuecore.manifests import Manifest
+from kueuecore.world import key_of
 
 __all__ = [
     "excluded_namespaces",

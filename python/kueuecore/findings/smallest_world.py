@@ -9,9 +9,9 @@ from kueuecore.errors import ManifestError
 from kueuecore.findings.building import facts_of
 from kueuecore.findings.effort import Effort
 from kueuecore.findings.facts import Facts
-from kueuecore.findings.manifest_fields import key_of
 from kueuecore.manifests import Manifest, object_ref
 from kueuecore.shrinking import shrunk
+from kueuecore.world import key_of
 
 __all__ = ["having_workloads", "named", "smallest_world", "with_objects", "with_workloads"]
 _MOST_NAMES = 36

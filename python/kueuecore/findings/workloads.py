@@ -10,9 +10,9 @@ from kueuecore.decisions import Outcome
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
 from kueuecore.findings.manifest_fields import quota_fields
-from kueuecore.findings.origins import origins_in, uncovered_in
 from kueuecore.findings.topology_sentences import AskedTopology, why_not_placed
 from kueuecore.manifests import Manifest
+from kueuecore.request_origins import origins_in, uncovered_in
 from kueuecore.states import PendingWorkload
 
 __all__ = ["blocked_queues", "hopeless_workloads", "may_run", "never_fitting"]

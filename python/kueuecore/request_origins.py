@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.configuration import Configuration
-from kueuecore.findings.manifest_fields import key_of
 from kueuecore.manifests import Manifest
-from kueuecore.world import DEFAULT_NAMESPACE, World
+from kueuecore.world import DEFAULT_NAMESPACE, World, key_of
 
 __all__ = ["origin_of", "origins_in", "uncovered_in"]
 
