@@ -41,7 +41,7 @@ def replaced(path: Path, *, mode: int | None = None, is_synced: bool = False) ->
             if is_synced and fresh is not None:
                 os.fsync(file.fileno())
         if fresh is not None:
-            _take_place(fresh, path, old)
+            _take_place(fresh, path, old, mode)
     finally:
         if fresh is not None:
             with suppress(OSError):
@@ -122,9 +122,7 @@ def _begin(path: Path, old: os.stat_result | None, mode: int | None) -> tuple[IO
     except OSError as error:
         if not _can_only_be_written(old, error):
             raise
-        file = open_unlinked(path, os.O_WRONLY)
-        file.truncate(0)
-        return file, None
+        return _emptied(path, mode), None
     if mode is None and old is not None and stat.S_ISREG(old.st_mode) and hasattr(os, "fchmod"):
         os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
     return file, fresh
@@ -139,14 +137,26 @@ def _fresh_name(path: Path) -> Path:
     return path.parent / f".kueuecore-{os.urandom(12).hex()}"
 
 
-def _take_place(fresh: Path, path: Path, old: os.stat_result | None) -> None:
+def _emptied(path: Path, mode: int | None) -> IO[bytes]:
+    """Open a file to write it in place; its permissions change first, so that nobody else reads what is written."""
+    file = open_unlinked(path, os.O_WRONLY)
+    try:
+        if mode is not None and hasattr(os, "fchmod"):
+            os.fchmod(file.fileno(), mode)
+        file.truncate(0)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def _take_place(fresh: Path, path: Path, old: os.stat_result | None, mode: int | None) -> None:
     try:
         fresh.replace(path)
     except OSError as error:
         if not _can_only_be_written(old, error):
             raise
-        with fresh.open("rb") as source, open_unlinked(path, os.O_WRONLY) as file:
-            file.truncate(0)
+        with fresh.open("rb") as source, _emptied(path, mode) as file:
             while chunk := source.read(2**20):
                 file.write(chunk)
 

@@ -100,6 +100,9 @@ def test_a_file_in_a_folder_of_somebody_else_is_written_in_place(tmp_path: Path,
     check_replaceable(path)
     put(path, b"two")
     assert path.read_bytes() == b"two"
+    path.chmod(0o644)
+    put(path, b"three", mode=0o600)
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"three", 0o600)
     with pytest.raises(PermissionError):
         check_replaceable(tmp_path / "other")
 

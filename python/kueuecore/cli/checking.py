@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kueuecore._json import text_at
+from kueuecore._replaced_files import replaced
 from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.finding_output import github_commands, json_findings, rules_table, sarif_log, text_lines
@@ -114,14 +115,15 @@ def _written(file: str | None) -> Manifest | None:
 
 
 def _write_worlds(folder: Path, found: Sequence[Finding]) -> list[Path]:
-    """Write a file that `kueuecore run` reads for each finding that has a world."""
+    """Write a file that `kueuecore run` reads for each finding that has a world; it is as private as the dump."""
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for number, finding in enumerate((it for it in found if it.world), start=1):
             file = folder / f"{finding.name}-{number}.yaml"
             text = "---\n".join(yaml_document(it, is_ascii=True) for it in finding.world)
-            file.write_text(f"# {finding.severity} {finding.code} {finding.name}\n{text}", encoding="utf-8")
+            with replaced(file, mode=0o600) as out:
+                out.write(f"# {finding.severity} {finding.code} {finding.name}\n{text}".encode())
             written.append(file)
     except OSError as error:
         message = f"cannot write it: {error.strerror or error}"

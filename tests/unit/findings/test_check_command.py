@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -193,7 +194,13 @@ def test_write_worlds_writes_files_that_run_reads(
     assert main(["run", "worlds/starvation-1.yaml", "-o", "json"]) == ExitCode.OK
     document: Any = json.loads(capsys.readouterr().out)
     assert document["counts"] == {"Pending": 1, "Admitted": 2}
+    written, target = Path("worlds/starvation-1.yaml"), Path("target")
+    assert stat.S_IMODE(written.stat().st_mode) == 0o600
+    written.unlink()
+    target.write_text("precious")
+    written.symlink_to(target.resolve())
     assert command(text, "--write-worlds", "worlds", "-q").err == ""
+    assert (target.read_text(), written.is_symlink()) == ("precious", False)
 
 
 def test_an_unwritable_folder_is_an_error(command: Callable[..., Ran]) -> None:
