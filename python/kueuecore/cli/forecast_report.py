@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from math import isinf
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore._text import shown
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.spans import seconds
 from kueuecore.cli.table import Style, table
@@ -68,13 +69,13 @@ def interim_lines(found: Eta, percentages: Sequence[float]) -> list[str]:
 
 
 def _single(found: Eta, forecast: Forecast, percentages: Sequence[float], style: Style) -> str:
-    name, horizon = forecast.workload, _long(found.horizon_seconds)
+    name, horizon = shown(forecast.workload), _long(found.horizon_seconds)
     if forecast.status is Status.FINISHED:
         return f"{name} has finished" + _since(forecast)
     if forecast.status is Status.ADMITTED:
         return f"{name} is admitted" + _since(forecast)
     if forecast.never:
-        return f"{name} will never be admitted as things are, not even in an empty cluster: {forecast.never}"
+        return f"{name} will never be admitted as things are, not even in an empty cluster: {shown(forecast.never)}"
     head = f"{name} {_standing(forecast)} at {_time(found.now)}; of {len(found.seeds)} futures"
     n_not = sum(map(isinf, forecast.seconds))
     reported = f"all admit it within {horizon}" if not n_not else f"{n_not} do not admit it within {horizon}"

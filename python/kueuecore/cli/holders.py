@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from kueuecore._text import shown
 from kueuecore.answers import Explanation, Fate
 from kueuecore.answers.amounts import quantity_of, units_of
 from kueuecore.answers.explanation import Holder, Search
@@ -75,12 +76,12 @@ def _of_search(search: Search, found: Explanation, style: Style, *, has_places: 
     n_left = sum(map(len, groups[len(listed) :]))
     is_whole = len(listed) == len(holders)
     more = [f"and {n_left} more (-o wide)"] if n_left else [] if is_whole else ["-o wide lists each of them"]
-    shown = table(_HEADER, rows, style, right=["PRIORITY"]) if rows else "no workload uses it"
-    return "\n".join([_title(search, has_places=has_places), shown, *more])
+    users = table(_HEADER, rows, style, right=["PRIORITY"]) if rows else "no workload uses it"
+    return "\n".join([_title(search, has_places=has_places), users, *more])
 
 
 def _title(search: Search, *, has_places: bool) -> str:
-    what = ", ".join(f"{resource} in {flavor}" for flavor, resource in sorted(search.contested))
+    what = shown(", ".join(f"{resource} in {flavor}" for flavor, resource in sorted(search.contested)))
     verdict = "preempting the victims makes room" if search.is_found else "no preemption makes room"
     if search.asks_for_place:
         room = "quota and a place on nodes" if search.is_found else "both quota and a place on nodes"

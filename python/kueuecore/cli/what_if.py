@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore._text import shown
 from kueuecore.answers import (
     Deletion,
     Move,
@@ -231,7 +232,7 @@ def _answers(answers: Sequence[_Answer], style: Style) -> str:
     for it in answers:
         found = it.found
         message = ": ".join(found.undecided) if found.undecided else found.message
-        shown = "" if found.outcome is Outcome.FITS else message
+        message = "" if found.outcome is Outcome.FITS else message
         rows.append(
             [
                 it.key,
@@ -241,7 +242,7 @@ def _answers(answers: Sequence[_Answer], style: Style) -> str:
                 str(found.n_ahead),
                 _pods(found.pod_sets),
                 flavors_of_pod_sets({pod_set.name: pod_set.flavors for pod_set in found.pod_sets}),
-                shown,
+                message,
             ]
         )
     header = ["WORKLOAD", "QUEUE", "CLUSTER QUEUE", "OUTCOME", "AHEAD", "PODS", "FLAVORS", "MESSAGE"]
@@ -277,9 +278,9 @@ def _preemptions(answers: Sequence[_Answer], style: Style) -> str:
         for it in answers
         for victim in it.found.preemptions
     ]
-    shown = table(["PREEMPTED", "CLUSTER QUEUE", "FOR", "REASON", "MESSAGE"], rows, style) if rows else ""
-    by_share = [f"{key} is preempted: {why}" for it in answers for key, why in it.by_share.items()]
-    return "\n".join([shown, *by_share])
+    victims = table(["PREEMPTED", "CLUSTER QUEUE", "FOR", "REASON", "MESSAGE"], rows, style) if rows else ""
+    by_share = [shown(f"{key} is preempted: {why}") for it in answers for key, why in it.by_share.items()]
+    return "\n".join([victims, *by_share])
 
 
 def _ending(rest: _Rest) -> str:

@@ -13,6 +13,7 @@ from tests.attack.doors import (
     jobs,
     manager,
     policy_tests,
+    questions,
     reports,
     saves,
     scenarios,
@@ -28,6 +29,7 @@ __all__ = ["DOORS"]
 DOORS: dict[str, Callable[[Random], Case]] = {
     "command": command.draw,
     "check": command.draw_check,
+    "questions": questions.draw,
     "yaml": yaml_output.draw,
     "scenarios": scenarios.draw,
     "timetables": timetables.draw,

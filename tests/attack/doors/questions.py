@@ -1,0 +1,137 @@
+"""`kueuecore explain`, `unblock`, `what-if` and `eta`: states and questions with hostile names in them."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from kueuecore._json import object_at, text_at
+from kueuecore.cli import ExitCode
+from kueuecore.manifests import parse_manifests, plain_object
+from tests.attack.case import Case
+from tests.attack.documents import JOBS, KINDS, ROOT, condition
+from tests.attack.doors.command import folder_of_its_own, judge, say
+from tests.attack.values import TEXTS, copied, damaged
+
+__all__ = ["draw"]
+
+_STATES = ("two-teams", "taking-back", "two-flavors", "topology", "zero-quota")
+_COMMANDS = ("explain", "explain", "unblock", "what-if", "what-if", "eta")
+_PATHS = (
+    "spec.queueName", "spec.podSets[0].count", "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota",
+    "spec.cohortName", "metadata.name", "metadata.labels", "spec", "spec.parallelism", "a[", "[0]", "a..b", "",
+)  # fmt: skip
+_VALUES = ("0", "8", "-1", "null", "{}", "[", "a: b", "!!x", "&a [*a]", "1e400")
+
+
+def draw(rng: Random) -> Case:
+    """A question about a state, often a dump: names that no API server takes reach the answer."""
+    command, is_dump = rng.choice(_COMMANDS), rng.random() < 0.7
+    state = copied(list(_settled(rng.choice(_STATES))))
+    reported = []
+    if command == "eta":
+        state += _finished(state)
+    if rng.random() < 0.4:
+        index = rng.randrange(len(state))
+        damage = damaged(rng, state[index], parts=(*KINDS, *JOBS))
+        reported.append(f"{text_at(state[index], 'kind')}{damage.what}")
+        state[index] = damage.value
+    others = {name: _hostile(rng) for name in _names(state) if rng.random() < 0.3}
+    state = _renamed(state, others)
+    reported += [f"{name} -> {other[:20]!r}" for name, other in others.items()]
+    options = [*(["--trusted"] if is_dump else []), *(["-q"] if rng.random() < 0.2 else [])]
+    before, after = _question(rng, command, state)
+    form = rng.choice(["table", "json"])
+    is_terminal, encoding = rng.random() < 0.3, rng.choice(["utf-8", "utf-8", "ascii"])
+    files = {"in.json": _lines(state), "jobs.json": _lines(_renamed([rng.choice(JOBS)], others))}
+    arguments = [command, *options, "-o", form, *before, "in.json", *after]
+
+    def act() -> None:
+        with folder_of_its_own():
+            for name, data in files.items():
+                Path(name).write_bytes(data)
+            said = say(*arguments, encoding=encoding, is_terminal=is_terminal)
+            judge(said, form, sum(map(len, files.values())), is_terminal=is_terminal)
+
+    size = sum(map(len, files.values()))
+    return Case(f"{arguments}: {' | '.join(reported)}", act, 4 * size, seconds=20)
+
+
+@functools.cache
+def _settled(folder: str) -> Sequence[dict[str, Any]]:
+    """The objects of an example with the statuses that cycles give them."""
+    files = [str(it) for it in sorted((ROOT / folder).glob("*.yaml"))]
+    said = say("run", "-q", "-o", "yaml", *files)
+    assert said.code in (ExitCode.OK, ExitCode.PENDING), said.err
+    return [dict(plain_object(it)) for it in parse_manifests(said.out)]
+
+
+def _finished(state: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Workloads that have run, as eta learns from them."""
+    found = []
+    for it in state:
+        if text_at(it, "kind") == "Workload" and object_at(it, "status", "admission"):
+            done = copied(dict(it))
+            done["metadata"] = {**done["metadata"], "name": f"{done['metadata']['name']}-done", "uid": f"u{len(found)}"}
+            done["status"]["conditions"] = [*done["status"]["conditions"], condition("Finished")]
+            found.append(done)
+    return found
+
+
+def _names(state: Sequence[Mapping[str, Any]]) -> list[str]:
+    metadata = [object_at(it, "metadata") for it in state]
+    found = {text_at(it, key) for it in metadata for key in ("name", "namespace")}
+    return sorted(found - {""})
+
+
+def _hostile(rng: Random) -> str:
+    return rng.choice(TEXTS) + rng.choice(["", "", rng.choice(TEXTS), "x"])
+
+
+def _renamed(value: Any, others: Mapping[str, str]) -> Any:
+    """The data with other names wherever these names stand."""
+    if isinstance(value, dict):
+        return {key: _renamed(it, others) for key, it in value.items()}
+    if isinstance(value, list):
+        return [_renamed(it, others) for it in value]
+    return others.get(value, value) if isinstance(value, str) else value
+
+
+def _question(rng: Random, command: str, state: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    """Options, and the workload that is asked about."""
+    workloads = [_place(it) for it in state if isinstance(it, dict) and text_at(it, "kind") in ("Workload", "Job")]
+    place = rng.choice(workloads or ["a/b"]) if rng.random() < 0.85 else _hostile(rng)
+    if command in ("explain", "unblock"):
+        return [], _possible([place]) or ["a"]
+    if command == "eta":
+        options = ["--seeds", "2", "--workers", "1", "--horizon", "1h", "--budget", "1s"]
+        options += ["--run-seconds", rng.choice(["1m", "{mean: 30m}", f"{place}=2h", _hostile(rng)])]
+        return _possible(options), _possible([place]) if rng.random() < 0.7 else []
+    options = ["--settle"] if rng.random() < 0.4 else []
+    options += ["-f", "jobs.json"] if rng.random() < 0.6 else []
+    for _ in range(rng.choice([0, 1, 1, 2])):
+        it = rng.choice(state)
+        name = f"{text_at(it, 'kind')}/{_place(it)}" if rng.random() < 0.8 else _hostile(rng)
+        if rng.random() < 0.5:
+            options.append(f"--delete={name}")
+        else:
+            options.append(f"--set={name}:{rng.choice(_PATHS)}={rng.choice([*_VALUES, _hostile(rng)])}")
+    return _possible(options), []
+
+
+def _place(it: Mapping[str, Any]) -> str:
+    namespace, name = text_at(it, "metadata", "namespace"), text_at(it, "metadata", "name")
+    return f"{namespace}/{name}" if namespace else name
+
+
+def _possible(arguments: Sequence[str]) -> list[str]:
+    """Those that an operating system passes on."""
+    return [it for it in arguments if "\0" not in it and it]
+
+
+def _lines(objects: Sequence[Any]) -> bytes:
+    return b"\n".join(json.dumps(it).encode() for it in objects)
