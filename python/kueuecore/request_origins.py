@@ -3,89 +3,114 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
-from kueuecore.configuration import Configuration
-from kueuecore.manifests import Manifest
-from kueuecore.world import DEFAULT_NAMESPACE, World, key_of
+from kueuecore.coverage import coverage_hint, covered_resources
+from kueuecore.engine import Engine
+from kueuecore.waiting_cause import uncovered_in
+from kueuecore.world import World, key_of
 
-__all__ = ["origin_of", "origins_in", "uncovered_in"]
+__all__ = ["RequestOrigins"]
 
-_UNCOVERED = re.compile(r"resource (\S+) unavailable in ClusterQueue")
 _SHORT = re.compile(r"insufficient (?:unused )?quota for (\S+) in flavor ")
 
 
-def uncovered_in(message: str) -> tuple[str, ...]:
-    """The resources that a ClusterQueue does not cover, according to Kueue's message, in order.
-
-    Example:
-        >>> uncovered_in("couldn't assign flavors to pod set main: resource gpu unavailable in ClusterQueue")
-        ('gpu',)
-    """
-    return tuple(dict.fromkeys(_UNCOVERED.findall(message)))
-
-
-def origins_in(message: str, workload: JsonObject, world: World, configuration: Configuration) -> str:
-    """Where the requests come from that Kueue's message is about, and that the job does not ask for.
+class RequestOrigins:
+    """Knows where requests come from that the pods of a job do not make themselves.
 
     Args:
-        message: Kueue's message.
-        workload: The Workload.
-        world: The objects around it.
-        configuration: Kueue's Configuration.
-
-    Returns:
-        Text such as `ephemeral-storage is from LimitRange lab/d`; empty if the job asks for all of it.
+        world: The objects.
+        engine: An engine that holds them.
     """
-    resources = dict.fromkeys((*_UNCOVERED.findall(message), *_SHORT.findall(message)))
-    found = ((it, origin_of(it, workload, world, configuration)) for it in resources)
-    return "; ".join(f"{resource} is from {origin}" for resource, origin in found if origin)
 
+    def __init__(self, world: World, engine: Engine) -> None:
+        self._world = world
+        self._engine = engine
 
-def origin_of(resource: str, workload: JsonObject, world: World, configuration: Configuration) -> str:
-    """Where a counted request comes from; empty if the pods of the job itself ask for it.
+    def of(self, resource: str, workload: JsonObject) -> str:
+        """Return where a counted request comes from; empty if the pods of the job itself ask for it.
 
-    Args:
-        resource: The resource, such as `ephemeral-storage`.
-        workload: The Workload.
-        world: The objects around it.
-        configuration: Kueue's Configuration.
-    """
-    containers = list(_containers(workload))
-    job = world.jobs.get(key_of(workload))
-    asking = [it for it in containers if resource in _resources(it)]
-    if asking:
-        own = None if job is None else set(_names_in(job.object))
-        added = [text_at(it, "name") for it in asking if own is not None and text_at(it, "name") not in own]
-        return f"container {added[0]}, which is added to the job" if len(added) == len(asking) else ""
-    for transformation in list_at(configuration.to_dict(), "resources", "transformations"):
-        name = text_at(transformation, "input")
-        if resource in object_at(transformation, "outputs") and any(name in _resources(it) for it in containers):
-            return f"the transformation of {name}"
-    return _of_namespace(resource, key_of(workload)[0], world.manifests) or _of_runtime(resource, workload, world)
+        Args:
+            resource: The resource, such as `ephemeral-storage`.
+            workload: The Workload.
+        """
+        containers = list(_containers(workload))
+        job = self._world.jobs.get(key_of(workload))
+        asking = [it for it in containers if resource in _resources(it)]
+        if asking:
+            own = None if job is None else set(_names_in(job.object))
+            added = [text_at(it, "name") for it in asking if own is not None and text_at(it, "name") not in own]
+            return f"container {added[0]}, which is added to the job" if len(added) == len(asking) else ""
+        for transformation in self._transformations:
+            name = text_at(transformation, "input")
+            if resource in object_at(transformation, "outputs") and any(name in _resources(it) for it in containers):
+                return f"the transformation of {name}"
+        return self._of_namespace(resource, key_of(workload)[0]) or self._of_runtime(resource, workload)
 
+    def in_message(self, message: str, workload: JsonObject) -> str:
+        """Say where the requests come from that Kueue's message is about, and that the job does not ask for.
 
-def _of_namespace(resource: str, namespace: str, manifests: Sequence[Manifest]) -> str:
-    for it in manifests:
-        plain = it.object
-        place = text_at(plain, "metadata", "namespace") or DEFAULT_NAMESPACE
-        if text_at(plain, "kind") == "LimitRange" and place == namespace:
-            items = (item for item in list_at(plain, "spec", "limits") if text_at(item, "type") == "Container")
+        Args:
+            message: Kueue's message.
+            workload: The Workload.
+
+        Returns:
+            Text such as `ephemeral-storage is from LimitRange lab/d`; empty if the job asks for all of it.
+        """
+        resources = dict.fromkeys((*uncovered_in(message), *_SHORT.findall(message)))
+        found = ((it, self.of(it, workload)) for it in resources)
+        return "; ".join(f"{resource} is from {origin}" for resource, origin in found if origin)
+
+    def notes(self, message: str, workload: JsonObject, cluster_queue: str) -> str:
+        """Say where uncovered requests come from, and what may be meant; empty if there is nothing to say.
+
+        Args:
+            message: Kueue's message.
+            workload: The Workload.
+            cluster_queue: Its ClusterQueue.
+        """
+        uncovered = uncovered_in(message)
+        if not uncovered:
+            return ""
+        hints = (coverage_hint(it, cluster_queue, self._covered) for it in uncovered)
+        return "; ".join(filter(None, [self.in_message(message, workload), *hints]))
+
+    @cached_property
+    def _covered(self) -> Mapping[str, frozenset[str]]:
+        return covered_resources(self._engine)
+
+    @cached_property
+    def _transformations(self) -> tuple[JsonValue, ...]:
+        return tuple(list_at(self._engine.configuration.to_dict(), "resources", "transformations"))
+
+    @cached_property
+    def _limit_ranges(self) -> Mapping[str, list[JsonObject]]:
+        found: dict[str, list[JsonObject]] = {}
+        for it in self._world.manifests:
+            if text_at(it.object, "kind") == "LimitRange":
+                found.setdefault(key_of(it.object)[0], []).append(it.object)
+        return found
+
+    @cached_property
+    def _runtime_classes(self) -> Mapping[str, JsonObject]:
+        named = [it.object for it in self._world.manifests if text_at(it.object, "kind") == "RuntimeClass"]
+        return {text_at(it, "metadata", "name"): it for it in named}
+
+    def _of_namespace(self, resource: str, namespace: str) -> str:
+        for it in self._limit_ranges.get(namespace, ()):
+            items = (item for item in list_at(it, "spec", "limits") if text_at(item, "type") == "Container")
             if any(resource in (*object_at(item, "default"), *object_at(item, "defaultRequest")) for item in items):
-                return f"LimitRange {namespace}/{text_at(plain, 'metadata', 'name')}"
-    return ""
+                return f"LimitRange {namespace}/{text_at(it, 'metadata', 'name')}"
+        return ""
 
-
-def _of_runtime(resource: str, workload: JsonObject, world: World) -> str:
-    specs = (object_at(it, "template", "spec") for it in list_at(workload, "spec", "podSets"))
-    used = {text_at(spec, "runtimeClassName") for spec in specs}
-    for it in world.manifests:
-        name = text_at(it.object, "metadata", "name")
-        is_used = text_at(it.object, "kind") == "RuntimeClass" and name in used
-        if is_used and resource in object_at(it.object, "overhead", "podFixed"):
-            return f"the overhead of RuntimeClass {name}"
-    return ""
+    def _of_runtime(self, resource: str, workload: JsonObject) -> str:
+        for pod_set in list_at(workload, "spec", "podSets"):
+            name = text_at(pod_set, "template", "spec", "runtimeClassName")
+            if resource in object_at(self._runtime_classes.get(name), "overhead", "podFixed"):
+                return f"the overhead of RuntimeClass {name}"
+        return ""
 
 
 def _containers(workload: JsonObject) -> Iterator[JsonValue]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from kueuecore.decisions import WhatIf
 from kueuecore.engine import Engine
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.times import TimeLike, nanoseconds
 
-__all__ = ["message_or_cause", "waiting_cause"]
+__all__ = ["message_or_cause", "uncovered_in", "waiting_cause"]
+
+_UNCOVERED = re.compile(r"resource (\S+) unavailable in ClusterQueue")
 
 
 def waiting_cause(engine: Engine, name: str, *, namespace: str, now: TimeLike | None = None) -> str:
@@ -27,6 +32,16 @@ def waiting_cause(engine: Engine, name: str, *, namespace: str, now: TimeLike | 
     return ": ".join(found.undecided) if found.undecided else found.message
 
 
+def uncovered_in(message: str) -> tuple[str, ...]:
+    """Return the resources that a ClusterQueue does not cover, according to Kueue's message, in order.
+
+    Example:
+        >>> uncovered_in("couldn't assign flavors to pod set main: resource gpu unavailable in ClusterQueue")
+        ('gpu',)
+    """
+    return tuple(dict.fromkeys(_UNCOVERED.findall(message)))
+
+
 def message_or_cause(engine: Engine, state: WorkloadState, *, now: TimeLike | None = None) -> str:
     """Return Kueue's message about a workload; in brackets the cause if it waits and there is no message.
 
@@ -41,4 +56,16 @@ def message_or_cause(engine: Engine, state: WorkloadState, *, now: TimeLike | No
     if state.message or state.stage is not Stage.PENDING:
         return state.message
     cause = waiting_cause(engine, state.name, namespace=state.namespace, now=now)
-    return f"({cause})" if cause else ""
+    return f"({'; '.join([cause, *_hints(engine, cause, state.cluster_queue or '')])})" if cause else ""
+
+
+def _hints(engine: Engine, cause: str, cluster_queue: str) -> Iterator[str]:
+    """What may be meant by resources that the ClusterQueue does not cover."""
+    uncovered = uncovered_in(cause)
+    if not uncovered:
+        return
+    # Imported only where it is needed, as few workloads have such a cause.
+    from kueuecore.coverage import coverage_hint, covered_resources
+
+    covered = covered_resources(engine)
+    yield from filter(None, (coverage_hint(it, cluster_queue, covered) for it in uncovered))

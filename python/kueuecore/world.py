@@ -116,6 +116,12 @@ class World:
         made = tuple(it for it in merged if is_workload(it.object) and key_of(it.object) in made_of)
         return cls(merged, made, made_of, named, ignored, integrations, trusted, jobs.warnings, jobs.waiting)
 
+    def workload(self, name: str, *, namespace: str) -> JsonObject:
+        """Return a Workload as it was given or made; an empty object if there is none."""
+        key = namespace or DEFAULT_NAMESPACE, name
+        found = (it.object for it in self.manifests if is_workload(it.object) and key_of(it.object) == key)
+        return next(found, {})
+
     def newest_time(self) -> int | None:
         """The newest creation time or time in a status, in nanoseconds since 1970; `None` if no object has one.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import takewhile
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from kueuecore._json import text_at
 from kueuecore.answers.ahead import Ahead
 from kueuecore.answers.shares import ShareComparison, ShareTie
+from kueuecore.coverage import coverage_hint, covered_resources
 from kueuecore.decisions import WhatIf
 from kueuecore.engine import Engine
 from kueuecore.states import ClusterQueueState, WorkloadState
@@ -251,6 +252,7 @@ class Explanation:
         searches: The searches for victims, in the order in which they were made.
         replaces: The slice that it replaces, which counts neither as used nor as a holder; None if there is none.
         is_strict: Whether its ClusterQueue is `StrictFIFO`: nothing is tried before the first has quota.
+        uncovered: The resources that its ClusterQueue has no quota for, each with who covers it, or what may be meant.
     """
 
     workload: WorkloadState
@@ -261,6 +263,7 @@ class Explanation:
     searches: tuple[Search, ...]
     replaces: ReplacedSlice | None = None
     is_strict: bool = False
+    uncovered: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def repeats_status(self) -> bool:
@@ -320,7 +323,14 @@ def explain(engine: Engine, name: str, *, namespace: str, now: TimeLike | None =
         searches=tuple(map(_search, tried["searches"])),
         replaces=_replaced(tried["replaces"]) if tried["replaces"] else None,
         is_strict=is_strict,
+        uncovered=_uncovered(engine, workload, tried["podSets"]),
     )
+
+
+def _uncovered(engine: Engine, workload: WorkloadState, pod_sets: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    names = sorted({name for it in pod_sets for name in it["unavailable"]})
+    covered = covered_resources(engine) if names else {}
+    return {name: coverage_hint(name, workload.cluster_queue or "", covered) for name in names}
 
 
 def _replaced(row: Mapping[str, Any]) -> ReplacedSlice:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from kueuecore.answers.amounts import quantity_of, units_of
 from kueuecore.answers.explanation import Asked, Explanation, Fate, FlavorTrial, Holder, Level
@@ -20,6 +21,7 @@ _FILES = {
     "08": "08-topology.md",
 }
 
+_NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
 # How Kueue's reasons about quota begin.
 _ABOUT_QUOTA = "insufficient "
 
@@ -53,11 +55,12 @@ def rule_link(rule: str) -> str:
     return f"docs/rules/{_FILES[rule.partition(' ')[0]]}"
 
 
-def obstacles(explanation: Explanation) -> tuple[Obstacle, ...]:
+def obstacles(explanation: Explanation, *, origins: Mapping[str, str] = _NO_ORIGINS) -> tuple[Obstacle, ...]:
     """List the obstacles by flavor and resource, from the ClusterQueue up.
 
     Args:
         explanation: The explanation of the decision.
+        origins: Where requests come from that the job does not make, by resource, such as `LimitRange lab/sizes`.
     """
     workload, queue = explanation.workload, explanation.workload.cluster_queue or ""
     found = []
@@ -65,11 +68,13 @@ def obstacles(explanation: Explanation) -> tuple[Obstacle, ...]:
         found.append(_before_flavors(explanation))
     for pod_set in explanation.pod_sets:
         for resource in pod_set.unavailable:
-            text = f"ClusterQueue {queue} has no quota for {resource} in any flavor"
+            hint = explanation.uncovered.get(resource, "")
+            text = f"ClusterQueue {queue} has no quota for {_named(resource, origins)} in any flavor"
+            text += f"; {hint}" if hint else ""
             found.append(Obstacle(pod_set=pod_set.index, flavor="", resource=resource, rule="03 §3", text=text))
         n_before = len(found)
         for trial in pod_set.trials:
-            found += _of_trial(trial, pod_set.index, queue)
+            found += _of_trial(trial, pod_set.index, queue, origins)
         if len(found) == n_before and not pod_set.unavailable:
             # There is quota, but no room on nodes; or a selector matches nothing.
             found += [_reason(it, pod_set.index) for it in pod_set.reasons]
@@ -90,12 +95,12 @@ def _reason(reason: str, pod_set: int, flavor: str = "") -> Obstacle:
     return Obstacle(pod_set=pod_set, flavor=flavor, resource="", rule=rule, text=reason)
 
 
-def _of_trial(trial: FlavorTrial, pod_set: int, queue: str) -> Iterator[Obstacle]:
+def _of_trial(trial: FlavorTrial, pod_set: int, queue: str, origins: Mapping[str, str]) -> Iterator[Obstacle]:
     if trial.mode == "Fit":
         return
     lacks_quota = False
     for asked in trial.asked:
-        for rule, text in _of_quota(asked, queue):
+        for rule, text in _of_quota(asked, queue, _named(asked.resource, origins)):
             lacks_quota = True
             yield Obstacle(pod_set=pod_set, flavor=trial.flavor, resource=asked.resource, rule=rule, text=text)
     for reason in trial.reasons:
@@ -104,20 +109,26 @@ def _of_trial(trial: FlavorTrial, pod_set: int, queue: str) -> Iterator[Obstacle
             yield _reason(reason, pod_set, trial.flavor)
 
 
-def _of_quota(asked: Asked, queue: str) -> Iterator[tuple[str, str]]:
+def _of_quota(asked: Asked, queue: str, resource: str) -> Iterator[tuple[str, str]]:
     if asked.verdict == "ExceedsMaximum":
-        text = f"{asked.amount} {asked.resource} is more than ClusterQueue {queue} could get if nothing else ran: "
+        text = f"{asked.amount} {resource} is more than ClusterQueue {queue} could get if nothing else ran: "
         yield "02 §2.3", f"{text}{asked.potential}"
     if asked.verdict != "Contested":
         return
     for level in asked.levels:
         if level.binds is not None:
-            yield "02 §2.2", _bound(level, asked.resource)
+            bound = _bound(level, asked.resource)
+            yield "02 §2.2", bound if resource == asked.resource else f"{bound} for {resource}"
     for kept in asked.kept:
         yield (
             "02 §2",
             f"{kept.kind} {kept.name} has {kept.free} {asked.resource} free, which its lendingLimit withholds",
         )
+
+
+def _named(resource: str, origins: Mapping[str, str]) -> str:
+    """A resource, with where its request comes from if the job does not make it."""
+    return f"{resource} (from {origins[resource]})" if origins.get(resource) else resource
 
 
 def _bound(level: Level, resource: str) -> str:

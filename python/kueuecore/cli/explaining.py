@@ -25,6 +25,7 @@ from kueuecore.cli.streams import output, write
 from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Cell, Painted, Style, table
 from kueuecore.cli.topology_tables import not_placed_table
+from kueuecore.request_origins import RequestOrigins
 from kueuecore.states import Stage
 from kueuecore.times import format_time, nanoseconds
 
@@ -96,10 +97,18 @@ def _pushed_out_by(state: SettledState, found: Explanation) -> str:
     return ""
 
 
+def _origins(state: SettledState, found: Explanation) -> dict[str, str]:
+    """Where the requests come from that the job does not make."""
+    workload = state.world.workload(found.workload.name, namespace=found.workload.namespace)
+    asked = [asked.resource for it in found.pod_sets for trial in it.trials for asked in trial.asked]
+    known = RequestOrigins(state.world, state.engine)
+    return {it: known.of(it, workload) for it in dict.fromkeys([*found.uncovered, *asked])}
+
+
 def _report(state: SettledState, found: Explanation, by: str, style: Style, *, is_wide: bool) -> str:
     outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
     row = next(it for it in outcome.workloads if it.state.key == found.workload.key)
-    parts = [_summary(found, row, by, state.now), _flavors(found, row, style), _obstacles(found, row, style)]
+    parts = [_summary(found, row, by, state.now), _flavors(found, row, style), _obstacles(state, found, row, style)]
     parts += [_levels(found, row, style), *holder_tables(found, style, is_wide=is_wide)]
     if row.not_placed:
         parts.append(not_placed_table(outcome, style, only=row))
@@ -203,8 +212,9 @@ def _result(trial: FlavorTrial) -> Painted:
     return Painted(f"{trial.mode}{borrows}{chosen}", color)
 
 
-def _obstacles(found: Explanation, row: Row, style: Style) -> str:
-    rows = [[_name(row, it.pod_set), it.flavor or "-", it.resource or "-", it.rule, it.text] for it in obstacles(found)]
+def _obstacles(state: SettledState, found: Explanation, row: Row, style: Style) -> str:
+    every = obstacles(found, origins=_origins(state, found))
+    rows = [[_name(row, it.pod_set), it.flavor or "-", it.resource or "-", it.rule, it.text] for it in every]
     return table(["POD SET", "FLAVOR", "RESOURCE", "RULE", "OBSTACLE"], rows, style) if rows else ""
 
 
@@ -255,7 +265,7 @@ def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any
                 "link": rule_link(it.rule),
                 "text": it.text,
             }
-            for it in obstacles(found)
+            for it in obstacles(found, origins=_origins(state, found))
         ],
         "podSets": [_pod_set(it) for it in found.pod_sets],
         "searches": [

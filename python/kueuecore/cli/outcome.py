@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.cli.checks import CheckRow, check_rows
@@ -17,8 +18,11 @@ from kueuecore.findings.topology_sentences import NO_PLACE_EVER, AskedTopology, 
 from kueuecore.states import ClusterQueueState, QuotaRow, Stage, WorkloadState
 from kueuecore.steady_state import Settled
 from kueuecore.topology import DomainCapacity, Placement
-from kueuecore.waiting_cause import waiting_cause
+from kueuecore.waiting_cause import uncovered_in, waiting_cause
 from kueuecore.world import DEFAULT_NAMESPACE, World, is_workload
+
+if TYPE_CHECKING:
+    from kueuecore.request_origins import RequestOrigins
 
 __all__ = ["BY_SHARE", "NotPlaced", "Row", "RunOutcome", "namespaces_of"]
 
@@ -56,6 +60,7 @@ class Row:
         placements: Where its pods are placed.
         not_placed: The pod sets that could not be placed, while it is pending.
         cause: Why it waits if Kueue has no message about it.
+        notes: Where its requests come from that its ClusterQueue does not cover, and what they may mean.
     """
 
     state: WorkloadState
@@ -66,6 +71,7 @@ class Row:
     placements: tuple[Placement, ...] = ()
     not_placed: tuple[NotPlaced, ...] = ()
     cause: str = ""
+    notes: str = ""
 
     def placement(self, pod_set: str) -> Placement | None:
         """Where the pods of a pod set are placed, if a topology is involved."""
@@ -101,7 +107,15 @@ class Row:
     @property
     def message_or_cause(self) -> str:
         """The message; in brackets the cause if there is no message."""
-        return self.message or (f"({self.cause})" if self.cause else "")
+        if self.message or not self.cause:
+            return self.message
+        return f"({'; '.join(filter(None, [self.cause, self.notes]))})"
+
+    @property
+    def message_and_notes(self) -> str:
+        """The same for people: in brackets the notes about a message, too."""
+        said = self.message_or_cause
+        return f"{said} ({self.notes})" if self.message and self.notes else said
 
 
 def namespaces_of(plain: JsonObject) -> tuple[str, ...]:
@@ -153,6 +167,7 @@ class RunOutcome:
             left_open = undecided.get(state.key) if state.stage is Stage.PENDING else None
             position = positions.get(state.key)
             job = self.world.jobs.get((state.namespace, state.name))
+            cause = "" if left_open else self._cause(state, position)
             rows.append(
                 Row(
                     state,
@@ -162,7 +177,8 @@ class RunOutcome:
                     left_open,
                     tuple(placements.get(state.key, ())),
                     self._not_placed(state, plain),
-                    "" if left_open else self._cause(state, position),
+                    cause,
+                    self._notes(state, cause, plain),
                 )
             )
         return tuple(rows)
@@ -181,6 +197,21 @@ class RunOutcome:
         # Parked by cycles that ran before the engine was saved, or the head of a queue without cycles.
         cause = waiting_cause(self.engine, state.name, namespace=state.namespace, now=self.now)
         return cause or (_BYPASSED if state.place == "inadmissible" else "")
+
+    def _notes(self, state: WorkloadState, cause: str, plain: JsonObject) -> str:
+        """What to add about requests that the ClusterQueue does not cover."""
+        said = state.message or cause
+        if state.stage is not Stage.PENDING or not uncovered_in(said):
+            return ""
+        return self.request_origins.notes(said, plain, state.cluster_queue or "")
+
+    @cached_property
+    def request_origins(self) -> RequestOrigins:
+        """Where requests come from."""
+        # Imported only where it is needed, as few runs do.
+        from kueuecore.request_origins import RequestOrigins
+
+        return RequestOrigins(self.world, self.engine)
 
     @cached_property
     def _said_by_cycles(self) -> Mapping[str, str]:
@@ -238,7 +269,7 @@ class RunOutcome:
 
         found: dict[tuple[str, str], str] = {}
         configuration = self.engine.configuration
-        if self._after_cycles is None or configuration is None or "fairSharing" not in configuration.to_dict():
+        if self._after_cycles is None or "fairSharing" not in configuration.to_dict():
             return found
         for n_before, decision in enumerate(self.settled.decisions):
             victims = [(it.preemptor, it.key) for it in decision.preemptions if it.reason in BY_SHARE]

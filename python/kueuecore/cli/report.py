@@ -119,7 +119,7 @@ def _message(row: Row, *, wide: bool) -> str:
         checks = "admission check" if len(row.open_checks) == 1 else "admission checks"
         return f"(has quota, waiting for {checks} {', '.join(row.open_checks)})"
     # The STATUS column already says that a workload is admitted.
-    return row.message_or_cause if wide or row.state.stage is not Stage.ADMITTED else ""
+    return row.message_and_notes if wide or row.state.stage is not Stage.ADMITTED else ""
 
 
 def _pods(row: Row) -> str:

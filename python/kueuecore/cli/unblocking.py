@@ -18,7 +18,8 @@ from kueuecore.cli.state_file import SettledState, add_state, read_state
 from kueuecore.cli.streams import output, write
 from kueuecore.cli.study_options import add_look, count
 from kueuecore.cli.table import Cell, Painted, Style, table
-from kueuecore.states import Stage
+from kueuecore.request_origins import RequestOrigins
+from kueuecore.states import Stage, WorkloadState
 from kueuecore.times import format_time
 from kueuecore.waiting_cause import message_or_cause
 
@@ -81,10 +82,21 @@ def unblock_command(options: argparse.Namespace) -> int:
     if options.output == "json":
         write(json.dumps(_document(state, found), indent=2) + "\n")
     else:
-        message = message_or_cause(state.engine, found.workload, now=state.now)
-        write(_report(found, message, Style.of(output(), options.color)) + "\n")
+        write(_report(found, _message(state, found.workload), Style.of(output(), options.color)) + "\n")
     is_pending = found.workload.stage is Stage.PENDING
     return ExitCode.PENDING if options.fail_on_pending and is_pending else ExitCode.OK
+
+
+def _message(state: SettledState, workload: WorkloadState) -> str:
+    """Kueue's message or the cause, and where requests come from that the job does not make."""
+    message = message_or_cause(state.engine, workload, now=state.now)
+    plain = state.world.workload(workload.name, namespace=workload.namespace)
+    known = RequestOrigins(state.world, state.engine)
+    if workload.message:
+        notes = known.notes(message, plain, workload.cluster_queue or "")
+    else:  # the cause has the rest
+        notes = known.in_message(message, plain)
+    return f"{message} ({notes})" if notes else message
 
 
 def _progress(n_tried: int, changes: Sequence[Change]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kueuecore._json import object_at, text_at, texts_at
 from kueuecore.configuration import Configuration
@@ -18,6 +19,9 @@ from kueuecore.manifests import Manifest
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.steady_state import Settled, settle
 from kueuecore.world import DEFAULT_NAMESPACE, World, is_workload, key_of
+
+if TYPE_CHECKING:
+    from kueuecore.request_origins import RequestOrigins
 
 __all__ = ["Facts"]
 
@@ -117,6 +121,14 @@ class Facts:
     def tree(self) -> QuotaTree:
         """ClusterQueues and cohorts with their quotas."""
         return QuotaTree(self.engine.quota(), self.cohorts, self.cluster_queues)
+
+    @cached_property
+    def request_origins(self) -> RequestOrigins:
+        """Where requests come from."""
+        # Imported only where it is needed, as runs do not.
+        from kueuecore.request_origins import RequestOrigins
+
+        return RequestOrigins(self.world, self.engine)
 
     @cached_property
     def topology_objects(self) -> TopologyObjects:

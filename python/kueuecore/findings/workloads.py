@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kueuecore._json import list_at, text_at
-from kueuecore._near_names import near_names
+from kueuecore.coverage import meant_resource
 from kueuecore.decisions import Outcome
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
 from kueuecore.findings.manifest_fields import quota_fields
 from kueuecore.findings.topology_sentences import AskedTopology, why_not_placed
 from kueuecore.manifests import Manifest
-from kueuecore.request_origins import origins_in, uncovered_in
 from kueuecore.states import PendingWorkload
+from kueuecore.waiting_cause import uncovered_in
 
 __all__ = ["blocked_queues", "hopeless_workloads", "may_run", "never_fitting"]
 
@@ -50,7 +50,7 @@ def hopeless_workloads(facts: Facts) -> Iterator[Hit]:
 
 
 def _origins(facts: Facts, key: tuple[str, str], why: str) -> str:
-    found = origins_in(why, facts.workloads[key].object, facts.world, facts.engine.configuration)
+    found = facts.request_origins.in_message(why, facts.workloads[key].object)
     return f" ({found})" if found else ""
 
 
@@ -61,19 +61,13 @@ def _remedy(facts: Facts, key: tuple[str, str], why: str) -> str:
         return "ask for less, or raise the quota"
     queue = facts.cluster_queues[facts.states[key].cluster_queue or ""]
     covered = {it.resource for it in quota_fields(queue)}
-    names = [near for it in missing for near in _meant(it, covered)]
+    names = [meant for it in missing if (meant := meant_resource(it, covered))]
     if len(names) == len(missing):
         return f"did you mean {' and '.join(names)}?"
     return (
         f"cover {' and '.join(missing)} in the ClusterQueue, exclude it with excludeResourcePrefixes, or set "
         "quotaCheckStrategy: IgnoreUndeclared"
     )
-
-
-def _meant(resource: str, covered: Collection[str]) -> tuple[str, ...]:
-    """The covered resource that a name may stand for, if any: `gpu` for `nvidia.com/gpu`."""
-    longer = sorted(it for it in covered if it.endswith(f"/{resource}"))
-    return tuple(longer[:1]) or near_names(resource, sorted(covered))
 
 
 def never_fitting(facts: Facts) -> Mapping[tuple[str, str], str]:
