@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kueuecore._json import JsonObject, text_at
 
-__all__ = ["is_of_command", "use_of"]
+__all__ = ["OF_ENGINE", "is_of_command", "other_contents", "use_of"]
 
 _OURS = "kueuecore/"
 _USES = {
@@ -16,6 +16,15 @@ _USES = {
     "Configuration": "pass a Configuration with --config, or name it in a scenario, at `cluster.configuration`",
 }
 _OF_OBJECTS = "use `kueuecore run` for the objects of a cluster"
+OF_ENGINE = "give manifests or a dump; `kueuecore run -o yaml` makes one of it"
+"""What to do about a saved engine where manifests are needed."""
+_OF_TRACE = "name a trace in a scenario, at `traces[].file`, and use `kueuecore simulate`"
+_COMPRESSED = b"\x1f\x8b"
+_PARQUET = b"PAR1"
+_ENDINGS = (".swf", ".csv", ".parquet")
+_LOOKED_AT = 4096
+_SWF_COLUMNS = 18
+_LEAST_COLUMNS = 3
 
 
 def is_of_command(plain: JsonObject) -> bool:
@@ -39,3 +48,36 @@ def use_of(documents: Iterable[JsonObject]) -> str:
         if version and kind:
             return _OF_OBJECTS
     return ""
+
+
+def other_contents(data: str | bytes, file: str) -> tuple[str, str] | None:
+    """Say what a file is that holds no objects, and what to do with it; None if it cannot be recognised.
+
+    Args:
+        data: Its contents.
+        file: Its name.
+
+    Example:
+        >>> other_contents("; Version: 2.2", "a.txt")[0]
+        'this is a recorded trace, not YAML or JSON'
+        >>> other_contents("a: b: c", "a.yaml") is None
+        True
+    """
+    start = data[:_LOOKED_AT]
+    head = (start.encode("utf-8", "replace") if isinstance(start, str) else start).lstrip()
+    is_journal = head.startswith(b"{") and b'"kueuecore.journal/' in head
+    if head.startswith(b"kueuecore.engine/") or is_journal:
+        return "this is a saved engine", f"use `kueuecore run` or `explain`, or {OF_ENGINE}"
+    if file.removesuffix(".gz").endswith(_ENDINGS) or head.startswith(_PARQUET) or _is_table(head):
+        return "this is a recorded trace, not YAML or JSON", _OF_TRACE
+    if head.startswith(_COMPRESSED):
+        return "this is compressed", "unpack it first"
+    return None
+
+
+def _is_table(head: bytes) -> bool:
+    """Whether a text begins as Standard Workload Format or CSV."""
+    first = next(iter(head.splitlines()), b"").decode("utf-8", "replace").strip()
+    names = [it.strip() for it in first.split(",")]
+    is_csv = len(names) >= _LEAST_COLUMNS and all(it.replace("_", "").isalnum() for it in names)
+    return first.startswith(";") or (len(first.split()) == _SWF_COLUMNS and first[0].isdigit()) or is_csv

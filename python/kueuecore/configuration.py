@@ -12,14 +12,18 @@ from typing import TypeAlias, cast
 
 from kueuecore import _arguments as arguments
 from kueuecore import _core
+from kueuecore._file_kinds import use_of
 from kueuecore._files import read_file
 from kueuecore._gone_gates import gone_gate_remedy
+from kueuecore._json import object_at, text_at
 from kueuecore._near_names import near_names
+from kueuecore._text import shortened
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.manifests import JsonObject, located, parse_manifests, to_json_lines
 
-__all__ = ["Configuration", "FeatureGate", "feature_gates"]
+__all__ = ["Configuration", "FeatureGate", "feature_gates", "in_config_map"]
 
+_KIND = re.compile(r"^[{ ]*[\"']?kind[\"']?: *[\"']?Configuration\b", re.MULTILINE)
 _Maker: TypeAlias = Callable[..., _core.Configuration]
 
 
@@ -69,6 +73,12 @@ def _with_near_gate(problem: Problem) -> Problem:
     return replace(problem, remedy=gone_gate_remedy(unknown[1]) or remedy)
 
 
+def in_config_map(plain: JsonObject) -> list[tuple[str, str]]:
+    """Return the Configurations in a ConfigMap, as Kueue's manifests have one, each with its key."""
+    data = object_at(plain, "data") if text_at(plain, "kind") == "ConfigMap" else {}
+    return [(key, it) for key, it in data.items() if isinstance(it, str) and _KIND.search(it)]
+
+
 class Configuration:
     """A Configuration with every default filled in; `Configuration()` is what Kueue runs with when it has no file.
 
@@ -106,7 +116,7 @@ class Configuration:
         """Read a Configuration, v1beta2 or v1beta1, YAML or JSON (rules/11 §1).
 
         Args:
-            text: The file's contents: one document.
+            text: The file's contents: one document, or a ConfigMap with one, as Kueue's manifests have it.
             feature_gates: Gates as on Kueue's command line; cannot be combined with `featureGates` in the file.
             file: The file name to show in errors.
 
@@ -118,6 +128,16 @@ class Configuration:
             manifests = parse_manifests(text, file=file)
         except ManifestError as error:
             raise ConfigurationError(error.problems) from None
+        inner = [it for manifest in manifests for it in in_config_map(manifest.object)]
+        if len(manifests) == 1 and len(inner) == 1:
+            key, value = inner[0]
+            return cls.parse(value, feature_gates=gates, file=f"{file}, data[{key}]")
+        if manifests and not any(text_at(it.object, "kind") in ("Configuration", "ConfigMap") for it in manifests):
+            use = use_of(it.object for it in manifests)
+            if use:
+                message = f"its kind is {shortened(text_at(manifests[0].object, 'kind'))}, not Configuration"
+                remedy = f"give one document of kind Configuration; {use}"
+                raise ConfigurationError.of(message, remedy=remedy, file=file)
         if len(manifests) != 1:
             raise ConfigurationError.of(
                 f"{len(manifests)} documents", remedy="give one document of kind Configuration", file=file

@@ -31,6 +31,7 @@ from typing import IO, Protocol, TypeAlias, cast
 import yaml
 
 from kueuecore import _arguments
+from kueuecore._file_kinds import other_contents
 from kueuecore._files import contents
 from kueuecore._json import JsonObject, JsonValue, text_at
 from kueuecore._json_text import json_documents
@@ -245,6 +246,16 @@ def parse_manifests(text: str | bytes, *, file: str = "<string>") -> tuple[Manif
         data.enabled write "no" for the string, or false for the boolean
     """
     file = _arguments.instance("file", file, str)
+    try:
+        return _parsed(text, file)
+    except ManifestError:
+        # Say what it is rather than why it is no YAML.
+        if other := other_contents(text, file):
+            raise ManifestError.of(other[0], remedy=other[1], file=file) from None
+        raise
+
+
+def _parsed(text: str | bytes, file: str) -> tuple[Manifest, ...]:
     decoded = _decode(text, file)
     if decoded.lstrip()[:1] == "{":
         # A YAML flow mapping starts with a brace too, and then YAML's message is the better one.
@@ -468,7 +479,7 @@ def _flatten(value: JsonValue, source: Source, manifests: list[Manifest], proble
                 item = {"apiVersion": api_version, "kind": kind.removesuffix("List"), **item}
             _flatten(item, replace(source, _path=path), manifests, problems)
         return
-    api_version_of_kind = API_VERSIONS.get(kind) if isinstance(kind, str) else None
+    api_version_of_kind = {**API_VERSIONS, "ConfigMap": "v1"}.get(kind) if isinstance(kind, str) else None
     remedies = {
         "apiVersion": f"write {api_version_of_kind}" if api_version_of_kind else f"write {_KUEUE}, for example",
         "kind": "write ClusterQueue, for example",

@@ -7,13 +7,13 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kueuecore._file_kinds import is_of_command, use_of
+from kueuecore._file_kinds import OF_ENGINE, is_of_command, use_of
 from kueuecore._files import contents
 from kueuecore._json import JsonObject, text_at
 from kueuecore._text import shortened
 from kueuecore.cli.checks import READ_KINDS, with_active_checks
 from kueuecore.cli.streams import to_stderr
-from kueuecore.configuration import Configuration
+from kueuecore.configuration import Configuration, in_config_map
 from kueuecore.engine import Engine
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.findings.objects import repeated
@@ -42,7 +42,6 @@ _WITHOUT_FILE = f"""
 {{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration,
   integrations: {{frameworks: [{", ".join(INSTALLED_FRAMEWORKS)}]}}}}
 """
-_OF_ENGINE = "give manifests or a dump; `kueuecore run -o yaml` makes one of it"
 # Remedies of the Python functions, put in terms of the command.
 _REMEDIES = {
     "pass recursive=True to read its subdirectories": "add -R to read its directories too",
@@ -183,7 +182,7 @@ def manifests_of(paths: Sequence[str], *, recursive: bool, takes_scenario: bool 
     files = read_files(paths, recursive=recursive)
     for name, data in files:
         if holds_engine(data) or holds_journal(data):
-            raise ManifestError.of("this is a saved engine", remedy=_OF_ENGINE, file=name)
+            raise ManifestError.of("this is a saved engine", remedy=OF_ENGINE, file=name)
     manifests = _manifests(files)
     if not (takes_scenario and any(text_at(it.object, "kind") == "Scenario" for it in manifests)):
         _refuse_other_files(manifests, paths)
@@ -314,7 +313,8 @@ def _notes(world: World, applied: AppliedWorld) -> Iterator[str]:
     unread = {kind: n for kind, n in applied.unread.items() if kind not in READ_KINDS}
     if unread:
         kinds = ", ".join(f"{shortened(kind)} ({n})" for kind, n in unread.items())
-        hint = "; pass the Configuration with --config" if "Configuration" in unread else ""
+        is_given = "Configuration" in unread or any(in_config_map(it.object) for it in world.manifests)
+        hint = "; pass the Configuration with --config" if is_given else ""
         others = [kind for kind in unread if kind in API_VERSIONS and kind != "Configuration"]
         hint += "".join(f"; a {kind} is read as {API_VERSIONS[kind]}" for kind in others)
         yield f"warning: these kinds are not read: {kinds}{hint}"

@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
 
+from kueuecore import Configuration, Engine
 from kueuecore.cli import ExitCode, main
+from kueuecore.errors import ConfigurationError
 from tests.command import QUEUES
 
+CONFIG_MAP = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: kueue-system}
+data:
+  controller_manager_config.yaml: |
+    apiVersion: config.kueue.x-k8s.io/v1beta2
+    kind: Configuration
+    resources: {quotaCheckStrategy: IgnoreUndeclared}
+"""
 FILES = {
     "scenario.yaml": "{apiVersion: kueuecore/v1, kind: Scenario, until: 1h}",
     "a_test.yaml": "{apiVersion: kueuecore/v1, kind: PolicyTest, cases: []}",
     "rules.yaml": "{apiVersion: kueuecore/v1, kind: TraceRules}",
     "kueue.yaml": "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}",
     "queues.yaml": QUEUES,
+    "config_map.yaml": CONFIG_MAP,
+    "jobs.swf": "; Version: 2.2\n1 0 10 100 1 -1 -1 1 200 -1 1 1 1 1 1 -1 -1 -1\n",
+    "copied.txt": "1 0 10 100 1 -1 -1 1 200 -1 1 1 1 1 1 -1 -1 -1\n2 1: 2\n",
+    "jobs.csv": "job,submit,cpus\n1,0,4\n",
 }
+BYTES = {
+    "log.yaml": b"job,submit,cpus\n1,0,4\n",
+    "journal.json": b'{"format": "kueuecore.journal/1", "calls": []}',
+    "saved": Engine().save(),
+    "jobs.parquet": b"PAR1\x00\xff",
+    "jobs.gz": b"\x1f\x8b\x08\x00",
+}
+OF_TRACE = "this is a recorded trace, not YAML or JSON; name a trace in a scenario, at `traces[].file`, and use"
+OF_ENGINE = "this is a saved engine; use `kueuecore run` or `explain`, or give manifests or a dump"
 
 
 @pytest.mark.parametrize(
@@ -31,6 +57,19 @@ FILES = {
         (("simulate", "queues.yaml"), "; use `kueuecore run` for the objects of a cluster\n"),
         (("plan", "kueue.yaml", "--wait", "p95<=1h"), "; pass a Configuration with --config, or name it in"),
         (("test", "scenario.yaml"), "; use `kueuecore simulate` for a Scenario\n"),
+        (("sweep", "queues.yaml", "--grid", "until=[1h]"), "; use `kueuecore run` for the objects of a cluster\n"),
+        (("run", "jobs.swf"), OF_TRACE),
+        (("check", "jobs.csv"), OF_TRACE),
+        (("simulate", "copied.txt"), OF_TRACE),
+        (("simulate", "log.yaml"), OF_TRACE),
+        (("test", "jobs.parquet"), OF_TRACE),
+        (("run", "jobs.gz"), "jobs.gz: this is compressed; unpack it first\n"),
+        (("simulate", "saved"), OF_ENGINE),
+        (("test", "saved"), OF_ENGINE),
+        (("plan", "journal.json", "--wait", "p95<=1h"), OF_ENGINE),
+        (("run", "queues.yaml", "--config", "saved"), OF_ENGINE),
+        (("run", "queues.yaml", "--config", "scenario.yaml"), "scenario.yaml: its kind is Scenario, not Configuration"),
+        (("run", "queues.yaml", "--config", "queues.yaml"), "its kind is ResourceFlavor, not Configuration; give one"),
     ],
 )
 def test_the_command_for_a_file_is_named(
@@ -42,6 +81,8 @@ def test_the_command_for_a_file_is_named(
 ) -> None:
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
+    for name, data in BYTES.items():
+        (tmp_path / name).write_bytes(data)
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == ExitCode.BAD_INPUT
     out, err = capsys.readouterr()
@@ -52,4 +93,24 @@ def test_a_directory_may_hold_files_of_other_commands(tmp_path: Path, capsys: py
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert main(["run", str(tmp_path)]) == ExitCode.OK
-    assert "these kinds are not read: Configuration (1), PolicyTest (1), Scenario (1)" in capsys.readouterr().err
+    assert (
+        "these kinds are not read: ConfigMap (1), Configuration (1), PolicyTest (1), Scenario (1)"
+        in capsys.readouterr().err
+    )
+
+
+def test_a_configuration_may_come_in_its_configmap(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config_map, queues = tmp_path / "config_map.yaml", tmp_path / "queues.yaml"
+    config_map.write_text(CONFIG_MAP, encoding="utf-8")
+    queues.write_text(QUEUES, encoding="utf-8")
+    read = Configuration.read(config_map)
+    assert read.to_dict() == Configuration.parse(textwrap.dedent(CONFIG_MAP.partition("|")[2])).to_dict()
+    assert main(["run", str(queues), str(config_map)]) == ExitCode.OK
+    assert "these kinds are not read: ConfigMap (1); pass the Configuration with --config" in capsys.readouterr().err
+
+
+def test_an_error_in_a_configmap_names_its_key(tmp_path: Path) -> None:
+    path = tmp_path / "config_map.yaml"
+    path.write_text(CONFIG_MAP.replace("IgnoreUndeclared", "Maybe"), encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"config_map.yaml, data\[controller_manager_config.yaml\]:3 "):
+        Configuration.read(path)
