@@ -30,8 +30,8 @@ _FORMS = ("table", "wide", "json", "yaml")
 _EXPECTED = {ExitCode.OK, ExitCode.PENDING, ExitCode.BAD_INPUT, ExitCode.UNSETTLED, ExitCode.UNDECIDED}
 _PLACE = r"(<stdin>|[^ ].*?|--feature-gates)(:\d+)?(:\d+)?( \(document \d+\))?"
 _QUESTION = (
-    r"(there is no (workload |[A-Z]\w*/)|nothing (is asked|changes)|a state has no|no object matches|.+ is not a field of|"
-    r"\".+?\" (is|has|does) no)"
+    r"(there is no (workload |[A-Z]\w*/)|nothing (is asked|changes)|a state has no|no object matches|"
+    r".+ is not a field of|\".+?\" (is|has|does) no)"
 )
 _LINE = re.compile(rf"({_QUESTION}|warning: |note: |kueuecore: |usage: |  |kueuecore( \w+)?: error: |{_PLACE}: )")
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")

@@ -13,7 +13,7 @@ from kueuecore._json import object_at, text_at
 from kueuecore.cli import ExitCode
 from kueuecore.manifests import parse_manifests, plain_object
 from tests.attack.case import Case
-from tests.attack.documents import JOBS, KINDS, ROOT, condition
+from tests.attack.documents import JOBS, KINDS, ROOT, Json, condition
 from tests.attack.doors.command import folder_of_its_own, judge, say
 from tests.attack.values import TEXTS, copied, damaged
 
@@ -62,7 +62,7 @@ def draw(rng: Random) -> Case:
 
 
 @functools.cache
-def _settled(folder: str) -> Sequence[dict[str, Any]]:
+def _settled(folder: str) -> Sequence[Json]:
     """The objects of an example with the statuses that cycles give them."""
     files = [str(it) for it in sorted((ROOT / folder).glob("*.yaml"))]
     said = say("run", "-q", "-o", "yaml", *files)
@@ -70,9 +70,9 @@ def _settled(folder: str) -> Sequence[dict[str, Any]]:
     return [dict(plain_object(it)) for it in parse_manifests(said.out)]
 
 
-def _finished(state: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _finished(state: Sequence[Json]) -> list[Json]:
     """Workloads that have run, as eta learns from them."""
-    found = []
+    found: list[Json] = []
     for it in state:
         if text_at(it, "kind") == "Workload" and object_at(it, "status", "admission"):
             done = copied(dict(it))
@@ -82,7 +82,7 @@ def _finished(state: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _names(state: Sequence[Mapping[str, Any]]) -> list[str]:
+def _names(state: Sequence[Json]) -> list[str]:
     metadata = [object_at(it, "metadata") for it in state]
     found = {text_at(it, key) for it in metadata for key in ("name", "namespace")}
     return sorted(found - {""})
@@ -101,9 +101,9 @@ def _renamed(value: Any, others: Mapping[str, str]) -> Any:
     return others.get(value, value) if isinstance(value, str) else value
 
 
-def _question(rng: Random, command: str, state: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+def _question(rng: Random, command: str, state: Sequence[Json]) -> tuple[list[str], list[str]]:
     """Options, and the workload that is asked about."""
-    workloads = [_place(it) for it in state if isinstance(it, dict) and text_at(it, "kind") in ("Workload", "Job")]
+    workloads = [_place(it) for it in state if text_at(it, "kind") in ("Workload", "Job")]
     place = rng.choice(workloads or ["a/b"]) if rng.random() < 0.85 else _hostile(rng)
     if command in ("explain", "unblock"):
         return [], _possible([place]) or ["a"]
@@ -123,7 +123,7 @@ def _question(rng: Random, command: str, state: Sequence[Mapping[str, Any]]) -> 
     return _possible(options), []
 
 
-def _place(it: Mapping[str, Any]) -> str:
+def _place(it: Json) -> str:
     namespace, name = text_at(it, "metadata", "namespace"), text_at(it, "metadata", "name")
     return f"{namespace}/{name}" if namespace else name
 
