@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +13,10 @@ from kueuecore import Decision, Engine, simulate
 from kueuecore.objects import Namespace
 from kueuecore.results import Results
 from kueuecore.results.table import Column, Table
-from kueuecore.scenarios import read_scenario, run_scenario
+from kueuecore.scenarios import ScenarioOutcome, read_scenario, run_scenario
 from tests.builders import T0, at, cluster_queue, flavor, local_queue, workload
 
-SCENARIO = Path(__file__).parents[2] / "examples" / "scenario" / "scenario.yaml"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def decided(name: str = "a") -> Decision:
@@ -44,9 +44,31 @@ def test_results_are_values() -> None:
         one._run = other._run
 
 
-def test_an_outcome_is_short_in_the_repl() -> None:
-    outcome = run_scenario(read_scenario(SCENARIO))
-    assert repr(outcome) == "ScenarioOutcome(60 jobs, Complete)"
+def test_an_outcome_is_a_value() -> None:
+    one, other = (outcome_of("scenario") for _ in range(2))
+    assert repr(one) == "ScenarioOutcome(60 jobs, Complete)"
+    assert (one, hash(one)) == (other, hash(other))
+    assert one != outcome_of("multikueue")
+
+
+@pytest.mark.parametrize("name", ["scenario", "multikueue"])
+def test_an_outcome_without_its_run_is_the_same_after_a_pickle(name: str) -> None:
+    one = replace(outcome_of(name), run=None)
+    again = pickle.loads(pickle.dumps(one))
+    assert (again, hash(again), tuple(again.jobs)) == (one, hash(one), tuple(one.jobs))
+    assert pickle.loads(pickle.dumps(again)) == one
+
+
+def test_a_run_is_not_pickled_but_its_tables_are() -> None:
+    run = simulate((), submissions=[], now=T0)
+    for one in (run, Results.of(run)):
+        with pytest.raises(TypeError, match="pickle its tables"):
+            pickle.dumps(one)
+    assert pickle.loads(pickle.dumps(Results.of(run).jobs)) == Results.of(run).jobs
+
+
+def outcome_of(name: str) -> ScenarioOutcome:
+    return run_scenario(read_scenario(EXAMPLES / name / "scenario.yaml"))
 
 
 def test_a_table_shows_names_as_text() -> None:

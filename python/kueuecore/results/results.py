@@ -28,6 +28,8 @@ __all__ = ["Results"]
 class Results:
     """The results of a run, without a Python object per job except the strings of names.
 
+    Two are equal if their runs are. They cannot be pickled, as the run cannot; their tables can.
+
     Example:
         >>> from kueuecore import World, read_manifests, simulate
         >>> from kueuecore.submissions import Submissions

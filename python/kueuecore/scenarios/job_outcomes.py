@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import eq
 from typing import overload
 
 import numpy as np
@@ -153,7 +154,7 @@ class Labels:
 
 
 class JobOutcomes(Sequence[JobOutcome]):
-    """The outcomes of jobs, in order of arrival.
+    """The outcomes of jobs, in order of arrival. Two are equal if all jobs are; pickling keeps their names.
 
     Args:
         labels: The columns `work`, `cluster_queue` and `cluster`.
@@ -197,6 +198,18 @@ class JobOutcomes(Sequence[JobOutcome]):
 
         return cls(labels, numbers, names)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, JobOutcomes):
+            return NotImplemented
+        return np.array_equal(self.numbers, other.numbers) and all(map(eq, self, other))
+
+    def __hash__(self) -> int:
+        return hash(self.numbers.tobytes())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        names = tuple(map(self._names, range(len(self))))
+        return _unpickled, (self.labels, self.numbers, names, self.rows)
+
     def __len__(self) -> int:
         return len(self.numbers)
 
@@ -229,6 +242,15 @@ class JobOutcomes(Sequence[JobOutcome]):
             copy_wait_ns=numbers["copy_wait"],
             message=names.message,
         )
+
+
+def _unpickled(
+    labels: Mapping[str, Labels],
+    numbers: npt.NDArray[np.void],
+    names: tuple[JobNames, ...],
+    rows: npt.NDArray[np.int64] | None,
+) -> JobOutcomes:
+    return JobOutcomes(labels, numbers, names.__getitem__, rows)
 
 
 def empty_numbers(n: int) -> npt.NDArray[np.void]:

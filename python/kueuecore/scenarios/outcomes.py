@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
@@ -41,7 +41,7 @@ class QuotaOutcome:
     cluster_queue: str
     resource: str
     manager: Fraction | None
-    by_worker: Mapping[str, Fraction | None]
+    by_worker: Mapping[str, Fraction | None] = field(hash=False)
 
     @property
     def workers(self) -> Fraction | None:
@@ -61,13 +61,13 @@ class QuotaOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioOutcome:
-    """The outcome of a scenario.
+    """The outcome of a scenario. Two are equal if the same happened. Without its run it can be pickled.
 
     Args:
         start: The start time, in nanoseconds since 1970.
         end: The end time.
         jobs: All jobs, in order of arrival.
-        run: The run of the single cluster; None for a fleet.
+        run: The run of the single cluster; None for a fleet. `replace(outcome, run=None)` can be pickled.
         is_fleet: Whether there were several clusters.
         ending: Why it ended.
         notes: What else the user should know, in sentences.

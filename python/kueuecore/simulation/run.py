@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TypeAlias
+from typing import NoReturn, SupportsIndex, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -197,7 +197,7 @@ class SimulatedCycle:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The result of a run. Two are equal if the same happened at the same times.
+    """The result of a run. Two are equal if the same happened at the same times. It cannot be pickled, its tables can.
 
     Args:
         engine: The engine in its final state, to inspect or to continue with.
@@ -221,6 +221,13 @@ class Run:
 
     def __hash__(self) -> int:
         return hash((self.ending, self.start, self.end, self.n_cycles))
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        """Refuse `pickle` and copies: the record and the engine are the extension's."""
+        raise TypeError(
+            "a Run cannot be copied or pickled: pickle its tables, such as step_table or Results.of(run).jobs, and "
+            "engine.save() for the engine"
+        )
 
     def _happened(self) -> tuple[object, ...]:
         core = self._core
