@@ -171,8 +171,9 @@ def eta(
         workloads: Names of Workloads or their jobs as `NAMESPACE/NAME`; None: all that wait.
         seeds: Distinct seeds, one per future. The results do not depend on the executor.
         horizon_seconds: How far to look; at most to the scenario's `until`.
-        most_steps: After how many arrivals, admissions, evictions and ends in a future not to look further. The
-            horizon of the answer is then that of the shortest future. None: look as far as the horizon.
+        most_steps: After how many arrivals, admissions, evictions and ends in a future not to look further; an
+            eviction counts as five. The horizon of the answer is then that of the shortest future. None: look as far as
+            the horizon.
         run_seconds: How long jobs run, by the `NAMESPACE/NAME` of a LocalQueue, the name of a ClusterQueue, or "" for
             all others. By default as the scenario says (`present`), or else like the cluster's finished jobs.
         arrivals: Whether new workloads arrive as they have so far. None: unless the scenario has work of its own.

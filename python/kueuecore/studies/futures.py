@@ -32,6 +32,9 @@ _MOST_ELAPSED = 50 * 366 * 86400.0
 _ARRIVAL = "arrival-of-eta-"
 # In how many parts a window is simulated: all that happens after the last admission is for nothing.
 _PARTS = 16
+# An eviction takes a search for it, and leads to another admission. Where workloads preempt each other in turn, nearly
+# all that happens is evictions.
+_MORE_OF_AN_EVICTION = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +54,8 @@ class Future:
         window_seconds: How far to simulate before the first look at the targets; then twice as far, and so on.
         first_uid: The first number that occurs in no UID.
         trusted: Whether the objects are taken as they are.
-        most_steps: After how many arrivals, admissions, evictions and ends a future ends early; None: not at all.
+        most_steps: After how many arrivals, admissions, evictions and ends a future ends early; an eviction counts as
+            five. None: not at all.
     """
 
     scenario: Scenario
@@ -113,7 +117,8 @@ def _played(future: Future, seed: int) -> Played:
     stepper.happened()
     coming = _Coming(future, samplers, seed, first_uid=future.first_uid + n_rows)
     admitted: dict[str, int] = {}
-    left, n_steps, begin, end = set(future.targets), 0, 0.0, 0.0
+    left, begin, end = set(future.targets), 0.0, 0.0
+    n_steps = n_evictions = 0
     horizon = future.horizon_seconds
     while left and end < horizon:
         begin, end = end, min(max(2 * end, future.window_seconds), horizon)
@@ -126,10 +131,12 @@ def _played(future: Future, seed: int) -> Played:
             steps = stepper.clock.steps_since(n_steps)
             n_steps += len(steps)
             for time, kind, key in steps:
+                n_evictions += kind == "Stopped"
                 if kind == "Admitted" and key in left:
                     left.discard(key)
                     admitted[key] = time
-            if future.most_steps is not None and n_steps >= future.most_steps and left:
+            n_counted = n_steps + _MORE_OF_AN_EVICTION * n_evictions
+            if future.most_steps is not None and n_counted >= future.most_steps and left:
                 horizon = at
             if not left or horizon <= at:
                 break

@@ -52,6 +52,14 @@ def test_a_preempted_job_starts_over() -> None:
     assert all(7200 <= it <= 7203 for it in seconds(found, 0))
 
 
+def test_a_future_with_evictions_is_looked_at_for_fewer_steps() -> None:
+    """Where workloads preempt each other in turn, nearly all that happens is evictions, and each takes a search."""
+    quiet = state(workload("runs", created=600, admitted=600), workload("next", created=60), workload("last"))
+    busy = state(workload("runs", created=600, admitted=600), workload("urgent", priority=10), workload("last"))
+    found = [eta(it, ["last"], seeds=[0], run_seconds=HOUR, arrivals=False, most_steps=9) for it in (quiet, busy)]
+    assert [it.is_shortened for it in found] == [False, True]
+
+
 def test_by_default_all_pending_workloads_are_forecast() -> None:
     given = state(workload("runs", admitted=0), workload("b"), workload("a"), *finished(1))
     found = eta(given, seeds=range(1), arrivals=False)
