@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore._near_names import near_names
 from kueuecore._text import quoted, shortened
 from kueuecore.errors import Problem
 from kueuecore.manifests import Manifest
@@ -74,7 +74,9 @@ class Fields:
             self.complain(name, f"must be a string, not {_what(value)}", "put it in quotes")
             return default
         if one_of and value not in one_of:
-            self.complain(name, f"Unsupported value: {shown(value)}", f"write one of {', '.join(one_of)}")
+            near = near_names(value, one_of)
+            remedy = f"write {near[0]}" if near else f"write one of {', '.join(one_of)}"
+            self.complain(name, f"Unsupported value: {shown(value)}", remedy)
             return default
         return value
 
@@ -168,7 +170,7 @@ class Fields:
         """Report every field that is not in `known` as unknown."""
         for name in self.plain:
             if name not in known:
-                near = get_close_matches(name, known, n=1)
+                near = near_names(name, known)
                 remedy = f"write {near[0]}" if near else f"the known fields are {', '.join(known)}"
                 self.complain(name, "unknown field", remedy)
 

@@ -37,6 +37,7 @@ from kueuecore._json import JsonObject, JsonValue, text_at
 from kueuecore._json_text import json_documents
 from kueuecore._json_text import syntax_problem as json_syntax_problem
 from kueuecore._kinds import KINDS
+from kueuecore._near_names import near_names
 from kueuecore._quantity_remedies import is_about_quantity, quantity_remedy
 from kueuecore._yaml import Converter, Text, compose, find_line, join, syntax_problem
 from kueuecore.errors import ManifestError, ObjectRef, Problem
@@ -376,6 +377,8 @@ def located(error: ManifestError, manifests: Sequence[ManifestLike]) -> Manifest
     def place(problem: Problem) -> Problem:
         if not problem.remedy and is_about_quantity(problem.message):
             problem = replace(problem, remedy=quantity_remedy(problem.value))
+        elif not problem.remedy and problem.field == "kind" and (near := near_names(str(problem.value), API_VERSIONS)):
+            problem = replace(problem, remedy=f"write {near[0]}")
         manifest = manifests[problem.index] if problem.index is not None and problem.index < len(manifests) else None
         return manifest.locate(problem) if isinstance(manifest, Manifest) else problem
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from kueuecore._file_kinds import OF_ENGINE, is_of_command, use_of
 from kueuecore._files import contents
 from kueuecore._json import JsonObject, text_at
+from kueuecore._near_names import near_names
 from kueuecore._text import shortened
 from kueuecore.cli.checks import READ_KINDS, with_active_checks
 from kueuecore.cli.streams import to_stderr
@@ -316,8 +317,22 @@ def _notes(world: World, applied: AppliedWorld) -> Iterator[str]:
         is_given = "Configuration" in unread or any(in_config_map(it.object) for it in world.manifests)
         hint = "; pass the Configuration with --config" if is_given else ""
         others = [kind for kind in unread if kind in API_VERSIONS and kind != "Configuration"]
+        hint += "".join(f"; {kind}: did you mean {near}?" for kind, near in _meant_kinds(world))
         hint += "".join(f"; a {kind} is read as {API_VERSIONS[kind]}" for kind in others)
         yield f"warning: these kinds are not read: {kinds}{hint}"
+
+
+def _meant_kinds(world: World) -> Iterator[tuple[str, str]]:
+    """Kinds that are not read, and the kind of the same API group that each may mean."""
+    groups = {name: version.rpartition("/")[0] for name, version in API_VERSIONS.items()}
+    groups |= {kind: group for group, kind in world.integrations}
+    known: dict[str, list[str]] = {}
+    for kind, group in groups.items():
+        known.setdefault(group, []).append(kind)
+    given = dict.fromkeys((text_at(it.object, "apiVersion"), text_at(it.object, "kind")) for it in world.manifests)
+    for version, kind in given:
+        if kind not in groups and (near := near_names(kind, known.get(version.rpartition("/")[0], ()))):
+            yield shortened(kind), near[0]
 
 
 def _feature_gates(text: str) -> list[tuple[str, bool]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 
+from kueuecore._near_names import near_names
 from kueuecore._text import quoted
 from kueuecore.errors import ManifestError
 from kueuecore.findings import (
@@ -98,5 +98,5 @@ def table() -> Iterator[Mapping[str, str]]:
 
 
 def _remedy(name: str) -> str:
-    near = get_close_matches(name, [known for it in RULES for known in (it.name, it.code)], n=1)
+    near = near_names(name, [known for it in RULES for known in (it.name, it.code)])
     return f"did you mean {near[0]}?" if near else "`kueuecore check --list` lists them"

@@ -105,7 +105,7 @@ def _preempted(section: Fields) -> Check:
     part = section.part("preempted")
     if part is None:
         return Preempted()
-    check = Preempted(by=part.text("by"), reason=part.text("reason"))
+    check = Preempted(by=part.text("by"), reason=part.text("reason", one_of=_REASONS))
     part.end()
     return check
 
@@ -121,6 +121,14 @@ def _waits(section: Fields) -> Check:
     return check
 
 
+# rules/04 §1, and migrations of variants.
+_REASONS = (
+    "InClusterQueue",
+    "InCohortReclamation",
+    "InCohortReclaimWhileBorrowing",
+    "InCohortFairSharing",
+    "FlavorMigration",
+)
 _READERS: Mapping[str, Callable[[Fields], Check]] = {
     "admitted": _admitted,
     "pending": _pending,

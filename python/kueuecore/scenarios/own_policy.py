@@ -7,7 +7,6 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TypeVar
 
 from kueuecore._fields import Fields, shown
 from kueuecore._json import JsonObject
+from kueuecore._near_names import near_names
 from kueuecore.errors import ManifestError
 from kueuecore.multikueue import Dispatch, Dispatcher, Nomination, Recall
 from kueuecore.multikueue.functions import as_dispatcher, is_dispatch_function
@@ -67,7 +67,7 @@ def _made(section: Fields, name: str, arguments: JsonObject, folder: Path) -> Di
     # A module may define `__getattr__`.
     found = _ran(section, name, lambda: getattr(module, attribute, _NOTHING))
     if found is _NOTHING:
-        near = get_close_matches(attribute, vars(module), n=1)
+        near = near_names(attribute, vars(module))
         remedy = f"write {module_name}:{(near or ['NAME'])[0]}"
         raise _error(section, f"{module_name} has no {attribute}", remedy)
     made = _ran(section, name, lambda: _dispatcher(found, arguments))

@@ -114,3 +114,18 @@ def test_an_error_in_a_configmap_names_its_key(tmp_path: Path) -> None:
     path.write_text(CONFIG_MAP.replace("IgnoreUndeclared", "Maybe"), encoding="utf-8")
     with pytest.raises(ConfigurationError, match=r"config_map.yaml, data\[controller_manager_config.yaml\]:3 "):
         Configuration.read(path)
+
+
+def test_a_misspelled_kind_is_corrected_within_its_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    kinds = ("batch/v1, kind: Jbo", "acme.io/v1, kind: Cluster", "v1, kind: Nod")
+    text = "---\n".join(f"{{apiVersion: {it}, metadata: {{name: a, namespace: b}}}}\n" for it in kinds)
+    Path("in.yaml").write_text(text, encoding="utf-8")
+    assert main(["run", "in.yaml"]) == ExitCode.OK
+    hint = "; Jbo: did you mean Job?; Nod: did you mean Node?\n"
+    assert capsys.readouterr().err.endswith(hint)
+    Path("in.yaml").write_text("{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueu}", encoding="utf-8")
+    assert main(["run", "in.yaml"]) == ExitCode.BAD_INPUT
+    assert "; write ClusterQueue\n" in capsys.readouterr().err

@@ -64,6 +64,8 @@ def test_several_documents_are_read_one_after_the_other(tmp_path: Path) -> None:
         (case("{workload: team/one}"), "a_test.yaml:7: cases[0].expect[0]: nothing is expected"),
         (case("{admitted: true}"), "a_test.yaml:7: cases[0].expect[0]: it has 0 subjects"),
         (case("{workload: a, clusterQueue: b, admitted: true}"), "cases[0].expect[0]: it has 2 subjects"),
+        (case("{workload: a, preempted: {reason: inclusterqeue}}"), '"inclusterqeue"; write InClusterQueue'),
+        (case("{workload: a, preempted: {reason: Because}}"), '"Because"; write one of InClusterQueue, '),
         (case("{workload: a, admited: true}"), "cases[0].expect[0].admited: unknown field; write admitted"),
         (case("{workload: a, admitted: {queue: b}}"), "cases[0].expect[0].admitted.queue: unknown field"),
         (case("{workload: a, admitted: 3}"), "cases[0].expect[0].admitted: must be a mapping, not a number"),
