@@ -17,7 +17,7 @@ from kueuecore.scenarios.job_outcomes import JobOutcome, JobOutcomes
 from kueuecore.scenarios.node_groups import NodeFailure, NodeGroup, NodeLevel, NodeState
 from kueuecore.scenarios.outcomes import QuotaOutcome, ScenarioEnding, ScenarioOutcome
 from kueuecore.scenarios.present import Present
-from kueuecore.scenarios.run_scenario import run_scenario
+from kueuecore.scenarios.running import run_scenario
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.scenario_reader import read_scenario
 from kueuecore.scenarios.schema import scenario_schema
