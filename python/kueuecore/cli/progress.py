@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from kueuecore.cli.streams import to_stderr
-from kueuecore.simulation.run import Progress
 from kueuecore.times import format_time
 
 if TYPE_CHECKING:
     from tqdm import tqdm
+
+    from kueuecore.simulation.run import Progress
 
 __all__ = [
     "ctrl_c_raises",

@@ -6,11 +6,18 @@ Example:
     ()
 """
 
-from kueuecore.dumps.anonymising import Anonymised, anonymise
-from kueuecore.dumps.decided import Decided, Deciding
-from kueuecore.dumps.renaming import Names
-from kueuecore.dumps.shown import Admits, KeepsPending, Preempts, Showing, Unsettled
-from kueuecore.dumps.shrinking import Shrunk, shrink
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kueuecore._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kueuecore.dumps.anonymising import Anonymised, anonymise
+    from kueuecore.dumps.decided import Decided, Deciding
+    from kueuecore.dumps.renaming import Names
+    from kueuecore.dumps.shown import Admits, KeepsPending, Preempts, Showing, Unsettled
+    from kueuecore.dumps.shrinking import Shrunk, shrink
 
 __all__ = [
     "Admits",
@@ -26,3 +33,14 @@ __all__ = [
     "anonymise",
     "shrink",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kueuecore.dumps.anonymising": "Anonymised anonymise",
+        "kueuecore.dumps.decided": "Decided Deciding",
+        "kueuecore.dumps.renaming": "Names",
+        "kueuecore.dumps.shown": "Admits KeepsPending Preempts Showing Unsettled",
+        "kueuecore.dumps.shrinking": "Shrunk shrink",
+    },
+)

@@ -6,13 +6,20 @@ Example:
     ['', 'east', 'west']
 """
 
-from kueuecore.errors import UnsettledError
-from kueuecore.fleet.fleet import Fleet
-from kueuecore.fleet.kubectl_tables import table
-from kueuecore.fleet.links import MOST_MS, Link, LinkSettings
-from kueuecore.fleet.node import Node
-from kueuecore.fleet.node_settings import NodeSettings
-from kueuecore.fleet.pods import ENDS_FAILED, KINDS, RUN_SECONDS, is_job, run_ns
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kueuecore._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kueuecore.errors import UnsettledError
+    from kueuecore.fleet.fleet import Fleet
+    from kueuecore.fleet.kubectl_tables import table
+    from kueuecore.fleet.links import MOST_MS, Link, LinkSettings
+    from kueuecore.fleet.node import Node
+    from kueuecore.fleet.node_settings import NodeSettings
+    from kueuecore.fleet.pods import ENDS_FAILED, KINDS, RUN_SECONDS, is_job, run_ns
 
 __all__ = [
     "ENDS_FAILED",
@@ -29,3 +36,16 @@ __all__ = [
     "run_ns",
     "table",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kueuecore.errors": "UnsettledError",
+        "kueuecore.fleet.fleet": "Fleet",
+        "kueuecore.fleet.kubectl_tables": "table",
+        "kueuecore.fleet.links": "MOST_MS Link LinkSettings",
+        "kueuecore.fleet.node": "Node",
+        "kueuecore.fleet.node_settings": "NodeSettings",
+        "kueuecore.fleet.pods": "ENDS_FAILED KINDS RUN_SECONDS is_job run_ns",
+    },
+)

@@ -5,40 +5,47 @@ A `Dispatcher` decides which workers get a copy. Kueue's own are here; any objec
 function of a `Dispatch` works too.
 """
 
-from kueuecore.multikueue.adapters import Adapter, Status, SyncContext
-from kueuecore.multikueue.attempts import MOST_ATTEMPTS
-from kueuecore.multikueue.commands import (
-    MANAGER,
-    Command,
-    Connect,
-    Create,
-    Delete,
-    ManagerProblem,
-    ManagerTurn,
-    ObjectCommand,
-    Patch,
-    Read,
-)
-from kueuecore.multikueue.connections import ConnectionReason
-from kueuecore.multikueue.dispatcher_protocol import (
-    Attempt,
-    AttemptOutcome,
-    Dispatch,
-    Dispatcher,
-    KnownCluster,
-    Nomination,
-    Overflowing,
-    OverflowPolicy,
-    Override,
-    Recall,
-    RecallingDispatcher,
-)
-from kueuecore.multikueue.functions import DispatchFunction, FunctionDispatcher
-from kueuecore.multikueue.kind_adapters import adapters_of
-from kueuecore.multikueue.kubeconfigs import connection_problem, kubeconfig_path_problem, kubeconfig_problem
-from kueuecore.multikueue.kueue_dispatchers import AllAtOnce, External, Incremental, dispatcher_of
-from kueuecore.multikueue.manager import Manager
-from kueuecore.multikueue.settings import MultiKueueSettings, WinCondition
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kueuecore._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kueuecore.multikueue.adapters import Adapter, Status, SyncContext
+    from kueuecore.multikueue.attempts import MOST_ATTEMPTS
+    from kueuecore.multikueue.commands import (
+        MANAGER,
+        Command,
+        Connect,
+        Create,
+        Delete,
+        ManagerProblem,
+        ManagerTurn,
+        ObjectCommand,
+        Patch,
+        Read,
+    )
+    from kueuecore.multikueue.connections import ConnectionReason
+    from kueuecore.multikueue.dispatcher_protocol import (
+        Attempt,
+        AttemptOutcome,
+        Dispatch,
+        Dispatcher,
+        KnownCluster,
+        Nomination,
+        Overflowing,
+        OverflowPolicy,
+        Override,
+        Recall,
+        RecallingDispatcher,
+    )
+    from kueuecore.multikueue.functions import DispatchFunction, FunctionDispatcher
+    from kueuecore.multikueue.kind_adapters import adapters_of
+    from kueuecore.multikueue.kubeconfigs import connection_problem, kubeconfig_path_problem, kubeconfig_problem
+    from kueuecore.multikueue.kueue_dispatchers import AllAtOnce, External, Incremental, dispatcher_of
+    from kueuecore.multikueue.manager import Manager
+    from kueuecore.multikueue.settings import MultiKueueSettings, WinCondition
 
 __all__ = [
     "MANAGER",
@@ -81,3 +88,25 @@ __all__ = [
     "kubeconfig_path_problem",
     "kubeconfig_problem",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kueuecore.multikueue.adapters": "Adapter Status SyncContext",
+        "kueuecore.multikueue.attempts": "MOST_ATTEMPTS",
+        "kueuecore.multikueue.commands": """
+            MANAGER Command Connect Create Delete ManagerProblem ManagerTurn ObjectCommand Patch Read
+        """,
+        "kueuecore.multikueue.connections": "ConnectionReason",
+        "kueuecore.multikueue.dispatcher_protocol": """
+            Attempt AttemptOutcome Dispatch Dispatcher KnownCluster Nomination Overflowing OverflowPolicy Override
+            Recall RecallingDispatcher
+        """,
+        "kueuecore.multikueue.functions": "DispatchFunction FunctionDispatcher",
+        "kueuecore.multikueue.kind_adapters": "adapters_of",
+        "kueuecore.multikueue.kubeconfigs": "connection_problem kubeconfig_path_problem kubeconfig_problem",
+        "kueuecore.multikueue.kueue_dispatchers": "AllAtOnce External Incremental dispatcher_of",
+        "kueuecore.multikueue.manager": "Manager",
+        "kueuecore.multikueue.settings": "MultiKueueSettings WinCondition",
+    },
+)

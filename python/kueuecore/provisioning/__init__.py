@@ -6,21 +6,28 @@ one with a finite stock for which orders queue up (`QueuedCapacity`). `Autoscale
 requests that are stored elsewhere.
 """
 
-from kueuecore.provisioning.autoscaler import Autoscaler, RequestStep
-from kueuecore.provisioning.capacity import (
-    CapacityOutcome,
-    CapacityProvider,
-    CapacityRequest,
-    CapacityState,
-    CapacityWithNodes,
-    RequestedPodSet,
-    ScriptedCapacity,
-)
-from kueuecore.provisioning.config import config_of, delay_seconds
-from kueuecore.provisioning.controller import ProvisioningController
-from kueuecore.provisioning.queued import QueuedCapacity, Stock
-from kueuecore.provisioning.requests import RequestCondition, request_name, template_name
-from kueuecore.provisioning.virtual import VirtualProvisioning
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kueuecore._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kueuecore.provisioning.autoscaler import Autoscaler, RequestStep
+    from kueuecore.provisioning.capacity import (
+        CapacityOutcome,
+        CapacityProvider,
+        CapacityRequest,
+        CapacityState,
+        CapacityWithNodes,
+        RequestedPodSet,
+        ScriptedCapacity,
+    )
+    from kueuecore.provisioning.config import config_of, delay_seconds
+    from kueuecore.provisioning.controller import ProvisioningController
+    from kueuecore.provisioning.queued import QueuedCapacity, Stock
+    from kueuecore.provisioning.requests import RequestCondition, request_name, template_name
+    from kueuecore.provisioning.virtual import VirtualProvisioning
 
 __all__ = [
     "Autoscaler",
@@ -42,3 +49,19 @@ __all__ = [
     "request_name",
     "template_name",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kueuecore.provisioning.autoscaler": "Autoscaler RequestStep",
+        "kueuecore.provisioning.capacity": """
+            CapacityOutcome CapacityProvider CapacityRequest CapacityState CapacityWithNodes RequestedPodSet
+            ScriptedCapacity
+        """,
+        "kueuecore.provisioning.config": "config_of delay_seconds",
+        "kueuecore.provisioning.controller": "ProvisioningController",
+        "kueuecore.provisioning.queued": "QueuedCapacity Stock",
+        "kueuecore.provisioning.requests": "RequestCondition request_name template_name",
+        "kueuecore.provisioning.virtual": "VirtualProvisioning",
+    },
+)

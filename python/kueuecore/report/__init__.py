@@ -8,9 +8,26 @@ Example:
     (True, 4)
 """
 
-from kueuecore.report.comparison_report import ComparisonReport
-from kueuecore.report.plan_report import PlanReport
-from kueuecore.report.report import Report
-from kueuecore.report.sweep_report import SweepReport
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kueuecore._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kueuecore.report.comparison_report import ComparisonReport
+    from kueuecore.report.plan_report import PlanReport
+    from kueuecore.report.report import Report
+    from kueuecore.report.sweep_report import SweepReport
 
 __all__ = ["ComparisonReport", "PlanReport", "Report", "SweepReport"]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kueuecore.report.comparison_report": "ComparisonReport",
+        "kueuecore.report.plan_report": "PlanReport",
+        "kueuecore.report.report": "Report",
+        "kueuecore.report.sweep_report": "SweepReport",
+    },
+)

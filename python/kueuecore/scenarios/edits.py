@@ -7,14 +7,16 @@ from collections.abc import Iterable, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from kueuecore._json import JsonObject, JsonValue, text_at
 from kueuecore._text import quoted
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.manifests import Manifest, object_ref, parse_manifests
-from kueuecore.scenarios.cluster_part import ClusterPart
-from kueuecore.scenarios.scenario import Scenario
+
+if TYPE_CHECKING:  # the questions edit objects, and need nothing else of a scenario
+    from kueuecore.scenarios.cluster_part import ClusterPart
+    from kueuecore.scenarios.scenario import Scenario
 
 __all__ = ["Edit", "parse_edit", "parse_target", "parse_value", "split_edit", "with_edits"]
 

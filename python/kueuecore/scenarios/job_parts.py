@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +12,12 @@ import numpy.typing as npt
 from kueuecore._json import JsonObject
 from kueuecore.manifests import plain_object
 from kueuecore.scenarios.generator_reader import work_class
-from kueuecore.scenarios.trace_part import TracePart
 from kueuecore.simulation import Happening, Operation
 from kueuecore.simulation.copies import Copies, no_copies
 from kueuecore.submissions import Submissions
+
+if TYPE_CHECKING:
+    from kueuecore.scenarios.trace_part import TracePart
 
 __all__ = ["JobPart", "generated_part", "part_without_rows", "trace_parts"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,15 @@ from kueuecore.errors import ManifestError
 from kueuecore.jobs import JobsConfiguration
 from kueuecore.jobs.workload_names import workload_name
 from kueuecore.manifests import Manifest, object_ref, plain_object
-from kueuecore.scenarios.generator_reader import GeneratedRun
 from kueuecore.scenarios.job_parts import JobPart, generated_part, part_without_rows, trace_parts
-from kueuecore.scenarios.trace_part import TracePart
 from kueuecore.scenarios.work import Arrival, Work
 from kueuecore.simulation import Happening, Operation
 from kueuecore.simulation.copies import Copies, joined_names
 from kueuecore.world import World, is_workload
+
+if TYPE_CHECKING:
+    from kueuecore.scenarios.generator_reader import GeneratedRun
+    from kueuecore.scenarios.trace_part import TracePart
 
 __all__ = ["JOB_UID", "JobRows", "first_uid"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from kueuecore._arguments import instance
 from kueuecore.errors import ManifestError, OutOfTimeError
 from kueuecore.scenarios.cluster_scenario import simulate_cluster
-from kueuecore.scenarios.fleet_scenario import simulate_fleet
 from kueuecore.scenarios.outcomes import ScenarioOutcome
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.time_limits import time_problems
@@ -39,6 +38,8 @@ def run_scenario(
                 raise ManifestError.of(
                     "a checkpoint cannot save a fleet", field="fleet", remedy="run it without a checkpoint"
                 )
+            from kueuecore.scenarios.fleet_scenario import simulate_fleet  # imports controllers and API servers
+
             return simulate_fleet(scenario, scenario.fleet)
         return simulate_cluster(scenario, scenario.cluster, progress=progress, checkpoint=checkpoint)
     except OutOfTimeError:

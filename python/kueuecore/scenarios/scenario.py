@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from kueuecore.scenarios.cluster_part import ClusterPart
-from kueuecore.scenarios.fleet_part import FleetPart
-from kueuecore.scenarios.generator_reader import GeneratedRun
 from kueuecore.scenarios.present import Present
-from kueuecore.scenarios.timed_changes import TimedChange
-from kueuecore.scenarios.trace_part import TracePart
-from kueuecore.scenarios.work import Work
+
+if TYPE_CHECKING:  # parts that few scenarios have, and that import much
+    from kueuecore.scenarios.fleet_part import FleetPart
+    from kueuecore.scenarios.generator_reader import GeneratedRun
+    from kueuecore.scenarios.timed_changes import TimedChange
+    from kueuecore.scenarios.trace_part import TracePart
+    from kueuecore.scenarios.work import Work
 
 __all__ = ["DEFAULT_START", "MOST_SEED", "Scenario"]
 

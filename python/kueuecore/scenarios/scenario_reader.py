@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kueuecore._arguments import number
 from kueuecore._fields import Fields, shown
@@ -20,8 +21,6 @@ from kueuecore.scenarios.arrival_reader import read_early_ends, read_hourly_arri
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.distributions import Span
 from kueuecore.scenarios.edits import Edit, with_edits
-from kueuecore.scenarios.fleet_part import read_fleet
-from kueuecore.scenarios.generator_reader import GeneratedRun, read_generator
 from kueuecore.scenarios.node_reader import read_nodes
 from kueuecore.scenarios.present import Present
 from kueuecore.scenarios.present_reader import newest_time_of, read_present
@@ -30,11 +29,15 @@ from kueuecore.scenarios.spans import read_span, read_spans
 from kueuecore.scenarios.time_limits import time_problems
 from kueuecore.scenarios.timetable import timetable_happenings
 from kueuecore.scenarios.timetable_reader import read_timetable
-from kueuecore.scenarios.trace_part import read_traces
 from kueuecore.scenarios.work import Work
 from kueuecore.simulation import NodeLoss
 from kueuecore.simulation.sampling import check_sampling
 from kueuecore.times import beginning_ns
+
+if TYPE_CHECKING:
+    from kueuecore.scenarios.fleet_part import FleetPart
+    from kueuecore.scenarios.generator_reader import GeneratedRun
+    from kueuecore.scenarios.trace_part import TracePart
 
 __all__ = ["API_VERSION", "KIND", "PartReader", "read_scenario", "scenario_of"]
 
@@ -162,13 +165,7 @@ class PartReader:
         present = read_present(top)
         if present is not None and top.value("start") is None:
             start_ns = newest_time_of(cluster) or start_ns
-        fleet = None
-        if fleet_section is not None:
-            if top.value("generator") is not None:
-                top.complain(
-                    "generator", "a generator is for one cluster", "remove it, or write cluster instead of fleet"
-                )
-            fleet = read_fleet(fleet_section, self.cluster, self._folder, allow_code=self._allow_code)
+        fleet = None if fleet_section is None else self._fleet(top, fleet_section)
         in_fleet = fleet is not None
         work = tuple(
             self.work(it, index, start=start_ns, until=until, in_fleet=in_fleet)
@@ -180,7 +177,7 @@ class PartReader:
                 top.complain(f"work[{index}].name", f'Duplicate value: "{it.name}"', "give each work its own name")
             names.add(it.name)
         _check_count(top, work)
-        traces = read_traces(top, self._folder)
+        traces = self._traces(top)
         timetable = read_timetable(top, self.object)
         for name in ("timetable", "present") if in_fleet else ():
             if top.value(name) is not None:
@@ -200,10 +197,28 @@ class PartReader:
             present=present or Present(),
         )
 
+    def _fleet(self, top: Fields, section: Fields) -> FleetPart:
+        """Read several clusters."""
+        from kueuecore.scenarios.fleet_part import read_fleet  # imports the dispatchers
+
+        if top.value("generator") is not None:
+            top.complain("generator", "a generator is for one cluster", "remove it, or write cluster instead of fleet")
+        return read_fleet(section, self.cluster, self._folder, allow_code=self._allow_code)
+
+    def _traces(self, top: Fields) -> tuple[TracePart, ...]:
+        """Read recorded jobs."""
+        if top.value("traces") is None:
+            return ()
+        from kueuecore.scenarios.trace_part import read_traces  # imports every format
+
+        return read_traces(top, self._folder)
+
     def _generated(self, top: Fields) -> GeneratedRun | None:
         """Read a file of Kueue's performance tests."""
         if top.value("generator") is None:
             return None
+        from kueuecore.scenarios.generator_reader import read_generator  # imports numpy
+
         path = self._path(top, "generator", top.text("generator"))
         try:
             return None if path is None else read_generator(path)

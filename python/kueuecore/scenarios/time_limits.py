@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from kueuecore.errors import Problem
-from kueuecore.scenarios.fleet_part import Disconnection
 from kueuecore.scenarios.node_groups import NodeGroup
 from kueuecore.scenarios.node_timetable import failure_times
 from kueuecore.scenarios.scenario import Scenario
 from kueuecore.scenarios.timed_changes import MOST_TIMES, TimedChange, change_times
 from kueuecore.scenarios.work import Work
 from kueuecore.times import beginning_ns, format_time, later
+
+if TYPE_CHECKING:
+    from kueuecore.scenarios.fleet_part import Disconnection
 
 __all__ = ["BEFORE_NS", "time_problems"]
 

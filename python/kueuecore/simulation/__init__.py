@@ -4,22 +4,29 @@
 side by side if you like. Both use the engine's clock.
 """
 
-from kueuecore.simulation.checkpoint import Checkpoint
-from kueuecore.simulation.cluster import VirtualCluster
-from kueuecore.simulation.copies import Copies
-from kueuecore.simulation.run import (
-    Domain,
-    Happening,
-    NodeLoss,
-    Operation,
-    Progress,
-    Run,
-    RunEnding,
-    SimulatedCycle,
-    Step,
-    StepKind,
-)
-from kueuecore.simulation.whole_run import simulate
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kueuecore._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kueuecore.simulation.checkpoint import Checkpoint
+    from kueuecore.simulation.cluster import VirtualCluster
+    from kueuecore.simulation.copies import Copies
+    from kueuecore.simulation.run import (
+        Domain,
+        Happening,
+        NodeLoss,
+        Operation,
+        Progress,
+        Run,
+        RunEnding,
+        SimulatedCycle,
+        Step,
+        StepKind,
+    )
+    from kueuecore.simulation.whole_run import simulate
 
 __all__ = [
     "Checkpoint",
@@ -37,3 +44,16 @@ __all__ = [
     "VirtualCluster",
     "simulate",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kueuecore.simulation.checkpoint": "Checkpoint",
+        "kueuecore.simulation.cluster": "VirtualCluster",
+        "kueuecore.simulation.copies": "Copies",
+        "kueuecore.simulation.run": """
+            Domain Happening NodeLoss Operation Progress Run RunEnding SimulatedCycle Step StepKind
+        """,
+        "kueuecore.simulation.whole_run": "simulate",
+    },
+)

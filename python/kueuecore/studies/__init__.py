@@ -10,15 +10,22 @@ Example:
     True
 """
 
-from kueuecore.studies.comparison import Change, Comparison, GroupChange, compare
-from kueuecore.studies.estimates import CONFIDENCE, Estimate
-from kueuecore.studies.forecast import Eta, Forecast, eta
-from kueuecore.studies.planning import Plan, PlanPoint, plan
-from kueuecore.studies.quota_scaling import Quota, QuotaScale, quota_scales
-from kueuecore.studies.running import processes, run_all
-from kueuecore.studies.sweeping import Axis, Journal, Sweep, drawn_points, grid_points, sweep
-from kueuecore.studies.trial import Trial, run_trial
-from kueuecore.studies.wait_target import WaitTarget
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kueuecore._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kueuecore.studies.comparison import Change, Comparison, GroupChange, compare
+    from kueuecore.studies.estimates import CONFIDENCE, Estimate
+    from kueuecore.studies.forecast import Eta, Forecast, eta
+    from kueuecore.studies.planning import Plan, PlanPoint, plan
+    from kueuecore.studies.quota_scaling import Quota, QuotaScale, quota_scales
+    from kueuecore.studies.running import processes, run_all
+    from kueuecore.studies.sweeping import Axis, Journal, Sweep, drawn_points, grid_points, sweep
+    from kueuecore.studies.trial import Trial, run_trial
+    from kueuecore.studies.wait_target import WaitTarget
 
 __all__ = [
     "CONFIDENCE",
@@ -48,3 +55,18 @@ __all__ = [
     "run_trial",
     "sweep",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kueuecore.studies.comparison": "Change Comparison GroupChange compare",
+        "kueuecore.studies.estimates": "CONFIDENCE Estimate",
+        "kueuecore.studies.forecast": "Eta Forecast eta",
+        "kueuecore.studies.planning": "Plan PlanPoint plan",
+        "kueuecore.studies.quota_scaling": "Quota QuotaScale quota_scales",
+        "kueuecore.studies.running": "processes run_all",
+        "kueuecore.studies.sweeping": "Axis Journal Sweep drawn_points grid_points sweep",
+        "kueuecore.studies.trial": "Trial run_trial",
+        "kueuecore.studies.wait_target": "WaitTarget",
+    },
+)

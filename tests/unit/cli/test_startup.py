@@ -11,7 +11,11 @@ import pytest
 
 from kueuecore.version import version
 
-EXAMPLE = str(Path(__file__).parents[3] / "examples" / "two-teams")
+EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLE = str(EXAMPLES / "two-teams")
+SCENARIO = str(EXAMPLES / "scenario" / "scenario.yaml")
+POLICY_TEST = str(EXAMPLES / "policy-tests" / "two-teams_test.yaml")
+WAITING = "team-b/job-lint-ae481"
 COUNTED = """
 import sys
 before = set(sys.modules)
@@ -30,17 +34,44 @@ def imported(*arguments: str) -> set[str]:
     return set(ran.stderr.split())
 
 
+def packages(modules: set[str]) -> set[str]:
+    """The packages of this library that have been imported, with at least one of their modules."""
+    return {it.split(".")[1] for it in modules if it.startswith("kueuecore.") and it.count(".") > 1}
+
+
 # Limits are a little above what Python 3.11 to 3.14 import: raise one only for a module that the command needs.
 @pytest.mark.parametrize(
     ("arguments", "most", "most_of_ours"),
     [
         (("--version",), 60, 10),
         (("--help",), 60, 9),
-        (("run", "-q", EXAMPLE), 225, 106),
-        (("run", EXAMPLE), 235, 106),
+        (("run", "-q", EXAMPLE), 225, 108),
+        (("run", EXAMPLE), 235, 108),
         (("gates",), 125, 23),
+        (("check", EXAMPLE), 250, 130),
+        (("explain", EXAMPLE, WAITING), 235, 114),
+        (("unblock", EXAMPLE, WAITING), 250, 130),
+        (("what-if", EXAMPLE, "--settle"), 240, 118),
+        (("test", POLICY_TEST), 430, 185),
+        (("eta", "--help"), 450, 182),
+        (("simulate", SCENARIO), 440, 198),
+        (("compare", "--help"), 460, 198),
     ],
-    ids=["version", "help", "run quietly", "run", "gates"],
+    ids=[
+        "version",
+        "help",
+        "run quietly",
+        "run",
+        "gates",
+        "check",
+        "explain",
+        "unblock",
+        "what-if",
+        "test",
+        "eta",
+        "simulate",
+        "compare",
+    ],
 )
 def test_a_command_imports_little(arguments: tuple[str, ...], most: int, most_of_ours: int) -> None:
     modules = imported(*arguments)
@@ -49,9 +80,20 @@ def test_a_command_imports_little(arguments: tuple[str, ...], most: int, most_of
     assert len(ours) <= most_of_ours, sorted(ours)
 
 
-def test_a_run_needs_no_arrays() -> None:
-    modules = imported("run", "-q", EXAMPLE)
-    assert modules & {"numpy", "pyarrow", "multiprocessing", "kueuecore.kubernetes"} == set()
+@pytest.mark.parametrize(
+    "arguments",
+    [("run", "-q", EXAMPLE), ("check", EXAMPLE), ("explain", EXAMPLE, WAITING), ("unblock", EXAMPLE, WAITING)],
+    ids=lambda it: it[0],
+)
+def test_a_question_needs_no_arrays(arguments: tuple[str, ...]) -> None:
+    modules = imported(*arguments)
+    assert modules & {"numpy", "pyarrow", "multiprocessing"} == set()
+    assert packages(modules) <= {"answers", "cli", "findings", "jobs", "objects", "scenarios"}
+
+
+@pytest.mark.parametrize("arguments", [("test", POLICY_TEST), ("simulate", SCENARIO)], ids=lambda it: it[0])
+def test_a_single_cluster_needs_no_fleet_and_no_trace(arguments: tuple[str, ...]) -> None:
+    assert packages(imported(*arguments)) & {"api_server", "fleet", "kubernetes", "multikueue", "traces"} == set()
 
 
 def test_the_package_itself_imports_nothing() -> None:
