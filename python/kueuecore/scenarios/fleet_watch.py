@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 from kueuecore._conditions import condition, is_true
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore.errors import UnknownObjectError
 from kueuecore.fleet import Fleet
 from kueuecore.multikueue import MANAGER
 from kueuecore.scenarios.job_outcomes import JobOutcome
 from kueuecore.scenarios.work import Arrival
+from kueuecore.waiting_cause import message_or_cause
 
 __all__ = ["ON_MANAGER", "FleetWatch"]
 
@@ -115,6 +117,8 @@ class FleetWatch:
         self._jobs = {(it.key[1], it.key[2]): _Seen(it) for it in arrivals}
         self._names: dict[_JobKey, _Seen] = {}
         self._versions = {name: node.api.version for name, node in fleet.nodes.items()}
+        # Workloads that ask for the same wait for one cause, which takes a search to find.
+        self._causes: dict[str, str] = {}
 
     def look(self) -> None:
         """Take note of what has happened since the last call."""
@@ -169,8 +173,26 @@ class FleetWatch:
             n_node_evictions=seen.n_node_evictions,
             n_copies=seen.n_copies,
             copy_wait_ns=seen.copy_wait_ns + sum(self._fleet.now - it for it in seen.waiting_copies.values()),
-            message=seen.message,
+            message=seen.message or self._cause(seen),
         )
+
+    def _cause(self, seen: _Seen) -> str:
+        """Return, in brackets, why a job waits on the manager where Kueue leaves the status empty."""
+        if seen.is_admitted or seen.is_over:
+            return ""
+        asked = str(seen.workload.get("spec"))
+        if asked not in self._causes:
+            engine = self._fleet.nodes[MANAGER].controller.engine
+            namespace, name = (
+                text_at(seen.workload, "metadata", "namespace"),
+                text_at(seen.workload, "metadata", "name"),
+            )
+            try:
+                state = engine.workload(name, namespace=namespace)
+            except UnknownObjectError:  # Kueue has not seen it yet
+                return ""
+            self._causes[asked] = message_or_cause(engine, state)
+        return self._causes[asked]
 
 
 def _is_evicted_for_nodes(workload: JsonObject) -> bool:

@@ -71,3 +71,16 @@ def test_a_job_of_a_scenario_says_what_it_waits_for(tmp_path: Path, capsys: pyte
     scenario.write_text(f"{head}work: [{{name: it, job: job.yaml, count: 2, runs: 1m}}]\n", encoding="utf-8")
     document = json.loads(ran(capsys, "simulate", str(scenario), "-q", "-o", "json"))
     assert [it["message"] for it in document["jobs"]] == [f"({CAUSE})"] * 2
+
+
+def test_a_job_of_a_fleet_says_what_it_waits_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "queues.yaml").write_text(FITS_IN_PART, encoding="utf-8")
+    (tmp_path / "job.yaml").write_text(LOCKED % ("one", 1), encoding="utf-8")
+    cluster = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: MultiKueueCluster\nmetadata: {name: west}\n"
+    (tmp_path / "west.yaml").write_text(cluster, encoding="utf-8")
+    scenario = tmp_path / "scenario.yaml"
+    fleet = "fleet: {manager: {objects: [queues.yaml, west.yaml]}, workers: {west: {objects: [queues.yaml]}}}\n"
+    head = f"apiVersion: kueuecore/v1\nkind: Scenario\nuntil: 1h\n{fleet}"
+    scenario.write_text(f"{head}work: [{{name: it, job: job.yaml, count: 2, runs: 1m}}]\n", encoding="utf-8")
+    document = json.loads(ran(capsys, "simulate", str(scenario), "-q", "-o", "json"))
+    assert [it["message"] for it in document["jobs"]] == [f"({CAUSE})"] * 2
