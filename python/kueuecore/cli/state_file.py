@@ -17,7 +17,7 @@ from kueuecore.cli.streams import to_stderr
 from kueuecore.configuration import Configuration, in_config_map
 from kueuecore.engine import Engine
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
-from kueuecore.findings.objects import repeated
+from kueuecore.findings.repeats import repeated
 from kueuecore.held_objects import HELD_KINDS
 from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.journal import holds_journal

@@ -9,11 +9,12 @@ from kueuecore._text import quoted
 from kueuecore.errors import ObjectRef, Problem
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
+from kueuecore.findings.repeats import repeated
 from kueuecore.findings.topology_objects import KUEUE_GROUP
-from kueuecore.manifests import API_VERSIONS, Manifest, object_ref
+from kueuecore.manifests import API_VERSIONS, Manifest
 from kueuecore.world import DEFAULT_NAMESPACE, key_of
 
-__all__ = ["repeated", "repeated_objects", "unknown_fields", "unread_versions", "waiting_jobs"]
+__all__ = ["repeated_objects", "unknown_fields", "unread_versions", "waiting_jobs"]
 
 
 @rule("KC001", "unknown-field", Severity.WARNING, "an unknown field, which an API server drops")
@@ -49,20 +50,6 @@ def unread_versions(facts: Facts) -> Iterator[Hit]:
 def waiting_jobs(facts: Facts) -> Iterator[Hit]:
     """For example a priority class, or an object it is built from."""
     yield from _located(facts, facts.world.waiting)
-
-
-def repeated(manifests: Iterable[Manifest]) -> Iterator[tuple[Manifest, Problem]]:
-    """Objects that are given twice with different contents."""
-    seen: dict[tuple[str, ObjectRef], Manifest] = {}
-    for manifest in manifests:
-        ref = object_ref(manifest.object)
-        if not text_at(manifest.object, "metadata", "name"):
-            continue
-        key = (text_at(manifest.object, "apiVersion").partition("/")[0], ref)
-        before = seen.get(key)
-        if before is not None and before.object != manifest.object:
-            yield manifest, manifest.problem(f"it is also in {before.source}; the last one counts")
-        seen[key] = manifest
 
 
 def _located(facts: Facts, problems: Iterable[Problem]) -> Iterator[Hit]:

@@ -1,0 +1,25 @@
+"""Finds objects that are given twice, for the rule and for each command that reads a state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kueuecore._json import text_at
+from kueuecore.errors import ObjectRef, Problem
+from kueuecore.manifests import Manifest, object_ref
+
+__all__ = ["repeated"]
+
+
+def repeated(manifests: Iterable[Manifest]) -> Iterator[tuple[Manifest, Problem]]:
+    """Objects that are given twice with different contents."""
+    seen: dict[tuple[str, ObjectRef], Manifest] = {}
+    for manifest in manifests:
+        ref = object_ref(manifest.object)
+        if not text_at(manifest.object, "metadata", "name"):
+            continue
+        key = (text_at(manifest.object, "apiVersion").partition("/")[0], ref)
+        before = seen.get(key)
+        if before is not None and before.object != manifest.object:
+            yield manifest, manifest.problem(f"it is also in {before.source}; the last one counts")
+        seen[key] = manifest
