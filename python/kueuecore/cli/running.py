@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from kueuecore.cli.documents import json_document, yaml_documents
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.options import add_inputs, add_style
 from kueuecore.cli.outcome import RunOutcome
 from kueuecore.cli.report import report
-from kueuecore.cli.state_file import read_state
+from kueuecore.cli.state_file import SettledState, read_state
 from kueuecore.cli.streams import is_utf8, output, to_stderr, write
 from kueuecore.cli.table import Style
-from kueuecore.findings.checking import findings_of
-from kueuecore.findings.facts import Facts
-from kueuecore.findings.rules_of_run import RULES_OF_RUN
 from kueuecore.states import Stage
 from kueuecore.steady_state import Ending
 
@@ -61,18 +57,32 @@ def run_command(options: argparse.Namespace) -> int:
     state = read_state(options, span=options.span)
     outcome = RunOutcome(state.engine, state.world, state.settled, state.now, state.after_cycles)
     if not options.quiet:
-        engine = state.engine
-        given, configuration = state.given, engine.configuration
-        facts = Facts(state.world, engine, given=given, configuration=configuration, now=state.now, settled=engine)
-        to_stderr(*(f"warning: {finding.problem}" for finding in findings_of(facts, RULES_OF_RUN)))
+        to_stderr(*_warnings(state))
     match options.output:
         case "json":
+            from kueuecore.cli.documents import json_document
+
             write(json_document(outcome))
         case "yaml":
+            from kueuecore.cli.documents import yaml_documents
+
             write(yaml_documents(outcome, is_ascii=not is_utf8()))
         case form:
             write(report(outcome, style, wide=form == "wide", events=options.events) + "\n")
     return _exit_code(outcome, fail_on_pending=options.fail_on_pending)
+
+
+def _warnings(state: SettledState) -> list[str]:
+    """What `check` would say about the run's objects, as far as a run looks for it."""
+    # The rules import much, and `-q` needs none of them.
+    from kueuecore.findings.checking import findings_of
+    from kueuecore.findings.facts import Facts
+    from kueuecore.findings.rules_of_run import RULES_OF_RUN
+
+    engine = state.engine
+    given, configuration = state.given, engine.configuration
+    facts = Facts(state.world, engine, given=given, configuration=configuration, now=state.now, settled=engine)
+    return [f"warning: {finding.problem}" for finding in findings_of(facts, RULES_OF_RUN)]
 
 
 def _exit_code(outcome: RunOutcome, *, fail_on_pending: bool) -> ExitCode:
