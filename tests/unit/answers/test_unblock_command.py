@@ -94,7 +94,7 @@ def test_a_name_in_two_namespaces_is_an_error(command: Command, tmp_path: Path) 
     (tmp_path / "twice.yaml").write_text(text.replace("namespace: lab", "namespace: other"), encoding="utf-8")
     ran = command("unblock", "-q", str(EXAMPLE), str(tmp_path / "twice.yaml"), "train")
     assert ran.code == ExitCode.BAD_INPUT
-    assert '"train" matches 2 workloads; give the namespace too, such as lab/train' in ran.err
+    assert '"train" means 2 workloads; give the namespace too, such as lab/train' in ran.err
 
 
 def test_it_says_so_when_it_stops_before_all_is_tried(command: Command) -> None:
