@@ -24,14 +24,14 @@ sys.argv[0] = "kueuecore"
 try:
     code = main()
 finally:
-    print("\\n".join({*sys.modules} - before), file=sys.stderr)
+    print("MODULES", *{*sys.modules} - before, file=sys.stderr)
 """
 
 
 def imported(*arguments: str) -> set[str]:
     """The modules that a command has imported in a process of its own."""
     ran = subprocess.run([sys.executable, "-c", COUNTED, *arguments], capture_output=True, text=True, check=True)
-    return set(ran.stderr.split())
+    return set(ran.stderr.rpartition("MODULES")[2].split())
 
 
 def packages(modules: set[str]) -> set[str]:
