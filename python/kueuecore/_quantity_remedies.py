@@ -8,7 +8,7 @@ __all__ = ["is_about_quantity", "quantity_remedy"]
 
 # From the patterns in the API server's messages: of a CustomResourceDefinition, and of its parser.
 _PATTERNS = ("(([KMGTPE]i)|[numkMGTPE]|", "quantities must match the regular expression")
-_FORM = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))[ _]?([A-Za-z]*)")
+_FORM = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ _]?([A-Za-z]*)")
 _LONGEST = 64
 _PREFIXES = {
     "k": ("k", "kilo"),
