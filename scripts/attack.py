@@ -19,13 +19,15 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Any
 
 from tests.attack.doors import DOORS
 
 _CASES_OF_A_PROCESS = 100
 _PATIENCE = 180.0
-"""The longest silence of a process, in seconds: one that sleeps or waits for a lock uses no CPU time."""
+_IDLE = 0.5
+"""A process that is silent for so many seconds, and uses less CPU time than that, sleeps or waits for a lock."""
 _MOST_FINDINGS = 20
 
 
@@ -124,10 +126,10 @@ def _lines(door: str, seed: int, first: int, count: int, until: float) -> Iterat
         drain = threading.Thread(target=_drain, args=(process.stderr, errors))
         drain.start()
         while True:
-            alarm = threading.Timer(_PATIENCE, process.kill)
-            alarm.start()
+            is_read = threading.Event()
+            threading.Thread(target=_end_if_idle, args=(process, is_read)).start()
             line = reported.readline()
-            alarm.cancel()
+            is_read.set()
             if not line.endswith("\n"):
                 break
             yield json.loads(line), ""
@@ -136,6 +138,24 @@ def _lines(door: str, seed: int, first: int, count: int, until: float) -> Iterat
         drain.join()
     last = b"".join(errors).decode(errors="replace").strip()[-3000:]
     yield None, f"ended with {code}" + (f"\n{last}" if last else "")
+
+
+def _end_if_idle(process: subprocess.Popen[bytes], is_read: threading.Event) -> None:
+    """Kill a process that is silent and uses no CPU time: on a busy machine others may only be slow."""
+    used = _cpu_seconds(process.pid)
+    while not is_read.wait(_PATIENCE):
+        before, used = used, _cpu_seconds(process.pid)
+        if used - before < _IDLE:
+            process.kill()
+            return
+
+
+def _cpu_seconds(pid: int) -> float:
+    try:
+        user, system = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[11:13]
+    except OSError:
+        return 0.0
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def _is_stuck(process: subprocess.Popen[bytes]) -> bool:
