@@ -19,5 +19,8 @@ _MODULES = [
 
 @pytest.mark.parametrize("name", ["kueuecore", *_MODULES])
 def test_examples_of_module(name: str) -> None:
-    results = doctest.testmod(importlib.import_module(name))
+    module = importlib.import_module(name)
+    # Lazy names of a package are in no namespace until somebody asks for them.
+    names = {public: getattr(module, public) for public in getattr(module, "__all__", ())}
+    results = doctest.testmod(module, globs={**vars(module), **names})
     assert results.failed == 0

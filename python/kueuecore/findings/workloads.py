@@ -32,7 +32,7 @@ def blocked_queues(facts: Facts) -> Iterator[Hit]:
                 workload,
                 f"it never fits in ClusterQueue {name}, and with StrictFIFO it blocks all behind it, now {behind} "
                 f"{'workload' if behind == 1 else 'workloads'}: {why}{_origins(facts, key, why)}",
-                remedy=f"{_remedy(facts, key, why)}, or use BestEffortFIFO",
+                remedy=_remedy(facts, key, why, "use BestEffortFIFO"),
             )
 
 
@@ -54,20 +54,23 @@ def _origins(facts: Facts, key: tuple[str, str], why: str) -> str:
     return f" ({found})" if found else ""
 
 
-def _remedy(facts: Facts, key: tuple[str, str], why: str) -> str:
+def _remedy(facts: Facts, key: tuple[str, str], why: str, *others: str) -> str:
     """What to do about quota that is missing, or too little."""
     missing = uncovered_in(why)
     if not missing:
-        return "ask for less, or raise the quota"
+        return _either("ask for less", "raise the quota", *others)
     queue = facts.cluster_queues[facts.states[key].cluster_queue or ""]
     covered = {it.resource for it in quota_fields(queue)}
     names = [meant for it in missing if (meant := meant_resource(it, covered))]
     if len(names) == len(missing):
         return f"did you mean {' and '.join(names)}?"
-    return (
-        f"cover {' and '.join(missing)} in the ClusterQueue, exclude it with excludeResourcePrefixes, or set "
-        "quotaCheckStrategy: IgnoreUndeclared"
-    )
+    covering = f"cover {' and '.join(missing)} in the ClusterQueue"
+    ignoring = "set quotaCheckStrategy: IgnoreUndeclared"
+    return _either(covering, "exclude it with excludeResourcePrefixes", ignoring, *others)
+
+
+def _either(*ways: str) -> str:
+    return f"{', '.join(ways[:-1])}, or {ways[-1]}"
 
 
 def never_fitting(facts: Facts) -> Mapping[tuple[str, str], str]:

@@ -243,7 +243,7 @@ def test_a_fleet_reports_copies_and_the_quota_of_its_manager(
 def test_a_file_that_is_no_scenario_is_refused(simulate: Callable[..., Ran]) -> None:
     ran = simulate(QUEUES)
     assert ran.code == ExitCode.BAD_INPUT
-    assert "begin it with `apiVersion: kueuecore/v1` and `kind: Scenario`" in ran.err
+    assert "use `kueuecore run` for the objects of a cluster" in ran.err
 
 
 def test_problems_of_a_job_are_reported(simulate: Callable[..., Ran]) -> None:
