@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from kueuecore.reference import times
 from kueuecore.reference.settings import Json
 from kueuecore.reference.topology.failures import used_nodes
+from kueuecore.reference.topology.nodes import is_ready
 from kueuecore.reference.topology.watch import is_well
 from kueuecore.reference.world import World
 
@@ -23,6 +24,8 @@ class PlayedPods:
         self.world, self.jobs = world, jobs
         # Since when nodes are not ready, or repel pods.
         self.bad_since: dict[str, int] = {}
+        # Nodes that are not ready, or gone.
+        self.lost: set[str] = set()
         world.has_unseen_pods = self.are_on
 
     def note(self, name: str, node: Json | None) -> None:
@@ -31,6 +34,16 @@ class PlayedPods:
             self.bad_since.pop(name, None)
         else:
             self.bad_since.setdefault(name, self.world.now)
+        if node is None or not is_ready(node):
+            self.lost.add(name)
+        else:
+            self.lost.discard(name)
+        if self.world.settings.waits_for_pods:
+            self.world.dirty |= {n for n, _ in self._on(name)}
+
+    def are_missing(self, workload: Json) -> bool:
+        """Return whether any pods of a workload are on a lost node, or gone from there (rules/07 §6)."""
+        return bool(used_nodes(workload) & self.lost) or bool(workload["status"].get("unhealthyNodes"))
 
     def _lingers(self, workload_key: str) -> int | None:
         seconds = self.jobs.get(workload_key, {}).get("lingerSeconds")

@@ -114,6 +114,9 @@ class _Simulation:
         # With waiting for pods: whose are ready, whose have been since they started, and how often each started.
         self.ready: set[str] = set()
         self.were_ready: set[str] = set()
+        # Whose pods are on a lost node or gone from there, and of whom some have gone since all were there last.
+        self.missing: set[str] = set()
+        self.gone: set[str] = set()
         self.n_starts: dict[str, int] = {}
         self.happenings: list[tuple[int, Json]] = []
         self.result = Run(world, world.now)
@@ -315,18 +318,47 @@ class _Simulation:
 
     def _start(self, name: str) -> None:
         """Start the job of a workload; if nothing waits for its pods, they are ready at once."""
+        self.n_starts[name] = self.n_starts.get(name, -1) + 1
+        for names in (self.were_ready, self.missing, self.gone):
+            names.discard(name)
+        self._note_pods(name)
+        self._start_pods(name)
+
+    def _start_pods(self, name: str) -> None:
+        """Start the pods of a job, or those that replace lost ones."""
         moments = self.jobs.get(name, {}).get("readySeconds") if self.world.settings.waits_for_pods else None
-        index = self.n_starts[name] = self.n_starts.get(name, -1) + 1
-        self.were_ready.discard(name)
         if moments:
             self.ready.discard(name)
-            self._after(_READY, name, moments[min(index, len(moments) - 1)])
+            self._after(_READY, name, moments[min(self.n_starts[name], len(moments) - 1)])
         else:
+            self._pods_ready(name)
+
+    def _note_pods(self, name: str) -> None:
+        """Note which pods are missing: none is ready on a lost node, nor until it is replaced (rules/07 §6)."""
+        workload = self.world.kind("Workload")[name]
+        if not self.world.settings.waits_for_pods:
+            return
+        if workload["status"].get("unhealthyNodes"):
+            self.gone.add(name)
+        if self.pods.are_missing(workload):
+            self.missing.add(name)
+        else:
+            self.missing.discard(name)
+
+    def _follow_pods(self, name: str) -> None:
+        were_missing = name in self.missing
+        self._note_pods(name)
+        if name in self.missing or not were_missing:
+            return
+        if name in self.gone:
+            self.gone.discard(name)
+            self._start_pods(name)
+        elif name in self.ready:
             self._pods_ready(name)
 
     def _pods_ready(self, name: str) -> None:
         self.ready.add(name)
-        if name not in self.were_ready:
+        if name not in self.were_ready and name not in self.missing:
             self.were_ready.add(name)
             job = self.jobs.get(name, {})
             self._after(_DONE, name, job.get("runSeconds"))
@@ -347,7 +379,7 @@ class _Simulation:
         workload = self.world.owned(name)
         if not self.world.settings.waits_for_pods or conditions.is_finished(workload):
             return False
-        is_new = readiness.note(workload, name in self.ready, self.world.now)
+        is_new = readiness.note(workload, name in self.ready - self.missing, self.world.now)
         if is_new:
             self.world.write(workload)
         return is_new
@@ -368,6 +400,8 @@ class _Simulation:
         elif name not in self.running:
             self.running.add(name)
             self._start(name)
+        if name in self.running:
+            self._follow_pods(name)
         look = None if workload is None else readiness.next_look(workload, self.world.settings, self.world.now)
         self.timers.pop((_LOOK, name), None)
         if look is not None:

@@ -76,7 +76,8 @@ class Happening:
         run_seconds: How long the job of a created Workload runs once admitted; `None`: forever.
         ready_seconds: With `waitForPodsReady` in the configuration, how long after its n-th admission the pods of a
             created Workload are ready. The last entry holds for all later admissions; `None` in the list: never.
-            Without a list, at once. `run_seconds` starts when the pods are first ready in an admission.
+            Without a list, at once. `run_seconds` starts when the pods are first ready in an admission. Pods that
+            replace those of a lost node take the same time.
         fail_seconds: How long after they are first ready in an admission one of them fails; `None`: never.
         recover_seconds: How long after the failure all are ready again; `None`: never.
         linger_seconds: How long the pods of a created Workload stay on a failed node (rules/08 §13.2); `None`: they are

@@ -1,6 +1,6 @@
 //! A log of nodes that are lost and come back, for callers that follow it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::objects::{Node, Taint};
 use crate::snapshot::stored;
@@ -18,10 +18,14 @@ struct Followed {
     changes: Vec<(String, bool)>,
     /// Lost nodes, with the taints they had before: a node may have taints by design.
     lost: BTreeMap<String, Vec<Taint>>,
+    /// Nodes that are gone or not ready: no pod there is ready.
+    down: BTreeSet<String>,
+    /// Which of them have changed in that.
+    turned: Vec<String>,
 }
 
 stored!(struct NodeChanges { followed });
-stored!(struct Followed { changes, lost });
+stored!(struct Followed { changes, lost, down, turned });
 
 impl NodeChanges {
     /// Starts recording; a node that is not ready counts as lost already.
@@ -45,6 +49,16 @@ impl NodeChanges {
         self.followed.iter().flat_map(|followed| followed.lost.keys()).map(String::as_str)
     }
 
+    /// Has a node gone, or is it not ready?
+    pub fn is_down(&self, name: &str) -> bool {
+        self.followed.as_ref().is_some_and(|followed| followed.down.contains(name))
+    }
+
+    /// Takes the names of nodes for which [`Self::is_down`] changed since the last call.
+    pub fn take_turned(&mut self) -> Vec<String> {
+        self.followed.as_mut().map(|followed| std::mem::take(&mut followed.turned)).unwrap_or_default()
+    }
+
     /// A node was created, changed or removed.
     pub(super) fn note(&mut self, name: &str, old: Option<&Node>, new: Option<&Node>) {
         if let Some(followed) = &mut self.followed {
@@ -55,6 +69,7 @@ impl NodeChanges {
 
 impl Followed {
     fn note(&mut self, name: &str, old: Option<&Node>, new: Option<&Node>) {
+        self.note_down(name, new);
         let before = self.lost.get(name);
         let was_lost = before.is_some();
         let own = before.map(Vec::as_slice).or_else(|| old.or(new).map(|node| node.taints.as_slice())).unwrap_or(&[]);
@@ -70,6 +85,19 @@ impl Followed {
             self.lost.remove(name);
         }
         self.changes.push((name.to_owned(), is_lost));
+    }
+
+    fn note_down(&mut self, name: &str, new: Option<&Node>) {
+        let is_down = new.is_none_or(|node| !is_ready(node));
+        if is_down == self.down.contains(name) {
+            return;
+        }
+        if is_down {
+            self.down.insert(name.to_owned());
+        } else {
+            self.down.remove(name);
+        }
+        self.turned.push(name.to_owned());
     }
 }
 
@@ -112,6 +140,21 @@ mod tests {
                 expected.into_iter().flat_map(|_| [("n".to_owned(), true), ("n".to_owned(), false)]).collect();
             assert_eq!(changes.take(), expected, "{then:?}");
         }
+    }
+
+    #[test]
+    fn a_node_is_down_while_gone_or_not_ready_whatever_its_taints() {
+        let (well, down) = (with(&[], true), with(&[], false));
+        let tainted = with(&[taint("down", "NoExecute")], true);
+        let mut changes = NodeChanges::default();
+        changes.follow(std::iter::once(&well));
+        let mut seen = Vec::new();
+        for then in [Some(&tainted), Some(&down), Some(&down), Some(&tainted), None, Some(&well)] {
+            changes.note("n", Some(&well), then);
+            seen.push((changes.is_down("n"), changes.take_turned().len()));
+        }
+        assert_eq!(seen, [(false, 0), (true, 1), (true, 0), (false, 1), (true, 1), (false, 1)]);
+        assert!(!changes.is_down("never there"));
     }
 
     #[test]

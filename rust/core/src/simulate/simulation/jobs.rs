@@ -16,8 +16,10 @@ use crate::objects::variants::is_variant;
 use crate::objects::{AdmissionCheckState, CheckState, Time};
 use crate::simulate::job_plan::{JobPlan, NodeLoss};
 use crate::simulate::record::Step;
+use crate::state::State;
 use crate::status::readiness::note_readiness;
 use crate::status::stage::{has_quota_reservation, is_admitted, is_finished};
+use crate::topology::hosts::used_hosts;
 
 /// The kinds of timers, in the order in which they act at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +55,10 @@ struct Job {
     was_ready: bool,
     /// Is the run stopped because pods are gone from a failed node?
     stands_still: bool,
+    /// With waiting for pods: are some on a lost node, where none is ready, or gone from there?
+    misses_pods: bool,
+    /// Were some gone from there since all were there last?
+    has_lost_pods: bool,
     /// Work saved in its last checkpoint, in nanoseconds.
     saved_ns: i64,
     /// Work done up to the last change, in nanoseconds.
@@ -191,7 +197,7 @@ impl Simulation {
         let was_running = std::mem::replace(&mut job.is_running, is_running);
         if is_running && !was_running {
             self.note(engine, Step::Admitted, id);
-            self.start(id, &key);
+            self.start(engine, id, &key);
         } else if was_running && !is_running {
             job.turn(self.clock, None);
             let idle_ns = std::mem::take(&mut job.idle_ns);
@@ -211,6 +217,7 @@ impl Simulation {
         if is_running {
             let is_short = !engine.state.workloads.get(id).workload.status.rare.unhealthy_nodes.is_empty();
             self.follow_nodes(engine, id, &key, is_short);
+            self.follow_pods(engine, id, &key);
         }
         if self.report_readiness(engine, id) {
             // The rest follows once the controllers have seen that.
@@ -261,18 +268,44 @@ impl Simulation {
         self.jobs.set(id, key, TimerKind::Finished, left_ns.map(|ns| self.after(ns)));
     }
 
-    /// Starts a job: sets the timers for its pods and its end.
-    fn start(&mut self, id: WorkloadId, key: &Key) {
+    /// If Kueue waits for pods: they are not ready on a lost node, nor until others have replaced them (rules/07 §6).
+    fn follow_pods(&mut self, engine: &Engine, id: WorkloadId, key: &Key) {
+        let (misses_pods, has_lost_pods) = missing_pods(&engine.state, id);
         let job = self.jobs.jobs.entry(id).or_default();
-        let index = job.n_admissions;
+        job.has_lost_pods |= has_lost_pods;
+        let missed_pods = std::mem::replace(&mut job.misses_pods, misses_pods);
+        if misses_pods || !missed_pods {
+            return;
+        }
+        if std::mem::take(&mut job.has_lost_pods) {
+            self.start_pods(id, key);
+        } else if job.are_pods_ready && !job.was_ready {
+            self.run_on(id, key);
+        }
+    }
+
+    /// Starts a job: sets the timers for its pods and its end.
+    fn start(&mut self, engine: &Engine, id: WorkloadId, key: &Key) {
+        let (misses_pods, has_lost_pods) = missing_pods(&engine.state, id);
+        let job = self.jobs.jobs.entry(id).or_default();
         job.n_admissions += 1;
         job.was_ready = false;
         job.stands_still = false;
+        job.misses_pods = misses_pods;
+        job.has_lost_pods = has_lost_pods;
         job.turn(self.clock, Some(false));
+        self.start_pods(id, key);
+    }
+
+    /// Starts the pods of a job, or those that replace lost ones.
+    fn start_pods(&mut self, id: WorkloadId, key: &Key) {
+        let job = self.jobs.jobs.entry(id).or_default();
+        let index = job.n_admissions.saturating_sub(1);
         let ready_ns =
             job.plan.pods.as_deref().map(|pods| pods.ready_ns.get(index).or(pods.ready_ns.last()).copied().flatten());
         job.are_pods_ready = ready_ns.is_none();
         match ready_ns {
+            None if job.was_ready || job.misses_pods => {}
             None => self.run_on(id, key),
             Some(ready_ns) => self.jobs.set(id, key, TimerKind::PodsReady, ready_ns.map(|ns| self.after(ns))),
         }
@@ -296,7 +329,9 @@ impl Simulation {
         job.are_pods_ready = are_ready;
         let (was_ready, plan) = (job.was_ready, job.plan.pods.clone().unwrap_or_default());
         if are_ready && !was_ready {
-            self.run_on(id, &key);
+            if !job.misses_pods {
+                self.run_on(id, &key);
+            }
         } else if !are_ready {
             self.jobs.set(id, &key, TimerKind::PodsReady, plan.recovers_ns.map(|ns| self.after(ns)));
         }
@@ -309,7 +344,7 @@ impl Simulation {
         if state.config.wait_for_pods_ready.is_none() || is_finished(&state.workloads.get(id).workload) {
             return false;
         }
-        let are_ready = self.jobs.jobs.get(&id).is_some_and(|job| job.are_pods_ready);
+        let are_ready = self.jobs.jobs.get(&id).is_some_and(|job| job.are_pods_ready && !job.misses_pods);
         engine.change(id, self.clock, |workload| note_readiness(workload, are_ready, self.clock))
     }
 
@@ -355,3 +390,16 @@ impl Simulation {
         });
     }
 }
+
+/// If Kueue waits for pods: are some of them on a lost node or gone from there, and are some gone?
+fn missing_pods(state: &State, id: WorkloadId) -> (bool, bool) {
+    if state.config.wait_for_pods_ready.is_none() {
+        return (false, false);
+    }
+    let workload = &state.workloads.get(id).workload;
+    let are_gone = !workload.status.rare.unhealthy_nodes.is_empty();
+    (are_gone || used_hosts(workload).any(|host| state.node_changes.is_down(host)), are_gone)
+}
+
+#[cfg(test)]
+mod tests;

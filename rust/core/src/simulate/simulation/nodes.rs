@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Simulation;
+use crate::base::ids::WorkloadId;
 use crate::engine::Engine;
 use crate::objects::Time;
 use crate::schedule::decision::Event;
@@ -14,15 +15,22 @@ impl Simulation {
         state.node_changes.follow(state.cluster.nodes().map(|node| &**node));
         // Nodes lost earlier are recorded at the start, even if another run on this engine has seen it.
         state.node_changes.take();
+        state.node_changes.take_turned();
         for name in state.node_changes.lost() {
             Arc::make_mut(&mut self.log).nodes.push(self.clock, name, true);
         }
     }
 
-    /// Records which nodes were lost or came back since the last call.
+    /// Records which nodes were lost or came back since the last call. If Kueue waits for pods, jobs there report them.
     pub(super) fn note_losses(&mut self, state: &mut State) {
         for (name, is_lost) in state.node_changes.take() {
             Arc::make_mut(&mut self.log).nodes.push(self.clock, &name, is_lost);
+        }
+        for name in state.node_changes.take_turned() {
+            if state.config.wait_for_pods_ready.is_some() {
+                let there: Vec<WorkloadId> = state.workloads_on(&name).collect();
+                there.into_iter().for_each(|id| state.agenda.touch(id));
+            }
         }
     }
 

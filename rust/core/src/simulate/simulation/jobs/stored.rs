@@ -5,8 +5,8 @@ use crate::base::ids::WorkloadId;
 use crate::snapshot::{Damage, Reader, Stored, Writer, stored};
 
 stored!(struct Job {
-    plan, is_running, n_admissions, are_pods_ready, was_ready, stands_still, saved_ns, done_ns, idle_ns, stint, has_ended,
-    timers
+    plan, is_running, n_admissions, are_pods_ready, was_ready, stands_still, misses_pods, has_lost_pods, saved_ns,
+    done_ns, idle_ns, stint, has_ended, timers
 });
 stored!(enum TimerKind { 0 = Stopped, 1 = Finished, 2 = PodsReady, 3 = PodFailed });
 
