@@ -74,3 +74,77 @@ impl State {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::config::{AdmissionFairSharing, Config};
+    use crate::objects::{Meta, Object, Workload};
+    use crate::testing::{SECOND, World, at, local_queue, namespaced, quantity, workload};
+
+    /// A workload that never fits, of this priority, created at this second.
+    fn waiting(name: &str, priority: i32, created: i64) -> Workload {
+        let meta = Meta { created: at(created), ..namespaced(name) };
+        Workload { meta: meta.into(), priority: Some(priority), ..workload(name, "99") }
+    }
+
+    /// Who is ahead of `w`, by name.
+    fn ahead_of_w(world: &World) -> Vec<(String, Precedence)> {
+        let found = world.engine.state.ahead_of(world.id("w"));
+        let name = |id| world.engine.state.workloads.get(id).key().name().to_owned();
+        let mut named: Vec<_> = found.into_iter().map(|it| (name(it.workload), it.why)).collect();
+        named.sort_by(|a, b| a.0.cmp(&b.0));
+        named
+    }
+
+    #[test]
+    fn the_first_rule_that_differs_says_why_a_workload_is_ahead() {
+        let mut world = World::new(Config::default());
+        let others = [
+            waiting("higher", 2, 9),
+            waiting("later", 1, 6),
+            waiting("lower", 0, 1),
+            waiting("older", 1, 4),
+            waiting("same", 1, 5),
+        ];
+        for workload in others.into_iter().chain([waiting("w", 1, 5)]) {
+            world.submit(workload);
+        }
+        let expected = [
+            ("higher".to_owned(), Precedence::Priority(2)),
+            ("older".to_owned(), Precedence::Time(at(4))),
+            ("same".to_owned(), Precedence::Uid),
+        ];
+        assert_eq!(ahead_of_w(&world), expected);
+        // Parked ones count, too.
+        for _ in 0..6 {
+            world.cycle();
+        }
+        assert_eq!(ahead_of_w(&world), expected);
+    }
+
+    #[test]
+    fn usage_of_local_queues_goes_before_priority() {
+        let fair = AdmissionFairSharing {
+            usage_half_life_ns: 10 * SECOND,
+            usage_sampling_interval_ns: 10 * SECOND,
+            ..AdmissionFairSharing::default()
+        };
+        let mut world = World::new(Config { admission_fair_sharing: Some(fair), ..Config::default() });
+        world.change_cluster_queue(|queue| queue.usage_based_admission = true);
+        for (name, used) in [("busy", "8"), ("idle", "1")] {
+            let mut queue = local_queue(name, "cq");
+            queue.consumed_resources = Some([("cpu".to_owned(), quantity(used))].into());
+            world.apply([Object::LocalQueue(queue)]);
+            world.submit(Workload { queue_name: name.into(), ..waiting(&format!("of-{name}"), 9, 1) });
+        }
+        world.change_local_queue(|queue| queue.consumed_resources = Some([("cpu".to_owned(), quantity("4"))].into()));
+        world.submit(waiting("w", 0, 5));
+        let found = ahead_of_w(&world);
+        assert!(
+            matches!(&found[..], [(name, Precedence::Usage { theirs, ours })]
+            if name == "of-idle" && theirs.1 < ours.1),
+            "{found:?}"
+        );
+    }
+}
