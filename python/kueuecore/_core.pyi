@@ -128,6 +128,9 @@ class Engine:
 
 @final
 class Record:
+    @staticmethod
+    def of_log_part(log: bytes, ending: str, end: int, n_cycles: int, n_workloads: int) -> Record: ...
+    def log_part(self) -> bytes: ...
     @property
     def ending(self) -> str: ...
     @property

@@ -28,7 +28,7 @@ __all__ = ["Results"]
 class Results:
     """The results of a run, without a Python object per job except the strings of names.
 
-    Two are equal if their runs are. They cannot be pickled, as the run cannot; their tables can.
+    Two are equal if their runs are. They can be pickled.
 
     Example:
         >>> from kueuecore import World, read_manifests, simulate
@@ -59,6 +59,9 @@ class Results:
 
     def __hash__(self) -> int:
         return hash(self._run)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Results, (self._run,)
 
     def __repr__(self) -> str:
         run = self._run

@@ -61,13 +61,13 @@ class QuotaOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioOutcome:
-    """The outcome of a scenario. Two are equal if the same happened. Without its run it can be pickled.
+    """The outcome of a scenario. Two are equal if the same happened. It can be pickled.
 
     Args:
         start: The start time, in nanoseconds since 1970.
         end: The end time.
         jobs: All jobs, in order of arrival.
-        run: The run of the single cluster; None for a fleet. `replace(outcome, run=None)` can be pickled.
+        run: The run of the single cluster; None for a fleet.
         is_fleet: Whether there were several clusters.
         ending: Why it ended.
         notes: What else the user should know, in sentences.

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import NoReturn, SupportsIndex, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from kueuecore import _core
+from kueuecore.configuration import Configuration
 from kueuecore.decisions import Decision
 from kueuecore.engine import Engine
 from kueuecore.manifests import ManifestLike
@@ -198,7 +199,9 @@ class SimulatedCycle:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The result of a run. Two are equal if the same happened at the same times. It cannot be pickled, its tables can.
+    """The result of a run. Two are equal if the same happened at the same times.
+
+    Pickling keeps all of it, and the engine as `Engine.save` does: without a journal.
 
     Args:
         engine: The engine in its final state, to inspect or to continue with.
@@ -223,18 +226,21 @@ class Run:
     def __hash__(self) -> int:
         return hash((self.ending, self.start, self.end, self.n_cycles))
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        """Refuse `pickle` and copies: the record and the engine are the extension's."""
-        raise TypeError(
-            "a Run cannot be copied or pickled: pickle its tables, such as step_table or Results.of(run).jobs, and "
-            "engine.save() for the engine"
-        )
+    def __reduce__(self) -> tuple[object, ...]:
+        core, engine = self._core, self.engine
+        record = core.log_part(), core.ending, core.end, core.n_cycles, core.n_workloads()
+        when = self.ending, self.start, self.end, self.n_cycles
+        return _unpickled, ((engine.save(), engine.configuration), when, record, (self._cycle_columns, self.cycles))
 
     def _happened(self) -> tuple[object, ...]:
         core = self._core
-        columns = core.step_columns(), core.cycle_columns(), core.preemption_columns(), core.placement_columns()
+        columns = core.step_columns(), self._cycle_columns, core.preemption_columns(), core.placement_columns()
         when = self.ending, self.start, self.end, self.n_cycles
         return *when, core.keys(), *columns, core.domains(), core.node_columns(), core.endings()
+
+    @cached_property
+    def _cycle_columns(self) -> bytes:
+        return self._core.cycle_columns()
 
     @cached_property
     def cycles(self) -> tuple[SimulatedCycle, ...]:
@@ -288,7 +294,7 @@ class Run:
         """
         names = ("number", "time", "admissions", "preemptions", "parked")
         dtype = np.dtype([(name, "<i8") for name in names])
-        table: npt.NDArray[np.void] = np.frombuffer(self._core.cycle_columns(), dtype=dtype)
+        table: npt.NDArray[np.void] = np.frombuffer(self._cycle_columns, dtype=dtype)
         return table
 
     @cached_property
@@ -394,3 +400,17 @@ def _table(names: Sequence[str], types: Sequence[str], columns: Sequence[bytes])
     for name, array in zip(names, arrays, strict=True):
         table[name] = array
     return table
+
+
+def _unpickled(
+    engine: tuple[bytes, Configuration],
+    when: tuple[RunEnding, int, int, int],
+    record: tuple[bytes, str, int, int, int],
+    cycles: tuple[bytes, tuple[SimulatedCycle, ...]],
+) -> Run:
+    """Make a run of its parts in a pickle. The record cannot keep cycles, so they stand beside it."""
+    saved, configuration = engine
+    loaded = Engine.load(saved, configuration=configuration)
+    run = Run(loaded, *when, _core.Record.of_log_part(*record))
+    vars(run)["_cycle_columns"], vars(run)["cycles"] = cycles
+    return run

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use kueuecore::base::gates::Gates;
 use kueuecore::base::key::Key;
-use kueuecore::simulate::{Cycle, NodeQuota, Run, Series, Waiting};
+use kueuecore::objects::Time;
+use kueuecore::simulate::{Cycle, Ending, NodeQuota, Run, Series, Waiting};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
@@ -35,6 +37,21 @@ fn bytes<'py>(py: Python<'py>, column: impl Iterator<Item = u8>) -> Bound<'py, P
 
 #[pymethods]
 impl Record {
+    /// A record as `log_part` and these figures of it: why and when it ended, numbers of cycles and of workloads. It
+    /// has no cycles.
+    #[staticmethod]
+    fn of_log_part(log: &[u8], ending: &str, end: i64, n_cycles: u64, n_workloads: u32) -> PyResult<Self> {
+        let ending = Ending::named(ending).ok_or_else(|| PyValueError::new_err("no such ending"))?;
+        let inner = Run::of_log_part(log, n_workloads, ending, Time(end), n_cycles);
+        let inner = inner.map_err(|damage| PyValueError::new_err(format!("this is not the log of a run: {damage}")))?;
+        Ok(Self { inner, gates: Gates::default() })
+    }
+
+    /// All but the cycles, as bytes.
+    fn log_part<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &py.detach(|| self.inner.log_part()))
+    }
+
     /// Why it ended.
     #[getter]
     fn ending(&self) -> &'static str {

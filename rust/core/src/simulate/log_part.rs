@@ -9,9 +9,10 @@ use std::sync::Arc;
 use super::label_log::{LabelLog, LabelMark};
 use super::node_log::NodePart;
 use super::placements::{PlacementMark, PlacementPart};
+use super::plan::Ending;
 use super::preemptions::PreemptionLog;
 use super::quotas::{NodeQuota, QuotaLog};
-use super::record::{Log, Step};
+use super::record::{Log, Run, Step};
 use super::usage::{NONE, UsageLog};
 use super::work_log::{WorkLog, WorkMark};
 use crate::base::key::Key;
@@ -77,6 +78,28 @@ struct Changes {
 }
 
 stored!(struct Changes { times, workloads, queues, adds, ends, pairs, amounts, queue_names, pair_names });
+
+impl Run {
+    /// Its whole log as one part, without cycles and events.
+    pub fn log_part(&self) -> Vec<u8> {
+        self.log.part(Mark::default())
+    }
+
+    /// The record of a run of `n_workloads` whose log is one part; it has no cycles and events.
+    ///
+    /// # Errors
+    /// [`Damage`]: this is not the log of such a run.
+    pub fn of_log_part(
+        part: &[u8],
+        n_workloads: u32,
+        ending: Ending,
+        end: Time,
+        n_cycles: u64,
+    ) -> Result<Self, Damage> {
+        let log = Arc::new(Log::of_parts(part, n_workloads as usize)?);
+        Ok(Self { ending, end, n_cycles, log })
+    }
+}
 
 impl Log {
     /// The current position.

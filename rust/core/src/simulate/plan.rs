@@ -126,6 +126,13 @@ pub enum Ending {
 pub(super) const END: Time = Time(i64::MAX);
 
 impl Ending {
+    const ALL: [Self; 4] = [Ending::Complete, Ending::CycleLimit, Ending::Interrupted, Ending::OutOfTime];
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {

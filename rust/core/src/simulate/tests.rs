@@ -407,3 +407,22 @@ fn timers_between_two_cycles_act_when_due() {
     assert_eq!(times(Timers::WhenDue), [11, 12, 13, 14, 15]);
     assert_eq!(times(Timers::AfterRound), [15, 15, 15, 15, 15], "as Kueue's runs were recorded");
 }
+
+#[test]
+fn a_log_part_is_the_whole_run_but_its_cycles() {
+    let (_, run) = preempting(5);
+    let part = run.log_part();
+    let n_workloads = u32::try_from(run.log.workloads.len()).unwrap();
+    let again = Run::of_log_part(&part, n_workloads, run.ending, run.end, run.n_cycles).unwrap();
+    assert_eq!((steps(&again), again.end, again.n_cycles), (steps(&run), run.end, run.n_cycles));
+    assert_eq!((again.log_part(), again.log.cycles.len()), (part.clone(), 0));
+    Run::of_log_part(&part[..part.len() - 1], n_workloads, run.ending, run.end, run.n_cycles).unwrap_err();
+}
+
+#[test]
+fn an_ending_is_found_by_its_name() {
+    for ending in [Ending::Complete, Ending::CycleLimit, Ending::Interrupted, Ending::OutOfTime] {
+        assert_eq!(Ending::named(ending.name()), Some(ending));
+    }
+    assert_eq!(Ending::named("Unknown"), None);
+}
