@@ -84,6 +84,9 @@ def topology_history(chance: Chance, *, max_moves: int = 10) -> History:
     if chance.boolean():
         # Usually nodes are the bottleneck, not quota.
         stock = replace(stock, quotas=("40", "8", "20", "4"), requests=("1", "2", "1", "500m", "3"))
+    if not stock.checks and chance.rarely(10):
+        # Checks delay admission, so that nodes fail under reservations, too.
+        stock = replace(stock, checks=("a1",))
     site = _site(chance, stock)
     found, _, configuration = contents(chance, stock)
     objects = [_topology(site, name) for name in site.levels]
@@ -161,7 +164,7 @@ def _node(chance: Chance, site: _Site, name: str, *, since: int = 0) -> JsonObje
 def _changed_node(chance: Chance, site: _Site, name: str, since: int) -> JsonObject:
     """Draw a later version of a node: usually one that has failed, or that is healthy again."""
     node = _node(chance, site, name, since=since)
-    if chance.rarely(3):
+    if chance.rarely(8):
         return node
     spec, status = object_at(node, "spec"), object_at(node, "status")
     match chance.integer(0, 2):
