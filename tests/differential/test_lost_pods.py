@@ -24,7 +24,7 @@ NODES = ("a", "b", "c", "d")
 
 def host(name: str, *, at: int = 0, ready: str = "True", is_tainted: bool = False) -> Json:
     """A node as it is from a moment on, in seconds."""
-    taints = {"taints": [{"key": "down", "effect": "NoExecute"}]} if is_tainted else {}
+    taints: Json = {"taints": [{"key": "down", "effect": "NoExecute"}]} if is_tainted else {}
     made = node(name, "b1", "r1" if name in "ab" else "r2", cpu=2, ready=ready, **taints)
     made["metadata"]["labels"]["pool"] = "tas"
     made["status"]["conditions"][0]["lastTransitionTime"] = format_time(START + at * 10**9)

@@ -50,7 +50,8 @@ def at(made: VirtualCluster, seconds: int) -> VirtualCluster:
 
 
 def status_of(made: VirtualCluster) -> Json:
-    status: Json = made.workload("w", namespace="ns")["status"]
+    workload: Any = made.workload("w", namespace="ns")
+    status: Json = workload["status"]
     return status
 
 
