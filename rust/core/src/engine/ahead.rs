@@ -79,8 +79,8 @@ impl State {
 mod tests {
     use super::*;
     use crate::objects::config::{AdmissionFairSharing, Config};
-    use crate::objects::{Meta, Object, Workload};
-    use crate::testing::{SECOND, World, at, local_queue, namespaced, quantity, workload};
+    use crate::objects::{ClusterQueue, Meta, Object, Workload};
+    use crate::testing::{SECOND, World, at, cluster_queue, local_queue, namespaced, quantity, workload};
 
     /// A workload that never fits, of this priority, created at this second.
     fn waiting(name: &str, priority: i32, created: i64) -> Workload {
@@ -131,15 +131,15 @@ mod tests {
             ..AdmissionFairSharing::default()
         };
         let mut world = World::new(Config { admission_fair_sharing: Some(fair), ..Config::default() });
-        world.change_cluster_queue(|queue| queue.usage_based_admission = true);
-        for (name, used) in [("busy", "8"), ("idle", "1")] {
-            let mut queue = local_queue(name, "cq");
+        // Kueue reads this of a ClusterQueue only when it is created.
+        world.apply([Object::ClusterQueue(ClusterQueue { usage_based_admission: true, ..cluster_queue("fair", "9") })]);
+        for (name, used, priority) in [("busy", "8", 9), ("idle", "1", 9), ("middling", "4", 0)] {
+            let mut queue = local_queue(name, "fair");
             queue.consumed_resources = Some([("cpu".to_owned(), quantity(used))].into());
             world.apply([Object::LocalQueue(queue)]);
-            world.submit(Workload { queue_name: name.into(), ..waiting(&format!("of-{name}"), 9, 1) });
+            let workload = if priority == 0 { "w".to_owned() } else { format!("of-{name}") };
+            world.submit(Workload { queue_name: name.into(), ..waiting(&workload, priority, 1) });
         }
-        world.change_local_queue(|queue| queue.consumed_resources = Some([("cpu".to_owned(), quantity("4"))].into()));
-        world.submit(waiting("w", 0, 5));
         let found = ahead_of_w(&world);
         assert!(
             matches!(&found[..], [(name, Precedence::Usage { theirs, ours })]
