@@ -56,7 +56,7 @@ WHOLE: dict[str, Any] = {
                     },
                     "pending": {"message": "m", "reason": "r"},
                     "finished": True,
-                    "preempted": {"by": "team/two", "reason": "r"},
+                    "preempted": {"by": "team/two", "reason": "InClusterQueue"},
                     "waits": {"below": "5m", "atLeast": 1},
                 },
                 {"workload": "a", "admitted": True, "pending": True, "preempted": False},
