@@ -209,7 +209,7 @@ def _least(admits: Callable[[int], bool], high: int, dial: Dial) -> int:
 
 def _narrowed(admits: Callable[[int], bool], low: int, high: int, values: Sequence[int]) -> tuple[int, int]:
     """Bisect ascending values between `low`, which does not admit, and `high`, which does."""
-    before, after = -1, len(values)
+    before, after = -1, _count(values)
     while after - before > 1:
         middle = (before + after) // 2
         if admits(values[middle]):
@@ -217,3 +217,10 @@ def _narrowed(admits: Callable[[int], bool], low: int, high: int, values: Sequen
         else:
             low, before = values[middle], middle
     return low, high
+
+
+def _count(values: Sequence[int]) -> int:
+    # `len` refuses a range of 2^63 values, which an amount in thousandths can have.
+    if isinstance(values, range):
+        return max(0, -(-(values.stop - values.start) // values.step))
+    return len(values)
