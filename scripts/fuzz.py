@@ -43,7 +43,14 @@ class Kind(StrEnum):
 
 
 WANTED = {
-    Kind.PLAIN: {"preemption": 0.3, "borrowing": 0.3, "partial admission": 0.1},
+    Kind.PLAIN: {
+        "preemption": 0.3,
+        "borrowing": 0.3,
+        "partial admission": 0.1,
+        "priority class": 0.2,
+        "LocalQueue created anew": 0.03,
+        "ClusterQueue changed below a cycle": 0.02,
+    },
     Kind.CONTESTS: {
         "preemption": 0.5,
         "fair sharing, deep, decisions on several branches": 0.1,

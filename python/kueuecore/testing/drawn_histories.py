@@ -5,6 +5,7 @@ from __future__ import annotations
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.testing.chance import Chance, SeededChance
 from kueuecore.testing.drawn_worlds import (
+    CLASSES,
     NAMESPACE,
     Limits,
     Stock,
@@ -12,9 +13,11 @@ from kueuecore.testing.drawn_worlds import (
     cluster_queues,
     cohorts,
     contents,
+    in_a_cycle,
     local_queues,
     manifest,
     namespaces,
+    priority_classes,
     resource_flavors,
     stocks,
     workloads,
@@ -78,7 +81,41 @@ def history(chance: Chance, limits: Limits, *, max_moves: int, forks: bool) -> H
         # A change takes effect in the cycle after it.
         if happens.kind not in (MoveKind.CYCLE, MoveKind.LINGER) and chance.boolean():
             happened.append(CYCLE)
+    if chance.rarely(12) and stock.cohorts:
+        at = chance.integer(1, len(happened))
+        happened[at:at] = _a_broken_cycle(chance, stock)
+    if chance.rarely(3 if stock.is_usage_based else 30):
+        at = chance.integer(1, len(happened))
+        happened[at:at] = _a_moved_local_queue(chance, stock)
     return History(objects, (*happened, CYCLE, CYCLE), configuration)
+
+
+def _a_broken_cycle(chance: Chance, stock: Stock) -> list[Move]:
+    """Draw a Cohort that may close a cycle, ClusterQueues that change below it, and what may break it again."""
+    closing = in_a_cycle(chance, stock, manifest("Cohort", chance.one(*stock.cohorts), {}))
+    changed = [cluster_queues(chance, stock, chance.one(*stock.queues)) for _ in range(chance.one(1, 2, 0))]
+    moves = [Move(kind=MoveKind.APPLY, object=it) for it in (closing, *changed)]
+    if chance.boolean():
+        moves.append(CYCLE)
+    if chance.boolean():
+        moves.append(Move(kind=MoveKind.DELETE, object_kind="Cohort", key=key_of(closing)))
+    else:
+        moves.append(Move(kind=MoveKind.APPLY, object=manifest("Cohort", key_of(closing), {})))
+    if chance.boolean():
+        # Only this lets a ClusterQueue that failed take effect.
+        again = changed[0] if changed else cluster_queues(chance, stock, chance.one(*stock.queues))
+        moves.append(Move(kind=MoveKind.APPLY, object=again))
+    return [*moves, CYCLE]
+
+
+def _a_moved_local_queue(chance: Chance, stock: Stock) -> list[Move]:
+    """Draw a LocalQueue that is deleted and created anew, perhaps in another ClusterQueue."""
+    name = chance.one(*stock.queues, *stock.others)
+    moves = [Move(kind=MoveKind.DELETE, object_kind="LocalQueue", key=f"{NAMESPACE}/{name}")]
+    if chance.boolean():
+        moves.append(CYCLE)
+    anew = local_queues(chance, stock, name, target=chance.one(*stock.queues))
+    return [*moves, Move(kind=MoveKind.APPLY, object=anew), CYCLE]
 
 
 def move(
@@ -130,6 +167,7 @@ def _a_deletion(chance: Chance, stock: Stock) -> Move:
         "Cohort": stock.cohorts,
         "ResourceFlavor": stock.flavors,
         "AdmissionCheck": stock.checks,
+        "WorkloadPriorityClass": CLASSES,
     }
     kind = chance.one(*(kind for kind, found in names.items() if found))
     name = chance.one(*names[kind])
@@ -149,7 +187,8 @@ def _applied(chance: Chance, stock: Stock, known: tuple[JsonObject, ...], number
     if what == 9:
         return cluster_queues(chance, stock, chance.one(*stock.queues))
     if what == 8 and stock.cohorts and (found := cohorts(chance, stock)):
-        return chance.one(*found)
+        cohort = chance.one(*found)
+        return in_a_cycle(chance, stock, cohort) if chance.rarely(8) else cohort
     if what == 7 and chance.boolean():
         return local_queues(chance, stock, chance.one(*stock.queues))
     if what in (6, 7) and known:
@@ -163,8 +202,10 @@ def _applied(chance: Chance, stock: Stock, known: tuple[JsonObject, ...], number
 
 
 def _of_infrastructure(chance: Chance, stock: Stock) -> JsonObject:
-    """Draw a new version of a flavor, a check or the namespace."""
-    kind: str = chance.one("flavor", "namespace", *["check"] * bool(stock.checks))
+    """Draw a new version of a flavor, a class, a check or the namespace."""
+    kind: str = chance.one("flavor", "namespace", "class", "class", *["check"] * bool(stock.checks))
+    if kind == "class":
+        return priority_classes(chance, chance.one(*CLASSES))
     if kind == "flavor":
         return resource_flavors(chance, chance.one(*stock.flavors))
     return admission_checks(chance, chance.one(*stock.checks)) if kind == "check" else namespaces(chance)

@@ -8,12 +8,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kueuecore._json import JsonObject, JsonValue, list_at, text_at
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.testing.chance import Chance
 from kueuecore.testing.history import START
 from kueuecore.times import format_time
 
-__all__ = ["Limits", "Stock", "cluster_queues", "cohorts", "contents", "local_queues", "stocks", "workloads"]
+__all__ = [
+    "CLASSES",
+    "Limits",
+    "Stock",
+    "cluster_queues",
+    "cohorts",
+    "contents",
+    "in_a_cycle",
+    "local_queues",
+    "stocks",
+    "workloads",
+]
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 NAMESPACE = "ns"
@@ -24,6 +35,8 @@ _FLAVORS = ("f1", "f2", "f3")
 _FINAL, _INITIAL = "LessThanOrEqualToFinalShare", "LessThanInitialShare"
 _OTHER_FLAVORS = ("g1", "g2")
 _UNDECLARED = "example.com/disk"
+# Workloads may name classes of which there is no object, as their values are in the workloads.
+CLASSES = ("p1", "p2")
 # Gates that affect decisions or messages, each set to the opposite of its default.
 _GATES: tuple[JsonObject, ...] = (
     {"PrioritizePreemptorWorkloads": True},
@@ -221,6 +234,11 @@ def cohorts(chance: Chance, stock: Stock) -> list[JsonObject]:
     return found
 
 
+def in_a_cycle(chance: Chance, stock: Stock, cohort: JsonObject) -> JsonObject:
+    """Return a Cohort below any of the cohorts, itself included: often in a cycle, or below one (rules/02 §4)."""
+    return {**cohort, "spec": {**object_at(cohort, "spec"), "parentName": chance.one(*stock.cohorts)}}
+
+
 def preemptions(chance: Chance) -> JsonObject:
     """Draw a preemption policy of every kind."""
     reclaim = chance.one(*["Any", "LowerPriority"] * 3, "Never")
@@ -301,14 +319,19 @@ def namespaces(chance: Chance) -> JsonObject:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
 
 
-def local_queues(chance: Chance, stock: Stock, name: str) -> JsonObject:
-    """Draw a LocalQueue: that of a ClusterQueue, or an additional one of the first."""
-    spec: JsonObject = {"clusterQueue": stock.queues[0] if name in stock.others else name}
+def local_queues(chance: Chance, stock: Stock, name: str, *, target: str = "") -> JsonObject:
+    """Draw a LocalQueue: of this ClusterQueue, or that of its name, or an additional one of the first."""
+    spec: JsonObject = {"clusterQueue": target or (stock.queues[0] if name in stock.others else name)}
     if stock.is_usage_based and (weight := chance.one(None, "2", "500m", "0")) is not None:
         spec["fairSharing"] = {"weight": weight}
     if stock.limits.stops and chance.rarely(60):
         spec["stopPolicy"] = chance.one("Hold", "HoldAndDrain")
     return manifest("LocalQueue", name, spec, namespace=NAMESPACE)
+
+
+def priority_classes(chance: Chance, name: str) -> JsonObject:
+    """Draw a WorkloadPriorityClass."""
+    return {**manifest("WorkloadPriorityClass", name), "value": chance.one(1, 2, 0, -1, 3)}
 
 
 def resource_flavors(chance: Chance, name: str) -> JsonObject:
@@ -368,7 +391,7 @@ def workloads(
         spec["priorityClassRef"] = {
             "group": "kueue.x-k8s.io",
             "kind": "WorkloadPriorityClass",
-            "name": chance.one("p1", "p2"),
+            "name": chance.one(*CLASSES),
         }
     if chance.rarely(60):
         spec["maximumExecutionTimeSeconds"] = chance.one(5, 1, 60)
@@ -436,7 +459,8 @@ def infrastructure(chance: Chance, stock: Stock) -> list[JsonObject]:
     if kept():
         found.append(namespaces(chance))
     found += [resource_flavors(chance, flavor) for flavor in stock.flavors if kept()]
-    found += cohorts(chance, stock)
+    found += [in_a_cycle(chance, stock, it) if chance.rarely(60) else it for it in cohorts(chance, stock)]
+    found += [priority_classes(chance, name) for name in CLASSES if chance.rarely(6)]
     for queue in stock.queues:
         if kept():
             found.append(cluster_queues(chance, stock, queue))
