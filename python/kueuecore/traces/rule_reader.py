@@ -13,6 +13,7 @@ from kueuecore._quantities import number
 from kueuecore._text import quoted
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.manifests import read_manifests
+from kueuecore.traces.csv_columns import date_seconds
 from kueuecore.traces.queue_names import PLACEHOLDER
 from kueuecore.traces.rules import STANDARD_RESOURCES, ColumnSource, GpuFractions, JobRule, TraceRules
 from kueuecore.traces.scaling import Scale
@@ -60,6 +61,7 @@ def read_rules(path: str | Path) -> TraceRules:
         gpu_fractions=GpuFractions(top.text("gpuFractions", GpuFractions.UP, one_of=[*GpuFractions])),
         scale=_scale(top.part("scale")),
         columns=_columns(top.part("columns")),
+        begin=_begin(top),
         source=manifests[0].source,
     )
     if not rules.all_rules() and not problems:
@@ -169,6 +171,25 @@ def _resources(top: Fields) -> Mapping[str, str | None]:
     if section is not None and (repeated := sorted({it for it in names if names.count(it) > 1})):
         section.complain("", f"two resources are named {quoted(repeated[0])}", "give each its own name")
     return resources
+
+
+def _begin(top: Fields) -> float | None:
+    """Read when time starts: a number of seconds, or a date."""
+    value = top.value("begin")
+    if value is None:
+        return None
+    seconds = _seconds_of(value) if isinstance(value, str) else top.number("begin")
+    if not math.isfinite(seconds):
+        top.complain("begin", f"Invalid value: {shown(value)}", "write seconds, or a date: 2026-03-01T08:00:00")
+    return seconds
+
+
+def _seconds_of(date: str) -> float:
+    """Return seconds since 1970; NaN if it is no date."""
+    try:
+        return float(date_seconds([date])[0])
+    except (ValueError, OverflowError):
+        return math.nan
 
 
 def _scale(section: Fields | None) -> Scale:

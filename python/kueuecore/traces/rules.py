@@ -73,6 +73,8 @@ class TraceRules:
         gpu_fractions: How to count fractions of a GPU.
         scale: Which jobs to take, and how to stretch times.
         columns: For tables, the columns with other names in the file.
+        begin: When time starts, in seconds by the clock of the file, for dates since 1970; earlier jobs are left out.
+            None: with the first job.
         source: The position of the rules, for errors.
 
     Example:
@@ -88,6 +90,7 @@ class TraceRules:
     gpu_fractions: GpuFractions = GpuFractions.UP
     scale: Scale = field(default_factory=Scale)
     columns: Mapping[str, ColumnSource] = field(default_factory=dict)
+    begin: float | None = None
     source: Source = field(default_factory=Source, compare=False, repr=False)
 
     def all_rules(self) -> tuple[JobRule, ...]:

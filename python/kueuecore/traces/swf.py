@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,7 @@ _COMMENT = re.compile(rb"^[ \t]*+;[; \t]*+(\w++):(.*)$", re.MULTILINE)
 _DATA = re.compile(rb"^[ \t]*[^;\s]", re.MULTILINE)
 _NAMED = re.compile(r"(\d+)[ \t:]+(\S+)")
 _KILOBYTE = 1024
+_MOST_SHOWN = 3
 _CPU_MILLI = 1000
 
 
@@ -60,8 +61,10 @@ def read_swf(data: bytes, file: str) -> Trace:
         data: The file, decompressed.
         file: Its name, for errors.
 
+    A first line of names is left out, and so are fields after the 18th, each with a note.
+
     Raises:
-        ManifestError: A line does not have 18 numbers, or a number is out of range.
+        ManifestError: A line does not begin with 18 numbers, or a number is out of range.
 
     Example:
         >>> log = b"; MaxProcs: 64\n1 0 10 60 4 -1 -1 4 -1 1024 1 7 2 -1 1 1 -1 -1\n"
@@ -71,7 +74,9 @@ def read_swf(data: bytes, file: str) -> Trace:
     """
     check_text(data, file)
     header, queues, partitions = _comments(data)
-    table = _numbers(data, file)
+    notes: list[str] = []
+    data = _without_names(data, file, notes)
+    table = _numbers(data, file, notes)
     column = {name: table[:, place] for place, name in enumerate(_FIELDS)}
     status, run = column["status"], column["run time"]
     processors = _first_known(column["requested processors"], column["allocated processors"])
@@ -100,7 +105,7 @@ def read_swf(data: bytes, file: str) -> Trace:
             "status": _texts(status, _STATUSES),
         },
         header=header,
-        from_first_job=False,
+        notes=notes,
         lines=np.fromiter((line for line, _ in _data_lines(data)), np.int64, len(table)),
         file=file,
     )
@@ -131,19 +136,51 @@ def _texts(numbers: npt.NDArray[np.float64], names: Mapping[int, str] | None = N
     return TextColumn(codes.astype(np.int64), tuple(map(str, unique.tolist()))).renamed(texts)
 
 
-def _numbers(data: bytes, file: str) -> npt.NDArray[np.float64]:
+def _without_names(data: bytes, file: str, notes: list[str]) -> bytes:
+    """Turn a first line without any number, which names the columns, into a comment."""
+    first = _DATA.search(data)
+    if first is None:
+        return data
+    begin = first.end() - 1
+    line = data[begin:].partition(b"\n")[0].partition(b";")[0].decode("latin-1").strip()
+    if any(map(_is_number, line.split())):
+        return data
+    number = data.count(b"\n", 0, begin) + 1
+    notes.append(str(Problem(f"left out, as it has no numbers: {quoted(line)}", file=file, line=number)))
+    return data[:begin] + b";" + data[begin + 1 :]
+
+
+def _numbers(data: bytes, file: str, notes: list[str]) -> npt.NDArray[np.float64]:
     """Read the table of 18 columns."""
     if not _DATA.search(data):
         return np.zeros((0, len(_FIELDS)))
-    try:
-        table = np.loadtxt(io.BytesIO(data), comments=";", ndmin=2, encoding="latin-1")
-    except ValueError:
-        table = None
-    if table is None or table.shape[1] != len(_FIELDS) or not (np.abs(table) <= MOST_NUMBER).all():
+    table = _loaded(data)
+    if table is None or table.shape[1] != len(_FIELDS):
+        table = _loaded(data, columns=range(len(_FIELDS)))
+        notes += _surplus(data, file) if table is not None else ()
+    if table is None or not (np.abs(table) <= MOST_NUMBER).all():
         raise ManifestError(_broken_lines(data, file))
     if len(table) > ROWS_LIMIT:
         raise ManifestError.of(f"it has more than {ROWS_LIMIT} jobs", remedy="split it into several traces", file=file)
     return table
+
+
+def _loaded(data: bytes, *, columns: Sequence[int] | None = None) -> npt.NDArray[np.float64] | None:
+    """Read these columns, or all; None: some line does not have them, or has more, or something else than a number."""
+    try:
+        return np.loadtxt(io.BytesIO(data), comments=";", usecols=columns, ndmin=2, encoding="latin-1")
+    except ValueError:
+        return None
+
+
+def _surplus(data: bytes, file: str) -> Iterator[str]:
+    """Say which lines have more fields than the format."""
+    longer = [(number, cells) for number, line in _data_lines(data) if len(cells := line.split()) > len(_FIELDS)]
+    if longer:
+        number, cells = longer[0]
+        more = ", ".join(quoted(it.decode("latin-1")) for it in cells[len(_FIELDS) :][:_MOST_SHOWN])
+        message = f"the fields after the {len(_FIELDS)} of the format are not read{_how_often(len(longer))}: {more}"
+        yield str(Problem(message, file=file, line=number))
 
 
 def _data_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -154,24 +191,32 @@ def _data_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _broken_lines(data: bytes, file: str) -> list[Problem]:
-    problems = []
+    """Report each kind of mistake once, at the first line that has it."""
+    found: dict[tuple[int, str], tuple[str, list[int]]] = {}
     for number, content in _data_lines(data):
         cells = content.split()
-        message, name = "", ""
-        if len(cells) != len(_FIELDS):
-            message = f"{len(cells)} fields instead of {len(_FIELDS)}"
-        for field, cell in zip(_FIELDS, cells, strict=False):
-            if not message and not _is_number(cell):
-                message, name = f"not a number up to 1e30: {quoted(cell.decode('latin-1'))}", field
-        if message:
-            remedy = "write 18 numbers separated by spaces, -1 for unknown"
-            problems.append(Problem(message, field=name, file=file, line=number, remedy=remedy))
-        if len(problems) == MOST_PROBLEMS:
-            break
+        if len(cells) < len(_FIELDS):
+            kind, message = (len(cells), ""), f"{len(cells)} fields instead of {len(_FIELDS)}"
+        else:
+            wrong = next((it for it in zip(_FIELDS, cells, strict=False) if not _is_number(it[1])), None)
+            if wrong is None:
+                continue
+            kind, message = (0, wrong[0]), f"not a number up to 1e30: {quoted(wrong[1].decode('latin-1'))}"
+        if kind in found or len(found) < MOST_PROBLEMS:
+            found.setdefault(kind, (message, []))[1].append(number)
+    remedy = "write 18 numbers separated by spaces, -1 for unknown"
+    problems = [
+        Problem(f"{message}{_how_often(len(lines))}", field=name, file=file, line=lines[0], remedy=remedy)
+        for (_, name), (message, lines) in found.items()
+    ]
     return problems or [Problem("it cannot be read as numbers", file=file, remedy="check that it is a log in SWF")]
 
 
-def _is_number(cell: bytes) -> bool:
+def _how_often(n_lines: int) -> str:
+    return f", on {n_lines} lines" if n_lines > 1 else ""
+
+
+def _is_number(cell: bytes | str) -> bool:
     try:
         return abs(float(cell)) <= MOST_NUMBER
     except ValueError:

@@ -39,6 +39,8 @@ class Trace:
         fields: The format's text fields, such as user, queue and partition, for rules to match.
         dropped: How many jobs of the file were left out, by reason.
         header: What the file says about the cluster, by key.
+        begin: When the first job was submitted, in seconds by the clock of the file: 0 in `at`.
+        notes: What is odd about the file, in sentences.
     """
 
     at: npt.NDArray[np.float64]
@@ -50,6 +52,8 @@ class Trace:
     fields: Mapping[str, TextColumn] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     header: Mapping[str, str] = field(default_factory=dict)
+    begin: float = 0.0
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.at)
@@ -68,13 +72,23 @@ class Trace:
         )
 
     def scaled(self, rules: TraceRules) -> Trace:
-        """Return the sample of jobs that the rules ask for, with their times stretched.
+        """Return the sample of jobs that the rules ask for, from their `begin` on, with times stretched.
+
+        `dropped` counts the others too.
 
         Raises:
-            ManifestError: Stretched times exceed a century.
+            ManifestError: Times exceed a century.
         """
         scale = rules.scale
         trace = self if scale.sample >= 1 else self.rows(sampled(len(self), scale.sample, scale.seed))
+        dropped = {**self.dropped, "not in the sample": len(self) - len(trace)}
+        if rules.begin is not None:
+            since = trace.at + (trace.begin - rules.begin)
+            dropped["before `begin`"] = int((since < 0).sum())
+            trace = replace(trace, at=since, begin=rules.begin).rows(np.flatnonzero(since >= 0))
+            if len(trace) and trace.at[-1] >= _CENTURY:
+                message = f"jobs would arrive after {trace.at[-1]:g} seconds, which is more than a century"
+                raise rules.error(message, "begin", f"write {self.begin:.10g}, the time of the first job, or later")
         # Zero times infinity is NaN.
         ends = np.isfinite(trace.run_seconds)
         run = np.where(ends, np.where(ends, trace.run_seconds, 0.0) * scale.runs, np.inf)
@@ -83,7 +97,7 @@ class Trace:
             if len(times) and times.max() >= _CENTURY:
                 message = f"jobs would arrive or run for {times.max():g} seconds, which is more than a century"
                 raise rules.error(message, f"scale.{name}", "write a smaller factor")
-        return replace(trace, at=at, run_seconds=run)
+        return replace(trace, at=at, run_seconds=run, dropped={reason: n for reason, n in dropped.items() if n})
 
     def submissions(self, rules: TraceRules, *, prefix: str = "job-") -> tuple[Submissions, ...]:
         """Turn the jobs into Workloads that arrive during a simulation.
@@ -180,11 +194,13 @@ def made_trace(
     priority: npt.ArrayLike = 0,
     fields: Mapping[str, TextColumn] | None = None,
     header: Mapping[str, str] | None = None,
-    from_first_job: bool = True,
+    notes: Sequence[str] = (),
     lines: npt.NDArray[np.int64] | None = None,
     file: str = "",
 ) -> Trace:
     """Build a trace from the columns of a file: sort the jobs by time, and count those left out.
+
+    Time starts with the first job that is kept.
 
     Args:
         at: When jobs were submitted, in seconds; NaN: unknown.
@@ -197,7 +213,7 @@ def made_trace(
         priority: Their priorities.
         fields: Their text fields.
         header: What the file says about the cluster.
-        from_first_job: Whether time starts with the first job that is kept; otherwise times stay as they are.
+        notes: What is odd about the file.
         lines: The line of each job, for errors.
         file: The name of the file, for errors.
 
@@ -211,7 +227,7 @@ def made_trace(
     amounts = {name: np.nan_to_num(np.asarray(it, np.float64), posinf=np.inf) for name, it in requests.items()}
     kept, dropped = _kept(time, run, count, amounts, drop)
     order = kept[np.argsort(time[kept], kind="stable")]
-    begin = time[order[0]] if from_first_job and len(order) else 0.0
+    begin = float(time[order[0]]) if len(order) else 0.0
     limits = [
         ("at", time - begin, _CENTURY, "seconds, which is a century"),
         ("run_seconds", np.where(np.isinf(run), 0.0, run), _CENTURY, "seconds, which is a century"),
@@ -231,6 +247,8 @@ def made_trace(
         fields={name: column.rows(order) for name, column in (fields or {}).items()},
         dropped=dropped,
         header=header or {},
+        begin=begin,
+        notes=tuple(notes),
     )
 
 

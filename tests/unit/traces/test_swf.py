@@ -44,7 +44,7 @@ def problems_of(data: bytes) -> list[str]:
 
 def test_a_job_has_a_pod_for_each_requested_processor() -> None:
     trace = read_swf(log(job(submit=5, run=60, requested=4, allocated=8, requested_memory=2048)), "log.swf")
-    assert (trace.at.tolist(), trace.run_seconds.tolist(), trace.pods.tolist()) == ([5], [60], [4])
+    assert (trace.run_seconds.tolist(), trace.pods.tolist()) == ([60], [4])
     assert {name: it.tolist() for name, it in trace.requests.items()} == {"cpu": [1000], "memory": [2048 * 1024]}
 
 
@@ -98,9 +98,26 @@ def test_what_is_left_out_is_counted_by_reason() -> None:
     assert trace.run_seconds.tolist() == [30, 60, 0]
 
 
-def test_times_count_from_the_beginning_of_the_log_and_jobs_are_sorted() -> None:
-    trace = read_swf(log(job(submit=900, user=1), job(submit=100.5, user=2)), "log.swf")
-    assert (trace.at.tolist(), trace.fields["user"].texts()) == ([100.5, 900], ["2", "1"])
+def test_time_starts_with_the_first_job_and_jobs_are_sorted() -> None:
+    trace = read_swf(log(job(submit=1_356_996_947, user=1), job(submit=1_356_996_147.5, user=2)), "log.swf")
+    assert (trace.at.tolist(), trace.fields["user"].texts()) == ([0, 799.5], ["2", "1"])
+    assert trace.begin == 1_356_996_147.5
+
+
+def test_fields_after_those_of_the_format_are_left_out_with_one_note() -> None:
+    trace = read_swf(log(job(user=1), job(user=2) + " {1,1} q_2w 1:ppn=2", job(user=3) + " x"), "log.swf")
+    assert trace.fields["user"].texts() == ["1", "2", "3"]
+    assert trace.notes == (
+        'log.swf:2: the fields after the 18 of the format are not read, on 2 lines: "{1,1}", "q_2w", "1:ppn=2"',
+    )
+
+
+def test_a_line_of_names_is_left_out_with_one_note() -> None:
+    trace = read_swf(log("; Computer: x", "job submit wait ...", job(), job()), "log.swf")
+    assert len(trace) == 2
+    assert trace.notes == ('log.swf:2: left out, as it has no numbers: "job submit wait ..."',)
+    # Only the first line can be one.
+    assert problems_of(log(job(), "job submit wait"))[0].startswith("log.swf:2: 3 fields instead of 18; ")
 
 
 def test_an_empty_log_has_no_jobs() -> None:
@@ -109,12 +126,13 @@ def test_an_empty_log_has_no_jobs() -> None:
 
 def test_broken_lines_are_reported_with_their_numbers() -> None:
     remedy = "write 18 numbers separated by spaces, -1 for unknown"
-    lines = log("; head", job(), "1 2 3", job(run="soon"), job(submit="nan"), job(user="inf"))
+    lines = log("; head", job(), "1 2 3", job(run="soon"), job(submit="nan"), job(user="inf"), "4 5 6", "7")
     assert problems_of(lines) == [
-        f"log.swf:3: 3 fields instead of 18; {remedy}",
+        f"log.swf:3: 3 fields instead of 18, on 2 lines; {remedy}",
         f'log.swf:4: run time: not a number up to 1e30: "soon"; {remedy}',
         f'log.swf:5: submit time: not a number up to 1e30: "nan"; {remedy}',
         f'log.swf:6: user: not a number up to 1e30: "inf"; {remedy}',
+        f"log.swf:8: 1 fields instead of 18; {remedy}",
     ]
 
 

@@ -72,6 +72,7 @@ default: {queue: "{user}/jobs"}
 resources: {gpu: example.com/device, memory: null}
 gpuFractions: thousandths
 scale: {time: 0.5, runs: 2, sample: 0.1, seed: 7}
+begin: 1970-01-01T00:01:00
 columns: {at: Submit, cpu_milli: {column: Cores, times: 1000}}
 """,
     )
@@ -88,6 +89,7 @@ columns: {at: Submit, cpu_milli: {column: Cores, times: 1000}}
         resources={"cpu": "cpu", "memory": None, "gpu": "example.com/device"},
         gpu_fractions=GpuFractions.THOUSANDTHS,
         scale=Scale(time=0.5, runs=2.0, sample=0.1, seed=7),
+        begin=60.0,
         columns={"at": ColumnSource(column="Submit"), "cpu_milli": ColumnSource(column="Cores", times=1000.0)},
     )
 
@@ -122,6 +124,11 @@ columns: {at: Submit, cpu_milli: {column: Cores, times: 1000}}
         ("default: {queue: a/b}\ngpuFractions: half", 'rules.yaml:4: gpuFractions: Unsupported value: "half"; write'),
         ("default: {queue: a/b}\nscale: {time: -1}", "rules.yaml:4: scale.time: Invalid value: -1; write a factor fr"),
         ("default: {queue: a/b}\nscale: {runs: 1e9}", "rules.yaml:4: scale.runs: Invalid value: 1e+09; write a fact"),
+        (
+            "default: {queue: a/b}\nbegin: monday",
+            'rules.yaml:4: begin: Invalid value: "monday"; write seconds, or a',
+        ),
+        ("default: {queue: a/b}\nbegin: nan", 'rules.yaml:4: begin: Invalid value: "nan"; write'),
         ("default: {queue: a/b}\nscale: {sample: 0}", "rules.yaml:4: scale.sample: Invalid value: 0; write a share a"),
         ("default: {queue: a/b}\ncolumns: {at: {times: 2}}", "rules.yaml:4: columns.at: must be a column; write the n"),
         ("default: {queue: a/b}\ncolumns: {at: T, end: T}", 'rules.yaml:4: columns: two columns come from "T"; give'),
@@ -251,6 +258,16 @@ def test_scaling_leaves_jobs_that_run_forever() -> None:
     assert jobs.scaled(TraceRules(scale=Scale(runs=0))).run_seconds.tolist() == [np.inf, 0]
 
 
+def test_rules_may_say_when_time_starts() -> None:
+    jobs = made_trace(at=[500, 600, 700], run_seconds=[1] * 3, pods=[1] * 3, requests={}, drop=())
+    early, late = (jobs.scaled(TraceRules(begin=begin, scale=Scale(time=2))) for begin in (450.0, 550.0))
+    assert (early.at.tolist(), early.dropped) == ([100, 300, 500], {})
+    assert (late.at.tolist(), late.dropped) == ([100, 300], {"before `begin`": 1})
+    with pytest.raises(ManifestError) as caught:
+        jobs.scaled(TraceRules(begin=-1e10))
+    assert (caught.value.field, caught.value.remedy) == ("begin", "write 500, the time of the first job, or later")
+
+
 @pytest.mark.parametrize(("scale", "field"), [(Scale(time=1000), "scale.time"), (Scale(runs=1000), "scale.runs")])
 def test_times_beyond_a_century_are_refused(scale: Scale, field: str) -> None:
     jobs = made_trace(at=[0, 1e8], run_seconds=[1e8, 5], pods=[1, 1], requests={}, drop=())
@@ -271,8 +288,10 @@ def test_a_sample_is_the_same_each_time_and_another_with_another_seed() -> None:
 
 def test_submissions_contain_only_the_sample() -> None:
     rules = TraceRules(default=JobRule(queue="a/b"), scale=Scale(sample=0.5, seed=1))
-    (batch,) = trace(*"abcdefghij" * 10).submissions(rules)
+    jobs = trace(*"abcdefghij" * 10)
+    (batch,) = jobs.submissions(rules)
     assert np.asarray(batch.at).tolist() == [60.0 * row for row in sampled(100, 0.5, seed=1).tolist()]
+    assert jobs.scaled(rules).dropped == {"not in the sample": 100 - len(np.asarray(batch.at))}
 
 
 def test_no_jobs_give_no_submissions() -> None:
