@@ -37,8 +37,6 @@ from kueuecore._json import JsonObject, JsonValue, text_at
 from kueuecore._json_text import json_documents
 from kueuecore._json_text import syntax_problem as json_syntax_problem
 from kueuecore._kinds import KINDS
-from kueuecore._near_names import near_names
-from kueuecore._quantity_remedies import is_about_quantity, quantity_remedy
 from kueuecore._yaml import Converter, Text, compose, find_line, join, syntax_problem
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 
@@ -367,18 +365,16 @@ def _what(value: object) -> str:
 
 
 def located(error: ManifestError, manifests: Sequence[ManifestLike]) -> ManifestError:
-    """Fill in file, document and line of each problem that names its object in the batch, and how to write a quantity.
+    """Fill in file, document and line of each problem that names its object in the batch, and what to write instead.
 
     Args:
         error: The error that refused the batch; `Problem.index` counts its objects.
         manifests: The batch.
     """
+    from kueuecore._remedies import remedy_of
 
     def place(problem: Problem) -> Problem:
-        if not problem.remedy and is_about_quantity(problem.message):
-            problem = replace(problem, remedy=quantity_remedy(problem.value))
-        elif not problem.remedy and problem.field == "kind" and (near := near_names(str(problem.value), API_VERSIONS)):
-            problem = replace(problem, remedy=f"write {near[0]}")
+        problem = problem if problem.remedy else replace(problem, remedy=remedy_of(problem, API_VERSIONS))
         manifest = manifests[problem.index] if problem.index is not None and problem.index < len(manifests) else None
         return manifest.locate(problem) if isinstance(manifest, Manifest) else problem
 
