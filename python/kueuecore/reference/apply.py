@@ -21,7 +21,10 @@ class Watchers(State):
         """Create or change objects."""
         self.advance(now)
         for manifest in objects:
-            self._put(complete(conditions.copied(manifest), defaults=not trusted))
+            completed = complete(conditions.copied(manifest), defaults=not trusted)
+            if not trusted:
+                completed["metadata"].setdefault("creationTimestamp", times.text(self.now))
+            self._put(completed)
         self.deliver()
 
     def _put(self, manifest: Json) -> None:

@@ -119,10 +119,14 @@ class State:
         self.notified |= {self._tree(name) for name in cluster_queues}
 
     def flush(self) -> None:
-        """Requeue what `notify` asked for (rules/05 §3.1)."""
+        """Requeue what `notify` asked for: what was a root then, and is below it now (rules/05 §3.1)."""
         notified, self.notified = self.notified - {""}, set()
+        forest, found = self.cache.forest, set(notified)
+        for name, cohort in forest.cohorts.items():
+            if f"/{name}" in notified and not cohort.has_cycle:
+                found |= {node.name for node in cohort.tree() if node.is_cluster_queue}
         for name, queue in self.queues.items():
-            if self._tree(name) in notified:
+            if name in found:
                 queue.flush(self.kind("Namespace"), self.now)
 
     def requeue(self, info: Info, reason: RequeueReason, quota_reserved_reason: str) -> None:
