@@ -35,7 +35,7 @@ from kueuecore.scenarios import (
     run_scenario,
     waits_by,
 )
-from kueuecore.simulation import Checkpoint, Run
+from kueuecore.simulation import Checkpoint
 from kueuecore.times import format_time
 
 __all__ = ["add_simulate"]
@@ -122,10 +122,10 @@ def simulate_command(options: argparse.Namespace) -> int:
             raise error.in_file(options.scenario) from None
     if not options.quiet:
         to_stderr(*(f"warning: {shown(warning)}" for warning in outcome.warnings))
-        to_stderr(*(f"note: {shown(note)}" for note in outcome.notes))
+        to_stderr(*(f"note: {shown(note)}" for note in (*outcome.notes, *map(str, outcome.left_out))))
     is_json = options.output == "json"
     text = _document(scenario, outcome) if is_json else _report(outcome, style, wide=options.output == "wide") + "\n"
-    write_with_files(text, [*_writers(outcome.run, options)])
+    write_with_files(text, [*_writers(outcome, options)])
     if outcome.ending is ScenarioEnding.INTERRUPTED:
         if checkpoint is not None and checkpoint.path.exists() and not options.quiet:
             to_stderr(f"note: saved in {shown(str(checkpoint.path))}: continue with --resume")
@@ -182,23 +182,23 @@ def _refuse_for_fleets(options: argparse.Namespace) -> None:
             raise ManifestError.of(message, remedy=remedy, file=options.scenario)
 
 
-def _writers(run: Run | None, options: argparse.Namespace) -> Iterator[Callable[[], None]]:
+def _writers(outcome: ScenarioOutcome, options: argparse.Namespace) -> Iterator[Callable[[], None]]:
+    run, left_out = outcome.run, outcome.left_out
     if run is not None and options.results is not None:
-        yield lambda: _write_results(run, options)
+        yield lambda: _write_results(Results.of(run, left_out=left_out), options)
     if run is not None and options.report is not None:
-        yield lambda: write_page(Report(run, title=options.scenario), options.report, quiet=options.quiet)
+        page = Report(run, title=options.scenario, left_out=left_out)
+        yield lambda: write_page(page, options.report, quiet=options.quiet)
 
 
-def _write_results(run: Run, options: argparse.Namespace) -> None:
+def _write_results(results: Results, options: argparse.Namespace) -> None:
     """Write tables, measures and metrics to a folder.
 
     Raises:
         OutputError: The folder cannot be written to.
     """
     try:
-        written = Results.of(run).write(
-            options.results, suffix=f".{options.results_format}", step_seconds=options.results_step
-        )
+        written = results.write(options.results, suffix=f".{options.results_format}", step_seconds=options.results_step)
     except OSError as error:
         raise OutputError(error.strerror or str(error), what=str(options.results)) from None
     if not options.quiet:
@@ -228,6 +228,7 @@ def _summary(outcome: ScenarioOutcome) -> str:
     if waits.n_admitted:
         reported = f"mean wait {seconds(waits.mean)}, 95th percentile {seconds(waits.p95)}"
         lines.append(f"{reported}; {waits.n_evictions} evictions")
+    lines += map(str, outcome.left_out)
     numbers = outcome.jobs.numbers
     n_short = int((numbers["replacements"] + numbers["node_evictions"] > 0).sum())
     if n_short:
@@ -312,6 +313,7 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
         "start": format_time(outcome.start),
         "end": format_time(outcome.end),
         "ending": outcome.ending.value,
+        "leftOut": [it.to_dict() for it in outcome.left_out],
         "jobs": [
             {
                 "work": job.work,

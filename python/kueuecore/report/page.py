@@ -13,6 +13,7 @@ from kueuecore.report.cohort_tree import TreeNode, cohort_tree
 from kueuecore.report.facts import Facts, clock
 from kueuecore.report.figure import Figure
 from kueuecore.results import Results
+from kueuecore.simulation.left_out import LeftOut
 from kueuecore.simulation.run import Run
 from kueuecore.times import format_time
 from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
@@ -26,12 +27,13 @@ _OPEN_NODES = 40
 _MOST_QUOTAS = 10_000
 
 
-def report_html(run: Run, *, title: str = "Simulation") -> str:
+def report_html(run: Run, *, title: str = "Simulation", left_out: Sequence[LeftOut] = ()) -> str:
     """Render a run as one HTML page that needs neither a network nor scripts. The same run gives the same bytes.
 
     Args:
         run: The run.
         title: Its heading.
+        left_out: The jobs of traces that it leaves out.
 
     Raises:
         ImportError: The extra `report` is not installed.
@@ -41,7 +43,7 @@ def report_html(run: Run, *, title: str = "Simulation") -> str:
     from kueuecore.report.usage import pending_figure, usage_figures
     from kueuecore.report.waits import waits_figure
 
-    facts = Facts(run, Results.of(run))
+    facts = Facts(run, Results.of(run, left_out=left_out))
     figures: list[Figure] = []
     if facts.seconds > 0 and len(facts.results.jobs):
         # ClusterQueues without quota have no rows.
@@ -109,6 +111,8 @@ def _numbers(facts: Facts) -> Iterator[tuple[str, str]]:
     yield "finished", f"{summary.finished:,}"
     if summary.failed:
         yield "failed", f"{summary.failed:,}"
+    for it in summary.left_out:
+        yield f"left out of trace {it.trace}", f"{it.n_jobs:,} of {it.n_in_file:,}: {it.why}"
     yield "evictions", f"{summary.evictions:,}"
     for name, value in (
         ("makespan", summary.makespan_seconds),

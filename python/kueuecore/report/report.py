@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 from kueuecore.report.framed import Framed
+from kueuecore.simulation.left_out import LeftOut
 from kueuecore.simulation.run import Run
 
 __all__ = ["Report"]
@@ -19,6 +21,7 @@ class Report(Framed):
     Args:
         run: What `simulate`, `VirtualCluster.run` or `run_scenario(...).run` returned.
         title: The heading of the page.
+        left_out: The jobs of traces that the run leaves out: `ScenarioOutcome.left_out`.
 
     Example:
         >>> from kueuecore.scenarios import read_scenario, run_scenario
@@ -27,9 +30,9 @@ class Report(Framed):
         True
     """
 
-    def __init__(self, run: Run, *, title: str = "Simulation") -> None:
+    def __init__(self, run: Run, *, title: str = "Simulation", left_out: Sequence[LeftOut] = ()) -> None:
         super().__init__(title=title)
-        self._run = run
+        self._run, self._left_out = run, tuple(left_out)
 
     @cached_property
     def html(self) -> str:
@@ -40,4 +43,4 @@ class Report(Framed):
         """
         from kueuecore.report.page import report_html
 
-        return report_html(self._run, title=self._title)
+        return report_html(self._run, title=self._title, left_out=self._left_out)

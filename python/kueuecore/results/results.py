@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import FrozenInstanceError, asdict
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,7 @@ from kueuecore.results.queues import node_table
 from kueuecore.results.summary import Summary, summarize
 from kueuecore.results.table import Table
 from kueuecore.results.usage_log import UsageLog
+from kueuecore.simulation.left_out import LeftOut
 from kueuecore.simulation.run import Run
 
 __all__ = ["Results"]
@@ -47,21 +49,24 @@ class Results:
     """
 
     _run: Run
+    _left_out: tuple[LeftOut, ...]
 
-    def __init__(self, run: Run) -> None:
-        vars(self)["_run"] = run
+    def __init__(self, run: Run, left_out: Sequence[LeftOut] = ()) -> None:
+        vars(self)["_run"], vars(self)["_left_out"] = run, tuple(left_out)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
     def __eq__(self, other: object) -> bool:
-        return self._run == other._run if isinstance(other, Results) else NotImplemented
+        if not isinstance(other, Results):
+            return NotImplemented
+        return (self._run, self._left_out) == (other._run, other._left_out)
 
     def __hash__(self) -> int:
         return hash(self._run)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Results, (self._run,)
+        return Results, (self._run, self._left_out)
 
     def __repr__(self) -> str:
         run = self._run
@@ -72,13 +77,14 @@ class Results:
         return self.jobs._repr_html_()
 
     @classmethod
-    def of(cls, run: Run) -> Results:
+    def of(cls, run: Run, *, left_out: Sequence[LeftOut] = ()) -> Results:
         """Make the results of a run.
 
         Args:
             run: What `simulate` or `VirtualCluster.run` returned.
+            left_out: The jobs of traces that it leaves out, for the summary: `ScenarioOutcome.left_out`.
         """
-        return cls(run)
+        return cls(run, left_out)
 
     @cached_property
     def _log(self) -> UsageLog:
@@ -126,7 +132,7 @@ class Results:
 
     def summary(self) -> Summary:
         """Return the whole run in a few numbers."""
-        return summarize(self._run, self._log, self._times, self._runs)
+        return summarize(self._run, self._log, self._times, self._runs, left_out=self._left_out)
 
     def prometheus(self) -> str:
         """Return metrics at the end of the run in Prometheus' text format, with Kueue's names."""
@@ -163,6 +169,7 @@ class Results:
             write_table(table, written[-1])
         summary = asdict(self.summary())
         summary["utilisation"] = {f"{flavor}/{resource}": n for (flavor, resource), n in summary["utilisation"].items()}
+        summary["left_out"] = [it.to_dict() for it in self._left_out]
         for name, text in (("summary.json", json.dumps(summary, indent=2) + "\n"), ("metrics.prom", self.prometheus())):
             written.append(folder / name)
             with replaced(written[-1]) as file:

@@ -11,6 +11,7 @@ from kueuecore.results.job_runs import JobRuns
 from kueuecore.results.jobs import JobTimes
 from kueuecore.results.queues import nominal_seconds
 from kueuecore.results.usage_log import UsageLog
+from kueuecore.simulation.left_out import LeftOut
 from kueuecore.simulation.run import Run
 
 __all__ = ["Summary", "jain", "summarize"]
@@ -33,6 +34,7 @@ class Summary:
         fairness: Jain's index of the mean bounded slowdowns of the ClusterQueues; `None` if no job ran to its end.
         utilisation: Used share of the nominal quotas over the whole run, by flavor and resource.
         goodput: Share of the reserved resource-seconds spent on work that successful jobs kept, by resource.
+        left_out: The jobs of traces that the run leaves out.
     """
 
     jobs: int
@@ -45,6 +47,7 @@ class Summary:
     fairness: float | None
     utilisation: dict[tuple[str, str], float]
     goodput: dict[str, float]
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def jain(values: npt.ArrayLike) -> float | None:
@@ -67,7 +70,9 @@ def jain(values: npt.ArrayLike) -> float | None:
     return min(1.0, float(x.sum() ** 2 / (len(x) * (x * x).sum())))
 
 
-def summarize(run: Run, log: UsageLog, times: JobTimes, runs: JobRuns) -> Summary:
+def summarize(
+    run: Run, log: UsageLog, times: JobTimes, runs: JobRuns, *, left_out: tuple[LeftOut, ...] = ()
+) -> Summary:
     """Compute the measures of a run."""
     has_come, has_ended = times.has_come, times.finished >= 0
     has_run = (times.ran >= 0) & (times.created >= 0)
@@ -91,6 +96,7 @@ def summarize(run: Run, log: UsageLog, times: JobTimes, runs: JobRuns) -> Summar
         fairness=jain(means),
         utilisation=_utilisation(run, log, used),
         goodput=_goodput(log, used, _resource_seconds(log, runs.useful_seconds(log, times.has_succeeded))),
+        left_out=left_out,
     )
 
 

@@ -76,6 +76,7 @@ def simulate_cluster(
     jobs = _jobs(run, rows, present.waiting, queues, first=n_before, has_nodes=has_nodes)
     until = _until(scenario)
     notes = (
+        *(note for it in scenario.traces for note in it.trace.notes),
         *(f"{it}; until then the job waits" for it in rows.world.waiting),
         *(f"{it}; it gets no Workload" for it in rows.world.ignored),
         *evictions_beside(jobs, run),
@@ -97,6 +98,7 @@ def simulate_cluster(
             *idle_failures(cluster.nodes, created, configuration=cluster.configuration, field="cluster.nodes"),
             *missing_queues(jobs, _local_queues(rows, present.waiting), queues, run.engine),
         ),
+        left_out=tuple(left_out for it in scenario.traces if (left_out := it.left_out).reasons),
     )
 
 

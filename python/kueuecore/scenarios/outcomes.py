@@ -10,6 +10,7 @@ from fractions import Fraction
 from kueuecore.scenarios.job_outcomes import JobOutcomes
 from kueuecore.scenarios.waits import Waits
 from kueuecore.simulation import Run
+from kueuecore.simulation.left_out import LeftOut
 
 __all__ = ["QuotaOutcome", "ScenarioEnding", "ScenarioOutcome"]
 
@@ -73,6 +74,7 @@ class ScenarioOutcome:
         notes: What else the user should know, in sentences.
         quotas: The quota of a fleet's manager compared with that of its workers.
         warnings: What is odd about the objects, such as unknown fields.
+        left_out: The jobs of traces that have no Workload, for each trace that has such.
     """
 
     start: int
@@ -84,6 +86,7 @@ class ScenarioOutcome:
     notes: tuple[str, ...] = ()
     quotas: tuple[QuotaOutcome, ...] = ()
     warnings: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
     def __repr__(self) -> str:
         return f"ScenarioOutcome({len(self.jobs)} jobs, {self.ending})"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kueuecore._fields import Fields, shown
 from kueuecore.errors import ManifestError
+from kueuecore.simulation.left_out import LeftOut
 from kueuecore.submissions import Submissions
 from kueuecore.traces import Trace, TraceFormat, TraceRules, read_rules, read_trace
 from kueuecore.traces.queue_names import label_of
@@ -28,6 +29,12 @@ class TracePart:
     name: str
     trace: Trace
     rules: TraceRules
+
+    @property
+    def left_out(self) -> LeftOut:
+        """The jobs of its file that are not among the submissions."""
+        n_in_file = len(self.trace) + sum(self.trace.dropped.values())
+        return LeftOut(trace=self.name, n_in_file=n_in_file, reasons=self.trace.scaled(self.rules).dropped)
 
     def submissions(self) -> tuple[Submissions, ...]:
         """Return the jobs as Workloads that arrive during the scenario, a batch for each namespace.

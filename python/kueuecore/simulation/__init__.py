@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kueuecore.simulation.checkpoint import Checkpoint
     from kueuecore.simulation.cluster import VirtualCluster
     from kueuecore.simulation.copies import Copies
+    from kueuecore.simulation.left_out import LeftOut
     from kueuecore.simulation.run import (
         Domain,
         Happening,
@@ -33,6 +34,7 @@ __all__ = [
     "Copies",
     "Domain",
     "Happening",
+    "LeftOut",
     "NodeLoss",
     "Operation",
     "Progress",
@@ -51,6 +53,7 @@ __getattr__, __dir__ = lazy_names(
         "kueuecore.simulation.checkpoint": "Checkpoint",
         "kueuecore.simulation.cluster": "VirtualCluster",
         "kueuecore.simulation.copies": "Copies",
+        "kueuecore.simulation.left_out": "LeftOut",
         "kueuecore.simulation.run": """
             Domain Happening NodeLoss Operation Progress Run RunEnding SimulatedCycle Step StepKind
         """,

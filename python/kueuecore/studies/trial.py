@@ -33,7 +33,7 @@ class Trial:
         lost_seconds: How much of its work was lost (docs/simulate.md).
         measures: The summary of the run by name (docs/simulate.md); utilisation and goodput as
             `utilisation/FLAVOR/RESOURCE` and `goodput/RESOURCE`. Empty for a fleet.
-        warnings: What is odd about the objects.
+        warnings: What is odd about the objects, and the jobs of traces that are left out.
     """
 
     seed: int
@@ -128,7 +128,7 @@ def run_trial(scenario: Scenario, seed: int) -> Trial:
         evictions=numbers["evictions"].copy(),
         lost_seconds=lost,
         measures=measures,
-        warnings=outcome.warnings,
+        warnings=(*outcome.warnings, *map(str, outcome.left_out)),
     )
 
 
