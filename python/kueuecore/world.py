@@ -56,6 +56,7 @@ class World:
         trusted: Whether the objects come from a dump, which an API server has checked.
         warnings: Unknown fields of jobs.
         waiting: Jobs that get no Workload until an object that they name exists, and which object.
+        assumed: What was assumed to be in the cluster besides the manifests, in a sentence each.
 
     Example:
         >>> from kueuecore.manifests import parse_manifests
@@ -75,6 +76,7 @@ class World:
     trusted: bool
     warnings: tuple[Problem, ...] = ()
     waiting: tuple[Problem, ...] = ()
+    assumed: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -114,7 +116,8 @@ class World:
         pairs = zip(jobs.workloads, jobs.positions, strict=True)
         made_of = {key_of(it.object): everything[position] for it, position in pairs}
         made = tuple(it for it in merged if is_workload(it.object) and key_of(it.object) in made_of)
-        return cls(merged, made, made_of, named, ignored, integrations, trusted, jobs.warnings, jobs.waiting)
+        found = (jobs.warnings, jobs.waiting, jobs.assumed)
+        return cls(merged, made, made_of, named, ignored, integrations, trusted, *found)
 
     def workload(self, name: str, *, namespace: str) -> JsonObject:
         """Return a Workload as it was given or made; an empty object if there is none."""

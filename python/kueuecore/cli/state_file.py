@@ -309,6 +309,8 @@ def _notes(world: World, applied: AppliedWorld) -> Iterator[str]:
         yield f"warning: {missing}; until then the job waits"
     for ignored in world.ignored:
         yield f"note: {ignored}; it gets no Workload"
+    for assumed in world.assumed:
+        yield f"note: {assumed}"
     if world.namespaces:
         yield f"note: added the Namespaces that the objects are in: {', '.join(world.namespaces)}"
     unread = {kind: n for kind, n in applied.unread.items() if kind not in READ_KINDS}

@@ -34,6 +34,7 @@ from kueuecore.jobs.manifest_shapes import METADATA
 from kueuecore.jobs.owners import OwnerError, managed_ancestor
 from kueuecore.jobs.pod import POD, TOTAL_COUNT, group_name
 from kueuecore.jobs.pod_group import POD_GROUP, pod_group
+from kueuecore.jobs.train_job import TRAIN_JOB
 from kueuecore.jobs.validation import prebuilt_workload
 from kueuecore.jobs.webhook_defaults import with_webhook_defaults
 from kueuecore.jobs.workload_builder import new_workload, priority_of
@@ -76,6 +77,8 @@ class JobsResult:
         waiting: Jobs that get no Workload until something that they name exists, and what that is: a priority class, or
             an existing Workload.
         warnings: Unknown fields of a Job, Deployment or StatefulSet: an API server drops them with a warning.
+        assumed: What was assumed to be in the cluster besides the manifests, in a sentence each: the runtimes that the
+            Trainer ships, where a TrainJob names one that is not given.
     """
 
     workloads: tuple[Manifest, ...]
@@ -85,6 +88,7 @@ class JobsResult:
     problems: tuple[Problem, ...]
     waiting: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    assumed: tuple[str, ...] = ()
 
     def raise_for_problems(self) -> None:
         """Raise a ManifestError if a job was rejected."""
@@ -130,12 +134,25 @@ def workloads_for(
     configuration = configuration_or_default(configuration)
     given = each("manifests", manifests)
     everything = [as_manifest(it, f"manifests[{index}]") for index, it in enumerate(given)]
-    surroundings = surroundings_of(everything, configuration, integrations)
+    runtimes, assumed = _shipped_runtimes(everything)
+    surroundings = surroundings_of([*everything, *runtimes], configuration, integrations)
     builder = _Builder(surroundings, integrations, _Names(everything, configuration.default_namespace))
     for index, manifest in enumerate(everything):
         builder.add(manifest, index)
     builder.add_groups()
-    return builder.result()
+    return replace(builder.result(), assumed=assumed)
+
+
+def _shipped_runtimes(manifests: Sequence[Manifest]) -> tuple[tuple[JsonObject, ...], tuple[str, ...]]:
+    """Return the runtimes that TrainJobs name, nobody gives, and clusters with the Trainer have; and say so."""
+    if all(text_at(it.object, "kind") != TRAIN_JOB.kind for it in manifests):
+        return (), ()
+    from kueuecore.jobs.shipped_runtimes import RELEASE, missing_runtimes
+
+    found = missing_runtimes(it.object for it in manifests)
+    names = ", ".join(text_at(it, "metadata", "name") for it in found)
+    said = f"assumed the ClusterTrainingRuntimes of {RELEASE}, as none are given by these names: {names}"
+    return found, ((said,) if found else ())
 
 
 def surroundings_of(

@@ -21,13 +21,17 @@ from kueuecore.jobs.topology import slice_size_problems, topology_problems
 
 __all__ = ["RUNTIMES", "TRAIN_JOB", "job_set_of"]
 
-_API_VERSION = "trainer.kubeflow.org/v1alpha1"
+API_VERSION = "trainer.kubeflow.org/v1alpha1"
 RUNTIMES = ("ClusterTrainingRuntime", "TrainingRuntime")
 """The kinds that define what a TrainJob runs."""
-_STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
+STEP_LABEL = "trainer.kubeflow.org/trainjob-ancestor-step"
 _INITIALIZERS = ("dataset-initializer", "model-initializer")
 _PATCH_MANAGER = "kueue.x-k8s.io/manager"
 _ALL_PODS = 2**31 - 1
+_NODE = "node"
+# What spec.trainer says of the container of a launcher, and of those of all nodes.
+_OF_LAUNCHER = ("image", "command", "args")
+_OF_NODES = ("resourcesPerNode", "env")
 # Lists in pod templates that Kubernetes merges item by item, and the key that identifies an item.
 _MERGED_LISTS = {
     "containers": "name",
@@ -83,28 +87,12 @@ def job_set_of(job: JsonObject, surroundings: Surroundings) -> JsonObject:
         ManifestError: A field of it, also after patches, has the wrong type.
     """
     runtime = _runtime(job, surroundings)
-    policy = object_at(runtime, "spec", "mlPolicy")
+    policy = object_at(runtime, "spec", "mlPolicy") if object_at(runtime, "spec").get("mlPolicy") is not None else None
     trainer = object_at(job, "spec", "trainer")
-    n_nodes = int_at(trainer, "numNodes") if "numNodes" in trainer else None
-    launches = object_at(policy, "mpi").get("runLauncherAsNode") is True
-    replicated_jobs: list[JsonValue] = []
-    for it in list_at(runtime, "spec", "template", "spec", "replicatedJobs"):
-        replicated = _patched(object_at(it), job)
-        step = labels_of(object_at(replicated, "template")).get(_STEP, "")
-        count = int_at(replicated, "template", "spec", "parallelism", default=1)
-        if step == "trainer" and policy:
-            count = int_at(policy, "numNodes", default=1)
-        if n_nodes is not None and "mpi" in policy and text_at(replicated, "name") == "node":
-            count = max(1, n_nodes - 1) if launches else n_nodes
-        elif n_nodes is not None and "mpi" not in policy and step == "trainer":
-            count = n_nodes
-        if step == "trainer" or step in _INITIALIZERS:
-            replicated = {**replicated, "replicas": 1}
-        for key in ("parallelism", "completions"):
-            replicated = with_value(replicated, ("template", "spec", key), count)
-        if step:
-            replicated = _with_trainer(replicated, trainer, launches=launches)
-        replicated_jobs.append({"replicas": 1, **replicated})
+    replicated_jobs: list[JsonValue] = [
+        {"replicas": 1, **_with_trainer(_patched(object_at(it), job), policy, trainer)}
+        for it in list_at(runtime, "spec", "template", "spec", "replicatedJobs")
+    ]
     merged: JsonObject = {"spec": {"replicatedJobs": replicated_jobs}}
     if problems := field_problems(merged, {"spec": {"replicatedJobs": REPLICATED_JOBS}}):
         raise ManifestError(problems)
@@ -119,7 +107,7 @@ def _runtime(job: JsonObject, surroundings: Surroundings) -> JsonObject:
     namespace = text_at(job, "metadata", "namespace")
     if kind == "ClusterTrainingRuntime":
         namespace = surroundings.configuration.default_namespace
-    runtime = surroundings.by_key.get((_API_VERSION, kind, namespace, name))
+    runtime = surroundings.by_key.get((API_VERSION, kind, namespace, name))
     if runtime is None:
         raise NoWorkload(f"runtime '{name}' not found")
     if problems := field_problems(runtime, _RUNTIME):
@@ -157,16 +145,46 @@ def _merged(old: JsonValue, new: JsonValue, name: str = "") -> JsonValue:
     return new
 
 
-def _with_trainer(replicated: JsonObject, trainer: JsonObject, *, launches: bool) -> JsonObject:
-    """Return a replicated job with the values of `spec.trainer` in its containers for nodes."""
+def _with_trainer(replicated: JsonObject, policy: JsonObject | None, trainer: JsonObject) -> JsonObject:
+    """Return a replicated job with its number of pods, and with the values of `spec.trainer`.
+
+    Args:
+        replicated: The replicated job, patched.
+        policy: `mlPolicy` of the runtime, if it has one.
+        trainer: `spec.trainer` of the TrainJob.
+    """
+    mpi = object_at(policy, "mpi") if policy is not None and "mpi" in policy else None
+    launches = mpi is not None and mpi.get("runLauncherAsNode") is True
+    step = labels_of(object_at(replicated, "template")).get(STEP_LABEL, "")
+    is_trainer, is_node = step == "trainer", text_at(replicated, "name") == _NODE
+    count = int_at(replicated, "template", "spec", "parallelism", default=1)
+    if is_trainer and policy is not None:
+        count = int_at(policy, "numNodes", default=1)
+    if "numNodes" in trainer and (is_trainer if mpi is None else is_node):
+        count = int_at(trainer, "numNodes")
+        count = max(1, count - 1) if launches else count
+    if is_trainer or step in _INITIALIZERS:
+        replicated = {**replicated, "replicas": 1}
+    for key in ("parallelism", "completions"):
+        replicated = with_value(replicated, ("template", "spec", key), count)
+    # Where the launcher is one of the nodes it alone has the step, and the others are known by their name.
+    keys = (*_OF_LAUNCHER, *_OF_NODES) if is_trainer else _OF_NODES if launches and is_node else ()
+    given = {key: trainer[key] for key in keys if trainer.get(key) is not None}
+    if policy is None:
+        given.pop("resourcesPerNode", None)
+    return _with_values(replicated, given) if given else replicated
+
+
+def _with_values(replicated: JsonObject, given: JsonObject) -> JsonObject:
+    """Return a replicated job with values of `spec.trainer` in its container for a node."""
     containers: list[JsonValue] = []
     for it in list_at(replicated, "template", "spec", "template", "spec", "containers"):
         container = dict(object_at(it))
-        if text_at(container, "name") in ("node", *(["launcher"] if launches else [])):
-            container |= {key: trainer[key] for key in ("image", "command", "args") if trainer.get(key) is not None}
-            if resources := object_at(trainer, "resourcesPerNode"):
-                container["resources"] = resources
-            if env := list_at(trainer, "env"):
+        if text_at(container, "name") == _NODE:
+            container |= {key: given[key] for key in _OF_LAUNCHER if key in given}
+            if resources := object_at(given, "resourcesPerNode"):
+                container["resources"] = _merged(object_at(container, "resources"), resources)
+            if env := list_at(given, "env"):
                 container["env"] = _merged(list_at(container, "env"), env, "env")
         containers.append(container)
     return with_value(replicated, ("template", "spec", "template", "spec", "containers"), containers)
@@ -249,7 +267,7 @@ def _shape_problems(job: JsonObject) -> list[Problem]:
 
 TRAIN_JOB = Integration(
     framework="trainer.kubeflow.org/trainjob",
-    api_version=_API_VERSION,
+    api_version=API_VERSION,
     kind="TrainJob",
     pod_sets=_pod_sets,
     supports_prebuilt=True,

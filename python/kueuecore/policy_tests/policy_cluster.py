@@ -166,7 +166,7 @@ class PolicyCluster:
         unread = (f"kinds that are not read: {kind} ({n})" for kind, n in applied.unread.items())
         waiting = (f"{it}; until then the job waits" for it in self._world.waiting)
         ignored = (f"{it}; it gets no Workload" for it in self._world.ignored)
-        return tuple(dict.fromkeys((*map(str, applied.warnings), *waiting, *ignored, *unread)))
+        return tuple(dict.fromkeys((*map(str, applied.warnings), *waiting, *ignored, *self._world.assumed, *unread)))
 
     # Actions.
 

@@ -79,6 +79,7 @@ def simulate_cluster(
         *(note for it in scenario.traces for note in it.trace.notes),
         *(f"{it}; until then the job waits" for it in rows.world.waiting),
         *(f"{it}; it gets no Workload" for it in rows.world.ignored),
+        *rows.world.assumed,
         *evictions_beside(jobs, run),
     )
     applied = World.of(given, configuration=cluster.configuration).apply_to(

@@ -72,7 +72,8 @@ def test_job_says_how_many_nodes_and_what_each_needs() -> None:
     assert _counts(job) == {"init": 1, "node": 5}
     init, node = _made(job)[1]["spec"]["podSets"]
     container = node["template"]["spec"]["containers"][0]
-    assert (container["resources"], container["image"]) == (resources, "b")
+    assert container["resources"] == {"limits": {"cpu": 4}, "requests": {"cpu": 1, "memory": "1Gi"}}
+    assert container["image"] == "b"
     assert container["env"] == [{"name": "A", "value": "1"}]
     assert init["template"]["spec"]["containers"][0]["image"] == "a"
 
@@ -82,6 +83,16 @@ def test_launcher_of_mpi_may_be_one_of_the_nodes(launches: bool, expected: int) 
     policy: Any = {"numNodes": 1, "mpi": {"runLauncherAsNode": launches}}
     runtime = _runtime(("launcher", "trainer", "node"), ("node", "", "node"), **policy)
     assert _counts(_job(trainer={"numNodes": 4}), runtime) == {"launcher": 1, "node": expected}
+
+
+def test_all_nodes_of_mpi_get_the_resources_of_the_job_where_the_launcher_is_one() -> None:
+    trainer = {"numNodes": 3, "image": "b", "resourcesPerNode": {"requests": {"cpu": 8}}}
+    policy: Any = {"mpi": {"runLauncherAsNode": True}}
+    runtime = _runtime(("launcher", "trainer", "node"), ("node", "", "node"), **policy)
+    launcher, node = _made(_job(trainer=trainer), runtime)[1]["spec"]["podSets"]
+    containers = [it["template"]["spec"]["containers"][0] for it in (launcher, node)]
+    assert [it["resources"] for it in containers] == [{"requests": {"cpu": 8, "memory": "1Gi"}}] * 2
+    assert [it["image"] for it in containers] == ["b", "a"]
 
 
 def test_patches_of_the_job_are_merged_into_the_runtime() -> None:
