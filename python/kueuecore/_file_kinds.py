@@ -1,12 +1,13 @@
-"""Says which command a file is for, if it was given to another one."""
+"""Says what files and documents are that hold no objects of a cluster, and what to do with them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import PurePath
 
-from kueuecore._json import JsonObject, text_at
+from kueuecore._json import JsonObject, JsonValue, text_at
 
-__all__ = ["OF_ENGINE", "is_of_command", "other_contents", "use_of"]
+__all__ = ["OF_ENGINE", "is_of_command", "other_contents", "other_document", "use_of"]
 
 _OURS = "kueuecore/"
 _USES = {
@@ -19,6 +20,14 @@ _OF_OBJECTS = "use `kueuecore run` for the objects of a cluster"
 OF_ENGINE = "give manifests or a dump; `kueuecore run -o yaml` makes one of it"
 """What to do about a saved engine where manifests are needed."""
 _OF_TRACE = "name a trace in a scenario, at `traces[].file`, and use `kueuecore simulate`"
+_RENDER_CHART = "render the chart with `helm template`"
+# By the name of the file: these may have a kind or an apiVersion that is not Kubernetes'.
+_OF_TOOLS = {
+    "Chart": ("this describes a Helm chart and is not a Kubernetes object", _RENDER_CHART),
+    "values": ("these are values of a Helm chart and not a Kubernetes object", _RENDER_CHART),
+    "kustomization": ("this is a kustomization and not a Kubernetes object", "render it with `kubectl kustomize`"),
+}
+_GIVE_OBJECTS = "give Kubernetes objects, which start with apiVersion and kind"
 _COMPRESSED = b"\x1f\x8b"
 _PARQUET = b"PAR1"
 _ENDINGS = (".swf", ".csv", ".parquet")
@@ -73,6 +82,36 @@ def other_contents(data: str | bytes, file: str) -> tuple[str, str] | None:
     if head.startswith(_COMPRESSED):
         return "this is compressed", "unpack it first"
     return None
+
+
+def other_document(document: JsonValue, file: str) -> tuple[str, str] | None:
+    """Say what a document without apiVersion and kind is, and what to do with it; None if it may be meant as an object.
+
+    Args:
+        document: The document.
+        file: The name of its file.
+
+    Example:
+        >>> other_document({"resources": ["queues.yaml"]}, "base/kustomization.yaml")
+        ('this is a kustomization and not a Kubernetes object', 'render it with `kubectl kustomize`')
+        >>> other_document({"kind": "Job"}, "job.yaml") is None
+        True
+    """
+    n_given = sum(bool(text_at(document, name)) for name in ("apiVersion", "kind"))
+    if n_given == 2:
+        return None
+    of_tool = _OF_TOOLS.get(PurePath(file).name.partition(".")[0].partition("-")[0])
+    if isinstance(document, dict):
+        if n_given and of_tool is None:
+            return None
+        return of_tool or ("it has neither apiVersion nor kind, so it is not a Kubernetes object", _GIVE_OBJECTS)
+    if not isinstance(document, list):
+        return of_tool or ("this is a single value and not a Kubernetes object", _GIVE_OBJECTS)
+    if any(text_at(it, "apiVersion") and text_at(it, "kind") for it in document):
+        return None
+    if document and all(text_at(it, "op") and text_at(it, "path") for it in document):
+        return "this is a patch and not a Kubernetes object", "render what it changes with `kubectl kustomize`"
+    return of_tool or ("this is a list and not a Kubernetes object", _GIVE_OBJECTS)
 
 
 def _is_table(head: bytes) -> bool:

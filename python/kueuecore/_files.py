@@ -7,12 +7,12 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from kueuecore._text import shortened
 from kueuecore.errors import Problem
 
-__all__ = ["EMPTY_NAME", "contents", "read_file"]
+__all__ = ["EMPTY_NAME", "File", "contents", "read_file"]
 
 EMPTY_NAME = Problem("the name of a file is empty", remedy='write "." for the directory you are in')
 
@@ -20,6 +20,20 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 _LARGEST = 2**30  # bytes: an endless file such as /dev/zero must not fill the memory
 _LONGEST_NAME = 4096
 _CHUNK = 2**20
+
+
+class File(NamedTuple):
+    """A file that has been read.
+
+    Args:
+        name: Its name, or that of a stream.
+        data: Its contents.
+        is_found: Whether it was found in a directory, rather than given by name.
+    """
+
+    name: str
+    data: str | bytes
+    is_found: bool = False
 
 
 def read_file(path: Path) -> bytes:
@@ -37,13 +51,13 @@ def read_file(path: Path) -> bytes:
 
 def contents(
     source: str | os.PathLike[str] | IO[str] | IO[bytes], problems: list[Problem], *, recursive: bool
-) -> Iterable[tuple[str, str | bytes]]:
-    """Yield name and content of each file of a source; add those that cannot be read to `problems`."""
+) -> Iterable[File]:
+    """Yield each file of a source; add those that cannot be read to `problems`."""
     if not isinstance(source, (str, os.PathLike)):
         if isinstance(source, type) or not callable(getattr(source, "read", None)):
             raise TypeError(f"sources must be names of files and open streams, not {type(source).__name__}")
         name = getattr(source, "name", None)
-        yield (name if isinstance(name, str) else "<stream>"), source.read()
+        yield File(name if isinstance(name, str) else "<stream>", source.read())
     elif source == "":
         problems.append(EMPTY_NAME)
     elif source == "-":
@@ -52,28 +66,27 @@ def contents(
         yield from _files(source, problems, recursive=recursive)
 
 
-def _standard_input(problems: list[Problem]) -> Iterable[tuple[str, str | bytes]]:
+def _standard_input(problems: list[Problem]) -> Iterable[File]:
     try:
         if sys.stdin is None or sys.stdin.closed:
             raise OSError(errno.EBADF, "it is closed")
         # sys.stdin may have been replaced by a text stream.
         stream = getattr(sys.stdin, "buffer", None)
-        yield "<stdin>", sys.stdin.read() if stream is None else _read(stream)
+        yield File("<stdin>", sys.stdin.read() if stream is None else _read(stream))
     except OSError as error:
         problems.append(_unreadable(error, "<stdin>"))
 
 
-def _files(
-    source: str | os.PathLike[str], problems: list[Problem], *, recursive: bool
-) -> Iterable[tuple[str, str | bytes]]:
+def _files(source: str | os.PathLike[str], problems: list[Problem], *, recursive: bool) -> Iterable[File]:
     path = Path(os.fsdecode(source))
     try:
-        files = _directory(path, problems, recursive=recursive) if path.is_dir() else [path]
+        is_directory = path.is_dir()
     except OSError:  # a name that is too long
-        files = [path]
+        is_directory = False
+    files = _directory(path, problems, recursive=recursive) if is_directory else [path]
     for file in files:
         try:
-            yield str(file), read_file(file)
+            yield File(str(file), read_file(file), is_directory)
         except OSError as error:
             if isinstance(source, str) and "\n" in source and file == path:
                 message, remedy = "the name of a file has several lines", "use parse_manifests for YAML or JSON text"

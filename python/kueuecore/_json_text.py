@@ -1,4 +1,4 @@
-"""Parses JSON text; reports what JSON forbids or no float64 holds, with field, line and column."""
+"""Parses JSON text, and reports what JSON forbids or no float64 holds, with field, line and column."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from kueuecore._json import JsonObject, JsonValue
 from kueuecore._yaml import MOST_DIGITS, join
 from kueuecore.errors import Problem
 
-__all__ = ["Document", "json_documents", "syntax_problem"]
+__all__ = ["Document", "json_documents", "syntax_problem", "unwritable_field"]
 
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+_DEEPEST = 200  # levels to search for a problem
 _CONSTANTS = ("NaN", "Infinity", "-Infinity")
 
 
@@ -169,3 +170,22 @@ def _path(stack: list[_Open]) -> str:
     for it in stack:
         path = f"{path}[{it.index}]" if it.keys is None else join(path, it.key)
     return path
+
+
+def unwritable_field(value: object, path: str = "", depth: int = 0) -> str:
+    """Return the field that JSON cannot represent; empty if it is the whole object."""
+    if depth > _DEEPEST:
+        return ""
+    if isinstance(value, dict):
+        if not all(isinstance(key, str | int | float | None) for key in value):
+            return path
+        entries = ((join(path, str(key)), entry) for key, entry in value.items())
+    elif isinstance(value, list | tuple):
+        entries = ((f"{path}[{index}]", entry) for index, entry in enumerate(value))
+    else:
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            return path
+        return ""
+    return next(filter(None, (unwritable_field(entry, field, depth + 1) for field, entry in entries)), "")

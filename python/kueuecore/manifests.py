@@ -25,16 +25,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import IO, Protocol, TypeAlias, cast
 
 import yaml
 
 from kueuecore import _arguments
-from kueuecore._file_kinds import other_contents
-from kueuecore._files import contents
+from kueuecore._file_kinds import other_contents, other_document
+from kueuecore._files import File, contents
 from kueuecore._json import JsonObject, JsonValue, text_at
-from kueuecore._json_text import json_documents
+from kueuecore._json_text import json_documents, unwritable_field
 from kueuecore._json_text import syntax_problem as json_syntax_problem
 from kueuecore._kinds import KINDS
 from kueuecore._yaml import Converter, Text, compose, find_line, join, syntax_problem
@@ -55,8 +54,6 @@ __all__ = [
 ]
 
 _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
-_KUEUE = "kueue.x-k8s.io/v1beta2"
-_DEEPEST = 200  # levels to search for a problem
 _Take: TypeAlias = Callable[[JsonValue, "Source", list["Manifest"], list[Problem]], None]
 API_VERSIONS: Mapping[str, str] = {
     **{kind.name: kind.api_version for kind in KINDS},
@@ -135,8 +132,12 @@ class Source:
         """Return the source of an object made from this one as a whole: its fields all point to this one's start."""
         return Source(self.file, self.document, _start=self.line)
 
+    def problem(self, message: str, *, remedy: str = "") -> Problem:
+        """Make a problem with what is at this position."""
+        return Problem(message, remedy=remedy, file=self.file, line=self.line or None, document=self.document or None)
+
     def __str__(self) -> str:
-        return Problem("", file=self.file, line=self.line or None, document=self.document or None).place
+        return self.problem("").place
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,9 @@ def object_ref(manifest: Mapping[str, JsonValue]) -> ObjectRef:
 
 
 def read_manifests(
-    *sources: str | os.PathLike[str] | IO[str] | IO[bytes], recursive: bool = False
+    *sources: str | os.PathLike[str] | IO[str] | IO[bytes],
+    recursive: bool = False,
+    skipped: Callable[[Problem], None] | None = None,
 ) -> tuple[Manifest, ...]:
     """Read the objects in files, directories and streams, in order.
 
@@ -202,6 +205,8 @@ def read_manifests(
             read in the order of their names, except hidden ones, as `kubectl apply -f` does; `-` for standard input;
             open streams. For YAML text use `parse_manifests`.
         recursive: Read subdirectories too, sorted by path.
+        skipped: Called for each document in a directory that has neither apiVersion nor kind, such as a patch or the
+            values of a Helm chart. They are left out; in a file given by name they are problems.
 
     Raises:
         ManifestError: Something cannot be read; it lists all problems in all files.
@@ -211,15 +216,24 @@ def read_manifests(
     """
     manifests: list[Manifest] = []
     problems: list[Problem] = []
+    others: list[Problem] = []
     for source in sources:
-        for name, data in contents(source, problems, recursive=recursive):
+        for file in contents(source, problems, recursive=recursive):
             try:
-                manifests.extend(parse_manifests(data, file=name))
+                manifests.extend(objects_of(file, others))
             except ManifestError as error:
                 problems.extend(error.problems)
     if problems:
         raise ManifestError(problems)
+    if skipped is not None:
+        for other in dict.fromkeys(others):
+            skipped(other)
     return tuple(manifests)
+
+
+def objects_of(file: File, others: list[Problem]) -> tuple[Manifest, ...]:
+    """Read the objects in a file; if it was found in a directory, what is not meant as one goes to `others`."""
+    return _parsed(file.data, file.name, others if file.is_found else None)
 
 
 def parse_manifests(text: str | bytes, *, file: str = "<string>") -> tuple[Manifest, ...]:
@@ -244,9 +258,17 @@ def parse_manifests(text: str | bytes, *, file: str = "<string>") -> tuple[Manif
         ...     print(error.problems[0].field, error.remedy)
         data.enabled write "no" for the string, or false for the boolean
     """
-    file = _arguments.instance("file", file, str)
+    return _parsed(text, _arguments.instance("file", file, str))
+
+
+def _parsed(text: str | bytes, file: str, others: list[Problem] | None = None) -> tuple[Manifest, ...]:
     try:
-        return _parsed(text, file)
+        decoded = _decode(text, file)
+        if decoded.lstrip()[:1] == "{":
+            # A YAML flow mapping starts with a brace too, and then YAML's message is the better one.
+            with suppress(json.JSONDecodeError):
+                return _from_json(decoded, file, others)
+        return _from_yaml(decoded, file, _flatten, others)
     except ManifestError:
         # Say what it is rather than why it is no YAML.
         if other := other_contents(text, file):
@@ -254,20 +276,11 @@ def parse_manifests(text: str | bytes, *, file: str = "<string>") -> tuple[Manif
         raise
 
 
-def _parsed(text: str | bytes, file: str) -> tuple[Manifest, ...]:
-    decoded = _decode(text, file)
-    if decoded.lstrip()[:1] == "{":
-        # A YAML flow mapping starts with a brace too, and then YAML's message is the better one.
-        with suppress(json.JSONDecodeError):
-            return _from_json(decoded, file)
-    return _from_yaml(decoded, file, _flatten)
-
-
 def read_mapping(path: str | os.PathLike[str]) -> Manifest:
     """Read a file with one mapping in YAML or JSON, which need not be a Kubernetes object."""
     problems: list[Problem] = []
     files = contents(path, problems, recursive=False)
-    found = [it for name, data in files for it in _from_yaml(_decode(data, name), name, _take_mapping)]
+    found = [it for name, data, _ in files for it in _from_yaml(_decode(data, name), name, _take_mapping)]
     if len(found) != 1 and not problems:
         problems.append(Problem(f"{len(found)} documents", file=os.fsdecode(path), remedy="give one document"))
     if problems:
@@ -295,27 +308,8 @@ def to_json_lines(manifests: Iterable[ManifestLike]) -> bytes:
             lines.append(json.dumps(plain, separators=(",", ":"), allow_nan=False))
         except (TypeError, ValueError, RecursionError) as error:
             message, about = f"it cannot be written as JSON: {error}", object_ref(plain)
-            raise ManifestError([Problem(message, field=_unwritable(plain), object=about, index=index)]) from error
+            raise ManifestError([Problem(message, field=unwritable_field(plain), object=about, index=index)]) from error
     return "".join(f"{line}\n" for line in lines).encode("ascii")
-
-
-def _unwritable(value: object, path: str = "", depth: int = 0) -> str:
-    """Return the field that JSON cannot represent; empty if it is the whole object."""
-    if depth > _DEEPEST:
-        return ""
-    if isinstance(value, dict):
-        if not all(isinstance(key, str | int | float | None) for key in value):
-            return path
-        entries = ((join(path, str(key)), entry) for key, entry in value.items())
-    elif isinstance(value, list | tuple):
-        entries = ((f"{path}[{index}]", entry) for index, entry in enumerate(value))
-    else:
-        try:
-            json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError):
-            return path
-        return ""
-    return next(filter(None, (_unwritable(entry, field, depth + 1) for field, entry in entries)), "")
 
 
 def manifest_like(value: object, name: str = "an object") -> ManifestLike:
@@ -329,7 +323,8 @@ def manifest_like(value: object, name: str = "an object") -> ManifestLike:
         return cast("ManifestLike", value)
     if not isinstance(value, Manifest) and not isinstance(value, type) and hasattr(value, "to_manifest"):
         return cast("ManifestLike", value)
-    raise TypeError(f"{name} must be a Manifest, a dict or of a class of kueuecore.objects, not {_what(value)}")
+    what = type(value).__name__ + (f" of a {type(plain).__name__}" if isinstance(value, Manifest) else "")
+    raise TypeError(f"{name} must be a Manifest, a dict or of a class of kueuecore.objects, not {what}")
 
 
 def as_manifest(value: object, name: str = "an object") -> Manifest:
@@ -357,11 +352,6 @@ def plain_object(manifest: ManifestLike, name: str = "an object") -> JsonObject:
     if not isinstance(plain, dict):
         raise TypeError(f"{name} must be of a class whose to_manifest returns a dict, not {type(plain).__name__}")
     return plain
-
-
-def _what(value: object) -> str:
-    within = f" of a {type(value.object).__name__}" if isinstance(value, Manifest) else ""
-    return f"{type(value).__name__}{within}"
 
 
 def located(error: ManifestError, manifests: Sequence[ManifestLike]) -> ManifestError:
@@ -403,7 +393,7 @@ def _decode(text: str | bytes, file: str) -> str:
     return text.removeprefix("\ufeff")
 
 
-def _from_yaml(text: str, file: str, take: _Take) -> tuple[Manifest, ...]:
+def _from_yaml(text: str, file: str, take: _Take, others: list[Problem] | None = None) -> tuple[Manifest, ...]:
     manifests: list[Manifest] = []
     problems: list[Problem] = []
     shared, converter, document = Text(text), Converter(len(text)), 0
@@ -412,11 +402,14 @@ def _from_yaml(text: str, file: str, take: _Take) -> tuple[Manifest, ...]:
             if node is None or (isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null")):
                 continue
             value, found = converter.convert(node)
+            source = Source(file, document, node.start_mark.line + 1, shared)
+            if take is _flatten and not converter.is_exhausted and (other := _other(value, source)):
+                (problems if others is None else others).append(other)
+                continue
             about = object_ref(value) if isinstance(value, dict) and text_at(value, "kind") else None
             problems.extend(replace(problem, file=file, document=document, object=about) for problem in found)
             if converter.is_exhausted:
                 break
-            source = Source(file, document, node.start_mark.line + 1, shared)
             take(value, source, manifests, problems)
     except yaml.YAMLError as error:
         problems.append(replace(syntax_problem(error, text), file=file, document=document + 1))
@@ -427,7 +420,7 @@ def _from_yaml(text: str, file: str, take: _Take) -> tuple[Manifest, ...]:
     return tuple(manifests)
 
 
-def _from_json(text: str, file: str) -> tuple[Manifest, ...]:
+def _from_json(text: str, file: str, others: list[Problem] | None) -> tuple[Manifest, ...]:
     """Read JSON, one value or several in a row; a `JSONDecodeError` if it may be YAML."""
     manifests: list[Manifest] = []
     problems: list[Problem] = []
@@ -435,11 +428,14 @@ def _from_json(text: str, file: str) -> tuple[Manifest, ...]:
     document = 0
     try:
         for document, it in enumerate(json_documents(text, allows_constants=is_json), start=1):
-            about = object_ref(it.value) if isinstance(it.value, dict) and text_at(it.value, "kind") else None
-            problems.extend(replace(problem, file=file, document=document, object=about) for problem in it.problems)
             # Each document keeps only its own text, so that finding the line of a field composes no others. YAML has no
             # escaped surrogate pairs.
             source = Source(file, document, it.line, Text(_PAIR.sub("?", it.text), it.line, document))
+            if other := _other(it.value, source):
+                (problems if others is None else others).append(other)
+                continue
+            about = object_ref(it.value) if isinstance(it.value, dict) and text_at(it.value, "kind") else None
+            problems.extend(replace(problem, file=file, document=document, object=about) for problem in it.problems)
             _flatten(it.value, source, manifests, problems)
     except json.JSONDecodeError as error:
         if not is_json:
@@ -455,16 +451,21 @@ def _take_mapping(value: JsonValue, source: Source, manifests: list[Manifest], p
     if isinstance(value, dict):
         manifests.append(Manifest(value, source))
     else:
-        problems.append(Problem("must be a mapping", file=source.file, line=source.line, remedy="write name: value"))
+        problems.append(replace(source.problem("must be a mapping", remedy="write name: value"), document=None))
+
+
+def _other(value: JsonValue, source: Source) -> Problem | None:
+    """Say what a document is that is not meant as an object."""
+    found = other_document(value, source.file)
+    return None if found is None else source.problem(found[0], remedy=found[1])
 
 
 def _flatten(value: JsonValue, source: Source, manifests: list[Manifest], problems: list[Problem]) -> None:
     """Append the object, or the objects in the list."""
     if not isinstance(value, dict):
         what = "a list" if isinstance(value, list) else "a single value"
-        problem = Problem(f"found {what} instead of a Kubernetes object", field=source._path, file=source.file)
-        remedy = "start each object with apiVersion and kind; separate objects with --- lines"
-        problems.append(replace(problem, remedy=remedy, document=source.document, line=source.line))
+        message, remedy = f"found {what} instead of a Kubernetes object", "separate objects with --- lines"
+        problems.append(replace(source.problem(message, remedy=remedy), field=source._path))
         return
     manifest = Manifest(value, source)
     kind, api_version, items = value.get("kind"), value.get("apiVersion"), value.get("items")
@@ -478,15 +479,9 @@ def _flatten(value: JsonValue, source: Source, manifests: list[Manifest], proble
                 item = {"apiVersion": api_version, "kind": kind.removesuffix("List"), **item}
             _flatten(item, replace(source, _path=path), manifests, problems)
         return
-    api_version_of_kind = {**API_VERSIONS, "ConfigMap": "v1"}.get(kind) if isinstance(kind, str) else None
-    remedies = {
-        "apiVersion": f"write {api_version_of_kind}" if api_version_of_kind else f"write {_KUEUE}, for example",
-        "kind": "write ClusterQueue, for example",
-    }
+    newest = {**API_VERSIONS, "ConfigMap": "v1"}.get(text_at(value, "kind"), "kueue.x-k8s.io/v1beta2, for example")
+    remedies = {"apiVersion": f"write {newest}", "kind": "write ClusterQueue, for example"}
     missing = [name for name in ("apiVersion", "kind") if not (isinstance(value.get(name), str) and value.get(name))]
-    if Path(source.file).stem == "kustomization" and missing:
-        problems.append(manifest.problem("this is not an object", remedy="render it first with `kubectl kustomize`"))
-        return
     for name in missing:
         # An item of a List that has no kind is named by its index.
         problem = manifest.problem("Required value", field=name, remedy=remedies[name])

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Concatenate, ParamSpec, TypeAlias, TypeVar
 
+from kueuecore._json import JsonObject, text_at
 from kueuecore.errors import ManifestError, ObjectRef, Problem
-from kueuecore.manifests import Manifest, ManifestLike, located, manifest_like, parse_manifests, to_json_lines
+from kueuecore.manifests import (
+    Manifest,
+    ManifestLike,
+    located,
+    manifest_like,
+    object_ref,
+    parse_manifests,
+    plain_object,
+    to_json_lines,
+)
 
 __all__ = ["Applied", "Batch", "Objects", "each_manifest"]
 
@@ -32,6 +42,7 @@ class Applied:
     foreign: tuple[ObjectRef, ...]
 
 
+_IMMUTABLE = "field is immutable"
 _NOTHING_TO_SAY = Applied((), ())
 
 
@@ -67,7 +78,19 @@ class Batch:
         try:
             return call(self.data, *arguments, **named)
         except ManifestError as error:
-            raise located(error, self.manifests) from None
+            raise located(error.mapped(self._named_before), self.manifests) from None
+
+    def _named_before(self, problem: Problem) -> Problem:
+        """Say where an object is given before, if this one changes a field of it that may not change."""
+        if not problem.message.endswith(_IMMUTABLE) or not problem.index or problem.index >= len(self.manifests):
+            return problem
+        given = [plain_object(it) for it in self.manifests[: problem.index + 1]]
+        same = [index for index, it in enumerate(given) if identity(it) == identity(given[-1])]
+        before = self.manifests[same[0]]
+        if len(same) == 1 or not isinstance(before, Manifest) or not before.source.file:
+            return problem
+        remedy = f"it is also in {before.source}, with another value: keep one, or give one of the files at a time"
+        return replace(problem, remedy=remedy)
 
     def applied(
         self,
@@ -110,3 +133,8 @@ def each_manifest(
     except TypeError:  # such as an array without a dimension
         return (manifest_like(objects, name),)
     return tuple(manifest_like(it, f"{name}[{index}]") for index, it in enumerate(each))
+
+
+def identity(plain: JsonObject) -> tuple[str, ObjectRef]:
+    """What makes two objects one: group, kind, namespace and name."""
+    return text_at(plain, "apiVersion").partition("/")[0], object_ref(plain)

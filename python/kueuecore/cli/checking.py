@@ -78,7 +78,7 @@ def check_command(options: argparse.Namespace) -> int:
     """Run `kueuecore check`; returns the exit code."""
     style = Style.of(output(), options.color)
     configuration = read_configuration(options.config, options.feature_gates)
-    manifests = manifests_of(options.paths, recursive=options.recursive)
+    manifests = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet)
     unfinished: list[str] = []
     with rule_progress(quiet=options.quiet) as progress:
         found = check(

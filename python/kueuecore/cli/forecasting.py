@@ -166,7 +166,7 @@ def eta_command(options: argparse.Namespace) -> int:
 
 def _scenario(options: argparse.Namespace) -> Scenario:
     """Read the state, which is a scenario or a dump."""
-    manifests = manifests_of([options.state], recursive=False, takes_scenario=True)
+    manifests = manifests_of([options.state], recursive=False, quiet=options.quiet, takes_scenario=True)
     if any(it.object.get("kind") == KIND for it in manifests):
         for option, given, field in (
             ("--config", options.config, "cluster.configuration"),

@@ -90,7 +90,7 @@ def anonymise_command(options: argparse.Namespace) -> int:
 def deciding_of(options: argparse.Namespace) -> tuple[tuple[Manifest, ...], Deciding]:
     """Read the objects, with the conditions of checks that `run` would write, and how to decide about them."""
     configuration = read_configuration(options.config, options.feature_gates)
-    manifests = manifests_of(options.paths, recursive=options.recursive)
+    manifests = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet)
     world = World.of(manifests, configuration=configuration, trusted=options.trusted)
     newest = world.newest_time()
     now = options.now if options.now is not None else newest if newest is not None else 0

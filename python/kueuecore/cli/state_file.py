@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kueuecore._file_kinds import OF_ENGINE, is_of_command, use_of
-from kueuecore._files import contents
+from kueuecore._files import File, contents
 from kueuecore._json import JsonObject, text_at
 from kueuecore._near_names import near_names
 from kueuecore._text import shortened
@@ -17,11 +17,12 @@ from kueuecore.cli.streams import to_stderr
 from kueuecore.configuration import Configuration, in_config_map
 from kueuecore.engine import Engine
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
+from kueuecore.findings.labels import names_of
 from kueuecore.findings.repeats import repeated
 from kueuecore.held_objects import HELD_KINDS
 from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.journal import holds_journal
-from kueuecore.manifests import API_VERSIONS, Manifest, parse_manifests
+from kueuecore.manifests import API_VERSIONS, Manifest, objects_of
 from kueuecore.saved_engine import configuration_of, holds_engine
 from kueuecore.steady_state import Settled, settle
 from kueuecore.times import END_NS, format_time, nanoseconds
@@ -33,6 +34,7 @@ __all__ = [
     "add_state",
     "add_trusted",
     "manifests_of",
+    "parsed",
     "read_configuration",
     "read_files",
     "read_state",
@@ -43,6 +45,7 @@ _WITHOUT_FILE = f"""
 {{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration,
   integrations: {{frameworks: [{", ".join(INSTALLED_FRAMEWORKS)}]}}}}
 """
+_MOST_FILES = 8
 # Remedies of the Python functions, put in terms of the command.
 _REMEDIES = {
     "pass recursive=True to read its subdirectories": "add -R to read its directories too",
@@ -137,18 +140,18 @@ def read_state(options: argparse.Namespace, *, span: int = 0) -> SettledState:
     """
     configuration = read_configuration(options.config, options.feature_gates)
     files = read_files(options.paths, recursive=options.recursive)
-    saved = [file for file in files if holds_engine(file[1]) or holds_journal(file[1])]
+    saved = [file for file in files if holds_engine(file.data) or holds_journal(file.data)]
     if not saved:
         return _of_manifests(files, configuration, options, span)
     if len(files) > 1:
         remedy = "give it alone, or give manifests only"
-        raise ManifestError.of("a saved engine is a complete state", remedy=remedy, file=saved[0][0])
+        raise ManifestError.of("a saved engine is a complete state", remedy=remedy, file=saved[0].name)
     given = configuration if options.config or options.feature_gates else None
-    return _of_engine(*saved[0], given, options, span)
+    return _of_engine(saved[0], given, options, span)
 
 
-def read_files(paths: Sequence[str], *, recursive: bool = False) -> tuple[tuple[str, str | bytes], ...]:
-    """Read the files that the arguments of a command name, `-` for standard input; returns names and contents.
+def read_files(paths: Sequence[str], *, recursive: bool = False) -> tuple[File, ...]:
+    """Read the files that the arguments of a command name, `-` for standard input.
 
     Raises:
         ManifestError: Those that cannot be read.
@@ -161,30 +164,33 @@ def read_files(paths: Sequence[str], *, recursive: bool = False) -> tuple[tuple[
     if not problems:
         return tuple(files)
     # Report the problems of readable files along with the unreadable ones.
-    for name, data in files:
+    for file in files:
         try:
-            parse_manifests(data, file=name)
+            objects_of(file, [])
         except ManifestError as error:
             problems += error.problems
     raise ManifestError(problems)
 
 
-def manifests_of(paths: Sequence[str], *, recursive: bool, takes_scenario: bool = False) -> tuple[Manifest, ...]:
-    """Read the objects in some paths.
+def manifests_of(
+    paths: Sequence[str], *, recursive: bool, quiet: bool, takes_scenario: bool = False
+) -> tuple[Manifest, ...]:
+    """Read the objects in some paths; a note names what is skipped.
 
     Args:
         paths: Files, directories, or `-`.
         recursive: Read subdirectories too?
+        quiet: No note?
         takes_scenario: Accept a Scenario among them?
 
     Raises:
         ManifestError: Something cannot be read; remedies are in terms of the command.
     """
     files = read_files(paths, recursive=recursive)
-    for name, data in files:
-        if holds_engine(data) or holds_journal(data):
-            raise ManifestError.of("this is a saved engine", remedy=OF_ENGINE, file=name)
-    manifests = _manifests(files)
+    for file in files:
+        if holds_engine(file.data) or holds_journal(file.data):
+            raise ManifestError.of("this is a saved engine", remedy=OF_ENGINE, file=file.name)
+    manifests = parsed(files, quiet=quiet)
     if not (takes_scenario and any(text_at(it.object, "kind") == "Scenario" for it in manifests)):
         _refuse_other_files(manifests, paths)
     return manifests
@@ -208,9 +214,9 @@ def read_configuration(file: str | None, gates: Sequence[tuple[str, bool]]) -> C
 
 
 def _of_manifests(
-    files: Sequence[tuple[str, str | bytes]], configuration: Configuration, options: argparse.Namespace, span: int
+    files: Sequence[File], configuration: Configuration, options: argparse.Namespace, span: int
 ) -> SettledState:
-    manifests = _manifests(files)
+    manifests = parsed(files, quiet=options.quiet)
     _refuse_other_files(manifests, options.paths)
     world = World.of(manifests, configuration=configuration, trusted=options.trusted)
     newest = world.newest_time()
@@ -231,9 +237,8 @@ def _of_manifests(
     return SettledState(engine, world, settled, now, manifests, after_cycles)
 
 
-def _of_engine(
-    name: str, data: str | bytes, configuration: Configuration | None, options: argparse.Namespace, span: int
-) -> SettledState:
+def _of_engine(file: File, configuration: Configuration | None, options: argparse.Namespace, span: int) -> SettledState:
+    name, data, _ = file
     if options.trusted:
         raise ManifestError.of(
             "a saved engine has already accepted its objects", remedy="leave out --trusted", file=name
@@ -270,16 +275,25 @@ def _restored(saved: bytes | JsonObject, configuration: Configuration) -> Engine
     return Engine.replay(saved, configuration=configuration)
 
 
-def _manifests(files: Sequence[tuple[str, str | bytes]]) -> tuple[Manifest, ...]:
+def parsed(files: Iterable[File], *, quiet: bool) -> tuple[Manifest, ...]:
+    """The objects in files; a note names those of a directory that are skipped.
+
+    Raises:
+        ManifestError: Everything that is wrong with them.
+    """
     manifests: list[Manifest] = []
     problems: list[Problem] = []
-    for name, data in files:
+    others: list[Problem] = []
+    for file in files:
         try:
-            manifests += parse_manifests(data, file=name)
+            manifests += objects_of(file, others)
         except ManifestError as error:
             problems += error.problems
     if problems:
         raise ManifestError(problems)
+    if others and not quiet:
+        names = names_of(dict.fromkeys(it.file for it in others), most=_MOST_FILES)
+        to_stderr(f"note: skipped what is not a Kubernetes object: {names}")
     return tuple(manifests)
 
 

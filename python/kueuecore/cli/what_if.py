@@ -28,7 +28,7 @@ from kueuecore.cli.flavors import flavors_of_pod_sets
 from kueuecore.cli.job_names import jobs_with_workloads
 from kueuecore.cli.named_workload import named_workload
 from kueuecore.cli.outcome import BY_SHARE
-from kueuecore.cli.state_file import SettledState, add_state, read_files, read_state
+from kueuecore.cli.state_file import SettledState, add_state, parsed, read_files, read_state
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Cell, Painted, Style, table
@@ -37,7 +37,7 @@ from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError
 from kueuecore.held_objects import HELD_KINDS
 from kueuecore.jobs.topology_assignment import TopologyAssignment
-from kueuecore.manifests import Manifest, parse_manifests
+from kueuecore.manifests import Manifest
 from kueuecore.scenarios import Edit, parse_edit
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.steady_state import Ending, Settled, settle
@@ -124,7 +124,7 @@ def what_if_command(options: argparse.Namespace) -> int:
     edits = [parse_edit(it) for it in options.edits]
     deletions = [parse_deletion(it) for it in options.deletions]
     _check(options, edits)
-    manifests = [it for name, data in read_files(options.asked) for it in parse_manifests(data, file=name)]
+    manifests = parsed(read_files(options.asked), quiet=options.quiet)
     asked, edits = edit_manifests(manifests, edits)
     state = read_state(options)
     question = Question.of(asked, state.world, configuration=state.engine.configuration)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from kueuecore._json import text_at
 from kueuecore.errors import ObjectRef, Problem
-from kueuecore.manifests import Manifest, object_ref
+from kueuecore.manifests import Manifest
+from kueuecore.object_batch import identity
 
 __all__ = ["repeated"]
 
@@ -15,10 +16,9 @@ def repeated(manifests: Iterable[Manifest]) -> Iterator[tuple[Manifest, Problem]
     """Objects that are given twice with different contents."""
     seen: dict[tuple[str, ObjectRef], Manifest] = {}
     for manifest in manifests:
-        ref = object_ref(manifest.object)
         if not text_at(manifest.object, "metadata", "name"):
             continue
-        key = (text_at(manifest.object, "apiVersion").partition("/")[0], ref)
+        key = identity(manifest.object)
         before = seen.get(key)
         if before is not None and before.object != manifest.object:
             yield manifest, manifest.problem(f"it is also in {before.source}; the last one counts")

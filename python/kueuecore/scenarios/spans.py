@@ -179,7 +179,7 @@ def _column_values(fields: Fields, file: str, column: str) -> tuple[float, ...]:
     if path.is_dir():
         fields.complain("file", "it is a directory", "name a CSV file")
     values: list[float] = []
-    for name, data in found:
+    for name, data, _ in found:
         try:
             text = data if isinstance(data, str) else data.decode("utf-8-sig")
             values += _of_rows(fields, name, text, column)

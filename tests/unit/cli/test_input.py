@@ -56,6 +56,19 @@ def test_an_object_given_twice_is_reported_unless_it_is_the_same(command: Callab
     assert ran.err.count("; the last one counts") == 1
 
 
+def test_the_error_for_a_change_that_is_refused_says_where_the_object_is_given_before(
+    command: Callable[..., Ran], tmp_path: Path
+) -> None:
+    (tmp_path / "other.yaml").write_text(QUEUES.replace("name: cq}", "name: z}").replace("Queue: cq}", "Queue: z}"))
+    ran = command("in.yaml", "other.yaml", text=QUEUES)
+    assert (ran.code, ran.err) == (
+        ExitCode.BAD_INPUT,
+        'other.yaml:16 (document 3): LocalQueue "team/lq": spec.clusterQueue: Invalid value: "z": field is immutable; '
+        "it is also in in.yaml:13 (document 3), with another value: keep one, or give one of the files at a time\n"
+        "kueuecore: 1 problem, nothing was decided\n",
+    )
+
+
 def test_the_error_for_a_kind_of_another_group_names_its_group(command: Callable[..., Ran]) -> None:
     ran = command(text="{apiVersion: kueue.sigs.k8s.io/v1, kind: Cohort, metadata: {name: a}}")
     assert "these kinds are not read: Cohort (1); a Cohort is read as kueue.x-k8s.io/v1beta2" in ran.err
