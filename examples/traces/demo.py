@@ -13,6 +13,7 @@ RULES = {
     "pai_task_table.csv": "rules-alibaba.yaml",
     "openb_pod_list_made_up.csv": "rules-alibaba.yaml",
     "accounting.csv": "rules-accounting.yaml",
+    "sacct.txt": "rules-sacct.yaml",
 }
 QUOTA: dict[str, str | int] = {"cpu": 64, "memory": "64Gi", "nvidia.com/gpu": 32}
 

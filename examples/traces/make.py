@@ -175,6 +175,34 @@ def accounting(found: Iterable[Job]) -> list[Sequence[object]]:
     return rows
 
 
+def sacct(found: Iterable[Job]) -> str:
+    """Write them as `sacct -P` does: a line for each job, and one for its first step."""
+    lines = ["JobID|Submit|Start|End|Elapsed|State|ReqTRES|User|Account"]
+    for job in found:
+        submit = BEGIN + timedelta(seconds=job.submit)
+        start = submit + timedelta(seconds=job.wait)
+        end = start + timedelta(seconds=job.run)
+        first = start.isoformat()
+        if job.is_cancelled:
+            end, first = start, "None"
+        state = "CANCELLED by 1000" if job.is_cancelled else "FAILED" if job.has_failed else "COMPLETED"
+        gpus = job.nodes * job.gpus_a_node
+        asked = f"billing={4 * gpus},cpu={4 * gpus},gres/gpu={gpus},mem={2 * gpus}G,node={job.nodes}"
+        times = f"{submit.isoformat()}|{first}|{end.isoformat()}|{elapsed((end - start).total_seconds())}|{state}"
+        lines.append(f"{job.number}|{times}|{asked}|user{job.user}|lab{job.group}")
+        if not job.is_cancelled:
+            lines.append(f"{job.number}.batch|{times}|||lab{job.group}")
+    return "\n".join([*lines, ""])
+
+
+def elapsed(seconds: float) -> str:
+    """Write a duration as Slurm does: `1-02:03:04`."""
+    minutes, second = divmod(int(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    return (f"{days}-" if days else "") + f"{hour:02}:{minute:02}:{second:02}"
+
+
 def write_csv(name: str, rows: Iterable[Sequence[object]]) -> None:
     """Write rows."""
     with (FOLDER / name).open("w", newline="") as file:
@@ -193,6 +221,7 @@ def main() -> None:
     write_csv("pai_job_table.csv", rows)
     write_csv("openb_pod_list_made_up.csv", openb(found))
     write_csv("accounting.csv", accounting(found))
+    (FOLDER / "sacct.txt").write_text(sacct(found))
 
 
 if __name__ == "__main__":

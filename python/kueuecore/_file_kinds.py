@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import PurePath
 
@@ -30,7 +31,8 @@ _OF_TOOLS = {
 _GIVE_OBJECTS = "give Kubernetes objects, which start with apiVersion and kind"
 _COMPRESSED = b"\x1f\x8b"
 _PARQUET = b"PAR1"
-_ENDINGS = (".swf", ".csv", ".parquet")
+_ENDINGS = (".swf", ".csv", ".tsv", ".psv", ".parquet")
+_DELIMITERS = re.compile("[,|\t]")
 _LOOKED_AT = 4096
 _SWF_COLUMNS = 18
 _LEAST_COLUMNS = 3
@@ -115,8 +117,8 @@ def other_document(document: JsonValue, file: str) -> tuple[str, str] | None:
 
 
 def _is_table(head: bytes) -> bool:
-    """Whether a text begins as Standard Workload Format or CSV."""
+    """Whether a text begins as Standard Workload Format or a table."""
     first = next(iter(head.splitlines()), b"").decode("utf-8", "replace").strip()
-    names = [it.strip() for it in first.split(",")]
+    names = [it.strip() for it in _DELIMITERS.split(first)]
     is_csv = len(names) >= _LEAST_COLUMNS and all(it.replace("_", "").isalnum() for it in names)
-    return first.startswith(";") or (len(first.split()) == _SWF_COLUMNS and first[0].isdigit()) or is_csv
+    return first.startswith(";") or (len(first.split()) >= _SWF_COLUMNS and first[0].isdigit()) or is_csv

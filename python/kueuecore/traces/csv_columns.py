@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,11 @@ from kueuecore.errors import ManifestError, Problem
 from kueuecore.traces.text_column import TextColumn, TextColumnBuilder
 from kueuecore.traces.trace_file import MOST_NUMBER, MOST_PROBLEMS, ROWS_LIMIT, check_text
 
-__all__ = ["CsvColumns", "Kind", "date_seconds", "read_csv"]
+__all__ = ["CsvColumns", "Kind", "date_seconds", "delimiter_of", "header_of", "read_csv"]
 
 _CHUNK = 2_000
+_DELIMITERS = (",", "\t", "|")
+_LONGEST_HEADER = 65_536
 _UNKNOWN = frozenset({"", "nan", "NaN", "None", "NULL", "null", "NaT", "Unknown"})
 
 
@@ -68,6 +70,8 @@ def read_csv(
     kinds: Mapping[str, Kind] | Callable[[Sequence[str]], Mapping[str, Kind]],
     *,
     names: Sequence[str] | None = None,
+    delimiter: str = ",",
+    has_quotes: bool = True,
 ) -> CsvColumns:
     """Read columns of a CSV file.
 
@@ -76,12 +80,16 @@ def read_csv(
         file: Its name, for errors.
         kinds: The columns to read, and their types; or a function that returns them from the header.
         names: The names of the columns, if the file has no header.
+        delimiter: The character between cells.
+        has_quotes: Whether cells may stand in double quotes, which then may contain the delimiter.
 
     Raises:
         ManifestError: A column is missing, a line has too many or too few fields, or a cell is not a number or date.
     """
     check_text(data, file)
-    reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""), strict=True)
+    text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="")
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE
+    reader = csv.reader(text, delimiter=delimiter, quoting=quoting, strict=True)
     problems: list[Problem] = []
     try:
         header = [it.strip() for it in next(reader, [])] if names is None else list(names)
@@ -102,6 +110,27 @@ def read_csv(
         {it.name: it.text_column() for it in columns if it.kind is Kind.TEXT},
         lines,
     )
+
+
+def delimiter_of(data: bytes) -> str:
+    r"""Return the character between the names in the first line of a table: a comma, a tab or `|`.
+
+    Example:
+        >>> [delimiter_of(it) for it in (b"at,run_seconds", b"at\trun_seconds", b"JobID|Submit", b"at")]
+        [',', '\t', '|', ',']
+    """
+    return max(_DELIMITERS, key=_first_line(data).count)
+
+
+def header_of(data: bytes) -> tuple[str, ...]:
+    """Return the names in the first line of a table."""
+    names = _first_line(data).split(delimiter_of(data))
+    return tuple(it.strip().removeprefix('"').removesuffix('"') for it in names)
+
+
+def _first_line(data: bytes) -> str:
+    line = data[:_LONGEST_HEADER].removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n").partition(b"\n")[0]
+    return line.decode("utf-8", "replace").strip("\r")
 
 
 def _check_header(header: Sequence[str], wanted: Mapping[str, Kind], file: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from kueuecore.traces.csv_columns import Kind, read_csv
+from kueuecore.traces.node_shares import pods_of_nodes
 from kueuecore.traces.trace import Trace, made_trace
 
 __all__ = ["HELIOS_COLUMNS", "read_helios"]
@@ -45,8 +46,7 @@ def read_helios(data: bytes, file: str) -> Trace:
     """
     table = read_csv(data, file, _KINDS)
     gpus, cpus, nodes = (np.nan_to_num(table.numbers[it]) for it in ("gpu_num", "cpu_num", "node_num"))
-    share = np.maximum(nodes, 1)
-    pods = np.where(gpus % share == 0, nodes, gpus)
+    pods = pods_of_nodes(nodes, gpus)
     each = np.maximum(pods, 1)
     return made_trace(
         at=table.numbers["submit_time"],

@@ -1,4 +1,4 @@
-"""Reads your own tables of jobs: CSV and Parquet with a column for each column of a trace."""
+"""Reads your own tables of jobs: text and Parquet with a column for each column of a trace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from kueuecore._text import quoted, shown
 from kueuecore.errors import ManifestError, Problem
-from kueuecore.traces.csv_columns import CsvColumns, Kind, date_seconds, read_csv
+from kueuecore.traces.csv_columns import CsvColumns, Kind, date_seconds, delimiter_of, read_csv
+from kueuecore.traces.endings import has_failed
 from kueuecore.traces.rules import ColumnSource
 from kueuecore.traces.text_column import TextColumn
 from kueuecore.traces.trace import Trace, made_trace
@@ -24,30 +25,12 @@ _AMOUNTS = {"cpu_milli": "cpu", "memory_bytes": "memory", "gpu_milli": "gpu"}
 _NUMBERS = ("run_seconds", "pods", "priority", *_AMOUNTS)
 _OTHER_RESOURCE = "requests."
 _STATUS = "status"
-_FAILED = frozenset(
-    (
-        "aborted",
-        "boot_fail",
-        "canceled",
-        "cancelled",
-        "deadline",
-        "error",
-        "fail",
-        "failed",
-        "failure",
-        "killed",
-        "node_fail",
-        "out_of_memory",
-        "preempted",
-        "timeout",
-    )
-)
 
 
 def read_csv_table(
     data: bytes, file: str, columns: Mapping[str, ColumnSource], fields: Collection[str] | None = None
 ) -> Trace:
-    r"""Read a CSV file whose first line names its columns.
+    r"""Read a table whose first line names its columns, with commas, tabs or `|` between them.
 
     Args:
         data: The file, decompressed.
@@ -63,7 +46,8 @@ def read_csv_table(
         >>> trace.at.tolist(), trace.requests["cpu"].tolist(), trace.fields["team"].texts()
         ([0.0, 60.0], [1000, 500], ['b', 'a'])
     """
-    return _trace(read_csv(data, file, lambda header: _kinds(header, columns, file, fields)), columns, file)
+    table = read_csv(data, file, lambda header: _kinds(header, columns, file, fields), delimiter=delimiter_of(data))
+    return _trace(table, columns, file)
 
 
 def read_parquet_table(
@@ -210,18 +194,12 @@ def _trace(table: CsvColumns, columns: Mapping[str, ColumnSource], file: str) ->
         pods=numbers.get("pods", np.ones(n)),
         requests=requests,
         drop=drop,
-        ends_failed=_has_failed(texts[_STATUS]) if _STATUS in texts else False,
+        ends_failed=has_failed(texts[_STATUS]) if _STATUS in texts else False,
         priority=numbers.get("priority", 0),
         fields=texts,
         lines=table.lines,
         file=file,
     )
-
-
-def _has_failed(status: TextColumn) -> npt.NDArray[np.bool_]:
-    """Return which jobs did not succeed, by the first word: Slurm writes `CANCELLED by 1000`."""
-    words = [next(iter(name.lower().split()), "") for name in status.names]
-    return status.renamed(words).is_one_of(_FAILED)
 
 
 def _named(found: Mapping[str, object], source_of: Mapping[str, str]) -> dict[str, str]:

@@ -32,6 +32,7 @@ FILES = {
     "jobs.swf": "; Version: 2.2\n1 0 10 100 1 -1 -1 1 200 -1 1 1 1 1 1 -1 -1 -1\n",
     "copied.txt": "1 0 10 100 1 -1 -1 1 200 -1 1 1 1 1 1 -1 -1 -1\n2 1: 2\n",
     "jobs.csv": "job,submit,cpus\n1,0,4\n",
+    "sacct.txt": "JobID|Submit|Start|End\n1|2026-03-01T08:00:00|Unknown|Unknown\n",
 }
 BYTES = {
     "log.yaml": b"job,submit,cpus\n1,0,4\n",
@@ -62,6 +63,7 @@ OF_ENGINE = "this is a saved engine; use `kueuecore run` or `explain`, or give m
         (("check", "jobs.csv"), OF_TRACE),
         (("simulate", "copied.txt"), OF_TRACE),
         (("simulate", "log.yaml"), OF_TRACE),
+        (("check", "sacct.txt"), OF_TRACE),
         (("test", "jobs.parquet"), OF_TRACE),
         (("run", "jobs.gz"), "jobs.gz: this is compressed; unpack it first\n"),
         (("simulate", "saved"), OF_ENGINE),

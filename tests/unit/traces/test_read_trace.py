@@ -26,6 +26,7 @@ RULES = {
     "pai_task_table.csv": "rules-alibaba.yaml",
     "openb_pod_list_made_up.csv": "rules-alibaba.yaml",
     "accounting.csv": "rules-accounting.yaml",
+    "sacct.txt": "rules-sacct.yaml",
 }
 SWF = b"1 0 10 60 4 -1 -1 4 -1 -1 1 7 2 -1 1 1 -1 -1\n"
 
@@ -104,7 +105,7 @@ def test_archives_and_files_that_are_not_there_are_refused(tmp_path: Path) -> No
 
 
 def test_the_format_is_detected_from_the_first_bytes_if_not_from_the_name(tmp_path: Path) -> None:
-    for name in ("cluster.swf", "cluster_job_log", "cluster_log.csv", "openb_pod_list_made_up.csv"):
+    for name in ("cluster.swf", "cluster_job_log", "cluster_log.csv", "openb_pod_list_made_up.csv", "sacct.txt"):
         shutil.copy(EXAMPLES / name, tmp_path / "trace")
         assert len(read_trace(tmp_path / "trace")) == len(read_trace(EXAMPLES / name))
 
@@ -115,6 +116,18 @@ def test_a_format_that_cannot_be_detected_must_be_given(tmp_path: Path) -> None:
     assert len(read_trace(tmp_path / "jobs.txt", trace_format="csv")) == 1
     with pytest.raises(ValueError, match='trace_format: "xml" is not one of swf, philly'):
         read_trace(tmp_path / "jobs.txt", trace_format="xml")
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", "|"])
+def test_a_table_may_have_tabs_or_bars_between_its_cells(tmp_path: Path, delimiter: str) -> None:
+    lines = [["at", "run_seconds", "cpu_milli", "team"], ["0", "60", "500", '"a, b"'], ["5", "", "", "c"]]
+    path = tmp_path / "jobs.csv"
+    path.write_text("\n".join(delimiter.join(it) for it in lines) + "\n", encoding="utf-8")
+    trace = read_trace(path)
+    assert (trace.run_seconds.tolist(), trace.fields["team"].texts()) == ([60], ["a, b"])
+    if delimiter != ",":
+        # Such a first line is enough to detect it by.
+        assert len(read_trace(path.rename(tmp_path / "jobs.txt"))) == 1
 
 
 def test_parquet_reads_the_same_as_csv(tmp_path: Path) -> None:
