@@ -98,6 +98,6 @@ def findings_of(
         for hit in rule.find(facts):
             if not is_silenced(rule, facts.written(hit.manifest).object) and str(hit.problem) not in seen:
                 seen.add(str(hit.problem))
-                yield Finding(rule, hit.problem, hit.world)
+                yield Finding(rule, hit.problem, hit.world, hit.severity)
     if progress is not None:
         progress(len(rules), len(rules))

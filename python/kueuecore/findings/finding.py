@@ -44,14 +44,24 @@ class Hit:
         manifest: The object at fault, whose annotation may silence the finding.
         problem: What is wrong, where, and what to do.
         world: The smallest set of objects that shows it, if one object is not enough.
+        severity: How bad it is in this case; by default as bad as the rule says.
     """
 
     manifest: Manifest
     problem: Problem
     world: tuple[JsonObject, ...] = ()
+    severity: Severity | None = None
 
 
-def hit(manifest: Manifest, message: str, *, field: str = "", remedy: str, world: Iterable[JsonObject] = ()) -> Hit:
+def hit(
+    manifest: Manifest,
+    message: str,
+    *,
+    field: str = "",
+    remedy: str,
+    world: Iterable[JsonObject] = (),
+    severity: Severity | None = None,
+) -> Hit:
     """Make a hit about a field of an object, with file and line.
 
     Args:
@@ -60,8 +70,9 @@ def hit(manifest: Manifest, message: str, *, field: str = "", remedy: str, world
         field: Path of the field; empty for the object as a whole.
         remedy: What to do, as an instruction.
         world: The smallest set of objects that shows it.
+        severity: How bad it is in this case; by default as bad as the rule says.
     """
-    return Hit(manifest, manifest.problem(message, field=field, remedy=remedy), tuple(world))
+    return Hit(manifest, manifest.problem(message, field=field, remedy=remedy), tuple(world), severity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +113,13 @@ class Finding:
         rule: The rule that found it.
         problem: Object, field, file, line, what is wrong and what to do.
         world: The smallest set of objects that shows it, for preemption loops and starvation.
+        own_severity: How bad it is in this case; by default as bad as the rule says.
     """
 
     rule: Rule
     problem: Problem
     world: tuple[JsonObject, ...] = field(default=(), repr=False)
+    own_severity: Severity | None = field(default=None, repr=False)
 
     @property
     def code(self) -> str:
@@ -121,7 +134,7 @@ class Finding:
     @property
     def severity(self) -> Severity:
         """How bad it is."""
-        return self.rule.severity
+        return self.own_severity or self.rule.severity
 
     @property
     def object(self) -> ObjectRef | None:

@@ -28,11 +28,10 @@ _NOT_MANAGED = ("managedJobsNamespaceSelector", "the integration", "Kueue does n
 def unmanaged_jobs(facts: Facts) -> Iterator[Hit]:
     """It runs outside of all quota: its namespace, kind or version is not managed, or it makes no valid Workload.
 
-    Without the file of a Configuration, all kinds are assumed to be enabled elsewhere.
+    It is a note where no Configuration is given: the kind may be enabled elsewhere.
     """
     for it in facts.world.ignored:
-        if it.reason.startswith("the integration") and facts.configuration_manifest is None:
-            continue
+        is_assumed = it.reason.startswith("the integration") and facts.configuration_manifest is None
         is_owned = it.reason.endswith("owns it, and has the Workload")
         names_queue = _QUEUE in texts_at(it.manifest.object, "metadata", "labels")
         if names_queue and not (is_owned or it.reason.startswith(_AT_REST) or _is_group(it)):
@@ -40,13 +39,16 @@ def unmanaged_jobs(facts: Facts) -> Iterator[Hit]:
                 it.manifest,
                 f"it gets no Workload, so it runs outside of all quota: {it.reason.partition(': name it')[0]}",
                 field=f"metadata.labels[{_QUEUE}]",
-                remedy=_remedy(it.reason),
+                remedy=_remedy(it.reason, is_assumed=is_assumed),
+                severity=Severity.NOTE if is_assumed else None,
             )
 
 
-def _remedy(reason: str) -> str:
+def _remedy(reason: str, *, is_assumed: bool) -> str:
     if reason.startswith("managedJobsNamespaceSelector"):
         return "label the namespace to match it, move the job to a managed namespace, or remove the label"
+    if is_assumed:
+        return "name it in integrations.frameworks of the Configuration, and check with that, or remove the label"
     if reason.startswith("the integration"):
         return "name it in integrations.frameworks of the Configuration, or remove the label"
     return "correct the job, or remove the label"

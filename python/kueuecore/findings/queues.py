@@ -132,17 +132,25 @@ def missing_checks(facts: Facts) -> Iterator[Hit]:
 
 @rule("KC407", "missing-local-queue", Severity.ERROR, "a workload or job whose LocalQueue does not exist")
 def missing_local_queues(facts: Facts) -> Iterator[Hit]:
-    """It waits forever."""
+    """It waits forever. Without any LocalQueue, they are assumed to be elsewhere, and this is a note."""
     for workload in facts.workloads.values():
         name = text_at(workload.object, "spec", "queueName")
         namespace, _ = key_of(workload.object)
-        if name and (namespace, name) not in facts.local_queues:
-            yield hit(
-                workload,
-                f"Not found: {quoted(name)}: namespace {namespace} has no such LocalQueue, so it waits forever",
-                field="spec.queueName",
-                remedy=correction(name, [it for at, it in facts.local_queues if at == namespace], kind="LocalQueue"),
-            )
+        if not name or (namespace, name) in facts.local_queues:
+            continue
+        if facts.local_queues:
+            what = f"namespace {namespace} has no such LocalQueue, so it waits forever"
+            remedy = correction(name, [it for at, it in facts.local_queues if at == namespace], kind="LocalQueue")
+        else:
+            what = f"there are no LocalQueues among the objects, and without this one in namespace {namespace} it waits"
+            remedy = "add the LocalQueue, unless it is elsewhere"
+        yield hit(
+            workload,
+            f"Not found: {quoted(name)}: {what}",
+            field="spec.queueName",
+            remedy=remedy,
+            severity=None if facts.local_queues else Severity.NOTE,
+        )
 
 
 @rule("KC412", "local-queue-weight-zero", Severity.NOTE, "a LocalQueue that is always served last, as its weight is 0")

@@ -19,7 +19,7 @@ EXPECTED: dict[str, list[str]] = {
     "eta": [],
     "fair-sharing-month": [],
     "how-much-quota": [],
-    "kinds-of-jobs": [],
+    "kinds-of-jobs": ["unmanaged-job"],
     "lost-rack": ["nodes-not-given"],
     "multikueue/manager.yaml": [],
     "multikueue/east.yaml": [],

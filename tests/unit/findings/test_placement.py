@@ -71,6 +71,13 @@ def test_in_a_strict_queue_it_also_blocks_others() -> None:
     assert [it.code for it in found(text + workload("x", "a", 1))] == ["KC601", "KC506"]
 
 
+@pytest.mark.parametrize("spec", ["", "queueingStrategy: StrictFIFO"])
+@pytest.mark.parametrize("asked", REQUESTS)
+def test_nodes_are_elsewhere_if_none_is_given(asked: str, spec: str) -> None:
+    text = HALL + FLAVOR + queue("a", "nominalQuota: 40", spec=spec) + local_queue("a")
+    assert [it.code for it in found(text + workload("w", "a", 5, request=REQUESTS[asked]))] == ["KC502"]
+
+
 def test_pods_without_a_topology_in_flavors_that_have_none_are_said_to_wait() -> None:
     text = (
         flavor() + queue("a") + local_queue("a") + node("n1") + workload("w", "a", 1, request="{unconstrained: true}")

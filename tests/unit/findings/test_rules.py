@@ -8,7 +8,7 @@ import pytest
 
 from kueuecore import Configuration, parse_manifests
 from kueuecore.configuration import feature_gates
-from kueuecore.findings import RULES, check
+from kueuecore.findings import RULES, Severity, check
 from tests.quota_manifests import cohort, flavor, local_queue, namespace, node, queue, workload
 
 QUOTA = "spec.resourceGroups[0].flavors[0]"
@@ -444,6 +444,18 @@ def test_codes_and_names_are_unique() -> None:
 
 
 # What is particular about one rule.
+
+
+def test_a_local_queue_may_be_elsewhere_if_none_is_given() -> None:
+    (finding,) = check(parse_manifests(workload("w", "a", 1)), select=["missing-local-queue"])
+    assert finding.severity is Severity.NOTE
+    assert str(finding) == (
+        '<string>:6 (document 1): note KC407 missing-local-queue: Workload "team/w": spec.queueName: Not found: "a": '
+        "there are no LocalQueues among the objects, and without this one in namespace team it waits; "
+        "add the LocalQueue, unless it is elsewhere"
+    )
+    (finding,) = check(parse_manifests(ONE + workload("w", "b", 1)), select=["missing-local-queue"])
+    assert finding.severity is Severity.ERROR
 
 
 def test_a_limit_counts_what_parent_cohorts_withhold() -> None:

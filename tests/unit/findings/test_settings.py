@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kueuecore import Configuration, parse_manifests
-from kueuecore.findings import check
+from kueuecore.findings import Severity, check
 from tests.quota_manifests import flavor, local_queue, queue, workload
 
 HEAD = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
@@ -126,4 +126,8 @@ def test_a_job_whose_kind_the_configuration_does_not_name_is_found() -> None:
     assert found(objects, "integrations: {frameworks: [batch/job]}", "unmanaged-job") == [label]
     assert found(objects, "integrations: {frameworks: [pod, deployment]}", "unmanaged-job") == []
     off = Configuration.parse(HEAD + "integrations: {frameworks: [batch/job]}")
-    assert check(parse_manifests(objects), configuration=off, select=["unmanaged-job"]) == ()
+    (finding,) = check(parse_manifests(objects), configuration=off, select=["unmanaged-job"])
+    assert (finding.severity, finding.problem.remedy) == (
+        Severity.NOTE,
+        "name it in integrations.frameworks of the Configuration, and check with that, or remove the label",
+    )
