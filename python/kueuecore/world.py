@@ -15,6 +15,8 @@ from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.errors import Problem
 from kueuecore.jobs import INTEGRATIONS, Ignored, Integration, JobsConfiguration, integration_of, workloads_for
+from kueuecore.jobs.context import group_of
+from kueuecore.jobs.foreign_jobs import is_mini_cluster, owner_keys
 from kueuecore.jobs.train_job import RUNTIMES
 from kueuecore.manifests import Manifest, ManifestLike, as_manifest
 from kueuecore.times import TimeLike, newest_time
@@ -149,13 +151,25 @@ class World:
         # Count rather than look up: a job may leave its name and namespace to the API server.
         unread = Counter(ref.kind for ref in applied.foreign)
         unread -= Counter(text_at(it.object, "kind") for it in self.manifests if self._is_read(it.object))
+        unread -= Counter(text_at(it.object, "kind") for it in self._other_owners())
         # A note lists kinds that are not jobs themselves, such as CronJobs.
         unread -= Counter(it.job.kind for it in self.ignored if not self._is_read(it.manifest.object))
         return AppliedWorld((*self.warnings, *warnings), dict(sorted(unread.items())))
 
+    def _other_owners(self) -> Iterator[Manifest]:
+        """Yield owners of Workloads that are no jobs of Kueue's: others make their Workloads."""
+        workloads = [it.object for it in self.manifests if is_workload(it.object)]
+        owners = owner_keys(workloads, DEFAULT_NAMESPACE)
+        for it in self.manifests:
+            group, kind = group_of(text_at(it.object, "apiVersion")), text_at(it.object, "kind")
+            if (group, kind, *key_of(it.object)) in owners and not self._is_read(it.object):
+                yield it
+
     def _is_read(self, plain: JsonObject) -> bool:
         """Return whether an object that the engine does not know is a job, or part of one."""
-        return text_at(plain, "kind") in RUNTIMES or integration_of(plain, integrations=self.integrations) is not None
+        if text_at(plain, "kind") in RUNTIMES or is_mini_cluster(plain):
+            return True
+        return integration_of(plain, integrations=self.integrations) is not None
 
 
 def is_workload(plain: JsonObject) -> bool:
@@ -226,11 +240,12 @@ def _missing_namespaces(
 ) -> tuple[str, ...]:
     used, there = set(), set()
     for manifest in manifests:
-        kind = text_at(manifest.object, "kind")
+        plain = manifest.object
+        kind = text_at(plain, "kind")
         if kind == "Namespace":
-            there.add(text_at(manifest.object, "metadata", "name"))
-        elif kind in _NAMESPACED or integration_of(manifest.object, integrations=integrations):
-            used.add(_namespace_of(manifest.object))
+            there.add(text_at(plain, "metadata", "name"))
+        elif kind in _NAMESPACED or integration_of(plain, integrations=integrations) or is_mini_cluster(plain):
+            used.add(_namespace_of(plain))
     # An invalid Namespace name is reported for the object in it.
     return tuple(sorted(name for name in used - there if _LABEL.fullmatch(name)))
 

@@ -20,7 +20,10 @@ __all__ = ["excess_pods", "incomplete_pod_groups", "lost_tolerations", "unmanage
 _QUEUE = f"{KUEUE_GROUP}queue-name"
 _GROUP = f"{KUEUE_GROUP}pod-group-name"
 # Why a job is left alone although Kueue manages its kind and namespace: what it does is over, or another has it.
-_AT_REST = ("it has finished", "it is being deleted", "it has no replicas", "its Workload", "a CronJob makes")
+_AT_REST = (
+    *("it has finished", "it is being deleted", "it has no replicas", "its Workload", "a CronJob makes"),
+    *("the controller of", "Kueue has no integration"),
+)
 _NOT_MANAGED = ("managedJobsNamespaceSelector", "the integration", "Kueue does not know")
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
@@ -28,6 +30,8 @@ from kueuecore.jobs.creation_validation import creation_problems
 from kueuecore.jobs.enabled_kinds import why_off
 from kueuecore.jobs.field_paths import path_text
 from kueuecore.jobs.field_types import field_problems, unknown_fields
+from kueuecore.jobs.foreign_jobs import OwnerKey, is_mini_cluster, owner_keys, why_none_is_made
+from kueuecore.jobs.generated_names import GeneratedNames
 from kueuecore.jobs.integration import Integration, JobPodSet, NoWorkload
 from kueuecore.jobs.integrations import INTEGRATIONS
 from kueuecore.jobs.manifest_shapes import METADATA
@@ -136,7 +140,7 @@ def workloads_for(
     everything = [as_manifest(it, f"manifests[{index}]") for index, it in enumerate(given)]
     runtimes, assumed = _shipped_runtimes(everything)
     surroundings = surroundings_of([*everything, *runtimes], configuration, integrations)
-    builder = _Builder(surroundings, integrations, _Names(everything, configuration.default_namespace))
+    builder = _Builder(surroundings, integrations, GeneratedNames(everything, configuration.default_namespace))
     for index, manifest in enumerate(everything):
         builder.add(manifest, index)
     builder.add_groups()
@@ -187,7 +191,7 @@ class _Builder:
     """Takes jobs one by one, and makes groups of pods at the end."""
 
     def __init__(
-        self, surroundings: Surroundings, integrations: Mapping[tuple[str, str], Integration], names: _Names
+        self, surroundings: Surroundings, integrations: Mapping[tuple[str, str], Integration], names: GeneratedNames
     ) -> None:
         self._surroundings = surroundings
         self._integrations = integrations
@@ -216,11 +220,11 @@ class _Builder:
     def add(self, manifest: Manifest, index: int) -> None:
         """Take an object: a job, or anything else."""
         api_version, kind = text_at(manifest.object, "apiVersion"), text_at(manifest.object, "kind")
-        if kind == "CronJob" and api_version.startswith("batch/"):
-            reason = "a CronJob makes Jobs when their time comes, and none is made here"
-            self._ignored.append(Ignored(object_ref(manifest.object), reason, manifest))
         integration = self._integrations.get((group_of(api_version), kind))
-        if integration is None or integration is POD_GROUP:
+        if integration is None:
+            self._add_foreign(manifest, index)
+            return
+        if integration is POD_GROUP:
             return
         names_queue = QUEUE_LABEL in labels_of(manifest.object)
         if integration.api_version != api_version:
@@ -240,6 +244,35 @@ class _Builder:
         # Every cluster has these, and they are only meant for Kueue if they name a queue.
         is_quiet = integration.framework in ("pod", "deployment", "statefulset") and not names_queue
         self._add_job(manifest.object, integration, manifest, index, is_quiet=is_quiet)
+
+    def _add_foreign(self, manifest: Manifest, index: int) -> None:
+        """Take an object of a kind that Kueue does not know: it may make Jobs, or have a Workload all the same."""
+        plain, configuration = manifest.object, self._surroundings.configuration
+        group, kind = group_of(text_at(plain, "apiVersion")), text_at(plain, "kind")
+        reason, makes_job = why_none_is_made(plain, configuration), is_mini_cluster(plain)
+        if not reason and not makes_job:
+            return
+        namespace = text_at(plain, "metadata", "namespace") or configuration.default_namespace
+        if (group, kind, namespace, text_at(plain, "metadata", "name")) in self._owners and kind != "CronJob":
+            return
+        if reason:
+            self._ignored.append(Ignored(object_ref(plain), reason, manifest))
+        else:
+            self._add_mini_cluster(manifest, index)
+
+    def _add_mini_cluster(self, manifest: Manifest, index: int) -> None:
+        from kueuecore.jobs.mini_cluster import job_of, mini_cluster_problems
+
+        cluster = self._names.complete(manifest.object)
+        if problems := mini_cluster_problems(cluster) or _name_problems(cluster):
+            self._reject(cluster, problems, manifest, index)
+        else:
+            self.add(Manifest(job_of(cluster), manifest.source.without_fields()), index)
+
+    @cached_property
+    def _owners(self) -> AbstractSet[OwnerKey]:
+        """The owners of all objects: what they have made is among the manifests."""
+        return owner_keys(self._surroundings.by_key.values(), self._surroundings.configuration.default_namespace)
 
     def _add_job(
         self, raw: JsonObject, integration: Integration, manifest: Manifest, index: int, *, is_quiet: bool = False
@@ -441,33 +474,3 @@ def _paths(pod_sets: Sequence[JobPodSet]) -> Sequence[tuple[str, str]]:
         ("spec.queueName", f"metadata.labels[{QUEUE_LABEL}]"),
         ("spec.priorityClassRef", f"metadata.labels[{PRIORITY_CLASS_LABEL}]"),
     ]
-
-
-class _Names:
-    """Gives namespaces and names to jobs that leave them to the API server.
-
-    To a `generateName` the server appends five random characters; here it is the lowest unused number, so that the same
-    manifests give the same names.
-    """
-
-    def __init__(self, manifests: Iterable[Manifest], default_namespace: str) -> None:
-        self._default_namespace = default_namespace
-        self._taken = {self._key(it.object, text_at(it.object, "metadata", "name")) for it in manifests}
-        self._numbers: dict[tuple[str, str, str], int] = {}
-
-    def _key(self, job: JsonObject, name: str) -> tuple[str, str, str]:
-        namespace = text_at(job, "metadata", "namespace") or self._default_namespace
-        return text_at(job, "kind"), namespace, name
-
-    def complete(self, job: JsonObject) -> JsonObject:
-        """Return the job with a namespace and a name."""
-        metadata = dict(object_at(job, "metadata"))
-        metadata["namespace"] = text_at(job, "metadata", "namespace") or self._default_namespace
-        prefix = text_at(job, "metadata", "generateName")
-        if prefix and not text_at(job, "metadata", "name"):
-            number = self._numbers.get(self._key(job, prefix), 1)
-            while self._key(job, f"{prefix}{number:05}") in self._taken:
-                number += 1
-            self._numbers[self._key(job, prefix)] = number + 1
-            metadata["name"] = f"{prefix}{number:05}"
-        return {**job, "metadata": metadata}

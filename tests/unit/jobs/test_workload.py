@@ -309,7 +309,8 @@ def test_own_kinds_are_enabled_without_being_named() -> None:
         pod_sets=lambda job, _: [JobPodSet.at(job, ("spec", "template"), name="Frames", count=2)],
     )
     job = {**sample_job(), "apiVersion": "example.com/v1", "kind": "Film"}
-    assert workloads_for([job]) == JobsResult((), (), (), (), ())
+    unknown = workloads_for([job])
+    assert (unknown.workloads, unknown.jobs, unknown.problems) == ((), (), ())
     workload = workload_of(workloads_for([job], integrations=with_kinds(film)))
     assert (workload["metadata"]["name"], workload["spec"]["podSets"][0]["name"]) == (
         workload_name("sample-job", kind="Film", group="example.com"),
