@@ -52,6 +52,9 @@ _REMEDIES = {
     "use parse_manifests for YAML or JSON text": "check the name",
 }
 
+# A pipe hides that the command before it has failed.
+_NOTHING_READ = Problem("it is empty", file="<stdin>", remedy="see if the command before it failed: set -o pipefail")
+
 
 @dataclass(frozen=True, slots=True)
 class SettledState:
@@ -160,6 +163,7 @@ def read_files(paths: Sequence[str], *, recursive: bool = False) -> tuple[File, 
         raise ManifestError.of("standard input can be read only once", remedy="give - only once")
     problems: list[Problem] = []
     files = [file for path in paths for file in contents(path, problems, recursive=recursive)]
+    problems += [_NOTHING_READ for file in files if file.name == "<stdin>" and not file.data.strip()]
     problems = [replace(it, remedy=_REMEDIES.get(it.remedy, it.remedy)) for it in problems]
     if not problems:
         return tuple(files)

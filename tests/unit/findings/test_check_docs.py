@@ -26,6 +26,7 @@ EXPECTED: dict[str, list[str]] = {
     "multikueue-regions/manager.yaml": [],
     "multikueue-regions/region.yaml": [],
     "queued-provisioning": [],
+    "rendered": [],
     "scenario": [],
     "taking-back": ["starvation"],
     "topology": ["domain-too-small"],
