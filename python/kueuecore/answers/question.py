@@ -29,6 +29,7 @@ class Question:
         jobs: `Kind/name` of the job behind a Workload, by the Workload's namespace and name.
         ignored: Jobs that get no Workload, and why.
         waiting: Jobs that get none until something exists, and what.
+        assumed: What was assumed to be in the cluster for them, in a sentence each.
     """
 
     workloads: tuple[Manifest, ...]
@@ -37,6 +38,7 @@ class Question:
     jobs: dict[tuple[str, str], str]
     ignored: tuple[Ignored, ...]
     waiting: tuple[Problem, ...]
+    assumed: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, manifests: Sequence[Manifest], world: World, *, configuration: Configuration | None = None) -> Question:
@@ -84,6 +86,7 @@ class Question:
             {key: f"{text_at(it, 'kind')}/{text_at(it, 'metadata', 'name')}" for key, it in named.items()},
             tuple(it for it in both.ignored if id(it.manifest) in jobs),
             tuple(it for it in both.waiting if it.object in {object_ref(job.object) for job in manifests}),
+            tuple(it for it in both.assumed if it not in world.assumed),
         )
 
     def prepare(self, engine: Engine, *, now: TimeLike) -> None:

@@ -131,6 +131,7 @@ def what_if_command(options: argparse.Namespace) -> int:
     if not options.quiet:
         to_stderr(*(f"note: {it}; it gets no Workload" for it in question.ignored))
         to_stderr(*(f"warning: {it}; until then the job waits" for it in question.waiting))
+        to_stderr(*(f"note: {it}" for it in question.assumed))
     changed = _changed(state, question, edits, deletions)
     answers = [_answer(changed, it, question, state.now) for it in question.workloads]
     rest = _rest(state, changed, question) if options.settle else None

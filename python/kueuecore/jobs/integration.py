@@ -168,12 +168,14 @@ class NoWorkload(Exception):  # noqa: N818  # nothing is wrong with the job
         reason: Why.
         warning: The reason of the Warning event that Kueue creates about the job; empty if it creates none.
         note: The message of that event, if it is not `reason`.
+        missing: What the job names and does not exist, if it gets a Workload once that does.
     """
 
-    def __init__(self, reason: str, *, warning: str = "", note: str = "") -> None:
+    def __init__(self, reason: str, *, warning: str = "", note: str = "", missing: Problem | None = None) -> None:
         super().__init__(reason)
         self.warning = warning
         self.note = note or reason
+        self.missing = missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,8 +78,8 @@ class JobsResult:
             that get no Workload, or have one already.
         ignored: Jobs that get none, and why; without those of disabled integrations that name no queue.
         problems: The problems of rejected jobs.
-        waiting: Jobs that get no Workload until something that they name exists, and what that is: a priority class, or
-            an existing Workload.
+        waiting: Jobs that get no Workload until something that they name exists, and what that is: a priority class, an
+            existing Workload, or a runtime.
         warnings: Unknown fields of a Job, Deployment or StatefulSet: an API server drops them with a warning.
         assumed: What was assumed to be in the cluster besides the manifests, in a sentence each: the runtimes that the
             Trainer ships, where a TrainJob names one that is not given.
@@ -289,7 +289,10 @@ class _Builder:
             else:
                 self._try_to_make(job, integration, manifest, index)
         except NoWorkload as reason:
-            if not is_quiet:
+            if reason.missing is not None:
+                if not _has_workload(raw, self._surroundings):
+                    self._waiting += _about([reason.missing], raw, manifest, index)
+            elif not is_quiet:
                 self._ignored.append(Ignored(object_ref(raw), str(reason), manifest))
         except (_Rejected, ManifestError) as rejected:
             self._reject(raw, rejected.problems, manifest, index)
@@ -427,6 +430,13 @@ def _check_managed(
         raise NoWorkload(f"{object_ref(ancestor)} owns it, and has the Workload")
     if not surroundings.is_meant_for_kueue(job):
         raise NoWorkload(f"it has no label {QUEUE_LABEL}")
+
+
+def _has_workload(job: JsonObject, surroundings: Surroundings) -> bool:
+    """Return whether a Workload among the manifests names the job as its owner."""
+    reference: JsonObject = {key: text_at(job, key) for key in ("apiVersion", "kind")}
+    reference |= {key: text_at(job, "metadata", key) for key in ("name", "uid")}
+    return (text_at(job, "metadata", "namespace"), *owner_key(reference)) in surroundings.owned
 
 
 def _existing(

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore.jobs.train_job import API_VERSION, STEP_LABEL
 
-__all__ = ["RELEASE", "missing_runtimes"]
+__all__ = ["RELEASE", "SHIPPED_RUNTIMES", "missing_runtimes"]
 
 RELEASE = "Kubeflow Trainer 2.3"
 """The release that these are of: the one that Kueue is built with (rules/10 §5.11)."""
@@ -39,7 +39,7 @@ def _spec(policy: JsonObject, *jobs: JsonObject) -> JsonObject:
 _NODE, _DATA = _job("node", _TRAINER), _job(_DATASET, _DATASET)
 _MPI = _spec({"mpi": {"runLauncherAsNode": True}}, _job("node", ""), _job("launcher", _TRAINER))
 _TUNE = _spec({"torch": {}}, _DATA, _job(_MODEL, _MODEL), _job("node", _TRAINER, {"limits": {"nvidia.com/gpu": 2}}))
-_SPECS: dict[str, JsonObject] = {
+SHIPPED_RUNTIMES: dict[str, JsonObject] = {
     "torch-distributed": _spec({"torch": {}}, _NODE),
     "torch-distributed-with-cache": _spec({"torch": {}}, _DATA, _NODE),
     "jax-distributed": _spec({"jax": {}}, _NODE),
@@ -50,6 +50,7 @@ _SPECS: dict[str, JsonObject] = {
     "torchtune-llama3.2-3b": _TUNE,
     "torchtune-qwen2.5-1.5b": _TUNE,
 }
+"""Their specs, by name."""
 
 
 def missing_runtimes(objects: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
@@ -75,7 +76,12 @@ def missing_runtimes(objects: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
         elif kind == "TrainJob" and reference.get("kind", _KIND) == _KIND:
             named[text_at(reference, "name")] = None
     return tuple(
-        {"apiVersion": API_VERSION, "kind": _KIND, "metadata": {"name": name}, "spec": copy.deepcopy(_SPECS[name])}
+        {
+            "apiVersion": API_VERSION,
+            "kind": _KIND,
+            "metadata": {"name": name},
+            "spec": copy.deepcopy(SHIPPED_RUNTIMES[name]),
+        }
         for name in named
-        if name in _SPECS and name not in there
+        if name in SHIPPED_RUNTIMES and name not in there
     )

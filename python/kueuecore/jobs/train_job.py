@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
+from kueuecore._near_names import near_names
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.jobs.context import JobsConfiguration, Surroundings, labels_of
 from kueuecore.jobs.field_paths import with_value
@@ -109,10 +110,18 @@ def _runtime(job: JsonObject, surroundings: Surroundings) -> JsonObject:
         namespace = surroundings.configuration.default_namespace
     runtime = surroundings.by_key.get((API_VERSION, kind, namespace, name))
     if runtime is None:
-        raise NoWorkload(f"runtime '{name}' not found")
+        raise NoWorkload(f"runtime '{name}' not found", missing=_missing(kind, name))
     if problems := field_problems(runtime, _RUNTIME):
         raise ManifestError(replace(it, object=ObjectRef(kind, name)) for it in problems)
     return runtime
+
+
+def _missing(kind: str, name: str) -> Problem:
+    from kueuecore.jobs.shipped_runtimes import SHIPPED_RUNTIMES
+
+    near = near_names(name, SHIPPED_RUNTIMES) if kind == RUNTIMES[0] else ()
+    remedy = f"write {near[0]}" if near else "add it to the manifests, or correct its name"
+    return Problem(f"{ObjectRef(kind, name)} not found", field="spec.runtimeRef.name", value=name, remedy=remedy)
 
 
 def _patched(replicated: JsonObject, job: JsonObject) -> JsonObject:

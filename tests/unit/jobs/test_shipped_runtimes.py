@@ -89,8 +89,8 @@ def test_a_runtime_that_is_given_counts() -> None:
 )
 def test_no_other_runtime_is_assumed(name: str, kind: str) -> None:
     result = workloads_for([train_job(name, kind)])
-    (ignored,) = result.ignored
-    assert (ignored.reason, result.assumed) == (f"runtime '{name}' not found", ())
+    (waiting,) = result.waiting
+    assert (waiting.message, result.assumed) == (f'{kind} "{name}" not found', ())
 
 
 def test_what_one_caller_changes_another_does_not_see() -> None:
@@ -115,3 +115,14 @@ def test_the_command_says_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[s
         file.write_text(objects, encoding="utf-8")
         assert main(["run", str(file)]) == ExitCode.OK
         assert capsys.readouterr().err.count(f"note: {SAID}torch-distributed\n") == n_said
+
+
+def test_a_question_says_it_too_unless_its_state_has_said_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state, job = tmp_path / "in.yaml", tmp_path / "job.yaml"
+    job.write_text(TRAIN_JOB, encoding="utf-8")
+    for objects in (QUEUES, QUEUES + TRAIN_JOB.replace("name: t,", "name: u,")):
+        state.write_text(objects, encoding="utf-8")
+        assert main(["what-if", str(state), "-f", str(job)]) == ExitCode.OK
+        assert capsys.readouterr().err.count(f"note: {SAID}torch-distributed\n") == 1

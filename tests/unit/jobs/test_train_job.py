@@ -106,17 +106,33 @@ def test_patches_of_the_job_are_merged_into_the_runtime() -> None:
     ]
 
 
+def test_a_job_of_an_unknown_kind_of_runtimes_gets_no_workload() -> None:
+    (ignored,) = workloads_for([_TORCH, _job(runtimeRef={"name": "rt", "kind": "Other"})]).ignored
+    assert ignored.reason == "unsupported runtime: Other.trainer.kubeflow.org"
+
+
 @pytest.mark.parametrize(
-    ("reference", "reason"),
+    ("name", "kind", "remedy"),
     [
-        ({"name": "other"}, "runtime 'other' not found"),
-        ({"name": "rt", "kind": "TrainingRuntime"}, "runtime 'rt' not found"),
-        ({"name": "rt", "kind": "Other"}, "unsupported runtime: Other.trainer.kubeflow.org"),
+        ("other", "ClusterTrainingRuntime", "add it to the manifests, or correct its name"),
+        ("rt", "TrainingRuntime", "add it to the manifests, or correct its name"),
+        ("torch-distribted", "ClusterTrainingRuntime", "write torch-distributed"),
     ],
 )
-def test_job_without_its_runtime_gets_no_workload(reference: dict[str, str], reason: str) -> None:
-    (ignored,) = workloads_for([_TORCH, _job(runtimeRef=reference)]).ignored
-    assert ignored.reason == reason
+def test_a_job_waits_for_its_runtime(name: str, kind: str, remedy: str) -> None:
+    result = workloads_for([_TORCH, _job(runtimeRef={"name": name, "kind": kind})])
+    (waiting,) = result.waiting
+    assert str(waiting) == f'TrainJob "n/t": spec.runtimeRef.name: {kind} "{name}" not found; {remedy}'
+    assert (result.workloads, result.ignored) == ((), ())
+
+
+def test_a_job_that_comes_with_its_workload_does_not_wait_for_its_runtime() -> None:
+    job = _job(runtimeRef={"name": "other"})
+    owner = {"apiVersion": _API, "kind": "TrainJob", "name": "t", "uid": ""}
+    metadata = {"name": "w", "namespace": "n", "ownerReferences": [owner]}
+    workload: Any = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": metadata, "spec": {}}
+    result = workloads_for([job, workload])
+    assert (result.workloads, result.waiting, result.ignored) == ((), (), ())
 
 
 def test_start_patches_the_runtime_before_it_lets_go() -> None:
