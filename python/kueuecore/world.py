@@ -59,6 +59,7 @@ class World:
         warnings: Unknown fields of jobs.
         waiting: Jobs that get no Workload until an object that they name exists, and which object.
         assumed: What was assumed to be in the cluster besides the manifests, in a sentence each.
+        added: Names of all Namespaces that were added, `default` among them.
 
     Example:
         >>> from kueuecore.manifests import parse_manifests
@@ -79,6 +80,7 @@ class World:
     warnings: tuple[Problem, ...] = ()
     waiting: tuple[Problem, ...] = ()
     assumed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -105,7 +107,7 @@ class World:
         given = [as_manifest(it, f"manifests[{i}]") for i, it in enumerate(each("manifests", manifests))]
         if not trusted:
             given = list(map(_labelled, _named(given)))
-        added = () if trusted else _missing_namespaces(given, integrations)
+        added = () if trusted else missing_namespaces(given, integrations=integrations)
         everything = (*map(_namespace, added), *given)
         jobs = workloads_for(everything, configuration=JobsConfiguration.of(configuration), integrations=integrations)
         jobs.raise_for_problems()
@@ -119,7 +121,7 @@ class World:
         made_of = {key_of(it.object): everything[position] for it, position in pairs}
         made = tuple(it for it in merged if is_workload(it.object) and key_of(it.object) in made_of)
         found = (jobs.warnings, jobs.waiting, jobs.assumed)
-        return cls(merged, made, made_of, named, ignored, integrations, trusted, *found)
+        return cls(merged, made, made_of, named, ignored, integrations, trusted, *found, added)
 
     def workload(self, name: str, *, namespace: str) -> JsonObject:
         """Return a Workload as it was given or made; an empty object if there is none."""
@@ -235,9 +237,10 @@ def key_of(plain: JsonObject) -> tuple[str, str]:
     return _namespace_of(plain), text_at(plain, "metadata", "name")
 
 
-def _missing_namespaces(
-    manifests: Sequence[Manifest], integrations: Mapping[tuple[str, str], Integration]
+def missing_namespaces(
+    manifests: Iterable[Manifest], *, integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS
 ) -> tuple[str, ...]:
+    """Names of the Namespaces that objects are in, and that are not among the objects."""
     used, there = set(), set()
     for manifest in manifests:
         plain = manifest.object

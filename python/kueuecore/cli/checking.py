@@ -11,6 +11,7 @@ from kueuecore._replaced_files import replaced
 from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.finding_output import github_commands, json_findings, rules_table, sarif_log, text_lines
+from kueuecore.cli.namespace_labels import add_namespace_labels, with_namespaces
 from kueuecore.cli.progress import rule_progress
 from kueuecore.cli.state_file import add_feature_gates, add_trusted, manifests_of, read_configuration
 from kueuecore.cli.streams import output, to_stderr, write
@@ -58,6 +59,7 @@ def add_check(add: argparse.ArgumentParser) -> None:
     given.add_argument("--config", metavar="FILE", help=help_text)
     add_feature_gates(given)
     add_trusted(given)
+    add_namespace_labels(given)
     wanted = add.add_argument_group("which findings, by code, prefix of codes, or name")
     wanted.add_argument("--select", metavar="ID,ID", type=_ids, action="extend", default=[], help="only these findings")
     wanted.add_argument(
@@ -78,7 +80,8 @@ def check_command(options: argparse.Namespace) -> int:
     """Run `kueuecore check`; returns the exit code."""
     style = Style.of(output(), options.color)
     configuration = read_configuration(options.config, options.feature_gates)
-    manifests = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet)
+    given = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet)
+    manifests = with_namespaces(given, options.namespace_labels)
     unfinished: list[str] = []
     with rule_progress(quiet=options.quiet) as progress:
         found = check(

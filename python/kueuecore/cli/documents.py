@@ -156,6 +156,7 @@ def _workload(row: Row) -> JsonObject:
         "positionInClusterQueue": row.position,
         "reason": state.reason,
         "message": row.message_or_cause,
+        "note": row.notes or None,
         "podSets": [
             {
                 "name": it["name"],

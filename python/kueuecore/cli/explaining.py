@@ -19,6 +19,7 @@ from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.held_nodes import node_tables
 from kueuecore.cli.holders import holder_tables
 from kueuecore.cli.named_workload import WORKLOAD_HELP, named_workload
+from kueuecore.cli.namespace_labels import namespace_note
 from kueuecore.cli.outcome import Row, RunOutcome
 from kueuecore.cli.state_file import SettledState, add_state, read_state
 from kueuecore.cli.streams import output, write
@@ -108,7 +109,7 @@ def _origins(state: SettledState, found: Explanation) -> dict[str, str]:
 def _report(state: SettledState, found: Explanation, by: str, style: Style, *, is_wide: bool) -> str:
     outcome = RunOutcome(state.engine, state.world, state.settled, state.now)
     row = next(it for it in outcome.workloads if it.state.key == found.workload.key)
-    parts = [_summary(found, row, by, state.now), _flavors(found, row, style), _obstacles(state, found, row, style)]
+    parts = [_summary(found, row, by, state), _flavors(found, row, style), _obstacles(state, found, row, style)]
     parts += [_levels(found, row, style), *holder_tables(found, style, is_wide=is_wide)]
     if row.not_placed:
         parts.append(not_placed_table(outcome, style, only=row))
@@ -116,13 +117,14 @@ def _report(state: SettledState, found: Explanation, by: str, style: Style, *, i
     return "\n\n".join(part for part in parts if part)
 
 
-def _summary(found: Explanation, row: Row, by: str, at: int) -> str:
+def _summary(found: Explanation, row: Row, by: str, state: SettledState) -> str:
     workload, now = found.workload, found.now
     place = f" in ClusterQueue {workload.cluster_queue}" if workload.cluster_queue else ""
     message = f": {row.message}" if row.message else ""
     lines = []
     if workload.stage is Stage.PENDING:
         lines.append(f"{workload.key} waits{place}{message}")
+        lines += filter(None, [namespace_note(state.world, state.engine, workload)])
         if found.ahead:
             first = found.ahead[:_MOST_AHEAD]
             named = ", ".join(f"{it.key} (parked)" if it.place == "inadmissible" else it.key for it in first)
@@ -131,7 +133,7 @@ def _summary(found: Explanation, row: Row, by: str, at: int) -> str:
             lines += _why_ahead(found)
         elif workload.place is not None:
             lines.append("nothing is ahead of it in the queue")
-        lines += _backoff(row, at)
+        lines += _backoff(row, state.now)
         if now.outcome.value != "Waits":
             lines.append(f"as the head of a cycle it would get quota now: {now.outcome.value}")
         elif now.message and now.message != row.message and not found.repeats_status:
@@ -252,6 +254,7 @@ def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any
             "whyAhead": [{"workload": it.key, "rule": str(it.why), "why": it.sentence} for it in found.ahead],
             "replaces": found.replaces and f"{found.replaces.namespace}/{found.replaces.name}",
             "preemptedBy": by or None,
+            "note": namespace_note(state.world, state.engine, workload) or None,
         },
         "would": str(found.now.outcome),
         "reason": found.now.reason,

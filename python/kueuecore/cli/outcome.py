@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.cli.checks import CheckRow, check_rows
+from kueuecore.cli.namespace_labels import namespace_note
 from kueuecore.cli.sentences import why_preempted
 from kueuecore.decisions import Preemption, Undecided
 from kueuecore.engine import Engine
@@ -60,7 +61,8 @@ class Row:
         placements: Where its pods are placed.
         not_placed: The pod sets that could not be placed, while it is pending.
         cause: Why it waits if Kueue has no message about it.
-        notes: Where its requests come from that its ClusterQueue does not cover, and what they may mean.
+        notes: Where its requests come from that its ClusterQueue does not cover, and what they may mean; or that its
+            Namespace was added without the labels that its ClusterQueue asks for.
     """
 
     state: WorkloadState
@@ -199,10 +201,10 @@ class RunOutcome:
         return cause or (_BYPASSED if state.place == "inadmissible" else "")
 
     def _notes(self, state: WorkloadState, cause: str, plain: JsonObject) -> str:
-        """What to add about requests that the ClusterQueue does not cover."""
+        """What to add about requests that the ClusterQueue does not cover, or about the Namespace."""
         said = state.message or cause
         if state.stage is not Stage.PENDING or not uncovered_in(said):
-            return ""
+            return namespace_note(self.world, self.engine, state)
         return self.request_origins.notes(said, plain, state.cluster_queue or "")
 
     @cached_property

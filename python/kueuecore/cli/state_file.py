@@ -13,6 +13,7 @@ from kueuecore._json import JsonObject, text_at
 from kueuecore._near_names import near_names
 from kueuecore._text import shortened
 from kueuecore.cli.checks import READ_KINDS, with_active_checks
+from kueuecore.cli.namespace_labels import add_namespace_labels, with_namespaces
 from kueuecore.cli.streams import to_stderr
 from kueuecore.configuration import Configuration, in_config_map
 from kueuecore.engine import Engine
@@ -107,6 +108,7 @@ def add_state(
         "1970-01-01T00:00:00Z if they have none, so that the same objects always give the same output",
     )
     add_trusted(given)
+    add_namespace_labels(given)
     return given
 
 
@@ -220,7 +222,7 @@ def read_configuration(file: str | None, gates: Sequence[tuple[str, bool]]) -> C
 def _of_manifests(
     files: Sequence[File], configuration: Configuration, options: argparse.Namespace, span: int
 ) -> SettledState:
-    manifests = parsed(files, quiet=options.quiet)
+    manifests = with_namespaces(parsed(files, quiet=options.quiet), options.namespace_labels)
     _refuse_other_files(manifests, options.paths)
     world = World.of(manifests, configuration=configuration, trusted=options.trusted)
     newest = world.newest_time()
@@ -243,9 +245,10 @@ def _of_manifests(
 
 def _of_engine(file: File, configuration: Configuration | None, options: argparse.Namespace, span: int) -> SettledState:
     name, data, _ = file
-    if options.trusted:
+    useless = "--trusted" if options.trusted else "--namespace-labels" if options.namespace_labels else ""
+    if useless:
         raise ManifestError.of(
-            "a saved engine has already accepted its objects", remedy="leave out --trusted", file=name
+            "a saved engine has already accepted its objects", remedy=f"leave out {useless}", file=name
         )
     data = data.encode() if isinstance(data, str) else data
     try:

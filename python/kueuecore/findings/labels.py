@@ -9,7 +9,7 @@ from kueuecore._json import JsonValue, list_at, text_at, texts_at
 from kueuecore._near_names import near_names
 from kueuecore.manifests import Manifest
 
-__all__ = ["correction", "names_of", "nodes_with", "pairs", "selects"]
+__all__ = ["correction", "names_of", "nodes_with", "pairs", "selects", "unmet"]
 
 _MOST_NAMES = 3
 _MOST_KNOWN = 100
@@ -28,6 +28,29 @@ def selects(selector: JsonValue, labels: Mapping[str, str]) -> bool:
         return False
     is_like = texts_at(selector, "matchLabels").items() <= dict(labels).items()
     return is_like and all(_meets(it, labels) for it in list_at(selector, "matchExpressions"))
+
+
+def unmet(selector: JsonValue, labels: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The requirements of a label selector that labels do not meet: their keys, and how kubectl writes each.
+
+    Example:
+        >>> unmet({"matchLabels": {"team": "a"}, "matchExpressions": [{"key": "old", "operator": "Exists"}]}, {})
+        [('team', 'team=a'), ('old', 'old')]
+    """
+    wanted = texts_at(selector, "matchLabels").items()
+    expressions = [it for it in list_at(selector, "matchExpressions") if not _meets(it, labels)]
+    return [
+        *((key, f"{key}={value}") for key, value in wanted if labels.get(key) != value),
+        *((text_at(it, "key"), _written(it)) for it in expressions),
+    ]
+
+
+def _written(expression: JsonValue) -> str:
+    """A requirement of a selector as kubectl writes it."""
+    key, operator = text_at(expression, "key"), text_at(expression, "operator")
+    if operator in ("In", "NotIn"):
+        return f"{key} {operator.lower()} ({','.join(map(str, list_at(expression, 'values')))})"
+    return f"!{key}" if operator == "DoesNotExist" else key
 
 
 def _meets(expression: JsonValue, labels: Mapping[str, str]) -> bool:

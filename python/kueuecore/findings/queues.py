@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._quantities import number
 from kueuecore._text import quoted
+from kueuecore.findings.added_namespaces import missing_labels
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
 from kueuecore.findings.labels import correction, selects
@@ -20,6 +21,7 @@ __all__ = [
     "missing_checks",
     "missing_cluster_queues",
     "missing_local_queues",
+    "namespaces_not_given",
     "selectors_of_nothing",
     "stopped_queues",
     "unreachable_queues",
@@ -151,6 +153,23 @@ def missing_local_queues(facts: Facts) -> Iterator[Hit]:
             remedy=remedy,
             severity=None if facts.local_queues else Severity.NOTE,
         )
+
+
+@rule("KC414", "namespace-not-given", Severity.NOTE, "a LocalQueue whose Namespace, with its labels, is not given")
+def namespaces_not_given(facts: Facts) -> Iterator[Hit]:
+    """It is added without labels, and its ClusterQueue selects Namespaces by labels, so nothing of it can be tried."""
+    for (namespace, _), queue in facts.local_queues.items():
+        name = text_at(queue.object, "spec", "clusterQueue")
+        target = facts.cluster_queues.get(name)
+        labels = "" if target is None else missing_labels(facts.world, namespace, _selector(target))
+        if labels:
+            yield hit(
+                queue,
+                f"Namespace {namespace} is not among the objects, and ClusterQueue {name} asks for {labels}, so that "
+                "nothing from here is admitted without it",
+                field="metadata.namespace",
+                remedy="add the Namespace with its labels, or give these with --namespace-labels",
+            )
 
 
 @rule("KC412", "local-queue-weight-zero", Severity.NOTE, "a LocalQueue that is always served last, as its weight is 0")

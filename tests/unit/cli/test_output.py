@@ -132,6 +132,7 @@ def test_the_json_document_keeps_its_schema(command: Callable[..., Ran]) -> None
                 "positionInClusterQueue": "NoneType",
                 "reason": "str",
                 "message": "str",
+                "note": "NoneType",
                 "podSets": [
                     {
                         "name": "str",

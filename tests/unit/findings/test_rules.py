@@ -325,6 +325,11 @@ CASES: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         + local_queue("a")
         + namespace("team", "{team: y}"),
     ),
+    "namespace-not-given": (
+        flavor() + queue("a", selector="{matchLabels: {tier: gold}}") + local_queue("a"),
+        [('LocalQueue "team/a"', "metadata.namespace")],
+        flavor() + queue("a", selector="{matchLabels: {kubernetes.io/metadata.name: team}}") + local_queue("a"),
+    ),
     "missing-admission-check": (
         flavor() + queue("a", spec="admissionChecksStrategy: {admissionChecks: [{name: budget}]}"),
         [('ClusterQueue "a"', "spec.admissionChecksStrategy.admissionChecks[0].name")],
