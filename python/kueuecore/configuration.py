@@ -5,25 +5,35 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias, cast
 
 from kueuecore import _arguments as arguments
 from kueuecore import _core
+from kueuecore._configuration_sources import gates_in, holds_values, sources_in
 from kueuecore._file_kinds import use_of
 from kueuecore._files import read_file
 from kueuecore._gone_gates import gone_gate_remedy
-from kueuecore._json import object_at, text_at
+from kueuecore._json import text_at
 from kueuecore._near_names import near_names
 from kueuecore._text import shortened
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
-from kueuecore.manifests import JsonObject, located, parse_manifests, to_json_lines
+from kueuecore.manifests import (
+    JsonObject,
+    Manifest,
+    ManifestLike,
+    as_manifest,
+    located,
+    parse_manifests,
+    parse_mappings,
+    to_json_lines,
+)
 
-__all__ = ["Configuration", "FeatureGate", "feature_gates", "in_config_map"]
+__all__ = ["Configuration", "FeatureGate", "feature_gates"]
 
-_KIND = re.compile(r"^[{ ]*[\"']?kind[\"']?: *[\"']?Configuration\b", re.MULTILINE)
 _Maker: TypeAlias = Callable[..., _core.Configuration]
 
 
@@ -63,6 +73,51 @@ def _gate(name: str, is_on: bool) -> bool:
     return arguments.flag(f"feature_gates[{arguments.shown(name)}]", is_on)
 
 
+def _documents(text: str | bytes, file: str) -> tuple[Manifest, ...]:
+    """Read a file that should hold a Configuration: Kubernetes objects, or values of a Helm chart.
+
+    Raises:
+        ManifestError: It is neither.
+    """
+    try:
+        return parse_manifests(text, file=file)
+    except ManifestError:
+        with suppress(ManifestError):
+            values = tuple(it for it in parse_mappings(text, file=file) if holds_values(it.object))
+            if values:
+                return values
+        raise
+
+
+def _document(manifests: Sequence[Manifest]) -> Manifest:
+    """Return the Configuration that some objects hold, as an object.
+
+    Raises:
+        ManifestError: There is not exactly one, or it cannot be read.
+    """
+    sources = sources_in(manifests) or sources_in(manifests, of_any_group=True)
+    file = manifests[0].source.file if manifests else ""
+    if not sources:
+        if len(manifests) == 1 and text_at(manifests[0].object, "apiVersion").startswith("config.kueue.x-k8s.io/"):
+            # The engine knows what is wrong with it.
+            return manifests[0]
+        kinds = [*dict.fromkeys(shortened(text_at(it.object, "kind")) for it in manifests)]
+        message = f"it holds no Configuration, but {', '.join(kinds) or 'nothing'}"
+        if len(kinds) == 1 and kinds != ["ConfigMap"]:
+            message = f"its kind is {kinds[0]}, not Configuration"
+        remedy = "give one document of kind Configuration, or a ConfigMap or Helm values that hold one"
+        use = use_of(it.object for it in manifests)
+        raise ManifestError.of(message, remedy="; ".join(filter(None, (remedy, use))), file=file)
+    if len({it.content for it in sources}) > 1:
+        message = f"it holds {len(sources)} Configurations"
+        raise ManifestError.of(message, remedy="give one of them in a file of its own", file=file)
+    documents = sources[0].documents()
+    if len(documents) != 1:
+        message = f"{len(documents)} documents"
+        raise ManifestError.of(message, remedy="give one document of kind Configuration", file=sources[0].place)
+    return documents[0]
+
+
 def _with_near_gate(problem: Problem) -> Problem:
     """Add to an unknown gate's problem the version that removed the gate, or the gate that was probably meant."""
     unknown = re.search(r"unrecognized feature gate: (\S+)", problem.message)
@@ -71,12 +126,6 @@ def _with_near_gate(problem: Problem) -> Problem:
     near = near_names(unknown[1], [gate.name for gate in feature_gates()])
     remedy = f"write {near[0]}" if near else "write one of those that `kueuecore gates` lists"
     return replace(problem, remedy=gone_gate_remedy(unknown[1]) or remedy)
-
-
-def in_config_map(plain: JsonObject) -> list[tuple[str, str]]:
-    """Return the Configurations in a ConfigMap, as Kueue's manifests have one, each with its key."""
-    data = object_at(plain, "data") if text_at(plain, "kind") == "ConfigMap" else {}
-    return [(key, it) for key, it in data.items() if isinstance(it, str) and _KIND.search(it)]
 
 
 class Configuration:
@@ -116,7 +165,8 @@ class Configuration:
         """Read a Configuration, v1beta2 or v1beta1, YAML or JSON (rules/11 §1).
 
         Args:
-            text: The file's contents: one document, or a ConfigMap with one, as Kueue's manifests have it.
+            text: The file's contents: a Configuration, or one of the objects that `of` takes, also among others; or
+                values of Kueue's Helm chart, with `controllerManagerConfigYaml`.
             feature_gates: Gates as on Kueue's command line; cannot be combined with `featureGates` in the file.
             file: The file name to show in errors.
 
@@ -125,28 +175,47 @@ class Configuration:
         """
         file, gates = arguments.instance("file", file, str), _gates(feature_gates)
         try:
-            manifests = parse_manifests(text, file=file)
+            manifests = _documents(text, file)
         except ManifestError as error:
             raise ConfigurationError(error.problems) from None
-        inner = [it for manifest in manifests for it in in_config_map(manifest.object)]
-        if len(manifests) == 1 and len(inner) == 1:
-            key, value = inner[0]
-            return cls.parse(value, feature_gates=gates, file=f"{file}, data[{key}]")
-        if manifests and not any(text_at(it.object, "kind") in ("Configuration", "ConfigMap") for it in manifests):
-            use = use_of(it.object for it in manifests)
-            if use:
-                message = f"its kind is {shortened(text_at(manifests[0].object, 'kind'))}, not Configuration"
-                remedy = f"give one document of kind Configuration; {use}"
-                raise ConfigurationError.of(message, remedy=remedy, file=file)
-        if len(manifests) != 1:
-            raise ConfigurationError.of(
-                f"{len(manifests)} documents", remedy="give one document of kind Configuration", file=file
-            )
+        if not manifests:
+            raise ConfigurationError.of("it is empty", remedy="give one document of kind Configuration", file=file)
+        return cls.of(manifests, feature_gates=gates)
+
+    @classmethod
+    def of(cls, manifests: Iterable[ManifestLike], *, feature_gates: Mapping[str, bool] | None = None) -> Configuration:
+        """Take the Configuration that some objects hold, with the gates that a Deployment of Kueue has as arguments.
+
+        A Configuration may be an object itself, the text in a ConfigMap, as Kueue's manifests have it, the values in a
+        HelmRelease, or what OpenShift's operator makes of its Kueue object. Other objects are left alone.
+
+        Args:
+            manifests: The objects.
+            feature_gates: Gates as on Kueue's command line; they replace those of the Deployment.
+
+        Raises:
+            ConfigurationError: There is none, or more than one, or something is wrong with it.
+
+        Example:
+            >>> head = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration"
+            >>> data = {"controller_manager_config.yaml": f"{head}, manageJobsWithoutQueueName: true}}"}
+            >>> Configuration.of([{"apiVersion": "v1", "kind": "ConfigMap", "data": data}]).to_dict()[
+            ...     "manageJobsWithoutQueueName"
+            ... ]
+            True
+        """
+        given = [as_manifest(it, f"manifests[{i}]") for i, it in enumerate(arguments.each("manifests", manifests))]
+        gates = _gates(feature_gates)
         try:
-            return cls._of(_core.Configuration.read, to_json_lines(manifests), gates)
+            document = _document(given)
+            of_deployments = {name: is_on for it in gates_in(given) for name, is_on in it.gates.items()}
+        except ManifestError as error:
+            raise ConfigurationError(error.problems) from None
+        try:
+            return cls._of(_core.Configuration.read, to_json_lines([document]), of_deployments | gates)
         except ConfigurationError as error:
             problems = [_with_near_gate(replace(problem, index=0)) for problem in error.problems]
-            raise located(error.with_problems(problems), manifests) from None
+            raise located(error.with_problems(problems), (document,)) from None
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, feature_gates: Mapping[str, bool] | None = None) -> Configuration:

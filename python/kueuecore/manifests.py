@@ -276,6 +276,15 @@ def _parsed(text: str | bytes, file: str, others: list[Problem] | None = None) -
         raise
 
 
+def parse_mappings(text: str | bytes, *, file: str) -> tuple[Manifest, ...]:
+    """Read the documents in a text of YAML or JSON, which are mappings but need not be Kubernetes objects.
+
+    Raises:
+        ManifestError: All problems in the text, with their lines.
+    """
+    return _from_yaml(_decode(text, file), file, _take_mapping)
+
+
 def read_mapping(path: str | os.PathLike[str]) -> Manifest:
     """Read a file with one mapping in YAML or JSON, which need not be a Kubernetes object."""
     problems: list[Problem] = []

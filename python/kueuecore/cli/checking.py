@@ -6,20 +6,19 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from kueuecore._json import text_at
 from kueuecore._replaced_files import replaced
+from kueuecore.cli.configured import add_configuration, configured
 from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.finding_output import github_commands, json_findings, rules_table, sarif_log, text_lines
 from kueuecore.cli.namespace_labels import add_namespace_labels, with_namespaces
 from kueuecore.cli.progress import rule_progress
-from kueuecore.cli.state_file import add_feature_gates, add_trusted, manifests_of, read_configuration
+from kueuecore.cli.state_file import add_trusted, manifests_of
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Style
 from kueuecore.errors import ManifestError
 from kueuecore.findings import Finding, Severity, check
-from kueuecore.manifests import Manifest, parse_manifests
 
 __all__ = ["add_check"]
 
@@ -55,9 +54,7 @@ def add_check(add: argparse.ArgumentParser) -> None:
     add.add_argument("paths", metavar="PATH", nargs="+", help="a YAML or JSON file, a directory, or - for stdin")
     given = add.add_argument_group("input")
     given.add_argument("-R", "--recursive", action="store_true", help="read subdirectories too")
-    help_text = "Kueue's Configuration; by default the one in Kueue's release manifest"
-    given.add_argument("--config", metavar="FILE", help=help_text)
-    add_feature_gates(given)
+    add_configuration(given)
     add_trusted(given)
     add_namespace_labels(given)
     wanted = add.add_argument_group("which findings, by code, prefix of codes, or name")
@@ -79,20 +76,22 @@ def add_check(add: argparse.ArgumentParser) -> None:
 def check_command(options: argparse.Namespace) -> int:
     """Run `kueuecore check`; returns the exit code."""
     style = Style.of(output(), options.color)
-    configuration = read_configuration(options.config, options.feature_gates)
     given = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet)
     manifests = with_namespaces(given, options.namespace_labels)
+    kueue = configured(options.config, options.feature_gates, manifests)
+    if not options.quiet:
+        to_stderr(*kueue.notes)
     unfinished: list[str] = []
     with rule_progress(quiet=options.quiet) as progress:
         found = check(
             manifests,
-            configuration=configuration,
+            configuration=kueue.configuration,
             trusted=options.trusted,
             select=options.select,
             ignore=options.ignore,
             progress=progress,
             unfinished=unfinished.append,
-            configuration_manifest=_written(options.config),
+            configuration_manifest=kueue.written,
         )
     if options.write_worlds is not None:
         files = _write_worlds(options.write_worlds, found)
@@ -109,12 +108,6 @@ def check_command(options: argparse.Namespace) -> int:
             write(text_lines(found, style, unfinished))
     is_bad = any(it.severity.rank >= Severity(options.fail_on).rank for it in found)
     return ExitCode.FOUND if is_bad else ExitCode.OK
-
-
-def _written(file: str | None) -> Manifest | None:
-    """The Configuration as it is written in a file; `None` if a ConfigMap holds it, or there is no file."""
-    found = () if file is None else parse_manifests(Path(file).read_bytes(), file=file)
-    return next((it for it in found if text_at(it.object, "kind") == "Configuration"), None)
 
 
 def _write_worlds(folder: Path, found: Sequence[Finding]) -> list[Path]:

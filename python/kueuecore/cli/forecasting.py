@@ -9,11 +9,12 @@ from time import monotonic
 
 from kueuecore._fields import Fields, seconds_of
 from kueuecore._text import shown
+from kueuecore.cli.configured import configured
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.forecast_report import forecast_document, forecast_report, interim_lines
 from kueuecore.cli.named_workload import WORKLOAD_HELP, find_workload
 from kueuecore.cli.progress import ctrl_c_raises, run_progress, ticking
-from kueuecore.cli.state_file import add_trusted, manifests_of, read_configuration
+from kueuecore.cli.state_file import add_trusted, manifests_of
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look, count
 from kueuecore.cli.table import Style
@@ -177,7 +178,10 @@ def _scenario(options: argparse.Namespace) -> Scenario:
                 remedy = f"set `{field}` in the scenario"
                 raise ManifestError.of(f"{option} works with a dump only", remedy=remedy, file=options.state)
         return scenario_of(manifests, options.state)
-    cluster = ClusterPart(objects=manifests, configuration=read_configuration(options.config, []))
+    kueue = configured(options.config, [], manifests)
+    if not options.quiet:
+        to_stderr(*kueue.notes)
+    cluster = ClusterPart(objects=manifests, configuration=kueue.configuration)
     # Without any time it is 1970, as for `kueuecore run`.
     now = options.now if options.now is not None else newest_time_of(cluster) or 0
     return Scenario(cluster=cluster, start=now)

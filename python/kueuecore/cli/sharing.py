@@ -12,11 +12,12 @@ from kueuecore._json import JsonObject
 from kueuecore._replaced_files import replaced
 from kueuecore._text import shown
 from kueuecore.cli.checks import with_active_checks
+from kueuecore.cli.configured import configured
 from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.namespace_labels import with_namespaces
 from kueuecore.cli.options import add_inputs, seed
-from kueuecore.cli.state_file import manifests_of, read_configuration, time_of
+from kueuecore.cli.state_file import manifests_of, time_of
 from kueuecore.cli.streams import is_utf8, to_stderr, write
 from kueuecore.dumps import Deciding, anonymise
 from kueuecore.errors import ManifestError
@@ -90,9 +91,16 @@ def anonymise_command(options: argparse.Namespace) -> int:
 
 def deciding_of(options: argparse.Namespace) -> tuple[tuple[Manifest, ...], Deciding]:
     """Read the objects, with the conditions of checks that `run` would write, and how to decide about them."""
-    configuration = read_configuration(options.config, options.feature_gates)
     given = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet)
     manifests = with_namespaces(given, options.namespace_labels)
+    kueue = configured(options.config, options.feature_gates, manifests)
+    configuration = kueue.configuration
+    # The dump lacks the objects that have it: the command that reproduces the decisions has to name it.
+    options.feature_gates = [*kueue.gates.items(), *options.feature_gates]
+    if options.config is None and kueue.written is not None:
+        options.config = kueue.written.source.file
+    if not options.quiet:
+        to_stderr(*kueue.notes)
     world = World.of(manifests, configuration=configuration, trusted=options.trusted)
     newest = world.newest_time()
     now = options.now if options.now is not None else newest if newest is not None else 0

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from kueuecore._configuration_sources import is_configuration
 from kueuecore._file_kinds import OF_ENGINE, is_of_command, use_of
 from kueuecore._files import File, contents
 from kueuecore._json import JsonObject, text_at
 from kueuecore._near_names import near_names
 from kueuecore._text import shortened
 from kueuecore.cli.checks import READ_KINDS, with_active_checks
+from kueuecore.cli.configured import add_configuration, configured, read_configuration
 from kueuecore.cli.namespace_labels import add_namespace_labels, with_namespaces
 from kueuecore.cli.streams import to_stderr
-from kueuecore.configuration import Configuration, in_config_map
+from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
-from kueuecore.errors import ConfigurationError, ManifestError, Problem
+from kueuecore.errors import ManifestError, Problem
 from kueuecore.findings.labels import names_of
 from kueuecore.findings.repeats import repeated
 from kueuecore.held_objects import HELD_KINDS
-from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.journal import holds_journal
 from kueuecore.manifests import API_VERSIONS, Manifest, objects_of
 from kueuecore.saved_engine import configuration_of, holds_engine
@@ -31,21 +33,15 @@ from kueuecore.world import AppliedWorld, World
 
 __all__ = [
     "SettledState",
-    "add_feature_gates",
     "add_state",
     "add_trusted",
     "manifests_of",
     "parsed",
-    "read_configuration",
     "read_files",
     "read_state",
     "time_of",
 ]
 
-_WITHOUT_FILE = f"""
-{{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration,
-  integrations: {{frameworks: [{", ".join(INSTALLED_FRAMEWORKS)}]}}}}
-"""
 _MOST_FILES = 8
 # Remedies of the Python functions, put in terms of the command.
 _REMEDIES = {
@@ -96,10 +92,7 @@ def add_state(
     command.add_argument("paths", metavar=paths, nargs="+", help=help_text)
     given = command.add_argument_group("input")
     given.add_argument("-R", "--recursive", action="store_true", help="read subdirectories too")
-    given.add_argument(
-        "--config", metavar="FILE", help="Kueue's Configuration; by default the one in Kueue's release manifest"
-    )
-    add_feature_gates(given)
+    add_configuration(given)
     given.add_argument(
         "--now",
         metavar="TIME",
@@ -121,18 +114,6 @@ def add_trusted(given: argparse._ArgumentGroup) -> None:
     )
 
 
-def add_feature_gates(given: argparse._ArgumentGroup) -> None:
-    """Add `--feature-gates`."""
-    given.add_argument(
-        "--feature-gates",
-        metavar="A=true,B=false",
-        type=_feature_gates,
-        action="extend",
-        default=[],
-        help="feature gates of Kueue; `kueuecore gates` lists them",
-    )
-
-
 def read_state(options: argparse.Namespace, *, span: int = 0) -> SettledState:
     """Read the state named by the options of `add_state`, warn of oddities, and run cycles until nothing changes.
 
@@ -143,16 +124,16 @@ def read_state(options: argparse.Namespace, *, span: int = 0) -> SettledState:
     Raises:
         ManifestError: Everything that is wrong with it.
     """
-    configuration = read_configuration(options.config, options.feature_gates)
     files = read_files(options.paths, recursive=options.recursive)
     saved = [file for file in files if holds_engine(file.data) or holds_journal(file.data)]
     if not saved:
-        return _of_manifests(files, configuration, options, span)
+        return _of_manifests(files, options, span)
     if len(files) > 1:
         remedy = "give it alone, or give manifests only"
         raise ManifestError.of("a saved engine is a complete state", remedy=remedy, file=saved[0].name)
-    given = configuration if options.config or options.feature_gates else None
-    return _of_engine(saved[0], given, options, span)
+    is_given = options.config or options.feature_gates
+    configuration = read_configuration(options.config, options.feature_gates) if is_given else None
+    return _of_engine(saved[0], configuration, options, span)
 
 
 def read_files(paths: Sequence[str], *, recursive: bool = False) -> tuple[File, ...]:
@@ -202,28 +183,11 @@ def manifests_of(
     return manifests
 
 
-def read_configuration(file: str | None, gates: Sequence[tuple[str, bool]]) -> Configuration:
-    """Read the Configuration of `--config` and `--feature-gates`.
-
-    Raises:
-        ConfigurationError: Everything that is wrong with it.
-    """
-    if file is not None:
-        return Configuration.read(file, feature_gates=dict(gates))
-    try:
-        return Configuration.parse(_WITHOUT_FILE, feature_gates=dict(gates))
-    except ConfigurationError as error:
-        # Only the gates can be wrong, and they are in no file.
-        raise ConfigurationError(
-            [Problem(it.message, field="--feature-gates", remedy=it.remedy) for it in error.problems]
-        ) from None
-
-
-def _of_manifests(
-    files: Sequence[File], configuration: Configuration, options: argparse.Namespace, span: int
-) -> SettledState:
+def _of_manifests(files: Sequence[File], options: argparse.Namespace, span: int) -> SettledState:
     manifests = with_namespaces(parsed(files, quiet=options.quiet), options.namespace_labels)
     _refuse_other_files(manifests, options.paths)
+    found = configured(options.config, options.feature_gates, manifests)
+    configuration = found.configuration
     world = World.of(manifests, configuration=configuration, trusted=options.trusted)
     newest = world.newest_time()
     now = options.now if options.now is not None else newest if newest is not None else 0
@@ -231,7 +195,8 @@ def _of_manifests(
     engine = Engine(configuration)
     applied = world.apply_to(engine, now=now)
     if not options.quiet:
-        to_stderr(*(f"warning: {problem}" for _, problem in repeated(manifests)), *_notes(world, applied))
+        repeats = (f"warning: {problem}" for _, problem in repeated(manifests))
+        to_stderr(*found.notes, *repeats, *_notes(world, applied, found.holders))
     settled = settle(engine, now=now, until=min(now + span, END_NS))
 
     def after_cycles(n_cycles: int) -> Engine:
@@ -317,13 +282,13 @@ def _refuse_other_files(manifests: Sequence[Manifest], paths: Sequence[str]) -> 
         for it in named
         if is_of_command(it.object)
     ]
-    if named and all(text_at(it.object, "kind") == "Configuration" for it in manifests):
+    if named and all(is_configuration(it.object) for it in manifests):
         problems += [it.problem("it is not an object of a cluster", remedy=use_of([it.object])) for it in named]
     if problems:
         raise ManifestError(problems)
 
 
-def _notes(world: World, applied: AppliedWorld) -> Iterator[str]:
+def _notes(world: World, applied: AppliedWorld, holders: Iterable[Manifest]) -> Iterator[str]:
     for warning in applied.warnings:
         yield f"warning: {warning}"
     for missing in world.waiting:
@@ -334,13 +299,12 @@ def _notes(world: World, applied: AppliedWorld) -> Iterator[str]:
         yield f"note: {assumed}"
     if world.namespaces:
         yield f"note: added the Namespaces that the objects are in: {', '.join(world.namespaces)}"
-    unread = {kind: n for kind, n in applied.unread.items() if kind not in READ_KINDS}
+    counts = Counter(applied.unread) - Counter(text_at(it.object, "kind") for it in holders)
+    unread = {kind: n for kind, n in counts.items() if kind not in READ_KINDS}
     if unread:
         kinds = ", ".join(f"{shortened(kind)} ({n})" for kind, n in unread.items())
-        is_given = "Configuration" in unread or any(in_config_map(it.object) for it in world.manifests)
-        hint = "; pass the Configuration with --config" if is_given else ""
         others = [kind for kind in unread if kind in API_VERSIONS and kind != "Configuration"]
-        hint += "".join(f"; {kind}: did you mean {near}?" for kind, near in _meant_kinds(world))
+        hint = "".join(f"; {kind}: did you mean {near}?" for kind, near in _meant_kinds(world))
         hint += "".join(f"; a {kind} is read as {API_VERSIONS[kind]}" for kind in others)
         yield f"warning: these kinds are not read: {kinds}{hint}"
 
@@ -356,16 +320,6 @@ def _meant_kinds(world: World) -> Iterator[tuple[str, str]]:
     for version, kind in given:
         if kind not in groups and (near := near_names(kind, known.get(version.rpartition("/")[0], ()))):
             yield shortened(kind), near[0]
-
-
-def _feature_gates(text: str) -> list[tuple[str, bool]]:
-    found = []
-    for part in filter(None, text.split(",")):
-        name, equals, value = part.partition("=")
-        if not equals or value.lower() not in ("true", "false"):
-            raise argparse.ArgumentTypeError(f"{part!r} is not of the form Name=true or Name=false")
-        found.append((name.strip(), value.lower() == "true"))
-    return found
 
 
 def time_of(text: str) -> int:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from kueuecore import Configuration, Engine
-from kueuecore.cli.state_file import SettledState, add_state, read_configuration, read_state
+from kueuecore.cli.configured import read_configuration
+from kueuecore.cli.state_file import SettledState, add_state, read_state
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import parse_manifests
 from kueuecore.world import World

@@ -1,0 +1,115 @@
+"""A Configuration among the objects of a command is used, unless `--config` names another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kueuecore.cli import ExitCode, main
+from tests.command import QUEUES
+
+CONFIG_MAP = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: kueue-system}
+data:
+  controller_manager_config.yaml: |
+    apiVersion: config.kueue.x-k8s.io/v1beta2
+    kind: Configuration
+    integrations: {frameworks: [pod]}
+"""
+ALL_JOBS = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}\n"
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: kueue-controller-manager, namespace: kueue-system}
+spec:
+  selector: {}
+  template: {spec: {containers: [{name: manager, args: [--feature-gates=PartialAdmission=false]}]}}
+"""
+# Three pods of two cpus: as many as fit, if partial admission is on.
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: many
+  namespace: team
+  labels: {kueue.x-k8s.io/queue-name: lq}
+  annotations: {kueue.x-k8s.io/job-min-parallelism: "1"}
+spec:
+  parallelism: 3
+  completions: 3
+  suspend: true
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, resources: {requests: {cpu: 1}}}]
+"""
+NOTE = (
+    'note: Kueue\'s Configuration is that of ConfigMap "kueue-system/settings" (kueue.yaml:2 (document 1)); '
+    "--config names another\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {"queues.yaml": QUEUES, "kueue.yaml": CONFIG_MAP, "all.yaml": ALL_JOBS, "job.yaml": JOB}
+    for name, text in {**files, "manager.yaml": DEPLOYMENT}.items():
+        Path(name).write_text(text, encoding="utf-8")
+
+
+def workloads(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[str], str]:
+    """The statuses of workloads after a run, and what it says on standard error."""
+    assert main(["run", "queues.yaml", "job.yaml", *arguments, "-o", "json"]) == ExitCode.OK
+    out, err = capsys.readouterr()
+    return [it["status"] for it in json.loads(out)["workloads"]], err
+
+
+def test_a_configuration_among_the_objects_is_used_with_a_note(capsys: pytest.CaptureFixture[str]) -> None:
+    statuses, err = workloads(capsys, "kueue.yaml")
+    # Jobs are not managed by it.
+    assert (statuses, NOTE in err, "not read" in err) == ([], True, False)
+
+
+def test_the_option_goes_before_it(capsys: pytest.CaptureFixture[str]) -> None:
+    statuses, err = workloads(capsys, "kueue.yaml", "--config", "all.yaml")
+    assert (statuses, "Kueue's Configuration is" in err) == (["Admitted"], False)
+
+
+def test_of_several_different_ones_none_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+    statuses, err = workloads(capsys, "kueue.yaml", "all.yaml")
+    assert statuses == ["Admitted"]
+    assert (
+        'warning: the objects have several Configurations, so none is used: ConfigMap "kueue-system/settings" '
+        "(kueue.yaml:2 (document 1)), Configuration (all.yaml:1 (document 1)); choose with --config\n"
+    ) in err
+
+
+def test_gates_of_a_deployment_are_used_and_the_option_goes_before_them(capsys: pytest.CaptureFixture[str]) -> None:
+    statuses, err = workloads(capsys, "manager.yaml")
+    assert statuses == ["Pending"]
+    assert (
+        "note: PartialAdmission=false as in the arguments of Deployment "
+        '"kueue-system/kueue-controller-manager" (manager.yaml:2 (document 1))\n'
+    ) in err
+    assert workloads(capsys, "manager.yaml", "--feature-gates", "PartialAdmission=true")[0] == ["Admitted"]
+
+
+def test_what_is_wrong_with_it_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("kueue.yaml").write_text(CONFIG_MAP.replace("[pod]", "[pdo]"), encoding="utf-8")
+    assert main(["run", "queues.yaml", "kueue.yaml"]) == ExitCode.BAD_INPUT
+    assert "kueue.yaml, data[controller_manager_config.yaml]:3" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["check", "eta", "anonymise"])
+def test_other_commands_use_it_too(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("state.yaml").write_text(f"{QUEUES}---{CONFIG_MAP}", encoding="utf-8")
+    assert main([command, "state.yaml"]) == ExitCode.OK
+    out, err = capsys.readouterr()
+    assert "note: Kueue's Configuration is that of ConfigMap" in err
+    if command == "anonymise":
+        # The dump lacks the ConfigMap.
+        assert out.startswith("# kueuecore run --now 1970-01-01T00:00:00Z --config FILE\n")
