@@ -73,7 +73,7 @@ def missing_runtimes(objects: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
         kind, reference = text_at(plain, "kind"), object_at(plain, "spec", "runtimeRef")
         if kind == _KIND:
             there.add(text_at(plain, "metadata", "name"))
-        elif kind == "TrainJob" and reference.get("kind", _KIND) == _KIND:
+        elif kind == "TrainJob" and (text_at(reference, "kind") or _KIND) == _KIND:
             named[text_at(reference, "name")] = None
     return tuple(
         {

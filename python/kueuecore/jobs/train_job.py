@@ -162,14 +162,14 @@ def _with_trainer(replicated: JsonObject, policy: JsonObject | None, trainer: Js
         policy: `mlPolicy` of the runtime, if it has one.
         trainer: `spec.trainer` of the TrainJob.
     """
-    mpi = object_at(policy, "mpi") if policy is not None and "mpi" in policy else None
-    launches = mpi is not None and mpi.get("runLauncherAsNode") is True
+    is_mpi = policy is not None and policy.get("mpi") is not None
+    launches = object_at(policy, "mpi").get("runLauncherAsNode") is True
     step = labels_of(object_at(replicated, "template")).get(STEP_LABEL, "")
     is_trainer, is_node = step == "trainer", text_at(replicated, "name") == _NODE
     count = int_at(replicated, "template", "spec", "parallelism", default=1)
     if is_trainer and policy is not None:
         count = int_at(policy, "numNodes", default=1)
-    if "numNodes" in trainer and (is_trainer if mpi is None else is_node):
+    if trainer.get("numNodes") is not None and (is_node if is_mpi else is_trainer):
         count = int_at(trainer, "numNodes")
         count = max(1, count - 1) if launches else count
     if is_trainer or step in _INITIALIZERS:
@@ -223,7 +223,8 @@ def _with_defaults(job: JsonObject) -> JsonObject:
     result = copy.deepcopy(job)
     reference: JsonObject = {"apiGroup": "trainer.kubeflow.org", "kind": RUNTIMES[0]}
     spec = object_at(result, "spec")
-    result["spec"] = {"suspend": False, **spec, "runtimeRef": {**reference, **object_at(spec, "runtimeRef")}}
+    reference |= {key: value for key, value in object_at(spec, "runtimeRef").items() if value is not None}
+    result["spec"] = {"suspend": False, **spec, "runtimeRef": reference}
     return result
 
 

@@ -106,6 +106,12 @@ def test_patches_of_the_job_are_merged_into_the_runtime() -> None:
     ]
 
 
+def test_null_is_a_missing_field() -> None:
+    given = _job(runtimeRef={"name": "rt", "kind": None, "apiGroup": None}, trainer={"numNodes": None})
+    assert _counts(given) == {"init": 1, "node": 2}
+    assert _counts(given, _runtime(("node", "trainer", "node"), numNodes=2, mpi=None)) == {"node": 2}
+
+
 def test_a_job_of_an_unknown_kind_of_runtimes_gets_no_workload() -> None:
     (ignored,) = workloads_for([_TORCH, _job(runtimeRef={"name": "rt", "kind": "Other"})]).ignored
     assert ignored.reason == "unsupported runtime: Other.trainer.kubeflow.org"
