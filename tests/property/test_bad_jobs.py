@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from hypothesis import given
@@ -25,13 +26,40 @@ from tests.property.worlds import times
 _ALL = JobsConfiguration(
     frameworks=[it.framework for it in INTEGRATIONS.values()], feature_gates={"SparkApplicationIntegration": True}
 )
+_CONTAINER = {"name": "c", "resources": {"requests": {"cpu": 1}}}
+# What makes jobs, has its Workload from others, or needs a runtime that the Trainer ships.
+_OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "MiniCluster": (
+        "flux-framework.org/v1alpha2",
+        {
+            "size": 2,
+            "jobLabels": {"kueue.x-k8s.io/queue-name": "lq"},
+            "containers": [_CONTAINER],
+            "flux": {"container": _CONTAINER},
+            "pod": {"nodeAffinity": {"zone": ["a"]}, "nodeSelector": {"a": "b"}, "resources": {"cpu": 1}},
+        },
+    ),
+    "PipelineRun": ("tekton.dev/v1", {}),
+    "TrainJob": (
+        "trainer.kubeflow.org/v1alpha1",
+        {"runtimeRef": {"name": "mlx-distributed"}, "trainer": {"numNodes": 3, "resourcesPerNode": {"limits": {}}}},
+    ),
+}
 _FLAVORS: Any = {"f": {"spec": {"nodeLabels": {"a": "b"}, "tolerations": [{"key": "k", "operator": "Exists"}]}}}
 
 
 @st.composite
 def _bad_jobs(draw: st.DrawFn) -> list[Any]:
-    kinds = draw(st.lists(st.sampled_from(sorted(ALL_KINDS)), min_size=1, max_size=2))
-    return draw(damaged([job(kind, f"j{index}") for index, kind in enumerate(kinds)]))
+    kinds = draw(st.lists(st.sampled_from(sorted({*ALL_KINDS, *_OTHERS})), min_size=1, max_size=2))
+    return draw(damaged([_job(kind, f"j{index}") for index, kind in enumerate(kinds)]))
+
+
+def _job(kind: str, name: str) -> dict[str, Any]:
+    if kind not in _OTHERS:
+        return job(kind, name)
+    api_version, spec = _OTHERS[kind]
+    metadata = {"name": name, "namespace": "n", "labels": {"kueue.x-k8s.io/queue-name": "lq"}}
+    return copy.deepcopy({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec})
 
 
 @times(1)
