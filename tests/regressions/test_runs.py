@@ -7,7 +7,7 @@ import pytest
 
 from kueuecore.conformance import answer
 from kueuecore.testing.play import first_difference
-from tests.differential.test_runs import reported
+from tests.differential.test_lost_pods import compared
 
 RUNS = [
     pytest.param(json.loads(line), id=f"{file.stem}-{number}")
@@ -19,4 +19,4 @@ RUNS = [
 @pytest.mark.parametrize("run", RUNS)
 def test_a_run(run: dict[str, object]) -> None:
     assert run["why"]
-    assert first_difference(reported(answer(run)), reported(answer(run, by="reference"))) is None
+    assert first_difference(compared(answer(run)), compared(answer(run, by="reference"))) is None

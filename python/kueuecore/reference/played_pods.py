@@ -28,8 +28,9 @@ class PlayedPods:
         self.lost: set[str] = set()
         world.has_unseen_pods = self.are_on
 
-    def note(self, name: str, node: Json | None) -> None:
-        """Note that a node is about to change; None: it is deleted."""
+    def note(self, name: str, node: Json | None) -> bool:
+        """Note that a node is about to change; None: it is deleted. Returns whether it is lost or back by that."""
+        was_lost = name in self.lost
         if node is None or is_well(node):
             self.bad_since.pop(name, None)
         else:
@@ -38,8 +39,7 @@ class PlayedPods:
             self.lost.add(name)
         else:
             self.lost.discard(name)
-        if self.world.settings.waits_for_pods:
-            self.world.dirty |= {n for n, _ in self._on(name)}
+        return was_lost != (name in self.lost)
 
     def are_missing(self, workload: Json) -> bool:
         """Return whether any pods of a workload are on a lost node, or gone from there (rules/07 §6)."""
@@ -54,15 +54,16 @@ class PlayedPods:
         since = self.bad_since.get(node)
         return any(
             since is None or self.world.now - since < lingers
-            for name, workload in self._on(node)
+            for name, workload in self.on(node)
             if workload["metadata"]["namespace"] == namespace and (lingers := self._lingers(name)) is not None
         )
 
-    def _on(self, node: str) -> list[tuple[str, Json]]:
+    def on(self, node: str) -> list[tuple[str, Json]]:
+        """Return the workloads that are placed on a node, with their keys."""
         workloads = self.world.kind("Workload").items()
         return [(n, w) for n, w in workloads if node in used_nodes(w)]
 
     def ends(self, node: str) -> list[int]:
         """Return when the pods on a node that has just failed are gone."""
-        found = {self._lingers(name) for name, _ in self._on(node)}
+        found = {self._lingers(name) for name, _ in self.on(node)}
         return sorted(self.bad_since[node] + lingers for lingers in found if lingers is not None)

@@ -44,8 +44,11 @@ impl State {
     /// Are there workloads, with quota or about to get it in this cycle, whose pods block admissions?
     pub(crate) fn is_blocked(&self, cycle: &Cycle) -> bool {
         let is_on = self.config.wait_for_pods_ready.as_ref().is_some_and(|config| config.block_admission);
+        // What the cycle writes counts at once: a second pass writes an old copy, whose pods may have been ready.
+        let is_assumed = |id: &WorkloadId| cycle.assumed.iter().any(|assumed| assumed.workload == *id);
         is_on
-            && (!self.unready.is_empty() || cycle.assumed.iter().any(|assumed| self.blocks_admission(assumed.workload)))
+            && (!self.unready.iter().all(is_assumed)
+                || cycle.assumed.iter().any(|assumed| self.blocks_admission(assumed.workload)))
     }
 
     /// Stores a cycle whose entry waits, with a copy of the state as the cycle sees it.
