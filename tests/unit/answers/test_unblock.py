@@ -291,6 +291,14 @@ def test_a_quota_in_bytes_takes_few_tries() -> None:
     assert found.n_tried < 30
 
 
+def test_the_largest_amount_of_cpu_is_searched_in_thousandths() -> None:
+    other = workload("other", 4, priority=1)
+    engine = world(queue("cq", group(default=cpu("4"))), other, workload("w", 1, second=1, cpu="9223372036854775807"))
+    found = unblock(engine, "w", namespace="ns", now=NOW)
+    smaller = [it for it in found.changes if it.kind is ChangeKind.REQUEST]
+    assert smaller and all(len(it.step.edits) + len(it.step.deletions) == 2 for it in smaller)
+
+
 def test_too_many_sets_of_victims_are_not_all_tried() -> None:
     running = [workload(f"r{n:02}", 1, priority=9 + n) for n in range(12)]
     engine = world(queue("cq", group(default=cpu("12"))), *running, workload("w", 6))
