@@ -58,13 +58,13 @@ def local_queue(name: str, cluster_queue: str = "", *, namespace: str = "team", 
 
 def namespace(name: str, labels: str = "{}") -> str:
     """A Namespace."""
-    return f"---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}, labels: {labels}}}\n"
+    return f"---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: '{name}', labels: {labels}}}\n"
 
 
 def node(name: str, labels: str = "{}", taints: str = "[]") -> str:
     """A Node that is ready, with 4 CPUs."""
     status = '{allocatable: {cpu: 4, pods: 110}, conditions: [{type: Ready, status: "True"}]}'
-    metadata = f"metadata: {{name: {name}, labels: {labels}}}"
+    metadata = f"metadata: {{name: '{name}', labels: {labels}}}"
     return f"---\napiVersion: v1\nkind: Node\n{metadata}\nspec: {{taints: {taints}}}\nstatus: {status}\n"
 
 

@@ -9,14 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kueuecore._json import JsonObject, JsonValue
-from kueuecore._yaml import MOST_DIGITS, join
+from kueuecore._yaml import join
 from kueuecore.errors import Problem
 
-__all__ = ["Document", "json_documents", "syntax_problem", "unwritable_field"]
+__all__ = ["MOST_DIGITS", "Document", "json_documents", "syntax_problem", "unwritable_field"]
+
+MOST_DIGITS = 309
+"""In a whole number: no float64 has more."""
 
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _DEEPEST = 200  # levels to search for a problem
+_DUPLICATE = "duplicate key"
 _CONSTANTS = ("NaN", "Infinity", "-Infinity")
 
 
@@ -29,12 +33,14 @@ class Document:
         text: Its text.
         line: The line on which it starts, from 1.
         problems: What is wrong with it.
+        duplicates: Keys that were there before; the last one counts.
     """
 
     value: JsonValue
     text: str
     line: int
-    problems: tuple[Problem, ...]
+    problems: tuple[Problem, ...] = ()
+    duplicates: tuple[Problem, ...] = ()
 
 
 def json_documents(text: str, *, allows_constants: bool) -> Iterator[Document]:
@@ -88,8 +94,10 @@ def json_documents(text: str, *, allows_constants: bool) -> Iterator[Document]:
             raise json.JSONDecodeError("it is nested too deeply", text, position) from None
         # Scan again only if something is or may be wrong.
         may_be_wrong = is_odd or _SURROGATE.search(text, position, end)
-        problems = tuple(_problems(text, position, end, line)) if may_be_wrong else ()
-        yield Document(value, text[position:end], line, problems)
+        found = tuple(_problems(text, position, end, line)) if may_be_wrong else ()
+        problems = tuple(it for it in found if it.message != _DUPLICATE)
+        duplicates = tuple(it for it in found if it.message == _DUPLICATE)
+        yield Document(value, text[position:end], line, problems, duplicates)
         position = end
         while position < len(text) and text[position].isspace():
             position += 1
@@ -145,7 +153,7 @@ def _problems(text: str, start: int, end: int, line: int) -> Iterator[Problem]:
 
 def _key_complaint(key: str, first_line: int | None) -> tuple[str, str] | None:
     if first_line is not None:
-        return "duplicate key", f"remove one of them: the first is on line {first_line}"
+        return _DUPLICATE, f"remove one of them: the first is on line {first_line}"
     return None if _is_unicode(key) else ("the key has an unpaired surrogate", "write both halves")
 
 

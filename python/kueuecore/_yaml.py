@@ -1,8 +1,7 @@
-"""Parses YAML into plain JSON values as Kubernetes does, but refuses the traps of YAML 1.1.
+"""Parses YAML into plain JSON values as Kubernetes does.
 
-Kubernetes converts YAML to JSON first. So do we; but where YAML 1.1 reads plain text as something other than it looks
-like (`no`, `017`, `1_000`, `12:30:00`), or keeps the last of two equal keys, we report an error that shows what to
-write instead.
+Kubernetes converts YAML to JSON first, and so do we: `_yaml_scalars` converts the scalars. Equal keys and merges
+(`<<`) are taken in the order of the text, so that the last one counts.
 """
 
 from __future__ import annotations
@@ -10,47 +9,40 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import yaml
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore._text import quoted
+from kueuecore._yaml_scalars import json_number, key_text, plain_value, tagged_value
 from kueuecore.errors import Problem
 
-__all__ = ["Converter", "Text", "find_line", "syntax_problem"]
+__all__ = ["Converter", "Text", "compose", "find_line", "join", "syntax_problem", "token_spans"]
 
-_TAG = "tag:yaml.org,2002:"
-_STR, _INT, _FLOAT = f"{_TAG}str", f"{_TAG}int", f"{_TAG}float"
-_BOOL, _NULL, _MERGE, _VALUE = f"{_TAG}bool", f"{_TAG}null", f"{_TAG}merge", f"{_TAG}value"
+_PLAIN = "plain"  # no tag, and no quotes
+_TEXT = "tag:yaml.org,2002:str"
+_MERGE = "tag:yaml.org,2002:merge"
 
-_DECIMAL = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
-_REAL = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\Z")
-# Numbers to Kubernetes' YAML reader, but strings to PyYAML.
-_GO_NUMBER = re.compile(r"[-+]?(0[0-9]+|0o[0-7_]+|0x[0-9a-fA-F_]+|[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+)\Z")
 _DEEPEST = 200
 # How far aliases may expand a text: ten times its size, plus an allowance for small texts that repeat a pod template
 # for every job. Without a bound, nine lines of aliases of aliases would fill the memory.
 _MULTIPLE = 10
 _NODES_ON_TOP = 1_000
 _CHARACTERS_ON_TOP = 1_000_000
-MOST_DIGITS = 309  # in a whole number: no float64 has more
-_BIG = 10**21  # from here on Go writes a whole float with an exponent
 _TEMPLATE = "this looks like a template: render it first, for example with `helm template`"
 _NESTING = f"an object has at most {_DEEPEST} levels"
-_BOOL_WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
 def _loader() -> type[Any]:
-    """Return libyaml's loader if available, else the pure one; without timestamps, with Kubernetes' numbers."""
+    """Return libyaml's loader if available, else the pure one, which leaves it to us what plain scalars stand for."""
     base: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class Loader(base):  # type: ignore[misc]  # the base is chosen at run time
-        yaml_implicit_resolvers: ClassVar = {
-            first: [(tag, pattern) for tag, pattern in resolvers if tag != f"{_TAG}timestamp"]
-            for first, resolvers in base.yaml_implicit_resolvers.items()
-        }
-
         _depth = 0
+
+        def resolve(self, kind: type[yaml.Node], value: object, implicit: tuple[bool, bool]) -> str:
+            return _PLAIN if kind is yaml.ScalarNode and implicit[0] else _TEXT
 
         # libyaml's composer calls these two around every node, and recurses for every child: without a bound, deep
         # nesting would overflow the process's stack.
@@ -59,13 +51,10 @@ def _loader() -> type[Any]:
             if self._depth > _DEEPEST:
                 mark = parent.start_mark if parent is not None else None
                 raise yaml.composer.ComposerError(None, None, "it is nested too deeply", mark)
-            super().descend_resolver(parent, index)
 
         def ascend_resolver(self) -> None:
             self._depth -= 1
-            super().ascend_resolver()
 
-    Loader.add_implicit_resolver(_INT, _GO_NUMBER, list("-+0123456789"))
     return Loader
 
 
@@ -103,8 +92,24 @@ def compose(text: str) -> Iterator[yaml.Node | None]:
     return iter(yaml.compose_all(text, Loader=Loader))
 
 
+def token_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each token of a text starts and ends: between them are only blanks and comments."""
+    for token in yaml.scan(text, Loader=Loader):
+        yield token.start_mark.index, token.end_mark.index
+
+
 # The path of a value: its parent's path, and its key or index there.
 _Path: TypeAlias = "tuple[_Path, str | int] | None"
+
+
+class Converted(NamedTuple):
+    """A document as a JSON value."""
+
+    value: JsonValue
+    problems: list[Problem]
+    """What cannot be converted."""
+    duplicates: list[Problem]
+    """Keys that were there before."""
 
 
 class Converter:
@@ -114,27 +119,26 @@ class Converter:
     1,000,000 (keys count each time). Only aliases can exceed that.
 
     Args:
-        text_length: The length of the text in characters.
+        text: The text.
     """
 
-    def __init__(self, text_length: int) -> None:
-        self._nodes_left = _MULTIPLE * text_length + _NODES_ON_TOP
-        self._characters_left = _MULTIPLE * text_length + _CHARACTERS_ON_TOP
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._nodes_left = _MULTIPLE * len(text) + _NODES_ON_TOP
+        self._characters_left = _MULTIPLE * len(text) + _CHARACTERS_ON_TOP
         self._problems: list[Problem] = []
+        self._duplicates: list[Problem] = []
         self._open: set[int] = set()
         self.is_exhausted = False
         """Whether aliases have expanded the text beyond that. Then nothing more is converted."""
 
-    def convert(self, node: yaml.Node) -> tuple[JsonValue, list[Problem]]:
-        """Return a document as a JSON value, and its problems."""
-        self._problems = []
-        return self._value(node, None), self._problems
+    def convert(self, node: yaml.Node) -> Converted:
+        """Convert a document."""
+        self._problems, self._duplicates = [], []
+        return Converted(self._value(node, None), self._problems, self._duplicates)
 
     def _complain(self, node: yaml.Node, path: _Path, message: str, remedy: str, value: str | None = None) -> None:
-        mark = node.start_mark
-        line, column = mark.line + 1, mark.column + 1
-        field = _written(path)
-        self._problems.append(Problem(message, field=field, value=value, remedy=remedy, line=line, column=column))
+        self._problems.append(_problem(node, path, message, remedy, value))
 
     def _count(self, node: yaml.Node, path: _Path) -> bool:
         """Count a node; return whether it is within the limit."""
@@ -152,50 +156,54 @@ class Converter:
         if not self._count(node, path):
             return None
         if isinstance(node, yaml.ScalarNode):
-            return self._scalar(node, path)
-        if id(node) in self._open:
-            self._complain(node, path, "an alias inside its own anchor", "write the value out")
+            return self._json_scalar(node, path)
+        if not self._enter(node, path):
             return None
-        if len(self._open) == _DEEPEST:
-            self._complain(node, path, "it is nested too deeply", _NESTING)
-            return None
-        self._open.add(id(node))
         result: JsonValue
-        if isinstance(node, yaml.SequenceNode):
-            self._check_tag(node, path, f"{_TAG}seq")
-            result = [self._value(child, (path, index)) for index, child in enumerate(node.value)]
+        if isinstance(node, yaml.MappingNode):
+            result = {}
+            self._read_mapping(node, path, result)
         else:
-            self._check_tag(node, path, f"{_TAG}map")
-            result = self._mapping(node, path)
+            result = [self._value(child, (path, index)) for index, child in enumerate(node.value)]
         self._open.discard(id(node))
         return result
 
-    def _mapping(self, node: yaml.Node, path: _Path) -> JsonObject:
-        result: JsonObject = {}
-        inherited: JsonObject = {}
-        lines: dict[str, int] = {}
+    def _enter(self, node: yaml.Node, path: _Path) -> bool:
+        """Open a list or mapping; return whether it may be."""
+        if id(node) in self._open:
+            self._complain(node, path, "an alias inside its own anchor", "write the value out")
+            return False
+        if len(self._open) == _DEEPEST:
+            self._complain(node, path, "it is nested too deeply", _NESTING)
+            return False
+        self._open.add(id(node))
+        return True
+
+    def _read_mapping(self, node: yaml.MappingNode, path: _Path, into: JsonObject) -> None:
+        """Add the entries of a mapping."""
+        firsts: dict[str, yaml.Node] = {}
         for key_node, value_node in node.value:
-            if key_node.tag == _MERGE:
-                for base in value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]:
-                    merged = self._value(base, path)
-                    if isinstance(merged, dict):
-                        for key, value in merged.items():
-                            inherited.setdefault(key, value)
-                    else:
-                        self._complain(base, path, "`<<` does not refer to a mapping", "refer to a mapping")
+            if key_node.value == "<<" and key_node.tag in (_PLAIN, _MERGE):
+                self._merge(value_node, path, into)
                 continue
             name = self._key(key_node, path)
             if name is None:
                 continue
-            line = key_node.start_mark.line + 1
-            if name in lines:
-                remedy = f"remove one of them: the first is on line {lines[name]}"
-                self._complain(key_node, (path, name), "duplicate key", remedy)
-            lines.setdefault(name, line)
-            result[name] = self._value(value_node, (path, name))
-        for key, value in inherited.items():
-            result.setdefault(key, value)
-        return result
+            if name in firsts:
+                remedy = f"remove one of them: the first is on line {firsts[name].start_mark.line + 1}"
+                self._duplicates.append(_problem(key_node, (path, name), "duplicate key", remedy))
+            else:
+                firsts[name] = key_node
+            into[name] = self._value(value_node, (path, name))
+
+    def _merge(self, node: yaml.Node, path: _Path, into: JsonObject) -> None:
+        """Add the entries of the mappings that `<<` refers to; of several the first one counts."""
+        for base in reversed(node.value) if isinstance(node, yaml.SequenceNode) else [node]:
+            if not isinstance(base, yaml.MappingNode):
+                self._complain(base, path, "`<<` does not refer to a mapping", "refer to a mapping")
+            elif self._count(base, path) and self._enter(base, path):
+                self._read_mapping(base, path, into)
+                self._open.discard(id(base))
 
     def _key(self, node: yaml.Node, path: _Path) -> str | None:
         if not isinstance(node, yaml.ScalarNode):
@@ -206,75 +214,39 @@ class Converter:
         if not self._count(node, path):
             return None
         n_problems = len(self._problems)
-        value = self._scalar(node, (path, node.value), is_key=True)
-        if len(self._problems) > n_problems:
-            return str(node.value)
-        if isinstance(value, str):
-            return value
-        if isinstance(value, bool):
-            return str(value).lower()
-        if value is None or isinstance(value, float):
+        key = key_text(self._scalar(node, (path, node.value)))
+        if key is None and len(self._problems) == n_problems:
             self._complain(node, path, f"the key {node.value!r} is not a string", f'write "{node.value}"', node.value)
-        return str(node.value)
+        return key
 
-    def _scalar(self, node: yaml.ScalarNode, path: _Path, *, is_key: bool = False) -> JsonValue:
+    def _json_scalar(self, node: yaml.ScalarNode, path: _Path) -> JsonValue:
+        value = self._scalar(node, path)
+        if not isinstance(value, float):
+            return value
+        number = json_number(value)
+        if number is None:
+            message, remedy = f"JSON has no number {node.value}", f'write "{node.value}" for the string, or a number'
+            self._complain(node, path, message, remedy, node.value)
+        return number
+
+    def _scalar(self, node: yaml.ScalarNode, path: _Path) -> JsonValue:
         text: str = node.value
-        if node.tag in (_STR, _VALUE):
+        if node.tag == _PLAIN:
+            value = plain_value(text)
+            # The tag `!` makes a string, but libyaml's nodes do not have it.
+            return text if value is not text and self._text.startswith("!", node.start_mark.index) else value
+        if node.tag == _TEXT:
             return text
-        if node.tag == _NULL:
+        try:
+            return tagged_value(node.tag, text)
+        except ValueError as error:
+            self._complain(node, path, f"Invalid value: {quoted(text)}: {error}", "remove the tag", text)
             return None
-        if node.tag == _BOOL:
-            word = _BOOL_WORDS.get(text.lower())
-            if word is None:
-                return text.lower() == "true"
-            remedy = f'write "{text}" for the string' + ("" if is_key else f", or {word} for the boolean")
-            self._complain(node, path, f"YAML reads the bare word {text} as {word}", remedy, text)
-            return None
-        if node.tag in (_INT, _FLOAT):
-            return self._number(node, path)
-        self._check_tag(node, path, "")
-        return text
-
-    def _number(self, node: yaml.ScalarNode, path: _Path) -> JsonValue:
-        text: str = node.value
-        if _DECIMAL.match(text) and len(text) <= MOST_DIGITS:
-            return int(text)
-        leading_zeros = re.match(r"[-+]?0[0-9]", text) is not None
-        if _REAL.match(text) and not leading_zeros:
-            number = float(text)
-            if abs(number) == float("inf") or len(text) > MOST_DIGITS:
-                self._complain(
-                    node,
-                    path,
-                    f"the number {_short(text)} is too large",
-                    f'write "{_short(text)}" if it is a string',
-                    text,
-                )
-                return None
-            # Kubernetes writes a whole float as an integer, so 1.0 is allowed for an integer.
-            return int(number) if number.is_integer() and abs(number) < _BIG else number
-        if leading_zeros:
-            what = f"YAML reads the bare number {text} as octal"
-        elif ":" in text:
-            what = f"YAML reads the bare word {text} as a base-60 number"
-        elif "_" in text:
-            what = f"YAML reads the bare word {text} as a number without its underscores"
-        elif text.lower().lstrip("+-0")[:1] in ("x", "b", "o"):
-            what = f"the bare number {text} is not decimal"
-        else:
-            what = f"the number {text} cannot be written in JSON"
-        remedy = f'write "{text}" for the string, or a decimal number without leading zeros'
-        self._complain(node, path, what, remedy, text)
-        return None
-
-    def _check_tag(self, node: yaml.Node, path: _Path, expected: str) -> None:
-        if node.tag != expected:
-            tag = node.tag.replace(_TAG, "!!")
-            self._complain(node, path, f"Kubernetes has no tag {tag}", "remove the tag, or quote the value")
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 40 else f"{text[:37]}..."
+def _problem(node: yaml.Node, path: _Path, message: str, remedy: str, value: str | None = None) -> Problem:
+    line, column = node.start_mark.line + 1, node.start_mark.column + 1
+    return Problem(message, field=_written(path), value=value, remedy=remedy, line=line, column=column)
 
 
 def join(path: str, key: str) -> str:

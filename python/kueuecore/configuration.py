@@ -115,6 +115,9 @@ def _document(manifests: Sequence[Manifest]) -> Manifest:
     if len(documents) != 1:
         message = f"{len(documents)} documents"
         raise ManifestError.of(message, remedy="give one document of kind Configuration", file=sources[0].place)
+    if documents[0].warnings:
+        # Kueue reads it strictly.
+        raise ManifestError([replace(it, message="duplicate key") for it in documents[0].warnings])
     return documents[0]
 
 

@@ -21,23 +21,20 @@ from __future__ import annotations
 
 import json
 import os
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import IO, Protocol, TypeAlias, cast
-
-import yaml
+from typing import IO, TYPE_CHECKING, Protocol, TypeAlias, cast
 
 from kueuecore import _arguments
 from kueuecore._file_kinds import other_contents, other_document
 from kueuecore._files import File, contents
 from kueuecore._json import JsonObject, JsonValue, text_at
-from kueuecore._json_text import json_documents, unwritable_field
-from kueuecore._json_text import syntax_problem as json_syntax_problem
 from kueuecore._kinds import KINDS
-from kueuecore._yaml import Converter, Text, compose, find_line, join, syntax_problem
+from kueuecore._yaml import Text, find_line, join
 from kueuecore.errors import ManifestError, ObjectRef, Problem
+
+if TYPE_CHECKING:
+    from kueuecore._documents import Document
 
 __all__ = [
     "JsonObject",
@@ -53,7 +50,6 @@ __all__ = [
     "to_json_lines",
 ]
 
-_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _Take: TypeAlias = Callable[[JsonValue, "Source", list["Manifest"], list[Problem]], None]
 API_VERSIONS: Mapping[str, str] = {
     **{kind.name: kind.api_version for kind in KINDS},
@@ -147,10 +143,12 @@ class Manifest:
     Args:
         object: The object: `apiVersion`, `kind`, `metadata` and so on. Times are strings.
         source: Its position.
+        warnings: Keys that its text has twice; the last one counts.
     """
 
     object: JsonObject
     source: Source = Source()
+    warnings: tuple[Problem, ...] = ()
 
     def problem(self, message: str, *, field: str = "", value: str | int | None = None, remedy: str = "") -> Problem:
         """Make a problem with a field of this object, with its position filled in."""
@@ -197,6 +195,7 @@ def read_manifests(
     *sources: str | os.PathLike[str] | IO[str] | IO[bytes],
     recursive: bool = False,
     skipped: Callable[[Problem], None] | None = None,
+    strict: bool = False,
 ) -> tuple[Manifest, ...]:
     """Read the objects in files, directories and streams, in order.
 
@@ -207,6 +206,7 @@ def read_manifests(
         recursive: Read subdirectories too, sorted by path.
         skipped: Called for each document in a directory that has neither apiVersion nor kind, such as a patch or the
             values of a Helm chart. They are left out; in a file given by name they are problems.
+        strict: Refuse duplicate keys?
 
     Raises:
         ManifestError: Something cannot be read; it lists all problems in all files.
@@ -220,7 +220,7 @@ def read_manifests(
     for source in sources:
         for file in contents(source, problems, recursive=recursive):
             try:
-                manifests.extend(objects_of(file, others))
+                manifests.extend(objects_of(file, others, strict=strict))
             except ManifestError as error:
                 problems.extend(error.problems)
     if problems:
@@ -231,44 +231,46 @@ def read_manifests(
     return tuple(manifests)
 
 
-def objects_of(file: File, others: list[Problem]) -> tuple[Manifest, ...]:
+def objects_of(file: File, others: list[Problem], *, strict: bool) -> tuple[Manifest, ...]:
     """Read the objects in a file; if it was found in a directory, what is not meant as one goes to `others`."""
-    return _parsed(file.data, file.name, others if file.is_found else None)
+    return _parsed(file.data, file.name, others if file.is_found else None, strict=strict)
 
 
-def parse_manifests(text: str | bytes, *, file: str = "<string>") -> tuple[Manifest, ...]:
+def parse_manifests(text: str | bytes, *, file: str = "<string>", strict: bool = False) -> tuple[Manifest, ...]:
     r"""Read the objects in a text: YAML with any number of documents, JSON, or JSON lines.
 
-    `List`s and lists of one kind (`JobList`) are flattened; items without a kind get that of the list. The traps of
-    YAML 1.1 are errors: bare `yes`, `no`, `on` and `off`, octal, sexagesimal and underscored numbers, duplicate keys.
-    Times stay strings. Aliases may expand a text to ten times its length plus 1,000,000 characters, and to ten nodes
-    per character plus 1,000.
+    Values are those that kubectl sends. It reads YAML 1.1, in which bare `yes`, `off` and `y` are booleans and `0755`
+    is 493; of equal keys the last one counts, and `Manifest.warnings` has each. `List`s and lists of one kind
+    (`JobList`) are flattened; items without a kind get that of the list. Times stay strings. Aliases may expand a text
+    to ten times its length plus 1,000,000 characters, and to ten nodes per character plus 1,000.
 
     Args:
-        text: The text; bytes are UTF-8, or UTF-16 with a byte order mark.
+        text: The text; bytes are UTF-8, but for comments, or UTF-16 with a byte order mark.
         file: The file name to show in errors.
+        strict: Refuse duplicate keys?
 
     Raises:
         ManifestError: All problems in the text, with their lines; reading stops at a syntax error.
 
     Example:
+        >>> text = "apiVersion: v1\nkind: ConfigMap\ndata:\n  mode: 0755\n  mode: 08"
+        >>> (manifest,) = parse_manifests(text, file="a.yaml")
+        >>> manifest.object["data"], manifest.warnings[0].place
+        ({'mode': 8}, 'a.yaml:5:3 (document 1)')
         >>> try:
-        ...     parse_manifests("apiVersion: v1\nkind: ConfigMap\ndata:\n  enabled: no", file="a.yaml")
+        ...     parse_manifests(text, strict=True)
         ... except ManifestError as error:
         ...     print(error.problems[0].field, error.remedy)
-        data.enabled write "no" for the string, or false for the boolean
+        data.mode remove one of them: the first is on line 4
     """
-    return _parsed(text, _arguments.instance("file", file, str))
+    return _parsed(text, _arguments.instance("file", file, str), strict=_arguments.flag("strict", strict))
 
 
-def _parsed(text: str | bytes, file: str, others: list[Problem] | None = None) -> tuple[Manifest, ...]:
+def _parsed(text: str | bytes, file: str, others: list[Problem] | None = None, *, strict: bool) -> tuple[Manifest, ...]:
+    from kueuecore._documents import documents  # only where something is read
+
     try:
-        decoded = _decode(text, file)
-        if decoded.lstrip()[:1] == "{":
-            # A YAML flow mapping starts with a brace too, and then YAML's message is the better one.
-            with suppress(json.JSONDecodeError):
-                return _from_json(decoded, file, others)
-        return _from_yaml(decoded, file, _flatten, others)
+        return _taken(documents(text, file), file, _flatten, others, strict=strict)
     except ManifestError:
         # Say what it is rather than why it is no YAML.
         if other := other_contents(text, file):
@@ -276,20 +278,22 @@ def _parsed(text: str | bytes, file: str, others: list[Problem] | None = None) -
         raise
 
 
-def parse_mappings(text: str | bytes, *, file: str) -> tuple[Manifest, ...]:
+def parse_mappings(text: str | bytes, *, file: str, strict: bool = False) -> tuple[Manifest, ...]:
     """Read the documents in a text of YAML or JSON, which are mappings but need not be Kubernetes objects.
 
     Raises:
         ManifestError: All problems in the text, with their lines.
     """
-    return _from_yaml(_decode(text, file), file, _take_mapping)
+    from kueuecore._documents import yaml_documents  # only where something is read
+
+    return _taken(yaml_documents(text, file), file, _take_mapping, strict=strict)
 
 
 def read_mapping(path: str | os.PathLike[str]) -> Manifest:
     """Read a file with one mapping in YAML or JSON, which need not be a Kubernetes object."""
     problems: list[Problem] = []
     files = contents(path, problems, recursive=False)
-    found = [it for name, data, _ in files for it in _from_yaml(_decode(data, name), name, _take_mapping)]
+    found = [it for name, data, _ in files for it in parse_mappings(data, file=name, strict=True)]
     if len(found) != 1 and not problems:
         problems.append(Problem(f"{len(found)} documents", file=os.fsdecode(path), remedy="give one document"))
     if problems:
@@ -316,6 +320,8 @@ def to_json_lines(manifests: Iterable[ManifestLike]) -> bytes:
         try:
             lines.append(json.dumps(plain, separators=(",", ":"), allow_nan=False))
         except (TypeError, ValueError, RecursionError) as error:
+            from kueuecore._json_text import unwritable_field
+
             message, about = f"it cannot be written as JSON: {error}", object_ref(plain)
             raise ManifestError([Problem(message, field=unwritable_field(plain), object=about, index=index)]) from error
     return "".join(f"{line}\n" for line in lines).encode("ascii")
@@ -380,79 +386,52 @@ def located(error: ManifestError, manifests: Sequence[ManifestLike]) -> Manifest
     return error.mapped(place)
 
 
-def _decode(text: str | bytes, file: str) -> str:
-    if not isinstance(text, str | bytes):
-        raise TypeError(f"a text must be str or bytes, not {type(text).__name__}")
-    try:
-        if isinstance(text, bytes):
-            return text.decode("utf-16" if text.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
-        if not text.isascii():
-            text.encode()
-    except UnicodeDecodeError as error:
-        encoding = error.encoding.upper()
-        line = error.object.count(b"\n", 0, error.start) + 1
-        remedy = "save the file as UTF-8"
-        problem = Problem(f"byte {error.start} is not {encoding}", file=file, line=line, remedy=remedy)
-        raise ManifestError([problem]) from None
-    except UnicodeEncodeError as error:
-        before = error.object[: error.start]
-        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        message, remedy = "unpaired surrogate", "write both halves"
-        raise ManifestError([Problem(message, file=file, line=line, column=column, remedy=remedy)]) from None
-    return text.removeprefix("\ufeff")
-
-
-def _from_yaml(text: str, file: str, take: _Take, others: list[Problem] | None = None) -> tuple[Manifest, ...]:
+def _taken(
+    given: Iterable[Document], file: str, take: _Take, others: list[Problem] | None = None, *, strict: bool
+) -> tuple[Manifest, ...]:
+    """Return the objects in documents; raise everything that is wrong with them."""
     manifests: list[Manifest] = []
     problems: list[Problem] = []
-    shared, converter, document = Text(text), Converter(len(text)), 0
-    try:
-        for document, node in enumerate(compose(text), start=1):
-            if node is None or (isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null")):
-                continue
-            value, found = converter.convert(node)
-            source = Source(file, document, node.start_mark.line + 1, shared)
-            if take is _flatten and not converter.is_exhausted and (other := _other(value, source)):
-                (problems if others is None else others).append(other)
-                continue
-            about = object_ref(value) if isinstance(value, dict) and text_at(value, "kind") else None
-            problems.extend(replace(problem, file=file, document=document, object=about) for problem in found)
-            if converter.is_exhausted:
-                break
-            take(value, source, manifests, problems)
-    except yaml.YAMLError as error:
-        problems.append(replace(syntax_problem(error, text), file=file, document=document + 1))
-    except RecursionError:
-        problems.append(Problem("it is nested too deeply", file=file, document=document + 1))
+    for it in given:
+        source = Source(file, it.number, it.line, it.text)
+        is_whole = it.value is not None and not it.is_cut_off
+        if take is _flatten and is_whole and (other := _other(it.value, source)):
+            (problems if others is None else others).append(other)
+            continue
+        about = object_ref(it.value) if isinstance(it.value, dict) and text_at(it.value, "kind") else None
+        wrong = (*it.problems, *it.duplicates) if strict else it.problems
+        problems += (replace(problem, file=file, document=it.number, object=about) for problem in wrong)
+        if is_whole:
+            found: list[Manifest] = []
+            take(it.value, source, found, problems)
+            manifests += _warned(found, it.duplicates) if it.duplicates else found
     if problems:
         raise ManifestError(problems)
     return tuple(manifests)
 
 
-def _from_json(text: str, file: str, others: list[Problem] | None) -> tuple[Manifest, ...]:
-    """Read JSON, one value or several in a row; a `JSONDecodeError` if it may be YAML."""
-    manifests: list[Manifest] = []
-    problems: list[Problem] = []
-    is_json = file.endswith(".json")
-    document = 0
-    try:
-        for document, it in enumerate(json_documents(text, allows_constants=is_json), start=1):
-            # Each document keeps only its own text, so that finding the line of a field composes no others. YAML has no
-            # escaped surrogate pairs.
-            source = Source(file, document, it.line, Text(_PAIR.sub("?", it.text), it.line, document))
-            if other := _other(it.value, source):
-                (problems if others is None else others).append(other)
-                continue
-            about = object_ref(it.value) if isinstance(it.value, dict) and text_at(it.value, "kind") else None
-            problems.extend(replace(problem, file=file, document=document, object=about) for problem in it.problems)
-            _flatten(it.value, source, manifests, problems)
-    except json.JSONDecodeError as error:
-        if not is_json:
-            raise
-        problems.append(replace(json_syntax_problem(error), file=file, document=document + 1))
-    if problems:
-        raise ManifestError(problems)
-    return tuple(manifests)
+def _warned(manifests: Sequence[Manifest], duplicates: Sequence[Problem]) -> Iterator[Manifest]:
+    """Yield the objects of a document, each with the duplicate keys in it, the first one with those outside of all."""
+    found: dict[str, list[Problem]] = {it.source._path: [] for it in manifests}
+    for duplicate in duplicates:
+        steps = duplicate.field.split(".")
+        paths = (".".join(steps[:n]) for n in range(len(steps) - 1, -1, -1))
+        path = next((it for it in paths if it in found), next(iter(found), ""))
+        found.setdefault(path, []).append(duplicate)
+    for manifest in manifests:
+        source, about = manifest.source, object_ref(manifest.object)
+        warnings = tuple(
+            replace(
+                it,
+                message=f"{it.message}: the last one counts",
+                field=it.field.removeprefix(f"{source._path}."),
+                object=about,
+                file=source.file,
+                document=source.document,
+            )
+            for it in found[source._path]
+        )
+        yield replace(manifest, warnings=warnings)
 
 
 def _take_mapping(value: JsonValue, source: Source, manifests: list[Manifest], problems: list[Problem]) -> None:

@@ -34,7 +34,7 @@ class Applied:
     """The report of `Engine.apply` about a batch that it accepted.
 
     Args:
-        warnings: Unknown fields, with a suggestion where a known one is close.
+        warnings: Unknown fields, with a suggestion where a known one is close, and keys that are given twice.
         foreign: Objects of kinds that the engine does not read, such as a Deployment.
     """
 
@@ -103,7 +103,8 @@ class Batch:
             warnings: Index, kind, namespace, name, field and message of each.
             foreign: Index, apiVersion, kind, namespace and name of each.
         """
-        if not warnings and not foreign:
+        duplicates = [warning for it in self.manifests if isinstance(it, Manifest) for warning in it.warnings]
+        if not warnings and not foreign and not duplicates:
             return _NOTHING_TO_SAY
         problems = [
             Problem(message, field=field, object=ObjectRef(kind, name, namespace), index=index)
@@ -112,7 +113,7 @@ class Batch:
         if problems:
             problems = list(located(ManifestError(problems), self.manifests).problems)
         refs = tuple(ObjectRef(kind, name, namespace) for _, _, kind, namespace, name in foreign)
-        return Applied(tuple(problems), refs)
+        return Applied((*problems, *duplicates), refs)
 
 
 def each_manifest(

@@ -10,7 +10,7 @@ from itertools import count
 
 from kueuecore._arguments import each, flag, mapping
 from kueuecore._json import JsonObject, JsonValue, object_at, text_at
-from kueuecore._kinds import NAMESPACED
+from kueuecore._kinds import KINDS, NAMESPACED
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.errors import Problem
@@ -26,6 +26,7 @@ __all__ = ["AppliedWorld", "World", "is_workload", "key_of"]
 DEFAULT_NAMESPACE = "default"
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 _NAMESPACED = NAMESPACED - {"Pod"}  # a pod is a job, where that integration is enabled
+_NAMED = frozenset((kind.api_version.rpartition("/")[0], kind.name) for kind in KINDS if kind.name != "Pod")
 _KUEUE_GROUP = "kueue.x-k8s.io/"
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -35,7 +36,7 @@ class AppliedWorld:
     """The report of `World.apply_to`.
 
     Args:
-        warnings: Unknown fields.
+        warnings: Unknown fields, and keys that are given twice.
         unread: Kinds that play no part, and the number of objects of each.
     """
 
@@ -106,7 +107,7 @@ class World:
         trusted = flag("trusted", trusted)
         given = [as_manifest(it, f"manifests[{i}]") for i, it in enumerate(each("manifests", manifests))]
         if not trusted:
-            given = list(map(_labelled, _named(given)))
+            given = [_labelled(it) for it in _named(given)]
         added = () if trusted else missing_namespaces(given, integrations=integrations)
         everything = (*map(_namespace, added), *given)
         jobs = workloads_for(everything, configuration=JobsConfiguration.of(configuration), integrations=integrations)
@@ -211,7 +212,7 @@ def _numbered(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
 
 
 def _named(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
-    """Give names to Kueue's objects that leave them to the API server.
+    """Give names to objects that leave them to the API server; `workloads_for` does so for jobs.
 
     For `generateName` the server appends five random characters; this appends the lowest unused number.
     """
@@ -221,8 +222,9 @@ def _named(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
     for manifest in manifests:
         plain = manifest.object
         prefix = text_at(plain, "metadata", "generateName")
-        if prefix and not text_at(plain, "metadata", "name") and text_at(plain, "apiVersion").startswith(_KUEUE_GROUP):
-            kind, namespace = text_at(plain, "kind"), _namespace_of(plain)
+        kind, group = text_at(plain, "kind"), text_at(plain, "apiVersion").rpartition("/")[0]
+        if prefix and not text_at(plain, "metadata", "name") and (group, kind) in _NAMED:
+            namespace = _namespace_of(plain)
             free = numbers[kind, namespace, prefix]
             name = next(it for n in free if (kind, namespace, it := f"{prefix}{n:05}") not in taken)
             taken.add((kind, namespace, name))
@@ -265,7 +267,7 @@ def _labelled(manifest: Manifest) -> Manifest:
         return manifest
     metadata = object_at(plain, "metadata")
     labels: JsonObject = {**object_at(metadata, "labels"), NAMESPACE_NAME_LABEL: text_at(metadata, "name")}
-    return Manifest({**plain, "metadata": {**metadata, "labels": labels}}, manifest.source)
+    return replace(manifest, object={**plain, "metadata": {**metadata, "labels": labels}})
 
 
 def _past(plain: JsonObject) -> list[JsonValue]:

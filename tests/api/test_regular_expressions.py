@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 
 import kueuecore
-from kueuecore._yaml import Loader
 
 _PACKAGE = Path(kueuecore.__file__).parent
 _METHODS = ("match", "fullmatch", "search", "sub", "split", "findall", "finditer")
@@ -88,9 +87,6 @@ def _found() -> Iterator[_Expression]:
                 # Those that only `re.fullmatch(X)` and the like use are among the calls themselves.
                 methods = tuple(sorted(found or {"match", "fullmatch"}))
             yield _Expression(f"{name}:{call.lineno}", re.compile(pattern, flags), methods)
-    for resolvers in Loader.yaml_implicit_resolvers.values():
-        for tag, pattern in resolvers:
-            yield _Expression(f"YAML {tag}", pattern, ("match",))
 
 
 def _flags(call: ast.Call, module: object) -> int:

@@ -14,7 +14,7 @@ from kueuecore.manifests import parse_manifests, to_json_lines
 
 def problems(text: str, file: str = "a.json") -> tuple[Problem, ...]:
     with pytest.raises(ManifestError) as caught:
-        parse_manifests(text, file=file)
+        parse_manifests(text, file=file, strict=True)
     return caught.value.problems
 
 

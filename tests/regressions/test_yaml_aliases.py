@@ -64,9 +64,9 @@ def test_what_aliases_nest_too_deeply_is_refused_by_its_line() -> None:
 
 
 def test_of_mappings_that_are_merged_the_first_one_counts() -> None:
-    text = f"{HEAD}a: &a {{x: 1, y: 1}}\nb: &b {{y: 2, z: 2}}\nc: {{<<: [*a, *b], x: 3}}\n"
+    text = f"{HEAD}a: &a {{u: 1, v: 1}}\nb: &b {{v: 2, w: 2}}\nc: {{<<: [*a, *b], u: 3}}\n"
     (manifest,) = parse_manifests(text)
-    assert manifest.object["c"] == {"x": 3, "y": 1, "z": 2}
+    assert manifest.object["c"] == {"u": 3, "v": 1, "w": 2}
 
 
 def many_unknown_fields(n: int) -> str:

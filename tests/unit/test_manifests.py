@@ -38,10 +38,7 @@ spec:
 """
 
 
-_TWO = {"a": 2, "b": 2}
-
-
-def _only(text: str, file: str = "a.yaml") -> Problem:
+def _only(text: str | bytes, file: str = "a.yaml") -> Problem:
     with pytest.raises(ManifestError) as caught:
         parse_manifests(text, file=file)
     assert len(caught.value.problems) == 1, caught.value
@@ -134,30 +131,14 @@ def test_json_values_on_one_line_keep_their_own_fields() -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("true", True),
-        ("False", False),
-        ("null", None),
-        ("~", None),
         ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"),
-        ("2026-01-01", "2026-01-01"),
-        ("007x", "007x"),
-        ("y", "y"),
+        ("y", True),
         ("'no'", "no"),
-        ("!!str no", "no"),
-        ("'017'", "017"),
-        ("'12:30:00'", "12:30:00"),
-        ("0", 0),
-        ("-3", -3),
         ("1.0", 1),
-        ("1e3", 1000),
-        ("1e30", 1e30),
-        ("0.1", 0.1),
-        ("1.5.2", "1.5.2"),
+        ("0755", 493),
         ("200m", "200m"),
-        ("36Gi", "36Gi"),
         ("{1: a, true: b}", {"1": "a", "true": "b"}),
         ("{a: &x {b: 1}, c: *x}", {"a": {"b": 1}, "c": {"b": 1}}),
-        ("{x: &x {a: 1}, y: &y {a: 2, b: 2}, z: {<<: [*x, *y]}}", {"x": {"a": 1}, "y": _TWO, "z": {"a": 1, "b": 2}}),
         ("{base: &x {b: 1, c: 2}, d: {<<: *x, c: 3}}", {"base": {"b": 1, "c": 2}, "d": {"b": 1, "c": 3}}),
     ],
 )
@@ -168,41 +149,65 @@ def test_values_are_those_of_kubernetes(text: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "remedy"),
+    ("text", "message", "remedy"),
     [
-        ("yes", 'write "yes" for the string, or true for the boolean'),
-        ("Off", 'write "Off" for the string, or false for the boolean'),
-        ("017", 'write "017" for the string, or a decimal number without leading zeros'),
-        ("08", 'write "08" for the string, or a decimal number without leading zeros'),
-        ("1_000", 'write "1_000" for the string, or a decimal number without leading zeros'),
-        ("12:30:00", 'write "12:30:00" for the string, or a decimal number without leading zeros'),
-        ("0x1F", 'write "0x1F" for the string, or a decimal number without leading zeros'),
-        ("0o17", 'write "0o17" for the string, or a decimal number without leading zeros'),
-        (".nan", 'write ".nan" for the string, or a decimal number without leading zeros'),
-        ("1e999", 'write "1e999" if it is a string'),
+        (".nan", "JSON has no number .nan", 'write ".nan" for the string, or a number'),
+        ("!!int x", 'Invalid value: "x": it is not a !!int', "remove the tag"),
     ],
 )
-def test_bare_values_that_yaml_misreads_are_errors_that_show_the_quotes(text: str, remedy: str) -> None:
+def test_a_scalar_that_json_cannot_hold_is_an_error(text: str, message: str, remedy: str) -> None:
     problem = _only(f"apiVersion: v1\nkind: ConfigMap\ndata:\n  a: [{{b: {text}}}]\n")
-    assert (problem.field, problem.value, problem.remedy) == ("data.a[0].b", text, remedy)
+    assert (problem.field, problem.message, problem.remedy) == ("data.a[0].b", message, remedy)
     assert (problem.file, problem.document, problem.line, problem.column) == ("a.yaml", 1, 4, 11)
 
 
-def test_bare_word_as_a_key_is_an_error() -> None:
-    problem = _only("apiVersion: v1\nkind: A\non: {push: 1}\n")
-    assert (problem.field, problem.remedy) == ("on", 'write "on" for the string')
+def test_a_key_that_no_json_object_can_have_is_an_error() -> None:
+    problem = _only("apiVersion: v1\nkind: A\n~: {push: 1}\n")
+    assert (problem.message, problem.remedy, problem.line) == ("the key '~' is not a string", 'write "~"', 3)
 
 
-def test_a_duplicate_key_is_an_error_with_both_lines() -> None:
-    problem = _only("apiVersion: v1\nkind: A\nspec:\n  a: 1\n  b: 2\n  a: 3\n")
-    assert (problem.object, problem.field, problem.line) == (ObjectRef("A"), "spec.a", 6)
-    assert problem.remedy == "remove one of them: the first is on line 4"
-    assert "duplicate key" in _only('{"apiVersion": "v1", "kind": "A", "a": 1, "a": 2}', "a.json").message
+DUPLICATES = {
+    "a.yaml": "apiVersion: v1\nkind: A\nspec:\n  a: 1\n  b: 2\n  a: 3\n",
+    "a.json": '{"apiVersion": "v1",\n"kind": "A",\n"spec": {\n  "a": 1,\n  "b": 2,\n  "a": 3}}',
+}
+
+
+@pytest.mark.parametrize("file", DUPLICATES)
+def test_of_duplicate_keys_the_last_one_counts_with_a_warning_that_names_both_lines(file: str) -> None:
+    (manifest,) = parse_manifests(DUPLICATES[file], file=file)
+    assert manifest.object["spec"] == {"a": 3, "b": 2}
+    (warning,) = manifest.warnings
+    assert (warning.object, warning.field, warning.file, warning.line) == (ObjectRef("A"), "spec.a", file, 6)
+    assert warning.message == "duplicate key: the last one counts"
+    assert warning.remedy == "remove one of them: the first is on line 4"
+    assert Engine().apply([manifest]).warnings == manifest.warnings
+
+
+@pytest.mark.parametrize("file", DUPLICATES)
+def test_strict_reading_refuses_duplicate_keys(file: str, tmp_path: Path) -> None:
+    (tmp_path / file).write_text(DUPLICATES[file])
+    with pytest.raises(ManifestError) as caught:
+        read_manifests(tmp_path, strict=True)
+    (problem,) = caught.value.problems
+    assert (problem.object, problem.message, problem.line) == (ObjectRef("A"), "duplicate key", 6)
+    with pytest.raises(TypeError, match="strict must be a bool"):
+        parse_manifests("", strict="yes")  # type: ignore[arg-type]
+
+
+def test_a_duplicate_key_in_a_list_belongs_to_its_item() -> None:
+    item = "{apiVersion: v1, kind: A, metadata: {name: NAME}, a: {b.c/d: 1, b.c/d: 2}}"
+    items = "".join(f"- {item.replace('NAME', name)}\n" for name in ("x", "z"))
+    first, last = parse_manifests(f"apiVersion: v1\nkind: List\nkind: List\nitems:\n{items}")
+    assert [(it.object, it.field, it.line) for it in first.warnings] == [
+        (ObjectRef("A", "x"), "kind", 3),
+        (ObjectRef("A", "x"), "a[b.c/d]", 5),
+    ]
+    assert [(it.object, it.field, it.line) for it in last.warnings] == [(ObjectRef("A", "z"), "a[b.c/d]", 6)]
 
 
 def test_all_problems_of_a_text_are_found_at_once() -> None:
     with pytest.raises(ManifestError) as caught:
-        parse_manifests("kind: A\nb: no\n---\napiVersion: v1\nkind: B\nc: 010\n---\n- a\n---\nx: [1\n")
+        parse_manifests("kind: A\nb: .inf\n---\napiVersion: v1\nkind: B\nc: .nan\n---\n- a\n---\nx: [1\n")
     assert [(it.document, it.line) for it in caught.value.problems] == [(1, 2), (1, 1), (2, 6), (3, 8), (4, 11)]
 
 
@@ -287,8 +292,30 @@ def test_text_of_other_encodings() -> None:
     text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n"
     assert parse_manifests(text.encode("utf-16"))[0].object == parse_manifests(text)[0].object
     assert parse_manifests(b"\xef\xbb\xbf" + text.encode())[0].object == parse_manifests(text)[0].object
-    with pytest.raises(ManifestError, match="byte 16 is not UTF-8"):
-        parse_manifests(b"apiVersion: v1\n#\xff")
+
+
+def test_a_comment_may_have_bytes_that_are_not_utf_8() -> None:
+    text = "# für é\napiVersion: v1\nkind: A # é\na: |\n  x\n# é\nb: [1, # é\n 2]\nc: z #é".encode("latin-1")
+    (manifest,) = parse_manifests(text)
+    assert manifest.object == {"apiVersion": "v1", "kind": "A", "a": "x\n", "b": [1, 2], "c": "z"}
+    assert manifest.source.line_of("c") == 9
+
+
+@pytest.mark.parametrize("value", ["é", "'é'", '"é"', "|\n  é", "&é 1", "!é 1", "[é", "|\n  # é"])
+def test_a_value_must_be_utf_8(value: str) -> None:
+    text = f"# ü\napiVersion: v1\na: {value}".encode("latin-1")
+    problem = _only(text)
+    assert problem.remedy == "save the file as UTF-8"
+    assert "is not UTF-8" in problem.message
+    (json_problem,) = (_only(b'{"apiVersion": "\xe9"}'),)
+    assert json_problem.message == "byte 16 is not UTF-8"
+
+
+@pytest.mark.parametrize("separator", ["---\n\ufeff", "--- # b.yaml\r\n\ufeff", "\ufeff---\n", "---\n\ufeff# b\n"])
+def test_each_document_may_start_with_a_byte_order_mark(separator: str) -> None:
+    text = f"\ufeffapiVersion: v1\nkind: A\n{separator}apiVersion: v1\nkind: B\na: \ufeffx\n"
+    first, second = parse_manifests(text.encode())
+    assert (first.object["kind"], second.object) == ("A", {"apiVersion": "v1", "kind": "B", "a": "\ufeffx"})
 
 
 def test_directory_is_read_in_order_of_names_without_what_is_hidden(tmp_path: Path) -> None:
@@ -391,4 +418,4 @@ def test_pure_python_loader_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delattr(yaml, "CSafeLoader")
     monkeypatch.setattr(_yaml, "Loader", _yaml._loader())
     assert parse_manifests(TWO_DOCUMENTS) == expected
-    assert _only("apiVersion: v1\nkind: A\nb: no\n").line == 3
+    assert _only("apiVersion: v1\nkind: A\nb: .inf\n").line == 3

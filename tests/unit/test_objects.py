@@ -300,7 +300,7 @@ def test_status_of_a_workload_is_kept_and_that_of_a_queue_is_not() -> None:
     text = """
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: Workload
-metadata: {name: w, namespace: n, resourceVersion: "7", managedFields: []}
+metadata: {name: w, namespace: 'n', resourceVersion: "7", managedFields: []}
 spec: {podSets: [{name: main, count: 2, template: {spec: {containers: [{name: c}]}}}]}
 status:
   admission:

@@ -146,22 +146,22 @@ cluster:
     - {nodes: 3, node: x}
     - {taint: {key: a, effect: NoExecute}}
   - name: twice
-    levels: [{name: rack, label: rack, count: 2}, {name: n, count: 2, value: "x-{n}"}]
+    levels: [{name: rack, label: rack, count: 2}, {name: 'n', count: 2, value: "x-{n}"}]
     capacity: {cpu: 1}
   - name: c
-    levels: [{name: n, count: 2}]
+    levels: [{name: 'n', count: 2}]
     capacity: {cpu: bad}
     taints: [{key: a, effect: Never}]
   - name: d
-    levels: [{name: n, count: 2}]
+    levels: [{name: 'n', count: 2}]
     capacity: {cpu: 1}
     labels: {a: "b c"}
   - name: e
-    levels: [{name: n, count: 2}]
+    levels: [{name: 'n', count: 2}]
     capacity: {cpu: 1}
     failures: [{node: e-n3}, {domain: x}, {becomes: Gone, nodes: 1}]
   - name: many
-    levels: [{name: rack, count: 2000, label: rack}, {name: n, count: 2000}]
+    levels: [{name: rack, count: 2000, label: rack}, {name: 'n', count: 2000}]
     capacity: {cpu: 1}
 work:
 - {job: {kind: Job, metadata: {name: j}}, nodeLoss: Never}

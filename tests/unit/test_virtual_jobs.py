@@ -11,7 +11,7 @@ from kueuecore.errors import UnknownObjectError
 from tests.unit.jobs.test_workload_sync import batch
 
 QUEUES = """
-{apiVersion: v1, kind: Namespace, metadata: {name: n}}
+{apiVersion: v1, kind: Namespace, metadata: {name: 'n'}}
 ---
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: default}}
 ---
@@ -22,9 +22,10 @@ spec:
   namespaceSelector: {}
   resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: 4}]}]}]
 ---
-{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {namespace: n, name: lq}, spec: {clusterQueue: cq}}
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {namespace: 'n', name: lq}, spec: {clusterQueue: cq}}
 ---
-{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {namespace: n, name: other}, spec: {clusterQueue: cq}}
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, spec: {clusterQueue: cq},
+  metadata: {namespace: 'n', name: other}}
 """
 Json = dict[str, Any]
 

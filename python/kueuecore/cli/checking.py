@@ -13,7 +13,7 @@ from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.finding_output import github_commands, json_findings, rules_table, sarif_log, text_lines
 from kueuecore.cli.namespace_labels import add_namespace_labels, with_namespaces
 from kueuecore.cli.progress import rule_progress
-from kueuecore.cli.state_file import add_trusted, manifests_of
+from kueuecore.cli.state_file import add_strict, add_trusted, manifests_of
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Style
@@ -57,6 +57,7 @@ def add_check(add: argparse.ArgumentParser) -> None:
     add_configuration(given)
     add_trusted(given)
     add_namespace_labels(given)
+    add_strict(given)
     wanted = add.add_argument_group("which findings, by code, prefix of codes, or name")
     wanted.add_argument("--select", metavar="ID,ID", type=_ids, action="extend", default=[], help="only these findings")
     wanted.add_argument(
@@ -76,7 +77,7 @@ def add_check(add: argparse.ArgumentParser) -> None:
 def check_command(options: argparse.Namespace) -> int:
     """Run `kueuecore check`; returns the exit code."""
     style = Style.of(output(), options.color)
-    given = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet)
+    given = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet, strict=options.strict)
     manifests = with_namespaces(given, options.namespace_labels)
     kueue = configured(options.config, options.feature_gates, manifests)
     if not options.quiet:

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from kueuecore._json import JsonObject, JsonValue, int_at, object_at, text_at
+from kueuecore._yaml_scalars import plain_value
 from kueuecore.cli.outcome import Row, RunOutcome, namespaces_of
 from kueuecore.engine import Engine
 from kueuecore.errors import UnknownObjectError
@@ -260,7 +261,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    style = '"' if _NUMBER.fullmatch(value) else "|" if "\n" in value else None
+    is_odd = _NUMBER.fullmatch(value) or not isinstance(plain_value(value), str)
+    style = '"' if is_odd else "|" if "\n" in value else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 

@@ -34,6 +34,7 @@ from kueuecore.world import AppliedWorld, World
 __all__ = [
     "SettledState",
     "add_state",
+    "add_strict",
     "add_trusted",
     "manifests_of",
     "parsed",
@@ -102,6 +103,7 @@ def add_state(
     )
     add_trusted(given)
     add_namespace_labels(given)
+    add_strict(given)
     return given
 
 
@@ -112,6 +114,12 @@ def add_trusted(given: argparse._ArgumentGroup) -> None:
         action="store_true",
         help="the objects are a dump of a cluster: take them as they are, without defaulting, validating or adding any",
     )
+
+
+def add_strict(given: argparse._ArgumentGroup) -> None:
+    """Add `--strict`."""
+    help_text = "refuse objects with duplicate keys; without it the last one counts, with a warning"
+    given.add_argument("--strict", action="store_true", help=help_text)
 
 
 def read_state(options: argparse.Namespace, *, span: int = 0) -> SettledState:
@@ -153,14 +161,14 @@ def read_files(paths: Sequence[str], *, recursive: bool = False) -> tuple[File, 
     # Report the problems of readable files along with the unreadable ones.
     for file in files:
         try:
-            objects_of(file, [])
+            objects_of(file, [], strict=False)
         except ManifestError as error:
             problems += error.problems
     raise ManifestError(problems)
 
 
 def manifests_of(
-    paths: Sequence[str], *, recursive: bool, quiet: bool, takes_scenario: bool = False
+    paths: Sequence[str], *, recursive: bool, quiet: bool, takes_scenario: bool = False, strict: bool = False
 ) -> tuple[Manifest, ...]:
     """Read the objects in some paths; a note names what is skipped.
 
@@ -169,6 +177,7 @@ def manifests_of(
         recursive: Read subdirectories too?
         quiet: No note?
         takes_scenario: Accept a Scenario among them?
+        strict: Refuse duplicate keys?
 
     Raises:
         ManifestError: Something cannot be read; remedies are in terms of the command.
@@ -177,14 +186,15 @@ def manifests_of(
     for file in files:
         if holds_engine(file.data) or holds_journal(file.data):
             raise ManifestError.of("this is a saved engine", remedy=OF_ENGINE, file=file.name)
-    manifests = parsed(files, quiet=quiet)
+    manifests = parsed(files, quiet=quiet, strict=strict)
     if not (takes_scenario and any(text_at(it.object, "kind") == "Scenario" for it in manifests)):
         _refuse_other_files(manifests, paths)
     return manifests
 
 
 def _of_manifests(files: Sequence[File], options: argparse.Namespace, span: int) -> SettledState:
-    manifests = with_namespaces(parsed(files, quiet=options.quiet), options.namespace_labels)
+    given = parsed(files, quiet=options.quiet, strict=options.strict)
+    manifests = with_namespaces(given, options.namespace_labels)
     _refuse_other_files(manifests, options.paths)
     found = configured(options.config, options.feature_gates, manifests)
     configuration = found.configuration
@@ -247,8 +257,13 @@ def _restored(saved: bytes | JsonObject, configuration: Configuration) -> Engine
     return Engine.replay(saved, configuration=configuration)
 
 
-def parsed(files: Iterable[File], *, quiet: bool) -> tuple[Manifest, ...]:
-    """The objects in files; a note names those of a directory that are skipped.
+def parsed(files: Iterable[File], *, quiet: bool, strict: bool) -> tuple[Manifest, ...]:
+    """Return the objects in files; a note names those of a directory that are skipped.
+
+    Args:
+        files: The files.
+        quiet: No note?
+        strict: Refuse duplicate keys?
 
     Raises:
         ManifestError: Everything that is wrong with them.
@@ -258,7 +273,7 @@ def parsed(files: Iterable[File], *, quiet: bool) -> tuple[Manifest, ...]:
     others: list[Problem] = []
     for file in files:
         try:
-            manifests += objects_of(file, others)
+            manifests += objects_of(file, others, strict=strict)
         except ManifestError as error:
             problems += error.problems
     if problems:

@@ -124,11 +124,12 @@ def what_if_command(options: argparse.Namespace) -> int:
     edits = [parse_edit(it) for it in options.edits]
     deletions = [parse_deletion(it) for it in options.deletions]
     _check(options, edits)
-    manifests = parsed(read_files(options.asked), quiet=options.quiet)
+    manifests = parsed(read_files(options.asked), quiet=options.quiet, strict=options.strict)
     asked, edits = edit_manifests(manifests, edits)
     state = read_state(options)
     question = Question.of(asked, state.world, configuration=state.engine.configuration)
     if not options.quiet:
+        to_stderr(*(f"warning: {warning}" for it in manifests for warning in it.warnings))
         to_stderr(*(f"note: {it}; it gets no Workload" for it in question.ignored))
         to_stderr(*(f"warning: {it}; until then the job waits" for it in question.waiting))
         to_stderr(*(f"note: {it}" for it in question.assumed))

@@ -14,13 +14,14 @@ from kueuecore.findings.topology_objects import KUEUE_GROUP
 from kueuecore.manifests import API_VERSIONS, Manifest
 from kueuecore.world import DEFAULT_NAMESPACE, key_of
 
-__all__ = ["repeated_objects", "unknown_fields", "unread_versions", "waiting_jobs"]
+__all__ = ["duplicate_keys", "repeated_objects", "unknown_fields", "unread_versions", "waiting_jobs"]
 
 
 @rule("KC001", "unknown-field", Severity.WARNING, "an unknown field, which an API server drops")
 def unknown_fields(facts: Facts) -> Iterator[Hit]:
     """It may be a misspelt one that matters."""
-    yield from _located(facts, facts.warnings)
+    duplicates = {warning for it in facts.given for warning in it.warnings}
+    yield from _located(facts, (it for it in facts.warnings if it not in duplicates))
 
 
 @rule("KC002", "repeated-object", Severity.WARNING, "an object that is given twice with different contents")
@@ -44,6 +45,14 @@ def unread_versions(facts: Facts) -> Iterator[Hit]:
                 field="apiVersion",
                 remedy=f"write {newest}",
             )
+
+
+@rule("KC006", "duplicate-key", Severity.WARNING, "a key that an object has twice, of which the last one counts")
+def duplicate_keys(facts: Facts) -> Iterator[Hit]:
+    """An API server never sees the first one."""
+    for manifest in facts.given:
+        for warning in manifest.warnings:
+            yield Hit(manifest, warning)
 
 
 @rule("KC408", "waiting-job", Severity.WARNING, "a job that gets no Workload until an object that it names exists")

@@ -14,8 +14,8 @@ from itertools import islice
 from typing import TypeAlias
 
 from kueuecore._json import JsonObject, JsonValue, object_at
+from kueuecore._json_text import MOST_DIGITS
 from kueuecore._text import quoted
-from kueuecore._yaml import MOST_DIGITS
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.jobs.field_paths import Key, Path, path_text
 from kueuecore.jobs.rejections import invalid

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
@@ -244,7 +245,7 @@ def _named(job: Manifest, name: str, namespace: str, suffix: str) -> Manifest:
     metadata: JsonObject = dict(object_at(job.object, "metadata"))
     metadata["name"] = (name or text_at(metadata, "name")) + suffix
     metadata["namespace"] = namespace or text_at(metadata, "namespace") or DEFAULT_NAMESPACE
-    return Manifest({**job.object, "metadata": metadata}, job.source)
+    return replace(job, object={**job.object, "metadata": metadata})
 
 
 def _seconds(name: str, given: Duration) -> float:

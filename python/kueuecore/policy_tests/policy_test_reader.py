@@ -67,7 +67,7 @@ def read_policy_tests(path: str | os.PathLike[str]) -> tuple[PolicyTest, ...]:
         ['team-b borrows what team-a leaves', 'nobody borrows beyond the limit']
     """
     name = os.fsdecode(path)
-    documents = read_manifests(name)
+    documents = read_manifests(name, strict=True)
     remedy = f"begin it with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
     if not documents:
         raise ManifestError.of("it is empty", remedy=remedy, file=name)

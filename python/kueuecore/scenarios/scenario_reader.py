@@ -62,7 +62,7 @@ def read_scenario(
     Raises:
         ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
     """
-    return scenario_of(read_manifests(str(path)), path, seed=seed, allow_code=allow_code, edits=edits)
+    return scenario_of(read_manifests(str(path), strict=True), path, seed=seed, allow_code=allow_code, edits=edits)
 
 
 def scenario_of(

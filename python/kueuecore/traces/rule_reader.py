@@ -44,7 +44,7 @@ def read_rules(path: str | Path) -> TraceRules:
         >>> rules.default.queue, rules.gpu_fractions.value
         ('{virtualCluster}/jobs', 'up')
     """
-    manifests = read_manifests(str(path))
+    manifests = read_manifests(str(path), strict=True)
     if len(manifests) != 1 or text_at(manifests[0].object, "kind") != KIND:
         remedy = f"begin it with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
         raise ManifestError.of(f"rules for a trace are one document of kind {KIND}", remedy=remedy, file=str(path))

@@ -47,12 +47,12 @@ spec:
 
 def node(name: str, rack: str = "r1", *, cpu: int = 4, ready: str = "True", pool: str = "p", spec: str = "{}") -> str:
     """A node in a rack; an empty one is none."""
-    labels = f"{{pool: {pool}, {HOST}: {name}{f', {RACK}: {rack}' if rack else ''}}}"
+    labels = f"{{pool: {pool}, {HOST}: '{name}'{f', {RACK}: {rack}' if rack else ''}}}"
     return f"""
 ---
 apiVersion: v1
 kind: Node
-metadata: {{name: {name}, labels: {labels}}}
+metadata: {{name: '{name}', labels: {labels}}}
 spec: {spec}
 status: {{allocatable: {{cpu: {cpu}, pods: 110}}, conditions: [{{type: Ready, status: "{ready}"}}]}}
 """
@@ -118,7 +118,7 @@ def test_nodes_are_shown_where_they_are_the_only_level(command: Callable[..., Ra
 
 def test_domains_with_the_same_name_show_their_path(command: Callable[..., Ran]) -> None:
     levels = topology("block", RACK)
-    nodes = "".join(node(f"n{b}").replace("pool: p", f"pool: p, block: {b}") for b in ("x", "y"))
+    nodes = "".join(node(f"n{b}").replace("pool: p", f"pool: p, block: '{b}'") for b in ("x", "y"))
     ran = command(levels + nodes + workload("w", 5, "{unconstrained: true}"))
     assert table_of(ran.out, "PLACED")[0][-1] == "x/r1: 4, y/r1: 1"
 

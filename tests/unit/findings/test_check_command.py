@@ -99,14 +99,14 @@ def test_an_annotation_of_a_job_silences_findings_about_its_workload() -> None:
     job = """---
 apiVersion: batch/v1
 kind: Job
-metadata: {name: big, namespace: team, labels: {kueue.x-k8s.io/queue-name: a}, annotations: {x: y}}
+metadata: {name: big, namespace: team, labels: {kueue.x-k8s.io/queue-name: a}, annotations: {x: z}}
 spec:
   parallelism: 5
   suspend: true
   template: {spec: {restartPolicy: Never, containers: [{name: c, resources: {requests: {cpu: 1}}}]}}
 """
     assert [it.name for it in check(parse_manifests(CLEAN + job))] == ["never-fits"]
-    assert check(parse_manifests(CLEAN + job.replace("x: y", "check.kueuecore/ignore: never-fits"))) == ()
+    assert check(parse_manifests(CLEAN + job.replace("x: z", "check.kueuecore/ignore: never-fits"))) == ()
 
 
 def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

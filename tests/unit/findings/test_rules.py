@@ -126,6 +126,11 @@ CASES: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         [('ResourceFlavor "default"', "metadata.annotations[check.kueuecore/ignore]")],
         ONE.replace("{name: default}", "{name: default, annotations: {check.kueuecore/ignore: 'KC101, KC2'}}"),
     ),
+    "duplicate-key": (
+        flavor() + queue("a", spec="stopPolicy: Hold\nstopPolicy: None"),
+        [('ClusterQueue "a"', "spec.stopPolicy")],
+        flavor() + queue("a", spec="stopPolicy: None"),
+    ),
     "unread-version": (
         ONE + cohort("all").replace("v1beta2", "v1alpha1") + local_queue("b", "a").replace("kueue.x-k8s", "kueue.k8s"),
         [('Cohort "all"', "apiVersion"), ('LocalQueue "team/b"', "apiVersion")],
@@ -307,23 +312,23 @@ CASES: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         + queue("a", selector="")
         + queue("b", selector="{matchLabels: {team: x}}")
         + local_queue("a")
-        + namespace("team", "{team: y}"),
+        + namespace("team", "{team: 'y'}"),
         [('ClusterQueue "a"', "spec.namespaceSelector"), ('ClusterQueue "b"', "spec.namespaceSelector")],
         flavor()
         + queue("b", selector="{matchExpressions: [{key: team, operator: Exists}]}")
-        + namespace("n", "{team: y}"),
+        + namespace("n", "{team: 'y'}"),
     ),
     "excluded-namespace": (
         flavor()
         + queue("a", selector="{matchExpressions: [{key: team, operator: In, values: [x]}]}")
         + local_queue("a")
-        + namespace("team", "{team: y}")
+        + namespace("team", "{team: 'y'}")
         + namespace("other", "{team: x}"),
         [('LocalQueue "team/a"', "metadata.namespace")],
         flavor()
         + queue("a", selector="{matchExpressions: [{key: team, operator: NotIn, values: [x]}]}")
         + local_queue("a")
-        + namespace("team", "{team: y}"),
+        + namespace("team", "{team: 'y'}"),
     ),
     "namespace-not-given": (
         flavor() + queue("a", selector="{matchLabels: {tier: gold}}") + local_queue("a"),

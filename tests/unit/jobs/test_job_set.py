@@ -11,7 +11,7 @@ from kueuecore.manifests import parse_manifests
 _SET = """
 apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
-metadata: {name: training, namespace: n, labels: {kueue.x-k8s.io/queue-name: q}}
+metadata: {name: training, namespace: 'n', labels: {kueue.x-k8s.io/queue-name: q}}
 spec:
   replicatedJobs:
   - name: Workers

@@ -79,7 +79,7 @@ def test_pod_of_a_managed_job_is_left_alone() -> None:
     parent: Any = parse_manifests("""
         apiVersion: batch/v1
         kind: Job
-        metadata: {name: j, namespace: n, uid: u, labels: {kueue.x-k8s.io/queue-name: q}}
+        metadata: {name: j, namespace: 'n', uid: u, labels: {kueue.x-k8s.io/queue-name: q}}
         spec: {template: {spec: {containers: [{name: c}]}}}
     """)[0].object
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}

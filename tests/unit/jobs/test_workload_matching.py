@@ -11,7 +11,7 @@ from kueuecore.manifests import parse_manifests
 _JOB = """
 apiVersion: batch/v1
 kind: Job
-metadata: {name: j, namespace: n, uid: u, labels: {kueue.x-k8s.io/queue-name: q}}
+metadata: {name: j, namespace: 'n', uid: u, labels: {kueue.x-k8s.io/queue-name: q}}
 spec:
   parallelism: 5
   completions: 9

@@ -130,7 +130,7 @@ def test_spans_in_order_start_again_after_the_last(read: Read) -> None:
 
 
 def test_nodes_fail_by_every_distribution(read: Read) -> None:
-    nodes = "nodes: [{name: n, levels: [{name: node, count: 2}], capacity: {cpu: 1}, failures: [%s]}]"
+    nodes = "nodes: [{name: 'n', levels: [{name: node, count: 2}], capacity: {cpu: 1}, failures: [%s]}]"
     failures = (
         "{at: 5, nodes: 1, times: 3, every: {values: [10, 20], inOrder: true}, lasts: {values: [1], inOrder: true}}"
     )

@@ -143,7 +143,7 @@ def test_a_deleted_object_may_be_deleted_again_and_recreated(read: Read) -> None
 
 
 def test_a_node_is_cordoned(read: Read) -> None:
-    nodes = "nodes: [{name: n, levels: [{name: node, count: 2}], capacity: {cpu: 1}}]"
+    nodes = "nodes: [{name: 'n', levels: [{name: node, count: 2}], capacity: {cpu: 1}}]"
     cordon = "{at: 5, patch: {kind: Node, name: n-node1, patch: {spec: {unschedulable: true}}}}"
     (happening,) = timetable_happenings(read(f"cluster: {{{nodes}}}\ntimetable: [{cordon}]\n"))
     node: Any = happening.object
