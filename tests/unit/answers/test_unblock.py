@@ -296,7 +296,8 @@ def test_the_largest_amount_of_cpu_is_searched_in_thousandths() -> None:
     engine = world(queue("cq", group(default=cpu("4"))), other, workload("w", 1, second=1, cpu="9223372036854775807"))
     found = unblock(engine, "w", namespace="ns", now=NOW)
     smaller = [it for it in found.changes if it.kind is ChangeKind.REQUEST]
-    assert smaller and all(len(it.step.edits) + len(it.step.deletions) == 2 for it in smaller)
+    assert smaller
+    assert all(len(it.step.edits) + len(it.step.deletions) == 2 for it in smaller)
 
 
 def test_too_many_sets_of_victims_are_not_all_tried() -> None:
