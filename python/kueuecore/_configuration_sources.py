@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._text import quoted
 from kueuecore.errors import ManifestError
-from kueuecore.manifests import Manifest, parse_manifests
+from kueuecore.manifests import Manifest, parse_manifests, parse_mappings
 
 __all__ = ["ConfigurationSource", "GateSource", "gates_in", "holds_values", "is_configuration", "sources_in"]
 
@@ -18,7 +19,7 @@ _GROUP = "config.kueue.x-k8s.io/"
 _OPENSHIFT = "kueue.openshift.io/"
 # The key of a Configuration in the values of Kueue's chart, also where that is part of another chart.
 _OF_CHART = "controllerManagerConfigYaml"
-_CHARTED = ("HelmRelease", "Application")
+_CHARTED = ("HelmRelease", "Application")  # of Flux and of Argo CD
 _KIND = re.compile(r"(?:^|[{,]) *[\"']?kind[\"']?: *[\"']?Configuration\b", re.MULTILINE)
 _OF_KUEUE = re.compile(rf"[\"']?apiVersion[\"']?: *[\"']?{re.escape(_GROUP)}")
 _GATES = "--feature-gates"
@@ -137,6 +138,10 @@ def _mappings(plain: JsonObject) -> Iterator[tuple[str, JsonObject]]:
         if isinstance(value, dict):
             yield path, value
             left += ((f"{path}.{name}".removeprefix("."), it) for name, it in reversed(value.items()))
+        elif isinstance(value, str) and f"{_OF_CHART}:" in value:
+            # Argo CD's Application may have the values as text.
+            with suppress(ManifestError):
+                left += ((path, it.object) for it in parse_mappings(value, file=""))
         elif isinstance(value, list):
             left += ((f"{path}[{index}]", it) for index, it in reversed([*enumerate(value)]))
 

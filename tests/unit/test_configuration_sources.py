@@ -62,6 +62,17 @@ spec:
 {indented(CONFIGURATION, 8)}"""
 
 
+APPLICATION = f"""
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: kueue}}
+spec:
+  source:
+    helm:
+      values: |
+{indented(OWN_VALUES, 8)}"""
+
+
 def deployment(*arguments: str, name: str = "kueue-controller-manager", image: str = "example.com/manager:1") -> str:
     text = DEPLOYMENT.replace("NAME", name).replace("IMAGE", image)
     return text.replace("ARGS", ", ".join(f'"{it}"' for it in arguments))
@@ -78,7 +89,7 @@ def of_openshift(config: str) -> JsonObject:
     return Configuration.parse(KUEUE + indented(config, 4)).to_dict()
 
 
-@pytest.mark.parametrize("text", [CONFIGURATION, CONFIG_MAP, VALUES, OWN_VALUES, RELEASE])
+@pytest.mark.parametrize("text", [CONFIGURATION, CONFIG_MAP, VALUES, OWN_VALUES, RELEASE, APPLICATION])
 def test_a_configuration_is_found_wherever_kueues_installations_have_it(text: str) -> None:
     assert Configuration.parse(text).to_dict()["manageJobsWithoutQueueName"] is True
 

@@ -6,9 +6,12 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from kueuecore._configuration_sources import ConfigurationSource, GateSource, gates_in, sources_in
-from kueuecore.configuration import Configuration
+from kueuecore._gone_gates import gone_gate_remedy
+from kueuecore._json import JsonObject, object_at
+from kueuecore.configuration import Configuration, feature_gates
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.manifests import Manifest, object_ref, parse_manifests
@@ -67,28 +70,26 @@ def configured(file: str | None, gates: Sequence[tuple[str, bool]], manifests: S
     Args:
         file: The file of `--config`, which goes before what the objects hold.
         gates: The gates of `--feature-gates`, which replace those of the objects one by one.
-        manifests: The objects.
+        manifests: The objects. What Kueue would refuse among them is left out, with a warning.
 
     Raises:
-        ManifestError: Everything that is wrong with it.
+        ManifestError: Everything that is wrong with the file or the gates.
     """
     if file is not None:
         return Configured(read_configuration(file, gates), _written(file))
-    sources, gated = sources_in(manifests), gates_in(manifests)
-    notes = [*_undecided("Configurations", sources), *_undecided("sets of feature gates", gated)]
-    source = sources[0] if len({it.content for it in sources}) == 1 else None
-    of_deployment = gated[0] if len({it.content for it in gated}) == 1 else None
-    holders = [it.holder for it in (source, of_deployment) if it is not None]
-    if source is not None:
-        notes.append(f"note: Kueue's Configuration is that of {_place(source.holder)}; --config names another")
-    if of_deployment is not None:
-        notes.append(f"note: {_shown(of_deployment.gates)} as in the arguments of {_place(of_deployment.holder)}")
-    of_objects = {} if of_deployment is None else dict(of_deployment.gates)
-    if source is None:
-        configuration, written = _of_release(of_objects | dict(gates)), None
-    else:
-        configuration, written = Configuration.of(holders, feature_gates=dict(gates)), source.written()
-    return Configured(configuration, written, tuple(holders), tuple(notes), of_objects)
+    found = _among(manifests)
+    release = _of_release({**found.gates, **dict(gates)})
+    if found.source is None:
+        return Configured(release, None, found.holders, found.notes, found.gates)
+    try:
+        configuration, written = found.configuration(dict(gates)), found.source.written()
+    except ManifestError as error:
+        # Kueue would not start with it; a chart of another release is no reason to decide nothing.
+        unused = f"{_place(found.source.holder)} has a Configuration that Kueue refuses, so it is not used"
+        notes = [f"warning: {unused}: {it}" for it in error.problems]
+        return Configured(release, None, notes=(*notes, *found.notes), gates=found.gates)
+    note = f"note: Kueue's Configuration is that of {_place(found.source.holder)}; --config names another"
+    return Configured(configuration, written, found.holders, (note, *found.notes), found.gates)
 
 
 def read_configuration(file: str | None, gates: Sequence[tuple[str, bool]]) -> Configuration:
@@ -120,24 +121,84 @@ def _written(file: str) -> Manifest | None:
     return sources[0].written() if sources else None
 
 
-def _undecided(what: str, found: Sequence[ConfigurationSource] | Sequence[GateSource]) -> list[str]:
-    """Say that the objects have several, so that none is used."""
+@dataclass(frozen=True, slots=True)
+class _Among:
+    """What objects say about Kueue's settings.
+
+    Args:
+        source: Their Configuration, if there is one.
+        gated: The object with feature gates, if there is one.
+        gates: Its gates.
+        notes: What to say about that.
+    """
+
+    source: ConfigurationSource | None
+    gated: Manifest | None
+    gates: Mapping[str, bool]
+    notes: tuple[str, ...]
+
+    @property
+    def holders(self) -> tuple[Manifest, ...]:
+        """The objects that are used."""
+        holder = None if self.source is None else self.source.holder
+        return tuple(it for it in (holder, self.gated) if it is not None)
+
+    def configuration(self, gates: Mapping[str, bool]) -> Configuration:
+        """Return their Configuration, in which the given gates replace its own.
+
+        Raises:
+            ManifestError: Kueue would refuse it.
+        """
+        assert self.source is not None, "asked only of objects with a Configuration"
+        for document in self.source.documents():
+            own = object_at(document.object, "featureGates")
+            if own and gates:
+                plain: JsonObject = {**document.object, "featureGates": {**own, **gates}}
+                return Configuration.of([Manifest(plain, document.source)], feature_gates=self.gates)
+        return Configuration.of([self.source.holder], feature_gates={**self.gates, **gates})
+
+
+def _among(manifests: Sequence[Manifest]) -> _Among:
+    """Find what objects say: one Configuration, and one set of feature gates."""
+    notes: list[str] = []
+    source = _only("Configurations", "--config", sources_in(manifests), notes)
+    try:
+        gated = _only("sets of feature gates", "--feature-gates", gates_in(manifests), notes)
+    except ManifestError as error:
+        notes += [f"warning: feature gates among the objects are not used: {it}" for it in error.problems]
+        gated = None
+    gates: dict[str, bool] = {}
+    if gated is not None:
+        known = {gate.name for gate in feature_gates()}
+        for name, is_on in gated.gates.items():
+            if name in known:
+                gates[name] = is_on
+            else:
+                remedy = gone_gate_remedy(name) or "this release has no such gate"
+                notes.append(f"warning: the feature gate {name} of {_place(gated.holder)} is not used: {remedy}")
+        if gates:
+            shown = ", ".join(f"{name}={str(is_on).lower()}" for name, is_on in gates.items())
+            notes.append(f"note: {shown} as in the arguments of {_place(gated.holder)}")
+    return _Among(source, gated.holder if gated is not None and gates else None, gates, tuple(notes))
+
+
+_Source = TypeVar("_Source", ConfigurationSource, GateSource)
+
+
+def _only(what: str, option: str, found: Sequence[_Source], notes: list[str]) -> _Source | None:
+    """Return what is found; if objects differ in it, none of it, and say so."""
     if len({it.content for it in found}) < 2:
-        return []
+        return next(iter(found), None)
     places = [_place(it.holder) for it in found]
     more = f" and {len(places) - _MOST_SHOWN} more" if len(places) > _MOST_SHOWN else ""
-    option = "--config" if isinstance(found[0], ConfigurationSource) else "--feature-gates"
     shown = ", ".join(places[:_MOST_SHOWN])
-    return [f"warning: the objects have several {what}, so none is used: {shown}{more}; choose with {option}"]
+    notes.append(f"warning: the objects have several {what}, so none is used: {shown}{more}; choose with {option}")
+    return None
 
 
 def _place(holder: Manifest) -> str:
     ref = object_ref(holder.object)
     return f"{ref if ref.name else ref.kind} ({holder.source})"
-
-
-def _shown(gates: Mapping[str, bool]) -> str:
-    return ", ".join(f"{name}={str(is_on).lower()}" for name, is_on in gates.items())
 
 
 def _feature_gates(text: str) -> list[tuple[str, bool]]:

@@ -60,4 +60,4 @@ class Scenario:
     def n_jobs(self) -> int:
         """The number of jobs."""
         n_generated = 0 if self.generated is None else len(self.generated.copies)
-        return n_generated + sum(it.n_expected for it in self.work) + sum(len(it.trace.at) for it in self.traces)
+        return n_generated + sum(it.n_expected for it in self.work) + sum(it.n_jobs for it in self.traces)

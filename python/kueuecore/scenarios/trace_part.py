@@ -36,6 +36,11 @@ class TracePart:
         n_in_file = len(self.trace) + sum(self.trace.dropped.values())
         return LeftOut(trace=self.name, n_in_file=n_in_file, reasons=self.trace.scaled(self.rules).dropped)
 
+    @property
+    def n_jobs(self) -> int:
+        """How many jobs are among the submissions."""
+        return self.left_out.n_in_file - self.left_out.n_jobs
+
     def submissions(self) -> tuple[Submissions, ...]:
         """Return the jobs as Workloads that arrive during the scenario, a batch for each namespace.
 

@@ -26,6 +26,7 @@ _FILES = {
     "pai_task_table.csv": ("alibaba2020", "rules-alibaba.yaml"),
     "openb_pod_list_made_up.csv": ("alibaba2023", "rules-alibaba.yaml"),
     "accounting.csv": ("csv", "rules-accounting.yaml"),
+    "sacct.txt": ("sacct", "rules-sacct.yaml"),
     "accounting.parquet": ("parquet", "rules-accounting.yaml"),
 }
 _PIECES = (

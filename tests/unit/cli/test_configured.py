@@ -98,10 +98,33 @@ def test_gates_of_a_deployment_are_used_and_the_option_goes_before_them(capsys: 
     assert workloads(capsys, "manager.yaml", "--feature-gates", "PartialAdmission=true")[0] == ["Admitted"]
 
 
-def test_what_is_wrong_with_it_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("kueue.yaml").write_text(CONFIG_MAP.replace("[pod]", "[pdo]"), encoding="utf-8")
-    assert main(["run", "queues.yaml", "kueue.yaml"]) == ExitCode.BAD_INPUT
-    assert "kueue.yaml, data[controller_manager_config.yaml]:3" in capsys.readouterr().err
+def test_one_that_kueue_would_refuse_is_not_used_with_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("kueue.yaml").write_text(CONFIG_MAP.replace("[pod]", "[kubeflow.org/mxjob]"), encoding="utf-8")
+    statuses, err = workloads(capsys, "kueue.yaml")
+    assert statuses == ["Admitted"]
+    assert err.startswith(
+        'warning: ConfigMap "kueue-system/settings" (kueue.yaml:2 (document 1)) has a Configuration that Kueue refuses,'
+        " so it is not used: kueue.yaml, data[controller_manager_config.yaml]:3 (document 1): "
+    )
+    # Named as the Configuration, it is an error.
+    assert main(["run", "queues.yaml", "--config", "kueue.yaml"]) == ExitCode.BAD_INPUT
+
+
+def test_gates_of_another_release_are_left_out_with_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    gates = "PartialAdmission=false,LendingLimit=true,Unheard=true"
+    text = DEPLOYMENT.replace("--feature-gates=PartialAdmission=false", f'"--feature-gates={gates}"')
+    Path("manager.yaml").write_text(text, encoding="utf-8")
+    statuses, err = workloads(capsys, "manager.yaml")
+    assert statuses == ["Pending"]
+    place = 'Deployment "kueue-system/kueue-controller-manager" (manager.yaml:2 (document 1))'
+    assert f"warning: the feature gate LendingLimit of {place} is not used: Kueue 0.19 removed it; leave it out" in err
+    assert f"warning: the feature gate Unheard of {place} is not used: this release has no such gate" in err
+
+
+def test_gates_of_the_option_replace_those_in_the_configuration(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("all.yaml").write_text(ALL_JOBS.replace("}", ", featureGates: {PartialAdmission: false}}"), encoding="utf-8")
+    assert workloads(capsys, "all.yaml")[0] == ["Pending"]
+    assert workloads(capsys, "all.yaml", "--feature-gates", "PartialAdmission=true")[0] == ["Admitted"]
 
 
 @pytest.mark.parametrize("command", ["check", "eta", "anonymise"])

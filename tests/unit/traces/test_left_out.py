@@ -68,7 +68,8 @@ def test_nothing_is_said_where_none_is_left_out(capsys: pytest.CaptureFixture[st
     assert "left out" not in shown.out + shown.err
 
 
-def test_studies_warn_of_them() -> None:
+def test_studies_warn_of_them_and_progress_does_not_wait_for_them() -> None:
+    assert read_scenario("scenario.yaml").n_jobs == 1
     assert LINE in run_trial(read_scenario("scenario.yaml"), 1).warnings
 
 
