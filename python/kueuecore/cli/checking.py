@@ -13,7 +13,7 @@ from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.finding_output import github_commands, json_findings, rules_table, sarif_log, text_lines
 from kueuecore.cli.namespace_labels import add_namespace_labels, with_namespaces
 from kueuecore.cli.progress import rule_progress
-from kueuecore.cli.state_file import add_strict, add_trusted, manifests_of
+from kueuecore.cli.state_file import add_assumed_checks, add_strict, add_trusted, manifests_of
 from kueuecore.cli.streams import output, to_stderr, write
 from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Style
@@ -57,6 +57,7 @@ def add_check(add: argparse.ArgumentParser) -> None:
     add_configuration(given)
     add_trusted(given)
     add_namespace_labels(given)
+    add_assumed_checks(given)
     add_strict(given)
     wanted = add.add_argument_group("which findings, by code, prefix of codes, or name")
     wanted.add_argument("--select", metavar="ID,ID", type=_ids, action="extend", default=[], help="only these findings")
@@ -93,6 +94,7 @@ def check_command(options: argparse.Namespace) -> int:
             progress=progress,
             unfinished=unfinished.append,
             configuration_manifest=kueue.written,
+            assumes_active_checks=options.assume_checks_active,
         )
     if options.write_worlds is not None:
         files = _write_worlds(options.write_worlds, found)

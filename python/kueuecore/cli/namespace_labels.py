@@ -12,8 +12,7 @@ from kueuecore._near_names import near_names
 from kueuecore._text import quoted
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, Problem, UnknownObjectError
-from kueuecore.findings.added_namespaces import missing_labels
-from kueuecore.findings.labels import names_of
+from kueuecore.findings.labels import missing_labels, names_of
 from kueuecore.manifests import Manifest
 from kueuecore.states import Stage, WorkloadState
 from kueuecore.world import DEFAULT_NAMESPACE, NAMESPACE_NAME_LABEL, World, missing_namespaces

@@ -11,7 +11,6 @@ from pathlib import Path
 from kueuecore._json import JsonObject
 from kueuecore._replaced_files import replaced
 from kueuecore._text import shown
-from kueuecore.cli.checks import with_active_checks
 from kueuecore.cli.configured import configured
 from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
@@ -21,6 +20,7 @@ from kueuecore.cli.state_file import manifests_of, time_of
 from kueuecore.cli.streams import is_utf8, to_stderr, write
 from kueuecore.dumps import Deciding, anonymise
 from kueuecore.errors import ManifestError
+from kueuecore.findings.active_checks import with_active_checks
 from kueuecore.manifests import Manifest
 from kueuecore.times import format_time
 from kueuecore.world import World
@@ -104,7 +104,8 @@ def deciding_of(options: argparse.Namespace) -> tuple[tuple[Manifest, ...], Deci
     world = World.of(manifests, configuration=configuration, trusted=options.trusted)
     newest = world.newest_time()
     now = options.now if options.now is not None else newest if newest is not None else 0
-    given = with_active_checks(replace(world, manifests=manifests), now=now).manifests
+    assumes_active = options.assume_checks_active
+    given = with_active_checks(replace(world, manifests=manifests), now=now, assumes_active=assumes_active).manifests
     deciding = Deciding(configuration=configuration, now=now, span_ns=options.span, trusted=options.trusted)
     return given, deciding
 

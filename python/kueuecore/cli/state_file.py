@@ -14,18 +14,18 @@ from kueuecore._files import File, contents
 from kueuecore._json import JsonObject, text_at
 from kueuecore._near_names import near_names
 from kueuecore._text import shortened
-from kueuecore.cli.checks import READ_KINDS, with_active_checks
 from kueuecore.cli.configured import add_configuration, configured, read_configuration
 from kueuecore.cli.namespace_labels import add_namespace_labels, with_namespaces
 from kueuecore.cli.streams import to_stderr
 from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, Problem
+from kueuecore.findings.active_checks import READ_KINDS, activity_of, is_check, with_active_checks
 from kueuecore.findings.labels import names_of
 from kueuecore.findings.repeats import repeated
 from kueuecore.held_objects import HELD_KINDS
 from kueuecore.journal import holds_journal
-from kueuecore.manifests import API_VERSIONS, Manifest, objects_of
+from kueuecore.manifests import API_VERSIONS, Manifest, object_ref, objects_of
 from kueuecore.saved_engine import configuration_of, holds_engine
 from kueuecore.steady_state import Settled, settle
 from kueuecore.times import END_NS, format_time, nanoseconds
@@ -33,6 +33,7 @@ from kueuecore.world import AppliedWorld, World
 
 __all__ = [
     "SettledState",
+    "add_assumed_checks",
     "add_state",
     "add_strict",
     "add_trusted",
@@ -103,6 +104,7 @@ def add_state(
     )
     add_trusted(given)
     add_namespace_labels(given)
+    add_assumed_checks(given)
     add_strict(given)
     return given
 
@@ -120,6 +122,16 @@ def add_strict(given: argparse._ArgumentGroup) -> None:
     """Add `--strict`."""
     help_text = "refuse objects with duplicate keys; without it the last one counts, with a warning"
     given.add_argument("--strict", action="store_true", help=help_text)
+
+
+def add_assumed_checks(given: argparse._ArgumentGroup) -> None:
+    """Add `--assume-checks-active`."""
+    given.add_argument(
+        "--assume-checks-active",
+        action="store_true",
+        help="take AdmissionChecks as active of which nothing says so; by default only those of ProvisioningRequests "
+        "are that have their configuration",
+    )
 
 
 def read_state(options: argparse.Namespace, *, span: int = 0) -> SettledState:
@@ -201,7 +213,7 @@ def _of_manifests(files: Sequence[File], options: argparse.Namespace, span: int)
     world = World.of(manifests, configuration=configuration, trusted=options.trusted)
     newest = world.newest_time()
     now = options.now if options.now is not None else newest if newest is not None else 0
-    world = with_active_checks(world, now=now)
+    world = with_active_checks(world, now=now, assumes_active=options.assume_checks_active)
     engine = Engine(configuration)
     applied = world.apply_to(engine, now=now)
     if not options.quiet:
@@ -220,11 +232,15 @@ def _of_manifests(files: Sequence[File], options: argparse.Namespace, span: int)
 
 def _of_engine(file: File, configuration: Configuration | None, options: argparse.Namespace, span: int) -> SettledState:
     name, data, _ = file
-    useless = "--trusted" if options.trusted else "--namespace-labels" if options.namespace_labels else ""
+    options_of_manifests = {
+        "--trusted": options.trusted,
+        "--namespace-labels": options.namespace_labels,
+        "--assume-checks-active": options.assume_checks_active,
+    }
+    useless = " and ".join(option for option, value in options_of_manifests.items() if value)
     if useless:
-        raise ManifestError.of(
-            "a saved engine has already accepted its objects", remedy=f"leave out {useless}", file=name
-        )
+        message = "a saved engine has already accepted its objects"
+        raise ManifestError.of(message, remedy=f"leave out {useless}", file=name)
     data = data.encode() if isinstance(data, str) else data
     try:
         saved: bytes | JsonObject = data if holds_engine(data) else json.loads(data)
@@ -314,6 +330,10 @@ def _notes(world: World, applied: AppliedWorld, holders: Iterable[Manifest]) -> 
         yield f"note: {assumed}"
     if world.namespaces:
         yield f"note: added the Namespaces that the objects are in: {', '.join(world.namespaces)}"
+    unsaid = (it.object for it in world.manifests if is_check(it) and not activity_of(it.object))
+    names = ", ".join(dict.fromkeys(object_ref(it).name for it in unsaid))
+    if names:
+        yield f"note: nothing says that these AdmissionChecks are active: {names}; see --assume-checks-active"
     counts = Counter(applied.unread) - Counter(text_at(it.object, "kind") for it in holders)
     unread = {kind: n for kind, n in counts.items() if kind not in READ_KINDS}
     if unread:

@@ -27,6 +27,7 @@ def check(
     progress: Callable[[int, int], None] | None = None,
     unfinished: Callable[[str], None] | None = None,
     configuration_manifest: Manifest | None = None,
+    assumes_active_checks: bool = False,
 ) -> tuple[Finding, ...]:
     """Find mistakes that an API server accepts, such as limits that never bind and queues that lead nowhere.
 
@@ -42,6 +43,7 @@ def check(
         progress: Called with the number of rules that have run, from 0, and of all rules.
         unfinished: Called with a sentence for each rule that gave up before it had tried everything.
         configuration_manifest: The Configuration as it is written, so that findings about it show its file and line.
+        assumes_active_checks: Whether runs take AdmissionChecks as active of which nothing says so.
 
     Returns:
         The findings, sorted by file and line.
@@ -68,6 +70,7 @@ def check(
     at = None if now is None else nanoseconds(now)
     facts = facts_of(given, configuration=configuration, now=at, trusted=flag("trusted", trusted))
     facts.configuration_manifest = configuration_manifest
+    facts.assumes_active_checks = flag("assumes_active_checks", assumes_active_checks)
     files = {name: place for place, name in reversed(list(enumerate(it.source.file for it in given)))}
 
     def order(finding: Finding) -> tuple[int, int, str]:

@@ -62,6 +62,8 @@ class Facts:
         self.warnings = tuple(warnings)
         self._settled_engine = settled
         self.configuration_manifest = configuration_manifest
+        self.assumes_active_checks = False
+        """Whether checks of controllers that are not here count as active in runs, too."""
         self.unfinished: list[str] = []
         """What rules have not tried to the end, as it would take too long."""
 

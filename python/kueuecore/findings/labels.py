@@ -8,8 +8,9 @@ from heapq import nsmallest
 from kueuecore._json import JsonValue, list_at, text_at, texts_at
 from kueuecore._near_names import near_names
 from kueuecore.manifests import Manifest
+from kueuecore.world import NAMESPACE_NAME_LABEL, World
 
-__all__ = ["correction", "names_of", "nodes_with", "pairs", "selects", "unmet"]
+__all__ = ["correction", "missing_labels", "names_of", "nodes_with", "pairs", "selects", "unmet"]
 
 _MOST_NAMES = 3
 _MOST_KNOWN = 100
@@ -43,6 +44,21 @@ def unmet(selector: JsonValue, labels: Mapping[str, str]) -> list[tuple[str, str
         *((key, f"{key}={value}") for key, value in wanted if labels.get(key) != value),
         *((text_at(it, "key"), _written(it)) for it in expressions),
     ]
+
+
+def missing_labels(world: World, namespace: str, selector: JsonValue) -> str:
+    """What a namespaceSelector asks for that an added Namespace lacks, as kubectl writes it; empty if that is not why.
+
+    Args:
+        world: Knows which Namespaces were added.
+        namespace: The Namespace.
+        selector: The namespaceSelector of a ClusterQueue.
+    """
+    if namespace not in world.added:
+        return ""
+    asked = unmet(selector, {NAMESPACE_NAME_LABEL: namespace})
+    # Its name is known: a selector of other names excludes it, whatever its labels are.
+    return "" if any(key == NAMESPACE_NAME_LABEL for key, _ in asked) else ", ".join(text for _, text in asked)
 
 
 def _written(expression: JsonValue) -> str:

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore._json import JsonValue, object_at, text_at
 from kueuecore._quantities import number
 from kueuecore._text import quoted
-from kueuecore.findings.added_namespaces import missing_labels
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
-from kueuecore.findings.labels import correction, selects
+from kueuecore.findings.labels import correction, missing_labels, selects
 from kueuecore.manifests import Manifest
 from kueuecore.world import key_of
 
 __all__ = [
     "excluded_namespaces",
     "local_queues_of_weight_zero",
-    "missing_checks",
     "missing_cluster_queues",
     "missing_local_queues",
     "namespaces_not_given",
@@ -114,24 +112,6 @@ def excluded_namespaces(facts: Facts) -> Iterator[Hit]:
             )
 
 
-@rule("KC406", "missing-admission-check", Severity.ERROR, "a ClusterQueue whose AdmissionCheck does not exist")
-def missing_checks(facts: Facts) -> Iterator[Hit]:
-    """It makes the ClusterQueue inactive (rules/02 §5)."""
-    known = facts.of_kind("AdmissionCheck")
-    for queue in facts.cluster_queues.values():
-        plain = [(it, "") for it in list_at(queue.object, "spec", "admissionChecks")]
-        strategy = [(object_at(it).get("name"), ".name") for it in _strategy(queue.object)]
-        path = "spec.admissionChecksStrategy.admissionChecks" if strategy else "spec.admissionChecks"
-        for index, (name, end) in enumerate(strategy or plain):
-            if isinstance(name, str) and name not in known:
-                yield hit(
-                    queue,
-                    f"Not found: {quoted(name)}: there is no such AdmissionCheck, so the ClusterQueue admits nothing",
-                    field=f"{path}[{index}]{end}",
-                    remedy=correction(name, known, kind="AdmissionCheck"),
-                )
-
-
 @rule("KC407", "missing-local-queue", Severity.ERROR, "a workload or job whose LocalQueue does not exist")
 def missing_local_queues(facts: Facts) -> Iterator[Hit]:
     """It waits forever. Without any LocalQueue, they are assumed to be elsewhere, and this is a note."""
@@ -201,7 +181,3 @@ def _reachable(facts: Facts) -> set[str]:
 
 def _selector(queue: Manifest) -> JsonValue:
     return object_at(queue.object, "spec").get("namespaceSelector")
-
-
-def _strategy(plain: JsonObject) -> list[JsonValue]:
-    return list_at(plain, "spec", "admissionChecksStrategy", "admissionChecks")

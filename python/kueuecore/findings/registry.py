@@ -8,6 +8,7 @@ from kueuecore._near_names import near_names
 from kueuecore._text import quoted
 from kueuecore.errors import ManifestError
 from kueuecore.findings import (
+    admission_checks,
     cohorts,
     counted,
     flavors,
@@ -54,6 +55,7 @@ _MODULES = (
     units,
     cohorts,
     queues,
+    admission_checks,
     jobs,
     topology,
     placement,

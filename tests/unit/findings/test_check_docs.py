@@ -15,15 +15,15 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "check.md").read_text(encoding="utf-8")
 # The findings of each example; of `multikueue` those of one cluster, and no notes about nodes that nobody gave.
 EXPECTED: dict[str, list[str]] = {
-    "controller": [],
+    "controller": ["inactive-check"],
     "eta": [],
     "fair-sharing-month": [],
     "how-much-quota": [],
     "kinds-of-jobs": ["unmanaged-job"],
     "lost-rack": ["nodes-not-given"],
-    "multikueue/manager.yaml": [],
+    "multikueue/manager.yaml": ["inactive-check"],
     "multikueue/east.yaml": [],
-    "multikueue-regions/manager.yaml": [],
+    "multikueue-regions/manager.yaml": ["inactive-check"],
     "multikueue-regions/region.yaml": [],
     "queued-provisioning": [],
     "rendered": [],

@@ -28,6 +28,14 @@ ON_NODES = "{nodeLabels: {pool: p}}"
 BOTH = queue("b", cohort="all") + local_queue("b")
 
 
+CHECKED = flavor() + queue("a", spec="admissionChecksStrategy: {admissionChecks: [{name: budget}]}")
+CHECK = """---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: AdmissionCheck
+metadata: {name: budget}
+spec: {controllerName: example.com/budget}
+"""
+
 JOB = """---
 apiVersion: batch/v1
 kind: Job
@@ -336,12 +344,14 @@ CASES: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         flavor() + queue("a", selector="{matchLabels: {kubernetes.io/metadata.name: team}}") + local_queue("a"),
     ),
     "missing-admission-check": (
-        flavor() + queue("a", spec="admissionChecksStrategy: {admissionChecks: [{name: budget}]}"),
+        CHECKED,
         [('ClusterQueue "a"', "spec.admissionChecksStrategy.admissionChecks[0].name")],
-        flavor()
-        + queue("a", spec="admissionChecksStrategy: {admissionChecks: [{name: budget}]}")
-        + "---\n{apiVersion: kueue.x-k8s.io/v1beta2, kind: AdmissionCheck, metadata: {name: budget},"
-        + " spec: {controllerName: example.com/budget}}\n",
+        CHECKED + CHECK,
+    ),
+    "inactive-check": (
+        CHECKED + CHECK,
+        [('AdmissionCheck "budget"', "spec.controllerName")],
+        CHECKED + CHECK + "status: {conditions: [{type: Active, status: 'True', reason: Active, message: ''}]}\n",
     ),
     "missing-local-queue": (
         ONE + workload("w", "b", 1),
