@@ -18,6 +18,8 @@ class ChangeKind(StrEnum):
 
     START = "Start"
     """Remove what holds it back on purpose: `stopPolicy` of its queues, `active: false`."""
+    MISSING = "Missing"
+    """Create what its ClusterQueue names and does not find: flavors, Topologies, checks; or activate its checks."""
     NODES = "Nodes"
     """Change its node selector, node affinity or tolerations, so that it can use another flavor."""
     TOPOLOGY = "Topology"

@@ -95,7 +95,7 @@ class Trials:
         self.name = name
         self.most = most
         self.n_tried = 0
-        self._now = now
+        self.now = now
         self._own = f"{namespace}/{name}"
         self._progress = progress
         self._n_flavors = most_flavors(engine)
@@ -142,21 +142,19 @@ class Trials:
         Args:
             by_preemption: Whether the step was to let it preempt others.
         """
-        return what_binds(
-            self._refused, self.name, namespace=self.namespace, now=self._now, by_preemption=by_preemption
-        )
+        return what_binds(self._refused, self.name, namespace=self.namespace, now=self.now, by_preemption=by_preemption)
 
     def _settled(self, step: Step, *, trusted: bool, finds_loops: bool) -> tuple[Engine, Settled]:
         fork = self.engine.fork()
         if step.objects:
-            fork.apply(list(step.objects), now=self._now, trusted=trusted)
-        change_state(fork, step.edits, step.deletions, now=self._now, trusted=trusted)
+            fork.apply(list(step.objects), now=self.now, trusted=trusted)
+        change_state(fork, step.edits, step.deletions, now=self.now, trusted=trusted)
         if step.resubmits:
             workload = fork.object("Workload", self.name, namespace=self.namespace)
-            resubmit(fork, workload, now=self._now, trusted=trusted)
+            resubmit(fork, workload, now=self.now, trusted=trusted)
         settled = settle(
             fork,
-            now=self._now,
+            now=self.now,
             max_cycles=_MOST_CYCLES,
             was_at_rest=True,
             finds_loops=finds_loops,

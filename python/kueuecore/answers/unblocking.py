@@ -8,6 +8,8 @@ from kueuecore._json import JsonObject
 from kueuecore.answers.changes import Change, ChangeKind, Unblocking
 from kueuecore.answers.coverage_changes import coverage_changes, uncovered_requests, uncovered_resources
 from kueuecore.answers.dials import Failure
+from kueuecore.answers.flavor_nodes import found_object
+from kueuecore.answers.missing_objects import missing_changes
 from kueuecore.answers.pairs import paired_changes
 from kueuecore.answers.place_changes import local_queue_changes, node_changes, start_changes
 from kueuecore.answers.preemption_changes import policy_changes, victim_changes
@@ -16,7 +18,6 @@ from kueuecore.answers.topology_changes import cluster_changes, flavor_changes, 
 from kueuecore.answers.trials import MOST_TRIES, OutOfTriesError, Step, Trials
 from kueuecore.answers.workload_changes import pod_changes, priority_changes, request_changes
 from kueuecore.engine import Engine
-from kueuecore.errors import UnknownObjectError
 from kueuecore.states import Stage
 from kueuecore.steady_state import settle
 from kueuecore.times import TimeLike, nanoseconds
@@ -139,11 +140,16 @@ def _changes(trials: Trials, queue: str, kinds: frozenset[ChangeKind]) -> Iterat
     helps_again = trials.admits(Step(resubmits=True))
     if wants(ChangeKind.START):
         yield from start_changes(trials, workload, queue, helps_again=helps_again)
+    is_there = found_object(trials.engine, "ClusterQueue", queue) is not None
+    if is_there and wants(ChangeKind.MISSING):
+        missing = [*missing_changes(trials, workload, queue)]
+        yield from missing
+        if any(isinstance(it, Change) for it in missing):
+            # Without it this ClusterQueue admits nothing: only another one could help as well.
+            kinds, is_there = kinds & {ChangeKind.LOCAL_QUEUE}, False
     if not helps_again:
         yield from _own_changes(trials, workload, queue, kinds)
-    try:
-        trials.engine.object("ClusterQueue", queue)
-    except UnknownObjectError:
+    if not is_there:
         return
     tree = QuotaTree.of(trials.engine, queue)
     if wants(ChangeKind.NODES) and not helps_again:
