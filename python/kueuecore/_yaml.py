@@ -18,7 +18,7 @@ from kueuecore._text import quoted
 from kueuecore._yaml_scalars import json_number, key_text, plain_value, tagged_value
 from kueuecore.errors import Problem
 
-__all__ = ["Converter", "Text", "compose", "find_line", "join", "syntax_problem", "token_spans"]
+__all__ = ["Converter", "Scalar", "Text", "compose", "find", "join", "syntax_problem", "token_spans"]
 
 _PLAIN = "plain"  # no tag, and no quotes
 _TEXT = "tag:yaml.org,2002:str"
@@ -30,7 +30,6 @@ _DEEPEST = 200
 _MULTIPLE = 10
 _NODES_ON_TOP = 1_000
 _CHARACTERS_ON_TOP = 1_000_000
-_TEMPLATE = "this looks like a template: render it first, for example with `helm template`"
 _NESTING = f"an object has at most {_DEEPEST} levels"
 
 
@@ -207,8 +206,10 @@ class Converter:
 
     def _key(self, node: yaml.Node, path: _Path) -> str | None:
         if not isinstance(node, yaml.ScalarNode):
-            template = isinstance(node, yaml.MappingNode) and node.flow_style
-            remedy = _TEMPLATE if template else "write a plain or quoted string before the colon"
+            from kueuecore._written_values import template_remedy  # few texts are wrong
+
+            is_template = isinstance(node, yaml.MappingNode) and node.flow_style
+            remedy = template_remedy("{{") if is_template else "write a plain or quoted string before the colon"
             self._complain(node, path, "a key that is not a string", remedy)
             return None
         if not self._count(node, path):
@@ -283,6 +284,8 @@ _REMEDIES = (
 
 def syntax_problem(error: yaml.YAMLError, text: str, first_line: int = 1) -> Problem:
     """Turn a YAML syntax error into a problem with its position and a remedy."""
+    from kueuecore._written_values import template_remedy  # few texts are wrong
+
     message, line, column = str(error), first_line, 1
     if isinstance(error, yaml.MarkedYAMLError):
         message = error.problem or error.context or "it cannot be read"
@@ -300,8 +303,9 @@ def syntax_problem(error: yaml.YAMLError, text: str, first_line: int = 1) -> Pro
     remedy = next((remedy for part, remedy in _REMEDIES if part in message), "check indentation and quotes")
     lines = text.splitlines()
     found = lines[line - first_line].strip() if line - first_line < len(lines) else ""
-    if "{{" in text:
-        remedy = _TEMPLATE
+    # Only these break YAML, and not always where they are.
+    placeholder = "{{" if "{{" in text else next((it for it in ("{%", "${") if it in found), "")
+    remedy = template_remedy(placeholder) or remedy
     found = "".join(character if character.isprintable() else "?" for character in found[:80])
     context = f", found: {found}" if found else ""
     return Problem(f"this is not YAML: {message}{context}", remedy=remedy, line=line, column=column)
@@ -327,7 +331,7 @@ class _Keys:
         for key_node, value_node in node.value:
             key = str(key_node.value)
             for spelling in (key, f"[{key}]"):
-                self._entries.setdefault(spelling, (value_node, key_node.start_mark.line))
+                self._entries[spelling] = value_node, key_node.start_mark.line
         self._lengths = sorted(set(map(len, self._entries)), reverse=True)
 
     def longest(self, path: str) -> tuple[yaml.Node, int, str] | None:
@@ -340,8 +344,20 @@ class _Keys:
         return None
 
 
-def find_line(tree: Tree, path: str) -> int:
-    """Return the line, from 0, of a field path such as `spec.resourceGroups[0].flavors[1].name`.
+class Scalar(NamedTuple):
+    """A scalar as it is written.
+
+    Args:
+        text: Its text, without quotes.
+        is_plain: Whether it has no quotes and no tag.
+    """
+
+    text: str
+    is_plain: bool
+
+
+def find(tree: Tree, path: str) -> tuple[int, Scalar | None]:
+    """Return the line, from 0, of a field path such as `spec.resourceGroups[0].flavors[1].name`, and the scalar there.
 
     For a missing field it is the line of the nearest parent that exists.
     """
@@ -354,9 +370,9 @@ def find_line(tree: Tree, path: str) -> int:
         else:
             step = None
         if step is None:
-            break
+            return line, None
         node, line, rest = step
-    return line
+    return line, Scalar(node.value, node.tag == _PLAIN) if isinstance(node, yaml.ScalarNode) else None
 
 
 def _entry(node: yaml.SequenceNode, path: str) -> tuple[yaml.Node, int, str] | None:

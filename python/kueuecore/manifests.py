@@ -30,7 +30,7 @@ from kueuecore._file_kinds import other_contents, other_document
 from kueuecore._files import File, contents
 from kueuecore._json import JsonObject, JsonValue, text_at
 from kueuecore._kinds import KINDS
-from kueuecore._yaml import Text, find_line, join
+from kueuecore._yaml import Scalar, Text, find, join
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 
 if TYPE_CHECKING:
@@ -87,14 +87,19 @@ class Source:
         Args:
             path: A field path such as `spec.resourceGroups[0].flavors[1].name`.
         """
+        return self._found(path)[0]
+
+    def _found(self, path: str) -> tuple[int, Scalar | None]:
+        """Return the line of a field, and the scalar that is written there."""
         path = self._original(path) or path
         if self._text is None or not (path or self._path):
-            return self._start
+            return self._start, None
         root = self._text.root(self.document)
         if root is None:
-            return self._start
+            return self._start, None
         separator = "." if self._path and path else ""
-        return self._text.first_line + find_line(root, f"{self._path}{separator}{path}")
+        line, scalar = find(root, f"{self._path}{separator}{path}")
+        return self._text.first_line + line, scalar
 
     def renamed(self, *prefixes: tuple[str, str], job: ObjectRef) -> Source:
         """Return the source of the Workload made from the job at this position.
@@ -157,12 +162,16 @@ class Manifest:
 
     def locate(self, problem: Problem) -> Problem:
         """Return the problem with this object's file, document and line filled in."""
+        from kueuecore._written_values import as_written  # few objects have problems
+
         source = self.source
+        line, scalar = source._found(problem.field)
+        problem = as_written(problem, scalar)
         return replace(
             source.of_job(replace(problem, object=problem.object or object_ref(self.object))),
             file=source.file,
             document=source.document or None,
-            line=source.line_of(problem.field) or None,
+            line=line or None,
             column=None,
         )
 
@@ -377,11 +386,12 @@ def located(error: ManifestError, manifests: Sequence[ManifestLike]) -> Manifest
         manifests: The batch.
     """
     from kueuecore._remedies import remedy_of
+    from kueuecore._written_values import as_written
 
     def place(problem: Problem) -> Problem:
         problem = problem if problem.remedy else replace(problem, remedy=remedy_of(problem, API_VERSIONS))
         manifest = manifests[problem.index] if problem.index is not None and problem.index < len(manifests) else None
-        return manifest.locate(problem) if isinstance(manifest, Manifest) else problem
+        return manifest.locate(problem) if isinstance(manifest, Manifest) else as_written(problem, None)
 
     return error.mapped(place)
 
