@@ -22,7 +22,7 @@ from kueuecore.scenarios.outcomes import ScenarioEnding, ScenarioOutcome
 from kueuecore.scenarios.present import present_work
 from kueuecore.scenarios.queue_findings import LocalQueueName, evictions_beside, missing_queues
 from kueuecore.scenarios.scenario import Scenario
-from kueuecore.scenarios.scenario_warnings import warnings_of
+from kueuecore.scenarios.scenario_warnings import unused_configurations, warnings_of
 from kueuecore.scenarios.timetable import timetable_happenings
 from kueuecore.scenarios.work import Arrival
 from kueuecore.simulation import simulate
@@ -95,6 +95,7 @@ def simulate_cluster(
         notes=notes,
         warnings=(
             *present.warnings,
+            *unused_configurations(cluster.objects, cluster.configuration),
             *warnings_of([AppliedWorld(rows.world.warnings, {}), applied]),
             *idle_failures(cluster.nodes, created, configuration=cluster.configuration, field="cluster.nodes"),
             *missing_queues(jobs, _local_queues(rows, present.waiting), queues, run.engine),

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 
-from kueuecore.errors import Problem
+from kueuecore._configuration_sources import sources_in
+from kueuecore.configuration import Configuration
+from kueuecore.errors import ManifestError, Problem
+from kueuecore.manifests import Manifest
 from kueuecore.world import AppliedWorld
 
-__all__ = ["warnings_of"]
+__all__ = ["unused_configurations", "warnings_of"]
 
 # The capacity simulation reads them.
 _OF_CAPACITY = ("ProvisioningRequestConfig",)
@@ -22,6 +25,18 @@ def warnings_of(applied: Iterable[AppliedWorld], *, others: Container[str] = ())
         others: Kinds that the engine does not read but something else does.
     """
     return tuple(dict.fromkeys(it for each in applied for it in _sentences(each, others)))
+
+
+def unused_configurations(objects: Iterable[Manifest], configuration: Configuration) -> Iterator[str]:
+    """Say which objects hold another Configuration than the scenario, which names its own."""
+    for source in sources_in(objects):
+        try:
+            is_same = Configuration.of([source.holder]).to_dict() == configuration.to_dict()
+        except ManifestError:
+            is_same = False
+        if not is_same:
+            remedy = "name the file at `cluster.configuration`"
+            yield str(source.holder.problem("not used as Kueue's Configuration", remedy=remedy))
 
 
 def _sentences(applied: AppliedWorld, others: Container[str]) -> Iterator[str]:

@@ -196,7 +196,7 @@ def _broken_lines(data: bytes, file: str) -> list[Problem]:
     for number, content in _data_lines(data):
         cells = content.split()
         if len(cells) < len(_FIELDS):
-            kind, message = (len(cells), ""), f"{len(cells)} fields instead of {len(_FIELDS)}"
+            kind, message = (len(cells), ""), f"{_fields(len(cells))} instead of {len(_FIELDS)}"
         else:
             wrong = next((it for it in zip(_FIELDS, cells, strict=False) if not _is_number(it[1])), None)
             if wrong is None:
@@ -210,6 +210,10 @@ def _broken_lines(data: bytes, file: str) -> list[Problem]:
         for (_, name), (message, lines) in found.items()
     ]
     return problems or [Problem("it cannot be read as numbers", file=file, remedy="check that it is a log in SWF")]
+
+
+def _fields(n: int) -> str:
+    return f"{n} field" if n == 1 else f"{n} fields"
 
 
 def _how_often(n_lines: int) -> str:

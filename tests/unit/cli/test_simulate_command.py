@@ -275,6 +275,21 @@ def test_an_evicted_job_continues_from_its_last_checkpoint(simulate: Callable[..
     assert ends == ["2026-01-01T00:02:26Z", "2026-01-01T00:02:06Z"]
 
 
+def test_a_configuration_among_the_objects_is_not_used_and_a_warning_says_where_to_name_it(
+    simulate: Callable[..., Ran],
+) -> None:
+    kueue = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration, manageJobsWithoutQueueName: true}"
+    Path("kueue.yaml").write_text(kueue, encoding="utf-8")
+    warning = (
+        "warning: kueue.yaml:1 (document 1): Configuration: not used as Kueue's Configuration; "
+        "name the file at `cluster.configuration`\n"
+    )
+    objects = "objects: [queues.yaml, kueue.yaml]"
+    assert warning in simulate(SCENARIO.replace("objects: [queues.yaml]", objects)).err
+    named = SCENARIO.replace("objects: [queues.yaml]", f"{objects}, configuration: kueue.yaml")
+    assert warning not in simulate(named).err
+
+
 def test_a_checkpoint_needs_some_work(simulate: Callable[..., Ran]) -> None:
     ran = simulate(SCENARIO + "  saves: 0\n")
     assert (ran.code, "work[0].saves: Invalid value: 0" in ran.err) == (ExitCode.BAD_INPUT, True)

@@ -132,7 +132,7 @@ def test_broken_lines_are_reported_with_their_numbers() -> None:
         f'log.swf:4: run time: not a number up to 1e30: "soon"; {remedy}',
         f'log.swf:5: submit time: not a number up to 1e30: "nan"; {remedy}',
         f'log.swf:6: user: not a number up to 1e30: "inf"; {remedy}',
-        f"log.swf:8: 1 fields instead of 18; {remedy}",
+        f"log.swf:8: 1 field instead of 18; {remedy}",
     ]
 
 
