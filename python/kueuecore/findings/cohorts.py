@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from kueuecore._json import object_at, text_at
@@ -14,8 +13,6 @@ from kueuecore.findings.quota_tree import Node
 from kueuecore.manifests import Manifest
 
 __all__ = ["circles", "lonely_members", "policies_without_cohort", "unused_cohorts", "weight_zero"]
-
-_BY_USAGE = "UsageBasedAdmissionFairSharing"
 
 
 @rule(
@@ -118,28 +115,4 @@ def weight_zero(facts: Facts) -> Iterator[Hit]:
                 "it has no quota of its own, and with weight 0 it borrows only what nobody else in the cohort wants",
                 field="spec.fairSharing.weight",
                 remedy="give it a weight above 0, or quota",
-            )
-    yield from _local_queues_of_weight_zero(facts)
-
-
-def _local_queues_of_weight_zero(facts: Facts) -> Iterator[Hit]:
-    """With weight 0 the usage of a LocalQueue is infinite, so it comes after all others (rules/09 §1.2)."""
-    configuration = facts.configuration
-    if configuration is None or not configuration.is_enabled("AdmissionFairSharing"):
-        return
-    if not object_at(configuration.to_dict(), "admissionFairSharing"):
-        return
-    siblings = Counter(text_at(it.object, "spec", "clusterQueue") for it in facts.local_queues.values())
-    for owner in facts.local_queues.values():
-        name = text_at(owner.object, "spec", "clusterQueue")
-        cluster_queue = facts.cluster_queues.get(name)
-        if cluster_queue is None or siblings[name] < 2:
-            continue
-        is_by_usage = text_at(cluster_queue.object, "spec", "admissionScope", "admissionMode") == _BY_USAGE
-        if is_by_usage and number(object_at(owner.object, "spec", "fairSharing").get("weight")) == 0:
-            yield hit(
-                owner,
-                f"with weight 0 its usage counts as infinite: the other LocalQueues of ClusterQueue {name} go first",
-                field="spec.fairSharing.weight",
-                remedy="give it a weight above 0",
             )

@@ -1,4 +1,4 @@
-"""Suggests changes to ClusterQueues, and tries each before suggesting it."""
+"""Suggests changes to queues, and tries each before suggesting it."""
 
 from __future__ import annotations
 
@@ -6,24 +6,28 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from kueuecore._json import JsonObject, object_at, text_at
+from kueuecore._json import JsonObject, JsonValue, object_at, text_at
+from kueuecore._quantities import number
+from kueuecore.errors import ObjectRef
 from kueuecore.findings.facts import Facts
 from kueuecore.findings.smallest_world import with_objects
 from kueuecore.manifests import Manifest, object_ref
 from kueuecore.scenarios.edits import Edit
+from kueuecore.states import WorkloadState
+from kueuecore.world import DEFAULT_NAMESPACE, key_of
 
 __all__ = ["Change", "advice", "fewer_policies", "ways_to_pass"]
 
 
 class Change(NamedTuple):
-    """A new value for a field of a ClusterQueue's spec, such as `preemption.withinClusterQueue`."""
+    """A new value for a field of a queue's spec, such as `preemption.withinClusterQueue`."""
 
-    cluster_queue: str
+    queue: ObjectRef
     field: str
-    value: str
+    value: JsonValue
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.value} in ClusterQueue {self.cluster_queue}"
+        return f"{self.field}: {self.value} in {self.queue.kind} {self.queue.key}"
 
 
 def advice(facts: Facts, changes: Iterable[Change], is_well: Callable[[Facts], bool], *, otherwise: str) -> str:
@@ -42,18 +46,23 @@ def advice(facts: Facts, changes: Iterable[Change], is_well: Callable[[Facts], b
 
 def fewer_policies(facts: Facts) -> Iterator[Change]:
     """Turn off each preemption policy that is on."""
-    for name, queue in facts.cluster_queues.items():
+    for queue in facts.cluster_queues.values():
+        ref = object_ref(queue.object)
         preemption = object_at(queue.object, "spec", "preemption")
         for field in ("withinClusterQueue", "reclaimWithinCohort"):
             if text_at(preemption, field) not in ("", "Never"):
-                yield Change(name, f"preemption.{field}", "Never")
+                yield Change(ref, f"preemption.{field}", "Never")
         if text_at(preemption, "borrowWithinCohort", "policy") not in ("", "Never"):
-            yield Change(name, "preemption.borrowWithinCohort.policy", "Never")
+            yield Change(ref, "preemption.borrowWithinCohort.policy", "Never")
 
 
-def ways_to_pass(facts: Facts, cluster_queue: str) -> Iterator[Change]:
-    """Changes that could get the first workload of a ClusterQueue in: others queue behind it, or make room."""
-    spec = object_at(facts.cluster_queues[cluster_queue].object, "spec")
+def ways_to_pass(facts: Facts, state: WorkloadState) -> Iterator[Change]:
+    """Changes that could get a workload in: its LocalQueue has its turn, others queue behind it, or make room."""
+    local_queue = facts.local_queues.get((state.namespace or DEFAULT_NAMESPACE, state.local_queue))
+    if local_queue is not None and number(object_at(local_queue.object, "spec", "fairSharing").get("weight")) == 0:
+        yield Change(object_ref(local_queue.object), "fairSharing.weight", 1)
+    queue = facts.cluster_queues[state.cluster_queue or ""].object
+    spec = object_at(queue, "spec")
     wanted = [
         ("queueingStrategy", "StrictFIFO"),
         ("preemption.withinClusterQueue", "LowerPriority"),
@@ -62,12 +71,13 @@ def ways_to_pass(facts: Facts, cluster_queue: str) -> Iterator[Change]:
     ]
     for field, value in wanted:
         if text_at(spec, *field.split(".")) != value:
-            yield Change(cluster_queue, field, value)
+            yield Change(object_ref(queue), field, value)
 
 
 def _changed(manifest: Manifest, change: Change) -> Manifest:
-    ref = object_ref(manifest.object)
-    if (ref.kind, ref.name) != ("ClusterQueue", change.cluster_queue):
+    queue = change.queue
+    here = (text_at(manifest.object, "kind"), *key_of(manifest.object))
+    if here != (queue.kind, queue.namespace or DEFAULT_NAMESPACE, queue.name):
         return manifest
     path = change.field.split(".")
     preemption: JsonObject = {**object_at(manifest.object, "spec", "preemption")}

@@ -92,7 +92,7 @@ def _hit(facts: Facts, key: Key, running: frozenset[Key], efforts: _Efforts) -> 
         f"these objects suffice: {named(world)}",
         remedy=advice(
             world,
-            ways_to_pass(world, facts.states[key].cluster_queue or ""),
+            ways_to_pass(world, facts.states[key]),
             is_well,
             otherwise="give it quota that others cannot borrow, or a higher priority",
         ),

@@ -519,7 +519,7 @@ def test_without_the_feature_gate_topologies_are_ignored() -> None:
     assert check(parse_manifests(text), configuration=off, select=["KC5"]) == ()
 
 
-def test_a_local_queue_of_weight_zero_is_found_where_usage_decides() -> None:
+def test_a_local_queue_of_weight_zero_is_found_once_and_where_usage_decides() -> None:
     scope = "admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}"
     last = local_queue("z", "a", spec="fairSharing: {weight: 0}")
     text = flavor() + queue("a", spec=scope) + local_queue("a") + last
@@ -527,10 +527,10 @@ def test_a_local_queue_of_weight_zero_is_found_where_usage_decides() -> None:
     by_usage = Configuration.parse(f"{{{kind}, admissionFairSharing: {{usageHalfLifeTime: 1h}}}}")
 
     def fields(text: str, configuration: Configuration | None = by_usage) -> list[tuple[str, str]]:
-        hits = check(parse_manifests(text), configuration=configuration, select=["KC305"])
-        return [(str(it.problem.object), it.problem.field) for it in hits]
+        hits = check(parse_manifests(text), configuration=configuration, select=["KC305", "KC412"])
+        return [(it.code, str(it.object)) for it in hits]
 
-    assert fields(text) == [('LocalQueue "team/z"', "spec.fairSharing.weight")]
+    assert fields(text) == [("KC412", 'LocalQueue "team/z"')]
     assert fields(text, None) == []
     assert fields(text.replace(scope, "")) == []
     assert fields(text.replace(local_queue("a"), "")) == []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kueuecore import Engine, World, parse_manifests, settle
+from kueuecore import Configuration, Engine, World, parse_manifests, settle
 from kueuecore.findings import Finding, check
 from kueuecore.findings.building import facts_of
 from kueuecore.findings.effort import Effort
@@ -124,6 +124,21 @@ def test_a_workload_that_needs_a_whole_node_starves_behind_those_that_share_it()
 def test_each_remedy_for_starvation_ends_it(spec: str) -> None:
     text = STARVATION.replace("namespaceSelector: {}", f"namespaceSelector: {{}}\n  {spec}")
     assert check(parse_manifests(text), select=["starvation"]) == ()
+
+
+@pytest.mark.parametrize("at", ["", "namespace: team"])
+def test_a_workload_starves_in_a_local_queue_of_weight_zero_until_that_has_weight(at: str) -> None:
+    usage = "admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}"
+    last = local_queue("last", "a", spec="fairSharing: {weight: 0}")
+    text = flavor() + queue("a", spec=usage) + local_queue("a") + last + workload("w", "last", 4)
+    text += workload("o1", "a", 4) + workload("o2", "a", 4)
+    text = text.replace("namespace: team", at)
+    kind = "apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration"
+    shared = Configuration.parse(f"{{{kind}, admissionFairSharing: {{usageHalfLifeTime: 1h}}}}")
+    (finding,) = check(parse_manifests(text), configuration=shared, select=["starvation"])
+    assert f"fairSharing.weight: 1 in LocalQueue {'team/' if at else ''}last" in finding.problem.remedy
+    text = text.replace("weight: 0", "weight: 1")
+    assert check(parse_manifests(text), configuration=shared, select=["starvation"]) == ()
 
 
 def test_waiting_for_a_turn_is_not_starvation() -> None:
