@@ -96,7 +96,7 @@ def read_csv(
         wanted = kinds if isinstance(kinds, Mapping) else kinds(header)
         _check_header(header, wanted, file)
         columns = [_column(header.index(name), name, kind) for name, kind in wanted.items()]
-        lines = _read_rows(reader, header, columns, file, problems, named=names is not None)
+        lines = _read_rows(reader, header, columns, file, problems)
     except UnicodeDecodeError as error:
         remedy = "save it as UTF-8"
         raise ManifestError([Problem(f"it is not UTF-8: {error.reason}", file=file, remedy=remedy)]) from None
@@ -150,13 +150,11 @@ def _read_rows(
     columns: Sequence[_Column],
     file: str,
     problems: list[Problem],
-    *,
-    named: bool,
 ) -> npt.NDArray[np.int64]:
     """Read all rows into the columns, and return their lines."""
     all_lines: list[npt.NDArray[np.int64]] = []
     n_rows = 0
-    for rows, lines in _chunks(reader, header, file, problems, named=named):
+    for rows, lines in _chunks(reader, header, file, problems):
         n_rows += len(rows)
         if n_rows > ROWS_LIMIT:
             remedy = "split it into several traces"
@@ -171,32 +169,27 @@ def _read_rows(
 
 
 def _chunks(
-    reader: _Reader, header: Sequence[str], file: str, problems: list[Problem], *, named: bool
+    reader: _Reader, header: Sequence[str], file: str, problems: list[Problem]
 ) -> Iterator[tuple[list[list[str]], list[int]]]:
-    """Yield rows and their lines in chunks, without blank lines."""
+    """Yield rows and their lines in chunks, without blank lines and lines that repeat the names."""
     rows: list[list[str]] = []
     lines: list[int] = []
-    n_fields = len(header)
+    names = list(header)
     for row in reader:
-        if len(row) == n_fields:
+        if len(row) == len(names):
+            # People join the files of several months, or add names to a file that normally has none.
+            if row[0].strip() == names[0] and [it.strip() for it in row] == names:
+                continue
             rows.append(row)
             lines.append(reader.line_num)
         elif row:
-            message = f"{len(row)} fields instead of {n_fields}"
+            message = f"{len(row)} fields instead of {len(names)}"
             problems.append(Problem(message, file=file, line=reader.line_num, remedy="complete the line or remove it"))
         if len(rows) == _CHUNK or len(problems) >= MOST_PROBLEMS:
-            yield _without_names(rows, lines, header, named=named)
-            rows, lines, named = [], [], False
+            yield rows, lines
+            rows, lines = [], []
     if rows:
-        yield _without_names(rows, lines, header, named=named)
-
-
-def _without_names(
-    rows: list[list[str]], lines: list[int], header: Sequence[str], *, named: bool
-) -> tuple[list[list[str]], list[int]]:
-    """Skip a header that someone added to a file that normally has none."""
-    skip = int(named and bool(rows) and rows[0] == list(header))
-    return rows[skip:], lines[skip:]
+        yield rows, lines
 
 
 def date_seconds(cells: Sequence[str]) -> npt.NDArray[np.float64]:

@@ -127,6 +127,13 @@ def test_gates_of_the_option_replace_those_in_the_configuration(capsys: pytest.C
     assert workloads(capsys, "all.yaml", "--feature-gates", "PartialAdmission=true")[0] == ["Admitted"]
 
 
+def test_findings_about_it_name_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    excluded = CONFIG_MAP.replace("integrations: {frameworks: [pod]}", "resources: {excludeResourcePrefixes: [cpu]}")
+    Path("kueue.yaml").write_text(excluded, encoding="utf-8")
+    assert main(["check", "queues.yaml", "kueue.yaml"]) == ExitCode.FOUND
+    assert capsys.readouterr().out.startswith("kueue.yaml:6 (document 1): warning KC701 ")
+
+
 @pytest.mark.parametrize("command", ["check", "eta", "anonymise"])
 def test_other_commands_use_it_too(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("state.yaml").write_text(f"{QUEUES}---{CONFIG_MAP}", encoding="utf-8")

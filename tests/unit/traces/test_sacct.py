@@ -115,6 +115,10 @@ def test_names_may_contain_quotes_and_the_last_line_of_names_may_end_with_a_bar(
     assert trace.fields["name"].texts() == ['"a']
 
 
+def test_files_of_several_months_may_be_joined() -> None:
+    assert len(read(line("7"), HEAD, line("8"))) == 2
+
+
 def test_broken_cells_are_reported_with_line_and_column() -> None:
     assert problems_of(line(), line("8", elapsed="long")) == [
         'jobs.txt:3: Elapsed: not a duration: "long"; write it as D-HH:MM:SS'
