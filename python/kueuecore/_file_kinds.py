@@ -8,7 +8,16 @@ from pathlib import PurePath
 
 from kueuecore._json import JsonObject, JsonValue, text_at
 
-__all__ = ["OF_ENGINE", "is_of_command", "other_contents", "other_document", "use_of"]
+__all__ = [
+    "KUSTOMIZATION",
+    "OF_ENGINE",
+    "PATCH",
+    "TEMPLATE",
+    "is_of_command",
+    "other_contents",
+    "other_document",
+    "use_of",
+]
 
 _OURS = "kueuecore/"
 _USES = {
@@ -22,11 +31,14 @@ OF_ENGINE = "give manifests or a dump; `kueuecore run -o yaml` makes one of it"
 """What to do about a saved engine where manifests are needed."""
 _OF_TRACE = "name a trace in a scenario, at `traces[].file`, and use `kueuecore simulate`"
 _RENDER_CHART = "render the chart with `helm template`"
+PATCH = ("this is a patch and not a Kubernetes object", "render what it changes with `kubectl kustomize`")
+KUSTOMIZATION = ("this is a kustomization and not a Kubernetes object", "render it with `kubectl kustomize`")
+TEMPLATE = ("this is a template of a Helm chart and not a Kubernetes object", _RENDER_CHART)
 # By the name of the file: these may have a kind or an apiVersion that is not Kubernetes'.
 _OF_TOOLS = {
     "Chart": ("this describes a Helm chart and is not a Kubernetes object", _RENDER_CHART),
     "values": ("these are values of a Helm chart and not a Kubernetes object", _RENDER_CHART),
-    "kustomization": ("this is a kustomization and not a Kubernetes object", "render it with `kubectl kustomize`"),
+    "kustomization": KUSTOMIZATION,
 }
 _GIVE_OBJECTS = "give Kubernetes objects, which start with apiVersion and kind"
 _COMPRESSED = b"\x1f\x8b"
@@ -112,7 +124,7 @@ def other_document(document: JsonValue, file: str) -> tuple[str, str] | None:
     if any(text_at(it, "apiVersion") and text_at(it, "kind") for it in document):
         return None
     if document and all(text_at(it, "op") and text_at(it, "path") for it in document):
-        return "this is a patch and not a Kubernetes object", "render what it changes with `kubectl kustomize`"
+        return PATCH
     return of_tool or ("this is a list and not a Kubernetes object", _GIVE_OBJECTS)
 
 

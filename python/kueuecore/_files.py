@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -29,11 +29,13 @@ class File(NamedTuple):
         name: Its name, or that of a stream.
         data: Its contents.
         is_found: Whether it was found in a directory, rather than given by name.
+        of_tool: If it is a part of a chart or kustomization that was found, too: what it is, and what to do with it.
     """
 
     name: str
     data: str | bytes
     is_found: bool = False
+    of_tool: tuple[str, str] | None = None
 
 
 def read_file(path: Path) -> bytes:
@@ -84,9 +86,10 @@ def _files(source: str | os.PathLike[str], problems: list[Problem], *, recursive
     except OSError:  # a name that is too long
         is_directory = False
     files = _directory(path, problems, recursive=recursive) if is_directory else [path]
+    of_tools = _parts_of_tools(files) if is_directory else {}
     for file in files:
         try:
-            yield File(str(file), read_file(file), is_directory)
+            yield File(str(file), read_file(file), is_directory, of_tools.get(file))
         except OSError as error:
             if isinstance(source, str) and "\n" in source and file == path:
                 message, remedy = "the name of a file has several lines", "use parse_manifests for YAML or JSON text"
@@ -97,6 +100,14 @@ def _files(source: str | os.PathLike[str], problems: list[Problem], *, recursive
             else:
                 problem = _unreadable(error, str(file))
             problems.append(problem)
+
+
+def _parts_of_tools(files: Sequence[Path]) -> Mapping[Path, tuple[str, str]]:
+    if not any(it.stem in ("Chart", "kustomization") for it in files):
+        return {}
+    from kueuecore._tree_files import parts_of_tools
+
+    return parts_of_tools(files)
 
 
 def _directory(path: Path, problems: list[Problem], *, recursive: bool) -> list[Path]:

@@ -213,8 +213,9 @@ def read_manifests(
             read in the order of their names, except hidden ones, as `kubectl apply -f` does; `-` for standard input;
             open streams. For YAML text use `parse_manifests`.
         recursive: Read subdirectories too, sorted by path.
-        skipped: Called for each document in a directory that has neither apiVersion nor kind, such as a patch or the
-            values of a Helm chart. They are left out; in a file given by name they are problems.
+        skipped: Called for each document in a directory that has neither apiVersion nor kind, such as the values of a
+            Helm chart; for each template of a chart that is in the directory; and for each patch of a kustomization
+            there. They are left out; in a file given by name they are problems.
         strict: Refuse duplicate keys?
 
     Raises:
@@ -242,6 +243,9 @@ def read_manifests(
 
 def objects_of(file: File, others: list[Problem], *, strict: bool) -> tuple[Manifest, ...]:
     """Read the objects in a file; if it was found in a directory, what is not meant as one goes to `others`."""
+    if file.of_tool is not None:
+        others.append(Problem(file.of_tool[0], file=file.name, remedy=file.of_tool[1]))
+        return ()
     return _parsed(file.data, file.name, others if file.is_found else None, strict=strict)
 
 
@@ -302,7 +306,7 @@ def read_mapping(path: str | os.PathLike[str]) -> Manifest:
     """Read a file with one mapping in YAML or JSON, which need not be a Kubernetes object."""
     problems: list[Problem] = []
     files = contents(path, problems, recursive=False)
-    found = [it for name, data, _ in files for it in parse_mappings(data, file=name, strict=True)]
+    found = [it for file in files for it in parse_mappings(file.data, file=file.name, strict=True)]
     if len(found) != 1 and not problems:
         problems.append(Problem(f"{len(found)} documents", file=os.fsdecode(path), remedy="give one document"))
     if problems:

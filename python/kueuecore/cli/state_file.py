@@ -231,7 +231,7 @@ def _of_manifests(files: Sequence[File], options: argparse.Namespace, span: int)
 
 
 def _of_engine(file: File, configuration: Configuration | None, options: argparse.Namespace, span: int) -> SettledState:
-    name, data, _ = file
+    name, data = file.name, file.data
     options_of_manifests = {
         "--trusted": options.trusted,
         "--namespace-labels": options.namespace_labels,

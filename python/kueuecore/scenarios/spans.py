@@ -179,10 +179,10 @@ def _column_values(fields: Fields, file: str, column: str) -> tuple[float, ...]:
     if path.is_dir():
         fields.complain("file", "it is a directory", "name a CSV file")
     values: list[float] = []
-    for name, data, _ in found:
+    for it in found:
         try:
-            text = data if isinstance(data, str) else data.decode("utf-8-sig")
-            values += _of_rows(fields, name, text, column)
+            text = it.data if isinstance(it.data, str) else it.data.decode("utf-8-sig")
+            values += _of_rows(fields, it.name, text, column)
         except UnicodeDecodeError:
             fields.complain("file", "it is not UTF-8", "save the file as UTF-8")
         except csv.Error as error:
