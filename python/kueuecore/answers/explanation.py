@@ -174,6 +174,14 @@ class PodSetTrials:
     unavailable: tuple[str, ...]
     reasons: tuple[str, ...]
 
+    @property
+    def lacks_place(self) -> bool:
+        """Whether the nodes have no place for its pods even without other workloads (rules/08 §11.5).
+
+        Nothing else rules out a flavor that was chosen by its quota.
+        """
+        return any(it.is_chosen and it.mode == "NoFit" for it in self.trials)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
@@ -264,6 +272,11 @@ class Explanation:
     replaces: ReplacedSlice | None = None
     is_strict: bool = False
     uncovered: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def lacks_place(self) -> bool:
+        """Whether the nodes have no place for some of its pods even without other workloads (rules/08 §11.5)."""
+        return any(it.lacks_place for it in self.pod_sets)
 
     @property
     def repeats_status(self) -> bool:

@@ -22,6 +22,7 @@ _FILES = {
 }
 
 _NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
+_NO_PLACE = "the pods have no place on the nodes of this flavor, even without other workloads"
 # How Kueue's reasons about quota begin.
 _ABOUT_QUOTA = "insufficient "
 
@@ -73,8 +74,14 @@ def obstacles(explanation: Explanation, *, origins: Mapping[str, str] = _NO_ORIG
             text += f"; {hint}" if hint else ""
             found.append(Obstacle(pod_set=pod_set.index, flavor="", resource=resource, rule="03 §3", text=text))
         n_before = len(found)
+        # Kueue has no words for it where the pods lack quota as well.
+        says_place = any("topology" in it for it in pod_set.reasons)
         for trial in pod_set.trials:
             found += _of_trial(trial, pod_set.index, queue, origins)
+            if pod_set.lacks_place and trial.is_chosen and not says_place:
+                found.append(
+                    Obstacle(pod_set=pod_set.index, flavor=trial.flavor, resource="", rule="08 §11.5", text=_NO_PLACE)
+                )
         if len(found) == n_before and not pod_set.unavailable:
             # There is quota, but no room on nodes; or a selector matches nothing.
             found += [_reason(it, pod_set.index) for it in pod_set.reasons]

@@ -39,7 +39,7 @@ class _Held:
 def node_tables(outcome: RunOutcome, found: Explanation, row: Row, style: Style, *, is_wide: bool) -> list[str]:
     """Show the domains without room for one more pod, and who is there; nothing if places are not the problem."""
     search = next((it for it in reversed(found.searches) if it.asks_for_place), None)
-    lacks_place = bool(row.not_placed) or (search is not None and not search.is_found)
+    lacks_place = bool(row.not_placed) or found.lacks_place or (search is not None and not search.is_found)
     short = _short_rows(outcome, found, row) if lacks_place else []
     if not short:
         return []
@@ -122,6 +122,8 @@ def _workloads(
 def _why_it_stays(holder: Holder | None, found: Explanation, search: Search | None) -> str:
     if holder is not None:
         return f"{holder.fate}: {why_so(holder, found)[1]}"
+    if found.lacks_place:
+        return "the pods would not fit without it either"
     if search is None:
         return "no search for victims was made"
     what = " or ".join(f"{resource} in {flavor}" for flavor, resource in search.contested)

@@ -26,7 +26,7 @@ _SPARED = tuple(it for it in Fate if it not in (Fate.VICTIM, Fate.NOT_NEEDED, Fa
 def holder_tables(found: Explanation, style: Style, *, is_wide: bool) -> list[str]:
     """Show the workloads that use what is contested: a table for each search that says something of its own."""
     searches = _distinct(found.searches)
-    has_places = any(it.asks_for_place for it in searches)
+    has_places = found.lacks_place or any(it.asks_for_place for it in searches)
     return [_of_search(it, found, style, has_places=has_places, is_wide=is_wide) for it in searches]
 
 

@@ -200,6 +200,48 @@ def test_pods_outside_kueue_that_hold_a_node_are_named_with_their_priority(
     assert "a pod outside Kueue" in row
 
 
+NO_PLACE = "the pods have no place on the nodes of this flavor, even without other workloads"
+
+
+def test_a_pod_set_without_a_place_says_so_where_another_lacks_quota(run: Callable[..., Ran]) -> None:
+    held = workload("held", pod_set(cpu=4, unconstrained=True), priority=9)
+    asks = workload("w", pod_set("a", cpu=5, unconstrained=True), pod_set("b", cpu=None, unconstrained=True))
+    container = asks["spec"]["podSets"][1]["template"]["spec"]["containers"][0]
+    container["resources"] = {"requests": {"memory": "9Gi"}}
+    objects = on_nodes(held, pods=9)
+    objects[3]["spec"]["resourceGroups"][0]["flavors"][0]["resources"][1]["nominalQuota"] = "90Gi"
+    engine = engine_of(objects, asks)
+    found = explain(engine, "w", namespace="ns")
+    assert [(it.pod_set, it.flavor, it.rule, it.text) for it in obstacles(found)] == [
+        (0, "tas", "02 §2.2", "ClusterQueue q has 8 cpu, of which 4 are in use: 1 short"),
+        (1, "tas", "08 §11.5", NO_PLACE),
+    ]
+    out = run(engine, "w").out
+    assert "quota of cpu in tas, without regard to places: no preemption makes room" in out
+    assert ["tas", "n", "memory", "9Gi", "8Gi", "0", "0", "8Gi"] in [line.split() for line in out.splitlines()]
+
+
+def test_victims_for_quota_are_not_said_to_be_enough_where_pods_outside_kueue_hold_the_nodes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    held = of("held", 8, priority=1)
+    held["spec"]["podSets"][0]["topologyRequest"] = {"required": HOST}
+    path = tmp_path / "state.json"
+    engine = engine_of(on_nodes(held, pods=9))
+    asks = workload("w", pod_set(cpu=4, required=HOST), priority=9)
+    admitted = engine.object("Workload", "held", namespace="ns")
+    items = [namespace(), *on_nodes(pods=9), admitted, pod("agent", "n", cpu=7), asks]
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}), "utf-8")
+    assert main(["explain", "-q", str(path), "w"]) == 0
+    out = capsys.readouterr().out
+    assert NO_PLACE in out
+    assert "quota of cpu in tas, without regard to places: preempting the victims makes room" in out
+    assert "it is preempted" not in out
+    on_node = {line.split()[1]: line for line in out.splitlines() if line.startswith("n ")}
+    assert "the pods would not fit without it either" in on_node["ns/held"]
+    assert "a pod outside Kueue" in on_node["Pod"]
+
+
 # The queue.
 
 
