@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 import yaml
 
 from kueuecore import _yaml
 from kueuecore._documents import yaml_documents
 from kueuecore.errors import Problem
-
-FOLDER = Path(__file__).resolve().parents[1] / "yaml_scalars"
-RECORDED = [json.loads(line) for line in (FOLDER / "recorded.jsonl").read_text().splitlines()]
+from tests.recorded_yaml import Recorded, recorded, scalars
 
 
 def read(text: str) -> tuple[object, tuple[Problem, ...]]:
@@ -33,24 +27,24 @@ def typed(value: object) -> object:
 
 
 def test_the_table_is_large() -> None:
-    scalars = [it for it in (FOLDER / "scalars.txt").read_text().split("\n") if it]
-    assert len(set(scalars)) == len(scalars) >= 150
-    assert sum(it["as"] == "value" for it in RECORDED) == sum(it["as"] == "key" for it in RECORDED) == len(scalars)
+    assert len(set(scalars())) == len(scalars()) >= 150
+    for form in ("value", "key"):
+        assert sum(it.form == form for it in recorded()) == len(scalars())
 
 
-@pytest.mark.parametrize("recorded", RECORDED, ids=[repr(it["yaml"]) for it in RECORDED])
-def test_yaml_is_read_as_kubectl_reads_it(recorded: dict[str, Any]) -> None:
-    value, problems = read(recorded["yaml"])
-    if "error" in recorded:
+@pytest.mark.parametrize("answer", recorded(), ids=lambda it: repr(it.text))
+def test_yaml_is_read_as_kubectl_reads_it(answer: Recorded) -> None:
+    value, problems = read(answer.text)
+    if answer.error:
         assert problems
         assert problems[0].remedy
     else:
         assert problems == ()
-        assert typed(value) == typed(recorded["json"])
+        assert typed(value) == typed(answer.json)
 
 
 def test_the_pure_loader_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(yaml, "CSafeLoader")
     monkeypatch.setattr(_yaml, "Loader", _yaml._loader())
-    read_well = [it for it in RECORDED if "error" not in it]
-    assert [read(it["yaml"])[0] for it in read_well] == [it["json"] for it in read_well]
+    read_well = [it for it in recorded() if not it.error]
+    assert [read(it.text)[0] for it in read_well] == [it.json for it in read_well]

@@ -1,17 +1,20 @@
-"""`kueuecore run -o yaml`: long and odd scalars come out as they went in, in time."""
+"""YAML: scalars are read as kubectl reads them; those of `kueuecore run -o yaml` come out as they went in, in time."""
 
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from kueuecore.cli import ExitCode
+from kueuecore.errors import ManifestError
 from kueuecore.manifests import parse_manifests
 from tests.attack.case import Case, Wrong
 from tests.attack.doors.command import folder_of_its_own, judge, say
 from tests.attack.values import TEXTS
+from tests.recorded_yaml import recorded, scalars
 
 __all__ = ["draw"]
 
@@ -24,12 +27,54 @@ _PUMPS = (
 )  # fmt: skip
 
 
+_HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\n"
+
+
 def draw(rng: Random) -> Case:
+    """Scalars that have been recorded, or a long one."""
+    return _drawn_recorded(rng) if rng.random() < 0.3 else _drawn_long(rng)
+
+
+def _drawn_recorded(rng: Random) -> Case:
+    """A mapping of recorded scalars, as keys and values, among each other and at any depth."""
+    rows = [it for it in recorded() if it.form != "document" and (it.error or isinstance(it.json, dict))]
+    drawn = rng.sample(rows, rng.choice([1, 3, 10]))
+    if rng.random() < 0.7:
+        drawn = [it for it in drawn if not it.error]
+    # Each value has a key of its own; of keys that become the same the last one counts.
+    lines = [it.text.replace("v: ", f"value{n}: ", 1) if it.form == "value" else it.text for n, it in enumerate(drawn)]
+    expected: dict[str, Any] = {}
+    for n, it in enumerate(drawn):
+        if not it.error:
+            expected |= {f"value{n}": it.json["v"]} if it.form == "value" else it.json
+    depth, indent = rng.randrange(4), rng.choice([1, 2, 7])
+    parents = "".join(f"{' ' * indent * level}{rng.choice(['a', 'b', 'data'])}:\n" for level in range(depth))
+    text = _HEAD + "spec:\n" + textwrap.indent(parents + textwrap.indent("".join(lines), " " * indent * depth), "  ")
+
+    def act() -> None:
+        try:
+            (read,) = parse_manifests(text)
+        except ManifestError as error:
+            if any(it.error for it in drawn):
+                raise
+            raise Wrong(f"kubectl takes it: {error}") from None
+        if refused := [it.error for it in drawn if it.error]:
+            raise Wrong(f"kubectl refuses it: {refused}")
+        value = read.object["spec"]
+        for _ in range(depth):
+            (value,) = value.values()  # type: ignore[union-attr]
+        if json.dumps(value or {}, sort_keys=True) != json.dumps(expected, sort_keys=True):
+            raise Wrong(f"kubectl reads {expected}, and not {value}")
+
+    return Case(f"{text!r}", act, len(text))
+
+
+def _drawn_long(rng: Random) -> Case:
     """A flavor with annotations of a text that is repeated, with an end of its own."""
     pump = rng.choice(_PUMPS) + (rng.choice(_PUMPS) if rng.random() < 0.3 else "")
-    begin, end = rng.choice(["", *TEXTS]), rng.choice(["", "x", "\n", " ", *TEXTS])
+    begin, end = rng.choice(["", *TEXTS, *scalars()]), rng.choice(["", "x", "\n", " ", *TEXTS])
     begin, end = (it if len(it) < 1_000 else "" for it in (begin, end))
-    length = rng.choice([1, 30, 2_000, 40_000])
+    length = rng.choice([0, 1, 30, 2_000, 40_000])
 
     def given(length: int) -> tuple[str, bytes]:
         text = (begin + pump * (length // len(pump)) + end).encode("utf-8", "replace").decode()
