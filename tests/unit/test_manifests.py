@@ -3,14 +3,20 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.manifests import Manifest, located, parse_manifests, read_manifests, to_json_lines
 from kueuecore.objects import LocalQueue
+from kueuecore.policy_tests.policy_test_reader import read_policy_tests
+from kueuecore.scenarios.scenario_reader import read_scenario
+from kueuecore.traces.rule_reader import read_rules
 
 TWO_DOCUMENTS = """\
 # quota of the team
@@ -192,6 +198,31 @@ def test_strict_reading_refuses_duplicate_keys(file: str, tmp_path: Path) -> Non
     assert (problem.object, problem.message, problem.line) == (ObjectRef("A"), "duplicate key", 6)
     with pytest.raises(TypeError, match="strict must be a bool"):
         parse_manifests("", strict="yes")  # type: ignore[arg-type]
+
+
+CONFIGURATION = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nnamespace: a\nnamespace: b\n"
+CONFIG_MAP = f"apiVersion: v1\nkind: ConfigMap\ndata:\n  a.yaml: |\n{textwrap.indent(CONFIGURATION, '    ')}"
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "field"),
+    [
+        (Configuration.read, CONFIGURATION, "namespace"),
+        (Configuration.read, CONFIG_MAP, "namespace"),
+        (read_scenario, "kind: Scenario\nseed: 1\nseed: 2\napiVersion: kueuecore/v1alpha1\n", "seed"),
+        (read_policy_tests, "kind: PolicyTest\nseed: 1\nseed: 2\napiVersion: kueuecore/v1alpha1\n", "seed"),
+        (read_rules, "kind: TraceRules\ndefault: 1\ndefault: 2\napiVersion: kueuecore/v1alpha1\n", "default"),
+    ],
+)
+def test_files_that_no_api_server_reads_have_no_duplicate_keys(
+    read: Callable[[Path], object], text: str, field: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    with pytest.raises(ManifestError) as caught:
+        read(tmp_path / "a.yaml")
+    (problem,) = caught.value.problems
+    assert (problem.message, problem.field) == ("duplicate key", field)
+    assert problem.remedy.startswith("remove one of them: the first is on line ")
 
 
 def test_a_duplicate_key_in_a_list_belongs_to_its_item() -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kueuecore import Configuration, Engine, Manifest, World
+from kueuecore._kinds import KINDS
 from kueuecore.jobs import JobsConfiguration
 
 NOW = "2026-01-01T00:00:00Z"
@@ -54,6 +57,23 @@ def test_workloads_are_numbered_in_the_order_of_the_files() -> None:
 def test_generated_names_are_the_lowest_that_are_free() -> None:
     given = [manifest("Workload", "", generateName="w-"), manifest("Workload", "", generateName="w-")]
     assert sorted(uids(World.of([*given, manifest("Workload", "w-00001")]))) == ["w-00001", "w-00002", "w-00003"]
+
+
+@pytest.mark.parametrize(("kind", "api_version"), [(it.name, it.api_version) for it in KINDS if it.name != "Pod"])
+def test_every_kind_that_is_read_may_have_a_generated_name(kind: str, api_version: str) -> None:
+    given = [manifest(kind, "", api_version=api_version, generateName="lab-", namespace="default")]
+    assert names(World.of(given))[-1] == f"{kind}/lab-00001"
+    other = [manifest(kind, "", api_version="example.com/v1", generateName="lab-")]
+    assert names(World.of(other))[-1] == f"{kind}/"
+
+
+def test_a_namespace_with_a_generated_name_has_its_label() -> None:
+    (given,) = World.of([manifest("Namespace", "", api_version="v1", generateName="lab-")]).manifests
+    assert given.object["metadata"] == {
+        "name": "lab-00001",
+        "generateName": "lab-",
+        "labels": {"kubernetes.io/metadata.name": "lab-00001"},
+    }
 
 
 def test_a_job_that_gets_its_name_later_was_read_all_the_same() -> None:

@@ -91,7 +91,7 @@ def anonymise_command(options: argparse.Namespace) -> int:
 
 def deciding_of(options: argparse.Namespace) -> tuple[tuple[Manifest, ...], Deciding]:
     """Read the objects, with the conditions of checks that `run` would write, and how to decide about them."""
-    given = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet)
+    given = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet, strict=options.strict)
     manifests = with_namespaces(given, options.namespace_labels)
     kueue = configured(options.config, options.feature_gates, manifests)
     configuration = kueue.configuration

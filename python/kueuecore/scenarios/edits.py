@@ -150,8 +150,8 @@ def parse_value(text: str) -> JsonValue:
         (4, '36Gi', ['a', 'b'], None)
     """
     try:
-        # The parser takes only objects.
-        (manifest,) = parse_manifests(f"apiVersion: v1\nkind: Value\nvalue: {text}\n", file="<value>")
+        # The parser takes only objects; strict, so that the text ends where the value does.
+        (manifest,) = parse_manifests(f"apiVersion: v1\nkind: Value\nvalue: {text}\n", file="<value>", strict=True)
         return manifest.object["value"]
     except (ValueError, KeyError):
         raise ManifestError.of(

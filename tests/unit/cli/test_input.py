@@ -95,7 +95,7 @@ def test_a_job_that_an_api_server_would_reject_is_reported_with_the_cause(comman
     nameless = command(text=QUEUES + (JOB % ("a", 1)).replace("name: a, ", ""))
     assert "metadata.name: Required value: name or generateName is required; give it a name" in nameless.err
     number = command(text=QUEUES + (JOB % ("a", 1)).replace("queue-name: lq", "queue-name: 5"))
-    assert 'in body must be of type string: "integer"; write it in quotes' in number.err
+    assert 'in body must be of type string: "integer"; write "5"' in number.err
     assert (nameless.code, number.code) == (ExitCode.BAD_INPUT, ExitCode.BAD_INPUT)
 
 
@@ -104,6 +104,26 @@ def test_a_job_without_a_queue_is_reported(command: Callable[..., Ran]) -> None:
     ran = command(text=QUEUES + job)
     assert 'note: Job "team/a": it has no label kueue.x-k8s.io/queue-name; it gets no Workload\n' in ran.err
     assert "not read" not in ran.err
+
+
+def test_a_duplicate_key_is_a_warning_in_objects_of_any_kind_unless_reading_is_strict(
+    command: Callable[..., Ran],
+) -> None:
+    doubled = QUEUES.replace(
+        "namespaceSelector: {}", "namespaceSelector: {matchLabels: {a: b}}\n  namespaceSelector: {}"
+    )
+    text = f"{doubled}\n---\napiVersion: v1\nkind: Secret\nmetadata: {{name: s}}\nstringData: {{a: 1, a: 2}}\n"
+    ran = command("in.yaml", text=text + "---" + JOB % ("a", 1))
+    assert (ran.code, "1 Admitted" in ran.out) == (ExitCode.OK, True)
+    assert re.findall(r"^warning: in\.yaml:\d+:\d+ (.*duplicate key.*)", ran.err, re.M) == [
+        '(document 2): ClusterQueue "cq": spec.namespaceSelector: duplicate key: the last one counts; '
+        "remove one of them: the first is on line 8",
+        '(document 4): Secret "s": stringData.a: duplicate key: the last one counts; '
+        "remove one of them: the first is on line 23",
+    ]
+    strict = command("in.yaml", "--strict", text=text)
+    assert strict.code == ExitCode.BAD_INPUT
+    assert strict.err.count("duplicate key; remove one of them") == 2
 
 
 def test_an_unknown_field_is_a_warning_with_its_line(command: Callable[..., Ran]) -> None:

@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from kueuecore._documents import yaml_documents
 from kueuecore.cli import ExitCode
+from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.table import Style, table
 from kueuecore.manifests import parse_manifests
 from tests.command import JOB, QUEUES, Ran
+from tests.recorded_yaml import scalars
 
 
 def test_a_pipe_gets_plain_whole_lines(command: Callable[..., Ran]) -> None:
@@ -55,6 +58,13 @@ def test_yaml_holds_the_statuses_and_can_be_read_again(command: Callable[..., Ra
     again = command("in.yaml", "-o", "yaml", text=first.out)
     assert again == Ran(ExitCode.OK, first.out, "")
     assert command("in.yaml", "-o", "yaml", "--trusted", text=first.out) == Ran(ExitCode.OK, first.out, "")
+
+
+@pytest.mark.parametrize("text", scalars())
+def test_a_text_is_written_so_that_it_is_read_as_one(text: str) -> None:
+    written = yaml_document({"a": text, text: "b"}, is_ascii=True)
+    (document,) = yaml_documents(written, "a.yaml")
+    assert document.value == {"a": text, text: "b"}
 
 
 CHECKED = QUEUES.replace(
