@@ -135,7 +135,7 @@ class ClusterQueue:
         self.flavors = frozenset(flavor for group in self.groups for flavor in group.flavors)
         # Those that decide whether it is active: older ones below a cycle (rules/02 §4 5).
         self.known_groups = self.groups
-        self.strategy: str = spec.get("queueingStrategy", _DEFAULTS["queueingStrategy"])
+        self.strategy: str = str(spec.get("queueingStrategy") or _DEFAULTS["queueingStrategy"])
         self.namespace_selector: Json | None = spec.get("namespaceSelector")
         fungibility = spec.get("flavorFungibility") or {}
         self.when_can_borrow: str = fungibility.get("whenCanBorrow") or "MayStopSearch"
