@@ -31,14 +31,13 @@ def repeated_objects(facts: Facts) -> Iterator[Hit]:
         yield Hit(manifest, problem)
 
 
-@rule("KC004", "unread-version", Severity.WARNING, "a Kueue object in a group or version that is not read")
+@rule("KC004", "unread-version", Severity.WARNING, "a Kueue object in a group that is not read")
 def unread_versions(facts: Facts) -> Iterator[Hit]:
-    """Current API servers do not serve it (rules/01), so it has no effect."""
+    """No API server with Kueue serves it (rules/01), so it has no effect. A version that is not served is refused."""
     for manifest in facts.given:
         kind, api_version = text_at(manifest.object, "kind"), text_at(manifest.object, "apiVersion")
-        newest = API_VERSIONS.get(kind, "")
-        is_meant = newest.startswith(KUEUE_GROUP) and "kueue" in api_version.partition("/")[0]
-        if is_meant and api_version not in (newest, newest.replace("v1beta2", "v1beta1")):
+        newest, group = API_VERSIONS.get(kind, ""), api_version.partition("/")[0]
+        if newest.startswith(KUEUE_GROUP) and "kueue" in group and not newest.startswith(f"{group}/"):
             yield hit(
                 manifest,
                 f"Unsupported value: {quoted(api_version)}: the object is ignored",

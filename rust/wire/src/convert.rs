@@ -14,7 +14,6 @@ pub fn to_preferred(kind: Kind, api_version: &str, object: &mut Value) {
     }
     match kind {
         Kind::ClusterQueue => cluster_queue(object),
-        Kind::Cohort => cohort(object),
         Kind::Workload => workload(object),
         Kind::MultiKueueCluster => multikueue_cluster(object),
         _ => {}
@@ -52,13 +51,6 @@ fn cluster_queue(object: &mut Value) {
                 }
             }
         }
-    }
-}
-
-/// v1alpha1 first called the parent `parent`.
-fn cohort(object: &mut Value) {
-    if let Some(spec) = fields(object, "spec") {
-        rename(spec, "parent", "parentName");
     }
 }
 

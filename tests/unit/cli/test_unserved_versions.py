@@ -18,7 +18,7 @@ cluster: {objects: [in.yaml]}
 work:
 - {job: job.yaml, runs: 1m}
 """
-UNSERVED = [("ClusterQueue", "v1alpha2"), ("MultiKueueConfig", "v1alpha1")]
+UNSERVED = [(kind, "v1alpha1") for kind in ("Cohort", "Topology", "MultiKueueConfig")] + [("ClusterQueue", "v1alpha2")]
 SUPPORTED = 'supported values: "kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1"; write kueue.x-k8s.io/v1beta2'
 
 

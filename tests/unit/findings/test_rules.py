@@ -140,7 +140,9 @@ CASES: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         flavor() + queue("a", spec="stopPolicy: None"),
     ),
     "unread-version": (
-        ONE + cohort("all").replace("v1beta2", "v1alpha1") + local_queue("b", "a").replace("kueue.x-k8s", "kueue.k8s"),
+        ONE
+        + cohort("all").replace("kueue.x-k8s", "kueue.sigs")
+        + local_queue("b", "a").replace("kueue.x-k8s", "kueue.k8s"),
         [('Cohort "all"', "apiVersion"), ('LocalQueue "team/b"', "apiVersion")],
         ONE + cohort("all").replace("v1beta2", "v1beta1") + cohort("x").replace("kueue.x-k8s.io", "example.com"),
     ),

@@ -10,7 +10,6 @@ pub const KUEUE_GROUP: &str = "kueue.x-k8s.io";
 
 const CORE: &[&str] = &["v1"];
 const KUEUE: &[&str] = &["kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1"];
-const KUEUE_SINCE_ALPHA: &[&str] = &["kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1", "kueue.x-k8s.io/v1alpha1"];
 const DEVICES: &[&str] = &["resource.k8s.io/v1", "resource.k8s.io/v1beta2", "resource.k8s.io/v1beta1"];
 
 /// Where the metadata of an object is.
@@ -148,8 +147,8 @@ kinds! {
     kept {
         Namespace(Meta) whole, cluster, 0, CORE;
         ResourceFlavor(ResourceFlavor) meta, cluster, 4, KUEUE;
-        Topology(Topology) meta, cluster, 3, KUEUE_SINCE_ALPHA;
-        Cohort(Cohort) meta, cluster, 6, KUEUE_SINCE_ALPHA;
+        Topology(Topology) meta, cluster, 3, KUEUE;
+        Cohort(Cohort) meta, cluster, 6, KUEUE;
         ClusterQueue(ClusterQueue) meta, cluster, 7, KUEUE;
         LocalQueue(LocalQueue) meta, namespace, 8, KUEUE;
         AdmissionCheck(AdmissionCheck) meta, cluster, 5, KUEUE;

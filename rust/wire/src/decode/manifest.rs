@@ -38,7 +38,7 @@ impl Manifest {
             let message = format!("namespace {} is ignored: a {} has none", rendered(&namespace), kind.name());
             warnings.push(("metadata.namespace".to_owned(), message));
         }
-        // v1alpha1 is no longer served anywhere: it is read as its successor.
+        // Kueue's v1beta1 has schemas of its own; older devices are read as their successors.
         let old = kind.is_kueue() && api_version.ends_with("/v1beta1");
         if !old {
             convert::to_preferred(kind, api_version, &mut value);
