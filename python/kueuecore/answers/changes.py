@@ -27,7 +27,7 @@ class ChangeKind(StrEnum):
     LOCAL_QUEUE = "LocalQueue"
     """Submit it to another LocalQueue in its namespace."""
     MIN_COUNT = "MinCount"
-    """Set `minCount`: partial admission with fewer pods (rules/03 §9)."""
+    """Set `minCount`: partial admission with fewer pods (rules/03 §9), if its job can ask for that."""
     PODS = "Pods"
     """Ask for fewer pods."""
     REQUEST = "Request"

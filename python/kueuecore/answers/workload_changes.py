@@ -37,7 +37,7 @@ def pod_changes(trials: Trials, workload: JsonObject) -> Iterator[Change | Failu
 
             fewer.append(_counting(ChangeKind.PODS, f"pods of pod set {name}", count, fewer_pods))
     yield from least_changes(trials, fewer)
-    if not trials.engine.configuration.is_enabled("PartialAdmission"):
+    if not (trials.engine.configuration.is_enabled("PartialAdmission") and _may_have_min_count(workload)):
         return
     for index, pod_set in enumerate(pod_sets):
         others = (it for it in pod_sets if it is not pod_set)
@@ -53,6 +53,13 @@ def pod_changes(trials: Trials, workload: JsonObject) -> Iterator[Change | Failu
         what = f"minCount of pod set {text_at(pod_set, 'name')}"
         dial = _counting(ChangeKind.MIN_COUNT, what, highest, lower)
         yield from least_changes(trials, [dial])
+
+
+def _may_have_min_count(workload: JsonObject) -> bool:
+    """Whether its job can ask for partial admission: of Kueue's kinds only Job can (rules/10 §5.1)."""
+    owners = list_at(workload, "metadata", "ownerReferences")
+    is_of_job = any((text_at(it, "apiVersion"), text_at(it, "kind")) == ("batch/v1", "Job") for it in owners)
+    return not owners or is_of_job or any(int_at(it, "minCount") for it in list_at(workload, "spec", "podSets"))
 
 
 def request_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterator[Change | Failure]:

@@ -140,6 +140,26 @@ def test_fewer_or_smaller_pods_are_proposed() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("api_version", "kind", "expected"), [("batch/v1", "Job", 1), ("v1", "Pod", 0), ("jobset.x-k8s.io/v1", "JobSet", 0)]
+)
+def test_partial_admission_is_proposed_only_to_jobs_that_can_have_it(
+    api_version: str, kind: str, expected: int
+) -> None:
+    owned = workload("w", 4)
+    owned["metadata"]["ownerReferences"] = [{"apiVersion": api_version, "kind": kind, "name": "j", "uid": "j"}]
+    engine = world(queue("cq", group(default=cpu("2"))), owned)
+    assert len(changes(engine, ChangeKind.MIN_COUNT)) == expected
+
+
+def test_any_job_with_partial_admission_may_get_fewer_pods() -> None:
+    owned = workload("w", 4)
+    owned["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "Batch", "name": "j", "uid": "j"}]
+    owned["spec"]["podSets"][0]["minCount"] = 3
+    engine = world(queue("cq", group(default=cpu("2"))), owned)
+    assert shown(changes(engine, ChangeKind.MIN_COUNT)) == [("minCount of pod set main", "3", "2", "Fits", ())]
+
+
 def test_tolerations_and_node_selectors_are_proposed() -> None:
     spot = thing(
         "ResourceFlavor",
