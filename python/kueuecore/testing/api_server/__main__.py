@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kueuecore.api_server import ApiServer, RefusedError
+from kueuecore.manifests import read_manifests
 from kueuecore.testing.api_server import HttpApiServer
-from kueuecore.testing.api_server.loading import in_order, read_files
+from kueuecore.testing.api_server.loading import in_order
 from kueuecore.testing.api_server.plain_crds import framework_crds, kueue_crds
 from kueuecore.testing.api_server.requests import Object
 from kueuecore.webhooks import admit
@@ -80,7 +81,7 @@ def _objects(options: argparse.Namespace) -> list[Object]:
     namespaces: list[Object] = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in _NAMESPACES
     ]
-    return [*crds, *namespaces, *in_order([it for path in options.load for it in read_files(path)])]
+    return [*crds, *namespaces, *in_order([it.object for it in read_manifests(*options.load, recursive=True)])]
 
 
 if __name__ == "__main__":

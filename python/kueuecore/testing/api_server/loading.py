@@ -1,21 +1,15 @@
-"""Loads objects from manifests and files, by the rules of a request."""
+"""Loads objects from manifests, by the rules of a request."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import yaml
-
-from kueuecore._json import list_at, object_at, text_at
+from kueuecore._json import object_at, text_at
 from kueuecore.testing.api_server.handler import Handler
 from kueuecore.testing.api_server.refusals import bad_request
 from kueuecore.testing.api_server.requests import Object, Request
 from kueuecore.testing.api_server.store import encoded
 
-__all__ = ["in_order", "load_object", "read_files"]
+__all__ = ["in_order", "load_object"]
 
-_SUFFIXES = (".yaml", ".yml", ".json")
 # Kinds that others need come first.
 _FIRST = ("CustomResourceDefinition", "Namespace")
 
@@ -40,26 +34,6 @@ def load_object(handler: Handler, manifest: Object) -> None:
         headers = {**headers, "content-type": "application/merge-patch+json"}
         path += f"/{text_at(manifest, 'metadata', 'name')}/status"
         handler.answer(Request.of("PATCH", path, headers), encoded({"status": manifest["status"]}))
-
-
-def read_files(path: Path) -> Iterator[Object]:
-    """Yield the manifests in a file, or in the files of a folder in the order of their names.
-
-    Raises:
-        OSError: A file cannot be read.
-        ValueError: A document is not an object.
-    """
-    files = sorted(it for it in path.rglob("*") if it.suffix in _SUFFIXES) if path.is_dir() else [path]
-    for file in files:
-        for document in yaml.safe_load_all(file.read_text(encoding="utf-8")):
-            if document is None:
-                continue
-            if not isinstance(document, dict) or not text_at(document, "kind"):
-                raise ValueError(f"{file}: each document must be an object with a kind")
-            if text_at(document, "kind") == "List":
-                yield from (dict(object_at(it)) for it in list_at(document, "items"))
-            else:
-                yield document
 
 
 def in_order(manifests: list[Object]) -> list[Object]:
