@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 from kueuecore._json import JsonObject, JsonValue, text_at
+from kueuecore.errors import Problem
 
 __all__ = [
     "KUSTOMIZATION",
@@ -14,8 +15,10 @@ __all__ = [
     "PATCH",
     "TEMPLATE",
     "is_of_command",
+    "may_hold_objects",
     "other_contents",
     "other_document",
+    "skipped_files",
     "use_of",
 ]
 
@@ -40,6 +43,8 @@ _OF_TOOLS = {
     "values": ("these are values of a Helm chart and not a Kubernetes object", _RENDER_CHART),
     "kustomization": KUSTOMIZATION,
 }
+_MOST_FILES = 8
+_KEY = re.compile(r"""(^|[\s\-[{,])['"]?(apiVersion|kind)['"]?\s*:""")
 _GIVE_OBJECTS = "give Kubernetes objects, which start with apiVersion and kind"
 _COMPRESSED = b"\x1f\x8b"
 _PARQUET = b"PAR1"
@@ -98,6 +103,11 @@ def other_contents(data: str | bytes, file: str) -> tuple[str, str] | None:
     return None
 
 
+def may_hold_objects(data: str | bytes) -> bool:
+    """Whether a file has the key apiVersion or kind; others may have a syntax of their own, as JSON with comments."""
+    return _KEY.search(data if isinstance(data, str) else data.decode("utf-8", "replace")) is not None
+
+
 def other_document(document: JsonValue, file: str) -> tuple[str, str] | None:
     """Say what a document without apiVersion and kind is, and what to do with it; None if it may be meant as an object.
 
@@ -126,6 +136,17 @@ def other_document(document: JsonValue, file: str) -> tuple[str, str] | None:
     if document and all(text_at(it, "op") and text_at(it, "path") for it in document):
         return PATCH
     return of_tool or ("this is a list and not a Kubernetes object", _GIVE_OBJECTS)
+
+
+def skipped_files(others: Iterable[Problem]) -> tuple[str, ...]:
+    """Name the files of a directory that are skipped, in a sentence; nothing if none are.
+
+    Args:
+        others: What `read_manifests` has left out.
+    """
+    names = list(dict.fromkeys(it.file for it in others))
+    more = f" and {len(names) - _MOST_FILES} more" if len(names) > _MOST_FILES else ""
+    return (f"skipped what is not a Kubernetes object: {', '.join(names[:_MOST_FILES])}{more}",) if names else ()
 
 
 def _is_table(head: bytes) -> bool:

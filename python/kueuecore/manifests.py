@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Protocol, TypeAlias, cast
 
 from kueuecore import _arguments
-from kueuecore._file_kinds import other_contents, other_document
+from kueuecore._file_kinds import may_hold_objects, other_contents, other_document
 from kueuecore._files import File, contents
 from kueuecore._json import JsonObject, JsonValue, text_at
 from kueuecore._kinds import KINDS
@@ -246,7 +246,13 @@ def objects_of(file: File, others: list[Problem], *, strict: bool) -> tuple[Mani
     if file.of_tool is not None:
         others.append(Problem(file.of_tool[0], file=file.name, remedy=file.of_tool[1]))
         return ()
-    return _parsed(file.data, file.name, others if file.is_found else None, strict=strict)
+    try:
+        return _parsed(file.data, file.name, others if file.is_found else None, strict=strict)
+    except ManifestError as error:
+        if not file.is_found or may_hold_objects(file.data):
+            raise
+        others += error.problems
+        return ()
 
 
 def parse_manifests(text: str | bytes, *, file: str = "<string>", strict: bool = False) -> tuple[Manifest, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from kueuecore._configuration_sources import is_configuration
-from kueuecore._file_kinds import OF_ENGINE, is_of_command, use_of
+from kueuecore._file_kinds import OF_ENGINE, is_of_command, skipped_files, use_of
 from kueuecore._files import File, contents
 from kueuecore._json import JsonObject, text_at
 from kueuecore._near_names import near_names
@@ -21,7 +21,6 @@ from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.findings.active_checks import READ_KINDS, activity_of, is_check, with_active_checks
-from kueuecore.findings.labels import names_of
 from kueuecore.findings.repeats import repeated
 from kueuecore.held_objects import HELD_KINDS
 from kueuecore.journal import holds_journal
@@ -44,7 +43,6 @@ __all__ = [
     "time_of",
 ]
 
-_MOST_FILES = 8
 # Remedies of the Python functions, put in terms of the command.
 _REMEDIES = {
     "pass recursive=True to read its subdirectories": "add -R to read its directories too",
@@ -294,9 +292,8 @@ def parsed(files: Iterable[File], *, quiet: bool, strict: bool) -> tuple[Manifes
             problems += error.problems
     if problems:
         raise ManifestError(problems)
-    if others and not quiet:
-        names = names_of(dict.fromkeys(it.file for it in others), most=_MOST_FILES)
-        to_stderr(f"note: skipped what is not a Kubernetes object: {names}")
+    if not quiet:
+        to_stderr(*(f"note: {note}" for note in skipped_files(others)))
     return tuple(manifests)
 
 

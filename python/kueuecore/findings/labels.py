@@ -93,20 +93,16 @@ def pairs(labels: Mapping[str, str]) -> str:
     return ", ".join(f"{key}={value}" for key, value in labels.items())
 
 
-def names_of(names: Iterable[str], *, most: int = _MOST_NAMES) -> str:
+def names_of(names: Iterable[str]) -> str:
     """List the first few names, and how many more there are.
-
-    Args:
-        names: All names.
-        most: How many to list.
 
     Example:
         >>> names_of("abcde")
         'a, b, c and 2 more'
     """
     every = list(names)
-    rest = len(every) - most
-    return ", ".join(every[:most]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(every) - _MOST_NAMES
+    return ", ".join(every[:_MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def correction(name: str, known: Iterable[str], *, kind: str) -> str:

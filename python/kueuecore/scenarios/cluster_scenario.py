@@ -76,6 +76,7 @@ def simulate_cluster(
     jobs = _jobs(run, rows, present.waiting, queues, first=n_before, has_nodes=has_nodes)
     until = _until(scenario)
     notes = (
+        *scenario.skipped,
         *(note for it in scenario.traces for note in it.trace.notes),
         *(f"{it}; until then the job waits" for it in rows.world.waiting),
         *(f"{it}; it gets no Workload" for it in rows.world.ignored),

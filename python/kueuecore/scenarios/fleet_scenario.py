@@ -87,7 +87,7 @@ def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
         jobs=JobOutcomes.of(watch.outcomes()),
         is_fleet=True,
         ending=ending,
-        notes=tuple(dict.fromkeys([*notes, *fleet.problems, *_outages(fleet, scenario.start)])),
+        notes=tuple(dict.fromkeys([*scenario.skipped, *notes, *fleet.problems, *_outages(fleet, scenario.start)])),
         quotas=quotas_of(fleet, tuple(part.workers)),
         warnings=(
             *warnings_of(applied, others=fleet.manager.manager_kinds),

@@ -42,6 +42,7 @@ class Scenario:
         cycle_seconds: How long a cycle of the cluster takes.
         timetable: Changes of the cluster's objects.
         present: How long the cluster's initial Workloads run.
+        skipped: What is skipped of the directories that it names, in sentences.
     """
 
     cluster: ClusterPart = field(default_factory=ClusterPart)
@@ -55,6 +56,7 @@ class Scenario:
     cycle_seconds: float = 1.0
     timetable: tuple[TimedChange, ...] = ()
     present: Present = _FOR_EVER
+    skipped: tuple[str, ...] = ()
 
     @property
     def n_jobs(self) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kueuecore._arguments import number
 from kueuecore._fields import Fields, shown
-from kueuecore._file_kinds import use_of
+from kueuecore._file_kinds import skipped_files, use_of
 from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore.configuration import Configuration
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
@@ -144,6 +144,7 @@ class PartReader:
         self._folder = folder
         self._allow_code = allow_code
         self._is_input_read = is_input_read
+        self._others: list[Problem] = []
 
     def scenario(self, top: Fields) -> Scenario:
         """Read the whole scenario."""
@@ -195,6 +196,7 @@ class PartReader:
             cycle_seconds=1.0 if cycle is None else cycle,
             timetable=timetable,
             present=present or Present(),
+            skipped=skipped_files(self._others),
         )
 
     def _fleet(self, top: Fields, section: Fields) -> FleetPart:
@@ -251,7 +253,7 @@ class PartReader:
             return ()
         path = self._standard_input(section, name) if entry == "-" else self._path(section, name, entry)
         try:
-            found = () if path is None else read_manifests(path)
+            found = () if path is None else read_manifests(path, skipped=self._others.append)
         except ManifestError as error:
             section.problems += error.problems
             return ()
