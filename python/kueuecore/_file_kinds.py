@@ -103,8 +103,13 @@ def other_contents(data: str | bytes, file: str) -> tuple[str, str] | None:
     return None
 
 
-def may_hold_objects(data: str | bytes) -> bool:
-    """Whether a file has the key apiVersion or kind; others may have a syntax of their own, as JSON with comments."""
+def may_hold_objects(data: str | bytes, file: str) -> bool:
+    """Whether a file has the key apiVersion or kind; others may have a syntax of their own, as JSON with comments.
+
+    A kustomization counts as if it had: it says which files are patches.
+    """
+    if PurePath(file).stem == "kustomization":
+        return True
     return _KEY.search(data if isinstance(data, str) else data.decode("utf-8", "replace")) is not None
 
 

@@ -249,7 +249,7 @@ def objects_of(file: File, others: list[Problem], *, strict: bool) -> tuple[Mani
     try:
         return _parsed(file.data, file.name, others if file.is_found else None, strict=strict)
     except ManifestError as error:
-        if not file.is_found or may_hold_objects(file.data):
+        if not file.is_found or may_hold_objects(file.data, file.name):
             raise
         others += error.problems
         return ()
