@@ -22,6 +22,8 @@ class ChangeKind(StrEnum):
     """Create what its ClusterQueue names and does not find: flavors, Topologies, checks; or activate its checks."""
     NODES = "Nodes"
     """Change its node selector, node affinity or tolerations, so that it can use another flavor."""
+    NAMESPACE = "Namespace"
+    """Label its Namespace as its ClusterQueue's `namespaceSelector` asks."""
     TOPOLOGY = "Topology"
     """Ask for a wider level of a topology, prefer it rather than require it, or for no level (rules/08 §2)."""
     LOCAL_QUEUE = "LocalQueue"

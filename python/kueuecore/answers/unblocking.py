@@ -10,6 +10,7 @@ from kueuecore.answers.coverage_changes import coverage_changes, uncovered_reque
 from kueuecore.answers.dials import Failure
 from kueuecore.answers.flavor_nodes import found_object
 from kueuecore.answers.missing_objects import missing_changes
+from kueuecore.answers.namespace_changes import namespace_changes
 from kueuecore.answers.pairs import paired_changes
 from kueuecore.answers.place_changes import local_queue_changes, node_changes, start_changes
 from kueuecore.answers.preemption_changes import policy_changes, victim_changes
@@ -141,12 +142,11 @@ def _changes(trials: Trials, queue: str, kinds: frozenset[ChangeKind]) -> Iterat
     if wants(ChangeKind.START):
         yield from start_changes(trials, workload, queue, helps_again=helps_again)
     is_there = found_object(trials.engine, "ClusterQueue", queue) is not None
-    if is_there and wants(ChangeKind.MISSING):
-        missing = [*missing_changes(trials, workload, queue)]
-        yield from missing
-        if any(isinstance(it, Change) for it in missing):
-            # Without it this ClusterQueue admits nothing: only another one could help as well.
-            kinds, is_there = kinds & {ChangeKind.LOCAL_QUEUE}, False
+    opening = [*_opening_changes(trials, workload, queue, kinds)] if is_there else []
+    yield from opening
+    if any(isinstance(it, Change) for it in opening):
+        # Without it this ClusterQueue admits nothing from here: only another one could help as well.
+        kinds, is_there = kinds & {ChangeKind.LOCAL_QUEUE}, False
     if not helps_again:
         yield from _own_changes(trials, workload, queue, kinds)
     if not is_there:
@@ -170,6 +170,16 @@ def _changes(trials: Trials, queue: str, kinds: frozenset[ChangeKind]) -> Iterat
         yield from quota_changes(trials, workload, tree)
     if wants(ChangeKind.VICTIMS):
         yield from victim_changes(trials, workload, tree)
+
+
+def _opening_changes(
+    trials: Trials, workload: JsonObject, queue: str, kinds: frozenset[ChangeKind]
+) -> Iterator[Change | Failure]:
+    """Changes without which the ClusterQueue admits nothing of this Namespace."""
+    if ChangeKind.MISSING in kinds:
+        yield from missing_changes(trials, workload, queue)
+    if ChangeKind.NAMESPACE in kinds:
+        yield from namespace_changes(trials, queue)
 
 
 def _own_changes(
