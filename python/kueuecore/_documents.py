@@ -73,6 +73,8 @@ def yaml_documents(text: str | bytes, file: str) -> list[Document]:
 
 
 def _of_yaml(text: str) -> Iterator[Document]:
+    # kubectl ends each line, so that the last line of a block scalar ends as the others do.
+    text = text if text.endswith("\n") else f"{text}\n"
     shared, converter, number = Text(text), Converter(text), 0
     try:
         for number, node in enumerate(compose(text), start=1):

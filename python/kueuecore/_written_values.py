@@ -18,7 +18,7 @@ __all__ = ["as_written", "template_remedy"]
 
 _PLACEHOLDER = re.compile(r"(\{\{|\{%)|(\$\{|\$\(?[A-Za-z_])|<[A-Za-z][^<>]*>|__[A-Za-z]\w*__")
 _RENDER = "this looks like a template: render it first"
-_REFUSED = re.compile(r'((?:Invalid|Unsupported) value)(?:: "((?:[^"\\]|\\.)*)")?')
+_REFUSED = re.compile(r'((?:Invalid|Unsupported) value)(?:: ("(?:[^"\\]|\\.)*"))?')
 _NO_STRING = "must be of type string"
 
 
@@ -36,9 +36,9 @@ def as_written(problem: Problem, scalar: Scalar | None) -> Problem:
     refused = _REFUSED.match(problem.message)
     if refused is None:
         return problem
-    for text in filter(None, (scalar and scalar.text, refused[2])):
-        if remedy := template_remedy(text):
-            return replace(problem, message=f"{refused[1]}: {quoted(text)}", remedy=remedy)
+    for value in filter(None, (scalar and quoted(scalar.text), refused[2])):
+        if remedy := template_remedy(value):
+            return replace(problem, message=f"{refused[1]}: {value}", remedy=remedy)
     if scalar is None or not scalar.is_plain or _NO_STRING not in problem.message:
         return problem
     read = json.dumps(plain_value(scalar.text))

@@ -319,6 +319,11 @@ def test_kustomization_says_how_to_render_it() -> None:
     assert "kubectl kustomize" in _only("resources: [a.yaml]\n", "base/kustomization.yaml").remedy
 
 
+def test_a_block_that_ends_with_the_file_ends_as_others_do() -> None:
+    (manifest,) = parse_manifests("apiVersion: v1\nkind: A\na: |\n  x\n  z")
+    assert manifest.object["a"] == "x\nz\n"
+
+
 def test_text_of_other_encodings() -> None:
     text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n"
     assert parse_manifests(text.encode("utf-16"))[0].object == parse_manifests(text)[0].object
