@@ -25,6 +25,7 @@ _WITHOUT_FILE = f"""
 _CONFIG_HELP = """Kueue's Configuration, its ConfigMap, values of its Helm chart, or OpenShift's Kueue; by default the
 one among the objects, else that of Kueue's release manifest"""
 _MOST_SHOWN = 4
+_ALL_GATES = ("AllAlpha", "AllBeta")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,19 +168,26 @@ def _among(manifests: Sequence[Manifest]) -> _Among:
     except ManifestError as error:
         notes += [f"warning: feature gates among the objects are not used: {it}" for it in error.problems]
         gated = None
-    gates: dict[str, bool] = {}
-    if gated is not None:
-        known = {gate.name for gate in feature_gates()}
-        for name, is_on in gated.gates.items():
-            if name in known:
-                gates[name] = is_on
-            else:
-                remedy = gone_gate_remedy(name) or "this release has no such gate"
-                notes.append(f"warning: the feature gate {name} of {_place(gated.holder)} is not used: {remedy}")
-        if gates:
-            shown = ", ".join(f"{name}={str(is_on).lower()}" for name, is_on in gates.items())
-            notes.append(f"note: {shown} as in the arguments of {_place(gated.holder)}")
+    gates = {} if gated is None else _accepted(gated, notes)
     return _Among(source, gated.holder if gated is not None and gates else None, gates, tuple(notes))
+
+
+def _accepted(gated: GateSource, notes: list[str]) -> dict[str, bool]:
+    """Return the gates of an object that this release takes, and say which it does not."""
+    place, known = _place(gated.holder), {*_ALL_GATES, *(gate.name for gate in feature_gates())}
+    gates = {name: is_on for name, is_on in gated.gates.items() if name in known}
+    for name in (it for it in gated.gates if it not in gates):
+        remedy = gone_gate_remedy(name) or "this release has no such gate"
+        notes.append(f"warning: the feature gate {name} of {place} is not used: {remedy}")
+    try:
+        _of_release(gates)
+    except ConfigurationError as error:
+        notes += [f"warning: the feature gates of {place} are not used: {it.message}" for it in error.problems]
+        return {}
+    if gates:
+        shown = ", ".join(f"{name}={str(is_on).lower()}" for name, is_on in gates.items())
+        notes.append(f"note: {shown} as in the arguments of {place}")
+    return gates
 
 
 _Source = TypeVar("_Source", ConfigurationSource, GateSource)

@@ -121,6 +121,15 @@ def test_gates_of_another_release_are_left_out_with_a_warning(capsys: pytest.Cap
     assert f"warning: the feature gate Unheard of {place} is not used: this release has no such gate" in err
 
 
+def test_gates_that_do_not_go_together_are_left_out_with_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    text = DEPLOYMENT.replace("PartialAdmission", "TopologyAwareScheduling")
+    Path("manager.yaml").write_text(text, encoding="utf-8")
+    statuses, err = workloads(capsys, "manager.yaml")
+    assert statuses == ["Admitted"]
+    assert 'warning: the feature gates of Deployment "kueue-system/kueue-controller-manager" (manager.yaml:2' in err
+    assert "TASFailedNodeReplacement is enabled, but depends on" in err
+
+
 def test_gates_of_the_option_replace_those_in_the_configuration(capsys: pytest.CaptureFixture[str]) -> None:
     Path("all.yaml").write_text(ALL_JOBS.replace("}", ", featureGates: {PartialAdmission: false}}"), encoding="utf-8")
     assert workloads(capsys, "all.yaml")[0] == ["Pending"]
