@@ -13,7 +13,7 @@ from kueuecore._text import quoted
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest, parse_manifests, parse_mappings
 
-__all__ = ["ConfigurationSource", "GateSource", "gates_in", "holds_values", "is_configuration", "sources_in"]
+__all__ = ["ConfigurationSource", "GateSource", "documents_in", "gates_in", "is_configuration", "sources_in"]
 
 _GROUP = "config.kueue.x-k8s.io/"
 _OPENSHIFT = "kueue.openshift.io/"
@@ -96,6 +96,22 @@ class GateSource:
     def content(self) -> str:
         """A text that is the same for the same gates."""
         return json.dumps(self.gates, sort_keys=True)
+
+
+def documents_in(text: str | bytes, file: str) -> tuple[Manifest, ...]:
+    """Read a file that should hold a Configuration: Kubernetes objects, or values of a Helm chart.
+
+    Raises:
+        ManifestError: It is neither.
+    """
+    try:
+        return parse_manifests(text, file=file)
+    except ManifestError:
+        with suppress(ManifestError):
+            values = [it for it in parse_mappings(text, file=file) if not text_at(it.object, "kind")]
+            if sources_in(values):
+                return tuple(values)
+        raise
 
 
 def sources_in(manifests: Iterable[Manifest], *, of_any_group: bool = False) -> list[ConfigurationSource]:
@@ -196,8 +212,3 @@ def _gates_of_chart(plain: JsonObject) -> Iterator[tuple[str, bool]]:
                 is_on = gate.get("enabled")
                 if isinstance(is_on, bool) and text_at(gate, "name"):
                     yield text_at(gate, "name"), is_on
-
-
-def holds_values(plain: JsonObject) -> bool:
-    """Whether a document without apiVersion and kind is values of Kueue's chart."""
-    return not text_at(plain, "kind") and bool(sources_in([Manifest(plain)]))

@@ -6,14 +6,13 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias, cast
 
 from kueuecore import _arguments as arguments
 from kueuecore import _core
-from kueuecore._configuration_sources import gates_in, holds_values, sources_in
+from kueuecore._configuration_sources import documents_in, gates_in, sources_in
 from kueuecore._file_kinds import use_of
 from kueuecore._files import read_file
 from kueuecore._gone_gates import gone_gate_remedy
@@ -27,8 +26,6 @@ from kueuecore.manifests import (
     ManifestLike,
     as_manifest,
     located,
-    parse_manifests,
-    parse_mappings,
     to_json_lines,
 )
 
@@ -71,22 +68,6 @@ def _gates(feature_gates: Mapping[str, bool] | None) -> dict[str, bool]:
 
 def _gate(name: str, is_on: bool) -> bool:
     return arguments.flag(f"feature_gates[{arguments.shown(name)}]", is_on)
-
-
-def _documents(text: str | bytes, file: str) -> tuple[Manifest, ...]:
-    """Read a file that should hold a Configuration: Kubernetes objects, or values of a Helm chart.
-
-    Raises:
-        ManifestError: It is neither.
-    """
-    try:
-        return parse_manifests(text, file=file)
-    except ManifestError:
-        with suppress(ManifestError):
-            values = tuple(it for it in parse_mappings(text, file=file) if holds_values(it.object))
-            if values:
-                return values
-        raise
 
 
 def _document(manifests: Sequence[Manifest]) -> Manifest:
@@ -178,7 +159,7 @@ class Configuration:
         """
         file, gates = arguments.instance("file", file, str), _gates(feature_gates)
         try:
-            manifests = _documents(text, file)
+            manifests = documents_in(text, file)
         except ManifestError as error:
             raise ConfigurationError(error.problems) from None
         if not manifests:

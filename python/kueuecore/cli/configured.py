@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from kueuecore._configuration_sources import ConfigurationSource, GateSource, gates_in, sources_in
+from kueuecore._configuration_sources import ConfigurationSource, GateSource, documents_in, gates_in, sources_in
 from kueuecore._gone_gates import gone_gate_remedy
 from kueuecore._json import JsonObject, object_at
 from kueuecore.configuration import Configuration, feature_gates
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.jobs import INSTALLED_FRAMEWORKS
-from kueuecore.manifests import Manifest, object_ref, parse_manifests
+from kueuecore.manifests import Manifest, object_ref
 
 __all__ = ["Configured", "add_configuration", "add_feature_gates", "configured", "read_configuration"]
 
@@ -114,11 +114,8 @@ def _of_release(gates: Mapping[str, bool]) -> Configuration:
 
 
 def _written(file: str) -> Manifest | None:
-    """Return the Configuration as it is written in a file; `None` if that is no Kubernetes object."""
-    try:
-        sources = sources_in(parse_manifests(Path(file).read_bytes(), file=file))
-    except ManifestError:
-        return None
+    """Return the Configuration as it is written in a file that was read before; `None` if it has no apiVersion."""
+    sources = sources_in(documents_in(Path(file).read_bytes(), file))
     return sources[0].written() if sources else None
 
 
