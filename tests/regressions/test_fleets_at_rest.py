@@ -300,7 +300,7 @@ def test_the_command_tells_that_a_fleet_does_not_come_to_rest(
     assert json.loads(capsys.readouterr().out)["ending"] == "Unsettled"
     assert main(arguments) == ExitCode.UNSETTLED
     reported = capsys.readouterr()
-    assert reported.out.startswith("1 jobs: 1 pending; stopped, as it never settles, after 0s\n")
+    assert reported.out.startswith("1 job: 1 pending; stopped, as it never settles, after 0s\n")
     assert reported.err.startswith("note: the fleet never settles at 2026-01-01T00:00:00Z: ")
 
 

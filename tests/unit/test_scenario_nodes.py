@@ -275,7 +275,7 @@ def test_the_table_and_json_say_which_jobs_lost_nodes(
     file = str(tmp_path / "scenario.yaml")
     assert main(["simulate", file]) == ExitCode.OK
     out = capsys.readouterr().out
-    assert "1 jobs lost nodes: pods moved 1 times, jobs were evicted 0 times" in out
+    assert "1 job lost nodes: pods moved 1 time, jobs were evicted 0 times" in out
     assert "MOVED  NODE EVICTIONS" in out
     assert main(["simulate", file, "-o", "json"]) == ExitCode.OK
     reported = json.loads(capsys.readouterr().out)

@@ -15,7 +15,7 @@ from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.output_files import write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
-from kueuecore.cli.spans import change, seconds
+from kueuecore.cli.spans import change, counted, seconds
 from kueuecore.cli.streams import output, to_stderr
 from kueuecore.cli.study_options import add_look, add_study
 from kueuecore.cli.table import Style, table
@@ -126,7 +126,7 @@ def _report(comparison: Comparison, style: Style) -> str:
     total, n_seeds = comparison.total, len(comparison.seeds)
     n_same = total.n_jobs - total.n_less - total.n_more
     reported = f"{total.n_less} wait less, {total.n_more} wait longer, {n_same} unchanged"
-    parts = [f"{n_seeds} seed{'s' * (n_seeds > 1)}, {total.n_jobs} jobs: {reported}"]
+    parts = [f"{counted(n_seeds, 'seed')}, {counted(total.n_jobs, 'job')}: {reported}"]
     if not comparison.is_any:
         return f"{parts[0]}\nno difference"
     rows = [[_name(name), *_cells(name, it)] for name, it in total.measures.items()]

@@ -20,7 +20,7 @@ from kueuecore.cli.options import add_style, seed, step_seconds
 from kueuecore.cli.output_files import remove, require_folder, write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, job_progress
-from kueuecore.cli.spans import seconds, span
+from kueuecore.cli.spans import counted, seconds, span
 from kueuecore.cli.streams import OutputError, output, to_stderr
 from kueuecore.cli.table import Style, table
 from kueuecore.errors import ManifestError
@@ -224,16 +224,17 @@ def _summary(outcome: ScenarioOutcome) -> str:
     finished = f"finished ({waits.n_failed} failed)" if waits.n_failed else "finished"
     kinds = [(waits.n_finished, finished), (n_running, "running"), (n_pending, "pending")]
     reported = ", ".join(f"{n} {kind}" for n, kind in kinds if n) or "none"
-    lines = [f"{waits.n_jobs} jobs: {reported}; {_ENDINGS[outcome.ending]} after {span(outcome.end - outcome.start)}"]
+    jobs, ending = counted(waits.n_jobs, "job"), _ENDINGS[outcome.ending]
+    lines = [f"{jobs}: {reported}; {ending} after {span(outcome.end - outcome.start)}"]
     if waits.n_admitted:
         reported = f"mean wait {seconds(waits.mean)}, 95th percentile {seconds(waits.p95)}"
-        lines.append(f"{reported}; {waits.n_evictions} evictions")
+        lines.append(f"{reported}; {counted(waits.n_evictions, 'eviction')}")
     lines += map(str, outcome.left_out)
     numbers = outcome.jobs.numbers
     n_short = int((numbers["replacements"] + numbers["node_evictions"] > 0).sum())
     if n_short:
-        reported = f"{n_short} jobs lost nodes: pods moved {waits.n_replacements} times"
-        lines.append(f"{reported}, jobs were evicted {waits.n_node_evictions} times")
+        reported = f"{counted(n_short, 'job')} lost nodes: pods moved {counted(waits.n_replacements, 'time')}"
+        lines.append(f"{reported}, jobs were evicted {counted(waits.n_node_evictions, 'time')}")
     if outcome.is_fleet:
         reported = f"{waits.n_copies} copies on workers, {waits.n_wasted_copies} of them wasted"
         lines.append(f"{reported}; there they waited {seconds(waits.copy_wait)} in all")
