@@ -12,6 +12,7 @@ from kueuecore.answers.explanation import Holder, Search
 from kueuecore.answers.obstacles import why_so
 from kueuecore.cli.outcome import Row, RunOutcome, namespaces_of
 from kueuecore.cli.table import Cell, Style, table
+from kueuecore.findings.topology_sentences import PODS
 from kueuecore.jobs.topology import CONSTRAINTS, PREFERRED, REQUIRED, SLICE_TOPOLOGY, UNCONSTRAINED
 from kueuecore.manifests import Manifest
 from kueuecore.topology import DomainCapacity
@@ -20,7 +21,6 @@ from kueuecore.world import is_workload
 __all__ = ["node_tables"]
 
 _MOST_ROWS = 20
-_PODS = "pods"
 # Kueue has placed a pod with one of these (rules/08 §4 rule 4).
 _PLACED = (REQUIRED, PREFERRED, UNCONSTRAINED, SLICE_TOPOLOGY, CONSTRAINTS)
 
@@ -88,7 +88,7 @@ def _short_rows(outcome: RunOutcome, found: Explanation, row: Row) -> list[tuple
 def _least_requests(outcome: RunOutcome, row: Row) -> dict[str, int]:
     """By resource, the least that a pod of the workload asks for, in units; zero is left out."""
     plain = next((it for it in map(_object, outcome.world.manifests) if is_workload(it) and _is(it, row)), {})
-    least = {_PODS: 1}
+    least = {PODS: 1}
     for pod_set in map(object_at, list_at(plain, "spec", "podSets")):
         for resource, units in pod_requests(pod_set).items():
             if units:

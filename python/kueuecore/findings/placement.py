@@ -10,7 +10,14 @@ from kueuecore.findings.facts import Facts
 from kueuecore.findings.finding import Hit, Severity, hit, rule
 from kueuecore.findings.labels import nodes_with, pairs
 from kueuecore.findings.topology import field_of_level, topologies_asked, waiting_by_topology
-from kueuecore.findings.topology_sentences import NO_PLACE_EVER, AskedTopology, excluded_by, reasons_of, why_not_placed
+from kueuecore.findings.topology_sentences import (
+    NO_PLACE_EVER,
+    PODS,
+    AskedTopology,
+    excluded_by,
+    reasons_of,
+    why_not_placed,
+)
 from kueuecore.manifests import Manifest
 from kueuecore.states import WorkloadState
 from kueuecore.world import key_of
@@ -82,8 +89,12 @@ def _remedy(facts: Facts, pod_set: JsonValue, asked: AskedTopology, reasons: str
         steps.append(f"{labels} the nodeSelector")
     if "affinity" in excluded:
         steps.append("correct the node affinity")
-    if "resource" in excluded:
-        steps.append(f"ask for less {' and '.join(dict.fromkeys(excluded['resource']))} in each pod")
+    short = dict.fromkeys(excluded.get("resource", ()))
+    if PODS in short:
+        del short[PODS]
+        steps.append("raise status.allocatable.pods of the nodes: one without it takes no pods")
+    if short:
+        steps.append(f"ask for less {' and '.join(short)} in each pod")
     if steps:
         return "; ".join(steps)
     if "no topology domains" in reasons:

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 from kueuecore._json import JsonValue, int_at, list_at, text_at
 
-__all__ = ["HOSTNAME", "NO_PLACE_EVER", "AskedTopology", "excluded_by", "reasons_of", "why_not_placed"]
+__all__ = ["HOSTNAME", "NO_PLACE_EVER", "PODS", "AskedTopology", "excluded_by", "reasons_of", "why_not_placed"]
 
 NO_PLACE_EVER = "TopologyPlacementFailed"
 """Kueue's reason if the pods do not fit even without other workloads (rules/08 §11.5)."""
 
 HOSTNAME = "kubernetes.io/hostname"
 """The level of single nodes."""
+
+PODS = "pods"
+"""The resource of which each pod takes one: how many pods a node may hold."""
 
 _FORM = r'(?:taint "[^"]*"|resource "[^"]*"|nodeSelector|affinity|topologyDomain|schedulerLibraryNoFit): \d+'
 _EXCLUDED = rf"(?:\. Total nodes: (?P<total>\d+); excluded: (?P<excluded>{_FORM}(?:, {_FORM})*))?"
@@ -150,26 +153,30 @@ def _too_little(found: re.Match[str], asked: AskedTopology, levels: Mapping[str,
 def _excluded(found: re.Match[str], asked: AskedTopology, levels: Mapping[str, Sequence[str]]) -> str:
     if not found["excluded"]:
         return ""
-    noun = "nodes" if _lowest(found, levels) == HOSTNAME else "domains"
+    noun = "node" if _lowest(found, levels) == HOSTNAME else "domain"
     parts = []
     for form in re.findall(_FORM, found["excluded"]):
         kind, _, n = form.rpartition(": ")
         what, _, name = kind.partition(" ")
         name = name.strip('"')
+        have, do, are = ("has", "does", "is") if n == "1" else ("have", "do", "are")
         match what:
+            case "resource" if name == PODS:
+                parts.append(f"{n} may hold no more pods")
             case "resource":
-                parts.append(f"{n} have too little {name} for one pod")
+                parts.append(f"{n} {have} too little {name} for one pod")
             case "taint":
-                parts.append(f"{n} have the taint {name}, which the pods do not tolerate")
+                parts.append(f"{n} {have} the taint {name}, which the pods do not tolerate")
             case "nodeSelector":
-                parts.append(f"{n} do not match the nodeSelector")
+                parts.append(f"{n} {do} not match the nodeSelector")
             case "affinity":
-                parts.append(f"{n} do not match the node affinity")
+                parts.append(f"{n} {do} not match the node affinity")
             case "topologyDomain":
-                parts.append(f"{n} are outside the {asked.required or 'domain'} of the other pods")
+                parts.append(f"{n} {are} outside the {asked.required or 'domain'} of the other pods")
             case _:
-                parts.append(f"{n} are not ready, or kube-scheduler would refuse them")
-    return f"; of {found['total']} {noun} {', '.join(parts)}"
+                parts.append(f"{n} {are} not ready, or kube-scheduler would refuse the pods")
+    total = found["total"]
+    return f"; of {total} {noun}{'' if total == '1' else 's'} {', '.join(parts)}"
 
 
 def _lowest(found: re.Match[str], levels: Mapping[str, Sequence[str]]) -> str:

@@ -223,11 +223,14 @@ SENTENCES = {
     ),
     'topology "t" doesn\'t allow to fit any of 1 pod(s). Total nodes: 3; excluded: affinity: 1, nodeSelector: 1, '
     'resource "cpu": 1, taint "a=b:NoSchedule": 2': f"no single {RACK} has room for 1 pod; of 3 nodes "
-    "1 do not match the node affinity, 1 do not match the nodeSelector, 1 have too little cpu for one pod, "
+    "1 does not match the node affinity, 1 does not match the nodeSelector, 1 has too little cpu for one pod, "
     "2 have the taint a=b:NoSchedule, which the pods do not tolerate",
     'topology "racks" allows to fit only 1 out of 2 slice(s). Total nodes: 2; excluded: topologyDomain: 1': (
         f"no single {RACK} has room for 2 slices of 3 pods: the best has room for 1; "
-        f"of 2 domains 1 are outside the {RACK} of the other pods"
+        f"of 2 domains 1 is outside the {RACK} of the other pods"
+    ),
+    'topology "t" doesn\'t allow to fit any of 1 pod(s). Total nodes: 1; excluded: resource "pods": 1': (
+        f"no single {RACK} has room for 1 pod; of 1 node 1 may hold no more pods"
     ),
     f'topology "t" doesn\'t allow to fit; 1/2 slice(s) fit on level {RACK}; 3/8 slice(s) fit on level {HOST}': (
         f"the domain with the most room has room for 1 of 2 slices on level {RACK}, 3 of 8 slices on level {HOST}"

@@ -47,10 +47,16 @@ def test_pods_that_fit_are_not(asked: str) -> None:
     assert found(world() + workload("w", "a", 4, request=REQUESTS[asked])) == []
 
 
+def test_a_node_that_does_not_say_how_many_pods_it_takes_takes_none() -> None:
+    (finding,) = found(world().replace(", pods: 110", "") + workload("w", "a", 1, request="{unconstrained: true}"))
+    assert finding.problem.message.endswith("; of 1 node 1 may hold no more pods")
+    assert finding.problem.remedy == "raise status.allocatable.pods of the nodes: one without it takes no pods"
+
+
 def test_the_taint_is_named_that_nobody_tolerates() -> None:
     (finding,) = found(world(taints=TAINT) + workload("w", "a", 1, request="{unconstrained: true}"))
     assert finding.problem.message == (
-        "all nodes together have room for none of 1 pod, even if nothing else runs; of 1 nodes 1 have the taint "
+        "all nodes together have room for none of 1 pod, even if nothing else runs; of 1 node 1 has the taint "
         "reserved=physics:NoSchedule, which the pods do not tolerate"
     )
     assert finding.problem.remedy == (
