@@ -104,13 +104,9 @@ def other_contents(data: str | bytes, file: str) -> tuple[str, str] | None:
 
 
 def may_hold_objects(data: str | bytes, file: str) -> bool:
-    """Whether a file has the key apiVersion or kind; others may have a syntax of their own, as JSON with comments.
-
-    A kustomization counts as if it had: it says which files are patches.
-    """
-    if PurePath(file).stem == "kustomization":
-        return True
-    return _KEY.search(data if isinstance(data, str) else data.decode("utf-8", "replace")) is not None
+    """Whether a file has the key apiVersion or kind, or is YAML; other tools have JSON with comments."""
+    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
+    return PurePath(file).suffix != ".json" or _KEY.search(text) is not None
 
 
 def other_document(document: JsonValue, file: str) -> tuple[str, str] | None:

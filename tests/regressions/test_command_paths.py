@@ -48,6 +48,7 @@ def test_what_never_ends_is_not_read_to_the_end(command: Callable[..., Ran], mon
     reported = "cannot be read: it has more than 1 GiB; give it in several parts"
     assert problem_of(command("run", "/dev/zero")) == f"/dev/zero: {reported}"
     assert problem_of(command("simulate", "/dev/zero")) == f"/dev/zero: {reported}"
+    Path("f.yaml").write_text(FLAVOR % "f", encoding="utf-8")
     assert problem_of(command("run", "--config", "/dev/zero", ".")).startswith("/dev/zero: cannot be read: it has more")
     with Path("/dev/zero").open(encoding="utf-8") as endless:
         monkeypatch.setattr("sys.stdin", endless)

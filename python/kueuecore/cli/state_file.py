@@ -21,6 +21,7 @@ from kueuecore.configuration import Configuration
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.findings.active_checks import READ_KINDS, activity_of, is_check, with_active_checks
+from kueuecore.findings.labels import names_of
 from kueuecore.findings.repeats import repeated
 from kueuecore.held_objects import HELD_KINDS
 from kueuecore.journal import holds_journal
@@ -328,7 +329,7 @@ def _notes(world: World, applied: AppliedWorld, holders: Iterable[Manifest]) -> 
     if world.namespaces:
         yield f"note: added the Namespaces that the objects are in: {', '.join(world.namespaces)}"
     unsaid = (it.object for it in world.manifests if is_check(it) and not activity_of(it.object))
-    names = ", ".join(dict.fromkeys(object_ref(it).name for it in unsaid))
+    names = names_of(dict.fromkeys(shortened(object_ref(it).name) for it in unsaid))
     if names:
         yield f"note: nothing says that these AdmissionChecks are active: {names}; see --assume-checks-active"
     counts = Counter(applied.unread) - Counter(text_at(it.object, "kind") for it in holders)

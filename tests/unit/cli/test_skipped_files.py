@@ -30,8 +30,6 @@ WORDS = {
     "text.yml": "this is a single value and not a Kubernetes object; give Kubernetes objects, which start with",
     "values.yaml": "these are values of a Helm chart and not a Kubernetes object; render the chart with",
 }
-# They are neither YAML nor JSON, and hold no object whatever they are.
-BROKEN = {"notes.yaml": "a: b: c\n", "tsconfig.json": '{"strict": true} // yes\n'}
 NOTE = f"note: skipped what is not a Kubernetes object: {', '.join(f'tree/{name}' for name in sorted(OTHERS))}\n"
 
 
@@ -82,13 +80,13 @@ def test_what_is_meant_as_an_object_is_an_error_in_a_folder_too(
     assert (code, out, problem in err) == (ExitCode.BAD_INPUT, "", True), err
 
 
-def test_broken_files_are_skipped_if_they_can_hold_no_object(ran: Callable[..., Ran]) -> None:
-    for name, text in BROKEN.items():
-        (Path("tree") / name).write_text(text, encoding="utf-8")
+def test_json_with_comments_is_skipped_if_it_can_hold_no_object(ran: Callable[..., Ran]) -> None:
+    path = Path("tree/tsconfig.json")
+    path.write_text('{"strict": true} // yes\n', encoding="utf-8")
     code, _, err = ran("check", "tree")
-    assert (code, all(f"tree/{name}" in err for name in BROKEN)) == (ExitCode.OK, True), err
+    assert (code, "tree/tsconfig.json" in err) == (ExitCode.OK, True), err
     assert ran("check", "tree/tsconfig.json").code == ExitCode.BAD_INPUT
-    (Path("tree") / "tsconfig.json").write_text('{"apiVersion": "v1"} // yes\n', encoding="utf-8")
+    path.write_text('{"apiVersion": "v1"} // yes\n', encoding="utf-8")
     assert "tree/tsconfig.json:1" in ran("check", "tree").err
 
 
