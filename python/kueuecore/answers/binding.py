@@ -84,7 +84,10 @@ def _flavors(engine: Engine, found: Explanation) -> Iterator[str]:
 def _spared(found: Explanation) -> Iterator[str]:
     """Why the search for victims spared most of them."""
     texts = Counter(
-        why_so(holder, found)[1] for search in found.searches for holder in search.holders if holder.fate not in _OPEN
+        why_so(holder, found, search)[1]
+        for search in found.searches
+        for holder in search.holders
+        if holder.fate not in _OPEN
     )
     yield from (text for text, _ in texts.most_common())
 

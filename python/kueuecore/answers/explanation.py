@@ -278,6 +278,11 @@ class Explanation:
         """Whether the nodes have no place for some of its pods even without other workloads (rules/08 §11.5)."""
         return any(it.lacks_place for it in self.pod_sets)
 
+    def is_about_quota_alone(self, search: Search) -> bool:
+        """Whether a search only asked for quota, where its victims must leave places on nodes as well."""
+        has_places = self.lacks_place or any(it.asks_for_place for it in self.searches)
+        return has_places and not search.asks_for_place
+
     @property
     def repeats_status(self) -> bool:
         """Whether the decision repeats the message of the status, maybe in other words.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from kueuecore.answers.amounts import quantity_of, units_of
-from kueuecore.answers.explanation import Asked, Explanation, Fate, FlavorTrial, Holder, Level
+from kueuecore.answers.explanation import Asked, Explanation, Fate, FlavorTrial, Holder, Level, Search
 from kueuecore.answers.shares import why_by_share
 from kueuecore.states import Stage
 
@@ -187,21 +187,24 @@ def why_by_fair_sharing(explanation: Explanation, victim: str) -> str:
     return ""
 
 
-def why_so(holder: Holder, explanation: Explanation) -> tuple[str, str]:
+def why_so(holder: Holder, explanation: Explanation, search: Search) -> tuple[str, str]:
     """Say why a search for victims took or spared a workload: the rule, and a sentence without a full stop.
 
     Args:
         holder: The workload.
         explanation: The explanation for the preemptor.
+        search: The search.
     """
     ours = explanation.workload
     own = holder.cluster_queue == ours.cluster_queue
     policy = "withinClusterQueue" if own else "reclaimWithinCohort"
+    only_quota = explanation.is_about_quota_alone(search)
+    taken = "it would be preempted if only quota counted" if only_quota else "it is preempted"
     match holder.fate:
         case Fate.VICTIM if by_share := why_by_share(holder.comparisons, holder.ties):
-            return "04 §5.4", f"it is preempted: {by_share}"
+            return "04 §5.4", f"{taken}: {by_share}"
         case Fate.VICTIM:
-            return "04 §4", "it is preempted"
+            return "04 §4", taken
         case Fate.NOT_NEEDED:
             return "04 §4.5", "it could be preempted, but others are enough"
         case Fate.NOT_ENOUGH:

@@ -11,7 +11,7 @@ from typing import Any
 from kueuecore._json import text_at
 from kueuecore._text import shown
 from kueuecore.answers import Explanation, explain, obstacles
-from kueuecore.answers.explanation import Asked, FlavorTrial, Holder, PodSetTrials
+from kueuecore.answers.explanation import Asked, FlavorTrial, Holder, PodSetTrials, Search
 from kueuecore.answers.obstacles import rule_link, why_it_borrows, why_so
 from kueuecore.answers.shares import Contender
 from kueuecore.cli.documents import document_head, workload_head
@@ -276,7 +276,7 @@ def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any
                 "contested": [{"flavor": flavor, "resource": resource} for flavor, resource in it.contested],
                 "isFound": it.is_found,
                 "asksForPlace": it.asks_for_place,
-                "holders": [_holder(holder, found) for holder in it.holders],
+                "holders": [_holder(holder, found, it) for holder in it.holders],
             }
             for it in found.searches
         ],
@@ -330,8 +330,8 @@ def _asked(asked: Asked) -> dict[str, Any]:
     }
 
 
-def _holder(holder: Holder, found: Explanation) -> dict[str, Any]:
-    rule, why = why_so(holder, found)
+def _holder(holder: Holder, found: Explanation, search: Search) -> dict[str, Any]:
+    rule, why = why_so(holder, found, search)
     return {
         "namespace": holder.namespace,
         "name": holder.name,

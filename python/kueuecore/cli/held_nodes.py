@@ -120,8 +120,8 @@ def _workloads(
 
 
 def _why_it_stays(holder: Holder | None, found: Explanation, search: Search | None) -> str:
-    if holder is not None:
-        return f"{holder.fate}: {why_so(holder, found)[1]}"
+    if search is not None and holder is not None:
+        return f"{holder.fate}: {why_so(holder, found, search)[1]}"
     if found.lacks_place:
         return "the pods would not fit without it either"
     if search is None:

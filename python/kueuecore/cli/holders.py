@@ -26,8 +26,7 @@ _SPARED = tuple(it for it in Fate if it not in (Fate.VICTIM, Fate.NOT_NEEDED, Fa
 def holder_tables(found: Explanation, style: Style, *, is_wide: bool) -> list[str]:
     """Show the workloads that use what is contested: a table for each search that says something of its own."""
     searches = _distinct(found.searches)
-    has_places = found.lacks_place or any(it.asks_for_place for it in searches)
-    return [_of_search(it, found, style, has_places=has_places, is_wide=is_wide) for it in searches]
+    return [_of_search(it, found, style, is_wide=is_wide) for it in searches]
 
 
 def _distinct(searches: Iterable[Search]) -> list[Search]:
@@ -66,28 +65,28 @@ def _union(first: Search, second: Search) -> Search:
     return replace(first, contested=contested, holders=holders)
 
 
-def _of_search(search: Search, found: Explanation, style: Style, *, has_places: bool, is_wide: bool) -> str:
+def _of_search(search: Search, found: Explanation, style: Style, *, is_wide: bool) -> str:
     holders = sorted(search.holders, key=lambda it: (it.fate is not Fate.VICTIM, it.fate in _SPARED))
     is_grouped = len(holders) > _MOST_HOLDERS and not is_wide
     groups = _groups(holders) if is_grouped else [[it] for it in holders]
     listed = groups if is_wide else groups[:_MOST_HOLDERS]
-    is_partial = has_places and not search.asks_for_place
-    rows = [_row(group, found, search, is_partial=is_partial) for group in listed]
+    rows = [_row(group, found, search) for group in listed]
     n_left = sum(map(len, groups[len(listed) :]))
     is_whole = len(listed) == len(holders)
     more = [f"and {n_left} more (-o wide)"] if n_left else [] if is_whole else ["-o wide lists each of them"]
     users = table(_HEADER, rows, style, right=["PRIORITY"]) if rows else "no workload uses it"
-    return "\n".join([_title(search, has_places=has_places), users, *more])
+    return "\n".join([_title(search, found), users, *more])
 
 
-def _title(search: Search, *, has_places: bool) -> str:
+def _title(search: Search, found: Explanation) -> str:
     what = shown(", ".join(f"{resource} in {flavor}" for flavor, resource in sorted(search.contested)))
     verdict = "preempting the victims makes room" if search.is_found else "no preemption makes room"
     if search.asks_for_place:
         room = "quota and a place on nodes" if search.is_found else "both quota and a place on nodes"
         does = "preempting the victims gives" if search.is_found else "no preemption of those that use it gives"
         return f"places for {what}: {does} {room}"
-    return f"quota of {what}, without regard to places: {verdict}" if has_places else f"{what}: {verdict}"
+    is_partial = found.is_about_quota_alone(search)
+    return f"quota of {what}, without regard to places: {verdict}" if is_partial else f"{what}: {verdict}"
 
 
 def _groups(holders: Sequence[Holder]) -> list[list[Holder]]:
@@ -97,18 +96,16 @@ def _groups(holders: Sequence[Holder]) -> list[list[Holder]]:
     return list(groups.values())
 
 
-def _row(group: Sequence[Holder], found: Explanation, search: Search, *, is_partial: bool) -> list[Cell]:
+def _row(group: Sequence[Holder], found: Explanation, search: Search) -> list[Cell]:
     first = group[0]
-    rule, why = why_so(first, found)
-    if is_partial and first.fate is Fate.VICTIM:
-        why = why.replace("it is preempted", "it would be preempted if only quota counted", 1)
+    rule, why = why_so(first, found, search)
     priorities = [it.priority for it in group]
     least, most = min(priorities), max(priorities)
     name, priority = first.key, str(least) if least == most else f"{least} to {most}"
     if len(group) > 1:
         names = ", ".join(it.key for it in group[:_MOST_NAMES])
         name = f"{len(group)} workloads: {names}{', ...' if len(group) > _MOST_NAMES else ''}"
-        if len({why_so(it, found) for it in group}) > 1:
+        if len({why_so(it, found, search) for it in group}) > 1:
             why = f"of {first.key}: {why}"
     fate = Painted(str(first.fate), _COLORS.get(first.fate, ""))
     return [name, first.cluster_queue, priority, _uses(group, search), fate, rule, why]

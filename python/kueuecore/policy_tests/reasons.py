@@ -62,7 +62,7 @@ def _spared_by(cluster: PolicyCluster, victim: str, preemptor: str) -> str:
     for search in reversed(found.searches):
         for holder in search.holders:
             if f"{holder.namespace}/{holder.name}" == victim:
-                rule, text = why_so(holder, found)
+                rule, text = why_so(holder, found, search)
                 return f"{cluster.name_of(preemptor)} waits, but {text} (rules/{rule})"
     return ""
 

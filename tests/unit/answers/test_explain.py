@@ -225,7 +225,7 @@ def test_every_verdict_cites_a_section_of_the_rules(fair: bool) -> None:
     holder = found.searches[-1].holders[0]
     for fate in Fate:
         object.__setattr__(holder, "fate", fate)
-        rule, why = why_so(holder, found)
+        rule, why = why_so(holder, found, found.searches[-1])
         section = rule.partition("§")[2]
         text = (ROOT / rule_link(rule)).read_text(encoding="utf-8")
         assert f"# {section}." in text or f"# {section} " in text, rule

@@ -240,6 +240,9 @@ def test_victims_for_quota_are_not_said_to_be_enough_where_pods_outside_kueue_ho
     on_node = {line.split()[1]: line for line in out.splitlines() if line.startswith("n ")}
     assert "the pods would not fit without it either" in on_node["ns/held"]
     assert "a pod outside Kueue" in on_node["Pod"]
+    assert main(["explain", "-q", str(path), "w", "-o", "json"]) == 0
+    (holder,) = json.loads(capsys.readouterr().out)["searches"][-1]["holders"]
+    assert (holder["verdict"], holder["why"]) == ("Victim", "it would be preempted if only quota counted")
 
 
 # The queue.

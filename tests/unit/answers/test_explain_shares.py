@@ -65,7 +65,7 @@ def holder(found: Explanation, name: str) -> Holder:
 
 
 def why(found: Explanation, name: str) -> str:
-    return why_so(holder(found, name), found)[1]
+    return why_so(holder(found, name), found, found.searches[-1])[1]
 
 
 def two_sides(asked: int, lent: int = 8, **weights: str) -> list[Json]:
