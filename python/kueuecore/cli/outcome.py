@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -31,6 +31,10 @@ __all__ = ["BY_SHARE", "NotPlaced", "Row", "RunOutcome", "namespaces_of"]
 BY_SHARE = ("InCohortFairSharing", "InCohortReclamation")
 # Each takes a run up to its cycle.
 _MOST_BY_SHARE = 20
+# Each takes a decision.
+_MOST_NEVER_PLACED = 100
+_ABOUT_FLAVORS = "assign flavors to pod set "
+_NEVER = "; they would not fit without other workloads either"
 
 _BYPASSED = "not considered: an equivalent workload ahead of it did not get quota"  # rules/05 §4
 
@@ -150,6 +154,7 @@ class RunOutcome:
         self.settled = settled
         self.now = now
         self._after_cycles = after_cycles
+        self._n_asked = 0
 
     @cached_property
     def workloads(self) -> tuple[Row, ...]:
@@ -178,7 +183,7 @@ class RunOutcome:
                     position,
                     left_open,
                     tuple(placements.get(state.key, ())),
-                    self._not_placed(state, plain),
+                    self._not_placed(state, plain, cause),
                     cause,
                     self._notes(state, cause, plain),
                 )
@@ -225,18 +230,36 @@ class RunOutcome:
         """The ClusterQueues of which a head stayed pending."""
         return {it.cluster_queue for cycle in self.settled.decisions for it in cycle.pending}
 
-    def _not_placed(self, state: WorkloadState, plain: JsonObject) -> tuple[NotPlaced, ...]:
+    def _not_placed(self, state: WorkloadState, plain: JsonObject, cause: str) -> tuple[NotPlaced, ...]:
         if state.stage is not Stage.PENDING:
             return ()
         levels = self.topology_objects.levels
         # Kueue has also tried to place it in an empty cluster (rules/08 §11.5).
-        never = "; they would not fit without other workloads either" if state.reason == NO_PLACE_EVER else ""
+        never = _NEVER if state.reason == NO_PLACE_EVER else ""
         found = []
         for asked in map(AskedTopology.of, list_at(plain, "spec", "podSets")):
             why = why_not_placed(reasons_of(state.message, asked.pod_set), asked, levels=levels)
             if why:
                 found.append(NotPlaced(asked, why + never))
+        # Without a place in an empty cluster there is this reason, or none (rules/08 §11.5).
+        if not found and (state.reason == NO_PLACE_EVER or _ABOUT_FLAVORS in cause):
+            return tuple(self._never_placed(state, plain))
         return tuple(found)
+
+    def _never_placed(self, state: WorkloadState, plain: JsonObject) -> Iterator[NotPlaced]:
+        """The pod sets that empty nodes have no place for either, where Kueue's message is about quota alone."""
+        if not self.topology_objects.flavors or self._n_asked >= _MOST_NEVER_PLACED:
+            return
+        self._n_asked += 1
+        # Imported only where it is needed, as few runs do.
+        from kueuecore.answers import explain
+
+        pod_sets = list_at(plain, "spec", "podSets")
+        for pod_set in explain(self.engine, state.name, namespace=state.namespace, now=self.now).pod_sets:
+            if pod_set.lacks_place and pod_set.index < len(pod_sets):
+                flavors = " and ".join(it.flavor for it in pod_set.trials if it.is_chosen)
+                why = f"the nodes of flavor {flavors} have no place for these pods{_NEVER}"
+                yield NotPlaced(AskedTopology.of(pod_sets[pod_set.index]), why)
 
     @cached_property
     def topology_objects(self) -> TopologyObjects:

@@ -219,6 +219,9 @@ def test_a_pod_set_without_a_place_says_so_where_another_lacks_quota(run: Callab
     out = run(engine, "w").out
     assert "quota of cpu in tas, without regard to places: no preemption makes room" in out
     assert ["tas", "n", "memory", "9Gi", "8Gi", "0", "0", "8Gi"] in [line.split() for line in out.splitlines()]
+    (placed,) = [line for line in out.splitlines() if line.startswith("ns/w  ")]
+    assert placed.split()[:3] == ["ns/w", "b", "unconstrained"]
+    assert "the nodes of flavor tas have no place for these pods" in placed
 
 
 def test_victims_for_quota_are_not_said_to_be_enough_where_pods_outside_kueue_hold_the_nodes(

@@ -363,3 +363,12 @@ def test_waiting_for_others_is_not_a_finding(command: Callable[..., Ran]) -> Non
 
 def test_without_the_feature_gate_there_are_no_topology_findings(command: Callable[..., Ran]) -> None:
     assert "warning" not in command(FLAVOR, "--feature-gates", "TopologyAwareScheduling=false").err
+
+
+def test_a_workload_without_any_place_is_listed_where_its_message_is_about_quota(command: Callable[..., Ran]) -> None:
+    few = TWO_RACKS.replace("nominalQuota: 100", "nominalQuota: 10")
+    ran = command(few + workload("a", 8) + workload("w", 9))
+    (row,) = table_of(ran.out, "NOT PLACED")
+    why = "the nodes of flavor f have no place for these pods; they would not fit without other workloads either"
+    assert row == ["team/w", "main", f"required {RACK}", why]
+    assert "insufficient unused quota for cpu in flavor f, 7 more needed" in ran.out
