@@ -52,16 +52,24 @@ def _slips(letters: Counter[str], one: str, other: str, most: int) -> int:
     others = Counter(other)
     if max((letters - others).total(), (others - letters).total()) > most:
         return most + 1
+    far = most + 1
     before: list[int] = []
     last = list(range(len(other) + 1))
     for i, ours in enumerate(one, start=1):
-        row = [i]
-        for j, theirs in enumerate(other, start=1):
-            slips = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (ours != theirs))
-            if i > 1 and j > 1 and ours == other[j - 2] and one[i - 2] == theirs:
-                slips = min(slips, before[j - 2] + 1)
-            row.append(slips)
-        if min(row) > most:
-            return most + 1
+        row = [far] * len(last)
+        row[0] = left = least = i
+        # Further from the diagonal it is more than `most` anyway.
+        for j in range(max(1, i - most), min(len(other), i + most) + 1):
+            theirs, slips = other[j - 1], last[j - 1]
+            if ours != theirs:
+                above = last[j]
+                slips = 1 + (slips if slips <= above and slips <= left else above if above <= left else left)
+                if i > 1 and j > 1 and ours == other[j - 2] and one[i - 2] == theirs and before[j - 2] < slips:
+                    slips = before[j - 2] + 1
+            row[j] = left = slips
+            if slips < least:
+                least = slips
+        if least > most:
+            return far
         before, last = last, row
     return last[-1]
