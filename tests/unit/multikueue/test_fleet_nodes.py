@@ -162,7 +162,7 @@ def test_a_worker_orders_its_nodes_before_it_places_the_pods() -> None:
 
 def test_a_scenario_of_a_fleet_tells_which_jobs_lost_nodes(tmp_path: Any) -> None:
     nodes = {
-        "name": "n",
+        "name": "m",
         "levels": [
             {"name": "block", "label": BLOCK, "count": 1},
             {"name": "rack", "label": RACK, "count": 1},
@@ -172,7 +172,7 @@ def test_a_scenario_of_a_fleet_tells_which_jobs_lost_nodes(tmp_path: Any) -> Non
         "labels": {"pool": "tas"},
     }
     tas = flavor(nodeLabels={"pool": "tas"})
-    failures = [{"at": 100, "node": "n-block1-rack1-host1"}, {"at": 200, "node": "n-block1-rack1-host2"}]
+    failures = [{"at": 100, "node": "m-block1-rack1-host1"}, {"at": 200, "node": "m-block1-rack1-host2"}]
     of_worker = [topology(BLOCK, RACK, HOST), tas, *queue()]
     strategy = {"admissionChecks": [{"name": "multikueue"}]}
     manager = [
