@@ -30,7 +30,7 @@ PAGE = ROOT / "docs/fidelity.md"
 CACHE = ROOT / ".cache/fidelity"
 SIDES = ("engine", "reference")
 VERDICTS = ("passed", "failed", "not built", "not run")
-FOLDERS = ("whole", "parts", "traces", "traces-topology", "scale")
+FOLDERS = ("whole", "parts", "traces", "traces-topology", "found", "found-november", "scale")
 
 # A suite belongs to the first subject with a matching pattern.
 SUBJECTS = {
@@ -54,6 +54,7 @@ SUBJECTS = {
     "Readiness and admission checks": ["whole/checks_*", "whole/cluster_queue_*", "whole/sync_*"],
     "Cycles": ["whole/schedule*"],
     "Whole runs of many cycles": ["traces/*"],
+    "Runs that once differed": ["found/*", "found-november/*"],
     "Large runs": ["scale/*"],
     "Inner parts": ["parts/*"],
     "Others": ["*"],
