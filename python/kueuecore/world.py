@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -17,6 +17,7 @@ from kueuecore.errors import Problem
 from kueuecore.jobs import INTEGRATIONS, Ignored, Integration, JobsConfiguration, integration_of, workloads_for
 from kueuecore.jobs.context import group_of
 from kueuecore.jobs.foreign_jobs import is_mini_cluster, owner_keys
+from kueuecore.jobs.generated_names import GeneratedNames
 from kueuecore.jobs.train_job import RUNTIMES
 from kueuecore.manifests import Manifest, ManifestLike, as_manifest
 from kueuecore.times import TimeLike, newest_time
@@ -212,26 +213,15 @@ def _numbered(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
 
 
 def _named(manifests: Sequence[Manifest]) -> tuple[Manifest, ...]:
-    """Give names to objects that leave them to the API server; `workloads_for` does so for jobs.
+    """Give names to objects of the engine's kinds that leave them to the API server; `workloads_for` names jobs."""
+    names = GeneratedNames(manifests, DEFAULT_NAMESPACE)
 
-    For `generateName` the server appends five random characters; this appends the lowest unused number.
-    """
-    named: list[Manifest] = []
-    taken = {(text_at(it.object, "kind"), *key_of(it.object)) for it in manifests}
-    numbers: defaultdict[tuple[str, str, str], Iterator[int]] = defaultdict(lambda: count(1))
-    for manifest in manifests:
-        plain = manifest.object
-        prefix = text_at(plain, "metadata", "generateName")
-        kind, group = text_at(plain, "kind"), text_at(plain, "apiVersion").rpartition("/")[0]
-        if prefix and not text_at(plain, "metadata", "name") and (group, kind) in _NAMED:
-            namespace = _namespace_of(plain)
-            free = numbers[kind, namespace, prefix]
-            name = next(it for n in free if (kind, namespace, it := f"{prefix}{n:05}") not in taken)
-            taken.add((kind, namespace, name))
-            plain = {**plain, "metadata": {**object_at(plain, "metadata"), "name": name}}
-            manifest = replace(manifest, object=plain)
-        named.append(manifest)
-    return tuple(named)
+    def named(manifest: Manifest) -> Manifest:
+        kind, group = text_at(manifest.object, "kind"), text_at(manifest.object, "apiVersion").rpartition("/")[0]
+        plain = names.named(manifest.object) if (group, kind) in _NAMED else manifest.object
+        return manifest if plain is manifest.object else replace(manifest, object=plain)
+
+    return tuple(map(named, manifests))
 
 
 def key_of(plain: JsonObject) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Names jobs that leave their name to the API server."""
+"""Names objects that leave their name to the API server."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ __all__ = ["GeneratedNames"]
 
 
 class GeneratedNames:
-    """Gives namespaces and names to jobs that leave them to the API server.
+    """Gives names and namespaces to objects that leave them to the API server.
 
     To a `generateName` the server appends five random characters; here it is the lowest unused number, so that the same
     manifests give the same names.
+
+    Args:
+        manifests: All objects; their names are taken.
+        default_namespace: The namespace of objects that name none.
     """
 
     def __init__(self, manifests: Iterable[Manifest], default_namespace: str) -> None:
@@ -22,19 +26,23 @@ class GeneratedNames:
         self._taken = {self._key(it.object, text_at(it.object, "metadata", "name")) for it in manifests}
         self._numbers: dict[tuple[str, str, str], int] = {}
 
-    def _key(self, job: JsonObject, name: str) -> tuple[str, str, str]:
-        namespace = text_at(job, "metadata", "namespace") or self._default_namespace
-        return text_at(job, "kind"), namespace, name
+    def named(self, plain: JsonObject) -> JsonObject:
+        """Return an object with a name, if it has a `generateName`."""
+        prefix = text_at(plain, "metadata", "generateName")
+        if not prefix or text_at(plain, "metadata", "name"):
+            return plain
+        number = self._numbers.get(self._key(plain, prefix), 1)
+        while self._key(plain, f"{prefix}{number:05}") in self._taken:
+            number += 1
+        self._numbers[self._key(plain, prefix)] = number + 1
+        return {**plain, "metadata": {**object_at(plain, "metadata"), "name": f"{prefix}{number:05}"}}
 
-    def complete(self, job: JsonObject) -> JsonObject:
-        """Return the job with a namespace and a name."""
-        metadata = dict(object_at(job, "metadata"))
-        metadata["namespace"] = text_at(job, "metadata", "namespace") or self._default_namespace
-        prefix = text_at(job, "metadata", "generateName")
-        if prefix and not text_at(job, "metadata", "name"):
-            number = self._numbers.get(self._key(job, prefix), 1)
-            while self._key(job, f"{prefix}{number:05}") in self._taken:
-                number += 1
-            self._numbers[self._key(job, prefix)] = number + 1
-            metadata["name"] = f"{prefix}{number:05}"
-        return {**job, "metadata": metadata}
+    def complete(self, plain: JsonObject) -> JsonObject:
+        """Return an object with a name and a namespace."""
+        named = self.named(plain)
+        namespace = text_at(plain, "metadata", "namespace") or self._default_namespace
+        return {**named, "metadata": {**object_at(named, "metadata"), "namespace": namespace}}
+
+    def _key(self, plain: JsonObject, name: str) -> tuple[str, str, str]:
+        namespace = text_at(plain, "metadata", "namespace") or self._default_namespace
+        return text_at(plain, "kind"), namespace, name
