@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.errors import ManifestError
 from kueuecore.findings.topology_objects import KUEUE_GROUP
 from kueuecore.manifests import Manifest, located
@@ -39,19 +39,14 @@ def with_active_checks(world: World, *, now: int, assumes_active: bool = False) 
 
 def as_active(manifest: Manifest, *, now: int) -> Manifest:
     """Return an AdmissionCheck without a condition Active as an active one; everything else as it is."""
-    plain = manifest.object
-    if not is_check(manifest) or activity_of(plain):
+    if not is_check(manifest) or activity_of(manifest.object):
         return manifest
-    active: JsonObject = {
-        "type": "Active",
-        "status": "True",
-        "reason": "Active",
-        "message": "The admission check is active",
-        "lastTransitionTime": format_time(now),
-    }
-    status: JsonObject = {**object_at(plain, "status"), "conditions": [*list_at(plain, "status", "conditions"), active]}
-    changed: dict[str, JsonValue] = {**plain, "status": status}
-    return replace(manifest, object=changed)
+    from kueuecore.check_controllers import with_activity  # slow, and most states have no checks
+    from kueuecore.checks import Activity
+
+    active = Activity(is_active=True, reason="Active", message="The admission check is active")
+    changed = with_activity(manifest.object, active, now=format_time(now))
+    return manifest if changed is None else replace(manifest, object=changed)
 
 
 def activity_of(check: JsonObject) -> JsonObject:
@@ -66,8 +61,7 @@ def is_check(manifest: Manifest) -> bool:
 
 
 def _of_provisioning(manifests: Sequence[Manifest], now: int) -> list[Manifest]:
-    # Slow, and most states have no checks.
-    from kueuecore.check_controllers import CheckControllers, with_activity
+    from kueuecore.check_controllers import CheckControllers, with_activity  # slow, and most states have no checks
     from kueuecore.provisioning import ProvisioningController
 
     checking = CheckControllers((ProvisioningController(),))
