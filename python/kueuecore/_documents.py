@@ -53,7 +53,7 @@ def documents(text: str | bytes, file: str) -> list[Document]:
     """Return the documents of a text; after one that cannot be read there are no others.
 
     Args:
-        text: The text; bytes are UTF-8, but for comments, or UTF-16 with a byte order mark.
+        text: The text; bytes are UTF-8 (in comments anything), or UTF-16 with a byte order mark.
         file: The name of its file.
 
     Raises:

@@ -213,10 +213,10 @@ def read_manifests(
             read in the order of their names, except hidden ones, as `kubectl apply -f` does; `-` for standard input;
             open streams. For YAML text use `parse_manifests`.
         recursive: Read subdirectories too, sorted by path.
-        skipped: Called for each document in a directory that has neither apiVersion nor kind, such as the values of a
-            Helm chart; for each template of a chart that is in the directory; and for each patch of a kustomization
-            there. They are left out; in a file given by name they are problems.
-        strict: Refuse duplicate keys?
+        skipped: Called with what is left out of a directory: documents without apiVersion and kind, such as the values
+            of a Helm chart, and the templates and patches of charts and kustomizations in it. In a file given by name
+            they are problems.
+        strict: Refuse duplicate keys? Without it the last one counts, and `Manifest.warnings` has each.
 
     Raises:
         ManifestError: Something cannot be read; it lists all problems in all files.
@@ -242,7 +242,7 @@ def read_manifests(
 
 
 def objects_of(file: File, others: list[Problem], *, strict: bool) -> tuple[Manifest, ...]:
-    """Read the objects in a file; if it was found in a directory, what is not meant as one goes to `others`."""
+    """Read the objects in a file; if it was found in a directory, what is not meant as an object goes to `others`."""
     if file.of_tool is not None:
         others.append(Problem(file.of_tool[0], file=file.name, remedy=file.of_tool[1]))
         return ()
@@ -258,15 +258,15 @@ def objects_of(file: File, others: list[Problem], *, strict: bool) -> tuple[Mani
 def parse_manifests(text: str | bytes, *, file: str = "<string>", strict: bool = False) -> tuple[Manifest, ...]:
     r"""Read the objects in a text: YAML with any number of documents, JSON, or JSON lines.
 
-    Values are those that kubectl sends. It reads YAML 1.1, in which bare `yes`, `off` and `y` are booleans and `0755`
-    is 493; of equal keys the last one counts, and `Manifest.warnings` has each. `List`s and lists of one kind
-    (`JobList`) are flattened; items without a kind get that of the list. Times stay strings. Aliases may expand a text
-    to ten times its length plus 1,000,000 characters, and to ten nodes per character plus 1,000.
+    YAML is read as kubectl reads it, which is YAML 1.1: bare `yes`, `off` and `y` are booleans, and `0755` is 493.
+    `List`s and lists of one kind (`JobList`) are flattened; items without a kind get that of the list. Times stay
+    strings. Aliases may expand a text to ten times its length plus 1,000,000 characters, and to ten nodes per character
+    plus 1,000.
 
     Args:
-        text: The text; bytes are UTF-8, but for comments, or UTF-16 with a byte order mark.
+        text: The text; bytes are UTF-8 (in comments anything), or UTF-16 with a byte order mark.
         file: The file name to show in errors.
-        strict: Refuse duplicate keys?
+        strict: Refuse duplicate keys? Without it the last one counts, and `Manifest.warnings` has each.
 
     Raises:
         ManifestError: All problems in the text, with their lines; reading stops at a syntax error.
@@ -306,18 +306,6 @@ def parse_mappings(text: str | bytes, *, file: str, strict: bool = False) -> tup
     from kueuecore._documents import yaml_documents  # only where something is read
 
     return _taken(yaml_documents(text, file), file, _take_mapping, strict=strict)
-
-
-def read_mapping(path: str | os.PathLike[str]) -> Manifest:
-    """Read a file with one mapping in YAML or JSON, which need not be a Kubernetes object."""
-    problems: list[Problem] = []
-    files = contents(path, problems, recursive=False)
-    found = [it for file in files for it in parse_mappings(file.data, file=file.name, strict=True)]
-    if len(found) != 1 and not problems:
-        problems.append(Problem(f"{len(found)} documents", file=os.fsdecode(path), remedy="give one document"))
-    if problems:
-        raise ManifestError(problems)
-    return found[0]
 
 
 def to_json_lines(manifests: Iterable[ManifestLike]) -> bytes:

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kueuecore._fields import Fields, shown
+from kueuecore._files import contents
 from kueuecore._json import JsonObject, object_at, text_at, texts_at
-from kueuecore.errors import ManifestError
-from kueuecore.manifests import plain_object, read_mapping
+from kueuecore.errors import ManifestError, Problem
+from kueuecore.manifests import Manifest, parse_mappings, plain_object
 from kueuecore.simulation import Happening, Operation
 from kueuecore.simulation.copies import Copies, joined_names, no_copies
 
@@ -126,7 +127,7 @@ def read_generator(path: str | Path) -> GeneratedRun:
         >>> len(given.events), (run.end - run.start) / 1e9
         (6, 0.5)
     """
-    document = read_mapping(path)
+    document = _document(path)
     top = Fields(document, document.object, "", [])
     flavor = _flavor(top)
     objects = [*_nodes(top), flavor]
@@ -149,6 +150,18 @@ def read_generator(path: str | Path) -> GeneratedRun:
     for _, queue, cohort, it in _queues(cohorts):
         objects += _queue(queue, cohort, it)
     return GeneratedRun(objects=tuple(objects), copies=_copies(queues_of))
+
+
+def _document(path: str | Path) -> Manifest:
+    """Read the only mapping in a file."""
+    problems: list[Problem] = []
+    files = contents(path, problems, recursive=False)
+    found = [it for file in files for it in parse_mappings(file.data, file=file.name, strict=True)]
+    if len(found) != 1 and not problems:
+        problems.append(Problem(f"{len(found)} documents", file=str(path), remedy="give one document"))
+    if problems:
+        raise ManifestError(problems)
+    return found[0]
 
 
 def work_class(workload: JsonObject) -> str:

@@ -55,13 +55,12 @@ def read_swf(data: bytes, file: str) -> Trace:
     r"""Read a log in the Standard Workload Format.
 
     A job gets a pod with one CPU for each processor that it requested, or if that is unknown, got. Its memory is that
-    requested per processor, or if unknown, used. Jobs with status 0 (failed) or 5 (cancelled) end as failed.
+    requested per processor, or if unknown, used. Jobs with status 0 (failed) or 5 (cancelled) end as failed. A first
+    line of names and fields after the 18th are left out, with a note.
 
     Args:
         data: The file, decompressed.
         file: Its name, for errors.
-
-    A first line of names is left out, and so are fields after the 18th, each with a note.
 
     Raises:
         ManifestError: A line does not begin with 18 numbers, or a number is out of range.
