@@ -6,6 +6,7 @@ from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.api_server import ApiServer
 from kueuecore.checks import ObjectWrite, ObjectWriteKind
 from kueuecore.errors import ObjectRef
+from kueuecore.fleet.lost_pods import LostPods
 from kueuecore.fleet.node_settings import NodeSettings
 from kueuecore.fleet.pods import KINDS, Pods, ends_failed, is_job, run_ns, runs_here, status_with
 from kueuecore.manifests import object_ref
@@ -35,6 +36,7 @@ class Kubernetes:
         # The UIDs of the jobs that have pods, with the time when these end.
         self._pods: dict[ObjectRef, str] = {}
         self._ends: dict[ObjectRef, int] = {}
+        self._lost_pods = LostPods()
 
     def running(self) -> frozenset[ObjectRef]:
         """The jobs that have pods here."""
@@ -50,10 +52,13 @@ class Kubernetes:
         """Do what is due at a time; consequences follow in the next run."""
         events, self._seen = self._api.since(self._seen), self._api.version
         changed: dict[ObjectRef, None] = {}
+        concerned: set[str] = set()
         for event in events:
             self._observe(event["type"], event["object"], now)
+            concerned |= self._lost_pods.observe(event["type"], event["object"])
             if is_job(event["object"]):
                 changed[object_ref(event["object"])] = None
+        changed |= {ref: None for ref, uid in self._pods.items() if uid in concerned}
         changed |= {ref: None for ref, end in self._ends.items() if end <= now}
         for ref in changed:
             self._run_job(ref, now)
@@ -96,7 +101,7 @@ class Kubernetes:
         if self._ends.get(ref, now + 1) <= now:
             del self._ends[ref]
             return Pods.FAILED if ends_failed(job) else Pods.ENDED
-        return Pods.READY if self._starts_pods else Pods.STARTING
+        return Pods.READY if self._starts_pods and not self._lost_pods.misses(uid) else Pods.STARTING
 
     def _stop(self, ref: ObjectRef) -> None:
         self._pods.pop(ref, None)

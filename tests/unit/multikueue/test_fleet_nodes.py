@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import yaml
 
+from kueuecore import Configuration
 from kueuecore.fleet import Fleet, NodeSettings
 from kueuecore.multikueue import MANAGER
 from kueuecore.provisioning import (
@@ -134,6 +136,53 @@ def test_a_job_that_a_worker_evicts_for_its_nodes_goes_to_another() -> None:
     assert workload_of(fleet, cluster="east") is None
     fleet.wait(700)
     assert "Finished" in held(workload_of(fleet))
+
+
+REPLACEMENT = ("TASFailedNodeReplacement", "TASFailedNodeReplacementFailFast", "TASReplaceNodeOnPodTermination")
+
+
+def waiting_for_pods(*, replaces: bool = True) -> dict[str, NodeSettings]:
+    """Settings of a worker that gives lost pods 20 seconds to recover."""
+    written = {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "waitForPodsReady": {"timeout": "5m", "recoveryTimeout": "20s"},
+        "featureGates": dict.fromkeys(REPLACEMENT, replaces),
+    }
+    return {"east": NodeSettings(configuration=Configuration.parse(yaml.dump(written)))}
+
+
+def readiness(fleet: Fleet) -> tuple[str, str]:
+    workload = workload_of(fleet, cluster="east")
+    assert workload is not None
+    return next((it["status"], it["reason"]) for it in workload["status"]["conditions"] if it["type"] == "PodsReady")
+
+
+def test_pods_on_a_lost_node_are_not_ready_until_others_replace_them() -> None:
+    fleet = fleet_of({"east": [host("a"), host("b"), host("c")]}, nodes=waiting_for_pods())
+    fleet.submit(on_racks(), run_seconds=600)
+    fleet.wait(10)
+    assert readiness(fleet) == ("True", "Started")
+    fleet.delete("Node", "b", cluster="east")
+    fleet.wait(0.5)
+    assert readiness(fleet) == ("False", "WaitForRecovery")
+    fleet.wait(10)
+    assert (hosts(fleet, cluster="east"), readiness(fleet)[0]) == (["a", "c"], "True")
+
+
+@pytest.mark.parametrize("seconds", [15, 25])
+def test_a_worker_evicts_a_job_whose_lost_node_stays_away_too_long(seconds: int) -> None:
+    fleet = fleet_of({"east": [host("a"), host("b")]}, nodes=waiting_for_pods(replaces=False))
+    fleet.submit(on_racks(), run_seconds=600)
+    fleet.wait(10)
+    fleet.apply(host("b", ready="Unknown"), cluster="east")
+    fleet.wait(seconds)
+    fleet.apply(host("b"), cluster="east")
+    fleet.wait(0.5)
+    is_in_time = seconds < 20
+    assert fleet.running(namespace="ns", name="job") == ["east"] * is_in_time
+    if is_in_time:
+        assert readiness(fleet) == ("True", "Recovered")
 
 
 def test_a_worker_orders_its_nodes_before_it_places_the_pods() -> None:
