@@ -1,4 +1,4 @@
-"""Finds Kueue's Configuration in what people have: ConfigMaps, Helm values, OpenShift's Kueue, Deployments."""
+"""Finds Kueue's Configuration in ConfigMaps, Helm values and OpenShift's Kueue, and feature gates in Deployments."""
 
 from __future__ import annotations
 
@@ -13,11 +13,19 @@ from kueuecore._text import quoted
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest, parse_manifests, parse_mappings
 
-__all__ = ["ConfigurationSource", "GateSource", "documents_in", "gates_in", "is_configuration", "sources_in"]
+__all__ = [
+    "ConfigurationSource",
+    "GateSource",
+    "documents_in",
+    "gates_in",
+    "gates_of_argument",
+    "is_configuration",
+    "sources_in",
+]
 
 _GROUP = "config.kueue.x-k8s.io/"
 _OPENSHIFT = "kueue.openshift.io/"
-# The key of a Configuration in the values of Kueue's chart, also where that is part of another chart.
+# The key of a Configuration in the values of Kueue's chart, or of a chart that includes it.
 _OF_CHART = "controllerManagerConfigYaml"
 _CHARTED = ("HelmRelease", "Application")  # of Flux and of Argo CD
 _KIND = re.compile(r"(?:^|[{,]) *[\"']?kind[\"']?: *[\"']?Configuration\b", re.MULTILINE)
@@ -192,15 +200,27 @@ def _gates_of_deployment(manifest: Manifest) -> Iterator[tuple[str, bool]]:
             flag, equals, value = argument.partition("=")
             if flag in (_GATES, _GATES[1:]):
                 text = value if equals else next(iter(given[index + 1 : index + 2]), "")
-                yield from _parsed(text, manifest, f"spec.template.spec.containers[{place}].args")
+                try:
+                    yield from gates_of_argument(text.strip("\"'"))
+                except ValueError as error:
+                    field, remedy = f"spec.template.spec.containers[{place}].args", "correct the argument"
+                    raise ManifestError([manifest.problem(str(error), field=field, remedy=remedy)]) from None
 
 
-def _parsed(text: str, manifest: Manifest, path: str) -> Iterator[tuple[str, bool]]:
-    for part in filter(None, text.strip("\"'").split(",")):
+def gates_of_argument(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the gates in the argument of `--feature-gates`.
+
+    Raises:
+        ValueError: One is not of the form Name=true.
+
+    Example:
+        >>> dict(gates_of_argument("PartialAdmission=false,TopologyAwareScheduling=1"))
+        {'PartialAdmission': False, 'TopologyAwareScheduling': True}
+    """
+    for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")
         if value.strip() not in _TRUTHS:
-            message, remedy = f"not a feature gate: {quoted(part)}", "write Name=true or Name=false"
-            raise ManifestError([manifest.problem(message, field=path, remedy=remedy)])
+            raise ValueError(f"{quoted(part)} is not of the form Name=true or Name=false")
         yield name.strip(), _TRUTHS[value.strip()]
 
 

@@ -36,7 +36,7 @@ class Document:
         line: The line on which it starts, from 1.
         text: The text to find the lines of its fields in.
         problems: What is wrong with it.
-        duplicates: Keys that were there before; the last one counts.
+        duplicates: Duplicate keys, of which the last one counts.
         is_cut_off: Whether its aliases expand to so much that the rest of its value is missing.
     """
 

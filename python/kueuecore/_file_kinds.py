@@ -1,4 +1,4 @@
-"""Says what files and documents are that hold no objects of a cluster, and what to do with them."""
+"""Recognises files and documents that hold no objects of a cluster, and says what to do with them."""
 
 from __future__ import annotations
 

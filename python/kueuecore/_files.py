@@ -29,7 +29,7 @@ class File(NamedTuple):
         name: Its name, or that of a stream.
         data: Its contents.
         is_found: Whether it was found in a directory, rather than given by name.
-        of_tool: If it is a part of a chart or kustomization that was found, too: what it is, and what to do with it.
+        of_tool: What it is and what to do with it, if it is a part of a chart or kustomization in the directory.
     """
 
     name: str

@@ -33,7 +33,7 @@ class Document:
         text: Its text.
         line: The line on which it starts, from 1.
         problems: What is wrong with it.
-        duplicates: Keys that were there before; the last one counts.
+        duplicates: Duplicate keys, of which the last one counts.
     """
 
     value: JsonValue

@@ -1,4 +1,4 @@
-"""Finds the files of a tree that are no objects, although they look like some: parts of charts and kustomizations."""
+"""Finds files that look like Kubernetes objects but are parts of charts and kustomizations."""
 
 from __future__ import annotations
 

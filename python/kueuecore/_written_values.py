@@ -23,7 +23,7 @@ _NO_STRING = "must be of type string"
 
 
 def as_written(problem: Problem, scalar: Scalar | None) -> Problem:
-    """Say of a value that is refused what is wrong with how it is written: it is a placeholder, or needs quotes.
+    """Add to the problem of a refused value how it should be written, if it is a placeholder or needs quotes.
 
     Args:
         problem: The problem.

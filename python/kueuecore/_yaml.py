@@ -34,7 +34,7 @@ _NESTING = f"an object has at most {_DEEPEST} levels"
 
 
 def _loader() -> type[Any]:
-    """Return libyaml's loader if available, else the pure one, which leaves it to us what plain scalars stand for."""
+    """Return libyaml's loader if available, else the pure one; `_yaml_scalars` decides what plain scalars stand for."""
     base: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class Loader(base):  # type: ignore[misc]  # the base is chosen at run time
@@ -108,7 +108,7 @@ class Converted(NamedTuple):
     problems: list[Problem]
     """What cannot be converted."""
     duplicates: list[Problem]
-    """Keys that were there before."""
+    """Duplicate keys, of which the last one counts."""
 
 
 class Converter:
@@ -168,7 +168,7 @@ class Converter:
         return result
 
     def _enter(self, node: yaml.Node, path: _Path) -> bool:
-        """Open a list or mapping; return whether it may be."""
+        """Enter a list or mapping; return whether that is allowed."""
         if id(node) in self._open:
             self._complain(node, path, "an alias inside its own anchor", "write the value out")
             return False

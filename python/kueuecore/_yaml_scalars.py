@@ -1,4 +1,4 @@
-"""Converts YAML's scalars to JSON values as Kubernetes does: by YAML 1.1 as kubectl's library knows it.
+"""Converts YAML's scalars to JSON values as Kubernetes does: by YAML 1.1, as kubectl's library reads it.
 
 So `yes`, `off` and `y` are booleans, `0755` and `0o755` are 493, `08` is 8, and `12:30:00` is a string. What that
 library answers is recorded in `tests/yaml_scalars`.
@@ -64,7 +64,7 @@ def plain_value(text: str) -> JsonValue:
 
 
 def tagged_value(tag: str, text: str) -> JsonValue:
-    """Return what a scalar with a tag stands for; tags other than those of scalars of YAML have no effect.
+    """Return what a scalar with a tag stands for; a tag that is not one of YAML's scalars has no effect.
 
     Raises:
         ValueError: The text is not of the tag's type.
@@ -117,7 +117,7 @@ def key_text(value: JsonValue) -> str | None:
 
 
 def _number(text: str) -> int | float | None:
-    """Return the number that a text is which starts like one; None if it is none."""
+    """Parse a text that starts like a number; None if it is not one."""
     if text.startswith("."):
         # Here, and only here, the library leaves it to Go where an underscore may be.
         return _finite(text.replace("_", "")) if _REAL_FROM_POINT.fullmatch(text) else None
@@ -129,7 +129,7 @@ def _number(text: str) -> int | float | None:
 
 
 def _whole(text: str) -> int | None:
-    """Return the whole number of at most 64 bits that a text is."""
+    """Parse a whole number of at most 64 bits; None if it is not one."""
     match = _WHOLE.fullmatch(text)
     if match is None:
         match = _SIGN_AFTER_PREFIX.fullmatch(text)
@@ -150,7 +150,7 @@ def _in_range(sign: str, number: int) -> int | None:
 
 
 def _finite(text: str) -> float | None:
-    """Return a number; None, so that it is a string, if it is too large."""
+    """Parse a number; None if it is too large, so that it stays a string."""
     number = float(text)
     return number if math.isfinite(number) else None
 

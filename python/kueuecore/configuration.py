@@ -168,10 +168,10 @@ class Configuration:
 
     @classmethod
     def of(cls, manifests: Iterable[ManifestLike], *, feature_gates: Mapping[str, bool] | None = None) -> Configuration:
-        """Take the Configuration that some objects hold, with the gates that a Deployment of Kueue has as arguments.
+        """Read the Configuration that some objects hold, with the gates in the arguments of Kueue's Deployment.
 
-        A Configuration may be an object itself, the text in a ConfigMap, as Kueue's manifests have it, the values in a
-        HelmRelease, or what OpenShift's operator makes of its Kueue object. Other objects are left alone.
+        A Configuration may be an object itself, a text in a ConfigMap, values in a HelmRelease, or what OpenShift's
+        operator makes of its Kueue object (rules/11 §1). Other objects are ignored.
 
         Args:
             manifests: The objects.

@@ -129,7 +129,8 @@ def test_gates_of_other_deployments_are_theirs() -> None:
 def test_a_gate_in_arguments_that_is_none_is_reported() -> None:
     assert problem_of(f"{CONFIGURATION}---{deployment('--feature-gates=PartialAdmission')}") == (
         'a.yaml:14 (document 2): Deployment "kueue-system/kueue-controller-manager": '
-        'spec.template.spec.containers[0].args: not a feature gate: "PartialAdmission"; write Name=true or Name=false'
+        'spec.template.spec.containers[0].args: "PartialAdmission" is not of the form Name=true or Name=false; '
+        "correct the argument"
     )
 
 

@@ -1,4 +1,4 @@
-"""Tries to create what a ClusterQueue names and does not find, or to activate its checks (rules/02 §5)."""
+"""Tries to create the objects that a ClusterQueue lacks, or to activate its checks (rules/02 §5)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CONTROLLER = "example.com/any"
 
 
 def missing_changes(trials: Trials, workload: JsonObject, queue: str) -> Iterator[Change | Failure]:
-    """All that the ClusterQueue names and that is missing or inactive, created or activated."""
+    """Create and activate everything that the ClusterQueue names and that is missing or inactive."""
     dials = _dials(trials, workload, queue)
     found = least_change(trials, dials) if dials else None
     if found is not None:

@@ -36,7 +36,7 @@ def namespace_changes(trials: Trials, queue: str) -> Iterator[Change | Failure]:
 
 
 def _value(selector: JsonValue, key: str) -> str | None:
-    """A value of a label that meets a selector, as far as one of its requirements says; None if it may not exist."""
+    """A value of a label that meets one of the selector's requirements on it; None if the label has to go."""
     exact = texts_at(selector, "matchLabels").get(key)
     if exact is not None:
         return exact

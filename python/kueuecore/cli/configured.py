@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from kueuecore._configuration_sources import ConfigurationSource, GateSource, documents_in, gates_in, sources_in
+from kueuecore._configuration_sources import (
+    ConfigurationSource,
+    GateSource,
+    documents_in,
+    gates_in,
+    gates_of_argument,
+    sources_in,
+)
 from kueuecore._gone_gates import gone_gate_remedy
 from kueuecore._json import JsonObject, object_at
 from kueuecore.configuration import Configuration, feature_gates
@@ -34,7 +41,7 @@ class Configured:
 
     Args:
         configuration: The Configuration.
-        written: It as it is written; `None` if it is Kueue's own.
+        written: The same as it is written; `None` if it is Kueue's own.
         holders: The objects among those of the command that it comes from.
         notes: What to say about that.
         gates: The feature gates of a Deployment among them.
@@ -89,7 +96,7 @@ def configured(file: str | None, gates: Sequence[tuple[str, bool]], manifests: S
         unused = f"{_place(found.source.holder)} has a Configuration that Kueue refuses, so it is not used"
         notes = [f"warning: {unused}: {it}" for it in error.problems]
         return Configured(release, None, notes=(*notes, *found.notes), gates=found.gates)
-    note = f"note: Kueue's Configuration is that of {_place(found.source.holder)}; --config names another"
+    note = f"note: Kueue's Configuration is that of {_place(found.source.holder)}; --config replaces it"
     return Configured(configuration, written, found.holders, (note, *found.notes), found.gates)
 
 
@@ -183,7 +190,7 @@ def _accepted(gated: GateSource, notes: list[str]) -> dict[str, bool]:
         return {}
     if gates:
         shown = ", ".join(f"{name}={str(is_on).lower()}" for name, is_on in gates.items())
-        notes.append(f"note: {shown} as in the arguments of {place}")
+        notes.append(f"note: feature gates of {place} are used: {shown}")
     return gates
 
 
@@ -207,10 +214,7 @@ def _place(holder: Manifest) -> str:
 
 
 def _feature_gates(text: str) -> list[tuple[str, bool]]:
-    found = []
-    for part in filter(None, text.split(",")):
-        name, equals, value = part.partition("=")
-        if not equals or value.lower() not in ("true", "false"):
-            raise argparse.ArgumentTypeError(f"{part!r} is not of the form Name=true or Name=false")
-        found.append((name.strip(), value.lower() == "true"))
-    return found
+    try:
+        return [*gates_of_argument(text)]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

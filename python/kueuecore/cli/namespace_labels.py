@@ -1,4 +1,4 @@
-"""Labels for the Namespaces that the command adds, and what it says where their absence decides."""
+"""Labels for the Namespaces that the command adds, and notes where a lack of labels keeps workloads waiting."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kueuecore.world import DEFAULT_NAMESPACE, NAMESPACE_NAME_LABEL, World, miss
 __all__ = ["NamespaceLabels", "add_namespace_labels", "namespace_note", "with_namespaces"]
 
 NamespaceLabels: TypeAlias = Sequence[tuple[str, Mapping[str, str]]]
-"""Labels by the name of their Namespace, which is empty for those of all."""
+"""Labels and the name of their Namespace; an empty name is for all of them."""
 
 _NAME = r"[A-Za-z0-9]([-._A-Za-z0-9]{0,61}[A-Za-z0-9])?"
 _LABEL = re.compile(rf"(?P<key>([a-z0-9][-.a-z0-9]{{0,252}}/)?{_NAME})=(?P<value>({_NAME})?)")
@@ -39,7 +39,7 @@ def add_namespace_labels(given: argparse._ArgumentGroup) -> None:
 
 
 def with_namespaces(manifests: tuple[Manifest, ...], labels: NamespaceLabels) -> tuple[Manifest, ...]:
-    """Add the Namespaces that the objects are in, and for which there are labels.
+    """Add the missing Namespaces for which there are labels.
 
     Args:
         manifests: The objects.
@@ -72,7 +72,7 @@ def namespace_note(world: World, engine: Engine, state: WorkloadState) -> str:
         return ""
     return (
         f"Namespace {namespace} was added without labels, and ClusterQueue {state.cluster_queue} asks for {labels}: "
-        "give the Namespace, or its labels with --namespace-labels"
+        "give the Namespace, or set its labels with --namespace-labels"
     )
 
 

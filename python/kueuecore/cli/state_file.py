@@ -128,8 +128,8 @@ def add_assumed_checks(given: argparse._ArgumentGroup) -> None:
     given.add_argument(
         "--assume-checks-active",
         action="store_true",
-        help="take AdmissionChecks as active of which nothing says so; by default only those of ProvisioningRequests "
-        "are that have their configuration",
+        help="treat AdmissionChecks without a condition Active as active; by default only those of "
+        "ProvisioningRequests are, if their configuration is given",
     )
 
 
@@ -331,7 +331,7 @@ def _notes(world: World, applied: AppliedWorld, holders: Iterable[Manifest]) -> 
     unsaid = (it.object for it in world.manifests if is_check(it) and not activity_of(it.object))
     names = names_of(dict.fromkeys(shortened(object_ref(it).name) for it in unsaid))
     if names:
-        yield f"note: nothing says that these AdmissionChecks are active: {names}; see --assume-checks-active"
+        yield f"note: these AdmissionChecks have no condition Active: {names}; see --assume-checks-active"
     counts = Counter(applied.unread) - Counter(text_at(it.object, "kind") for it in holders)
     unread = {kind: n for kind, n in counts.items() if kind not in READ_KINDS}
     if unread:

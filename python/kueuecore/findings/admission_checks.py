@@ -52,7 +52,7 @@ def inactive_checks(facts: Facts) -> Iterator[Hit]:
             message = f"it is not active, which keeps {kept}: {text_at(activity, 'message') or 'it does not say why'}"
             remedy = "give its controller what it needs"
         else:
-            message = f"nothing says that it is active, which keeps {kept} in `kueuecore run`"
+            message = f"it has no condition Active, which keeps {kept} in `kueuecore run`"
             remedy = "pass --assume-checks-active if its controller runs in the cluster"
         yield hit(check, message, field="spec.controllerName", remedy=remedy)
 

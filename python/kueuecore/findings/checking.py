@@ -43,7 +43,7 @@ def check(
         progress: Called with the number of rules that have run, from 0, and of all rules.
         unfinished: Called with a sentence for each rule that gave up before it had tried everything.
         configuration_manifest: The Configuration as it is written, so that findings about it show its file and line.
-        assumes_active_checks: Whether runs take AdmissionChecks as active of which nothing says so.
+        assumes_active_checks: Whether AdmissionChecks without a condition Active count as active in runs.
 
     Returns:
         The findings, sorted by file and line.

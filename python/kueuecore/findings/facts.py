@@ -63,7 +63,7 @@ class Facts:
         self._settled_engine = settled
         self.configuration_manifest = configuration_manifest
         self.assumes_active_checks = False
-        """Whether checks of controllers that are not here count as active in runs, too."""
+        """Whether AdmissionChecks without a condition Active count as active in runs."""
         self.unfinished: list[str] = []
         """What rules have not tried to the end, as it would take too long."""
 

@@ -47,7 +47,9 @@ def unmet(selector: JsonValue, labels: Mapping[str, str]) -> list[tuple[str, str
 
 
 def missing_labels(world: World, namespace: str, selector: JsonValue) -> str:
-    """What a namespaceSelector asks for that an added Namespace lacks, as kubectl writes it; empty if that is not why.
+    """The labels that a namespaceSelector asks for and an added Namespace lacks; empty if that does not decide.
+
+    They are written as in `kubectl get -l` (rules/05 §6.1).
 
     Args:
         world: Knows which Namespaces were added.

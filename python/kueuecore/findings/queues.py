@@ -148,7 +148,7 @@ def namespaces_not_given(facts: Facts) -> Iterator[Hit]:
                 f"Namespace {namespace} is not among the objects, and ClusterQueue {name} asks for {labels}, so that "
                 "nothing from here is admitted without it",
                 field="metadata.namespace",
-                remedy="add the Namespace with its labels, or give these with --namespace-labels",
+                remedy="add the Namespace with its labels, or set them with --namespace-labels",
             )
 
 

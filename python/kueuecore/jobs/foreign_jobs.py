@@ -1,4 +1,4 @@
-"""Knows objects that are no jobs of Kueue's, but make jobs, or have Workloads that others make (rules/10 §1)."""
+"""Recognises objects without an integration that make Jobs, or whose Workloads others make (rules/10 §1)."""
 
 from __future__ import annotations
 

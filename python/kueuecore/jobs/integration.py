@@ -168,7 +168,7 @@ class NoWorkload(Exception):  # noqa: N818  # nothing is wrong with the job
         reason: Why.
         warning: The reason of the Warning event that Kueue creates about the job; empty if it creates none.
         note: The message of that event, if it is not `reason`.
-        missing: What the job names and does not exist, if it gets a Workload once that does.
+        missing: The problem with an object that the job names, if it gets a Workload once that object exists.
     """
 
     def __init__(self, reason: str, *, warning: str = "", note: str = "", missing: Problem | None = None) -> None:

@@ -148,7 +148,7 @@ def workloads_for(
 
 
 def _shipped_runtimes(manifests: Sequence[Manifest]) -> tuple[tuple[JsonObject, ...], tuple[str, ...]]:
-    """Return the runtimes that TrainJobs name, nobody gives, and clusters with the Trainer have; and say so."""
+    """Return the shipped runtimes that TrainJobs name and the manifests lack, and a sentence that says so."""
     if all(text_at(it.object, "kind") != TRAIN_JOB.kind for it in manifests):
         return (), ()
     from kueuecore.jobs.shipped_runtimes import RELEASE, missing_runtimes

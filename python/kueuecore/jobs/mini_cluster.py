@@ -83,7 +83,7 @@ def _pod_spec(name: str, spec: JsonObject) -> JsonObject:
     given = list_at(spec, "containers")
     containers: list[JsonValue] = []
     for it in given:
-        # A container that runs Flux is named as the cluster; a single one does.
+        # A container that runs Flux is named after the cluster; a single one always runs it.
         runs_flux = len(given) == 1 or object_at(it).get("runFlux") is True
         containers.append(_container(name if runs_flux else text_at(it, "name"), object_at(it)))
     result: JsonObject = {

@@ -1,6 +1,6 @@
 """The ClusterTrainingRuntimes that the Trainer ships, as far as Kueue reads them.
 
-A cluster with the Trainer has them, and TrainJobs name them, but people seldom keep them among their manifests. What a
+Clusters with the Trainer have them, but people seldom keep them among their manifests. What a
 pod runs (image, command, volumes) does not matter to a Workload's quota and is left out.
 """
 
@@ -15,7 +15,7 @@ from kueuecore.jobs.train_job import API_VERSION, STEP_LABEL
 __all__ = ["RELEASE", "SHIPPED_RUNTIMES", "missing_runtimes"]
 
 RELEASE = "Kubeflow Trainer 2.3"
-"""The release that these are of: the one that Kueue is built with (rules/10 §5.11)."""
+"""Their release: the one that Kueue is built with (rules/10 §5.11)."""
 
 _TRAINER, _DATASET, _MODEL = "trainer", "dataset-initializer", "model-initializer"
 _KIND = "ClusterTrainingRuntime"
@@ -54,7 +54,7 @@ SHIPPED_RUNTIMES: dict[str, JsonObject] = {
 
 
 def missing_runtimes(objects: Iterable[JsonObject]) -> tuple[JsonObject, ...]:
-    """Return the runtimes that TrainJobs among some objects name, that are not there, and that the Trainer ships.
+    """Return the shipped runtimes that TrainJobs among some objects name, and that are not among them.
 
     Args:
         objects: Objects of any kinds.

@@ -1,4 +1,4 @@
-"""Checks of which nothing says that they are active keep ClusterQueues inactive, unless they are assumed to be."""
+"""Checks without a condition Active keep ClusterQueues inactive, unless they are assumed to be active."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ INACTIVE = """
 status:
   conditions: [{type: Active, status: "False", message: no money, lastTransitionTime: "2026-01-01T00:00:00Z"}]
 """
-NOTE = "note: nothing says that these AdmissionChecks are active: budget; see --assume-checks-active\n"
+NOTE = "note: these AdmissionChecks have no condition Active: budget; see --assume-checks-active\n"
 OBJECTS = CHECKED + PROVISIONING + QUEUED + CHECK
 
 
@@ -75,7 +75,7 @@ def test_check_says_which_checks_keep_which_cluster_queues_inactive(ran: Callabl
     assert (code, out) == (
         ExitCode.OK,
         'in.yaml:37 (document 6): note KC415 inactive-check: AdmissionCheck "budget": spec.controllerName: '
-        "nothing says that it is active, which keeps ClusterQueue cq inactive in `kueuecore run`; "
+        "it has no condition Active, which keeps ClusterQueue cq inactive in `kueuecore run`; "
         "pass --assume-checks-active if its controller runs in the cluster\n1 note\n",
     )
     assert ran("check", "in.yaml", OPTION).out == "nothing found\n"

@@ -49,7 +49,7 @@ spec:
 """
 NOTE = (
     'note: Kueue\'s Configuration is that of ConfigMap "kueue-system/settings" (kueue.yaml:2 (document 1)); '
-    "--config names another\n"
+    "--config replaces it\n"
 )
 
 
@@ -92,10 +92,12 @@ def test_gates_of_a_deployment_are_used_and_the_option_goes_before_them(capsys: 
     statuses, err = workloads(capsys, "manager.yaml")
     assert statuses == ["Pending"]
     assert (
-        "note: PartialAdmission=false as in the arguments of Deployment "
-        '"kueue-system/kueue-controller-manager" (manager.yaml:2 (document 1))\n'
+        'note: feature gates of Deployment "kueue-system/kueue-controller-manager" (manager.yaml:2 (document 1)) '
+        "are used: PartialAdmission=false\n"
     ) in err
     assert workloads(capsys, "manager.yaml", "--feature-gates", "PartialAdmission=true")[0] == ["Admitted"]
+    # As Kueue's command line reads it.
+    assert workloads(capsys, "manager.yaml", "--feature-gates", "PartialAdmission=1")[0] == ["Admitted"]
 
 
 def test_one_that_kueue_would_refuse_is_not_used_with_a_warning(capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,7 +49,7 @@ def test_every_problem_is_reported_with_file_line_and_field(command: Callable[..
     [
         (["absent.yaml"], "absent.yaml: there is no such file; check the name"),
         (["in.yaml", "--now", "soon"], "'soon' is not a time: write RFC 3339"),
-        (["in.yaml", "--feature-gates", "A"], "'A' is not of the form Name=true or Name=false"),
+        (["in.yaml", "--feature-gates", "A"], '"A" is not of the form Name=true or Name=false'),
         (["in.yaml", "--feature-gates", "A=true"], "--feature-gates: Invalid value"),
         (["in.yaml", "--config", "absent"], "absent: cannot be read"),
         (["in.yaml", "-o", "xml"], "invalid choice: 'xml'"),

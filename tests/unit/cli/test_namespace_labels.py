@@ -19,7 +19,7 @@ NAMESPACE = "---\n{apiVersion: v1, kind: Namespace, metadata: {name: team, label
 MESSAGE = "workload namespace doesn't match ClusterQueue selector"
 NOTE = (
     "Namespace team was added without labels, and ClusterQueue cq asks for tier=gold, site in (a,b): "
-    "give the Namespace, or its labels with --namespace-labels"
+    "give the Namespace, or set its labels with --namespace-labels"
 )
 
 
