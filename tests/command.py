@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["JOB", "QUEUES", "Ran"]
+__all__ = ["JOB", "PROVISIONING", "QUEUED", "QUEUES", "Ran"]
 
 QUEUES = """
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: default}}
@@ -35,6 +35,24 @@ spec:
     spec:
       restartPolicy: Never
       containers: [{name: main, resources: {requests: {cpu: 1}}}]
+"""
+
+# An AdmissionCheck, and what makes it active.
+PROVISIONING = """
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: AdmissionCheck
+metadata: {name: dws}
+spec:
+  controllerName: kueue.x-k8s.io/provisioning-request
+  parameters: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: queued}
+"""
+QUEUED = """
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ProvisioningRequestConfig
+metadata: {name: queued}
+spec: {provisioningClassName: queued-provisioning.gke.io}
 """
 
 

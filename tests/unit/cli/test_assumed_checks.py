@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from kueuecore.cli import ExitCode, main
+from kueuecore.cli import ExitCode
 from kueuecore.engine import Engine
-from tests.command import JOB, QUEUES, Ran
+from tests.command import JOB, PROVISIONING, QUEUED, QUEUES, Ran
 
 OPTION = "--assume-checks-active"
 CHECKS = "admissionChecksStrategy: {admissionChecks: [{name: dws}, {name: budget}]}"
@@ -23,22 +24,6 @@ kind: AdmissionCheck
 metadata: {name: budget}
 spec: {controllerName: example.com/budget}
 """
-PROVISIONING = """
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: AdmissionCheck
-metadata: {name: dws}
-spec:
-  controllerName: kueue.x-k8s.io/provisioning-request
-  parameters: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: queued}
-"""
-QUEUED = """
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ProvisioningRequestConfig
-metadata: {name: queued}
-spec: {provisioningClassName: queued-provisioning.gke.io}
-"""
 INACTIVE = """
 status:
   conditions: [{type: Active, status: "False", message: no money, lastTransitionTime: "2026-01-01T00:00:00Z"}]
@@ -48,15 +33,9 @@ OBJECTS = CHECKED + PROVISIONING + QUEUED + CHECK
 
 
 @pytest.fixture
-def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Runs a command beside the file `in.yaml`."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str, text: str = OBJECTS) -> Ran:
-        Path("in.yaml").write_text(text, encoding="utf-8")
-        return Ran(main(arguments), *capsys.readouterr())
-
-    return run
+def ran(any_command: Callable[..., Ran]) -> Callable[..., Ran]:
+    """Runs a command beside these objects in the file `in.yaml`."""
+    return partial(any_command, text=OBJECTS)
 
 
 def test_a_run_takes_checks_as_active_if_it_is_told_to(ran: Callable[..., Ran]) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from kueuecore.cli import ExitCode, main
+from kueuecore.cli import ExitCode
 from kueuecore.engine import Engine
 from tests.command import JOB, QUEUES, Ran
 
@@ -24,15 +25,9 @@ NOTE = (
 
 
 @pytest.fixture
-def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    """Runs a command beside the file `in.yaml`."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str, text: str = OBJECTS) -> Ran:
-        Path("in.yaml").write_text(text, encoding="utf-8")
-        return Ran(main(arguments), *capsys.readouterr())
-
-    return run
+def ran(any_command: Callable[..., Ran]) -> Callable[..., Ran]:
+    """Runs a command beside these objects in the file `in.yaml`."""
+    return partial(any_command, text=OBJECTS)
 
 
 def test_run_and_explain_and_unblock_say_which_labels_are_missing(ran: Callable[..., Ran]) -> None:

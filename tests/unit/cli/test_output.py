@@ -15,7 +15,7 @@ from kueuecore.cli import ExitCode
 from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.table import Style, table
 from kueuecore.manifests import parse_manifests
-from tests.command import JOB, QUEUES, Ran
+from tests.command import JOB, PROVISIONING, QUEUED, QUEUES, Ran
 from tests.recorded_yaml import scalars
 
 
@@ -70,49 +70,33 @@ def test_a_text_is_written_so_that_it_is_read_as_one(text: str) -> None:
 CHECKED = QUEUES.replace(
     "namespaceSelector: {}", "namespaceSelector: {}\n  admissionChecksStrategy: {admissionChecks: [{name: dws}]}"
 )
-CHECK = """
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: AdmissionCheck
-metadata: {name: dws}
-spec:
-  controllerName: kueue.x-k8s.io/provisioning-request
-  parameters: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: queued}
-"""
-QUEUED = """
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ProvisioningRequestConfig
-metadata: {name: queued}
-spec: {provisioningClassName: queued-provisioning.gke.io}
-"""
 
 
 def test_what_a_workload_with_quota_waits_for_is_shown(command: Callable[..., Ran]) -> None:
-    ran = command(text=CHECKED + CHECK + QUEUED + JOB % ("a", 1))
+    ran = command(text=CHECKED + PROVISIONING + QUEUED + JOB % ("a", 1))
     assert "(has quota, waiting for admission check dws)" in ran.out
     assert re.search(r"^team/job-a-\w+ +dws +Pending$", ran.out, re.M)
     assert re.search(r"^dws +kueue.x-k8s.io/provisioning-request +True +The admission check is active$", ran.out, re.M)
     assert ran.err == "note: added the Namespaces that the objects are in: team\n"
-    document = json.loads(command("in.yaml", "-o", "json", text=CHECKED + CHECK + QUEUED + JOB % ("a", 1)).out)
+    document = json.loads(command("in.yaml", "-o", "json", text=CHECKED + PROVISIONING + QUEUED + JOB % ("a", 1)).out)
     (check,) = document["workloads"][0]["admissionChecks"]
     assert (check["name"], check["state"], check["retryCount"]) == ("dws", "Pending", 0)
     assert [(it["name"], it["active"], it["reason"]) for it in document["admissionChecks"]] == [("dws", True, "Active")]
 
 
 def test_a_check_without_its_config_is_not_active(command: Callable[..., Ran]) -> None:
-    ran = command(text=CHECKED + CHECK + JOB % ("a", 1))
+    ran = command(text=CHECKED + PROVISIONING + JOB % ("a", 1))
     assert re.search(r'^dws .* False +provisioningrequestconfigs.kueue.x-k8s.io "queued" not found$', ran.out, re.M)
     assert re.search(r"^cq +AdmissionCheckInactive +", ran.out, re.M)
 
 
 def test_a_check_of_another_controller_gets_no_condition(command: Callable[..., Ran]) -> None:
-    check = CHECK.replace("kueue.x-k8s.io/provisioning-request", "example.com/x")
+    check = PROVISIONING.replace("kueue.x-k8s.io/provisioning-request", "example.com/x")
     assert re.search(r"^dws +example.com/x +-$", command(text=CHECKED + check).out, re.M)
 
 
 def test_a_wrong_config_of_a_check_is_reported_with_its_line(command: Callable[..., Ran]) -> None:
-    ran = command(text=CHECKED + CHECK + QUEUED.replace("provisioningClassName", "provisioningClass"))
+    ran = command(text=CHECKED + PROVISIONING + QUEUED.replace("provisioningClassName", "provisioningClass"))
     assert ran.code == ExitCode.BAD_INPUT
     assert re.search(r'in\.yaml:\d+ \(document 5\): ProvisioningRequestConfig "queued": spec', ran.err)
 

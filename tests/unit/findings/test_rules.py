@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from kueuecore import Configuration, parse_manifests
-from kueuecore.configuration import feature_gates
-from kueuecore.findings import RULES, Severity, check
+from kueuecore import parse_manifests
+from kueuecore.findings import RULES, check
 from tests.quota_manifests import cohort, flavor, local_queue, namespace, node, queue, workload
 
 QUOTA = "spec.resourceGroups[0].flavors[0]"
@@ -463,76 +462,3 @@ def test_every_rule_has_a_case() -> None:
 
 def test_codes_and_names_are_unique() -> None:
     assert len({it.code for it in RULES}) == len({it.name for it in RULES}) == len(RULES)
-
-
-# What is particular about one rule.
-
-
-def test_a_local_queue_may_be_elsewhere_if_none_is_given() -> None:
-    (finding,) = check(parse_manifests(workload("w", "a", 1)), select=["missing-local-queue"])
-    assert finding.severity is Severity.NOTE
-    assert str(finding) == (
-        '<string>:6 (document 1): note KC407 missing-local-queue: Workload "team/w": spec.queueName: Not found: "a": '
-        "there are no LocalQueues among the objects, and without this one in namespace team it waits; "
-        "add the LocalQueue, unless it is elsewhere"
-    )
-    (finding,) = check(parse_manifests(ONE + workload("w", "b", 1)), select=["missing-local-queue"])
-    assert finding.severity is Severity.ERROR
-
-
-def test_a_limit_counts_what_parent_cohorts_withhold() -> None:
-    """The other 6 are behind a lendingLimit of 2, so that is all that could be borrowed."""
-    text = pair("nominalQuota: 4, borrowingLimit: 2", "nominalQuota: 6, lendingLimit: 2")
-    (finding,) = check(parse_manifests(text), select=["loose-borrowing-limit"])
-    assert finding.problem.message == "it never binds: there is only 2 cpu to borrow"
-
-
-def test_the_rarer_of_two_units_is_reported() -> None:
-    texts = [queue(name, f"nominalQuota: {it}", cohort="all") for name, it in (("a", 4000), ("b", 4), ("c", 4))]
-    (finding,) = check(parse_manifests(flavor() + "".join(texts)), select=["units-differ"])
-    assert str(finding.object) == 'ClusterQueue "a"'
-    assert finding.problem.message == (
-        'Invalid value: "4000": ClusterQueue b has 4 cpu in the same flavor default, 1000 times less'
-    )
-
-
-def test_findings_in_v1beta1_name_the_field_cohort() -> None:
-    text = (ONE + BOTH).replace("v1beta2", "v1beta1").replace("cohortName", "cohort")
-    assert found(text, "lonely-member") == [('ClusterQueue "b"', "spec.cohort")]
-
-
-def test_limits_without_a_cohort_are_found_in_a_dump() -> None:
-    text = flavor() + queue("a", "nominalQuota: 4, borrowingLimit: 2")
-    (finding,) = check(parse_manifests(text), trusted=True, select=["policy-without-cohort"])
-    assert finding.problem.field == f"{CPU}.borrowingLimit"
-
-
-def test_a_topology_without_levels_counts_as_missing() -> None:
-    text = HALL.replace("spec: {levels: [{nodeLabel: rack}]}\n", "")
-    (finding,) = check(parse_manifests(text), select=["missing-topology"])
-    assert finding.problem.message == 'Topology "hall" has no levels, so this flavor cannot place any pods'
-
-
-def test_without_the_feature_gate_topologies_are_ignored() -> None:
-    gates = [it.name for it in feature_gates() if it.name.startswith(("TAS", "TopologyAware"))]
-    text = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}"
-    off = Configuration.parse(text, feature_gates=dict.fromkeys(gates, False))
-    text = HALL.replace("name: hall}", "name: hal}")
-    assert check(parse_manifests(text), configuration=off, select=["KC5"]) == ()
-
-
-def test_a_local_queue_of_weight_zero_is_found_once_and_where_usage_decides() -> None:
-    scope = "admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}"
-    last = local_queue("z", "a", spec="fairSharing: {weight: 0}")
-    text = flavor() + queue("a", spec=scope) + local_queue("a") + last
-    kind = "apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration"
-    by_usage = Configuration.parse(f"{{{kind}, admissionFairSharing: {{usageHalfLifeTime: 1h}}}}")
-
-    def fields(text: str, configuration: Configuration | None = by_usage) -> list[tuple[str, str]]:
-        hits = check(parse_manifests(text), configuration=configuration, select=["KC305", "KC412"])
-        return [(it.code, str(it.object)) for it in hits]
-
-    assert fields(text) == [("KC412", 'LocalQueue "team/z"')]
-    assert fields(text, None) == []
-    assert fields(text.replace(scope, "")) == []
-    assert fields(text.replace(local_queue("a"), "")) == []
