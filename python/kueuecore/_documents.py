@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import yaml
 
-from kueuecore._json import JsonValue
+from kueuecore._json import JsonValue, text_at
 from kueuecore._json_text import json_documents
 from kueuecore._json_text import syntax_problem as json_syntax_problem
 from kueuecore._yaml import Converter, Text, compose, syntax_problem, token_spans
@@ -23,6 +23,7 @@ _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _MARK = "\ufeff"
 # Files that were put one after the other have a byte order mark each.
 _MARKED_START = re.compile(rf"^(---(?:[ \t\r].*)?\n){_MARK}|^{_MARK}(?=---)", re.MULTILINE)
+_COMMENTED_START = re.compile("^---(?=#)", re.MULTILINE)
 _NO_UTF_8 = re.compile("[\udc80-\udcff]")
 
 
@@ -60,11 +61,20 @@ def documents(text: str | bytes, file: str) -> list[Document]:
         ManifestError: The bytes cannot be decoded.
     """
     decoded = _decoded(text, file)
-    if decoded.lstrip()[:1] == "{":
-        # A YAML flow mapping starts with a brace too, and then YAML's message is the better one.
-        with suppress(json.JSONDecodeError):
-            return list(_of_json(decoded, is_json=file.endswith(".json")))
-    return list(_of_yaml(decoded))
+    if decoded.lstrip()[:1] != "{":
+        return list(_of_yaml(decoded))
+    is_json = file.endswith(".json")
+    found: list[Document] = []
+    try:
+        found.extend(_of_json(decoded, allows_constants=is_json))
+    except json.JSONDecodeError as error:
+        # A YAML flow mapping starts with a brace too, and kubectl reads it whatever its file is called: it may have a
+        # comma after the last entry. Of what is neither, the name of the file says which message is the better one.
+        as_yaml = list(_of_yaml(decoded))
+        if not is_json or all(map(_is_object, as_yaml)):
+            return as_yaml
+        found.append(Document(None, len(found) + 1, 1, Text(decoded), (json_syntax_problem(error),)))
+    return found
 
 
 def yaml_documents(text: str | bytes, file: str) -> list[Document]:
@@ -75,6 +85,8 @@ def yaml_documents(text: str | bytes, file: str) -> list[Document]:
 def _of_yaml(text: str) -> Iterator[Document]:
     # kubectl ends each line, so that the last line of a block scalar ends as the others do.
     text = text if text.endswith("\n") else f"{text}\n"
+    # It takes a comment right after the dashes, too.
+    text = _COMMENTED_START.sub("--- ", text) if "---#" in text else text
     shared, converter, number = Text(text), Converter(text), 0
     try:
         for number, node in enumerate(compose(text), start=1):
@@ -91,19 +103,17 @@ def _of_yaml(text: str) -> Iterator[Document]:
         yield Document(None, number + 1, 1, shared, (Problem("it is nested too deeply"),))
 
 
-def _of_json(text: str, *, is_json: bool) -> Iterator[Document]:
-    """Yield the values of a JSON text, one or several in a row; a `JSONDecodeError` if it may be YAML."""
-    number = 0
-    try:
-        for number, it in enumerate(json_documents(text, allows_constants=is_json), start=1):
-            # Each document keeps only its own text, so that finding the line of a field composes no others. YAML has no
-            # escaped surrogate pairs.
-            own = Text(_PAIR.sub("?", it.text), it.line, number)
-            yield Document(it.value, number, it.line, own, it.problems, it.duplicates)
-    except json.JSONDecodeError as error:
-        if not is_json:
-            raise
-        yield Document(None, number + 1, 1, Text(text), (json_syntax_problem(error),))
+def _of_json(text: str, *, allows_constants: bool) -> Iterator[Document]:
+    """Yield the values of a JSON text, one or several in a row; a `JSONDecodeError` if it is not JSON."""
+    for number, it in enumerate(json_documents(text, allows_constants=allows_constants), start=1):
+        # Each document keeps only its own text, so that finding the line of a field composes no others. YAML has no
+        # escaped surrogate pairs.
+        own = Text(_PAIR.sub("?", it.text), it.line, number)
+        yield Document(it.value, number, it.line, own, it.problems, it.duplicates)
+
+
+def _is_object(document: Document) -> bool:
+    return not document.problems and bool(text_at(document.value, "apiVersion") and text_at(document.value, "kind"))
 
 
 def _decoded(text: str | bytes, file: str) -> str:

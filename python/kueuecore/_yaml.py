@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 import yaml
@@ -86,9 +87,30 @@ class Text:
         return self._trees[index] if index < len(self._trees) else None
 
 
+class _RedefiningLoader(yaml.composer.Composer, Loader):  # type: ignore[misc,valid-type]  # as above
+    """Takes an anchor that is there before, as YAML and kubectl do: an alias means the last one above it."""
+
+    def __init__(self, text: str) -> None:
+        Loader.__init__(self, text)
+        yaml.composer.Composer.__init__(self)
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if not self.check_event(yaml.AliasEvent):
+            self.anchors.pop(self.peek_event().anchor, None)
+        return super().compose_node(parent, index)
+
+
 def compose(text: str) -> Iterator[yaml.Node | None]:
     """Yield the nodes of each document in `text`."""
-    return iter(yaml.compose_all(text, Loader=Loader))
+    n_done = 0
+    try:
+        for node in yaml.compose_all(text, Loader=Loader):
+            n_done += 1
+            yield node
+    except yaml.composer.ComposerError as error:
+        if "duplicate anchor" not in f"{error.context}":
+            raise
+        yield from islice(yaml.compose_all(text, Loader=_RedefiningLoader), n_done, None)
 
 
 def token_spans(text: str) -> Iterator[tuple[int, int]]:
@@ -128,6 +150,7 @@ class Converter:
         self._problems: list[Problem] = []
         self._duplicates: list[Problem] = []
         self._open: set[int] = set()
+        self._is_template = False
         self.is_exhausted = False
         """Whether aliases have expanded the text beyond that. Then nothing more is converted."""
 
@@ -210,7 +233,10 @@ class Converter:
 
             is_template = isinstance(node, yaml.MappingNode) and node.flow_style
             remedy = template_remedy("{{") if is_template else "write a plain or quoted string before the colon"
-            self._complain(node, path, "a key that is not a string", remedy)
+            # A template is full of them, and rendering it takes all away.
+            if not (is_template and self._is_template):
+                self._complain(node, path, "a key that is not a string", remedy)
+            self._is_template = self._is_template or is_template
             return None
         if not self._count(node, path):
             return None
@@ -274,6 +300,7 @@ _REMEDIES = (
     ("mapping values are not allowed", "quote the value if it contains ': ', otherwise check the indentation"),
     ("cannot start any token", "indent with spaces, not tabs; quote values that start with @, ` or %"),
     ("could not find expected ':'", "write 'key: value', with a space after the colon"),
+    ("did not find expected <document start>", "start each object after the first with a line ---"),
     ("did not find expected key", "check the indentation, and close every quote and bracket"),
     ("did not find expected '-' indicator", "indent all entries of the list alike"),
     ("unexpected end of stream", "close the quote"),

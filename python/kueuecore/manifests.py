@@ -475,7 +475,8 @@ def _flatten(value: JsonValue, source: Source, manifests: list[Manifest], proble
                 item = {"apiVersion": api_version, "kind": kind.removesuffix("List"), **item}
             _flatten(item, replace(source, _path=path), manifests, problems)
         return
-    newest = {**API_VERSIONS, "ConfigMap": "v1"}.get(text_at(value, "kind"), "kueue.x-k8s.io/v1beta2, for example")
+    versions = {**API_VERSIONS, "ConfigMap": "v1", "": "kueue.x-k8s.io/v1beta2, for example"}
+    newest = versions.get(text_at(value, "kind"), "that of its kind, which `kubectl api-resources` lists")
     remedies = {"apiVersion": f"write {newest}", "kind": "write ClusterQueue, for example"}
     missing = [name for name in ("apiVersion", "kind") if not (isinstance(value.get(name), str) and value.get(name))]
     for name in missing:

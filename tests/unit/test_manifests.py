@@ -250,6 +250,7 @@ def test_all_problems_of_a_text_are_found_at_once() -> None:
         ("a: 'x\n", 2, 1, "close the quote"),
         ("a: *x\n", 1, 4, "define the anchor (&name) above the alias (*name), in the same document"),
         ("a: \x01\n", 1, 4, "remove the character, or write it as an escape in double quotes"),
+        ("apiVersion: v1\nkind: A\n...\nb: 1\n", 4, 1, "start each object after the first with a line ---"),
         ("{{- if .x }}\na: 1\n", 1, 0, "this looks like a template: render it first, for example with `helm template`"),
     ],
 )
@@ -265,6 +266,32 @@ def test_template_that_happens_to_be_yaml_is_recognised() -> None:
     problem = _only("apiVersion: v1\nkind: A\nname: {{ .Values.name }}\n")
     assert (problem.field, problem.line) == ("name", 3)
     assert "helm template" in problem.remedy
+
+
+def test_a_template_is_named_once() -> None:
+    text = "apiVersion: v1\nkind: A\nname: {{ .Values.name }}\nspec: {a: {{ .a }}}\n"
+    assert _only(f"{text}---\n{text}").field == "name"
+
+
+def test_json_that_kubectl_reads_as_yaml_is_read() -> None:
+    one, other = '{"apiVersion": "v1", "kind": "A", "a": 1,}\n', '{"apiVersion": "v1", "kind": "B"}'
+    found = parse_manifests(f"{one}---\n{other}", file="a.json")
+    assert [(it.object["kind"], it.source.document, it.source.line) for it in found] == [("A", 1, 1), ("B", 2, 3)]
+    assert _only(f"{one}{other}", "a.json").message.startswith("this is not JSON: ")
+
+
+def test_a_comment_may_follow_the_dashes_at_once() -> None:
+    found = parse_manifests("---#1\n{apiVersion: v1, kind: A}\n---# 2 ---#\napiVersion: v1\nkind: B\n")
+    assert [(it.object["kind"], it.source.line) for it in found] == [("A", 2), ("B", 4)]
+
+
+def test_an_anchor_may_be_there_before() -> None:
+    head = "apiVersion: v1\nkind: A\n"
+    text = f"{head}a: &x 1\nb: *x\n---\n{head}a: [&x {{u: 1}}, *x]\nb: &x [z]\nc: *x\n---\n{head}a: &x 3\nb: *x\n"
+    first, second, third = (it.object for it in parse_manifests(text))
+    assert (first["b"], second["a"], second["c"], third["b"]) == (1, [{"u": 1}, {"u": 1}], ["z"], 3)
+    assert _only(f"{head}a: &x 1\nb: &x 2\nc: *y\n").line == 5
+    assert "nested too deeply" in _only(f"{head}a: &x 1\nb: &x {'[' * 1_000}").message
 
 
 def test_broken_json_is_reported_as_json() -> None:
@@ -302,7 +329,8 @@ def test_a_whole_number_that_no_float_holds_is_refused(file: str) -> None:
 
 def test_the_remedy_for_a_missing_version_fits_the_kind() -> None:
     assert _only("kind: Job\nmetadata: {name: a}\n").remedy == "write batch/v1"
-    assert _only("kind: Foo\nmetadata: {name: a}\n").remedy == "write kueue.x-k8s.io/v1beta2, for example"
+    lists = "write that of its kind, which `kubectl api-resources` lists"
+    assert _only("kind: Foo\nmetadata: {name: a}\n").remedy == lists
 
 
 def test_an_empty_file_name_is_not_the_current_directory() -> None:

@@ -35,12 +35,14 @@ _ANNOTATIONS = frozenset((
 # Those that people write; of the others nobody cares where they are.
 _ONLY_LABELS = {"queue-name", "priority-class"}
 _ONLY_ANNOTATIONS = {it for it in _ANNOTATIONS if it.startswith("podset-")} | {"pod-group-total-count", "elastic-job"}
+# Read by others: OpenShift's operator has Kueue manage the namespaces that have it.
+_OF_OTHERS = {"kueue.openshift.io/managed"}
 
 
 @rule("KC005", "unknown-label", Severity.WARNING, "a label or annotation of kueue.x-k8s.io/ that Kueue does not know")
 def unknown_marks(facts: Facts) -> Iterator[Hit]:
     """Kueue ignores it, so a job with a misspelt queue-name runs outside of all quota."""
-    used = _used_keys(facts)
+    used = _used_keys(facts) | _OF_OTHERS
     kinds = {kind for _, kind in facts.world.integrations} | {"CronJob", "Node", "Namespace"}
     for manifest in facts.given:
         kind, api_version = text_at(manifest.object, "kind"), text_at(manifest.object, "apiVersion")

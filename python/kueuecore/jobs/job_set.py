@@ -100,9 +100,8 @@ def _with_defaults(job: JsonObject) -> JsonObject:
 
 
 def _shape_problems(job: JsonObject) -> list[Problem]:
-    replicated = _replicated_jobs(job)
-    problems = [] if replicated else [required("spec.replicatedJobs")]
-    for index, it in enumerate(replicated):
+    problems = []
+    for index, it in enumerate(_replicated_jobs(job)):
         path: Path = (*_REPLICATED_JOBS, index)
         if not text_at(it, "name"):
             problems.append(required(f"spec.replicatedJobs[{index}].name"))

@@ -156,7 +156,8 @@ CASES: dict[str, tuple[str, list[tuple[str, str]], str]] = {
         ONE
         + JOB.replace("labels: {", "labels: {queue_name: a, example.com/queue-nam: b, ")
         + flavor("rack", "{nodeLabels: {kueue.x-k8s.io/rack: r1}}")
-        + node("n", "{kueue.x-k8s.io/rack: r1}"),
+        + node("n", "{kueue.x-k8s.io/rack: r1}")
+        + namespace("managed", "{kueue.openshift.io/managed: 'true'}"),
     ),
     "unmanaged-job": (
         ONE + JOB.replace("namespace: team", "namespace: kube-system"),

@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from kueuecore.engine import Engine
+from kueuecore.errors import ManifestError
 from kueuecore.jobs import Finished, JobsConfiguration, StopReason, start_job, stop_job, workloads_for
 from kueuecore.jobs.job_set import JOB_SET
 from kueuecore.manifests import parse_manifests
+from kueuecore.world import World
 
 _SET = """
 apiVersion: jobset.x-k8s.io/v1alpha2
@@ -83,10 +86,18 @@ def test_status_counts_jobs_and_not_pods() -> None:
     assert JOB_SET.finished(job) == Finished("no", success=False)
 
 
-def test_set_without_jobs_is_rejected() -> None:
-    job = _job_set()
-    job["spec"]["replicatedJobs"] = []
-    assert [it.field for it in workloads_for([job]).problems] == ["spec.replicatedJobs"]
+@pytest.mark.parametrize("spec", [None, {}, {"replicatedJobs": []}])
+def test_a_set_without_jobs_is_taken_and_its_workload_is_not(spec: dict[str, Any] | None) -> None:
+    job: dict[str, Any] = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "a"},
+        "spec": spec,
+    }
+    assert workloads_for([job]).problems == ()
+    queued = {**job, "metadata": {"name": "a", "labels": {"kueue.x-k8s.io/queue-name": "q"}}}
+    with pytest.raises(ManifestError, match=r"in its Workload: spec\.podSets: .*at least 1"):
+        World.of([queued]).apply_to(Engine(), now=0)
 
 
 _GROUP = "kueue.x-k8s.io/podset-group-name"
