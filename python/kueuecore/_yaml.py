@@ -300,7 +300,10 @@ _REMEDIES = (
     ("mapping values are not allowed", "quote the value if it contains ': ', otherwise check the indentation"),
     ("cannot start any token", "indent with spaces, not tabs; quote values that start with @, ` or %"),
     ("could not find expected ':'", "write 'key: value', with a space after the colon"),
-    ("did not find expected <document start>", "start each object after the first with a line ---"),
+    (
+        "did not find expected <document start>",
+        "remove a line `...` before it, or start the next object with a line ---",
+    ),
     ("did not find expected key", "check the indentation, and close every quote and bracket"),
     ("did not find expected '-' indicator", "indent all entries of the list alike"),
     ("unexpected end of stream", "close the quote"),

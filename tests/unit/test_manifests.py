@@ -250,7 +250,12 @@ def test_all_problems_of_a_text_are_found_at_once() -> None:
         ("a: 'x\n", 2, 1, "close the quote"),
         ("a: *x\n", 1, 4, "define the anchor (&name) above the alias (*name), in the same document"),
         ("a: \x01\n", 1, 4, "remove the character, or write it as an escape in double quotes"),
-        ("apiVersion: v1\nkind: A\n...\nb: 1\n", 4, 1, "start each object after the first with a line ---"),
+        (
+            "apiVersion: v1\nkind: A\n...\nb: 1\n",
+            4,
+            1,
+            "remove a line `...` before it, or start the next object with a line ---",
+        ),
         ("{{- if .x }}\na: 1\n", 1, 0, "this looks like a template: render it first, for example with `helm template`"),
     ],
 )

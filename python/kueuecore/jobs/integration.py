@@ -253,7 +253,7 @@ class Integration:
         is_validated_if_managed: Whether a change is only checked if the job names or named a queue.
         validate_update: Returns what else its webhook rejects in a change; takes the old job and the new one.
         skipped: Returns why Kueue leaves a job alone; empty if it does not.
-        priority_class: Returns the pod priority class of the job; None: that of the first pod set that has one.
+        priority_class_field: Where a job may name the priority class of all its pods, before those of its pod sets.
         pods_made: Returns the pods, created by its controller, that become Workloads instead of the job; without those
             that exist.
         n_workloads: Returns how many Workloads a job itself has.
@@ -297,7 +297,7 @@ class Integration:
     is_validated_if_managed: bool = False
     validate_update: Callable[[JsonObject, JsonObject, Surroundings], list[Problem]] = lambda *_: []
     skipped: Callable[[JsonObject], str] = lambda _: ""
-    priority_class: Callable[[JsonObject], str | None] = lambda _: None
+    priority_class_field: Path | None = None
     pods_made: Callable[[JsonObject, Surroundings], Sequence[JsonObject]] = lambda _job, _surroundings: ()
     n_workloads: Callable[[JsonObject], int] = lambda _: 1
     identify: Callable[[JsonObject, int, JobsConfiguration], WorkloadIdentity] | None = None
@@ -323,6 +323,11 @@ class Integration:
     def tells_reclaimable_pods(self) -> bool:
         """Whether jobs report finished pods; if not, what others have written stays."""
         return self.reclaimable_pods is not _none_reclaimable
+
+    def priority_class(self, job: JsonObject) -> str | None:
+        """Return the priority class that the job names for all its pods, if any."""
+        found = None if self.priority_class_field is None else value_at(job, self.priority_class_field)
+        return found if isinstance(found, str) and found else None
 
     def suspend(self, job: JsonObject) -> JsonObject:
         """Return the job, suspended; unchanged if its kind has no such field."""

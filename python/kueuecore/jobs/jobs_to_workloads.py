@@ -372,7 +372,7 @@ class _Builder:
         if len(pod_sets) > MOST_POD_SETS:
             raise NoWorkload(f"it has {len(pod_sets)} pod sets, and a Workload has at most {MOST_POD_SETS}")
         built = [pod_set.to_manifest(configuration) for pod_set in pod_sets]
-        source = manifest.source.renamed(*_paths(pod_sets), job=object_ref(job))
+        source = manifest.source.renamed(*_paths(pod_sets, integration), job=object_ref(job))
         priority, problem = priority_of(job, built, surroundings, pod_class=integration.priority_class(job))
         n_workloads = integration.n_workloads(job)
         made, why_not = 0, ""
@@ -468,7 +468,7 @@ def _existing(
     return ""
 
 
-def _paths(pod_sets: Sequence[JobPodSet]) -> Sequence[tuple[str, str]]:
+def _paths(pod_sets: Sequence[JobPodSet], integration: Integration) -> Sequence[tuple[str, str]]:
     """Return the paths in the job that fields of the Workload come from."""
     paths = []
     for index, pod_set in enumerate(pod_sets):
@@ -479,8 +479,10 @@ def _paths(pod_sets: Sequence[JobPodSet]) -> Sequence[tuple[str, str]]:
             paths.append((f"{prefix}.template", path_text(pod_set.path)))
         if pod_set.count_path:
             paths.append((f"{prefix}.count", path_text(pod_set.count_path)))
+    of_all = integration.priority_class_field
     return [
         *paths,
         ("spec.queueName", f"metadata.labels[{QUEUE_LABEL}]"),
         ("spec.priorityClassRef", f"metadata.labels[{PRIORITY_CLASS_LABEL}]"),
+        *([] if of_all is None else [("spec.priority", path_text(of_all))]),
     ]

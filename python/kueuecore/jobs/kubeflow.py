@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from kueuecore._json import JsonObject, int_at, object_at, text_at, texts_at
+from kueuecore._json import JsonObject, int_at, object_at, texts_at
 from kueuecore.errors import Problem
 from kueuecore.jobs.context import JobsConfiguration, Surroundings
 from kueuecore.jobs.field_paths import Key, Path, with_value
@@ -92,7 +92,7 @@ def _kubeflow(framework: str, kind: str, specs: str, *types: str) -> Integration
         shape_problems=partial(_shape_problems, specs=specs, types=types),
         is_revalidated=kind == "MPIJob",
         validate=topology_is_valid if kind == "MPIJob" else topology_of_each_is_valid,
-        priority_class=lambda job: text_at(job, "spec", "runPolicy", "schedulingPolicy", "priorityClass") or None,
+        priority_class_field=("spec", "runPolicy", "schedulingPolicy", "priorityClass"),
         is_active=any_replica_active,
         finished=finished_by("Succeeded", "Failed"),
         pods_ready=lambda job: has_condition(job, "Running"),

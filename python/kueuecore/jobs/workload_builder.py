@@ -165,14 +165,14 @@ def priority_of(
             return {}, Problem(message, field="spec.priorityClassRef", value=name, remedy=remedy)
         value = surroundings.workload_priority_classes[name]
         return _priority("kueue.x-k8s.io", "WorkloadPriorityClass", name, value), None
-    if pod_class is None:
-        named = (text_at(pod_set, "template", "spec", "priorityClassName") for pod_set in pod_sets)
-        pod_class = next(filter(None, named), None)
+    named = [text_at(it, "template", "spec", "priorityClassName") for it in pod_sets]
+    pod_class = pod_class or next(filter(None, named), None)
     if pod_class is not None and pod_class not in surroundings.priority_classes:
-        remedy = "add the class to the manifests, or correct priorityClassName"
         message = f"PriorityClass {quoted(pod_class)} not found"
-        index = next(i for i, it in enumerate(pod_sets) if text_at(it, "template", "spec", "priorityClassName"))
-        field = f"spec.podSets[{index}].template.spec.priorityClassName"
+        field, key = "spec.priority", "priorityClass"
+        if pod_class in named:
+            field, key = f"spec.podSets[{named.index(pod_class)}].template.spec.priorityClassName", "priorityClassName"
+        remedy = f"add the class to the manifests, or correct {key}"
         return {}, Problem(message, field=field, value=pod_class, remedy=remedy)
     pod_class = pod_class or surroundings.default_priority_class
     if pod_class is None:

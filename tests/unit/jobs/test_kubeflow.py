@@ -74,6 +74,19 @@ def test_class_of_the_scheduling_policy_goes_before_those_of_the_pods() -> None:
     assert _spec(*classes, job)["priority"] == 7
 
 
+@pytest.mark.parametrize("of_pods", [{}, {"priorityClassName": "pods"}])
+def test_a_job_waits_for_the_class_of_its_scheduling_policy(of_pods: dict[str, str]) -> None:
+    job = _job("MPIJob", "mpiReplicaSpecs", ["Launcher"])
+    job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"] |= of_pods
+    job["spec"]["runPolicy"] = {"schedulingPolicy": {"priorityClass": "policy"}}
+    (problem,) = workloads_for([PriorityClass("pods", value=3), job]).waiting
+    assert problem.field == "spec.runPolicy.schedulingPolicy.priorityClass"
+    assert (problem.message, problem.remedy) == (
+        'PriorityClass "policy" not found',
+        "add the class to the manifests, or correct priorityClass",
+    )
+
+
 def test_jobs_are_off_in_a_new_installation() -> None:
     (ignored,) = workloads_for([_job("TFJob", "tfReplicaSpecs", ["Worker"])]).ignored
     assert ignored.reason.startswith("the integration kubeflow.org/tfjob is not enabled")
