@@ -216,7 +216,7 @@ def _of_manifests(files: Sequence[File], options: argparse.Namespace, span: int)
     engine = Engine(configuration)
     applied = world.apply_to(engine, now=now)
     if not options.quiet:
-        repeats = (f"warning: {problem}" for _, problem in repeated(manifests))
+        repeats = (f"warning: {problem}" for _, problem in repeated(manifests, unread=applied.unread))
         to_stderr(*found.notes, *repeats, *_notes(world, applied, found.holders))
     settled = settle(engine, now=now, until=min(now + span, END_NS))
 

@@ -35,5 +35,13 @@ def facts_of(
     # Manifests have no status, and need none.
     world = replace(world, manifests=tuple(as_active(it, now=at) for it in world.manifests))
     engine = Engine(configuration)
-    warnings = world.apply_to(engine, now=at).warnings
-    return Facts(world, engine, given=given, configuration=configuration, now=at, warnings=warnings)
+    applied = world.apply_to(engine, now=at)
+    return Facts(
+        world,
+        engine,
+        given=given,
+        configuration=configuration,
+        now=at,
+        warnings=applied.warnings,
+        unread=frozenset(applied.unread),
+    )

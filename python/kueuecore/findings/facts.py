@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,7 @@ class Facts:
         configuration: Kueue's Configuration.
         now: The current time, in nanoseconds since 1970.
         warnings: The engine's warnings about the objects.
+        unread: Kinds of objects that nothing reads.
         settled: The engine after cycles have run until nothing changed, if that is known.
         configuration_manifest: The Configuration as it is written, if that is known.
     """
@@ -51,6 +52,7 @@ class Facts:
         configuration: Configuration | None = None,
         now: int = 0,
         warnings: Sequence[Problem] = (),
+        unread: Collection[str] = (),
         settled: Engine | None = None,
         configuration_manifest: Manifest | None = None,
     ) -> None:
@@ -60,6 +62,7 @@ class Facts:
         self.configuration = configuration
         self.now = now
         self.warnings = tuple(warnings)
+        self.unread = unread
         self._settled_engine = settled
         self.configuration_manifest = configuration_manifest
         self.assumes_active_checks = False

@@ -24,10 +24,10 @@ def unknown_fields(facts: Facts) -> Iterator[Hit]:
     yield from _located(facts, (it for it in facts.warnings if it not in duplicates))
 
 
-@rule("KC002", "repeated-object", Severity.WARNING, "an object that is given twice with different contents")
+@rule("KC002", "repeated-object", Severity.WARNING, "an object that is read, given twice with different contents")
 def repeated_objects(facts: Facts) -> Iterator[Hit]:
     """The last one wins."""
-    for manifest, problem in repeated(facts.given):
+    for manifest, problem in repeated(facts.given, unread=facts.unread):
         yield Hit(manifest, problem)
 
 

@@ -55,6 +55,7 @@ metadata: {name: sizes, namespace: team}
 spec: {limits: [{type: Container, defaultRequest: {cpu: 1}}]}
 """
 OF_CLASS = "priorityClassRef: {group: kueue.x-k8s.io, kind: WorkloadPriorityClass, name: high}"
+SERVICE = "---\n{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{port: 80}]}}\n"
 COUNT = "kueue.x-k8s.io/pod-group-total-count"
 MARKED = (
     "{labels: {kueue.x-k8s.io/podset-required-topology: rack}, "
@@ -126,7 +127,7 @@ CASES: dict[str, tuple[str, list[tuple[str, str]], str]] = {
     "repeated-object": (
         ONE + queue("a", "nominalQuota: 5"),
         [('ClusterQueue "a"', "")],
-        ONE + queue("a"),
+        ONE + queue("a") + SERVICE + SERVICE.replace("80", "81"),
     ),
     "unknown-silencing": (
         ONE.replace("{name: default}", "{name: default, annotations: {check.kueuecore/ignore: 'KC101, unusd-flavor'}}"),
