@@ -1,4 +1,4 @@
-"""Makes text from objects safe to display: one line, no control characters, bounded length.
+"""Words for people, and text from objects made safe to display: one line, no control characters, bounded length.
 
 `rust/wire/src/field_error.rs` does the same for errors made in Rust. Data output (JSON and YAML) is not changed.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["LONGEST", "escaped", "quoted", "shortened", "shown"]
+__all__ = ["LONGEST", "counted", "escaped", "quoted", "shortened", "shown"]
 
 LONGEST = 253
 """The most characters shown of a name or value; no Kubernetes name is longer."""
@@ -64,6 +64,16 @@ def quoted(text: str) -> str:
     """
     inner = shortened(text).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped(inner)}"'
+
+
+def counted(number: int, thing: str) -> str:
+    """Format a number of things.
+
+    Example:
+        >>> counted(1, "job"), counted(0, "job")
+        ('1 job', '0 jobs')
+    """
+    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _cut(match: re.Match[str]) -> str:

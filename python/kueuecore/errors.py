@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from kueuecore._text import escaped, quoted, shortened, shown
+from kueuecore._text import counted, escaped, quoted, shortened, shown
 
 __all__ = [
     "ConfigurationError",
@@ -176,8 +176,7 @@ class ManifestError(KueuecoreError, ValueError):
         return self.mapped(lambda problem: problem if problem.file else replace(problem, file=file))
 
     def __str__(self) -> str:
-        n = len(self.problems)
-        head = f"{n} problem{'' if n == 1 else 's'} in {self._subject}:"
+        head = f"{counted(len(self.problems), 'problem')} in {self._subject}:"
         warnings = (f"  warning: {warning}" for warning in self.warnings)
         return "\n".join([head, *(f"  {problem}" for problem in self.problems), *warnings])
 

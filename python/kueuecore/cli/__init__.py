@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from kueuecore._text import shown
+from kueuecore._text import counted, shown
 from kueuecore.cli.exit_codes import ExitCode
 from kueuecore.cli.parsing import parsed
 from kueuecore.cli.streams import OutputError, to_stderr
@@ -51,11 +51,10 @@ def _failed(error: Exception) -> ExitCode:
     from kueuecore.errors import ManifestError
 
     if isinstance(error, ManifestError):
-        n_problems = len(error.problems)
         to_stderr(
             *map(str, error.problems),
             *(f"warning: {warning}" for warning in error.warnings),
-            f"kueuecore: {n_problems} problem{'' if n_problems == 1 else 's'}, nothing was decided",
+            f"kueuecore: {counted(len(error.problems), 'problem')}, nothing was decided",
         )
         return ExitCode.BAD_INPUT
     to_stderr(*traceback.format_exc().splitlines(), "kueuecore: this is a bug, please report it")

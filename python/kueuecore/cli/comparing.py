@@ -9,13 +9,13 @@ from pathlib import Path
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._numbers import number_text
-from kueuecore._text import shown
+from kueuecore._text import counted, shown
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.output_files import write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
-from kueuecore.cli.spans import change, counted, seconds
+from kueuecore.cli.spans import change, seconds
 from kueuecore.cli.streams import output, to_stderr
 from kueuecore.cli.study_options import add_look, add_study
 from kueuecore.cli.table import Style, table

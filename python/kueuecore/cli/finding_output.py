@@ -9,6 +9,7 @@ from pathlib import PurePath
 from urllib.parse import quote
 
 from kueuecore._json import JsonObject, JsonValue
+from kueuecore._text import counted
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.table import Style, table
 from kueuecore.errors import ObjectRef
@@ -35,7 +36,7 @@ def text_lines(found: Sequence[Finding], style: Style, unfinished: Sequence[str]
 
 def _summary(found: Sequence[Finding]) -> str:
     counts = Counter(it.severity for it in found)
-    parts = [f"{n} {severity}{'s' * (n > 1)}" for severity in Severity if (n := counts[severity])]
+    parts = [counted(n, severity) for severity in Severity if (n := counts[severity])]
     return ", ".join(parts) or "nothing found"
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
+from kueuecore._text import counted
 from kueuecore.cli.checks import CheckRow, check_rows
 from kueuecore.cli.namespace_labels import namespace_note
 from kueuecore.cli.sentences import why_preempted
@@ -200,7 +201,7 @@ class RunOutcome:
         if state.place == "inadmissible" and was_passed_over:
             return _BYPASSED
         if position and state.place == "active":
-            return f"not considered yet: {position} workload{'' if position == 1 else 's'} ahead of it in the queue"
+            return f"not considered yet: {counted(position, 'workload')} ahead of it in the queue"
         # Parked by cycles that ran before the engine was saved, or the head of a queue without cycles.
         cause = waiting_cause(self.engine, state.name, namespace=state.namespace, now=self.now)
         return cause or (_BYPASSED if state.place == "inadmissible" else "")

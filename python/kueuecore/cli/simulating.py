@@ -13,14 +13,14 @@ from pathlib import Path
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._numbers import number_text
-from kueuecore._text import shown
+from kueuecore._text import counted, shown
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.options import add_style, seed, step_seconds
 from kueuecore.cli.output_files import remove, require_folder, write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, job_progress
-from kueuecore.cli.spans import counted, seconds, span
+from kueuecore.cli.spans import seconds, span
 from kueuecore.cli.streams import OutputError, output, to_stderr
 from kueuecore.cli.table import Style, table
 from kueuecore.errors import ManifestError

@@ -1,10 +1,10 @@
-"""Spans of time and numbers of things, formatted for people."""
+"""Spans of time, formatted for people."""
 
 from __future__ import annotations
 
 from kueuecore._spans import span
 
-__all__ = ["change", "counted", "seconds", "span"]
+__all__ = ["change", "seconds", "span"]
 
 _SECOND_NS = 1_000_000_000
 
@@ -24,13 +24,3 @@ def change(given: float | None) -> str:
     if given is None or round(given * 10) == 0:
         return seconds(given and 0.0)
     return ("+" if given > 0 else "-") + seconds(abs(given))
-
-
-def counted(number: int, thing: str) -> str:
-    """Format a number of things.
-
-    Example:
-        >>> counted(1, "job"), counted(0, "job")
-        ('1 job', '0 jobs')
-    """
-    return f"{number} {thing}{'' if number == 1 else 's'}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._numbers import number_text
-from kueuecore._text import shown
+from kueuecore._text import counted, shown
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.output_files import remove, write_with_files
@@ -182,8 +182,7 @@ def _report(found: Sweep, order: list[int], style: Style) -> str:
         rows.append(
             [*(it[point] for it in shorts), *(_figure(name, it) for name, it in zip(_COLUMNS, medians, strict=True))]
         )
-    n, n_seeds = len(found.points), len(found.seeds)
-    head = f"{n} point{'s' * (n > 1)}, {n_seeds} seed{'s' * (n_seeds > 1)} each"
+    head = f"{counted(len(found.points), 'point')}, {counted(len(found.seeds), 'seed')} each"
     legend = [f"{name}: {target}" for name, target in zip(names, targets, strict=True) if name != target]
     if len(targets) == 1:
         names, legend = ["VALUE"], [f"VALUE: {targets[0]}"]

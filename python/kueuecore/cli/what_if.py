@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kueuecore._json import JsonObject, object_at, text_at
-from kueuecore._text import shown
+from kueuecore._text import counted, shown
 from kueuecore.answers import (
     Deletion,
     Move,
@@ -286,8 +286,7 @@ def _preemptions(answers: Sequence[_Answer], style: Style) -> str:
 
 
 def _ending(rest: _Rest) -> str:
-    n_cycles = len(rest.settled.decisions)
-    cycles = f"{n_cycles} cycle{'' if n_cycles == 1 else 's'}"
+    cycles = counted(len(rest.settled.decisions), "cycle")
     match rest.settled.ending:
         case Ending.SETTLED:
             ending = f"settled after {cycles}"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kueuecore._json import JsonValue, int_at, list_at, text_at
+from kueuecore._text import counted
 
 __all__ = ["HOSTNAME", "NO_PLACE_EVER", "PODS", "AskedTopology", "excluded_by", "reasons_of", "why_not_placed"]
 
@@ -175,8 +176,7 @@ def _excluded(found: re.Match[str], asked: AskedTopology, levels: Mapping[str, S
                 parts.append(f"{n} {are} outside the {asked.required or 'domain'} of the other pods")
             case _:
                 parts.append(f"{n} {are} not ready, or kube-scheduler would refuse the pods")
-    total = found["total"]
-    return f"; of {total} {noun}{'' if total == '1' else 's'} {', '.join(parts)}"
+    return f"; of {counted(int(found['total']), noun)} {', '.join(parts)}"
 
 
 def _lowest(found: re.Match[str], levels: Mapping[str, Sequence[str]]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
+from kueuecore._text import counted
 from kueuecore.controller.writes import conditions_that_hold
 
 __all__ = ["Decided", "decided"]
@@ -54,8 +55,7 @@ def decided(workload: JsonObject) -> Decided:
 
 def _pod_set(assignment: JsonObject) -> str:
     flavors = sorted(object_at(assignment, "flavors").items())
-    count = int_at(assignment, "count")
-    parts = [f"{count} pod{'' if count == 1 else 's'}", *(f"{resource} on {it}" for resource, it in flavors)]
+    parts = [counted(int_at(assignment, "count"), "pod"), *(f"{resource} on {it}" for resource, it in flavors)]
     nodes = object_at(assignment, "topologyAssignment")
     if nodes:
         parts.append(f"nodes {nodes}")

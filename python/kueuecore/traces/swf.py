@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from kueuecore._text import quoted
+from kueuecore._text import counted, quoted
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.traces.text_column import TextColumn
 from kueuecore.traces.trace import Trace, made_trace
@@ -195,7 +195,7 @@ def _broken_lines(data: bytes, file: str) -> list[Problem]:
     for number, content in _data_lines(data):
         cells = content.split()
         if len(cells) < len(_FIELDS):
-            kind, message = (len(cells), ""), f"{_fields(len(cells))} instead of {len(_FIELDS)}"
+            kind, message = (len(cells), ""), f"{counted(len(cells), 'field')} instead of {len(_FIELDS)}"
         else:
             wrong = next((it for it in zip(_FIELDS, cells, strict=False) if not _is_number(it[1])), None)
             if wrong is None:
@@ -209,10 +209,6 @@ def _broken_lines(data: bytes, file: str) -> list[Problem]:
         for (_, name), (message, lines) in found.items()
     ]
     return problems or [Problem("it cannot be read as numbers", file=file, remedy="check that it is a log in SWF")]
-
-
-def _fields(n: int) -> str:
-    return f"{n} field" if n == 1 else f"{n} fields"
 
 
 def _how_often(n_lines: int) -> str:
