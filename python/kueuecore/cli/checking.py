@@ -30,7 +30,7 @@ workloads that preempt each other forever. docs/check.md lists all findings."""
 _EPILOG = """\
 examples:
   kueuecore check queues/                     what is wrong with these queues?
-  kustomize build overlays/prod | kueuecore check -
+  kubectl kustomize overlays/prod | kueuecore check -
   kueuecore check -R . --ignore KC2,missing-flavor --fail-on error
   kueuecore check . -o github                 annotate a pull request
   kueuecore check . -o sarif > check.sarif    for code scanning

@@ -145,8 +145,8 @@ def namespaces_not_given(facts: Facts) -> Iterator[Hit]:
         if labels:
             yield hit(
                 queue,
-                f"Namespace {namespace} is not among the objects, and ClusterQueue {name} asks for {labels}, so that "
-                "nothing from here is admitted without it",
+                f"Namespace {namespace} is not among the objects, and ClusterQueue {name} asks for {labels}: without "
+                "these labels nothing from here is admitted",
                 field="metadata.namespace",
                 remedy="add the Namespace with its labels, or set them with --namespace-labels",
             )
