@@ -10,6 +10,8 @@ from kueuecore.errors import Problem
 
 __all__ = ["remedy_of"]
 
+_STRATEGIES = "fairSharing.preemptionStrategies"
+
 
 def remedy_of(problem: Problem, api_versions: Mapping[str, str]) -> str:
     """Return the remedy of a problem with a quantity, a kind or a version; empty if there is none.
@@ -23,6 +25,8 @@ def remedy_of(problem: Problem, api_versions: Mapping[str, str]) -> str:
         >>> remedy_of(Problem("x", field="apiVersion", object=ObjectRef("Job", "a")), {"Job": "batch/v1"})
         'write batch/v1'
     """
+    if problem.field == _STRATEGIES and problem.message.startswith("Required value"):
+        return "write [LessThanOrEqualToFinalShare, LessThanInitialShare], which is the default of v1beta1"
     if is_about_quantity(problem.message):
         return quantity_remedy(problem.value)
     meant = ""

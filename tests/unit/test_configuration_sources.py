@@ -219,3 +219,9 @@ def test_a_file_of_a_whole_installation_is_read(tmp_path: Path) -> None:
     path.write_text(f"{CONFIG_MAP}---{deployment('--feature-gates=PartialAdmission=false')}", encoding="utf-8")
     found = Configuration.read(path)
     assert (found.to_dict()["manageJobsWithoutQueueName"], found.is_enabled("PartialAdmission")) == (True, False)
+
+
+def test_fair_sharing_of_the_newest_version_needs_strategies() -> None:
+    found = problem_of("apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nfairSharing: {}\n")
+    assert "fairSharing.preemptionStrategies: Required value" in found
+    assert "; write [LessThanOrEqualToFinalShare, LessThanInitialShare]" in found
