@@ -357,20 +357,17 @@ class _Keys:
     """The keys of a mapping as they appear in field paths, `key` or `[key]`."""
 
     def __init__(self, node: yaml.MappingNode) -> None:
-        self._entries: dict[str, tuple[yaml.Node, int]] = {}
-        for key_node, value_node in node.value:
-            key = str(key_node.value)
-            for spelling in (key, f"[{key}]"):
-                self._entries[spelling] = value_node, key_node.start_mark.line
+        self._entries: dict[str, tuple[yaml.Node, yaml.Node]] = {str(entry[0].value): entry for entry in node.value}
         self._lengths = sorted(set(map(len, self._entries)), reverse=True)
 
     def longest(self, path: str) -> tuple[yaml.Node, int, str] | None:
         """Return the entry whose key `path` starts with; keys may contain dots, so the longest match counts."""
-        for length in self._lengths:
-            if length <= len(path) and path[length : length + 1] in ("", ".", "["):
-                found = self._entries.get(path[:length])
+        begin = int(path.startswith("["))
+        for end in (begin + length for length in self._lengths):
+            if path[end : end + begin] == "]" * begin and path[end + begin : end + begin + 1] in ("", ".", "["):
+                found = self._entries.get(path[begin:end])
                 if found is not None:
-                    return (*found, path[length:])
+                    return found[1], found[0].start_mark.line, path[end + begin :]
         return None
 
 
