@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from kueuecore._json import JsonObject, text_at
 from kueuecore.engine import Engine
 from kueuecore.testing import START, History
 
@@ -34,6 +36,29 @@ def engine_of(
     for batch in batches or [list(scenario.objects)]:
         engine.apply(json.dumps(batch).encode(), now=START, trusted=trusted)
     return engine
+
+
+def without_order(history: History) -> History:
+    """Leave out initial objects whose place among the others matters to Kueue.
+
+    A WorkloadPriorityClass sets the Workloads that are there when it comes (rules/11 §5), and a cycle of Cohorts holds
+    back the ClusterQueues that come after it (rules/02 §4).
+    """
+    cohorts = [it for it in history.objects if text_at(it, "kind") == "Cohort"]
+    parents = {text_at(it, "metadata", "name"): text_at(it, "spec", "parentName") for it in cohorts}
+
+    def is_in_cycle(name: str) -> bool:
+        above, seen = parents[name], set[str]()
+        while above in parents and above != name and above not in seen:
+            seen.add(above)
+            above = parents[above]
+        return above == name
+
+    def matters(it: JsonObject) -> bool:
+        kind = text_at(it, "kind")
+        return kind == "WorkloadPriorityClass" or (kind == "Cohort" and is_in_cycle(text_at(it, "metadata", "name")))
+
+    return replace(history, objects=tuple(it for it in history.objects if not matters(it)))
 
 
 @st.composite
