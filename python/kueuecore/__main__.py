@@ -1,9 +1,13 @@
 """The entry point of `kueuecore` and `python -m kueuecore`."""
 
+import gc
 import signal
 import sys
 
-__all__ = ["main"]
+__all__ = ["FEW_COLLECTIONS", "main"]
+
+FEW_COLLECTIONS = (50_000, 20, 100)
+"""Thresholds of the garbage collector: a command makes many objects, of which few are in cycles, and ends soon."""
 
 
 def main() -> int:
@@ -12,6 +16,7 @@ def main() -> int:
     # call has ended. There is nothing to clean up, so let it end the process at once. If it is ignored, keep that.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    gc.set_threshold(*FEW_COLLECTIONS)
     from kueuecore.cli import main as command  # slow
 
     return command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -11,6 +12,7 @@ import warnings
 from dataclasses import asdict
 from random import Random
 
+from kueuecore.__main__ import FEW_COLLECTIONS
 from tests.attack.doors import DOORS
 from tests.attack.judging import judged
 
@@ -25,6 +27,8 @@ def main(door: str, seed: str, first: str, count: str, until: str, descriptor: s
     most = _ADDRESS_SPACE_OF_PAGES if door in _DOORS_WITH_PAGES else _ADDRESS_SPACE
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # As in the process of a command.
+    gc.set_threshold(*FEW_COLLECTIONS)
     warnings.simplefilter("ignore")
     with os.fdopen(int(descriptor), "w", buffering=1, encoding="utf-8") as reported:
         for number in range(int(first), int(first) + int(count)):
