@@ -26,6 +26,8 @@ _TEXT = "tag:yaml.org,2002:str"
 _MERGE = "tag:yaml.org,2002:merge"
 
 _DEEPEST = 200
+_OPENING = (yaml.FlowSequenceStartToken, yaml.FlowMappingStartToken)
+_CLOSING = (yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken)
 # How far aliases may expand a text: ten times its size, plus an allowance for small texts that repeat a pod template
 # for every job. Without a bound, nine lines of aliases of aliases would fill the memory.
 _MULTIPLE = 10
@@ -115,7 +117,12 @@ def compose(text: str) -> Iterator[yaml.Node | None]:
 
 def token_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield where each token of a text starts and ends: between them are only blanks and comments."""
+    depth = 0
     for token in yaml.scan(text, Loader=Loader):
+        depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
+        # The scanner looks at every open bracket again for each token.
+        if depth > _DEEPEST:
+            raise yaml.scanner.ScannerError(None, None, "it is nested too deeply", token.start_mark)
         yield token.start_mark.index, token.end_mark.index
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from kueuecore._text import shown
 from kueuecore.cli.documents import yaml_document
+from kueuecore.errors import ManifestError
+from kueuecore.manifests import parse_manifests
 from kueuecore.traces.swf import read_swf
 from tests.regressions.test_large_inputs import in_time
 
@@ -37,3 +39,9 @@ def test_a_quote_of_escapes_that_is_never_closed(text: str) -> None:
 
 def test_a_word_in_a_quote_that_is_never_closed_is_cut() -> None:
     assert shown('"a ' + "b" * 300) == '"a ' + "b" * 253 + "..."
+
+
+@pytest.mark.parametrize("brackets", [b"[", b"{a: ", b"[{a: "])
+def test_brackets_in_a_file_that_is_not_utf_8(brackets: bytes) -> None:
+    with in_time(), pytest.raises(ManifestError, match="byte 2 is not UTF-8"):
+        parse_manifests(b"# \xe9\n" + brackets * 50_000)

@@ -349,6 +349,6 @@ def _why_never(scenario: Scenario, others: Sequence[Manifest], workload: Present
     )
     if run.outcome_table["admitted"][0] >= 0:
         return ""
-    namespace, _, name = workload.key.partition("/")
-    state = run.engine.workload(name, namespace=namespace)
+    # A trusted name may have slashes, which a key does not tell from the one that it has.
+    state = next(it for it in run.engine.workloads() if it.key == workload.key)
     return message_or_cause(run.engine, state) or "it is not admitted"

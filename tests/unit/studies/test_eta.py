@@ -11,10 +11,12 @@ from threading import Event
 from typing import Any
 
 import pytest
+import yaml
 
 from kueuecore import ManifestError
 from kueuecore._json import JsonObject
-from kueuecore.scenarios import Empirical, LogNormal, Present, Scenario, Span, Work
+from kueuecore.manifests import parse_manifests
+from kueuecore.scenarios import ClusterPart, Empirical, LogNormal, Present, Scenario, Span, Work
 from kueuecore.simulation.stepper import Stepper
 from kueuecore.studies import Eta, eta
 from kueuecore.studies.forecast import quantile
@@ -160,6 +162,15 @@ def test_an_admitted_or_finished_workload_says_since_when() -> None:
 def test_an_admitted_workload_needs_no_run_times() -> None:
     (found,) = eta(state(workload("runs", created=600, admitted=300)), ["runs"], seeds=[1]).forecasts
     assert found.status is Status.ADMITTED
+
+
+def test_a_trusted_namespace_may_have_slashes() -> None:
+    given = state(workload("big", cpu=5))
+    text = yaml.dump_all([it.object for it in given.cluster.objects]).replace("namespace: ns", "namespace: a/b")
+    objects = parse_manifests(text.replace("name: ns", "name: a/b"))
+    (found,) = eta(replace(given, cluster=ClusterPart(objects=objects)), run_seconds=HOUR, trusted=True).forecasts
+    assert found.workload == "a/b/big"
+    assert "insufficient quota for cpu" in found.never
 
 
 def test_a_job_that_has_always_run_and_never_ends_is_accepted() -> None:
