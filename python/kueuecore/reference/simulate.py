@@ -274,14 +274,14 @@ class _Simulation:
         """Note that a node is about to change. After a failure, it is checked again when pods have left it."""
         was_bad = name in self.pods.bad_since
         has_turned = self.pods.note(name, node)
-        if name not in self.pods.bad_since:
-            self.node_timers = {(time, other) for time, other in self.node_timers if other != name}
-        elif not was_bad:
-            self.node_timers |= {(time, name) for time in self.pods.ends(name)}
         if has_turned and self.world.settings.waits_for_pods:
             # Jobs report their pods before Kueue looks at the node.
             self.world.dirty |= {workload for workload, _ in self.pods.on(name)}
             self.world.settle(self.play)
+        if name not in self.pods.bad_since:
+            self.node_timers = {(time, other) for time, other in self.node_timers if other != name}
+        elif not was_bad:
+            self.node_timers |= {(time, name) for time in self.pods.ends(name)}
 
     def _update(self, manifest: Json) -> None:
         """Update a Workload as a user does, without its status."""
