@@ -6,8 +6,8 @@ import sys
 
 __all__ = ["FEW_COLLECTIONS", "main"]
 
-FEW_COLLECTIONS = (50_000, 20, 100)
-"""Thresholds of the garbage collector: a command makes many objects, of which few are in cycles, and ends soon."""
+FEW_COLLECTIONS = 50_000
+"""Threshold of the garbage collector: large files are many objects, of which few are in cycles."""
 
 
 def main() -> int:
@@ -16,7 +16,7 @@ def main() -> int:
     # call has ended. There is nothing to clean up, so let it end the process at once. If it is ignored, keep that.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    gc.set_threshold(*FEW_COLLECTIONS)
+    gc.set_threshold(FEW_COLLECTIONS)
     from kueuecore.cli import main as command  # slow
 
     return command()

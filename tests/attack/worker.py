@@ -28,7 +28,7 @@ def main(door: str, seed: str, first: str, count: str, until: str, descriptor: s
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # As in the process of a command.
-    gc.set_threshold(*FEW_COLLECTIONS)
+    gc.set_threshold(FEW_COLLECTIONS)
     warnings.simplefilter("ignore")
     with os.fdopen(int(descriptor), "w", buffering=1, encoding="utf-8") as reported:
         for number in range(int(first), int(first) + int(count)):

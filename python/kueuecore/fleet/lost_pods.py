@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore.errors import ObjectRef
@@ -17,8 +18,9 @@ class LostPods:
 
     def __init__(self) -> None:
         self._lost: set[str] = set()
-        # By Workload with places on nodes: its owners, its nodes, and whether Kueue has recorded one of them as failed.
-        self._placed: dict[ObjectRef, tuple[frozenset[str], frozenset[str], bool]] = {}
+        self._places: dict[ObjectRef, _Places] = {}
+        # The Workloads with places on nodes, by the UID of their owner.
+        self._owned: dict[str, set[ObjectRef]] = {}
 
     def observe(self, happened: str, manifest: JsonObject) -> frozenset[str]:
         """Take in an event of the API server; returns the UIDs of the jobs whose pods it may concern."""
@@ -31,10 +33,8 @@ class LostPods:
 
     def misses(self, uid: str) -> bool:
         """Return whether pods of the job with this UID are missing."""
-        return any(is_short or not self._lost.isdisjoint(nodes) for nodes, is_short in self._of(uid))
-
-    def _of(self, uid: str) -> Iterator[tuple[frozenset[str], bool]]:
-        return ((nodes, is_short) for owners, nodes, is_short in self._placed.values() if uid in owners)
+        places = [self._places[ref] for ref in self._owned.get(uid, ())]
+        return any(it.is_short or not self._lost.isdisjoint(it.nodes) for it in places)
 
     def _see_node(self, name: str, happened: str, node: JsonObject) -> frozenset[str]:
         was_lost = name in self._lost
@@ -44,18 +44,46 @@ class LostPods:
             self._lost.discard(name)
         if was_lost == (name in self._lost):
             return frozenset()
-        return frozenset().union(*(owners for owners, nodes, _ in self._placed.values() if name in nodes))
+        return frozenset().union(*(it.owners for it in self._places.values() if name in it.nodes))
 
     def _see_workload(self, happened: str, workload: JsonObject) -> frozenset[str]:
         ref = object_ref(workload)
-        before = self._placed.pop(ref, None)
-        nodes = frozenset(_nodes(workload)) if happened != "DELETED" else frozenset()
-        if nodes:
-            owners = frozenset(text_at(it, "uid") for it in list_at(workload, "metadata", "ownerReferences"))
-            is_short = bool(list_at(workload, "status", "unhealthyNodes"))
-            self._placed[ref] = owners, nodes, is_short
-        now = self._placed.get(ref)
-        return frozenset() if now == before else frozenset().union(*(it[0] for it in (before, now) if it is not None))
+        before, now = self._places.get(ref), _places(workload) if happened != "DELETED" else None
+        if now == before:
+            return frozenset()
+        for uid in before.owners if before is not None else ():
+            self._owned[uid].discard(ref)
+            if not self._owned[uid]:
+                del self._owned[uid]
+        if now is None:
+            del self._places[ref]
+        else:
+            self._places[ref] = now
+            for uid in now.owners:
+                self._owned.setdefault(uid, set()).add(ref)
+        return frozenset().union(*(it.owners for it in (before, now) if it is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where a Workload has its pods.
+
+    Args:
+        owners: The UIDs of its owners.
+        nodes: The nodes.
+        is_short: Whether Kueue has recorded one of them as failed.
+    """
+
+    owners: frozenset[str]
+    nodes: frozenset[str]
+    is_short: bool
+
+
+def _places(workload: JsonObject) -> _Places | None:
+    """Return where a Workload has its pods; None: not on nodes that Kueue knows."""
+    nodes = frozenset(_nodes(workload))
+    owners = frozenset(text_at(it, "uid") for it in list_at(workload, "metadata", "ownerReferences"))
+    return _Places(owners, nodes, bool(list_at(workload, "status", "unhealthyNodes"))) if nodes else None
 
 
 def _is_ready(node: JsonObject) -> bool:
