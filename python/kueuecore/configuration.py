@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -15,7 +15,6 @@ from kueuecore import _core
 from kueuecore._configuration_sources import documents_in, gates_in, sources_in
 from kueuecore._file_kinds import use_of
 from kueuecore._files import read_file
-from kueuecore._gone_gates import gone_gate_remedy
 from kueuecore._json import text_at
 from kueuecore._near_names import near_names
 from kueuecore._text import shortened
@@ -28,37 +27,38 @@ from kueuecore.manifests import (
     located,
     to_json_lines,
 )
+from kueuecore.releases import DEFAULT_RELEASE, FeatureGate, Release, gone_gate_remedy, releases
 
-__all__ = ["Configuration", "FeatureGate", "feature_gates"]
+__all__ = ["Configuration", "FeatureGate", "feature_gates", "known_gate_remedy", "release_of"]
 
 _Maker: TypeAlias = Callable[..., _core.Configuration]
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureGate:
-    """A feature gate of Kueue.
+def feature_gates(release: str | Release = DEFAULT_RELEASE) -> tuple[FeatureGate, ...]:
+    """Return every feature gate of a release of Kueue, in the order of its documentation.
 
-    Args:
-        name: Name, such as `PartialAdmission`.
-        default: Whether it is on by default.
-        stage: Alpha, Beta, GA or Deprecated.
-        what: What it does when on.
-    """
-
-    name: str
-    default: bool
-    stage: str
-    what: str
-
-
-def feature_gates() -> tuple[FeatureGate, ...]:
-    """Return every feature gate of the Kueue version that kueuecore follows, in the order of its documentation.
+    Raises:
+        UnknownReleaseError: There is no such release.
 
     Example:
         >>> next(gate.default for gate in feature_gates() if gate.name == "PartialAdmission")
         True
+        >>> [gate.name for gate in feature_gates("0.16") if gate.name.startswith("Lending")]
+        ['LendingLimit']
     """
-    return tuple(FeatureGate(*row) for row in _core.gates())
+    return release_of(release).feature_gates()
+
+
+def release_of(release: str | Release) -> Release:
+    """Return a release that is given by its name or itself.
+
+    Raises:
+        UnknownReleaseError: There is no such release.
+        TypeError: It is neither.
+    """
+    if isinstance(release, Release):
+        return release
+    return Release.named(arguments.text("release", release))
 
 
 def _gates(feature_gates: Mapping[str, bool] | None) -> dict[str, bool]:
@@ -102,14 +102,26 @@ def _document(manifests: Sequence[Manifest]) -> Manifest:
     return documents[0]
 
 
-def _with_near_gate(problem: Problem) -> Problem:
-    """Add to an unknown gate's problem the version that removed the gate, or the gate that was probably meant."""
+def _with_near_gate(problem: Problem, release: Release) -> Problem:
+    """Add to an unknown gate's problem the version that has or had the gate, or the gate that was probably meant."""
     unknown = re.search(r"unrecognized feature gate: (\S+)", problem.message)
     if unknown is None or problem.remedy:
         return problem
-    near = near_names(unknown[1], [gate.name for gate in feature_gates()])
+    known = known_gate_remedy(unknown[1], release)
+    if known:
+        return replace(problem, remedy=known)
+    near = near_names(unknown[1], [gate.name for gate in feature_gates(release)])
     remedy = f"write {near[0]}" if near else "write one of those that `kueuecore gates` lists"
-    return replace(problem, remedy=gone_gate_remedy(unknown[1]) or remedy)
+    return replace(problem, remedy=remedy)
+
+
+def known_gate_remedy(name: str, release: Release) -> str:
+    """Return what to do about a gate that only other releases have; empty if none has it."""
+    gone = gone_gate_remedy(name, release)
+    if gone:
+        return gone
+    first = next((it for it in releases() if it > release and name in {g.name for g in it.feature_gates()}), None)
+    return f"{first.title} has it, {release.title} does not: leave it out" if first else ""
 
 
 class Configuration:
@@ -127,9 +139,10 @@ class Configuration:
         False
     """
 
-    def __init__(self) -> None:
-        self._core = _core.Configuration()
-        self._made: tuple[_Maker, tuple[object, ...]] = (_core.Configuration, ())
+    def __init__(self, *, release: str | Release = DEFAULT_RELEASE) -> None:
+        name = release_of(release).name
+        self._core = _core.Configuration(name)
+        self._made: tuple[_Maker, tuple[object, ...]] = (_core.Configuration, (name,))
 
     @classmethod
     def _of(cls, make: _Maker, *arguments: object) -> Configuration:
@@ -144,7 +157,12 @@ class Configuration:
 
     @classmethod
     def parse(
-        cls, text: str | bytes, *, feature_gates: Mapping[str, bool] | None = None, file: str = "<string>"
+        cls,
+        text: str | bytes,
+        *,
+        feature_gates: Mapping[str, bool] | None = None,
+        release: str | Release = DEFAULT_RELEASE,
+        file: str = "<string>",
     ) -> Configuration:
         """Read a Configuration, v1beta2 or v1beta1, YAML or JSON (rules/11 §1).
 
@@ -152,11 +170,14 @@ class Configuration:
             text: The file's contents: a Configuration, or one of the objects that `of` takes, also among others; or
                 values of Kueue's Helm chart, with `controllerManagerConfigYaml`.
             feature_gates: Gates as on Kueue's command line; cannot be combined with `featureGates` in the file.
+            release: The release of Kueue that starts with it, such as `0.17` or `0.17.3`.
             file: The file name to show in errors.
 
         Raises:
             ConfigurationError: Everything that is wrong, with line numbers.
+            UnknownReleaseError: There is no such release.
         """
+        of_release = release_of(release)
         file, gates = arguments.instance("file", file, str), _gates(feature_gates)
         try:
             manifests = documents_in(text, file)
@@ -164,10 +185,16 @@ class Configuration:
             raise ConfigurationError(error.problems) from None
         if not manifests:
             raise ConfigurationError.of("it is empty", remedy="give one document of kind Configuration", file=file)
-        return cls.of(manifests, feature_gates=gates)
+        return cls.of(manifests, feature_gates=gates, release=of_release)
 
     @classmethod
-    def of(cls, manifests: Iterable[ManifestLike], *, feature_gates: Mapping[str, bool] | None = None) -> Configuration:
+    def of(
+        cls,
+        manifests: Iterable[ManifestLike],
+        *,
+        feature_gates: Mapping[str, bool] | None = None,
+        release: str | Release = DEFAULT_RELEASE,
+    ) -> Configuration:
         """Read the Configuration that some objects hold, with the gates in the arguments of Kueue's Deployment.
 
         A Configuration may be an object itself, a text in a ConfigMap, values in a HelmRelease, or what OpenShift's
@@ -176,9 +203,11 @@ class Configuration:
         Args:
             manifests: The objects.
             feature_gates: Gates as on Kueue's command line; they replace those of the Deployment.
+            release: The release of Kueue that starts with it, such as `0.17` or `0.17.3`.
 
         Raises:
             ConfigurationError: There is none, or more than one, or something is wrong with it.
+            UnknownReleaseError: There is no such release.
 
         Example:
             >>> head = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration"
@@ -189,20 +218,27 @@ class Configuration:
             True
         """
         given = [as_manifest(it, f"manifests[{i}]") for i, it in enumerate(arguments.each("manifests", manifests))]
-        gates = _gates(feature_gates)
+        gates, of_release = _gates(feature_gates), release_of(release)
         try:
             document = _document(given)
             of_deployments = {name: is_on for it in gates_in(given) for name, is_on in it.gates.items()}
         except ManifestError as error:
             raise ConfigurationError(error.problems) from None
         try:
-            return cls._of(_core.Configuration.read, to_json_lines([document]), of_deployments | gates)
+            given_gates = of_deployments | gates
+            return cls._of(_core.Configuration.read, to_json_lines([document]), given_gates, of_release.name)
         except ConfigurationError as error:
-            problems = [_with_near_gate(replace(problem, index=0)) for problem in error.problems]
+            problems = [_with_near_gate(replace(problem, index=0), of_release) for problem in error.problems]
             raise located(error.with_problems(problems), (document,)) from None
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str], *, feature_gates: Mapping[str, bool] | None = None) -> Configuration:
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        feature_gates: Mapping[str, bool] | None = None,
+        release: str | Release = DEFAULT_RELEASE,
+    ) -> Configuration:
         """Read a Configuration file; see `parse`."""
         if not isinstance(path, str | os.PathLike):
             raise TypeError(f"path must be the name of a file, not {type(path).__name__}")
@@ -211,22 +247,29 @@ class Configuration:
             data = read_file(Path(name))
         except OSError as error:
             raise ConfigurationError.of(f"cannot be read: {error.strerror}", file=name or '""') from None
-        return cls.parse(data, feature_gates=feature_gates, file=name)
+        return cls.parse(data, feature_gates=feature_gates, release=release, file=name)
 
     @classmethod
     def trusted(
-        cls, settings: Mapping[str, object], *, feature_gates: Mapping[str, bool] | None = None
+        cls,
+        settings: Mapping[str, object],
+        *,
+        feature_gates: Mapping[str, bool] | None = None,
+        release: str | Release = DEFAULT_RELEASE,
     ) -> Configuration:
         """Take settings without validating them, such as those of a running Kueue.
 
         Args:
             settings: Fields of a Configuration in v1beta2.
-            feature_gates: The gates in effect.
+            feature_gates: The gates that are not at their defaults.
+            release: The release of Kueue that runs with them.
 
         Raises:
             ConfigurationError: They cannot be read.
+            UnknownReleaseError: There is no such release.
             TypeError: An argument has the wrong type.
         """
+        name = release_of(release).name
         gates = json.dumps(_gates(feature_gates)).encode()
         try:
             data = json.dumps(
@@ -237,17 +280,53 @@ class Configuration:
                 raise
             raise ConfigurationError.of(f"settings are not plain data: {error}") from None
         try:
-            return cls._of(_core.Configuration.trusted, data, gates)
+            return cls._of(_core.Configuration.trusted, data, gates, name)
         except ValueError as error:
             if isinstance(error, ConfigurationError):
                 raise
             raise ConfigurationError.of(f"settings cannot be read: {error}") from None
 
-    def is_enabled(self, gate: str) -> bool:
-        """Return whether a feature gate is on.
+    @property
+    def release(self) -> Release:
+        """The release of Kueue whose decisions these settings make."""
+        return Release.named(self._core.release)
+
+    def switched(self, switches: Mapping[str, bool]) -> Configuration:
+        """Return a copy with feature gates and changes set one by one, without a check.
+
+        Args:
+            switches: By name of a gate, or of a change that `kueuecore.releases.changes` lists, whether it is on.
 
         Raises:
-            KeyError: Kueue has no such gate.
+            KeyError: There is no gate and no change of a name.
+
+        Example:
+            >>> newest = Configuration()
+            >>> newest.switched({"FitBeatsNoCandidates": False}).has_change("FitBeatsNoCandidates")
+            False
+        """
+        given = {arguments.text("a key of switches", it): _gate(it, on) for it, on in switches.items()}
+        configuration = Configuration.__new__(Configuration)
+        configuration._core = self._core.switched(given)
+        configuration._made = (_switched, (self, given))
+        return configuration
+
+    def has_change(self, change: str) -> bool:
+        """Return whether a change of Kueue without a gate is in effect; `kueuecore.releases.changes` lists them.
+
+        Raises:
+            KeyError: There is no such change.
+        """
+        has = self._core.change(arguments.text("change", change))
+        if has is None:
+            raise KeyError(change)
+        return has
+
+    def is_enabled(self, gate: str) -> bool:
+        """Return whether a feature gate is on, or whether the release does without one what it turns on elsewhere.
+
+        Raises:
+            KeyError: No release of Kueue has such a gate.
         """
         enabled = self._core.gate(arguments.text("gate", gate))
         if enabled is None:
@@ -262,3 +341,7 @@ class Configuration:
     def to_dict(self) -> JsonObject:
         """Return the whole file in v1beta2 with every default, as plain data."""
         return cast("JsonObject", self._core.to_dict())
+
+
+def _switched(configuration: Configuration, switches: Mapping[str, bool]) -> _core.Configuration:
+    return configuration._core.switched(dict(switches))

@@ -11,9 +11,9 @@ MODULES = {
 
 EXTENSIONS = ("kueuecore._core", "kueuecore._proof")
 # Plain data and pure functions: they work without the extension, and the reference must not share code with it.
-WITHOUT_EXTENSION = ("objects", "errors", "manifests", "jobs", "reference", "cli")
-# The reference is the definition: it knows the objects, and nothing else of the package.
-KNOWN_TO_REFERENCE = ("kueuecore.reference", "kueuecore.objects", "kueuecore.errors")
+WITHOUT_EXTENSION = ("objects", "errors", "manifests", "jobs", "reference", "releases", "cli")
+# The reference is the definition: it knows the objects and what each release has, and nothing else of the package.
+KNOWN_TO_REFERENCE = ("kueuecore.reference", "kueuecore.objects", "kueuecore.errors", "kueuecore.releases")
 
 
 def imported(file: Path) -> Iterator[str]:

@@ -16,12 +16,12 @@ from kueuecore._configuration_sources import (
     gates_of_argument,
     sources_in,
 )
-from kueuecore._gone_gates import gone_gate_remedy
 from kueuecore._json import JsonObject, object_at
-from kueuecore.configuration import Configuration, feature_gates
+from kueuecore.configuration import Configuration, feature_gates, known_gate_remedy
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.manifests import Manifest, object_ref
+from kueuecore.releases import DEFAULT_RELEASE, Release
 
 __all__ = ["Configured", "add_configuration", "add_feature_gates", "configured", "read_configuration"]
 
@@ -181,7 +181,7 @@ def _accepted(gated: GateSource, notes: list[str]) -> dict[str, bool]:
     place, known = _place(gated.holder), {*_ALL_GATES, *(gate.name for gate in feature_gates())}
     gates = {name: is_on for name, is_on in gated.gates.items() if name in known}
     for name in (it for it in gated.gates if it not in gates):
-        remedy = gone_gate_remedy(name) or "this release has no such gate"
+        remedy = known_gate_remedy(name, Release.named(DEFAULT_RELEASE)) or "this release has no such gate"
         notes.append(f"warning: the feature gate {name} of {place} is not used: {remedy}")
     try:
         _of_release(gates)

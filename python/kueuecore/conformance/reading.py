@@ -10,20 +10,34 @@ from kueuecore.reference.objects import FlavorResource, complete
 from kueuecore.reference.settings import Json, Settings
 from kueuecore.reference.world import World
 
-__all__ = ["Amounts", "by_flavor", "from_flavors", "settings_of", "texts", "workload_of", "world_of"]
+__all__ = [
+    "Amounts",
+    "by_flavor",
+    "configuration_of",
+    "from_flavors",
+    "settings_of",
+    "texts",
+    "workload_of",
+    "world_of",
+]
 
 Amounts = Mapping[FlavorResource, int]
 
 
+def configuration_of(case: Json) -> Json:
+    """The Configuration of a case, in the release of Kueue that it was recorded from."""
+    release = {"kueue": case["kueue"]} if "kueue" in case else {}
+    return {**case.get("config", {}), "featureGates": case.get("featureGates", {}), **release}
+
+
 def settings_of(case: Json) -> Settings:
     """What is configured."""
-    return Settings({**case.get("config", {}), "featureGates": case.get("featureGates", {})})
+    return Settings(configuration_of(case))
 
 
 def world_of(case: Json) -> World:
     """All objects of a case."""
-    config = {**case["config"], "featureGates": case.get("featureGates", {})}
-    return World(case.get("objects", ()), configuration=config, now=case["config"]["now"], trusted=True)
+    return World(case.get("objects", ()), configuration=configuration_of(case), now=case["config"]["now"], trusted=True)
 
 
 def workload_of(workload: Json) -> Json:

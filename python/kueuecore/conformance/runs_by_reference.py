@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from kueuecore.conformance.reading import configuration_of
 from kueuecore.reference import quantity, times
 from kueuecore.reference.admission_fair_sharing import Account
 from kueuecore.reference.cycle import Cycle
@@ -22,7 +23,7 @@ _PARTS = ("name", "count", "flavors", "topologyAssignment", "delayedTopologyRequ
 
 
 def _world(case: Json) -> World:
-    config = {**case["config"], "featureGates": case.get("featureGates", {})}
+    config = configuration_of(case)
     world = World((), configuration=config, now=case["config"]["now"], trusted=True)
     given = case.get("input", {})
     gone = {(o["kind"], o["key"]) for o in given.get("deletedFromAPI", ())}
@@ -96,7 +97,7 @@ def _admissions(world: World) -> dict[str, Json]:
 
 def trace(case: Json) -> Json:
     """A whole run."""
-    config = {**case["config"], "featureGates": case.get("featureGates", {})}
+    config = configuration_of(case)
     run = simulate(
         case["objects"],
         case["input"]["events"],

@@ -6,24 +6,10 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from kueuecore.reference import times
+from kueuecore.releases import DEFAULT_RELEASE, Release
 
 # Manifests have the shape that Kubernetes gives them; the caller checks it, not this package.
 Json: TypeAlias = dict[str, Any]
-
-# The gates used here that are off by default; all others used here are on (rules/11 §4).
-_OFF = (
-    "ConcurrentAdmission",
-    "DisableWaitForPodsReady",
-    "ElasticJobsViaWorkloadSlicesWithTAS",
-    "MultiKueueOrchestratedPreemption",
-    "PrioritizePreemptorWorkloads",
-    "PriorityBoost",
-    "SchedulerLibraryIntegration",
-    "TASBalancedPlacement",
-    "TASReplaceNodeDueToNotReadyOverFixedTime",
-    "TASRespectNodeAffinityPreferred",
-    "UnadmittedWorkloadsExplicitStatus",
-)
 
 
 class Settings:
@@ -31,7 +17,10 @@ class Settings:
 
     def __init__(self, configuration: Json | None = None) -> None:
         config = configuration or {}
-        self.gates: Mapping[str, bool] = config.get("featureGates") or {}
+        # The release of Kueue whose rules these are: its gates, with those that are set, and its changes (rules/11 §4).
+        release = Release.named(config.get("kueue", DEFAULT_RELEASE))
+        self.gates: Mapping[str, bool] = {**release.default_gates(), **(config.get("featureGates") or {})}
+        self.changes = release.changes()
         # The strategies of preemption with fair sharing.
         self.fair_sharing: tuple[str, ...] | None = None
         if config.get("fairSharing") is not None:
@@ -63,4 +52,8 @@ class Settings:
 
     def on(self, gate: str) -> bool:
         """Return whether a feature gate is on (rules/11 §4)."""
-        return self.gates.get(gate, gate not in _OFF)
+        return self.gates[gate]
+
+    def has(self, change: str) -> bool:
+        """Return whether a change of Kueue without a gate is in effect (rules/11 §4)."""
+        return change in self.changes

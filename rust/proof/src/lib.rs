@@ -26,6 +26,7 @@ use kueuecore::engine::Engine;
 use kueuecore::objects::config::Config;
 use kueuecore::objects::{Object, Time, Workload};
 use kueuecore::state::State;
+use kueuecore::base::releases::Release;
 use kueuecore_wire::configuration::Configuration;
 use kueuecore_wire::decode::{Door, decode, decode_value};
 use kueuecore_wire::time::parse_time;
@@ -146,9 +147,18 @@ fn answerer(kind: &str) -> Option<fn(&Case<'_>) -> Answer> {
     })
 }
 
+/// The settings of a case, in the release of Kueue that it was recorded from.
+pub(crate) fn configuration_of(case: &Value) -> Result<Configuration, String> {
+    let release = match case["kueue"].as_str() {
+        Some(name) => Release::from_name(name).ok_or_else(|| format!("no release of Kueue: {name}"))?,
+        None => Release::DEVELOPMENT,
+    };
+    Configuration::trusted(&case["config"], &case["featureGates"], release).map_err(|e| lines(&e))
+}
+
 impl<'a> Case<'a> {
     fn read(case: &'a Value) -> Result<Self, String> {
-        let config = Configuration::trusted(&case["config"], &case["featureGates"]).map_err(|e| lines(&e))?;
+        let config = configuration_of(case)?;
         let now = parse_time(values::text(&case["config"], "now")?).ok_or("config.now is no time")?;
         let objects = match &case["objects"] {
             Value::Null => Vec::new(),

@@ -4,14 +4,13 @@ use kueuecore::base::ids::WorkloadId;
 use kueuecore::engine::Engine;
 use kueuecore::objects::Time;
 use kueuecore::schedule::decision::Decision;
-use kueuecore_wire::configuration::Configuration;
 use kueuecore_wire::decode::Door;
 use kueuecore_wire::intake::intake;
 use kueuecore_wire::report;
 use kueuecore_wire::time::parse_time;
 use serde_json::{Map, Value, json};
 
-use super::lines;
+use super::{configuration_of, lines};
 use super::values::{entries, items, text};
 
 /// An engine at the beginning of a case, and the time of the case.
@@ -33,7 +32,7 @@ impl Live {
 
     /// An engine without objects.
     pub(super) fn empty(case: &Value) -> Result<Self, String> {
-        let configuration = Configuration::trusted(&case["config"], &case["featureGates"]).map_err(|e| lines(&e))?;
+        let configuration = configuration_of(case)?;
         let now = parse_time(text(&case["config"], "now")?).ok_or("config.now is no time")?;
         Ok(Self { engine: Engine::new(configuration.for_simulation()), now })
     }

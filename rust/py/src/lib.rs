@@ -32,8 +32,6 @@ mod _core {
     #[pymodule_export]
     use super::engine::Engine;
     #[pymodule_export]
-    use super::gates;
-    #[pymodule_export]
     use super::record::Record;
     #[pymodule_export]
     use super::schemas::kinds;
@@ -45,13 +43,4 @@ mod _core {
     use super::simulation::Simulation;
     #[pymodule_export]
     use super::webhooks::admit;
-}
-
-/// Every feature gate: name, default, stage, what it does.
-#[pyfunction]
-fn gates() -> Vec<(&'static str, bool, String, &'static str)> {
-    kueuecore::base::gates::Gate::ALL
-        .iter()
-        .map(|gate| (gate.name(), gate.default_on(), format!("{:?}", gate.stage()), gate.what()))
-        .collect()
 }

@@ -9,15 +9,22 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kueuecore._gone_gates import GONE_GATES
 from kueuecore.cli import main
 from kueuecore.configuration import feature_gates
+from kueuecore.releases import DEFAULT_RELEASE, Release, gone_gate_remedy, releases
 
 HERE = Path(__file__).parent
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "upgrade.md").read_text(encoding="utf-8")
 WORLDS = (DOCS / "upgrade-worlds.md").read_text(encoding="utf-8")
 GATES = {gate.name: gate for gate in feature_gates()}
+# What errors say about gates that only older releases have, by name: the version that removed it, and the remedy.
+GONE_GATES = {
+    gate.name: (remedy.split()[1], remedy)
+    for release in releases()
+    for gate in release.feature_gates()
+    if gate.name not in GATES and (remedy := gone_gate_remedy(gate.name, Release.named(DEFAULT_RELEASE)))
+}
 
 
 def section(title: str) -> str:

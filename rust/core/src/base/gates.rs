@@ -1,10 +1,13 @@
-//! Feature gates as a plain value: a set of 80 bits, passed as an argument and never global (rules/11 §4).
+//! Feature gates as a plain value: a set of bits, passed as an argument and never global (rules/11 §4).
 
 mod table;
 
 use std::collections::BTreeMap;
 
-pub use table::{Gate, Stage};
+use super::changes::{Change, Changes};
+use super::releases::{Release, Version};
+
+pub use table::{Gate, Stage, State};
 use table::{Row, TABLE};
 
 impl Gate {
@@ -39,34 +42,36 @@ impl Gate {
         TABLE.binary_search_by_key(&name, |row| row.name).ok().map(|i| TABLE[i].gate)
     }
 
-    /// Is it on by default?
-    #[must_use]
-    pub fn default_on(self) -> bool {
-        self.row().default
+    /// What a release makes of it, and since which version of its history.
+    fn past(self, release: Release) -> Option<&'static (Version, State)> {
+        self.row().history.iter().rev().find(|(since, _)| *since <= release.version())
     }
 
-    /// Its maturity.
+    /// What a release makes of it.
     #[must_use]
-    pub fn stage(self) -> Stage {
-        self.row().stage
+    pub fn state(self, release: Release) -> State {
+        self.past(release).map_or(State::Absent { on: false, remedy: "" }, |(_, state)| *state)
     }
 
-    /// Is it an error to set it to anything but its default?
+    /// Is it on in a release unless something sets it? A release without the gate may still behave as if it were.
     #[must_use]
-    pub fn locked(self) -> bool {
-        self.row().locked
+    pub fn default_on(self, release: Release) -> bool {
+        match self.state(release) {
+            State::Known { default, .. } => default,
+            State::Absent { on, .. } => on,
+        }
+    }
+
+    /// Can a Configuration of this release name it?
+    #[must_use]
+    pub fn is_known(self, release: Release) -> bool {
+        matches!(self.state(release), State::Known { .. })
     }
 
     /// The gates that must be on while this one is (rules/11 §4.3).
     #[must_use]
     pub fn needs(self) -> &'static [Gate] {
         self.row().needs
-    }
-
-    /// The version of Kueue that brought the current default.
-    #[must_use]
-    pub fn since(self) -> &'static str {
-        self.row().since
     }
 
     /// What it does when it is on, in a few words.
@@ -84,21 +89,28 @@ impl Gate {
 pub struct Gates(u128);
 
 impl Default for Gates {
-    /// Kueue's defaults.
+    /// The defaults of [`Release::DEVELOPMENT`].
     fn default() -> Self {
-        Gates(TABLE.iter().filter(|row| row.default).fold(0, |bits, row| bits | row.gate.bit()))
+        Gates::of(Release::DEVELOPMENT)
     }
 }
 
 impl std::fmt::Debug for Gates {
-    /// Only the differences from the defaults.
+    /// Only the differences from the newest defaults.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Gates ")?;
-        f.debug_map().entries(self.differences().map(|(gate, on)| (gate.name(), on))).finish()
+        f.debug_map().entries(self.differences(Release::DEVELOPMENT).map(|(gate, on)| (gate.name(), on))).finish()
     }
 }
 
 impl Gates {
+    /// The defaults of a release.
+    #[must_use]
+    pub fn of(release: Release) -> Self {
+        let on = Gate::ALL.into_iter().filter(|gate| gate.default_on(release));
+        on.fold(Gates(0), |gates, gate| gates.with(gate, true))
+    }
+
     /// Is the gate on?
     #[must_use]
     pub const fn enabled(self, gate: Gate) -> bool {
@@ -111,15 +123,13 @@ impl Gates {
         if on { Gates(self.0 | gate.bit()) } else { Gates(self.0 & !gate.bit()) }
     }
 
-    /// The gates that are not at their default, by name, with their values.
-    pub(crate) fn differences(self) -> impl Iterator<Item = (Gate, bool)> {
-        TABLE
-            .iter()
-            .filter(move |row| self.enabled(row.gate) != row.default)
-            .map(move |row| (row.gate, self.enabled(row.gate)))
+    /// The gates that are not at the default of a release, by name, with their values.
+    pub(crate) fn differences(self, release: Release) -> impl Iterator<Item = (Gate, bool)> {
+        let differ = Gate::ALL.into_iter().filter(move |gate| self.enabled(*gate) != gate.default_on(release));
+        differ.map(move |gate| (gate, self.enabled(gate)))
     }
 
-    /// Applies the `featureGates` of a Configuration to these gates (rules/11 §1.3).
+    /// The gates of a release with the `featureGates` of a Configuration (rules/11 §1.3).
     ///
     /// `AllAlpha` and `AllBeta` set the gates of their stage that are not named themselves. If a name is given twice,
     /// the last value counts.
@@ -128,40 +138,76 @@ impl Gates {
     /// Every unknown name and every locked gate that would change, by name; if there is none, every gate left on whose
     /// dependency is off.
     pub fn set_from_names<'a>(
-        self,
+        release: Release,
         settings: impl IntoIterator<Item = (&'a str, bool)>,
     ) -> Result<Gates, Vec<GateError>> {
         let settings: BTreeMap<&str, bool> = settings.into_iter().collect();
-        let mut gates = self;
-        for (special, stage) in SPECIAL {
+        let mut gates = Gates::of(release);
+        for (special, of_stage) in SPECIAL {
             let Some(&on) = settings.get(special) else { continue };
-            for row in TABLE.iter().filter(|row| row.stage == stage) {
-                gates = gates.with(row.gate, on);
+            for gate in Gate::ALL {
+                if matches!(gate.state(release), State::Known { stage, .. } if stage == of_stage) {
+                    gates = gates.with(gate, on);
+                }
             }
         }
         let mut errors = Vec::new();
         for (&name, &on) in &settings {
-            match Gate::from_name(name) {
-                Some(gate) if gate.locked() && on != gate.default_on() => errors.push(GateError::Locked { gate, on }),
-                Some(gate) => gates = gates.with(gate, on),
-                None if SPECIAL.iter().any(|(special, _)| *special == name) => {}
-                None => errors.push(GateError::Unknown { name: name.to_owned() }),
+            if SPECIAL.iter().any(|(special, _)| *special == name) {
+                continue;
+            }
+            match Gate::from_name(name).map(|gate| (gate, gate.state(release))) {
+                Some((gate, State::Known { locked: true, default, .. })) if on != default => {
+                    errors.push(GateError::Locked { gate, on });
+                }
+                Some((gate, State::Known { .. })) => gates = gates.with(gate, on),
+                _ => errors.push(GateError::Unknown { name: name.to_owned() }),
             }
         }
         if errors.is_empty() {
-            errors = gates.missing_dependencies();
+            errors = gates.missing_dependencies(release);
         }
-        if errors.is_empty() { Ok(gates) } else { Err(errors) }
+        if errors.is_empty() { Ok(gates.with_earlier_names()) } else { Err(errors) }
+    }
+
+    /// A gate whose name has changed turns on what it became.
+    fn with_earlier_names(self) -> Self {
+        let names = [
+            (Gate::DynamicResourceAllocation, Gate::KueueDRAIntegration),
+            (Gate::DRAExtendedResources, Gate::KueueDRAIntegrationExtendedResource),
+        ];
+        let on = names.into_iter().filter(|(earlier, _)| self.enabled(*earlier));
+        on.fold(self, |gates, (_, now)| gates.with(now, true))
     }
 
     /// Every gate that is on while a gate it needs is off (rules/11 §4.3).
     #[must_use]
-    pub(crate) fn missing_dependencies(self) -> Vec<GateError> {
+    pub(crate) fn missing_dependencies(self, release: Release) -> Vec<GateError> {
+        let changes = Changes::of(release);
         let mut errors = Vec::new();
-        for row in TABLE.iter().filter(|row| self.enabled(row.gate)) {
-            let disabled: Vec<Gate> = row.needs.iter().copied().filter(|&needed| !self.enabled(needed)).collect();
-            if !disabled.is_empty() {
+        for row in TABLE.iter().filter(|row| self.enabled(row.gate) && row.gate.is_known(release)) {
+            let needs = row.needs.iter().copied();
+            let mut disabled: Vec<Gate> = needs.filter(|&needed| !self.enabled(needed)).collect();
+            if disabled.is_empty() {
+                continue;
+            }
+            if changes.has(Change::GateDependenciesAreListed) {
                 errors.push(GateError::DependsOnDisabled { gate: row.gate, disabled });
+                continue;
+            }
+            let is_checked = match row.gate {
+                Gate::FlavorFungibilityPreserveScanProgress => false,
+                Gate::TASProfileMixed => {
+                    errors.push(GateError::ProfileWithoutTopology);
+                    false
+                }
+                Gate::ElasticJobsViaWorkloadSlicesWithTAS => true,
+                _ => {
+                    !disabled.contains(&Gate::TopologyAwareScheduling) || changes.has(Change::TopologyGatesNeedTopology)
+                }
+            };
+            if is_checked {
+                errors.extend(disabled.drain(..).map(|needed| GateError::Requires { gate: row.gate, needed }));
             }
         }
         errors
@@ -181,7 +227,7 @@ pub enum GateError {
         name: String,
     },
     /// The gate is locked.
-    #[error("cannot set feature gate {} to {on}, feature is locked to {}", gate.name(), gate.default_on())]
+    #[error("cannot set feature gate {} to {on}, feature is locked to {}", gate.name(), !on)]
     Locked {
         /// The gate.
         gate: Gate,
@@ -196,31 +242,25 @@ pub enum GateError {
         /// The disabled gates that it needs, in the order of the table.
         disabled: Vec<Gate>,
     },
+    /// The same, as older releases report it.
+    #[error("{} requires {} to be enabled", gate.name(), needed.name())]
+    Requires {
+        /// The gate that is on.
+        gate: Gate,
+        /// The disabled gate that it needs.
+        needed: Gate,
+    },
+    /// The same about TASProfileMixed, as older releases report it.
+    #[error("cannot use a TAS profile with TAS disabled")]
+    ProfileWithoutTopology,
 }
 
 fn names(gates: &[Gate]) -> String {
     gates.iter().map(|gate| gate.name()).collect::<Vec<_>>().join(" ")
 }
 
-/// The table of all gates as Markdown, as in `docs/feature-gates.md`.
 #[cfg(test)]
-fn markdown() -> String {
-    let mut page = String::from(
-        "# Feature gates\n\n\
-         Kueue's feature gates with the defaults that kueuecore starts from; rules/11 §4 says more about each.\n\
-         A gate that is on while one that it needs is off is an error. `AllAlpha` and `AllBeta` set every gate of\n\
-         their stage that is not named itself.\n\n\
-         | Gate | Default | Stage, since | Needs | When on |\n|---|---|---|---|---|\n",
-    );
-    for row in &TABLE {
-        let default = if row.default { "on" } else { "off" };
-        let locked = if row.locked { ", locked" } else { "" };
-        let needs = row.needs.iter().map(|gate| gate.name()).collect::<Vec<_>>().join(", ");
-        let (name, stage, since, what) = (row.name, row.stage.name(), row.since, row.what);
-        page.push_str(&format!("| {name} | {default}{locked} | {stage} {since} | {needs} | {what} |\n"));
-    }
-    page
-}
+mod pages;
 
 #[cfg(test)]
 mod tests {
@@ -241,19 +281,20 @@ mod tests {
     #[test]
     fn defaults_are_kueues() {
         let gates = Gates::default();
-        assert_eq!(Gate::ALL.iter().filter(|&&gate| gates.enabled(gate)).count(), 59);
+        assert_eq!(Gate::ALL.iter().filter(|&&gate| gates.enabled(gate)).count(), 70); // 11 of them are built in by now
         assert!(gates.enabled(Gate::PartialAdmission));
         assert!(!gates.enabled(Gate::UnadmittedWorkloadsExplicitStatus));
         assert!(!gates.enabled(Gate::TASReplaceNodeDueToNotReadyOverFixedTime));
-        assert_eq!(gates.missing_dependencies(), []);
+        for release in Release::all() {
+            assert_eq!(Gates::of(release).missing_dependencies(release), [], "{release}");
+        }
         let changed = gates.with(Gate::PriorityBoost, true).with(Gate::MultiKueue, false);
         assert_eq!(format!("{changed:?}"), r#"Gates {"MultiKueue": false, "PriorityBoost": true}"#);
         assert_eq!(changed.with(Gate::PriorityBoost, false).with(Gate::MultiKueue, true), gates);
     }
 
     fn set(settings: &[(&'static str, bool)]) -> Result<Gates, Vec<String>> {
-        Gates::default()
-            .set_from_names(settings.iter().copied())
+        Gates::set_from_names(Release::DEVELOPMENT, settings.iter().copied())
             .map_err(|errors| errors.iter().map(ToString::to_string).collect())
     }
 
@@ -291,9 +332,9 @@ mod tests {
     fn all_of_a_stage_leaves_named_gates_alone() {
         let gates = set(&[("AllAlpha", true), ("PriorityBoost", false), ("TLSOptions", true)]).expect("valid");
         for gate in Gate::ALL {
-            let expected = match gate.stage() {
-                Stage::Alpha => gate != Gate::PriorityBoost,
-                _ => gate.default_on(),
+            let expected = match gate.state(Release::DEVELOPMENT) {
+                State::Known { stage: Stage::Alpha, .. } => gate != Gate::PriorityBoost,
+                _ => gate.default_on(Release::DEVELOPMENT),
             };
             assert_eq!(gates.enabled(gate), expected, "{}", gate.name());
         }
@@ -305,12 +346,24 @@ mod tests {
     }
 
     #[test]
-    fn documentation_shows_the_table() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/feature-gates.md");
-        if std::env::var_os("UPDATE_DOCS").is_some() {
-            std::fs::write(path, markdown()).expect("docs/ can be written");
+    fn a_release_has_the_gates_of_its_day() {
+        let set = |release: &str, name: &'static str, on| {
+            let release = Release::from_name(release).expect("a release");
+            let gates = Gates::set_from_names(release, [(name, on)]);
+            gates.map_err(|errors| errors[0].to_string())
+        };
+        assert!(set("0.16", "LendingLimit", false).is_ok_and(|gates| !gates.enabled(Gate::LendingLimit)));
+        let locked = "cannot set feature gate LendingLimit to false, feature is locked to true";
+        assert_eq!(set("0.17", "LendingLimit", false).expect_err("locked"), locked);
+        for release in ["0.16", "0.19"] {
+            let unknown = set(release, "ConcurrentAdmission", true).is_err();
+            assert_eq!(unknown, release == "0.16", "{release}");
         }
-        let page = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(page == markdown(), "docs/feature-gates.md is stale: run UPDATE_DOCS=1 cargo test -p kueuecore gates");
+        assert!(set("0.19", "LendingLimit", true).is_err());
+        assert!(set("0.16", "DynamicResourceAllocation", true).is_ok_and(|it| it.enabled(Gate::KueueDRAIntegration)));
+        let error = set("0.18.6", "ElasticJobsViaWorkloadSlices", false);
+        assert!(error.is_ok());
+        let error = set("0.18.6", "TASFailedNodeReplacement", false).expect_err("others need it");
+        assert_eq!(error, "TASFailedNodeReplacementFailFast requires TASFailedNodeReplacement to be enabled");
     }
 }

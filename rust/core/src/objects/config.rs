@@ -4,15 +4,21 @@
 
 use std::collections::BTreeMap;
 
+use crate::base::changes::Changes;
 use crate::base::gates::Gates;
 use crate::base::quantity::Quantity;
+use crate::base::releases::Release;
 use crate::objects::StringMap;
 
 /// The settings of a cycle: its input besides the objects and `now`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
+    /// The release of Kueue whose decisions these are.
+    pub release: Release,
     /// Feature gates.
     pub gates: Gates,
+    /// Changes without a gate that are in effect.
+    pub changes: Changes,
     /// `fairSharing`; present turns Fair Sharing on.
     pub fair_sharing: Option<FairSharing>,
     /// `admissionFairSharing`; absent is off.
@@ -24,6 +30,14 @@ pub struct Config {
     pub requeuing_timestamp: RequeuingTimestamp,
     /// `resources`.
     pub resources: Resources,
+}
+
+impl Config {
+    /// The settings of a release without a file.
+    #[must_use]
+    pub fn of(release: Release) -> Self {
+        Config { release, gates: Gates::of(release), changes: Changes::of(release), ..Config::default() }
+    }
 }
 
 /// `fairSharing`.

@@ -221,7 +221,7 @@ stored!(struct LabelSelector { match_labels, match_expressions });
 
 // The configuration.
 stored!(struct Config {
-    gates, fair_sharing, admission_fair_sharing, wait_for_pods_ready, requeuing_timestamp, resources,
+    release, gates, changes, fair_sharing, admission_fair_sharing, wait_for_pods_ready, requeuing_timestamp, resources,
 });
 stored!(struct FairSharing { preemption_strategies });
 stored!(enum PreemptionStrategy { 0 = LessThanOrEqualToFinalShare, 1 = LessThanInitialShare });

@@ -7,6 +7,7 @@ use smallvec::{Array, SmallVec};
 
 use super::{Damage, Pool, Pooled, Reader, Stored, Writer};
 use crate::base::amount::Amount;
+use crate::base::changes::{Change, Changes};
 use crate::base::gates::{Gate, Gates};
 use crate::base::ids::{
     CohortId, FlavorId, FlavorResourceId, Id, IdSet, LocalQueueId, NamespaceId, QueueId, ResourceId, ShapeId,
@@ -14,6 +15,7 @@ use crate::base::ids::{
 };
 use crate::base::key::Key;
 use crate::base::quantity::{Family, Quantity};
+use crate::base::releases::Release;
 use crate::base::text::Text;
 
 macro_rules! integers {
@@ -249,10 +251,21 @@ impl Stored for Quantity {
     }
 }
 
-/// The gates that are not at their defaults, by name.
+impl Stored for Release {
+    fn write_to(&self, out: &mut Writer<'_>) {
+        out.string(&self.to_string());
+    }
+
+    fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage> {
+        let name = String::read_from(from)?;
+        Release::from_name(&name).ok_or_else(|| from.damage(format!("no release of Kueue: {name:?}")))
+    }
+}
+
+/// The gates that are not as in the newest release, by name: a newer kueuecore may have more.
 impl Stored for Gates {
     fn write_to(&self, out: &mut Writer<'_>) {
-        let differences: Vec<(Gate, bool)> = self.differences().collect();
+        let differences: Vec<(Gate, bool)> = self.differences(Release::DEVELOPMENT).collect();
         out.count(differences.len());
         for (gate, on) in differences {
             out.string(gate.name());
@@ -268,6 +281,27 @@ impl Stored for Gates {
             gates = gates.with(gate, on);
         }
         Ok(gates)
+    }
+}
+
+/// The changes that are not in effect, by name.
+impl Stored for Changes {
+    fn write_to(&self, out: &mut Writer<'_>) {
+        let absent: Vec<Change> = Change::ALL.into_iter().filter(|&it| !self.has(it)).collect();
+        out.count(absent.len());
+        for change in absent {
+            out.string(change.name());
+        }
+    }
+
+    fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage> {
+        let mut changes = Changes::default();
+        for name in from.list(String::read_from)? {
+            let change = Change::from_name(&name);
+            let change = change.ok_or_else(|| from.damage(format!("no change of Kueue: {name:?}")))?;
+            changes = changes.with(change, false);
+        }
+        Ok(changes)
     }
 }
 

@@ -3,6 +3,7 @@
 use arbitrary::{Result, Unstructured};
 use kueuecore::base::gates::Gate;
 use kueuecore::base::quantity::Quantity;
+use kueuecore::base::releases::Release;
 use kueuecore::engine::columns::Columns;
 use kueuecore::objects::config::{
     AdmissionFairSharing, Config, FairSharing, PreemptionStrategy, RequeuingTimestamp, WaitForPodsReady,
@@ -101,7 +102,8 @@ impl<'a> Draw<'a> {
     }
 
     pub(super) fn config(&mut self) -> Result<Config> {
-        let mut config = Config::default();
+        let releases: Vec<Release> = Release::newest().collect();
+        let mut config = Config::of(releases[usize::from(self.number(0, 255)?) % releases.len()]);
         for _ in 0..self.number(0, 3)? {
             let gate = Gate::ALL[usize::from(self.number(0, 255)?) % Gate::ALL.len()];
             config.gates = config.gates.with(gate, self.flag()?);

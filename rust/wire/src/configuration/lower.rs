@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use kueuecore::base::changes::Changes;
 use kueuecore::base::gates::{Gate, Gates};
+use kueuecore::base::releases::Release;
 use kueuecore::objects::config::{
     AdmissionFairSharing, Config, DeviceClassMapping, DeviceSource, DeviceSourceKind, FairSharing, PreemptionStrategy,
     RequeuingTimestamp, Resources, Transformation, WaitForPodsReady,
@@ -11,13 +13,15 @@ use kueuecore::objects::config::{
 use super::file::{self, File};
 
 /// The settings that scheduling reads of a v1beta2 file, without sections whose gate is off.
-pub(super) fn scheduling(file: &File, gates: Gates) -> Config {
+pub(super) fn scheduling(file: &File, release: Release, gates: Gates) -> Config {
     let wait = file.wait_for_pods_ready.as_ref().filter(|_| !gates.enabled(Gate::DisableWaitForPodsReady));
     let wait = wait.map(wait_for_pods_ready);
     let admission_fair_sharing =
         file.admission_fair_sharing.as_ref().filter(|_| gates.enabled(Gate::AdmissionFairSharing));
     Config {
+        release,
         gates,
+        changes: Changes::of(release),
         fair_sharing: file.fair_sharing.as_ref().map(fair_sharing),
         admission_fair_sharing: admission_fair_sharing.map(|fair| AdmissionFairSharing {
             usage_half_life_ns: fair.usage_half_life_time.ns,

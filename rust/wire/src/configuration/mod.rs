@@ -15,7 +15,9 @@ mod validate;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use kueuecore::base::changes::Change;
 use kueuecore::base::gates::{Gate, GateError, Gates};
+use kueuecore::base::releases::Release;
 use kueuecore::objects::config::Config;
 use serde_json::Value;
 
@@ -38,25 +40,35 @@ pub struct Configuration {
 }
 
 impl Default for Configuration {
-    /// Kueue's settings without a file.
+    /// The newest Kueue's settings without a file.
     fn default() -> Self {
-        let mut rest = File { api_version: V1BETA2.to_owned(), kind: KIND.to_owned(), ..File::default() };
-        defaults::apply(&mut rest, Version::V1beta2);
-        let scheduling = lower::scheduling(&rest, Gates::default());
-        Self { scheduling, rest, names_wait_for_pods_ready: false }
+        Self::of(Release::default())
     }
 }
 
 const KIND: &str = "Configuration";
 
 impl Configuration {
-    /// Reads a file given as JSON. `feature_gates` are those of the command line; a file that also has `featureGates`
-    /// is rejected.
+    /// A release's settings without a file.
+    #[must_use]
+    pub fn of(release: Release) -> Self {
+        let mut rest = File { api_version: V1BETA2.to_owned(), kind: KIND.to_owned(), ..File::default() };
+        defaults::apply(&mut rest, Version::V1beta2);
+        let scheduling = lower::scheduling(&rest, release, Gates::of(release));
+        Self { scheduling, rest, names_wait_for_pods_ready: false }
+    }
+
+    /// Reads a file of a release given as JSON. `feature_gates` are those of the command line; a file that also has
+    /// `featureGates` is rejected.
     ///
     /// # Errors
     /// All errors, in the order in which Kueue checks. A file that cannot be decoded, or that has unknown or duplicate
     /// fields, is not checked further.
-    pub fn read(json: &[u8], feature_gates: &BTreeMap<String, bool>) -> Result<Self, Vec<ConfigurationError>> {
+    pub fn read(
+        json: &[u8],
+        feature_gates: &BTreeMap<String, bool>,
+        release: Release,
+    ) -> Result<Self, Vec<ConfigurationError>> {
         let (value, mut errors) = strict::parse(json).map_err(|error| vec![error])?;
         let version = version_of(&value).map_err(|error| vec![error])?;
         let unknown = RefCell::new(Vec::new());
@@ -76,8 +88,8 @@ impl Configuration {
             defaults::convert_to_v1beta2(&mut file);
             file.api_version = V1BETA2.to_owned();
         }
-        let (gates, gate_error) = gates_of(&file, feature_gates);
-        let mut errors: Vec<ConfigurationError> = gate_error.into_iter().map(Into::into).collect();
+        let (gates, gate_errors) = gates_of(&file, feature_gates, release);
+        let mut errors: Vec<ConfigurationError> = gate_errors.into_iter().map(Into::into).collect();
         errors.extend(validate::validate(&file, gates).into_iter().map(ConfigurationError::from));
         if !errors.is_empty() {
             return Err(errors);
@@ -86,7 +98,7 @@ impl Configuration {
         if !feature_gates.is_empty() {
             file.feature_gates = Some(feature_gates.clone());
         }
-        Ok(Self { scheduling: lower::scheduling(&file, gates), rest: file, names_wait_for_pods_ready })
+        Ok(Self { scheduling: lower::scheduling(&file, release, gates), rest: file, names_wait_for_pods_ready })
     }
 
     /// Takes the settings of a recorded case as they are: nothing is validated, gates are set one by one, fields that a
@@ -97,7 +109,7 @@ impl Configuration {
     ///
     /// # Errors
     /// A value of a wrong type, or an unknown gate.
-    pub fn trusted(config: &Value, gates: &Value) -> Result<Self, Vec<ConfigurationError>> {
+    pub fn trusted(config: &Value, gates: &Value, release: Release) -> Result<Self, Vec<ConfigurationError>> {
         let ignored = RefCell::new(Vec::new());
         let mut rest: File = match config {
             Value::Null => File::default(),
@@ -120,13 +132,30 @@ impl Configuration {
         if short.quota_check_strategy.is_some() {
             resources.quota_check_strategy = short.quota_check_strategy;
         }
-        let mut scheduling = lower::scheduling(&rest, trusted_gates(gates)?);
+        let mut scheduling = lower::scheduling(&rest, release, trusted_gates(gates, release)?);
         for key in ["requeuingTimestamp", "podsReadyRequeuingTimestamp"] {
             if let Some(timestamp) = config.get(key).and_then(Value::as_str) {
                 scheduling.requeuing_timestamp = lower::requeuing_timestamp(timestamp);
             }
         }
         Ok(Self { scheduling, rest, names_wait_for_pods_ready })
+    }
+
+    /// The same with gates and changes switched one by one, without a check.
+    ///
+    /// # Errors
+    /// The first name that is neither a gate nor a change.
+    pub fn switched<'a>(&self, switches: impl IntoIterator<Item = (&'a str, bool)>) -> Result<Self, String> {
+        let (mut gates, mut changes) = (self.scheduling.gates, self.scheduling.changes);
+        for (name, on) in switches {
+            match (Gate::from_name(name), Change::from_name(name)) {
+                (Some(gate), _) => gates = gates.with(gate, on),
+                (None, Some(change)) => changes = changes.with(change, on),
+                (None, None) => return Err(name.to_owned()),
+            }
+        }
+        let scheduling = lower::scheduling(&self.rest, self.scheduling.release, gates);
+        Ok(Self { scheduling: Config { changes, ..scheduling }, ..self.clone() })
     }
 
     /// The file in v1beta2 with all defaults filled in. Reading it gives the same Configuration, except that it now
@@ -167,34 +196,47 @@ fn absent_in(version: Version, path: &str) -> Option<String> {
 }
 
 /// The effective gates; after an error, the settings that are valid on their own.
-fn gates_of(file: &File, flag: &BTreeMap<String, bool>) -> (Gates, Option<FieldError>) {
+fn gates_of(file: &File, flag: &BTreeMap<String, bool>, release: Release) -> (Gates, Vec<FieldError>) {
     const PATH: &str = "featureGates";
+    let defaults = Gates::of(release);
     let (settings, shown) = match (&file.feature_gates, flag.is_empty()) {
         (Some(gates), false) => {
             let detail = "feature gates for CLI and configuration cannot both specified";
             let shown = validate::json(gates);
-            return (Gates::default(), Some(FieldError::invalid(PATH, shown, detail)));
+            return (defaults, vec![FieldError::invalid(PATH, shown, detail)]);
         }
         (Some(gates), true) => (gates, validate::json(gates)),
         (None, false) => {
             let texts: Vec<String> = flag.iter().map(|(name, on)| format!("{name}={on}")).collect();
             (flag, quoted(&texts.join(",")))
         }
-        (None, true) => return (Gates::default(), None),
+        (None, true) => return (defaults, Vec::new()),
     };
-    let errors = match Gates::default().set_from_names(settings.iter().map(|(name, on)| (name.as_str(), *on))) {
-        Ok(gates) => return (gates, None),
+    let errors = match Gates::set_from_names(release, settings.iter().map(|(name, on)| (name.as_str(), *on))) {
+        Ok(gates) => return (gates, Vec::new()),
         Err(errors) => errors,
     };
-    let texts: Vec<String> = errors.iter().map(GateError::to_string).collect();
-    let detail = if let [text] = &texts[..] { text.clone() } else { format!("[{}]", texts.join(", ")) };
+    let mut found = Vec::new();
+    let mut texts = Vec::new();
+    for error in &errors {
+        match error {
+            GateError::Requires { gate, .. } => {
+                found.push(FieldError::invalid(PATH, quoted(gate.name()), error.to_string()));
+            }
+            GateError::ProfileWithoutTopology => found.push(FieldError::invalid(PATH, "1", error.to_string())),
+            _ => texts.push(error.to_string()),
+        }
+    }
+    if !texts.is_empty() {
+        let detail = if let [text] = &texts[..] { text.clone() } else { format!("[{}]", texts.join(", ")) };
+        found.push(FieldError::invalid(PATH, shown, detail));
+    }
     let known = settings.iter().filter_map(|(name, on)| Some((Gate::from_name(name)?, *on)));
-    let gates = known.fold(Gates::default(), |gates, (gate, on)| gates.with(gate, on));
-    (gates, Some(FieldError::invalid(PATH, shown, detail)))
+    (known.fold(defaults, |gates, (gate, on)| gates.with(gate, on)), found)
 }
 
-fn trusted_gates(settings: &Value) -> Result<Gates, Vec<ConfigurationError>> {
-    let mut gates = Gates::default();
+fn trusted_gates(settings: &Value, release: Release) -> Result<Gates, Vec<ConfigurationError>> {
+    let mut gates = Gates::of(release);
     let mut errors = Vec::new();
     for (name, on) in settings.as_object().into_iter().flatten() {
         match (Gate::from_name(name), on.as_bool()) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use kueuecore::base::gates::Gate;
 use kueuecore::base::quantity::Quantity;
+use kueuecore::base::releases::Release;
 use kueuecore::objects::config::{PreemptionStrategy, RequeuingTimestamp};
 use serde_json::{Value, json};
 
@@ -22,7 +23,7 @@ fn read_version(version: &str, fields: &Value) -> Result<Configuration, Vec<Stri
 
 fn read_text(text: &str, gates: &BTreeMap<String, bool>) -> Result<Configuration, Vec<String>> {
     let texts = |errors: Vec<super::ConfigurationError>| errors.iter().map(ToString::to_string).collect();
-    Configuration::read(text.as_bytes(), gates).map_err(texts)
+    Configuration::read(text.as_bytes(), gates, Release::default()).map_err(texts)
 }
 
 fn read(fields: &Value) -> Result<Configuration, Vec<String>> {
@@ -285,7 +286,7 @@ fn recorded_settings_are_taken_as_they_are() {
     });
     // Gates that depend on it stay on.
     let gates = json!({"TopologyAwareScheduling": false, "PriorityBoost": true});
-    let configuration = Configuration::trusted(&config, &gates).expect("readable");
+    let configuration = Configuration::trusted(&config, &gates, Release::default()).expect("readable");
     let config = configuration.for_simulation();
     assert_eq!(config.fair_sharing.expect("on").preemption_strategies, []);
     assert_eq!(config.admission_fair_sharing.expect("on").usage_sampling_interval_ns, MINUTE_NS);
@@ -296,9 +297,9 @@ fn recorded_settings_are_taken_as_they_are() {
     assert!(config.gates.enabled(Gate::PriorityBoost) && config.gates.enabled(Gate::TASProfileMixed));
     assert!(!config.gates.enabled(Gate::TopologyAwareScheduling));
 
-    let empty = Configuration::trusted(&Value::Null, &Value::Null).expect("readable");
+    let empty = Configuration::trusted(&Value::Null, &Value::Null, Release::default()).expect("readable");
     assert_eq!(empty.scheduling, kueuecore::objects::config::Config::default());
-    let errors = Configuration::trusted(&json!({}), &json!({"Nope": true, "MultiKueue": 1})).expect_err("unknown");
+    let errors = Configuration::trusted(&json!({}), &json!({"Nope": true, "MultiKueue": 1}), Release::default()).expect_err("unknown");
     let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert_eq!(
         texts,

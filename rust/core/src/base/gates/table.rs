@@ -1,5 +1,6 @@
 //! The table of all feature gates: stage, default, dependencies and what each one does (rules/11 §4).
 
+use super::super::releases::{DEVEL, Version};
 use Gate::*;
 
 /// A feature gate of Kueue; its row in the table says what it does ([`Gate::what`]).
@@ -12,9 +13,12 @@ pub enum Gate {
     AssignQueueLabelsForPods,
     CleanupProvisioningRequestsOnEviction,
     ConcurrentAdmission,
+    ConfigurableResourceTransformations,
     CustomMetricLabels,
+    DRAExtendedResources,
     DeferRayServiceFinalizationForRedisCleanup,
     DisableWaitForPodsReady,
+    DynamicResourceAllocation,
     ElasticJobsViaWorkloadSlices,
     ElasticJobsViaWorkloadSlicesWithTAS,
     FailureRecoveryPolicy,
@@ -23,40 +27,54 @@ pub enum Gate {
     FastQuotaReleaseInPodIntegration,
     FinishOrphanedWorkloads,
     FlavorFungibility,
+    FlavorFungibilityImplicitPreferenceDefault,
     FlavorFungibilityPreserveScanProgress,
+    HierarchicalCohorts,
     KueueDRAIntegration,
     KueueDRAIntegrationConsumableCapacity,
     KueueDRAIntegrationExtendedResource,
     KueueDRAIntegrationPartitionableDevices,
     KueueDRARejectWorkloadsWhenDRADisabled,
     LWSImmutableGroupSize,
+    LendingLimit,
+    LocalQueueDefaulting,
     LocalQueueMetrics,
     ManagedJobsNamespaceSelectorAlwaysRespected,
     MetricForWorkloadCreationLatency,
     MetricsForCohorts,
     MultiKueue,
     MultiKueueAdaptersForCustomJobs,
+    MultiKueueAllowInsecureKubeconfigs,
+    MultiKueueBatchJobWithManagedBy,
     MultiKueueClusterProfile,
     MultiKueueIncrementalDispatcherConfig,
     MultiKueueIncrementalDispatcherRespectConfigOrder,
     MultiKueueKubeConfigPathValidation,
     MultiKueueManagerQuotaAutomation,
     MultiKueueOrchestratedPreemption,
+    MultiKueueRedoAdmissionOnEvictionInWorker,
     MultiKueueRemoteSpecSync,
+    MultiKueueWaitForWorkloadAdmitted,
+    ObjectRetentionPolicies,
     PartialAdmission,
     PodIntegrationValidateGroupOwner,
     PrioritizePreemptorWorkloads,
     PriorityBoost,
     PrioritySortingWithinCohort,
+    PropagateBatchJobLabelsToWorkload,
     QuotaCheckStrategy,
     ReclaimablePods,
     RecomputeAssignmentUponPreemptionTargetsOverlap,
     RejectUpdatesToCQWithInvalidOnFlavors,
     RemoveFinalizersWithStrictPatch,
+    SanitizePodSets,
     SchedulerLibraryIntegration,
+    SchedulerLongRequeueInterval,
+    SchedulerTimestampPreemptionBuffer,
     SchedulingEquivalenceHashing,
     ShortWorkloadNames,
     SkipAncestorCheckForDeletedWorkloads,
+    SkipFinalizersForPodsSuspendedByParent,
     SkipReassignmentForPodOwnedWorkloads,
     SparkApplicationIntegration,
     TASAssignmentsEncodingByHostnamePrefix,
@@ -68,6 +86,7 @@ pub enum Gate {
     TASFailedNodeReplacementFailFast,
     TASHandleOverlappingFlavors,
     TASMultiLayerTopology,
+    TASProfileLeastFreeCapacity,
     TASProfileMixed,
     TASRecomputeAssignmentWithinSchedulingCycle,
     TASReplaceNodeDueToNotReadyOverFixedTime,
@@ -115,125 +134,192 @@ impl Stage {
     }
 }
 
+/// What a release makes of a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It can be set.
+    Known {
+        /// Its maturity.
+        stage: Stage,
+        /// Is it on by default?
+        default: bool,
+        /// Is it an error to set it to anything but its default?
+        locked: bool,
+    },
+    /// There is no such gate.
+    Absent {
+        /// Does the release behave as if it were on?
+        on: bool,
+        /// What to do about a setting of it; empty if the gate is still to come.
+        remedy: &'static str,
+    },
+}
+
 /// One row of the table.
 pub(super) struct Row {
     pub gate: Gate,
     pub name: &'static str,
-    /// The version of Kueue that brought the current default.
-    pub since: &'static str,
-    pub stage: Stage,
-    pub default: bool,
-    /// Is it an error to set it to anything but its default?
-    pub locked: bool,
+    /// What it was from which release on, in the order of versions; before the first one it was absent and off.
+    pub history: &'static [(Version, State)],
     /// Enabled with one of these disabled is an error (rules/11 §4.3).
     pub needs: &'static [Gate],
     pub what: &'static str,
 }
 
-type Gates = &'static [Gate];
-type Text = &'static str;
+type Past = (Version, State);
 
-const fn alpha(gate: Gate, name: Text, since: Text, needs: Gates, what: Text) -> Row {
-    Row { gate, name, since, stage: Stage::Alpha, default: false, locked: false, needs, what }
+const fn known(minor: u8, patch: i8, stage: Stage, default: bool, locked: bool) -> Past {
+    (Version::new(minor, patch), State::Known { stage, default, locked })
 }
 
-const fn beta(gate: Gate, name: Text, since: Text, needs: Gates, what: Text) -> Row {
-    Row { gate, name, since, stage: Stage::Beta, default: true, locked: false, needs, what }
+const fn alpha(minor: u8, patch: i8) -> Past {
+    known(minor, patch, Stage::Alpha, false, false)
 }
 
-const fn beta_off(gate: Gate, name: Text, since: Text, needs: Gates, what: Text) -> Row {
-    Row { gate, name, since, stage: Stage::Beta, default: false, locked: false, needs, what }
+const fn beta(minor: u8, patch: i8) -> Past {
+    known(minor, patch, Stage::Beta, true, false)
 }
 
-const fn locked_on(gate: Gate, name: Text, since: Text, needs: Gates, what: Text) -> Row {
-    Row { gate, name, since, stage: Stage::Ga, default: true, locked: true, needs, what }
+const fn beta_off(minor: u8, patch: i8) -> Past {
+    known(minor, patch, Stage::Beta, false, false)
 }
 
-const fn deprecated(gate: Gate, name: Text, since: Text, needs: Gates, what: Text) -> Row {
-    Row { gate, name, since, stage: Stage::Deprecated, default: false, locked: false, needs, what }
+const fn ga(minor: u8, patch: i8) -> Past {
+    known(minor, patch, Stage::Ga, true, true)
 }
 
-/// All gates by name, in the order of the enum: gate, name, since, needs, what it does when on.
+const fn deprecated(minor: u8, patch: i8) -> Past {
+    known(minor, patch, Stage::Deprecated, false, false)
+}
+
+const fn deprecated_locked(minor: u8, patch: i8) -> Past {
+    known(minor, patch, Stage::Deprecated, false, true)
+}
+
+/// The line has no such gate yet: a patch of the line before got it.
+const fn absent(minor: u8, patch: i8) -> Past {
+    (Version::new(minor, patch), State::Absent { on: false, remedy: "" })
+}
+
+/// There is no gate: what it turns on elsewhere is always on.
+const fn built_in(minor: u8, patch: i8) -> Past {
+    (Version::new(minor, patch), State::Absent { on: true, remedy: "leave it out: what it turned on stays on" })
+}
+
+/// Kueue has removed it, and what it turned on.
+const fn gone(minor: u8, patch: i8, remedy: &'static str) -> Past {
+    (Version::new(minor, patch), State::Absent { on: false, remedy })
+}
+
+const fn row(
+    gate: Gate,
+    name: &'static str,
+    history: &'static [Past],
+    needs: &'static [Gate],
+    what: &'static str,
+) -> Row {
+    Row { gate, name, history, needs, what }
+}
+
+/// All gates by name, in the order of the enum: gate, name, history, needs, what it does when on.
 #[rustfmt::skip] // one row a line
-pub(super) static TABLE: [Row; 80] = [
-    beta(AdmissionFairSharing, "AdmissionFairSharing", "0.15", &[], "admissionFairSharing is honoured"),
-    beta(AdmissionGatedBy, "AdmissionGatedBy", "0.19", &[], "admission-gated-by blocks queueing"),
-    beta(AssignQueueLabelsForPods, "AssignQueueLabelsForPods", "0.17", &[], "queue labels on pods"),
-    beta(CleanupProvisioningRequestsOnEviction, "CleanupProvisioningRequestsOnEviction", "0.19", &[], "ProvisioningRequests deleted at eviction"),
-    alpha(ConcurrentAdmission, "ConcurrentAdmission", "0.18", &[], "one Workload variant per flavor in parallel"),
-    alpha(CustomMetricLabels, "CustomMetricLabels", "0.17", &[], "labels of objects become metric labels"),
-    beta(DeferRayServiceFinalizationForRedisCleanup, "DeferRayServiceFinalizationForRedisCleanup", "0.19", &[], "RayService deletion waits"),
-    alpha(DisableWaitForPodsReady, "DisableWaitForPodsReady", "0.19", &[], "turns waitForPodsReady off"),
-    beta(ElasticJobsViaWorkloadSlices, "ElasticJobsViaWorkloadSlices", "0.18", &[], "elastic-job annotation"),
-    alpha(ElasticJobsViaWorkloadSlicesWithTAS, "ElasticJobsViaWorkloadSlicesWithTAS", "0.17", &[ElasticJobsViaWorkloadSlices, TopologyAwareScheduling], "elastic jobs together with TAS"),
-    alpha(FailureRecoveryPolicy, "FailureRecoveryPolicy", "0.15", &[], "stuck terminating pods are force-ended"),
-    beta(FairSharingPreemptWithinNominal, "FairSharingPreemptWithinNominal", "0.17", &[], "fair sharing: preemptor within nominal for contested resources skips the share test"),
-    beta(FairSharingPrioritizeNonBorrowing, "FairSharingPrioritizeNonBorrowing", "0.17", &[], "fair sharing order: subtree not borrowing on the requested flavors first, at each level"),
-    alpha(FastQuotaReleaseInPodIntegration, "FastQuotaReleaseInPodIntegration", "0.17", &[], "deleting pods are inactive at once"),
-    beta(FinishOrphanedWorkloads, "FinishOrphanedWorkloads", "0.18", &[], "Workloads of vanished owners are finished; owner UID compared"),
-    beta(FlavorFungibility, "FlavorFungibility", "0.5", &[], "flavorFungibility policies and remembered flavor index used; off: first flavor that fits, else best mode over all"),
-    beta(FlavorFungibilityPreserveScanProgress, "FlavorFungibilityPreserveScanProgress", "0.20", &[FlavorFungibility], "scan position survives unrelated admissions; off: reset whenever the cohort's allocatable generation changes"),
-    beta(KueueDRAIntegration, "KueueDRAIntegration", "0.18", &[], "DRA claims charged"),
-    alpha(KueueDRAIntegrationConsumableCapacity, "KueueDRAIntegrationConsumableCapacity", "0.19", &[KueueDRAIntegration], "capacity sources"),
-    beta(KueueDRAIntegrationExtendedResource, "KueueDRAIntegrationExtendedResource", "0.19", &[KueueDRAIntegration], "extended resources backed by a DeviceClass charged as DRA"),
-    beta(KueueDRAIntegrationPartitionableDevices, "KueueDRAIntegrationPartitionableDevices", "0.19", &[KueueDRAIntegration], "counter sources"),
-    beta(KueueDRARejectWorkloadsWhenDRADisabled, "KueueDRARejectWorkloadsWhenDRADisabled", "0.18", &[], "with KueueDRAIntegration off, DRA Workloads are inadmissible"),
-    beta(LWSImmutableGroupSize, "LWSImmutableGroupSize", "0.20", &[], "LWS size immutable"),
-    beta(LocalQueueMetrics, "LocalQueueMetrics", "0.17", &[], "metrics per LocalQueue"),
-    locked_on(ManagedJobsNamespaceSelectorAlwaysRespected, "ManagedJobsNamespaceSelectorAlwaysRespected", "0.19", &[], "selector applies to every job"),
-    beta(MetricForWorkloadCreationLatency, "MetricForWorkloadCreationLatency", "0.18", &[], "metric of the time from job to Workload"),
-    beta(MetricsForCohorts, "MetricsForCohorts", "0.18", &[], "metrics per Cohort"),
-    beta(MultiKueue, "MultiKueue", "0.9", &[], "MultiKueue checks"),
-    beta(MultiKueueAdaptersForCustomJobs, "MultiKueueAdaptersForCustomJobs", "0.15", &[], "externalFrameworks adapter"),
-    alpha(MultiKueueClusterProfile, "MultiKueueClusterProfile", "0.15", &[], "ClusterProfile clusters"),
-    beta(MultiKueueIncrementalDispatcherConfig, "MultiKueueIncrementalDispatcherConfig", "0.19", &[], "stepSize honoured"),
-    beta(MultiKueueIncrementalDispatcherRespectConfigOrder, "MultiKueueIncrementalDispatcherRespectConfigOrder", "0.19", &[], "nominate in config order; off: alphabetical"),
-    beta(MultiKueueKubeConfigPathValidation, "MultiKueueKubeConfigPathValidation", "0.20", &[], "kubeconfig paths only under /etc/multikueue/kubeconfigs/"),
-    alpha(MultiKueueManagerQuotaAutomation, "MultiKueueManagerQuotaAutomation", "0.18", &[], "manager quota derived from workers"),
-    alpha(MultiKueueOrchestratedPreemption, "MultiKueueOrchestratedPreemption", "0.17", &[], "preemption gates on worker Workloads"),
-    beta(MultiKueueRemoteSpecSync, "MultiKueueRemoteSpecSync", "0.20", &[], "forwards RayService serveConfigV2 edits"),
-    beta(PartialAdmission, "PartialAdmission", "0.5", &[], "minCount honoured; off: minCount removed everywhere"),
-    beta(PodIntegrationValidateGroupOwner, "PodIntegrationValidateGroupOwner", "0.18", &[], "pod group refuses a foreign Workload of its name"),
-    alpha(PrioritizePreemptorWorkloads, "PrioritizePreemptorWorkloads", "0.20", &[], "Workloads waiting for their preemptions go first in a cycle and keep capacity reserved"),
-    alpha(PriorityBoost, "PriorityBoost", "0.17", &[], "annotation priority-boost added to priority"),
-    beta(PrioritySortingWithinCohort, "PrioritySortingWithinCohort", "0.6", &[], "cycle order uses priority before time; off: time only, and reclaimed Workloads are re-queued just after their preemption time"),
-    beta(QuotaCheckStrategy, "QuotaCheckStrategy", "0.19", &[], "resources.quotaCheckStrategy honoured"),
-    beta(ReclaimablePods, "ReclaimablePods", "0.15", &[], "finished pods free quota"),
-    beta(RecomputeAssignmentUponPreemptionTargetsOverlap, "RecomputeAssignmentUponPreemptionTargetsOverlap", "0.20", &[], "overlapping victims in a cycle: recompute targets instead of skipping"),
-    alpha(RejectUpdatesToCQWithInvalidOnFlavors, "RejectUpdatesToCQWithInvalidOnFlavors", "0.18", &[], "ClusterQueue update with unknown onFlavors rejected"),
-    beta(RemoveFinalizersWithStrictPatch, "RemoveFinalizersWithStrictPatch", "0.17", &[], "finalizers are removed by a strict patch"),
-    alpha(SchedulerLibraryIntegration, "SchedulerLibraryIntegration", "0.19", &[], "external scheduler library simulates node fit for TAS"),
-    beta(SchedulingEquivalenceHashing, "SchedulingEquivalenceHashing", "0.18", &[], "BestEffortFIFO: Workloads of the same shape as a just-failed one are parked unseen"),
-    alpha(ShortWorkloadNames, "ShortWorkloadNames", "0.17", &[], "names ≤63"),
-    beta(SkipAncestorCheckForDeletedWorkloads, "SkipAncestorCheckForDeletedWorkloads", "0.20", &[], "deleting objects skip owner walk"),
-    beta(SkipReassignmentForPodOwnedWorkloads, "SkipReassignmentForPodOwnedWorkloads", "0.19", &[], "single-Pod Workloads: no reassignment, no Requeued=true"),
-    alpha(SparkApplicationIntegration, "SparkApplicationIntegration", "0.17", &[], "SparkApplication"),
-    beta(TASAssignmentsEncodingByHostnamePrefix, "TASAssignmentsEncodingByHostnamePrefix", "0.19", &[], "status encoding only"),
-    alpha(TASBalancedPlacement, "TASBalancedPlacement", "0.15", &[TopologyAwareScheduling], "balanced placement for preferred requests"),
-    beta(TASCacheNodeMatchResults, "TASCacheNodeMatchResults", "0.19", &[], "caches node matches"),
-    beta(TASCacheTopologyTree, "TASCacheTopologyTree", "0.20", &[], "caches the topology tree"),
-    beta(TASCachingRemainingResources, "TASCachingRemainingResources", "0.19", &[], "caches what is left on nodes"),
-    beta(TASFailedNodeReplacement, "TASFailedNodeReplacement", "0.14", &[TopologyAwareScheduling], "replace a failed node in place"),
-    beta(TASFailedNodeReplacementFailFast, "TASFailedNodeReplacementFailFast", "0.14", &[TopologyAwareScheduling, TASFailedNodeReplacement], "evict if the first replacement try fails"),
-    beta(TASHandleOverlappingFlavors, "TASHandleOverlappingFlavors", "0.18", &[TopologyAwareScheduling], "usage of other flavors on the same node is counted"),
-    beta(TASMultiLayerTopology, "TASMultiLayerTopology", "0.19", &[TopologyAwareScheduling], "constraints annotation with up to 3 slice layers"),
-    beta(TASProfileMixed, "TASProfileMixed", "0.15", &[TopologyAwareScheduling], "unconstrained pod sets use LeastFreeCapacity, others BestFit; off: BestFit for all"),
-    beta(TASRecomputeAssignmentWithinSchedulingCycle, "TASRecomputeAssignmentWithinSchedulingCycle", "0.19", &[TopologyAwareScheduling], "a TAS Workload that no longer fits is reassigned in the same cycle"),
-    deprecated(TASReplaceNodeDueToNotReadyOverFixedTime, "TASReplaceNodeDueToNotReadyOverFixedTime", "0.19", &[TopologyAwareScheduling, TASFailedNodeReplacement], "NotReady for a fixed delay = failed"),
-    beta(TASReplaceNodeOnNodeTaints, "TASReplaceNodeOnNodeTaints", "0.17", &[TopologyAwareScheduling], "evict when node taints keep pods from running"),
-    beta(TASReplaceNodeOnPodTermination, "TASReplaceNodeOnPodTermination", "0.14", &[TopologyAwareScheduling, TASFailedNodeReplacement], "NotReady node + terminated pods = failed"),
-    alpha(TASRespectNodeAffinityPreferred, "TASRespectNodeAffinityPreferred", "0.18", &[TopologyAwareScheduling], "preferred node affinity ranks above placement policy"),
-    beta(TASValidateWorkloadSliceSize, "TASValidateWorkloadSliceSize", "0.20", &[], "Workload webhook rejects slice size < 1"),
-    locked_on(TLSOptions, "TLSOptions", "0.20", &[], "the `tls` section of the configuration is honoured"),
-    beta(TopologyAwareScheduling, "TopologyAwareScheduling", "0.14", &[], "topology requests and flavors with topologyName"),
-    beta_off(UnadmittedWorkloadsExplicitStatus, "UnadmittedWorkloadsExplicitStatus", "0.19", &[UnadmittedWorkloadsObservability], "both conditions set False at first reconcile"),
-    beta(UnadmittedWorkloadsObservability, "UnadmittedWorkloadsObservability", "0.19", &[], "finer reasons on QuotaReserved=False / Admitted=False"),
-    beta(ValidateRayAndSparkJobUpdates, "ValidateRayAndSparkJobUpdates", "0.18", &[], "updates of formerly managed jobs validated"),
-    beta(VectorizedResourceRequests, "VectorizedResourceRequests", "0.19", &[], "a faster form of request arithmetic"),
-    beta(VisibilityOnDemand, "VisibilityOnDemand", "0.9", &[], "pending workloads are served by the visibility API"),
-    beta(WorkloadIdentifierAnnotations, "WorkloadIdentifierAnnotations", "0.18", &[], "group / prebuilt names via annotations"),
-    beta(WorkloadPriorityClassDefaulting, "WorkloadPriorityClassDefaulting", "0.20", &[], "class named `default` applied (rules/10 §2.2)"),
-    alpha(WorkloadRequestUseMergePatch, "WorkloadRequestUseMergePatch", "0.14", &[], "Workload status is written by merge patch"),
-    beta(WorkloadValidateResourcesAreNonNegative, "WorkloadValidateResourcesAreNonNegative", "0.20", &[], "negative requests rejected"),
-    beta(WorkloadValidationForPodSetMetadata, "WorkloadValidationForPodSetMetadata", "0.20", &[], "bad pod-set labels/annotations rejected"),
+pub(super) static TABLE: [Row; 98] = [
+    row(AdmissionFairSharing, "AdmissionFairSharing", &[beta(15, 0)], &[], "admissionFairSharing is honoured"),
+    row(AdmissionGatedBy, "AdmissionGatedBy", &[alpha(17, 0), beta(19, 0)], &[], "admission-gated-by blocks queueing"),
+    row(AssignQueueLabelsForPods, "AssignQueueLabelsForPods", &[beta(17, 0)], &[], "queue labels on pods"),
+    row(CleanupProvisioningRequestsOnEviction, "CleanupProvisioningRequestsOnEviction", &[beta(17, 7), absent(18, 0), beta(18, 3)], &[], "ProvisioningRequests deleted at eviction"),
+    row(ConcurrentAdmission, "ConcurrentAdmission", &[alpha(18, 0)], &[], "one Workload variant per flavor in parallel"),
+    row(ConfigurableResourceTransformations, "ConfigurableResourceTransformations", &[beta(10, 0), built_in(16, 0)], &[], "resource transformations are honoured"),
+    row(CustomMetricLabels, "CustomMetricLabels", &[alpha(17, 0)], &[], "labels of objects become metric labels"),
+    row(DRAExtendedResources, "DRAExtendedResources", &[alpha(17, 0), deprecated_locked(18, 0), gone(19, 0, "write KueueDRAIntegrationExtendedResource")], &[], "the earlier name of KueueDRAIntegrationExtendedResource"),
+    row(DeferRayServiceFinalizationForRedisCleanup, "DeferRayServiceFinalizationForRedisCleanup", &[beta(17, 7), absent(18, 0), beta(18, 3)], &[], "RayService deletion waits"),
+    row(DisableWaitForPodsReady, "DisableWaitForPodsReady", &[alpha(19, 0)], &[], "turns waitForPodsReady off"),
+    row(DynamicResourceAllocation, "DynamicResourceAllocation", &[alpha(14, 0), deprecated_locked(18, 0), gone(19, 0, "write KueueDRAIntegration")], &[], "the earlier name of KueueDRAIntegration"),
+    row(ElasticJobsViaWorkloadSlices, "ElasticJobsViaWorkloadSlices", &[alpha(13, 0), beta(18, 0)], &[], "elastic-job annotation"),
+    row(ElasticJobsViaWorkloadSlicesWithTAS, "ElasticJobsViaWorkloadSlicesWithTAS", &[alpha(17, 0)], &[ElasticJobsViaWorkloadSlices, TopologyAwareScheduling], "elastic jobs together with TAS"),
+    row(FailureRecoveryPolicy, "FailureRecoveryPolicy", &[alpha(15, 0)], &[], "stuck terminating pods are force-ended"),
+    row(FairSharingPreemptWithinNominal, "FairSharingPreemptWithinNominal", &[beta(16, 3)], &[], "fair sharing: preemptor within nominal for contested resources skips the share test"),
+    row(FairSharingPrioritizeNonBorrowing, "FairSharingPrioritizeNonBorrowing", &[beta(16, 2)], &[], "fair sharing order: subtree not borrowing on the requested flavors first, at each level"),
+    row(FastQuotaReleaseInPodIntegration, "FastQuotaReleaseInPodIntegration", &[alpha(17, 0)], &[], "deleting pods are inactive at once"),
+    row(FinishOrphanedWorkloads, "FinishOrphanedWorkloads", &[beta(16, 6), alpha(16, 8), absent(17, 0), beta(17, 1), alpha(17, 3), beta(18, 0)], &[], "Workloads of vanished owners are finished; owner UID compared"),
+    row(FlavorFungibility, "FlavorFungibility", &[beta(5, 0)], &[], "flavorFungibility policies and remembered flavor index used; off: first flavor that fits, else best mode over all"),
+    row(FlavorFungibilityImplicitPreferenceDefault, "FlavorFungibilityImplicitPreferenceDefault", &[deprecated(16, 4), gone(17, 0, "leave it out, and set spec.flavorFungibility.preference of the ClusterQueues")], &[], "whenCanBorrow TryNextFlavor alone prefers preemption to borrowing"),
+    row(FlavorFungibilityPreserveScanProgress, "FlavorFungibilityPreserveScanProgress", &[beta(18, 5), absent(19, 0), beta(19, 1)], &[FlavorFungibility], "scan position survives unrelated admissions; off: reset whenever the cohort's allocatable generation changes"),
+    row(HierarchicalCohorts, "HierarchicalCohorts", &[beta(11, 0), ga(17, 0), built_in(20, DEVEL)], &[], "cohorts have parents"),
+    row(KueueDRAIntegration, "KueueDRAIntegration", &[beta(18, 0)], &[], "DRA claims charged"),
+    row(KueueDRAIntegrationConsumableCapacity, "KueueDRAIntegrationConsumableCapacity", &[alpha(19, 0)], &[KueueDRAIntegration], "capacity sources"),
+    row(KueueDRAIntegrationExtendedResource, "KueueDRAIntegrationExtendedResource", &[alpha(18, 0), beta(19, 0)], &[KueueDRAIntegration], "extended resources backed by a DeviceClass charged as DRA"),
+    row(KueueDRAIntegrationPartitionableDevices, "KueueDRAIntegrationPartitionableDevices", &[alpha(18, 0), beta(19, 0)], &[KueueDRAIntegration], "counter sources"),
+    row(KueueDRARejectWorkloadsWhenDRADisabled, "KueueDRARejectWorkloadsWhenDRADisabled", &[beta(18, 0)], &[], "with KueueDRAIntegration off, DRA Workloads are inadmissible"),
+    row(LWSImmutableGroupSize, "LWSImmutableGroupSize", &[beta(18, 5), absent(19, 0), beta(19, 1)], &[], "LWS size immutable"),
+    row(LendingLimit, "LendingLimit", &[beta(9, 0), ga(17, 0), built_in(19, 0)], &[], "lending limits are honoured"),
+    row(LocalQueueDefaulting, "LocalQueueDefaulting", &[beta(12, 0), ga(17, 0), built_in(19, 0)], &[], "jobs without a queue name get the LocalQueue named default"),
+    row(LocalQueueMetrics, "LocalQueueMetrics", &[alpha(10, 0), beta(17, 0)], &[], "metrics per LocalQueue"),
+    row(ManagedJobsNamespaceSelectorAlwaysRespected, "ManagedJobsNamespaceSelectorAlwaysRespected", &[beta(15, 0), ga(19, 0)], &[], "selector applies to every job"),
+    row(MetricForWorkloadCreationLatency, "MetricForWorkloadCreationLatency", &[beta(18, 0)], &[], "metric of the time from job to Workload"),
+    row(MetricsForCohorts, "MetricsForCohorts", &[beta(18, 0)], &[], "metrics per Cohort"),
+    row(MultiKueue, "MultiKueue", &[beta(9, 0)], &[], "MultiKueue checks"),
+    row(MultiKueueAdaptersForCustomJobs, "MultiKueueAdaptersForCustomJobs", &[beta(15, 0)], &[], "externalFrameworks adapter"),
+    row(MultiKueueAllowInsecureKubeconfigs, "MultiKueueAllowInsecureKubeconfigs", &[alpha(15, 0), deprecated(17, 0), deprecated_locked(19, 0), gone(20, DEVEL, "leave it out: kubeconfigs need certificates")], &[], "kubeconfigs without certificates are accepted"),
+    row(MultiKueueBatchJobWithManagedBy, "MultiKueueBatchJobWithManagedBy", &[beta(15, 0), ga(17, 0), built_in(19, 0)], &[], "status of a remote batch Job is copied while it runs"),
+    row(MultiKueueClusterProfile, "MultiKueueClusterProfile", &[alpha(15, 0)], &[], "ClusterProfile clusters"),
+    row(MultiKueueIncrementalDispatcherConfig, "MultiKueueIncrementalDispatcherConfig", &[beta(19, 0)], &[], "stepSize honoured"),
+    row(MultiKueueIncrementalDispatcherRespectConfigOrder, "MultiKueueIncrementalDispatcherRespectConfigOrder", &[beta(19, 0)], &[], "nominate in config order; off: alphabetical"),
+    row(MultiKueueKubeConfigPathValidation, "MultiKueueKubeConfigPathValidation", &[alpha(19, 0), beta(20, DEVEL)], &[], "kubeconfig paths only under /etc/multikueue/kubeconfigs/"),
+    row(MultiKueueManagerQuotaAutomation, "MultiKueueManagerQuotaAutomation", &[alpha(18, 0)], &[], "manager quota derived from workers"),
+    row(MultiKueueOrchestratedPreemption, "MultiKueueOrchestratedPreemption", &[alpha(17, 0)], &[], "preemption gates on worker Workloads"),
+    row(MultiKueueRedoAdmissionOnEvictionInWorker, "MultiKueueRedoAdmissionOnEvictionInWorker", &[beta(16, 0), ga(18, 0), built_in(20, DEVEL)], &[], "an eviction on the worker makes the manager dispatch again"),
+    row(MultiKueueRemoteSpecSync, "MultiKueueRemoteSpecSync", &[beta(18, 5), absent(19, 0), beta(19, 1)], &[], "forwards RayService serveConfigV2 edits"),
+    row(MultiKueueWaitForWorkloadAdmitted, "MultiKueueWaitForWorkloadAdmitted", &[beta(16, 0), ga(18, 0), built_in(20, DEVEL)], &[], "copies on other workers stay until one is admitted"),
+    row(ObjectRetentionPolicies, "ObjectRetentionPolicies", &[beta(13, 0), ga(17, 0), built_in(20, DEVEL)], &[], "objectRetentionPolicies is honoured"),
+    row(PartialAdmission, "PartialAdmission", &[beta(5, 0)], &[], "minCount honoured; off: minCount removed everywhere"),
+    row(PodIntegrationValidateGroupOwner, "PodIntegrationValidateGroupOwner", &[beta(18, 6), absent(19, 0), beta(19, 2)], &[], "pod group refuses a foreign Workload of its name"),
+    row(PrioritizePreemptorWorkloads, "PrioritizePreemptorWorkloads", &[alpha(18, 6), absent(19, 0), alpha(19, 2)], &[], "Workloads waiting for their preemptions go first in a cycle and keep capacity reserved"),
+    row(PriorityBoost, "PriorityBoost", &[alpha(17, 0)], &[], "annotation priority-boost added to priority"),
+    row(PrioritySortingWithinCohort, "PrioritySortingWithinCohort", &[beta(6, 0)], &[], "cycle order uses priority before time; off: time only, and reclaimed Workloads are re-queued just after their preemption time"),
+    row(PropagateBatchJobLabelsToWorkload, "PropagateBatchJobLabelsToWorkload", &[beta(15, 0), ga(17, 0), built_in(20, DEVEL)], &[], "labels of a batch Job are copied to its Workload"),
+    row(QuotaCheckStrategy, "QuotaCheckStrategy", &[alpha(18, 0), beta(19, 0)], &[], "resources.quotaCheckStrategy honoured"),
+    row(ReclaimablePods, "ReclaimablePods", &[beta(15, 0)], &[], "finished pods free quota"),
+    row(RecomputeAssignmentUponPreemptionTargetsOverlap, "RecomputeAssignmentUponPreemptionTargetsOverlap", &[alpha(18, 5), absent(19, 0), alpha(19, 1), beta(20, DEVEL)], &[], "overlapping victims in a cycle: recompute targets instead of skipping"),
+    row(RejectUpdatesToCQWithInvalidOnFlavors, "RejectUpdatesToCQWithInvalidOnFlavors", &[alpha(16, 6), absent(17, 0), alpha(17, 1)], &[], "ClusterQueue update with unknown onFlavors rejected"),
+    row(RemoveFinalizersWithStrictPatch, "RemoveFinalizersWithStrictPatch", &[beta(16, 1)], &[], "finalizers are removed by a strict patch"),
+    row(SanitizePodSets, "SanitizePodSets", &[beta(13, 0), ga(17, 0), built_in(19, 0)], &[], "duplicate environment variables are dropped from Workloads"),
+    row(SchedulerLibraryIntegration, "SchedulerLibraryIntegration", &[alpha(19, 0)], &[], "external scheduler library simulates node fit for TAS"),
+    row(SchedulerLongRequeueInterval, "SchedulerLongRequeueInterval", &[alpha(16, 3), gone(20, DEVEL, "leave it out: retries come after a second")], &[], "inadmissible Workloads are retried after 10 s, not 1 s"),
+    row(SchedulerTimestampPreemptionBuffer, "SchedulerTimestampPreemptionBuffer", &[alpha(16, 3), gone(20, DEVEL, "leave it out: a newer workload of equal priority may be preempted however little newer")], &[], "newer Workloads of equal priority are preempted only if they are 5 minutes newer"),
+    row(SchedulingEquivalenceHashing, "SchedulingEquivalenceHashing", &[beta(16, 3), beta_off(16, 4), beta(18, 0)], &[], "BestEffortFIFO: Workloads of the same shape as a just-failed one are parked unseen"),
+    row(ShortWorkloadNames, "ShortWorkloadNames", &[alpha(17, 0)], &[], "names ≤63"),
+    row(SkipAncestorCheckForDeletedWorkloads, "SkipAncestorCheckForDeletedWorkloads", &[beta(18, 5), absent(19, 0), beta(19, 1)], &[], "deleting objects skip owner walk"),
+    row(SkipFinalizersForPodsSuspendedByParent, "SkipFinalizersForPodsSuspendedByParent", &[beta(16, 0), ga(18, 0), built_in(20, DEVEL)], &[], "pods of suspended parents get no finalizer"),
+    row(SkipReassignmentForPodOwnedWorkloads, "SkipReassignmentForPodOwnedWorkloads", &[alpha(17, 8), absent(18, 0), alpha(18, 4), beta(19, 0)], &[], "single-Pod Workloads: no reassignment, no Requeued=true"),
+    row(SparkApplicationIntegration, "SparkApplicationIntegration", &[alpha(17, 0)], &[], "SparkApplication"),
+    row(TASAssignmentsEncodingByHostnamePrefix, "TASAssignmentsEncodingByHostnamePrefix", &[beta(19, 0)], &[], "status encoding only"),
+    row(TASBalancedPlacement, "TASBalancedPlacement", &[alpha(15, 0)], &[TopologyAwareScheduling], "balanced placement for preferred requests"),
+    row(TASCacheNodeMatchResults, "TASCacheNodeMatchResults", &[beta(17, 8), absent(18, 0), beta(18, 4)], &[], "caches node matches"),
+    row(TASCacheTopologyTree, "TASCacheTopologyTree", &[alpha(18, 6), absent(19, 0), alpha(19, 2), beta(20, DEVEL)], &[], "caches the topology tree"),
+    row(TASCachingRemainingResources, "TASCachingRemainingResources", &[beta(17, 8), absent(18, 0), beta(18, 4)], &[], "caches what is left on nodes"),
+    row(TASFailedNodeReplacement, "TASFailedNodeReplacement", &[beta(14, 0)], &[TopologyAwareScheduling], "replace a failed node in place"),
+    row(TASFailedNodeReplacementFailFast, "TASFailedNodeReplacementFailFast", &[beta(14, 0)], &[TopologyAwareScheduling, TASFailedNodeReplacement], "evict if the first replacement try fails"),
+    row(TASHandleOverlappingFlavors, "TASHandleOverlappingFlavors", &[alpha(16, 9), absent(17, 0), alpha(17, 4), beta(18, 0)], &[TopologyAwareScheduling], "usage of other flavors on the same node is counted"),
+    row(TASMultiLayerTopology, "TASMultiLayerTopology", &[alpha(17, 0), beta(19, 0)], &[TopologyAwareScheduling], "constraints annotation with up to 3 slice layers"),
+    row(TASProfileLeastFreeCapacity, "TASProfileLeastFreeCapacity", &[deprecated(11, 0), gone(17, 0, "leave it out; TASProfileMixed is the nearest that there is")], &[], "all pod sets are placed by LeastFreeCapacity"),
+    row(TASProfileMixed, "TASProfileMixed", &[beta(15, 0)], &[TopologyAwareScheduling], "unconstrained pod sets use LeastFreeCapacity, others BestFit; off: BestFit for all"),
+    row(TASRecomputeAssignmentWithinSchedulingCycle, "TASRecomputeAssignmentWithinSchedulingCycle", &[beta(17, 6), absent(18, 0), beta(18, 2)], &[TopologyAwareScheduling], "a TAS Workload that no longer fits is reassigned in the same cycle"),
+    row(TASReplaceNodeDueToNotReadyOverFixedTime, "TASReplaceNodeDueToNotReadyOverFixedTime", &[built_in(0, 0), beta(17, 8), built_in(18, 0), beta(18, 4), deprecated(19, 0)], &[TopologyAwareScheduling, TASFailedNodeReplacement], "NotReady for a fixed delay = failed"),
+    row(TASReplaceNodeOnNodeTaints, "TASReplaceNodeOnNodeTaints", &[alpha(16, 2), beta(17, 0)], &[TopologyAwareScheduling], "evict when node taints keep pods from running"),
+    row(TASReplaceNodeOnPodTermination, "TASReplaceNodeOnPodTermination", &[beta(14, 0)], &[TopologyAwareScheduling, TASFailedNodeReplacement], "NotReady node + terminated pods = failed"),
+    row(TASRespectNodeAffinityPreferred, "TASRespectNodeAffinityPreferred", &[alpha(18, 0)], &[TopologyAwareScheduling], "preferred node affinity ranks above placement policy"),
+    row(TASValidateWorkloadSliceSize, "TASValidateWorkloadSliceSize", &[beta(18, 5), absent(19, 0), beta(19, 1)], &[], "Workload webhook rejects slice size < 1"),
+    row(TLSOptions, "TLSOptions", &[beta(16, 0), ga(20, DEVEL)], &[], "the `tls` section of the configuration is honoured"),
+    row(TopologyAwareScheduling, "TopologyAwareScheduling", &[beta(14, 0)], &[], "topology requests and flavors with topologyName"),
+    row(UnadmittedWorkloadsExplicitStatus, "UnadmittedWorkloadsExplicitStatus", &[alpha(18, 5), beta_off(19, 0)], &[UnadmittedWorkloadsObservability], "both conditions set False at first reconcile"),
+    row(UnadmittedWorkloadsObservability, "UnadmittedWorkloadsObservability", &[alpha(18, 5), beta_off(19, 0), beta(20, DEVEL)], &[], "finer reasons on QuotaReserved=False / Admitted=False"),
+    row(ValidateRayAndSparkJobUpdates, "ValidateRayAndSparkJobUpdates", &[beta(18, 6), absent(19, 0), beta(19, 2)], &[], "updates of formerly managed jobs validated"),
+    row(VectorizedResourceRequests, "VectorizedResourceRequests", &[beta(17, 8), absent(18, 0), beta(18, 4)], &[], "a faster form of request arithmetic"),
+    row(VisibilityOnDemand, "VisibilityOnDemand", &[beta(9, 0)], &[], "pending workloads are served by the visibility API"),
+    row(WorkloadIdentifierAnnotations, "WorkloadIdentifierAnnotations", &[alpha(17, 4), beta(18, 0)], &[], "group / prebuilt names via annotations"),
+    row(WorkloadPriorityClassDefaulting, "WorkloadPriorityClassDefaulting", &[alpha(18, 0), beta(20, DEVEL)], &[], "class named `default` applied (rules/10 §2.2)"),
+    row(WorkloadRequestUseMergePatch, "WorkloadRequestUseMergePatch", &[alpha(14, 0)], &[], "Workload status is written by merge patch"),
+    row(WorkloadValidateResourcesAreNonNegative, "WorkloadValidateResourcesAreNonNegative", &[beta(18, 5), absent(19, 0), beta(19, 1)], &[], "negative requests rejected"),
+    row(WorkloadValidationForPodSetMetadata, "WorkloadValidationForPodSetMetadata", &[beta(18, 5), absent(19, 0), beta(19, 1)], &[], "bad pod-set labels/annotations rejected"),
 ];

@@ -1,4 +1,5 @@
 use crate::base::gates::Gates;
+use crate::base::releases::Release;
 use crate::objects::config::Config;
 use crate::objects::slices::REPLACEMENT_FOR;
 use crate::objects::{ClusterQueue, Object, Preemption, PreemptionPolicy, Workload};
@@ -121,7 +122,7 @@ fn a_slice_gets_the_flavor_of_the_old_one() {
 #[test]
 fn without_the_gate_or_in_another_queue_it_is_a_workload_like_any_other() {
     let off = [("ElasticJobsViaWorkloadSlices", false)];
-    let gates = Gates::default().set_from_names(off).expect("a gate");
+    let gates = Gates::set_from_names(Release::default(), off).expect("a gate");
     let mut world = running(Config { gates, ..Config::default() }, 6);
     world.submit(slice("new", 10, "old"));
     assert!(world.cycle().admissions.is_empty());

@@ -1,5 +1,6 @@
 use super::*;
 use crate::base::gates::Gates;
+use crate::base::releases::Release;
 use crate::objects::config::Config;
 use crate::objects::variants::PARENT;
 use crate::objects::{Object, OwnerReference, ResourceGroup};
@@ -7,7 +8,7 @@ use crate::testing::{World, at, cluster_queue, flavor, local_queue, meta, worklo
 
 /// ClusterQueue `cq` with 10 CPUs of each of three flavors, the first preferred.
 fn world(last_acceptable: Option<&str>) -> World {
-    let gates = Gates::default().set_from_names([("ConcurrentAdmission", true)]).expect("a gate");
+    let gates = Gates::set_from_names(Release::default(), [("ConcurrentAdmission", true)]).expect("a gate");
     let mut world = World::new(Config { gates, ..Config::default() });
     world.apply([flavor("best"), flavor("good"), flavor("cheap")]);
     let quota = cluster_queue("any", "10").resource_groups[0].flavors[0].clone();

@@ -18,7 +18,7 @@ use crate::state::node_changes::NodeChanges;
 
 static FORMAT: Format = Format {
     kind: "kueuecore.run/",
-    line: "kueuecore.run/2\n",
+    line: "kueuecore.run/3\n",
     what: "a checkpoint of a run: name the file that was given as the checkpoint of one",
 };
 

@@ -1,0 +1,166 @@
+//! Changes of Kueue that have no feature gate: each is a switch that a rule asks for, as it asks for a gate.
+
+mod table;
+
+use super::releases::Release;
+
+pub use table::{Change, Proof};
+use table::{Row, TABLE};
+
+impl Change {
+    /// Every change, in the order of the table.
+    pub const ALL: [Change; TABLE.len()] = {
+        let mut all = [TABLE[0].change; TABLE.len()];
+        let mut i = 0;
+        while i < all.len() {
+            all[i] = TABLE[i].change;
+            i += 1;
+        }
+        all
+    };
+
+    fn row(self) -> &'static Row {
+        &TABLE[self as usize]
+    }
+
+    const fn bit(self) -> u64 {
+        1 << self as u8
+    }
+
+    /// The name, which the reference shares.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// The change of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Change> {
+        TABLE.iter().find(|row| row.name == name).map(|row| row.change)
+    }
+
+    /// What Kueue does since, and what it did before.
+    #[must_use]
+    pub fn what(self) -> &'static str {
+        self.row().what
+    }
+
+    /// Kueue's pull requests.
+    #[must_use]
+    pub fn pulls(self) -> &'static [u16] {
+        self.row().pulls
+    }
+
+    /// The rule that it amends, such as `rules/03 §4`.
+    #[must_use]
+    pub fn rule(self) -> &'static str {
+        self.row().rule
+    }
+
+    /// How the old behaviour is known.
+    #[must_use]
+    pub fn proof(self) -> Proof {
+        self.row().proof
+    }
+
+    /// Does this release have it?
+    ///
+    /// The first release of each line that has it is listed; lines after the last one listed have it, too.
+    #[must_use]
+    pub fn is_in(self, release: Release) -> bool {
+        let since = self.row().since;
+        let version = release.version();
+        let in_line = since.iter().find(|it| it.minor() == version.minor());
+        match (in_line, since.last()) {
+            (Some(&first), _) => version >= first,
+            (None, Some(last)) => version > *last,
+            (None, None) => false,
+        }
+    }
+}
+
+/// The changes that are in effect: those of a release, with some of them switched one by one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Changes(u64);
+
+impl Default for Changes {
+    /// All of them, as in the newest Kueue.
+    fn default() -> Self {
+        Changes::of(Release::DEVELOPMENT)
+    }
+}
+
+impl std::fmt::Debug for Changes {
+    /// Only those that are not in effect.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Changes without ")?;
+        f.debug_list().entries(Change::ALL.iter().filter(|&&it| !self.has(it)).map(|it| it.name())).finish()
+    }
+}
+
+impl Changes {
+    /// The changes of a release.
+    #[must_use]
+    pub fn of(release: Release) -> Self {
+        let all = Change::ALL.into_iter().filter(|it| it.is_in(release));
+        all.fold(Changes(0), |changes, it| changes.with(it, true))
+    }
+
+    /// Is the change in effect?
+    #[must_use]
+    pub const fn has(self, change: Change) -> bool {
+        self.0 & change.bit() != 0
+    }
+
+    /// A copy with one change switched.
+    #[must_use]
+    pub const fn with(self, change: Change, on: bool) -> Self {
+        if on { Changes(self.0 | change.bit()) } else { Changes(self.0 & !change.bit()) }
+    }
+}
+
+/// The rows as JSON, one a line, for the table of releases.
+#[cfg(test)]
+pub(super) fn json() -> Vec<String> {
+    use super::releases::{Version, json_text};
+    let row = |row: &Row| {
+        let pulls: Vec<String> = row.pulls.iter().map(u16::to_string).collect();
+        let since: Vec<String> = row.since.iter().map(|it: &Version| json_text(&it.to_string())).collect();
+        format!(
+            r#"{{"name": {}, "pulls": [{}], "since": [{}], "what": {}, "rule": {}, "proof": {}}}"#,
+            json_text(row.name),
+            pulls.join(", "),
+            since.join(", "),
+            json_text(row.what),
+            json_text(row.rule),
+            json_text(row.proof.name()),
+        )
+    };
+    TABLE.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_enum_and_of_time() {
+        assert!(TABLE.len() <= 64, "a set of changes has 64 bits");
+        for (i, row) in TABLE.iter().enumerate() {
+            assert_eq!(row.change as usize, i, "{}", row.name);
+            assert_eq!(format!("{:?}", row.change), row.name);
+            assert!(row.since.is_sorted() && !row.since.is_empty(), "{}", row.name);
+            assert!(row.change.is_in(Release::DEVELOPMENT), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn a_backport_is_in_its_line_from_its_patch() {
+        let change = Change::PodsAreNotInTotals;
+        let having = Release::all().filter(|&it| change.is_in(it)).map(|it| it.to_string());
+        assert_eq!(having.collect::<Vec<_>>(), ["0.18.5", "0.18.6", "0.19.1", "0.19.2", "0.20.0-devel"]);
+        let old = Changes::of(Release::from_name("0.19.0").expect("a release"));
+        assert!(!old.has(change) && Changes::default().has(change));
+        assert!(old.with(change, true).has(change));
+    }
+}
