@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kueuecore::base::gates::Gates;
 use kueuecore::base::ids::WorkloadId;
 use kueuecore::base::key::Key;
+use kueuecore::base::releases::Release;
 use kueuecore::base::shared::Shared;
 use kueuecore::engine::Engine;
 use kueuecore::objects::{Kind, Object, Time, WorkloadStatus};
@@ -170,7 +171,7 @@ fn configuration(settings: &Value) -> Configuration {
     file.insert("apiVersion".to_owned(), json!("config.kueue.x-k8s.io/v1beta2"));
     file.insert("kind".to_owned(), json!("Configuration"));
     let file = Value::Object(file).to_string();
-    Configuration::read(file.as_bytes(), &BTreeMap::new()).expect("a valid Configuration")
+    Configuration::read(file.as_bytes(), &BTreeMap::new(), Release::default()).expect("a valid Configuration")
 }
 
 fn of_cycle(decision: &Decision) -> Value {

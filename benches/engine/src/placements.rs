@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use kueuecore::assign::{Assignment, Candidate, Context, assign};
+use kueuecore::base::gates::Gates;
+use kueuecore::base::releases::Release;
 use kueuecore::engine::Engine;
 use kueuecore::objects::config::Config;
 use kueuecore::objects::{
@@ -168,7 +170,7 @@ pub(crate) fn cluster(n_nodes: usize, pod_sets: Vec<PodSet>, balances: bool) -> 
     }
     objects.extend(queue("cq", "co", vec![group(["tas"], &[("cpu", "1000000"), ("memory", "1000000Gi")])], NEVER));
     objects.push(object(workload(0, "cq", 0, pod_sets)));
-    let gates = Config::default().gates.set_from_names([("TASBalancedPlacement", balances)]).expect("a gate");
+    let gates = Gates::set_from_names(Release::default(), [("TASBalancedPlacement", balances)]).expect("a gate");
     engine(Config { gates, ..Config::default() }, objects)
 }
 

@@ -36,7 +36,7 @@ pub(super) fn afs_decay(case: &Case<'_>) -> Answer {
     let every = input["reportEvery"].as_i64().unwrap_or(1).max(1);
     let (mut consumed, mut reported) = (ResourceList::new(), Vec::new());
     for sample in 1..=integer(input, "samples")? {
-        consumed = decayed(&consumed, &used, elapsed_ns, half_life_ns);
+        consumed = decayed(&consumed, &used, elapsed_ns, half_life_ns, case.config.changes);
         if sample % every == 0 {
             reported.push(resource_list(&consumed));
         }
@@ -60,8 +60,13 @@ pub(super) fn resource_list_mul_float(case: &Case<'_>) -> Answer {
 pub(super) fn afs_usage(case: &Case<'_>) -> Answer {
     let input = case.input;
     let weight = input["weight"].as_f64().ok_or("weight is no number")?;
-    let usage =
-        usage_of(&list(&input["consumed"])?, &list(&input["penalty"])?, weight, &weights(&input["resourceWeights"]));
+    let usage = usage_of(
+        &list(&input["consumed"])?,
+        &list(&input["penalty"])?,
+        weight,
+        &weights(&input["resourceWeights"]),
+        case.config.changes,
+    );
     Ok(Some(json!({"usage": number(usage)})))
 }
 
@@ -84,7 +89,13 @@ pub(super) fn local_queue_fs_usage(case: &Case<'_>) -> Answer {
         return Ok(Some(json!({"error": error, "usage": 0})));
     }
     let consumed = list(&input["consumedResources"])?;
-    let usage = usage_of(&consumed, &ResourceList::new(), weight_of(None), &weights(&input["resourceWeights"]));
+    let usage = usage_of(
+        &consumed,
+        &ResourceList::new(),
+        weight_of(None),
+        &weights(&input["resourceWeights"]),
+        case.config.changes,
+    );
     Ok(Some(json!({"usage": number(usage)})))
 }
 

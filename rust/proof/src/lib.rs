@@ -22,11 +22,11 @@ mod topology;
 mod topology_parts;
 mod values;
 
+use kueuecore::base::releases::Release;
 use kueuecore::engine::Engine;
 use kueuecore::objects::config::Config;
 use kueuecore::objects::{Object, Time, Workload};
 use kueuecore::state::State;
-use kueuecore::base::releases::Release;
 use kueuecore_wire::configuration::Configuration;
 use kueuecore_wire::decode::{Door, decode, decode_value};
 use kueuecore_wire::time::parse_time;

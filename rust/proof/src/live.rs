@@ -10,8 +10,8 @@ use kueuecore_wire::report;
 use kueuecore_wire::time::parse_time;
 use serde_json::{Map, Value, json};
 
-use super::{configuration_of, lines};
 use super::values::{entries, items, text};
+use super::{configuration_of, lines};
 
 /// An engine at the beginning of a case, and the time of the case.
 pub(super) struct Live {

@@ -184,7 +184,9 @@ impl World {
 /// The current usage of LocalQueues.
 fn usages(state: &State) -> impl Fn(LocalQueueId) -> f64 + use<> {
     let config = state.admission_fair_sharing();
-    let usage = |config| state.local_queues.iter().map(|queue| local_queue_usage(config, queue)).collect();
+    let usage = |config| {
+        state.local_queues.iter().map(|queue| local_queue_usage(config, queue, state.config.changes)).collect()
+    };
     let usages: Vec<f64> = config.map_or_else(Vec::new, usage);
     move |id| usages.get(id.index()).copied().unwrap_or_default()
 }

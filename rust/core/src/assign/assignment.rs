@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use super::plan::{Chosen, Found, Plan, PlanKey};
 use super::pod_set::{Delay, FlavorChoice, Grant, PodSetAssignment};
 use super::{Candidate, FlavorId, Mode, NoFitReason, QueueRules, Reason, ScanProgress, Usage, no_fit_reason};
+use crate::base::ids::ResourceId;
 use crate::base::shared::Shared;
 use crate::objects::TopologyAssignment;
 
@@ -212,6 +213,21 @@ impl Assignment {
             }
         }
         sum
+    }
+
+    /// Adds the pods themselves to these requests, where there is quota for them.
+    pub(super) fn add_pods_to(&self, sum: &mut Usage, candidate: &Candidate<'_>, pods: Option<ResourceId>) {
+        for assigned in &*self.pod_sets() {
+            let choice = assigned.flavors.iter().find(|choice| Some(choice.resource) == pods);
+            let replaced = candidate.replaced_slice.and_then(|it| it.get(assigned.index));
+            let count = match replaced {
+                Some(replaced) => candidate.totals[assigned.index].count - replaced.totals.count,
+                None => assigned.count,
+            };
+            if let Some(pair) = choice.and_then(|choice| choice.pair) {
+                sum.add(pair, i64::from(count));
+            }
+        }
     }
 }
 

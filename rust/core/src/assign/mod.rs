@@ -24,12 +24,13 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::base::amount::Amount;
+use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::base::ids::{FlavorId, FlavorResourceId, IdVec, ResourceId, ShapeId};
 use crate::base::names::Names;
 use crate::base::shared::Shared;
 use crate::objects::config::Config;
-use crate::objects::{FlavorFungibility, PodSet, Preemption, PreemptionPolicy, ResourceFlavor, TopologyAssignment};
+use crate::objects::{PodSet, Preemption, PreemptionPolicy, ResourceFlavor, TopologyAssignment};
 use crate::pods::totals::Totals;
 use crate::quota::tree::{Column, Row, Tree};
 use crate::topology::sites::Sites;
@@ -37,8 +38,8 @@ use crate::topology::sites::Sites;
 pub use crate::objects::message::Reason;
 pub use assignment::Assignment;
 pub use attempts::{Attempt, AttemptList};
+pub use modes::{Fungibility, Mode, Possibility};
 pub(crate) use modes::{GranularMode, PreemptionMode};
-pub use modes::{Mode, Possibility};
 pub use partial::search_counts;
 pub(crate) use pod_set::Grant;
 pub use pod_set::{Choices, Delay, FlavorChoice, PodSetAssignment, Requests};
@@ -74,7 +75,7 @@ pub struct QueueRules {
     /// Resource groups.
     pub groups: Vec<ResourceGroup>,
     /// `flavorFungibility`.
-    pub fungibility: FlavorFungibility,
+    pub fungibility: Fungibility,
     /// `preemption`.
     pub preemption: Option<Preemption>,
 }
@@ -190,6 +191,15 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// The requests for which preemption makes room (rules/03 §8).
+    pub(crate) fn requests_to_preempt_for(&self, assignment: &Assignment, candidate: &Candidate<'_>) -> Usage {
+        let mut requests = assignment.requests_to_preempt_for(candidate);
+        if !self.config.changes.has(Change::PodsAreNotInTotals) {
+            assignment.add_pods_to(&mut requests, candidate, self.names.pods());
+        }
+        requests
+    }
+
     fn gate(&self, gate: Gate) -> bool {
         self.config.gates.enabled(gate)
     }

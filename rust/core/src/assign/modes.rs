@@ -1,5 +1,7 @@
 //! Assignment modes and their order of preference (rules/03 §2).
 
+use crate::base::changes::Change;
+use crate::objects::config::Config;
 use crate::objects::{FlavorFungibility, FungibilityPolicy, FungibilityPreference};
 
 /// How a flavor, pod set or workload can be assigned, worst first.
@@ -104,6 +106,29 @@ pub struct GranularMode {
     pub level: u32,
 }
 
+/// `flavorFungibility` of a ClusterQueue, as the release reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fungibility {
+    /// What the object says.
+    pub given: FlavorFungibility,
+    /// The change FitBeatsNoCandidates.
+    pub fit_beats_no_candidates: bool,
+}
+
+impl Fungibility {
+    /// What it says, in the release of the settings.
+    #[must_use]
+    pub fn new(given: FlavorFungibility, config: &Config) -> Self {
+        Self { given, fit_beats_no_candidates: config.changes.has(Change::FitBeatsNoCandidates) }
+    }
+}
+
+impl Default for Fungibility {
+    fn default() -> Self {
+        Self::new(FlavorFungibility::default(), &Config::default())
+    }
+}
+
 impl GranularMode {
     /// Fits without borrowing.
     pub(crate) const BEST: GranularMode = GranularMode { preemption: PreemptionMode::Fit, level: 0 };
@@ -111,7 +136,7 @@ impl GranularMode {
     pub(crate) const WORST: GranularMode = GranularMode { preemption: PreemptionMode::NoFit, level: u32::MAX };
 
     /// Is `self` preferred to `other` (rules/03 §2.1)?
-    pub(crate) fn preferred_to(self, other: GranularMode, fungibility: &FlavorFungibility) -> bool {
+    pub(crate) fn preferred_to(self, other: GranularMode, fungibility: &Fungibility) -> bool {
         if self.preemption == PreemptionMode::NoFit {
             return false;
         }
@@ -119,10 +144,10 @@ impl GranularMode {
             return true;
         }
         let without_candidates = |mode: GranularMode| mode.preemption == PreemptionMode::NoCandidates;
-        if without_candidates(self) != without_candidates(other) {
+        if fungibility.fit_beats_no_candidates && without_candidates(self) != without_candidates(other) {
             return without_candidates(other);
         }
-        match fungibility.preference {
+        match fungibility.given.preference {
             FungibilityPreference::BorrowingOverPreemption => {
                 (self.preemption, other.level) > (other.preemption, self.level)
             }
@@ -133,13 +158,13 @@ impl GranularMode {
     }
 
     /// The worse of two.
-    pub(super) fn or_worse(self, other: GranularMode, fungibility: &FlavorFungibility) -> GranularMode {
+    pub(super) fn or_worse(self, other: GranularMode, fungibility: &Fungibility) -> GranularMode {
         if self.preferred_to(other, fungibility) { other } else { self }
     }
 
     /// Is a flavor with this mode better than the best one so far, and does the scan end with it (rules/03 §4)?
     /// `fungible` is the feature gate.
-    pub(super) fn compare(self, best: GranularMode, fungibility: &FlavorFungibility, fungible: bool) -> (bool, bool) {
+    pub(super) fn compare(self, best: GranularMode, fungibility: &Fungibility, fungible: bool) -> (bool, bool) {
         if fungible {
             let is_last = !self.try_next(fungibility);
             return (is_last || self.preferred_to(best, fungibility), is_last);
@@ -149,16 +174,18 @@ impl GranularMode {
     }
 
     /// Does the scan continue with the next flavor after this one (rules/03 §2.2)?
-    pub(crate) fn try_next(self, fungibility: &FlavorFungibility) -> bool {
+    pub(crate) fn try_next(self, fungibility: &Fungibility) -> bool {
         use FungibilityPolicy::TryNextFlavor;
         match self.preemption {
             PreemptionMode::NoFit | PreemptionMode::NoCandidates => return true,
-            PreemptionMode::Preempt | PreemptionMode::Reclaim if fungibility.when_can_preempt == TryNextFlavor => {
+            PreemptionMode::Preempt | PreemptionMode::Reclaim
+                if fungibility.given.when_can_preempt == TryNextFlavor =>
+            {
                 return true;
             }
             _ => {}
         }
-        self.level != 0 && fungibility.when_can_borrow == TryNextFlavor
+        self.level != 0 && fungibility.given.when_can_borrow == TryNextFlavor
     }
 }
 
@@ -171,13 +198,17 @@ mod tests {
         GranularMode { preemption, level }
     }
 
+    fn of(given: FlavorFungibility) -> Fungibility {
+        Fungibility { given, ..Fungibility::default() }
+    }
+
     #[test]
     fn preference_follows_the_configured_order() {
-        let borrowing_first = FlavorFungibility::default();
-        let preemption_first = FlavorFungibility {
+        let borrowing_first = Fungibility::default();
+        let preemption_first = of(FlavorFungibility {
             preference: FungibilityPreference::PreemptionOverBorrowing,
             ..FlavorFungibility::default()
-        };
+        });
         for (a, b, borrowing, preemption) in [
             (mode(NoFit, 0), mode(NoFit, 5), false, false),
             (mode(NoCandidates, 9), mode(NoFit, 0), true, true),
@@ -194,15 +225,15 @@ mod tests {
 
     #[test]
     fn a_fit_without_borrowing_always_ends_the_scan() {
-        let never_stop = FlavorFungibility {
+        let never_stop = of(FlavorFungibility {
             when_can_borrow: FungibilityPolicy::TryNextFlavor,
             when_can_preempt: FungibilityPolicy::TryNextFlavor,
             ..FlavorFungibility::default()
-        };
+        });
         assert!(!mode(Fit, 0).try_next(&never_stop));
         assert!(mode(Fit, 1).try_next(&never_stop));
-        assert!(!mode(Fit, 1).try_next(&FlavorFungibility::default()));
-        assert!(mode(Preempt, 0).try_next(&FlavorFungibility::default()));
-        assert!(mode(NoCandidates, 0).try_next(&FlavorFungibility::default()));
+        assert!(!mode(Fit, 1).try_next(&Fungibility::default()));
+        assert!(mode(Preempt, 0).try_next(&Fungibility::default()));
+        assert!(mode(NoCandidates, 0).try_next(&Fungibility::default()));
     }
 }

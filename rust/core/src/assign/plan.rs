@@ -16,6 +16,7 @@ use super::{
     Attempt, Context, Gate, PodSet, QueueRules, Reason, ResourceGroup, ResourceId, Totals, Usage, count_pods,
     group_name,
 };
+use crate::base::changes::Change;
 
 /// What a plan applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,6 +41,8 @@ pub struct Plan {
     pub(super) fungible: bool,
     /// Are the reasons recorded why nothing fits?
     pub(super) observes: bool,
+    /// The change EveryMisfitIsNamed.
+    names_every_misfit: bool,
     pub(super) preempts_while_borrowing: bool,
 }
 
@@ -114,6 +117,7 @@ impl Plan {
             n_trials: scans().map(|scan| scan.requests.len() * groups[scan.group].flavors.len()).sum(),
             fungible: context.gate(Gate::FlavorFungibility),
             observes: context.gate(Gate::UnadmittedWorkloadsObservability),
+            names_every_misfit: context.config.changes.has(Change::EveryMisfitIsNamed),
             preempts_while_borrowing: rules.can_preempt_while_borrowing(context.config.fair_sharing.is_some()),
             pod_sets: plans,
         })
@@ -178,7 +182,9 @@ impl Plan {
             *trials = rest;
             let mut worst = GranularMode::BEST;
             for (request, &trial) in scan.requests.iter().zip(of_flavor) {
-                attempt.add(trial, request.ask(group, at, assumed));
+                if worst.preemption != PreemptionMode::NoFit || self.names_every_misfit {
+                    attempt.add(trial, request.ask(group, at, assumed));
+                }
                 worst = worst.or_worse(trial.mode(), fungibility);
             }
             attempt.conclude(worst, self.observes);
@@ -263,8 +269,7 @@ impl PodSetPlan {
             if plan.scans.iter().any(|scan| scan.group == group) {
                 continue;
             }
-            let covered = &groups[group].covered;
-            let suits = |&flavor| unsuitable(context, [pod_set], flavor, covered);
+            let suits = |&flavor| unsuitable(context, [pod_set], flavor, &groups[group]);
             // If one cannot be evaluated, it depends on usage whether that happens.
             let mut refusals: Vec<_> = groups[group].flavors.iter().map(suits).collect::<Result<_, _>>().ok()?;
             if refusals.iter().all(Option::is_none) {

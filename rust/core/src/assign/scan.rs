@@ -7,6 +7,7 @@ use super::{
     Attempt, AttemptList, Candidate, Choices, Context, FlavorChoice, Gate, GranularMode, NoFitReason, Oracle,
     PreemptionMode, Reason, ReplacedPodSet, ResourceGroup, ResourceId, Tree, Usage, put,
 };
+use crate::base::changes::Change;
 use crate::base::ids::FlavorId;
 use crate::objects::{PodSet, ResourceFlavor, selectors};
 use crate::pods::pod_requests;
@@ -105,7 +106,7 @@ impl Scan<'_> {
                 continue;
             }
             let pod_sets = self.members.iter().map(|&member| &self.candidate.pod_sets[member]);
-            match unsuitable(self.context, pod_sets, flavor, &group.covered) {
+            match unsuitable(self.context, pod_sets, flavor, group) {
                 Ok(None) => {}
                 Ok(Some(reason)) => {
                     found.try_one(flavor, group).refuse(Some(reason), observes);
@@ -183,6 +184,10 @@ impl Scan<'_> {
         let flavor = group.flavors[index];
         let mut worst = GranularMode::BEST;
         for &Request { resource, units: mut requested, covered } in requests {
+            // The other resources still say why, and ask the oracle (rules/03 §4 rule 3d).
+            if worst.preemption == PreemptionMode::NoFit && !config.changes.has(Change::EveryMisfitIsNamed) {
+                break;
+            }
             for old in self.replaced.into_iter().flat_map(|old| self.members.iter().filter_map(|&i| old.get(i))) {
                 let original = old.totals.flavor(resource);
                 if original != Some(flavor) {
@@ -196,8 +201,6 @@ impl Scan<'_> {
             let ask = Ask { fr, assumed: self.assumed.get(fr), requested };
             let trial = Trial::new(ask, (tree, self.context.row), preempts_while_borrowing, oracle);
             attempt.add(trial, ask);
-            // No early end where nothing fits: the other resources still say why, and ask the oracle (rules/03 §4
-            // rule 3d).
             worst = worst.or_worse(trial.mode(), &queue.fungibility);
             modes.push(trial.mode());
         }
@@ -239,14 +242,20 @@ pub(super) fn unsuitable<'a>(
     context: &Context<'_>,
     pod_sets: impl IntoIterator<Item = &'a PodSet>,
     flavor: FlavorId,
-    covered: &[ResourceId],
+    group: &ResourceGroup,
 ) -> Result<Option<Reason>, String> {
-    let Some(object) = context.flavors.get(flavor).and_then(Option::as_ref) else {
+    let object_of = |flavor| context.flavors.get(flavor).and_then(Option::as_ref);
+    let Some(object) = object_of(flavor) else {
         return Ok(Some(Reason::FlavorNotFound(flavor)));
     };
+    // Only keys that this flavor labels count, not those of other flavors (rules/03 §5 rule 4).
+    let by_own_labels = context.config.changes.has(Change::FlavorsAreMatchedByTheirOwnLabels);
+    let labels = |flavor, key: &str| object_of(flavor).is_some_and(|it| it.node_labels.contains_key(key));
+    let is_relevant =
+        |key: &str| labels(flavor, key) || (!by_own_labels && group.flavors.iter().any(|&other| labels(other, key)));
     for pod_set in pod_sets {
         if context.gate(Gate::TopologyAwareScheduling) {
-            if let Some(reason) = unplaceable(context, pod_set, (flavor, object), covered) {
+            if let Some(reason) = unplaceable(context, pod_set, (flavor, object), &group.covered) {
                 return Ok(Some(reason));
             }
         }
@@ -261,8 +270,7 @@ pub(super) fn unsuitable<'a>(
         if let Some(taint) = untolerated {
             return Ok(Some(Reason::UntoleratedTaint(flavor, Box::new(taint.clone()))));
         }
-        // Only keys that this flavor labels count, not those of other flavors (rules/03 §5 rule 4).
-        if !selectors::affinity_matches(spec, &object.node_labels).map_err(|e| e.0)? {
+        if !selectors::affinity_matches(spec, &object.node_labels, is_relevant).map_err(|e| e.0)? {
             return Ok(Some(Reason::AffinityMismatch(flavor)));
         }
     }

@@ -136,6 +136,13 @@ impl Quantity {
         Self { value: self.value.times_toward_zero(decimal_of(factor), -9), family: Family::DecimalSi, text: None }
     }
 
+    /// The same in floating point, cut to whole thousandths.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // as Kueue did
+    pub(crate) fn times_f64_to_milli(&self, factor: f64) -> Self {
+        Self::from_milli((self.ceil_milli() as f64 * factor) as i64)
+    }
+
     /// Thousandths, rounded away from zero, clamped to `i64`.
     #[must_use]
     pub fn ceil_milli(&self) -> i64 {

@@ -196,7 +196,7 @@ fn by_usage<'a>(
     let mut usages: BTreeMap<LocalQueueId, f64> = BTreeMap::new();
     for key in &keys {
         let id = world.workloads.row(key.id).local_queue;
-        usages.entry(id).or_insert_with(|| local_queue_usage(config, &world.local_queues[id]));
+        usages.entry(id).or_insert_with(|| local_queue_usage(config, &world.local_queues[id], world.config.changes));
     }
     let usage = |key: &CandidateKey| usages[&world.workloads.row(key.id).local_queue];
     // A stable sort keeps the order of the keys among equals.

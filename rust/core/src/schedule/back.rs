@@ -1,6 +1,7 @@
 //! Returns heads to their queues, with a reason in the status (rules/05 §6.5).
 
 use crate::assign::Resume;
+use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::base::ids::WorkloadId;
 use crate::base::shared::Shared;
@@ -14,6 +15,7 @@ use crate::state::State;
 use crate::status::admissible::is_admissible;
 use crate::status::reasons;
 use crate::status::reservation::{block_on_preemption_gates, keep_pending};
+use crate::topology::capacity::PODS;
 use crate::workloads::Record;
 /// Where a head without quota went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,14 +127,16 @@ impl State {
     fn has_recorded_requests(&self, workload: WorkloadId) -> bool {
         let record = self.workloads.get(workload);
         let recorded = record.workload.status.resource_requests.as_ref();
-        let shared = record.spec.resource_requests.get().filter(|_| record.has_totals_of_its_spec());
+        let with_pods = self.counts_pods(workload);
+        let shared = record.spec.resource_requests.get().filter(|_| record.has_totals_of_its_spec() && !with_pods);
         if recorded.zip(shared).is_some_and(|(own, shared)| own.is_same(shared)) {
             return true;
         }
         let recorded = recorded.map_or(&[][..], |requests| requests);
         let same = |((requests, pod_set), totals): ((&PodSetRequest, &PodSet), &Totals)| {
             requests.name == pod_set.name
-                && requests.resources.len() == totals.requests.len()
+                && requests.resources.len() == totals.requests.len() + usize::from(with_pods)
+                && (!with_pods || requests.resources.get(PODS).is_some_and(|it| it.ceil_units() == totals.count.into()))
                 && totals.requests.iter().all(|&(resource, value)| {
                     let name = self.names.resource_text(resource);
                     requests.resources.get(name).is_some_and(|it| it.cmp_value(&exact_quantity(name, value)).is_eq())
@@ -145,28 +149,34 @@ impl State {
     /// `status.resourceRequests`: the totals per pod set.
     fn resource_requests(&self, workload: WorkloadId) -> Shared<Vec<PodSetRequest>> {
         let record = self.workloads.get(workload);
-        if record.has_totals_of_its_spec() {
-            record.spec.resource_requests.get_or_init(|| self.requests_of(record).into()).clone()
+        let with_pods = self.counts_pods(workload);
+        if record.has_totals_of_its_spec() && !with_pods {
+            record.spec.resource_requests.get_or_init(|| self.requests_of(record, false).into()).clone()
         } else {
-            self.requests_of(record).into()
+            self.requests_of(record, with_pods).into()
         }
     }
 
-    fn requests_of(&self, record: &Record) -> Vec<PodSetRequest> {
+    fn requests_of(&self, record: &Record, with_pods: bool) -> Vec<PodSetRequest> {
         let totals = record.spec.adjusted.iter().zip(record.totals.iter());
         totals
-            .map(|(pod_set, totals)| PodSetRequest {
-                name: pod_set.name.clone(),
-                resources: totals
-                    .requests
-                    .iter()
-                    .map(|&(resource, value)| {
-                        let name = self.names.resource_text(resource);
-                        (name.to_owned(), quantity_from_value(name, value, false))
-                    })
-                    .collect(),
+            .map(|(pod_set, totals)| {
+                let requests = totals.requests.iter().map(|&(it, value)| (self.names.resource_text(it), value));
+                let pods = with_pods.then(|| (PODS, i64::from(totals.count)));
+                let quantity = |(name, value): (&str, _)| (name.to_owned(), quantity_from_value(name, value, false));
+                PodSetRequest { name: pod_set.name.clone(), resources: requests.chain(pods).map(quantity).collect() }
             })
             .collect()
+    }
+
+    /// Do the workload's own requests count its pods, because its ClusterQueue has quota for them?
+    fn counts_pods(&self, workload: WorkloadId) -> bool {
+        !self.config.changes.has(Change::PodsAreNotInTotals)
+            && self
+                .names
+                .pods()
+                .zip(self.queue_of(workload))
+                .is_some_and(|(pods, queue)| self.queues[queue].rules.group_of(pods).is_some())
     }
 }
 

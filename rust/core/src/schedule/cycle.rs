@@ -76,9 +76,10 @@ impl State {
                 continue;
             }
             let State { queues, local_queues, places, config, .. } = self;
+            let changes = config.changes;
             let usage = |id| {
                 let config = config.admission_fair_sharing.as_ref();
-                config.map_or(0.0, |config| local_queue_usage(config, &local_queues[id]))
+                config.map_or(0.0, |config| local_queue_usage(config, &local_queues[id], changes))
             };
             if let Some(workload) = queues[queue].pending.pop(places, usage) {
                 let record = self.workloads.get_mut(workload);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::assign::plan::Plan;
 use crate::assign::{self, Assignment, Candidate, Context, Mode, Nomination};
+use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::sorted::Sorted;
@@ -137,7 +138,11 @@ impl State {
         };
         let selector = self.queues[entry.queue].settled.as_ref().and_then(|o| o.namespace_selector.as_ref());
         if !selects(selector, labels) {
-            let (reason, message) = (reasons::MISCONFIGURED, messages::NAMESPACE_MISMATCH.into());
+            let message = match self.config.changes.has(Change::NamespaceTextIsLowerCase) {
+                true => messages::NAMESPACE_MISMATCH.into(),
+                false => messages::NAMESPACE_MISMATCH_WITH_CAPITAL.into(),
+            };
+            let reason = reasons::MISCONFIGURED;
             return Some(Obstacle { reason, message, requeue: RequeueReason::NamespaceMismatch });
         }
         obstacle(reasons::MISCONFIGURED, record.spec.misfit.clone()?.into())
@@ -250,7 +255,7 @@ impl State {
             None => placed(assign::assign(&context, tree, &candidate, None, &mut oracle)),
         };
         let targets_of = |tree: &mut _, assignment: &Assignment, oracle: &mut Simulation<'_>| {
-            let requests = assignment.requests_to_preempt_for(&candidate);
+            let requests = context.requests_to_preempt_for(assignment, &candidate);
             let demand = Demand::of_assignment(assignment, &requests, tree);
             match &placer {
                 Some(placer) => oracle.targets_with_place(tree, &demand, &placer.asks_for_place(assignment)),

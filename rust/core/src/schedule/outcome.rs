@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::assign;
+use crate::base::changes::Change;
 use crate::base::ids::{QueueId, WorkloadId};
 use crate::base::key::Key;
 use crate::base::shared::Shared;
@@ -258,11 +259,15 @@ impl State {
                 message,
             };
             let Preempted { key, preemptor, .. } = &preempted;
-            decision.events.extend([
-                event("EvictedDueToPreempted", key, message.clone()),
-                event("Preempted", key, Message::PreemptedWithPriorities(Arc::clone(&preemption))),
-                event("PreemptedWorkload", preemptor, Message::PreemptedFor(preemption)),
-            ]);
+            decision.events.push(event("EvictedDueToPreempted", key, message.clone()));
+            if self.config.changes.has(Change::PreemptionPrioritiesAreNamed) {
+                decision.events.extend([
+                    event("Preempted", key, Message::PreemptedWithPriorities(Arc::clone(&preemption))),
+                    event("PreemptedWorkload", preemptor, Message::PreemptedFor(preemption)),
+                ]);
+            } else {
+                decision.events.push(event("Preempted", key, message.clone()));
+            }
             self.workloads.transition(target.workload, |it| eviction::preempt(it, target.reason, message, now));
             newest.iter().for_each(|newest| self.take_over_status(target.workload, newest));
             self.rank_candidate(target.workload);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::assign::{QueueRules, Usage};
+use crate::assign::{Fungibility, QueueRules, Usage};
 use crate::base::amount::Amount;
 use crate::base::gates::Gate;
 use crate::base::ids::{CohortId, QueueId, WorkloadId};
@@ -119,7 +119,8 @@ impl State {
         if let Some(left) = left {
             self.drop_if_deserted(left);
         }
-        let (fungibility, preemption) = (object.flavor_fungibility, object.preemption.clone());
+        let fungibility = Fungibility::new(object.flavor_fungibility, &self.config);
+        let preemption = object.preemption.clone();
         let groups = self.queues[id].rules.groups.clone();
         self.set_rules(id, QueueRules { groups, fungibility, preemption });
         self.forest.set_weight(node, fair_weight(object.fair_weight.as_ref()));

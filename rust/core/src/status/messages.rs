@@ -23,6 +23,7 @@ pub(crate) const JOB_UID_LABEL: &str = "kueue.x-k8s.io/job-uid";
 pub(crate) const FAILED_CHECKS: &str = "The workload has failed admission checks";
 /// The namespace does not match the selector of the ClusterQueue.
 pub(crate) const NAMESPACE_MISMATCH: &str = "workload namespace doesn't match ClusterQueue selector";
+pub(crate) const NAMESPACE_MISMATCH_WITH_CAPITAL: &str = "Workload namespace doesn't match ClusterQueue selector";
 /// Other entries of the cycle took what it needs.
 pub(crate) const NO_LONGER_FITS: &str = "Workload no longer fits after processing another workload";
 /// A preemption gate is closed.

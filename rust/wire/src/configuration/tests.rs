@@ -299,7 +299,8 @@ fn recorded_settings_are_taken_as_they_are() {
 
     let empty = Configuration::trusted(&Value::Null, &Value::Null, Release::default()).expect("readable");
     assert_eq!(empty.scheduling, kueuecore::objects::config::Config::default());
-    let errors = Configuration::trusted(&json!({}), &json!({"Nope": true, "MultiKueue": 1}), Release::default()).expect_err("unknown");
+    let errors = Configuration::trusted(&json!({}), &json!({"Nope": true, "MultiKueue": 1}), Release::default())
+        .expect_err("unknown");
     let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert_eq!(
         texts,

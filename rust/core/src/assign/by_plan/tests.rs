@@ -7,7 +7,9 @@ use smallvec::SmallVec;
 use super::*;
 use crate::assign::plan::PlanKey;
 use crate::assign::rules::RulesTable;
-use crate::assign::{Candidate, Context, Mode, Possibility, QueueRules, ResourceGroup, ScanProgress, assign};
+use crate::assign::{
+    Candidate, Context, Fungibility, Mode, Possibility, QueueRules, ResourceGroup, ScanProgress, assign,
+};
 use crate::base::amount::Amount;
 use crate::base::gates::Gate;
 use crate::base::ids::{FlavorId, IdVec, ResourceId};
@@ -89,7 +91,7 @@ fn groups(dice: &mut Dice, names: &mut Names, flavors: usize) -> Vec<ResourceGro
 
 fn rules(dice: &mut Dice, names: &mut Names, n_flavors: usize) -> QueueRules {
     let policies = [FungibilityPolicy::MayStopSearch, FungibilityPolicy::TryNextFlavor];
-    let fungibility = FlavorFungibility {
+    let given = FlavorFungibility {
         when_can_borrow: dice.one_of(&policies),
         when_can_preempt: dice.one_of(&policies),
         preference: dice
@@ -102,6 +104,7 @@ fn rules(dice: &mut Dice, names: &mut Names, n_flavors: usize) -> QueueRules {
         within_cluster_queue: dice.one_of(&all),
         borrow_within_cohort: dice.once_in(2).then_some(BorrowWithinCohort { policy, max_priority_threshold: None }),
     });
+    let fungibility = Fungibility { given, fit_beats_no_candidates: dice.once_in(2) };
     QueueRules { groups: groups(dice, names, n_flavors), fungibility, preemption }
 }
 

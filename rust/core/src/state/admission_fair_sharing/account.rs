@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::arithmetic::{self, decayed};
+use crate::base::changes::Changes;
 use crate::base::ids::WorkloadId;
 use crate::objects::{ResourceList, Time};
 use crate::snapshot::{Damage, Reader, Stored, Writer};
@@ -37,8 +38,8 @@ impl Account {
     }
 
     /// Decays the history until `now`, with `admitted` in use since. Time never goes back.
-    pub(super) fn decay(&mut self, admitted: &ResourceList, half_life_ns: i64, now: Time) {
-        self.consumed = decayed(&self.consumed, admitted, now.since(self.last_update), half_life_ns);
+    pub(super) fn decay(&mut self, admitted: &ResourceList, half_life_ns: i64, now: Time, changes: Changes) {
+        self.consumed = decayed(&self.consumed, admitted, now.since(self.last_update), half_life_ns, changes);
         self.last_update = self.last_update.max(now);
     }
 }

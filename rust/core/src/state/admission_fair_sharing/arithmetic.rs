@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::base::changes::{Change, Changes};
 use crate::base::quantity::Quantity;
 use crate::objects::ResourceList;
 
@@ -65,8 +66,15 @@ fn exp_small(x: f64) -> f64 {
 }
 
 /// Every quantity times a factor, truncated to nano-units.
-fn scaled(resources: &ResourceList, factor: f64) -> ResourceList {
-    resources.iter().map(|(name, quantity)| (name.clone(), quantity.times_f64_toward_zero(factor))).collect()
+fn scaled(resources: &ResourceList, factor: f64, changes: Changes) -> ResourceList {
+    let product = |quantity: &Quantity| {
+        if changes.has(Change::SmallUsageCounts) {
+            quantity.times_f64_toward_zero(factor)
+        } else {
+            quantity.times_f64_to_milli(factor)
+        }
+    };
+    resources.iter().map(|(name, quantity)| (name.clone(), product(quantity))).collect()
 }
 
 /// Adds one list to another.
@@ -83,26 +91,38 @@ pub(super) fn add(total: &mut ResourceList, more: &ResourceList) {
 
 /// The history after `elapsed_ns` with `admitted` in use.
 #[must_use]
-pub fn decayed(consumed: &ResourceList, admitted: &ResourceList, elapsed_ns: i64, half_life_ns: i64) -> ResourceList {
+pub fn decayed(
+    consumed: &ResourceList,
+    admitted: &ResourceList,
+    elapsed_ns: i64,
+    half_life_ns: i64,
+    changes: Changes,
+) -> ResourceList {
     let alpha = alpha(elapsed_ns, half_life_ns);
-    let mut result = scaled(consumed, 1.0 - alpha);
-    add(&mut result, &scaled(admitted, alpha));
+    let mut result = scaled(consumed, 1.0 - alpha, changes);
+    add(&mut result, &scaled(admitted, alpha, changes));
     result
 }
 
 /// The immediate cost of an admission: one sampling interval of the workload's requests.
 #[must_use]
-pub(crate) fn entry_penalty(requests: &ResourceList, sampling_interval_ns: i64, half_life_ns: i64) -> ResourceList {
-    scaled(requests, alpha(sampling_interval_ns, half_life_ns))
+pub(crate) fn entry_penalty(
+    requests: &ResourceList,
+    sampling_interval_ns: i64,
+    half_life_ns: i64,
+    changes: Changes,
+) -> ResourceList {
+    scaled(requests, alpha(sampling_interval_ns, half_life_ns), changes)
 }
 
-/// Weighted usage divided by the weight of the LocalQueue; `+inf` if that is not positive. Never NaN.
+/// Weighted usage divided by the weight of the LocalQueue; `+inf` if that is not positive.
 #[must_use]
 pub fn usage(
     consumed: &ResourceList,
     penalty: &ResourceList,
     weight: f64,
     resource_weights: &BTreeMap<String, f64>,
+    changes: Changes,
 ) -> f64 {
     let mut all = consumed.clone();
     add(&mut all, penalty);
@@ -110,7 +130,15 @@ pub fn usage(
     for (name, quantity) in &all {
         usage += resource_weights.get(name).copied().unwrap_or(1.0) * quantity.as_f64_approximate();
     }
-    if weight <= 0.0 { f64::INFINITY } else { usage / weight }
+    if weight > 0.0 {
+        return usage / weight;
+    }
+    if changes.has(Change::WeightOfZeroGoesLast) {
+        return f64::INFINITY;
+    }
+    let quotient = usage / weight;
+    // Go puts a NaN first, as the order of all floats does with a negative one.
+    if quotient.is_nan() { -f64::NAN.abs() } else { quotient }
 }
 
 /// `fairSharing.weight` of a LocalQueue as a number; 1 if absent.
@@ -182,7 +210,7 @@ mod tests {
         ] {
             let mut consumed = ResourceList::new();
             for _ in 0..n_samples {
-                consumed = decayed(&consumed, &admitted, SAMPLE_NS, WEEK_NS);
+                consumed = decayed(&consumed, &admitted, SAMPLE_NS, WEEK_NS, Changes::default());
             }
             assert_eq!(texts(&consumed), expected);
         }
@@ -192,7 +220,7 @@ mod tests {
     fn history_decays_to_nothing() {
         let mut consumed = list(&[("cpu", "1")]);
         for _ in 0..40 {
-            consumed = decayed(&consumed, &ResourceList::new(), SAMPLE_NS, SAMPLE_NS);
+            consumed = decayed(&consumed, &ResourceList::new(), SAMPLE_NS, SAMPLE_NS, Changes::default());
         }
         assert_eq!(texts(&consumed), ["cpu=0"]);
     }
@@ -200,8 +228,8 @@ mod tests {
     #[test]
     fn a_penalty_is_one_interval_of_use() {
         let requests = list(&[("cpu", "8")]);
-        assert_eq!(texts(&entry_penalty(&requests, SECOND_NS, 10 * SECOND_NS)), ["cpu=535736067n"]);
-        assert_eq!(texts(&entry_penalty(&requests, SECOND_NS, 0)), ["cpu=0"]);
+        assert_eq!(texts(&entry_penalty(&requests, SECOND_NS, 10 * SECOND_NS, Changes::default())), ["cpu=535736067n"]);
+        assert_eq!(texts(&entry_penalty(&requests, SECOND_NS, 0, Changes::default())), ["cpu=0"]);
     }
 
     #[test]
@@ -216,7 +244,7 @@ mod tests {
             (&[("cpu", "4")], &[], -1.0, &[], f64::INFINITY),
             (&[], &[], 0.0, &[], f64::INFINITY),
         ] {
-            let found = usage(&list(consumed), &list(penalty), weight, &weights(resource_weights));
+            let found = usage(&list(consumed), &list(penalty), weight, &weights(resource_weights), Changes::default());
             assert_eq!(found.to_bits(), f64::to_bits(expected), "{consumed:?} {penalty:?} {weight}");
         }
         assert_eq!(

@@ -14,6 +14,7 @@ pub use account::Account;
 use arithmetic::entry_penalty;
 pub use arithmetic::{decayed, usage, weight};
 
+use crate::base::changes::Changes;
 use crate::base::gates::Gate;
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::objects::config::AdmissionFairSharing;
@@ -26,13 +27,13 @@ use crate::workloads::before::Before;
 
 /// The usage of a LocalQueue divided by its weight; a missing LocalQueue has weight 1.
 #[must_use]
-pub fn local_queue_usage(config: &AdmissionFairSharing, local_queue: &LocalQueueRecord) -> f64 {
+pub fn local_queue_usage(config: &AdmissionFairSharing, local_queue: &LocalQueueRecord, changes: Changes) -> f64 {
     let weight = weight(local_queue.object.as_ref().and_then(|object| object.fair_weight.as_ref()));
     let (consumed, penalty) = match &local_queue.account {
         Some(account) => (account.consumed.clone(), account.penalty()),
         None => Default::default(),
     };
-    usage(&consumed, &penalty, weight, &config.resource_weights)
+    usage(&consumed, &penalty, weight, &config.resource_weights, changes)
 }
 
 impl State {
@@ -43,7 +44,8 @@ impl State {
 
     /// The usage of a LocalQueue; 0 while admission fair sharing is off.
     pub fn local_queue_usage(&self, id: LocalQueueId) -> f64 {
-        self.admission_fair_sharing().map_or(0.0, |config| local_queue_usage(config, &self.local_queues[id]))
+        self.admission_fair_sharing()
+            .map_or(0.0, |config| local_queue_usage(config, &self.local_queues[id], self.config.changes))
     }
 
     /// Does the ClusterQueue order its workloads by the usage of their LocalQueues?
@@ -68,7 +70,8 @@ impl State {
                 *sum = sum.saturating_add(value);
             }
         }
-        let penalty = entry_penalty(&as_list(requests), config.usage_sampling_interval_ns, config.usage_half_life_ns);
+        let (interval, half_life) = (config.usage_sampling_interval_ns, config.usage_half_life_ns);
+        let penalty = entry_penalty(&as_list(requests), interval, half_life, self.config.changes);
         let local_queue = &mut self.local_queues[record.row.local_queue];
         let account = local_queue.account.get_or_insert_with(|| Account { last_update: now, ..Account::default() });
         account.penalties.insert(id, penalty);
@@ -130,7 +133,7 @@ impl State {
         self.changed_queues.touch_local_queue(local_queue);
         let local_queue = &mut self.local_queues[local_queue];
         let account = local_queue.account.get_or_insert_with(|| Account { last_update: now, ..Account::default() });
-        account.decay(&admitted, half_life_ns, now);
+        account.decay(&admitted, half_life_ns, now, self.config.changes);
         if let Some(penalty) = account.penalties.remove(&id) {
             arithmetic::add(&mut account.consumed, &penalty);
         }
@@ -188,7 +191,7 @@ impl State {
             account.consumed.clear();
             account.last_update = now;
         } else {
-            account.decay(&admitted, half_life_ns, now);
+            account.decay(&admitted, half_life_ns, now, self.config.changes);
         }
         Some(after(now))
     }

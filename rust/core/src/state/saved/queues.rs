@@ -1,6 +1,6 @@
 //! ClusterQueues, Cohorts and LocalQueues with their forest, and the workloads that wait or hold quota there.
 
-use crate::assign::QueueRules;
+use crate::assign::{Fungibility, QueueRules};
 use crate::base::ids::{CohortId, Id, LocalQueueId, QueueId, WorkloadId};
 use crate::base::sorted::Sorted;
 use crate::objects::ClusterQueue;
@@ -140,7 +140,8 @@ impl State {
             let groups = self.read_groups(&object.resource_groups);
             let rules = match settled.as_deref() {
                 Some(ClusterQueue { flavor_fungibility: fungibility, preemption, .. }) => {
-                    QueueRules { groups, fungibility: *fungibility, preemption: preemption.clone() }
+                    let fungibility = Fungibility::new(*fungibility, &self.config);
+                    QueueRules { groups, fungibility, preemption: preemption.clone() }
                 }
                 None => QueueRules { groups, ..QueueRules::default() },
             };
