@@ -68,7 +68,12 @@ impl State {
         }
         let gates = self.config.gates;
         let reason = reasons::unadmitted(entry.reason, reasons::PENDING, gates);
-        let requests = (!self.has_recorded_requests(entry.workload)).then(|| self.resource_requests(entry.workload));
+        let requests = {
+            // Its pods are counted from its first assignment on.
+            let with_pods = entry.assignment.is_some() && self.counts_pods(entry.workload);
+            let is_recorded = self.has_recorded_requests(entry.workload, with_pods);
+            (!is_recorded).then(|| self.resource_requests(entry.workload, with_pods))
+        };
         let queue = self.names.queues[entry.queue].clone();
         self.agenda.touch(entry.workload);
         let written = self.workloads.transition(entry.workload, |it| {
@@ -124,10 +129,9 @@ impl State {
     }
 
     /// Does `status.resourceRequests` already hold the totals, in whatever spelling?
-    fn has_recorded_requests(&self, workload: WorkloadId) -> bool {
+    fn has_recorded_requests(&self, workload: WorkloadId, with_pods: bool) -> bool {
         let record = self.workloads.get(workload);
         let recorded = record.workload.status.resource_requests.as_ref();
-        let with_pods = self.counts_pods(workload);
         let shared = record.spec.resource_requests.get().filter(|_| record.has_totals_of_its_spec() && !with_pods);
         if recorded.zip(shared).is_some_and(|(own, shared)| own.is_same(shared)) {
             return true;
@@ -147,9 +151,8 @@ impl State {
     }
 
     /// `status.resourceRequests`: the totals per pod set.
-    fn resource_requests(&self, workload: WorkloadId) -> Shared<Vec<PodSetRequest>> {
+    fn resource_requests(&self, workload: WorkloadId, with_pods: bool) -> Shared<Vec<PodSetRequest>> {
         let record = self.workloads.get(workload);
-        let with_pods = self.counts_pods(workload);
         if record.has_totals_of_its_spec() && !with_pods {
             record.spec.resource_requests.get_or_init(|| self.requests_of(record, false).into()).clone()
         } else {
@@ -170,7 +173,7 @@ impl State {
     }
 
     /// Do the workload's own requests count its pods, because its ClusterQueue has quota for them?
-    fn counts_pods(&self, workload: WorkloadId) -> bool {
+    pub(crate) fn counts_pods(&self, workload: WorkloadId) -> bool {
         !self.config.changes.has(Change::PodsAreNotInTotals)
             && self
                 .names

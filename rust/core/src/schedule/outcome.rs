@@ -80,7 +80,7 @@ impl State {
         let gates = self.config.gates;
         let has_moved = had_quota && !self.as_it_came(id).status.rare.unhealthy_nodes.is_empty();
         let (before, newest) = self.before_write(id);
-        if !had_quota {
+        if !had_quota || !self.config.changes.has(Change::PenaltiesAreSettled) {
             self.push_penalty(id, queue, now);
         }
         let reserve = |it: &mut Workload| reserve_quota(it, admission.clone(), &required, now, gates);
@@ -196,7 +196,7 @@ impl State {
         self.request_flush_for(id);
         self.uncache(id);
         if !before.had_reservation() {
-            self.drop_penalty(self.workloads.row(id).local_queue, id);
+            self.take_back_penalty(self.workloads.row(id).local_queue, id);
         }
         // If it was released before its write was refused, it is already queued.
         self.unqueue(id);

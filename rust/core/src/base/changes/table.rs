@@ -17,7 +17,9 @@ pub enum Change {
     EveryMisfitIsNamed,
     FitBeatsNoCandidates,
     WeightOfZeroGoesLast,
+    PenaltiesAreSettled,
     SmallUsageCounts,
+    PenaltiesAreKeptByWorkload,
     NamespaceTextIsLowerCase,
 }
 
@@ -60,7 +62,7 @@ const fn v(minor: u8, patch: i8) -> Version {
 }
 
 /// All changes, in the order of the enum and of time.
-pub(super) static TABLE: [Row; 10] = [
+pub(super) static TABLE: [Row; 12] = [
     Row {
         change: TopologyGatesNeedTopology,
         name: "TopologyGatesNeedTopology",
@@ -100,8 +102,8 @@ pub(super) static TABLE: [Row; 10] = [
     Row {
         change: PodsAreNotInTotals,
         name: "PodsAreNotInTotals",
-        pulls: &[13338, 13487, 13503],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
+        pulls: &[10485],
+        since: &[v(18, 0)],
         what: "Requests of a workload do not hold its `pods`: preemption does not see that their quota is short and takes too few victims; before, it made room for pods, and status.resourceRequests counted them",
         rule: "rules/04 §2",
         proof: Recorded,
@@ -134,12 +136,30 @@ pub(super) static TABLE: [Row; 10] = [
         proof: Recorded,
     },
     Row {
+        change: PenaltiesAreSettled,
+        name: "PenaltiesAreSettled",
+        pulls: &[12786, 13844],
+        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
+        what: "Usage-based fair sharing: the penalty of an admission is charged only where usage orders workloads, once, and settled when the workload is admitted; before, it was charged in every ClusterQueue and in each pass, and stayed for workloads with admission checks",
+        rule: "rules/09 §1.3",
+        proof: Recorded,
+    },
+    Row {
         change: SmallUsageCounts,
         name: "SmallUsageCounts",
-        pulls: &[13621, 14153],
+        pulls: &[13621],
         since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
         what: "Usage-based fair sharing: usage below a thousandth counts; before, it was cut off",
         rule: "rules/09 §1",
+        proof: Recorded,
+    },
+    Row {
+        change: PenaltiesAreKeptByWorkload,
+        name: "PenaltiesAreKeptByWorkload",
+        pulls: &[14153],
+        since: &[v(18, 6), v(19, 2), v(20, DEVEL)],
+        what: "Usage-based fair sharing: a penalty goes with its workload; before, those of a LocalQueue were one sum, in which stayed what was not admitted, or admitted with fewer pods",
+        rule: "rules/09 §1.3",
         proof: Recorded,
     },
     Row {

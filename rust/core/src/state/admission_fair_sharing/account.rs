@@ -18,13 +18,15 @@ pub struct Account {
     /// Is the history from the LocalQueue's status included?
     pub status_accounted: bool,
     pub(super) penalties: BTreeMap<WorkloadId, ResourceList>,
+    /// Penalties that no workload takes back: before they were kept by workload (change PenaltiesAreKeptByWorkload).
+    pub(super) orphaned: ResourceList,
 }
 
 impl Account {
     /// The sum of the entry penalties that are not yet in the history.
     #[must_use]
     pub fn penalty(&self) -> ResourceList {
-        let mut total = ResourceList::new();
+        let mut total = self.orphaned.clone();
         for penalty in self.penalties.values() {
             arithmetic::add(&mut total, penalty);
         }
@@ -34,7 +36,15 @@ impl Account {
     /// Does any workload still have an entry penalty?
     #[must_use]
     pub fn has_penalty(&self) -> bool {
-        self.penalties.values().flat_map(ResourceList::values).any(|quantity| !quantity.is_zero())
+        let orphaned = self.orphaned.values();
+        self.penalties.values().flat_map(ResourceList::values).chain(orphaned).any(|quantity| !quantity.is_zero())
+    }
+
+    /// Keeps a workload's penalty as one that nobody takes back.
+    pub(super) fn orphan(&mut self, id: WorkloadId) {
+        if let Some(penalty) = self.penalties.remove(&id) {
+            arithmetic::add(&mut self.orphaned, &penalty);
+        }
     }
 
     /// Decays the history until `now`, with `admitted` in use since. Time never goes back.
@@ -46,7 +56,7 @@ impl Account {
 
 impl Stored for Account {
     fn write_to(&self, out: &mut Writer<'_>) {
-        let Self { consumed, last_update, status_accounted, penalties } = self;
+        let Self { consumed, last_update, status_accounted, penalties, orphaned } = self;
         consumed.write_to(out);
         last_update.write_to(out);
         status_accounted.write_to(out);
@@ -55,6 +65,7 @@ impl Stored for Account {
             id.0.write_to(out);
             penalty.write_to(out);
         }
+        orphaned.write_to(out);
     }
 
     fn read_from(from: &mut Reader<'_>) -> Result<Self, Damage> {
@@ -62,6 +73,7 @@ impl Stored for Account {
         let status_accounted = Stored::read_from(from)?;
         let penalties = BTreeMap::<u32, ResourceList>::read_from(from)?;
         let penalties = penalties.into_iter().map(|(id, penalty)| (WorkloadId(id), penalty)).collect();
-        Ok(Self { consumed, last_update, status_accounted, penalties })
+        let orphaned = Stored::read_from(from)?;
+        Ok(Self { consumed, last_update, status_accounted, penalties, orphaned })
     }
 }

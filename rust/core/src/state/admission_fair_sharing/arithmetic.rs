@@ -89,6 +89,17 @@ pub(super) fn add(total: &mut ResourceList, more: &ResourceList) {
     }
 }
 
+/// Subtracts one list from another, which is empty if nothing is left of any resource.
+pub(super) fn subtract(total: &mut ResourceList, less: &ResourceList) {
+    for (name, quantity) in less {
+        let left = total.entry(name.clone()).or_default();
+        *left = left.minus(quantity);
+    }
+    if total.values().all(Quantity::is_zero) {
+        total.clear();
+    }
+}
+
 /// The history after `elapsed_ns` with `admitted` in use.
 #[must_use]
 pub fn decayed(

@@ -14,7 +14,7 @@ pub use account::Account;
 use arithmetic::entry_penalty;
 pub use arithmetic::{decayed, usage, weight};
 
-use crate::base::changes::Changes;
+use crate::base::changes::{Change, Changes};
 use crate::base::gates::Gate;
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::objects::config::AdmissionFairSharing;
@@ -58,12 +58,28 @@ impl State {
     /// quota.
     pub(crate) fn push_penalty(&mut self, id: WorkloadId, queue: QueueId, now: Time) {
         let record = self.workloads.get(id);
-        if !self.is_usage_based(queue) || has_quota_reservation(&record.workload) {
+        let is_charged = self.is_usage_based(queue) && !has_quota_reservation(&record.workload);
+        if !is_charged && self.config.changes.has(Change::PenaltiesAreSettled) {
             return;
         }
-        let Some(config) = self.admission_fair_sharing() else { return };
+        let Some(penalty) = self.penalty_of(id, queue, self.counts_pods(id)) else { return };
+        let local_queue = &mut self.local_queues[record.row.local_queue];
+        let account = local_queue.account.get_or_insert_with(|| Account { last_update: now, ..Account::default() });
+        if !self.config.changes.has(Change::PenaltiesAreKeptByWorkload) {
+            account.orphan(id);
+        }
+        account.penalties.insert(id, penalty);
+    }
+
+    /// The entry penalty for the requests of a workload, with its pods or without.
+    fn penalty_of(&self, id: WorkloadId, queue: QueueId, with_pods: bool) -> Option<ResourceList> {
+        let config = self.admission_fair_sharing()?;
+        let record = self.workloads.get(id);
         let mut requests: BTreeMap<&str, i64> = BTreeMap::new();
-        for &(resource, value) in record.totals.iter().flat_map(|totals| &totals.requests) {
+        let pods =
+            record.totals.iter().filter_map(|it| Some((self.names.pods().filter(|_| with_pods)?, it.count.into())));
+        let totals = record.totals.iter().flat_map(|totals| totals.requests.iter().copied());
+        for (resource, value) in totals.chain(pods) {
             let is_covered = || self.queues[queue].rules.groups.iter().any(|group| group.covered.contains(&resource));
             if !self.config.resources.ignore_undeclared || is_covered() {
                 let sum = requests.entry(self.names.resource_text(resource)).or_default();
@@ -71,16 +87,24 @@ impl State {
             }
         }
         let (interval, half_life) = (config.usage_sampling_interval_ns, config.usage_half_life_ns);
-        let penalty = entry_penalty(&as_list(requests), interval, half_life, self.config.changes);
-        let local_queue = &mut self.local_queues[record.row.local_queue];
-        let account = local_queue.account.get_or_insert_with(|| Account { last_update: now, ..Account::default() });
-        account.penalties.insert(id, penalty);
+        Some(entry_penalty(&as_list(requests), interval, half_life, self.config.changes))
+    }
+
+    /// Takes back the entry penalty of a workload whose reservation was not written.
+    pub(crate) fn take_back_penalty(&mut self, local_queue: LocalQueueId, id: WorkloadId) {
+        if let Some(account) = &mut self.local_queues[local_queue].account {
+            account.penalties.remove(&id);
+        }
     }
 
     /// Drops the entry penalty of a workload that will not be admitted from that LocalQueue.
     pub(crate) fn drop_penalty(&mut self, local_queue: LocalQueueId, id: WorkloadId) {
         if let Some(account) = &mut self.local_queues[local_queue].account {
-            account.penalties.remove(&id);
+            if self.config.changes.has(Change::PenaltiesAreKeptByWorkload) {
+                account.penalties.remove(&id);
+            } else {
+                account.orphan(id);
+            }
         }
     }
 
@@ -105,7 +129,11 @@ impl State {
         let is_out = !is_active(&record.workload) && !record.row.has_reservation;
         let was_in = was_active || old.row.has_reservation;
         let became_admitted = is_active(&record.workload) && now == Stage::Admitted && before != Stage::Admitted;
-        if became_admitted {
+        if became_admitted && before != Stage::Pending && !self.config.changes.has(Change::PenaltiesAreSettled) {
+            // Whoever waited for checks was not charged in the end, and the penalty stayed.
+            let account = self.local_queues[local_queue].account.as_mut();
+            account.into_iter().for_each(|account| account.orphan(id));
+        } else if became_admitted {
             self.settle_penalty(id);
         } else {
             self.settle_penalty_of_admitted(id);
@@ -129,12 +157,21 @@ impl State {
         }
         let Some(half_life_ns) = self.admission_fair_sharing().map(|config| config.usage_half_life_ns) else { return };
         let admitted = self.admitted_usage(local_queue, queue);
+        let of_admission = match self.config.changes.has(Change::PenaltiesAreKeptByWorkload) {
+            true => None,
+            false => self.penalty_of(id, queue, false),
+        };
         let now = self.now;
         self.changed_queues.touch_local_queue(local_queue);
         let local_queue = &mut self.local_queues[local_queue];
         let account = local_queue.account.get_or_insert_with(|| Account { last_update: now, ..Account::default() });
         account.decay(&admitted, half_life_ns, now, self.config.changes);
-        if let Some(penalty) = account.penalties.remove(&id) {
+        if let Some(settled) = of_admission {
+            // What it was charged may differ from what it got, and the rest stayed.
+            account.orphan(id);
+            arithmetic::add(&mut account.consumed, &settled);
+            arithmetic::subtract(&mut account.orphaned, &settled);
+        } else if let Some(penalty) = account.penalties.remove(&id) {
             arithmetic::add(&mut account.consumed, &penalty);
         }
     }
