@@ -14,10 +14,8 @@ from kueuecore.reference.settings import Settings
 Resources = Mapping[str, Fraction]
 """Usage by resource, in cores and bytes."""
 
-
-def _times(resources: Resources, factor: float) -> Resources:
-    """Multiply by the shortest decimal of a factor; products are cut after nine digits (rules/09 §1.2)."""
-    return {name: Fraction(int(total * Fraction(repr(factor)) * NANO), NANO) for name, total in resources.items()}
+# Before penalties were kept by workload, those of a LocalQueue were one sum.
+_ALL = ""
 
 
 def _alpha(elapsed_s: float, half_life_s: float) -> float:
@@ -74,27 +72,46 @@ class Ledger:
 
     def usage(self, local_queue: str, weight: float) -> float:
         """Return the usage of a LocalQueue as one number, which orders its workloads (rules/09 §1.2, §1.5)."""
-        if weight <= 0:
+        if weight <= 0 and self.settings.has("WeightOfZeroGoesLast"):
             return math.inf
         account = self.accounts.get(local_queue, Account(0))
         used, weights = quantity.total(account.consumed, account.pending), self.settings.resource_weights
-        return sum(weights.get(name, 1.0) * _approximate(used[name]) for name in sorted(used)) / weight
+        summed = sum(weights.get(name, 1.0) * _approximate(used[name]) for name in sorted(used))
+        if weight == 0:
+            # 0 by 0 was NaN, which Go sorts before all numbers.
+            return math.inf if summed > 0 else -math.inf
+        return summed / weight
 
     def penalize(self, local_queue: str, workload: str, requests: Resources, now: int) -> None:
         """Charge a workload that gets quota (rules/09 §1.2)."""
-        alpha = _alpha(self.settings.sampling_interval / times.SECOND, self.settings.half_life_s)
-        self.accounts.setdefault(local_queue, Account(now)).penalties[workload] = _times(requests, alpha)
+        account, penalty = self.accounts.setdefault(local_queue, Account(now)), self._penalty(requests)
+        if self.settings.has("PenaltiesAreKeptByWorkload"):
+            account.penalties[workload] = penalty
+        else:
+            account.penalties[_ALL] = quantity.total(account.pending, penalty)
+
+    def take_back(self, local_queue: str, workload: str, requests: Resources) -> None:
+        """Take back the charge of a workload whose reservation was refused."""
+        if self.settings.has("PenaltiesAreKeptByWorkload"):
+            self.forgive(local_queue, workload)
+        elif local_queue in self.accounts:
+            self._subtract(self.accounts[local_queue], self._penalty(requests))
 
     def forgive(self, local_queue: str, workload: str) -> None:
         """Drop the penalty of a workload that will not be admitted."""
-        if local_queue in self.accounts:
+        if local_queue in self.accounts and self.settings.has("PenaltiesAreKeptByWorkload"):
             self.accounts[local_queue].penalties.pop(workload, None)
 
-    def settle(self, local_queue: str, workload: str, admitted: Resources, now: int) -> None:
-        """Turn the penalty of an admitted workload into usage."""
+    def settle(self, local_queue: str, workload: str, own: Resources, admitted: Resources, now: int) -> None:
+        """Turn the penalty of an admitted workload into usage; `own` is what it was given."""
         account = self.accounts.setdefault(local_queue, Account(now))
         self._decay(account, admitted, now)
-        account.consumed = quantity.total(account.consumed, account.penalties.pop(workload, {}))
+        if self.settings.has("PenaltiesAreKeptByWorkload"):
+            penalty = account.penalties.pop(workload, {})
+        else:
+            penalty = self._penalty(own)
+            self._subtract(account, penalty)
+        account.consumed = quantity.total(account.consumed, penalty)
 
     def sample(self, local_queue: str, admitted: Resources, now: int) -> int:
         """Sample a LocalQueue, unless it is too early (rules/09 §1.4). Returns when to look again."""
@@ -113,5 +130,24 @@ class Ledger:
         """Decay past usage, and move towards current usage (rules/09 §1.2)."""
         elapsed_s = max(0, now - account.updated) / times.SECOND
         alpha = _alpha(elapsed_s, self.settings.half_life_s)
-        account.consumed = quantity.total(_times(account.consumed, 1.0 - alpha), _times(admitted, alpha))
+        account.consumed = quantity.total(self._times(account.consumed, 1.0 - alpha), self._times(admitted, alpha))
         account.updated = max(account.updated, now)
+
+    def _penalty(self, requests: Resources) -> Resources:
+        """Return what a workload is charged at once (rules/09 §1.2)."""
+        alpha = _alpha(self.settings.sampling_interval / times.SECOND, self.settings.half_life_s)
+        return self._times(requests, alpha)
+
+    def _subtract(self, account: Account, penalty: Resources) -> None:
+        """Subtract from the sum of penalties, which vanishes once it is 0 everywhere (rules/09 §1.3)."""
+        left = quantity.total(account.pending, {name: -total for name, total in penalty.items()})
+        if self.settings.has("PenaltiesAreSettled"):
+            left = {name: max(total, Fraction(0)) for name, total in left.items()}
+        account.penalties = {_ALL: left} if any(left.values()) else {}
+
+    def _times(self, resources: Resources, factor: float) -> Resources:
+        """Multiply by the shortest decimal of a factor; products are cut after nine digits (rules/09 §1.2)."""
+        if self.settings.has("SmallUsageCounts"):
+            exact = Fraction(repr(factor)) * NANO
+            return {name: Fraction(int(total * exact), NANO) for name, total in resources.items()}
+        return {name: Fraction(int(math.ceil(total * 1000) * factor), 1000) for name, total in resources.items()}

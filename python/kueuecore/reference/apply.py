@@ -9,7 +9,7 @@ from kueuecore.reference.objects import CLUSTER_SCOPED, ClusterQueue, complete, 
 from kueuecore.reference.pending import PendingQueue
 from kueuecore.reference.selectors import matches_labels
 from kueuecore.reference.settings import Json
-from kueuecore.reference.state import State
+from kueuecore.reference.state import State, total_requests
 from kueuecore.reference.topology import watch
 from kueuecore.reference.totals import priority
 
@@ -228,11 +228,14 @@ class Watchers(State):
         """Settle or drop penalties of LocalQueues (rules/09 §1.3)."""
         name, lq = key(new), local_queue_key(new)
         is_active, stage, previous = conditions.is_active(new), conditions.stage(new), conditions.stage(old)
-        if is_active and stage == "Admitted" != previous:
+        # rules/09 §1.3: whoever waited for checks was not settled at first.
+        is_settled = previous == "Pending" or self.settings.has("PenaltiesAreSettled")
+        if is_active and stage == "Admitted" != previous and is_settled:
             target = conditions.admission(new)["clusterQueue"]
             local_queue = self.kind("LocalQueue").get(lq)
             if local_queue and local_queue["spec"].get("clusterQueue") == target and self.is_usage_based(target):
-                self.ledger.settle(lq, name, self.admitted_in(lq), self.now)
+                own = total_requests(self.info(new))
+                self.ledger.settle(lq, name, own, self.admitted_in(lq), self.now)
         if local_queue_key(old) != lq:
             self.ledger.forgive(local_queue_key(old), name)
         is_given_up = not is_active and not conditions.has_reservation(new)

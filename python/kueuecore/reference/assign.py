@@ -21,7 +21,7 @@ from kueuecore.reference.assignment import (
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.objects import Amounts, ClusterQueue, FlavorResource, ResourceGroup
 from kueuecore.reference.selectors import matches_node, untolerated_taint
-from kueuecore.reference.settings import Json
+from kueuecore.reference.settings import Json, Settings
 from kueuecore.reference.topology.phase import mismatch, settle
 from kueuecore.reference.topology.request import request_of
 from kueuecore.reference.totals import Info, PodSetTotals, Progress, resource_order
@@ -33,11 +33,11 @@ _Granular = tuple[Way, float]
 _Found = TypeVar("_Found", bound=tuple[bool, object, object])
 
 
-def is_preferred(a: _Granular, b: _Granular, queue: ClusterQueue) -> bool:
+def is_preferred(a: _Granular, b: _Granular, queue: ClusterQueue, settings: Settings) -> bool:
     """Return whether a, a pair of way and borrowing level, is better than b (rules/03 §2.1)."""
     if Way.NO_FIT in (a[0], b[0]):
         return a[0] != Way.NO_FIT
-    if (a[0] == Way.NO_CANDIDATES) != (b[0] == Way.NO_CANDIDATES):
+    if settings.has("FitBeatsNoCandidates") and (a[0] == Way.NO_CANDIDATES) != (b[0] == Way.NO_CANDIDATES):
         return b[0] == Way.NO_CANDIDATES
     if queue.preference == "PreemptionOverBorrowing":
         return (-a[1], a[0]) > (-b[1], b[0])
@@ -84,6 +84,9 @@ class Assigner:
             totals = [pod_set.scaled(count) for pod_set, count in zip(totals, counts, strict=True)]
         if self.queue.group_of("pods") is not None:
             totals = [replace(total, requests={**total.requests, "pods": total.count}) for total in totals]
+            if not counts and not self.settings.has("PodsAreNotInTotals"):
+                # rules/03 §8: R holds the pods from now on, and so does what the status and penalties say.
+                self.info.totals = totals
         assignment = Assignment(Progress([], self.node.generation, self.cycle, self.info.shape))
         groups: dict[str, list[int]] = {}
         for index, pod_set in enumerate(self.info.pod_sets[: len(totals)]):
@@ -168,7 +171,7 @@ class Assigner:
             choices, found, attempts[flavor] = self._try(members, covered, flavor, used)
             reasons += attempts[flavor].reasons
             stops = not tries_next(found, self.queue) if is_fungible else found[0] == Way.FIT
-            is_better = is_preferred(found, best_found, self.queue) if is_fungible else found[0] > best_found[0]
+            is_better = self._prefers(found, best_found) if is_fungible else found[0] > best_found[0]
             if stops or is_better:
                 best, best_found = choices, found
             if stops:
@@ -177,6 +180,9 @@ class Assigner:
             for choice in best.values():
                 choice.tried = -1 if last == len(group.flavors) - 1 else last
         return best, [] if best_found[0] == Way.FIT else reasons, attempts
+
+    def _prefers(self, a: _Granular, b: _Granular) -> bool:
+        return is_preferred(a, b, self.queue, self.settings)
 
     def _not_asked(self, members: list[int], flavor: str, lead: str) -> str:
         """Return why a flavor is skipped without a look; empty if it is not (rules/04 §7, 09 §4.2)."""
@@ -214,9 +220,17 @@ class Assigner:
             if taint := untolerated_taint(spec.get("nodeTaints") or [], tolerations):
                 words = f"{taint.get('key', '')} {taint.get('value', '')} {taint['effect']} <nil>"
                 return f"untolerated taint {{{words}}} in flavor {name}"
-            if not matches_node(pod, spec.get("nodeLabels") or {}):
+            labels = spec.get("nodeLabels") or {}
+            if not matches_node(pod, labels, self._keys_that_matter(labels, group)):
                 return f"flavor {name} doesn't match node affinity"
         return ""
+
+    def _keys_that_matter(self, labels: Mapping[str, str], group: ResourceGroup) -> set[str]:
+        """Return the keys of nodes that a flavor is matched by (rules/03 §5 4)."""
+        if self.settings.has("FlavorsAreMatchedByTheirOwnLabels"):
+            return set(labels)
+        known = (self.snapshot.flavors[name]["spec"] for name in group.flavors if name in self.snapshot.flavors)
+        return {name for spec in known for name in spec.get("nodeLabels") or ()}
 
     def _try(
         self, members: list[int], requests: Mapping[str, int], flavor: str, used: Amounts
@@ -242,10 +256,13 @@ class Assigner:
             reasons += [why] if why else []
             no_fits.append(no_fit)
             levels.append(level)
-            if is_preferred(found, (way, level), self.queue):
+            if self._prefers(found, (way, level)):
                 found = (way, level)
             if found[0] != Way.NO_FIT:
                 choices[resource] = FlavorChoice(flavor, way.mode, level)
+            elif not self.settings.has("EveryMisfitIsNamed"):
+                # rules/03 §4 3d: Kueue left open which resource comes first.
+                break
         reported = severest(no_fits if self.settings.on("UnadmittedWorkloadsObservability") else ())
         possible = found[0] if found[0].possibility else None
         return choices, found, Attempt(found[0].mode, max(levels), possible, tuple(reasons), reported)

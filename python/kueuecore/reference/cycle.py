@@ -11,7 +11,14 @@ from kueuecore.reference import amount, conditions, decision, eviction, messages
 from kueuecore.reference.assignment import Mode, PodSetAssignment
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.forest import Node
-from kueuecore.reference.nominate import NAMESPACE_MISMATCH, Entry, assign_with_targets, obstacle, replaced_slice
+from kueuecore.reference.nominate import (
+    NAMESPACE_MISMATCH,
+    NAMESPACE_MISMATCH_WITH_CAPITAL,
+    Entry,
+    assign_with_targets,
+    obstacle,
+    replaced_slice,
+)
 from kueuecore.reference.objects import FlavorResource, key, names_of
 from kueuecore.reference.pending import RequeueReason, has_closed_gate
 from kueuecore.reference.preempt import Target
@@ -121,7 +128,7 @@ class Cycle:
         """Find flavors and targets for a head by itself (rules/05 §6.1). Returns whether it is tried at all."""
         info, limits = entry.info, self.world.limit_ranges(entry.info.workload)
         entry.reason, entry.message = obstacle(info, self.snapshot, self.world.kind("Namespace"), limits)
-        if entry.message == NAMESPACE_MISMATCH:
+        if entry.message in (NAMESPACE_MISMATCH, NAMESPACE_MISMATCH_WITH_CAPITAL):
             entry.requeue_reason = RequeueReason.NAMESPACE_MISMATCH
         if not entry.message:
             entry.record(*assign_with_targets(info, self.snapshot, self.world.n_cycles))
@@ -366,9 +373,12 @@ class Cycle:
                 paths = (nodes[each.cluster_queue].path for each in (preemptor, info))
                 message = messages.preemption(preemptor.workload, target.reason, *paths)
                 self._evict(info, "Preempted", message, preemptor, preempted=target.reason)
-                both = messages.priorities(preemptor, info)
-                self._event(info, "Preempted", message + both)
-                self._event(preemptor, "PreemptedWorkload", messages.preempted_workload(info) + both)
+                if self.settings.has("PreemptionPrioritiesAreNamed"):
+                    both = messages.priorities(preemptor, info)
+                    self._event(info, "Preempted", message + both)
+                    self._event(preemptor, "PreemptedWorkload", messages.preempted_workload(info) + both)
+                else:
+                    self._event(info, "Preempted", message)
         preemptor.progress = None
         if targets:
             entry.message += f". Pending the preemption of {len(targets)} workload(s)"
@@ -406,12 +416,12 @@ class Cycle:
             admitted["status"].pop(past, None)
         entry.status = "assumed"
         world.hold(admitted)
-        if not held_quota:
+        if is_charged := not held_quota or not self.settings.has("PenaltiesAreSettled"):
             world.penalize(info)
         if not self._write(admitted):
             world.cache.delete_workload(info.key)
-            if not held_quota:
-                world.ledger.forgive(info.local_queue, info.key)
+            if is_charged:
+                world.take_back_penalty(info)
             if self.refused != "NotFound":
                 self._requeue(entry)
             return

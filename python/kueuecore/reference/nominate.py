@@ -15,12 +15,13 @@ from kueuecore.reference.pending import RequeueReason
 from kueuecore.reference.preempt import Need, Target
 from kueuecore.reference.preempt_fair import fair
 from kueuecore.reference.selectors import matches_labels
-from kueuecore.reference.settings import Json
+from kueuecore.reference.settings import Json, Settings
 from kueuecore.reference.topology import phase
 from kueuecore.reference.topology.capacity import TopologyUse
 from kueuecore.reference.totals import Info, Progress
 
 NAMESPACE_MISMATCH = "workload namespace doesn't match ClusterQueue selector"
+NAMESPACE_MISMATCH_WITH_CAPITAL = "Workload namespace doesn't match ClusterQueue selector"
 
 
 @dataclass(eq=False)
@@ -73,19 +74,20 @@ def obstacle(info: Info, snapshot: Snapshot, namespaces: Mapping[str, Json], lim
     if info.cluster_queue not in snapshot.nodes:
         return "Misconfigured", f"ClusterQueue {info.cluster_queue} not found"
     selector = snapshot.spec(info.cluster_queue).namespace_selector
-    message = inadmissible_because(info.workload, selector, namespaces, limits)
+    message = inadmissible_because(info.workload, selector, namespaces, limits, snapshot.settings)
     return ("Misconfigured" if message else "", message)
 
 
 def inadmissible_because(
-    workload: Json, selector: Json | None, namespaces: Mapping[str, Json], limits: list[Json]
+    workload: Json, selector: Json | None, namespaces: Mapping[str, Json], limits: list[Json], settings: Settings
 ) -> str:
     """Return why a workload cannot be admitted as it is (rules/01 §7.6)."""
-    name = workload["metadata"]["namespace"]
+    name, is_lower = workload["metadata"]["namespace"], settings.has("NamespaceTextIsLowerCase")
     if name not in namespaces:
-        return f'workload namespace "{name}" does not exist: Namespace "{name}" not found'
+        what = f'workload namespace "{name}" does not exist' if is_lower else "Could not obtain workload namespace"
+        return f'{what}: Namespace "{name}" not found'
     if not matches_labels(selector, namespaces[name]["metadata"]["labels"]):
-        return NAMESPACE_MISMATCH
+        return NAMESPACE_MISMATCH if is_lower else NAMESPACE_MISMATCH_WITH_CAPITAL
     if problems := pods.resource_problems(workload):
         return f"resources validation failed: {pods.problem_text(problems)}"
     if problems := pods.limit_range_problems(workload, pods.summarize(limits)):

@@ -230,7 +230,7 @@ class _Pass:
             return blocker
         assert self.queue is not None, "a missing ClusterQueue is a blocker"
         limits, namespaces = self.world.limit_ranges(workload), self.world.kind("Namespace")
-        if why := inadmissible_because(workload, self.queue.namespace_selector, namespaces, limits):
+        if why := inadmissible_because(workload, self.queue.namespace_selector, namespaces, limits, settings):
             return "Misconfigured", why
         if gate := conditions.admission_gate(workload, settings):
             return "AdmissionGated", f"Admission is gated by: {gate}"

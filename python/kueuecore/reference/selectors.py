@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from kueuecore.reference.settings import Json
 
@@ -55,17 +55,17 @@ def untolerated_taint(taints: list[Json], tolerations: list[Json]) -> Json | Non
     return next((t for t in hard if not any(_tolerates(toleration, t) for toleration in tolerations)), None)
 
 
-def matches_node(pod: Json, labels: Mapping[str, str]) -> bool:
-    """Return whether pods may go to nodes with these labels. Only the keys of these labels matter (rules/03 §5 4)."""
-    if any(labels[name] != value for name, value in (pod.get("nodeSelector") or {}).items() if name in labels):
+def matches_node(pod: Json, labels: Mapping[str, str], keys: Collection[str]) -> bool:
+    """Return whether pods may go to nodes with these labels, as far as these keys say (rules/03 §5 4)."""
+    if any(labels.get(name) != value for name, value in (pod.get("nodeSelector") or {}).items() if name in keys):
         return False
     affinity = (pod.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     terms = [
-        [expression for expression in term.get("matchExpressions") or () if expression["key"] in labels]
+        [expression for expression in term.get("matchExpressions") or () if expression["key"] in keys]
         for term in required.get("nodeSelectorTerms") or ()
     ]
-    # A term that says nothing about this flavor allows every flavor.
+    # A term that says nothing about these keys allows every flavor.
     return not all(terms) or not terms or any(all(_matches(e, labels) for e in term) for term in terms)
 
 

@@ -21,6 +21,11 @@ def _has_none(namespace: str, node: str) -> bool:
     return False
 
 
+def total_requests(info: Info) -> Resources:
+    """Return what all pods of a workload request together, or hold (rules/09 §1.2)."""
+    return quantity.total(*({n: quantity.exact(n, v) for n, v in total.requests.items()} for total in info.totals))
+
+
 class State:
     """All that changes.
 
@@ -158,9 +163,21 @@ class State:
 
     def penalize(self, info: Info) -> None:
         """Charge a workload that gets quota (rules/09 §1.3)."""
+        if self._is_charged(info):
+            self.ledger.penalize(info.local_queue, info.key, self._charge(info), self.now)
+
+    def take_back_penalty(self, info: Info) -> None:
+        """Take back the charge of a workload whose reservation was refused (rules/09 §1.3)."""
+        if self._is_charged(info):
+            self.ledger.take_back(info.local_queue, info.key, self._charge(info))
+
+    def _is_charged(self, info: Info) -> bool:
+        in_all = self.settings.has_admission_fair_sharing and not self.settings.has("PenaltiesAreSettled")
+        return in_all or self.is_usage_based(info.cluster_queue)
+
+    def _charge(self, info: Info) -> Resources:
+        """Return what counts: with IgnoreUndeclared, only what has quota (rules/09 §1.2)."""
         spec = self.cache.forest.cluster_queues[info.cluster_queue].spec
-        if spec is not None and self.is_usage_based(info.cluster_queue):
-            asked = [{n: quantity.exact(n, v) for n, v in total.requests.items()} for total in info.totals]
-            charged, all_count = quantity.total(*asked), not self.settings.ignores_undeclared
-            charged = {name: v for name, v in charged.items() if all_count or spec.group_of(name) is not None}
-            self.ledger.penalize(info.local_queue, info.key, charged, self.now)
+        all_count = not self.settings.ignores_undeclared
+        asked = total_requests(info).items()
+        return {n: v for n, v in asked if all_count or (spec is not None and spec.group_of(n) is not None)}
