@@ -135,8 +135,7 @@ pub(super) fn total_requests(case: &Case<'_>) -> Answer {
     let (counted, devices) =
         if kept { (case.workload("initial")?, devices(&case.input["dra"])?) } else { (current.clone(), None) };
     let reclaimable = case.config.gates.enabled(Gate::ReclaimablePods);
-    let totals =
-        totals::totals(&counted.pod_sets, &counted.status, &case.config.resources, reclaimable, devices.as_ref());
+    let totals = totals::totals(&counted.pod_sets, &counted.status, &case.config, reclaimable, devices.as_ref());
     let shown = totals.iter().map(|totals| {
         let mut shown = show_totals(totals);
         if let Some(request) = topology_request(&current, &totals.name) {

@@ -143,7 +143,11 @@ impl World {
             |pending: &Pending, places: &Places| (pending.is_active(places, id), pending.is_inadmissible(places, id));
         let before = place(pending, places);
         let status_reason = "";
-        pending.requeue(places, &item, &Returned { reason, status_reason, pending_flavors, generation, hashing });
+        pending.requeue(
+            places,
+            &item,
+            &Returned { reason, status_reason, pending_flavors, generation, hashing, any_failure_counts: false },
+        );
         Ok(json!(before != place(pending, places)))
     }
 

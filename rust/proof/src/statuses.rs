@@ -63,7 +63,9 @@ pub(super) fn usage(case: &Case<'_>) -> Answer {
 pub(super) fn admission_checks(case: &Case<'_>) -> Answer {
     let workload = case.workload("workload")?;
     match decode_value(&case.input["clusterQueue"]).map_err(|e| e.to_string())? {
-        Object::ClusterQueue(queue) => Ok(Some(json!({"admissionChecks": required_checks(&queue, &workload)}))),
+        Object::ClusterQueue(queue) => {
+            Ok(Some(json!({"admissionChecks": required_checks(&queue, &workload, case.config.changes)})))
+        }
         _ => Err("not a ClusterQueue".to_owned()),
     }
 }

@@ -370,7 +370,8 @@ fn assign_group(
         let PodSetAssignment { index, requests, flavors, error, .. } = &mut draft.pod_sets[at];
         if requests.is_empty() && group_name(&candidate.pod_sets[*index]).is_some() {
             // A pod set without requests is still placed on the nodes of its group.
-            flavors.retain(|choice| context.sites.has(choice.flavor));
+            let is_given = context.config.changes.has(Change::GroupGivesItsFlavor);
+            flavors.retain(|choice| is_given && context.sites.has(choice.flavor));
         } else {
             flavors.retain(|choice| requests.iter().any(|request| request.0 == choice.resource));
         }

@@ -1,6 +1,7 @@
 //! Assignment modes and their order of preference (rules/03 §2).
 
 use crate::base::changes::Change;
+use crate::base::gates::Gate;
 use crate::objects::config::Config;
 use crate::objects::{FlavorFungibility, FungibilityPolicy, FungibilityPreference};
 
@@ -111,6 +112,8 @@ pub struct GranularMode {
 pub struct Fungibility {
     /// What the object says.
     pub given: FlavorFungibility,
+    /// What it prefers.
+    pub preference: FungibilityPreference,
     /// The change FitBeatsNoCandidates.
     pub fit_beats_no_candidates: bool,
 }
@@ -119,7 +122,18 @@ impl Fungibility {
     /// What it says, in the release of the settings.
     #[must_use]
     pub fn new(given: FlavorFungibility, config: &Config) -> Self {
-        Self { given, fit_beats_no_candidates: config.changes.has(Change::FitBeatsNoCandidates) }
+        use FungibilityPreference::{BorrowingOverPreemption, PreemptionOverBorrowing};
+        let implied = config.gates.enabled(Gate::FlavorFungibilityImplicitPreferenceDefault)
+            && given.when_can_borrow == FungibilityPolicy::TryNextFlavor;
+        let preference = match given.preference {
+            None if implied => PreemptionOverBorrowing,
+            None => BorrowingOverPreemption,
+            Some(preference) if config.changes.has(Change::PreferencesAreNotSwapped) => preference,
+            // Each of the two did what the other one does now.
+            Some(BorrowingOverPreemption) => PreemptionOverBorrowing,
+            Some(PreemptionOverBorrowing) => BorrowingOverPreemption,
+        };
+        Self { given, preference, fit_beats_no_candidates: config.changes.has(Change::FitBeatsNoCandidates) }
     }
 }
 
@@ -147,7 +161,7 @@ impl GranularMode {
         if fungibility.fit_beats_no_candidates && without_candidates(self) != without_candidates(other) {
             return without_candidates(other);
         }
-        match fungibility.given.preference {
+        match fungibility.preference {
             FungibilityPreference::BorrowingOverPreemption => {
                 (self.preemption, other.level) > (other.preemption, self.level)
             }
@@ -199,14 +213,14 @@ mod tests {
     }
 
     fn of(given: FlavorFungibility) -> Fungibility {
-        Fungibility { given, ..Fungibility::default() }
+        Fungibility::new(given, &Config::default())
     }
 
     #[test]
     fn preference_follows_the_configured_order() {
         let borrowing_first = Fungibility::default();
         let preemption_first = of(FlavorFungibility {
-            preference: FungibilityPreference::PreemptionOverBorrowing,
+            preference: Some(FungibilityPreference::PreemptionOverBorrowing),
             ..FlavorFungibility::default()
         });
         for (a, b, borrowing, preemption) in [

@@ -200,7 +200,6 @@ pub enum FungibilityPolicy {
 /// `spec.flavorFungibility.preference`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FungibilityPreference {
-    /// Also when unset.
     #[default]
     BorrowingOverPreemption,
     PreemptionOverBorrowing,
@@ -213,7 +212,8 @@ pub struct FlavorFungibility {
     pub when_can_borrow: FungibilityPolicy,
     /// Default `TryNextFlavor`.
     pub when_can_preempt: FungibilityPolicy,
-    pub preference: FungibilityPreference,
+    /// Absent: `BorrowingOverPreemption`.
+    pub preference: Option<FungibilityPreference>,
 }
 
 impl Default for FlavorFungibility {
@@ -221,7 +221,7 @@ impl Default for FlavorFungibility {
         Self {
             when_can_borrow: FungibilityPolicy::MayStopSearch,
             when_can_preempt: FungibilityPolicy::TryNextFlavor,
-            preference: FungibilityPreference::default(),
+            preference: None,
         }
     }
 }

@@ -6,11 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::base::amount::Amount;
+use crate::base::changes::Change;
 use crate::base::ids::{FlavorId, ResourceId};
 use crate::base::names::Names;
 use crate::base::quantity::Quantity;
+use crate::objects::config::{self, Config};
 use crate::objects::resource_names::resource_value;
-use crate::objects::{Admission, PodSet, PodSetAssignment, ResourceList, StringMap, WorkloadStatus, config};
+use crate::objects::{Admission, PodSet, PodSetAssignment, ResourceList, StringMap, WorkloadStatus};
 use crate::pods::{pod_requests, values};
 
 /// The total of one pod set.
@@ -52,7 +54,7 @@ pub struct Usage {
 pub fn totals(
     pod_sets: &[PodSet],
     status: &WorkloadStatus,
-    config: &config::Resources,
+    config: &Config,
     reclaimable_pods: bool,
     devices: Option<&DeviceRequests>,
 ) -> Vec<PodSetTotals> {
@@ -81,21 +83,23 @@ pub fn totals(
 pub(crate) fn pending_totals(
     pod_sets: &[PodSet],
     status: &WorkloadStatus,
-    config: &config::Resources,
+    config: &Config,
     reclaimable_pods: bool,
     devices: Option<&DeviceRequests>,
 ) -> Vec<PodSetTotals> {
+    let config::Resources { exclude_resource_prefixes: excluded, transformations, .. } = &config.resources;
+    let least = if config.changes.has(Change::RequestsAreNotNegative) { 0 } else { i64::MIN };
     let of_pod_set = |pod_set: &PodSet| {
         let mut list = pod_requests(&pod_set.template.spec);
-        list.retain(|name, _| !config.exclude_resource_prefixes.iter().any(|prefix| name.starts_with(prefix)));
-        list = transform::apply(list, &config.transformations);
+        list.retain(|name, _| !excluded.iter().any(|prefix| name.starts_with(prefix)));
+        list = transform::apply(list, transformations, config.changes);
         if let Some(devices) = devices {
             exchange_devices(&mut list, devices, &pod_set.name);
         }
         let count = effective_count(pod_sets, status, &pod_set.name, reclaimable_pods);
         let mut requests = values(&list);
         for value in requests.values_mut() {
-            *value = (*value).max(0).saturating_mul(i64::from(count));
+            *value = (*value).max(least).saturating_mul(i64::from(count));
         }
         PodSetTotals { name: pod_set.name.clone(), count, requests, flavors: None }
     };

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use super::{Preemptor, World};
 use crate::base::amount::Amount;
+use crate::base::gates::Gate;
 use crate::base::ids::{FlavorId, FlavorResourceId, LocalQueueId, QueueId};
 use crate::base::sorted;
 use crate::objects::config::AdmissionFairSharing;
@@ -61,12 +62,20 @@ pub(super) struct Wanted<'a> {
     flavors: SmallVec<[FlavorId; 2]>,
 }
 
+/// By how much others of its priority must be newer (gate SchedulerTimestampPreemptionBuffer).
+const BUFFER_NS: i64 = 5 * 60 * 1_000_000_000;
+
 impl<'a> Wanted<'a> {
     pub fn new(world: &World<'_>, preemptor: &Preemptor, contested: &'a [FlavorResourceId]) -> Self {
         let mut flavors: SmallVec<_> = contested.iter().map(|&fr| world.names.parts(fr).0).collect();
         flavors.sort_unstable();
         flavors.dedup();
-        Self { priority: preemptor.priority, time: preemptor.time, contested, flavors }
+        let buffer_ns = match world.config.gates.enabled(Gate::SchedulerTimestampPreemptionBuffer) {
+            true => BUFFER_NS,
+            false => 0,
+        };
+        let time = Time(preemptor.time.0.saturating_add(buffer_ns));
+        Self { priority: preemptor.priority, time, contested, flavors }
     }
 
     /// Does the policy exclude this priority?

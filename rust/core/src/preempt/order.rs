@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use super::candidates::Allowed;
 use super::removals::Removed;
 use super::{Preemptor, World};
+use crate::base::changes::Change;
 use crate::base::ids::WorkloadId;
 use crate::quota::forest::NodeId;
 use crate::quota::share::Share;
@@ -254,8 +255,18 @@ impl<'a> Order<'a> {
     fn next_of(&self, tree: &Tree, queue: NodeId) -> Option<WorkloadId> {
         let is_open = !self.is_left_out(queue) && self.world.forest.is_active(queue);
         let key = self.first(queue).filter(|_| is_open)?;
-        let borrows = || self.world.share(self.preemptor, tree, queue).is_borrowing();
+        let borrows = || self.borrows(&self.world.share(self.preemptor, tree, queue));
         (queue == self.preemptor.node || borrows()).then_some(key.id)
+    }
+
+    /// May a node be a source of victims, because it borrows?
+    fn borrows(&self, share: &Share) -> bool {
+        if self.world.config.changes.has(Change::BorrowingIsUsageAboveQuota) {
+            share.is_borrowing()
+        } else {
+            // With nothing to lend the share is 0, whatever is borrowed.
+            share.ratio != 0.0
+        }
     }
 
     fn children_of(&mut self, tree: &Tree, cohort: NodeId) -> Children<'a> {
@@ -297,7 +308,7 @@ impl<'a> Order<'a> {
         let is_own = queue == self.preemptor.node;
         if let Some(key) = self.first(queue) {
             let share = self.world.share(self.preemptor, tree, queue);
-            if is_own || share.is_borrowing() {
+            if is_own || self.borrows(&share) {
                 return Some(Entry { share, place: Reverse((key.not_evicted, is_own, key)), node: queue });
             }
         }
@@ -311,7 +322,7 @@ impl<'a> Order<'a> {
             return None;
         }
         let share = self.world.share(self.preemptor, tree, cohort);
-        if share.is_borrowing() || self.ancestors.contains(&cohort) {
+        if self.borrows(&share) || self.ancestors.contains(&cohort) {
             return Some(Entry { share, place, node: cohort });
         }
         self.leave_out(cohort);

@@ -305,7 +305,7 @@ impl Pending {
     /// Returns a head to the queue (rules/05 §3). The result lists the workloads of its shape that were parked with it;
     /// `None` if nothing changes for others of its shape.
     pub fn requeue(&mut self, places: &mut Places, item: &Item, returned: &Returned) -> Option<Vec<Parked>> {
-        let &Returned { reason, status_reason, pending_flavors, generation, hashing } = returned;
+        let &Returned { reason, status_reason, pending_flavors, generation, hashing, any_failure_counts } = returned;
         if reason.makes_preemptor() {
             // In StrictFIFO the head comes back to the front without that (rules/05 §5).
             let sticky = self.strategy == QueueingStrategy::BestEffortFIFO;
@@ -330,7 +330,7 @@ impl Pending {
         self.park(places, item);
         if let Some(shape) = item.shape
             && hashing
-            && reason.holds_for_shape()
+            && (reason.holds_for_shape() || any_failure_counts)
             && self.strategy == QueueingStrategy::BestEffortFIFO
         {
             return self.park_shape(places, shape, status_reason);

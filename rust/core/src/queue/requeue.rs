@@ -67,4 +67,6 @@ pub struct Returned {
     pub generation: i64,
     /// Are others of its shape parked with it?
     pub hashing: bool,
+    /// Are they so after every failure, not only if nothing of that shape can be admitted?
+    pub any_failure_counts: bool,
 }

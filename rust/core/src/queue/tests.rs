@@ -212,7 +212,14 @@ fn a_queue_behaves_like_a_plain_list() {
                     let reason = all[usize::try_from(dice.below(9)).expect("small")];
                     let (pending_flavors, hashing) = (dice.below(5) == 0, dice.below(4) != 0);
                     let status_reason = reasons::WAITING_FOR_QUOTA;
-                    let returned = Returned { reason, status_reason, pending_flavors, generation: 7, hashing };
+                    let returned = Returned {
+                        reason,
+                        status_reason,
+                        pending_flavors,
+                        generation: 7,
+                        hashing,
+                        any_failure_counts: false,
+                    };
                     let moved = pending.requeue(&mut places, item, &returned);
                     let moved: BTreeSet<&str> =
                         moved.iter().flatten().flat_map(Parked::keys).map(|key| key.name()).collect();

@@ -219,7 +219,8 @@ impl<'a> Pass<'a> {
     /// The list of checks follows the ClusterQueue (rules/07 §2).
     fn sync_checks(&mut self, workload: &mut Workload) -> bool {
         let Some((_, queue)) = self.cluster_queue else { return false };
-        !self.has_no_checks(workload) && sync_admission_checks(workload, &required_checks(queue, workload), self.now)
+        !self.has_no_checks(workload)
+            && sync_admission_checks(workload, &required_checks(queue, workload, self.state.config.changes), self.now)
     }
 
     /// Is it the parent of variants, which has no checks of its own?

@@ -1,5 +1,6 @@
 //! What ends a reservation or an admission: checks, stopped queues, time (rules/07 §3, §7, §10).
 
+use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::objects::conditions::{self, find_true};
 use crate::objects::message::{Blocker, Message, Queue};
@@ -31,14 +32,25 @@ impl Pass<'_> {
         if self.has_no_checks(workload) || is_evicted(workload) {
             return false;
         }
-        if let Some(message) = describe_checks(workload, CheckState::Rejected) {
-            if set_deactivation_target(workload, reasons::ADMISSION_CHECK, message.clone(), self.now) {
-                self.event("Warning", "AdmissionCheckRejected", format!("Deactivated due to {message}"));
+        let describes = self.state.config.changes.has(Change::FailedChecksAreDescribed);
+        if let Some(described) = describe_checks(workload, CheckState::Rejected) {
+            let (message, event) = if describes {
+                let event = format!("Deactivated due to {described}");
+                (described, event)
+            } else {
+                plain_rejection(workload)
+            };
+            if set_deactivation_target(workload, reasons::ADMISSION_CHECK, message, self.now) {
+                self.event("Warning", "AdmissionCheckRejected", event);
             }
             return true;
         }
-        let Some(message) = describe_checks(workload, CheckState::Retry) else { return false };
-        self.evict(workload, reasons::ADMISSION_CHECK, "", format!("Evicted due to {message}"));
+        let Some(described) = describe_checks(workload, CheckState::Retry) else { return false };
+        let message = match describes {
+            true => format!("Evicted due to {described}"),
+            false => "At least one admission check is false".to_owned(),
+        };
+        self.evict(workload, reasons::ADMISSION_CHECK, "", message);
         true
     }
 
@@ -137,4 +149,14 @@ pub(super) fn execution_end(workload: &Workload) -> Option<Time> {
     let past = workload.status.rare.accumulated_past_execution_time_seconds.unwrap_or(0);
     let left = i64::from(workload.maximum_execution_time_seconds?) - i64::from(past);
     Some(Time(admitted.last_transition.0.saturating_add(left.saturating_mul(SECOND_NS))))
+}
+
+/// The messages of a rejection before they listed the checks with what they say (change FailedChecksAreDescribed): of
+/// condition DeactivationTarget, and of the event.
+fn plain_rejection(workload: &Workload) -> (String, String) {
+    let checks = workload.status.rare.admission_checks.iter().filter(|it| it.state == CheckState::Rejected);
+    let names: Vec<&str> = checks.clone().map(|it| it.name.as_str()).collect();
+    let (name, why) = checks.clone().next().map_or(("", ""), |it| (it.name.as_str(), it.message.as_str()));
+    let event = format!("Deactivating workload because AdmissionCheck for {name} was Rejected: {why}");
+    (format!("Admission check(s): {}, were rejected", names.join(",")), event)
 }

@@ -117,7 +117,9 @@ impl State {
         let item = self.item(workload);
         let hashing = self.gate(Gate::SchedulingEquivalenceHashing);
         let pending = &mut self.queues[queue].pending;
-        let returned = Returned { reason, status_reason: quota_reserved_reason, pending_flavors, generation, hashing };
+        let any_failure_counts = !self.config.changes.has(Change::ShapesFailByFit);
+        let status_reason = quota_reserved_reason;
+        let returned = Returned { reason, status_reason, pending_flavors, generation, hashing, any_failure_counts };
         let parked = pending.requeue(&mut self.places, &item, &returned);
         if let Some((shape, parked)) = item.shape.zip(parked) {
             self.agenda.touch_parked(queue, shape);

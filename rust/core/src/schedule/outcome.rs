@@ -76,7 +76,7 @@ impl State {
     fn write_reservation(&mut self, assumed: &Assumed, now: Time, decision: &mut Decision) {
         let &Assumed { workload: id, queue, had_quota, ref admission, ref assigned, .. } = assumed;
         let object = self.queues[queue].settled.as_ref().expect("an active ClusterQueue is settled");
-        let required: BTreeSet<String> = checks_for_admission(object, admission);
+        let required: BTreeSet<String> = checks_for_admission(object, admission, self.config.changes);
         let gates = self.config.gates;
         let has_moved = had_quota && !self.as_it_came(id).status.rare.unhealthy_nodes.is_empty();
         let (before, newest) = self.before_write(id);

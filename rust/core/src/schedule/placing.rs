@@ -7,6 +7,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::assign::{Assignment, Delay, Mode, NoFitReason, PodSetAssignment, requests_topology};
+use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::base::ids::{FlavorId, QueueId, WorkloadId};
 use crate::base::shared::Shared;
@@ -399,6 +400,9 @@ impl State {
             let Some(flavor) = flavors.next().filter(|first| flavors.all(|other| other == *first)) else { continue };
             let assigned = admission.and_then(|it| it.pod_set_assignments.iter().find(|it| it.name == pod_set.name));
             let now = assigned.and_then(|it| it.topology_assignment.as_deref());
+            if now.is_some() && !self.config.changes.has(Change::MovedPodsCount) {
+                continue;
+            }
             let place = now.map_or_else(|| place.clone(), |now| without(place, now).into());
             if !place.domains.is_empty() {
                 let per_pod = Arc::new(with_pod(&requests_of(pod_set)));

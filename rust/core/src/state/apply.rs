@@ -5,6 +5,7 @@ mod workload;
 
 use std::sync::Arc;
 
+use crate::base::changes::Change;
 use crate::base::ids::{LocalQueueId, QueueId, WorkloadId};
 use crate::objects::{
     AdmissionCheck, ClusterQueue, Cohort, LimitRange, LocalQueue, Meta, PriorityClass, ResourceFlavor, RuntimeClass,
@@ -64,7 +65,7 @@ impl State {
         });
         for queue in self.queues_using_flavor(&flavor.meta.name) {
             let became_active = self.refresh_activeness(queue);
-            if became_active || changed {
+            if became_active || (changed && self.config.changes.has(Change::FlavorEditsRetryWorkloads)) {
                 self.request_flush(queue);
             }
         }

@@ -439,7 +439,7 @@ impl State {
         let Record { spec, workload, .. } = workloads.get(workload);
         let status = &workload.status;
         let Some(admission) = &status.admission else {
-            let totals = totals::pending_totals(&spec.adjusted, status, &config.resources, reclaimable, None);
+            let totals = totals::pending_totals(&spec.adjusted, status, config, reclaimable, None);
             return intern_totals(names, &totals);
         };
         totals::reserved_totals(names, &spec.adjusted, status, admission, reclaimable)

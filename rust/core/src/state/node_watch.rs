@@ -96,7 +96,7 @@ impl State {
     /// A pod of a workload that Kueue places was created, changed or removed (`new` is `None`). Its node is checked if
     /// the pod waits for it, or has left it (rules/08 §13.1).
     pub(super) fn watch_pod(&mut self, old: Option<&Pod>, new: Option<&Pod>) {
-        let Some(pod) = new.or(old).filter(|pod| is_placed_by_kueue(pod)) else { return };
+        let Some(pod) = new.or(old).filter(|pod| is_placed_by_kueue(pod, self.config.changes)) else { return };
         if new.is_none() {
             self.node_watch.failed_pods.remove(&(pod.meta.namespace.clone(), pod.meta.name.clone()));
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::base::changes::{Change, Changes};
 use crate::base::gates::Gate;
 use crate::base::ids::{FlavorId, WorkloadId};
 use crate::objects::resource_names::resource_value;
@@ -121,8 +122,9 @@ impl State {
     /// A pod was created, removed or moved, which changes the free capacity of its nodes. Returns the node on which it
     /// freed something.
     pub(crate) fn change_taken(&mut self, old: Option<&Pod>, new: Option<&Pod>) -> Option<String> {
+        let changes = self.config.changes;
         let takes = |pod: Option<&Pod>| {
-            let pod = pod.filter(|pod| takes_room(pod))?;
+            let pod = pod.filter(|pod| takes_room(pod, changes))?;
             Some((pod.node_name.clone(), with_pod(&values(&pod_requests(&pod.spec)))))
         };
         let (before, now) = (takes(old), takes(new));
@@ -179,13 +181,14 @@ const PLACED_BY_KUEUE: [&str; 5] = [
 ];
 
 /// Is a pod placed by Kueue, or waiting to be?
-pub(crate) fn is_placed_by_kueue(pod: &Pod) -> bool {
+pub(crate) fn is_placed_by_kueue(pod: &Pod, changes: Changes) -> bool {
     PLACED_BY_KUEUE.iter().any(|key| pod.meta.annotations.contains_key(*key))
+        || (!changes.has(Change::TasLabelHasNoMeaning) && pod.meta.labels.contains_key("kueue.x-k8s.io/tas"))
 }
 
 /// Does a pod take room on a node without Kueue (rules/08 §4.4)?
-pub(crate) fn takes_room(pod: &Pod) -> bool {
-    !pod.node_name.is_empty() && pod.phase != "Succeeded" && pod.phase != "Failed" && !is_placed_by_kueue(pod)
+pub(crate) fn takes_room(pod: &Pod, changes: Changes) -> bool {
+    !pod.node_name.is_empty() && pod.phase != "Succeeded" && pod.phase != "Failed" && !is_placed_by_kueue(pod, changes)
 }
 
 /// Requests of one pod of a pod set, by its template.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::base::changes::{Change, Changes};
 use crate::objects::{
     Admission, AdmissionCheckRule, AdmissionCheckState, CheckState, ClusterQueue, ResourceGroup, Time, Workload,
 };
@@ -40,20 +41,28 @@ pub(crate) fn checks_for_flavors(
 
 /// The checks of `cluster_queue` that apply to some flavor of `admission`.
 #[must_use]
-pub(crate) fn checks_for_admission(cluster_queue: &ClusterQueue, admission: &Admission) -> BTreeSet<String> {
+pub(crate) fn checks_for_admission(
+    cluster_queue: &ClusterQueue,
+    admission: &Admission,
+    changes: Changes,
+) -> BTreeSet<String> {
     if cluster_queue.admission_checks.is_empty() {
         return BTreeSet::new();
     }
-    let assigned = admission.pod_set_assignments.iter().flat_map(|p| p.flavors.values()).map(String::as_str).collect();
+    let assigned: BTreeSet<&str> =
+        admission.pod_set_assignments.iter().flat_map(|p| p.flavors.values()).map(String::as_str).collect();
+    if assigned.is_empty() && !changes.has(Change::FlavorlessAdmissionNeedsNoCheck) {
+        return cluster_queue.admission_checks.iter().map(|rule| rule.name.clone()).collect();
+    }
     checks_for_flavors(&cluster_queue.admission_checks, &all_flavors(&cluster_queue.resource_groups), &assigned)
 }
 
 /// The checks that `workload` needs: with an admission, those for its flavors; without one, those that apply to every
 /// flavor of the ClusterQueue.
 #[must_use]
-pub fn required_checks(cluster_queue: &ClusterQueue, workload: &Workload) -> BTreeSet<String> {
+pub fn required_checks(cluster_queue: &ClusterQueue, workload: &Workload, changes: Changes) -> BTreeSet<String> {
     if let Some(admission) = &workload.status.admission {
-        return checks_for_admission(cluster_queue, admission);
+        return checks_for_admission(cluster_queue, admission, changes);
     }
     if cluster_queue.admission_checks.is_empty() {
         return BTreeSet::new();
@@ -191,11 +200,11 @@ mod tests {
     fn a_check_is_required_for_its_flavors() {
         let rules: &[(&str, &[&str])] = &[("any", &[]), ("a", &["fa"]), ("both", &["fa", "fb"]), ("gone", &["fx"])];
         let cq = queue(&["fa", "fb"], rules);
-        assert_eq!(required_checks(&cq, &assigned("fa")), set_of(&["a", "any", "both"]));
-        assert_eq!(required_checks(&cq, &assigned("fb")), set_of(&["any", "both"]));
+        assert_eq!(required_checks(&cq, &assigned("fa"), Changes::default()), set_of(&["a", "any", "both"]));
+        assert_eq!(required_checks(&cq, &assigned("fb"), Changes::default()), set_of(&["any", "both"]));
         // Without an admission, only checks that apply to any flavor.
-        assert_eq!(required_checks(&cq, &Workload::default()), set_of(&["any", "both"]));
-        assert_eq!(required_checks(&queue(&["fa"], &[]), &assigned("fa")), set_of(&[]));
+        assert_eq!(required_checks(&cq, &Workload::default(), Changes::default()), set_of(&["any", "both"]));
+        assert_eq!(required_checks(&queue(&["fa"], &[]), &assigned("fa"), Changes::default()), set_of(&[]));
     }
 
     #[test]

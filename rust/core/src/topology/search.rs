@@ -66,7 +66,8 @@ impl<'a> Search<'a> {
         (n_pods, n_leaders): (i64, i64),
         gates: Gates,
     ) -> Self {
-        let is_free = request.unconstrained && gates.enabled(Gate::TASProfileMixed);
+        let is_free = (request.unconstrained && gates.enabled(Gate::TASProfileMixed))
+            || gates.enabled(Gate::TASProfileLeastFreeCapacity);
         let algorithm = if is_free { Algorithm::LeastFree } else { Algorithm::BestFit };
         let scores = gates.enabled(Gate::TASRespectNodeAffinityPreferred);
         Self { tree, request, levels, algorithm, scores, n_pods, n_leaders }

@@ -156,8 +156,9 @@ impl Draw<'_> {
                 when_can_borrow: self.choose(&fungibility)?,
                 when_can_preempt: self.choose(&fungibility)?,
                 preference: self.choose(&[
-                    FungibilityPreference::BorrowingOverPreemption,
-                    FungibilityPreference::PreemptionOverBorrowing,
+                    None,
+                    Some(FungibilityPreference::BorrowingOverPreemption),
+                    Some(FungibilityPreference::PreemptionOverBorrowing),
                 ])?,
             };
         }

@@ -145,7 +145,7 @@ impl From<FungibilityWire> for FlavorFungibility {
         FlavorFungibility {
             when_can_borrow: fungibility_policy(&wire.when_can_borrow, defaults.when_can_borrow),
             when_can_preempt: fungibility_policy(&wire.when_can_preempt, defaults.when_can_preempt),
-            preference: FungibilityPreference::read(&wire.preference).unwrap_or_default(),
+            preference: FungibilityPreference::read(&wire.preference),
         }
     }
 }

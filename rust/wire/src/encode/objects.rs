@@ -4,9 +4,9 @@
 
 use kueuecore::base::quantity::Quantity;
 use kueuecore::objects::{
-    AdmissionCheck, ClusterQueue, Cohort, FlavorFungibility, FlavorQuotas, FungibilityPreference, LabelSelector,
-    LocalQueue, Meta, Node, Preemption, PriorityClass, Requirement, ResourceFlavor, ResourceGroup, StringMap, Taint,
-    Time, Toleration, Topology,
+    AdmissionCheck, ClusterQueue, Cohort, FlavorFungibility, FlavorQuotas, LabelSelector, LocalQueue, Meta, Node,
+    Preemption, PriorityClass, Requirement, ResourceFlavor, ResourceGroup, StringMap, Taint, Time, Toleration,
+    Topology,
 };
 use serde_json::{Map, Value, json};
 
@@ -162,7 +162,7 @@ fn fungibility(of: &FlavorFungibility) -> Value {
     let mut out = Map::new();
     put_text(&mut out, "whenCanBorrow", when_can_borrow.word());
     put_text(&mut out, "whenCanPreempt", when_can_preempt.word());
-    if *preference != FungibilityPreference::default() {
+    if let Some(preference) = preference {
         put_text(&mut out, "preference", preference.word());
     }
     out.into()

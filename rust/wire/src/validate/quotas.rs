@@ -172,7 +172,7 @@ fn fungibility(queue: &ClusterQueue) -> Option<FieldError> {
     let fungibility = &queue.flavor_fungibility;
     let both_try = fungibility.when_can_borrow == FungibilityPolicy::TryNextFlavor
         && fungibility.when_can_preempt == FungibilityPolicy::TryNextFlavor;
-    if both_try || fungibility.preference != FungibilityPreference::PreemptionOverBorrowing {
+    if both_try || fungibility.preference != Some(FungibilityPreference::PreemptionOverBorrowing) {
         return None;
     }
     let preference = quoted("PreemptionOverBorrowing");

@@ -94,8 +94,7 @@ fn rules(dice: &mut Dice, names: &mut Names, n_flavors: usize) -> QueueRules {
     let given = FlavorFungibility {
         when_can_borrow: dice.one_of(&policies),
         when_can_preempt: dice.one_of(&policies),
-        preference: dice
-            .one_of(&[FungibilityPreference::BorrowingOverPreemption, FungibilityPreference::PreemptionOverBorrowing]),
+        preference: dice.one_of(&[None, Some(FungibilityPreference::PreemptionOverBorrowing)]),
     };
     let all = [PreemptionPolicy::Unset, PreemptionPolicy::Never, PreemptionPolicy::LowerPriority];
     let policy = dice.one_of(&all);
@@ -104,7 +103,8 @@ fn rules(dice: &mut Dice, names: &mut Names, n_flavors: usize) -> QueueRules {
         within_cluster_queue: dice.one_of(&all),
         borrow_within_cohort: dice.once_in(2).then_some(BorrowWithinCohort { policy, max_priority_threshold: None }),
     });
-    let fungibility = Fungibility { given, fit_beats_no_candidates: dice.once_in(2) };
+    let fungibility =
+        Fungibility { fit_beats_no_candidates: dice.once_in(2), ..Fungibility::new(given, &Config::default()) };
     QueueRules { groups: groups(dice, names, n_flavors), fungibility, preemption }
 }
 

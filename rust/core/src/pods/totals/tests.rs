@@ -34,8 +34,9 @@ fn rule(input: &str, replace: bool, multiply_by: &str, outputs: &str) -> (String
     (input.to_owned(), Transformation { replace, multiply_by: multiply_by.to_owned(), outputs: list(outputs) })
 }
 
-fn requests(workload: &Workload, config: &config::Resources) -> BTreeMap<String, i64> {
-    totals(&workload.pod_sets, &workload.status, config, true, None).remove(0).requests
+fn requests(workload: &Workload, resources: &config::Resources) -> BTreeMap<String, i64> {
+    let config = Config { resources: resources.clone(), ..Config::default() };
+    totals(&workload.pod_sets, &workload.status, &config, true, None).remove(0).requests
 }
 
 fn transformed(input: &str, rules: Vec<(String, Transformation)>) -> BTreeMap<String, i64> {
@@ -47,7 +48,7 @@ fn transformed(input: &str, rules: Vec<(String, Transformation)>) -> BTreeMap<St
 fn reclaimable_pods_are_not_counted_while_the_gate_is_on() {
     let mut workload = pending(vec![pod_set("a", 3, "cpu=2200m"), pod_set("b", 2, "memory=1Ki example.com/gpu=0")]);
     workload.status.rare.reclaimable_pods = vec![reclaimable("a", 1), reclaimable("b", 5)];
-    let off = config::Resources::default();
+    let off = Config::default();
     let counted = |gate| -> Vec<_> {
         totals(&workload.pod_sets, &workload.status, &off, gate, None)
             .into_iter()
@@ -113,7 +114,7 @@ fn device_claims_take_the_place_of_extended_resources() {
         added: [("a".to_owned(), list("gpu=3 mem=1Ki"))].into(),
         replaced: [("a".to_owned(), BTreeSet::from(["example.com/gpu".to_owned()]))].into(),
     };
-    let result = totals(&workload.pod_sets, &workload.status, &config::Resources::default(), true, Some(&devices));
+    let result = totals(&workload.pod_sets, &workload.status, &Config::default(), true, Some(&devices));
     assert_eq!(result[0].requests, integers(&[("gpu", 8), ("mem", 2048)]));
     assert_eq!(result[1].requests, integers(&[("example.com/gpu", 1)]));
 }
@@ -130,7 +131,7 @@ fn reserved(assigned: Option<i32>, usage: &str, n_reclaimable: i32) -> PodSetTot
     };
     workload.status.admission =
         Some(Admission { cluster_queue: "cq".into(), pod_set_assignments: vec![assignment].into() }.into());
-    totals(&workload.pod_sets, &workload.status, &config::Resources::default(), true, None).remove(0)
+    totals(&workload.pod_sets, &workload.status, &Config::default(), true, None).remove(0)
 }
 
 #[test]
@@ -160,7 +161,7 @@ fn an_assignment_without_its_pod_set_counts_no_pods() {
     };
     workload.status.admission =
         Some(Admission { pod_set_assignments: vec![assignment].into(), ..Default::default() }.into());
-    let total = totals(&workload.pod_sets, &workload.status, &config::Resources::default(), true, None).remove(0);
+    let total = totals(&workload.pod_sets, &workload.status, &Config::default(), true, None).remove(0);
     assert_eq!((total.count, total.requests["cpu"]), (0, 0));
 }
 

@@ -109,8 +109,7 @@ impl State {
             Arc::clone(&record.spec.totals)
         } else {
             let status = &record.workload.status;
-            let totals =
-                totals::pending_totals(&record.spec.adjusted, status, &self.config.resources, reclaimable, charged);
+            let totals = totals::pending_totals(&record.spec.adjusted, status, &self.config, reclaimable, charged);
             intern_totals(&mut self.names, &totals)
         };
         let record = self.workloads.get(id);
@@ -146,7 +145,7 @@ impl State {
                 pods::adjust(&mut pod_set.template.spec, overhead_of, &summary);
             }
             let status = crate::objects::WorkloadStatus::default();
-            let totals = totals::pending_totals(&adjusted, &status, &config.resources, false, None);
+            let totals = totals::pending_totals(&adjusted, &status, config, false, None);
             let totals = intern_totals(names, &totals);
             let misfit = |pod_sets: &[PodSet]| pods::check_resources(pod_sets, &summary).err().map(|e| e.to_string());
             Prepared { misfit: misfit(&adjusted), original_misfit: misfit(original), adjusted, totals }
