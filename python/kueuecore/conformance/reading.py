@@ -26,7 +26,7 @@ Amounts = Mapping[FlavorResource, int]
 
 def configuration_of(case: Json) -> Json:
     """The Configuration of a case, in the release of Kueue that it was recorded from."""
-    release = {"kueue": case["kueue"]} if "kueue" in case else {}
+    release = {name: case[name] for name in ("kueue", "changes") if name in case}
     return {**case.get("config", {}), "featureGates": case.get("featureGates", {}), **release}
 
 

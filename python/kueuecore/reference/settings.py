@@ -20,7 +20,8 @@ class Settings:
         # The release of Kueue whose rules these are: its gates, with those that are set, and its changes (rules/11 §4).
         release = Release.named(config.get("kueue", DEFAULT_RELEASE))
         self.gates: Mapping[str, bool] = {**release.default_gates(), **(config.get("featureGates") or {})}
-        self.changes = release.changes()
+        switches: Mapping[str, bool] = config.get("changes") or {}
+        self.changes = {*release.changes(), *switches} - {name for name, is_on in switches.items() if not is_on}
         # The strategies of preemption with fair sharing.
         self.fair_sharing: tuple[str, ...] | None = None
         if config.get("fairSharing") is not None:

@@ -147,13 +147,17 @@ fn answerer(kind: &str) -> Option<fn(&Case<'_>) -> Answer> {
     })
 }
 
-/// The settings of a case, in the release of Kueue that it was recorded from.
+/// The settings of a case, in the release of Kueue that it was recorded from, with single `changes` switched.
 pub(crate) fn configuration_of(case: &Value) -> Result<Configuration, String> {
     let release = match case["kueue"].as_str() {
         Some(name) => Release::from_name(name).ok_or_else(|| format!("no release of Kueue: {name}"))?,
         None => Release::DEVELOPMENT,
     };
-    Configuration::trusted(&case["config"], &case["featureGates"], release).map_err(|e| lines(&e))
+    let configuration =
+        Configuration::trusted(&case["config"], &case["featureGates"], release).map_err(|e| lines(&e))?;
+    let switches = case["changes"].as_object().into_iter().flatten();
+    let switches = switches.filter_map(|(name, on)| Some((name.as_str(), on.as_bool()?)));
+    configuration.switched(switches).map_err(|name| format!("no change of Kueue: {name}"))
 }
 
 impl<'a> Case<'a> {
