@@ -293,7 +293,9 @@ class _Simulation:
             workload |= {"metadata": metadata, "spec": manifest["spec"]}
             if "reclaimablePods" in manifest["status"]:
                 workload["status"]["reclaimablePods"] = manifest["status"]["reclaimablePods"]
-            self.world.write(workload)
+            # Without a change there is no event.
+            if workload != self.world.kind("Workload")[key(manifest)]:
+                self.world.write(workload)
 
     def _end(self, name: str) -> None:
         if name in self.world.kind("Workload"):
