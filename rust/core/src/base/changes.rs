@@ -23,7 +23,7 @@ impl Change {
         &TABLE[self as usize]
     }
 
-    const fn bit(self) -> u64 {
+    const fn bit(self) -> u128 {
         1 << self as u8
     }
 
@@ -81,7 +81,7 @@ impl Change {
 
 /// The changes that are in effect: those of a release, with some of them switched one by one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Changes(u64);
+pub struct Changes(u128);
 
 impl Default for Changes {
     /// All of them, as in the newest Kueue.
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_table_is_in_the_order_of_the_enum_and_of_time() {
-        assert!(TABLE.len() <= 64, "a set of changes has 64 bits");
+        assert!(TABLE.len() <= 128, "a set of changes has 128 bits");
         for (i, row) in TABLE.iter().enumerate() {
             assert_eq!(row.change as usize, i, "{}", row.name);
             assert_eq!(format!("{:?}", row.change), row.name);
