@@ -11,12 +11,13 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import Self, TypeAlias, TypeGuard
 
 from kueuecore import _core
 from kueuecore._arguments import shown
 from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore.errors import ManifestError, UnknownObjectError
+from kueuecore.releases import releases
 from kueuecore.version import version
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "digest_of",
     "holds_journal",
     "is_journal",
+    "is_release",
     "replay",
 ]
 
@@ -46,12 +48,14 @@ class EngineJournal:
 
     Args:
         configuration: Its Configuration.
+        release: The name of its release of Kueue.
         models_readiness: Whether pods become ready.
         now: The time of its last call; not checked when read from a file.
         calls: The calls in their order.
     """
 
     configuration: JsonValue
+    release: str
     models_readiness: bool
     now: JsonValue
     calls: Sequence[CallRow]
@@ -62,6 +66,7 @@ class EngineJournal:
             "format": _FORMAT,
             "version": version(),
             "configuration": self.configuration,
+            "kueue": self.release,
             "modelsReadiness": self.models_readiness,
             "now": self.now,
             "calls": [[name, now, *map(_to_json, arguments)] for name, arguments, now in self.calls],
@@ -88,11 +93,13 @@ class EngineJournal:
         check_digest(saved, what=_NO_JOURNAL)
         if not isinstance(models_readiness := saved.get("modelsReadiness"), bool):
             raise ValueError(f"{_NO_JOURNAL}: modelsReadiness must be true or false")
+        if not is_release(release := saved.get("kueue")):
+            raise ValueError(f"{_NO_JOURNAL}: kueue must be the name of a release")
         calls = saved.get("calls")
         if not isinstance(calls, list):
             raise ValueError(f"{_NO_JOURNAL}: calls must be a list")
         rows = [_call(call, f"{_NO_JOURNAL}: calls[{index}]") for index, call in enumerate(calls)]
-        return cls(saved.get("configuration"), models_readiness, saved.get("now"), rows)
+        return cls(saved.get("configuration"), release, models_readiness, saved.get("now"), rows)
 
 
 def replay(core: _core.Engine, saved: EngineJournal) -> None:
@@ -113,6 +120,11 @@ def replay(core: _core.Engine, saved: EngineJournal) -> None:
 def is_journal(saved: object) -> bool:
     """Return whether it claims to be the journal of an engine."""
     return isinstance(saved, Mapping) and text_at(dict(saved), "format") in (_FORMAT, _OLD_FORMAT)
+
+
+def is_release(name: object) -> TypeGuard[str]:
+    """Return whether it is the whole name of a release of Kueue."""
+    return isinstance(name, str) and any(name == it.name for it in releases())
 
 
 def holds_journal(data: str | bytes) -> bool:

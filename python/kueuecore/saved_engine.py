@@ -9,12 +9,14 @@ from typing import Self
 from kueuecore._core import Engine as CoreEngine
 from kueuecore._json import JsonObject
 from kueuecore.configuration import Configuration
-from kueuecore.journal import EngineJournal, is_journal, replay
+from kueuecore.journal import EngineJournal, is_journal, is_release, replay
+from kueuecore.releases import Release
 
 __all__ = ["SavedEngine", "configuration_of", "holds_engine"]
 
 _HEAD = b"kueuecore.engine/"
 _ANOTHER_CONFIGURATION = "the saved engine had another Configuration: pass that one"
+_NO_NOTE = "this is not a valid save: its note is not an Engine's"
 
 
 class SavedEngine:
@@ -40,7 +42,11 @@ class SavedEngine:
             >>> Engine.load(saved).save() == saved
             True
         """
-        note = {"configuration": self._configuration.to_dict(), "modelsReadiness": self._models_readiness}
+        note = {
+            "configuration": self._configuration.to_dict(),
+            "kueue": self._configuration.release.name,
+            "modelsReadiness": self._models_readiness,
+        }
         return self._core.save(json.dumps(note, sort_keys=True).encode())
 
     @classmethod
@@ -49,11 +55,12 @@ class SavedEngine:
 
         Args:
             saved: The result of `save` in the same version of kueuecore: another may decide differently.
-            configuration: The Configuration of the saved engine.
+            configuration: The Configuration of the saved engine; by default what the saved engine's release of Kueue
+                runs with when it has no file.
 
         Raises:
             ValueError: It has another format, comes from another version, is damaged or is not a save; or the
-                Configuration differs.
+                Configuration differs, or is for another release.
         """
         if isinstance(saved, Mapping) and is_journal(saved):
             raise ValueError("this is the journal of an engine, not its state: use Engine.replay()")
@@ -63,12 +70,11 @@ class SavedEngine:
             )
         core, note = CoreEngine.load(bytes(saved))
         match _read(note):
-            case {"configuration": found, "modelsReadiness": bool(models_readiness)}:
-                configuration = configuration or Configuration()
-                if found != configuration.to_dict():
-                    raise ValueError(_ANOTHER_CONFIGURATION)
-                return cls._of(core, configuration, models_readiness)
-        raise ValueError("this is not a valid save: its note is not an Engine's")
+            case {"configuration": found, "kueue": release, "modelsReadiness": bool(models_readiness)} if is_release(
+                release
+            ):
+                return cls._of(core, _same(configuration, found, release), models_readiness)
+        raise ValueError(_NO_NOTE)
 
     def journal(self) -> JsonObject:
         """Return every call that has changed the engine, as plain data for JSON, for `replay`.
@@ -89,7 +95,8 @@ class SavedEngine:
         now, calls = self._core.journal()
         if calls is None:
             raise ValueError("this engine keeps no journal: make it with keeps_journal=True")
-        return EngineJournal(self._configuration.to_dict(), self._models_readiness, now, calls).to_json()
+        release = self._configuration.release.name
+        return EngineJournal(self._configuration.to_dict(), release, self._models_readiness, now, calls).to_json()
 
     @classmethod
     def replay(cls, journal: JsonObject, *, configuration: Configuration | None = None) -> Self:
@@ -97,15 +104,14 @@ class SavedEngine:
 
         Args:
             journal: The result of `journal` in the same version of kueuecore: another may decide differently.
-            configuration: The Configuration of the engine whose journal it is.
+            configuration: The Configuration of the engine whose journal it is; by default as in `load`.
 
         Raises:
-            ValueError: It has another format or version, or has been changed, or the Configuration differs.
+            ValueError: It has another format or version, or has been changed, or the Configuration differs, or is for
+                another release of Kueue.
         """
         read = EngineJournal.read(journal)
-        configuration = configuration or Configuration()
-        if read.configuration != configuration.to_dict():
-            raise ValueError(_ANOTHER_CONFIGURATION)
+        configuration = _same(configuration, read.configuration, read.release)
         core = CoreEngine(configuration._core, read.models_readiness, True)
         replay(core, read)
         return cls._of(core, configuration, read.models_readiness)
@@ -136,11 +142,32 @@ def configuration_of(saved: bytes | JsonObject) -> Configuration:
         True
     """
     if isinstance(saved, Mapping):
-        found: object = EngineJournal.read(saved).configuration
-    else:
-        note = _read(CoreEngine.load(saved)[1])
-        found = note.get("configuration") if isinstance(note, Mapping) else None
-    return Configuration.parse(json.dumps(found))
+        journal = EngineJournal.read(saved)
+        return Configuration.parse(json.dumps(journal.configuration), release=journal.release)
+    match _read(CoreEngine.load(saved)[1]):
+        case {"configuration": found, "kueue": release} if is_release(release):
+            return Configuration.parse(json.dumps(found), release=release)
+    raise ValueError(_NO_NOTE)
+
+
+def _same(given: Configuration | None, found: object, release: str) -> Configuration:
+    """Return the Configuration of a saved engine: the given one, or by default that of its release without a file.
+
+    Args:
+        given: The one that the caller knows.
+        found: The settings of the saved engine.
+        release: Its release of Kueue.
+
+    Raises:
+        ValueError: It is another.
+    """
+    if given is not None and given.release.name != release:
+        own = Release.named(release).title
+        raise ValueError(f"the saved engine decides as {own}, and this Configuration as {given.release.title}")
+    configuration = Configuration(release=release) if given is None else given
+    if found != configuration.to_dict():
+        raise ValueError(_ANOTHER_CONFIGURATION)
+    return configuration
 
 
 def _read(note: bytes) -> object:

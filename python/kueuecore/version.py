@@ -1,20 +1,14 @@
-"""The version of kueuecore, and the version of Kueue that it follows."""
+"""The version of kueuecore, and the releases of Kueue that it decides as."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
+__all__ = ["DEFAULT_RELEASE", "release_rows", "version"]
 
-__all__ = ["KUEUE_COMMIT", "KUEUE_VERSION", "version"]
-
-KUEUE_VERSION: Final = "v0.20 (development)"
-"""The version of Kueue whose decisions kueuecore reproduces."""
-KUEUE_COMMIT: Final = "ff69552e79ad21652c36caa97038382e55625cf7"
-"""The commit of Kueue whose decisions kueuecore reproduces."""
+DEFAULT_RELEASE = "0.20.0-devel"
+"""What is followed unless something says otherwise: the newest that is proven, a commit of Kueue's development."""
 
 
 def version() -> str:
@@ -32,3 +26,13 @@ def version() -> str:
     from importlib import metadata
 
     return metadata.version("kueuecore")
+
+
+def release_rows() -> list[dict[str, str]]:
+    """Return `name`, `line` and `commit` of every release of Kueue that is followed, oldest first."""
+    import json
+
+    # `kueuecore.releases` has them as values; importing it takes as long as Python takes to start.
+    with open(os.path.join(os.path.dirname(__file__), "releases", "table.json"), encoding="utf-8") as file:  # noqa: PTH118, PTH120, PTH123
+        rows: list[dict[str, str]] = json.load(file)["releases"]
+    return rows

@@ -80,7 +80,7 @@ def check_command(options: argparse.Namespace) -> int:
     style = Style.of(output(), options.color)
     given = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet, strict=options.strict)
     manifests = with_namespaces(given, options.namespace_labels)
-    kueue = configured(options.config, options.feature_gates, manifests)
+    kueue = configured(options.config, options.feature_gates, manifests, kueue=options.kueue)
     if not options.quiet:
         to_stderr(*kueue.notes)
     unfinished: list[str] = []
@@ -102,7 +102,7 @@ def check_command(options: argparse.Namespace) -> int:
             to_stderr(*(f"note: wrote {file}" for file in files))
     match options.output:
         case "json":
-            write(json_findings(found, unfinished))
+            write(json_findings(found, kueue.configuration.release, unfinished))
         case "sarif":
             write(sarif_log(found))
         case "github":

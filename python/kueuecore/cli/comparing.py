@@ -10,8 +10,9 @@ from pathlib import Path
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._numbers import number_text
 from kueuecore._text import counted, shown
-from kueuecore.cli.documents import document_head
+from kueuecore.cli.documents import document_head, release_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.kueue_release import add_kueue, default_release
 from kueuecore.cli.output_files import write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
@@ -83,6 +84,7 @@ def add_compare(add: argparse.ArgumentParser) -> None:
     )
     help_text = "set a field in B: KIND/NAME:PATH=VALUE, or PATH=VALUE for the scenario itself; repeatable"
     add.add_argument("--set", dest="edits", metavar="EDIT", action="append", default=[], help=help_text)
+    add_kueue(add, over="cluster.kueue")
     add_study(add, seeds=10)
     out = add.add_argument_group("output")
     out.add_argument(
@@ -100,10 +102,11 @@ def compare_command(options: argparse.Namespace) -> int:
     if options.b is None and not options.edits:
         remedy = "give a second scenario, or change the first with --set PATH=VALUE"
         raise ManifestError.of("there is nothing to compare with", remedy=remedy)
-    a = read_scenario(options.a, allow_code=options.allow_code)
+    releases = {"release": options.kueue, "default_release": default_release()}
+    a = read_scenario(options.a, allow_code=options.allow_code, **releases)
     edits = [parse_edit(it) for it in options.edits]
     # Both use the same seeds, whatever the second file says.
-    b = read_scenario(options.b or options.a, allow_code=options.allow_code, edits=edits)
+    b = read_scenario(options.b or options.a, allow_code=options.allow_code, edits=edits, **releases)
     seeds = range(a.seed, a.seed + options.seeds)
     workers = min(options.workers, 2 * len(seeds))
     with ctrl_c_raises(), processes(workers) as executor, run_progress(quiet=options.quiet) as progress:
@@ -189,7 +192,8 @@ def _signed(value: float | None) -> str:
 
 def _document(comparison: Comparison) -> str:
     document: JsonObject = {
-        **document_head(),
+        **document_head(comparison.releases[0]),
+        "kueueB": release_document(comparison.releases[1]),
         "seeds": list(comparison.seeds),
         "differs": comparison.is_any,
         "total": _group(comparison.total),

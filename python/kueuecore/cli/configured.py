@@ -17,7 +17,8 @@ from kueuecore._configuration_sources import (
     sources_in,
 )
 from kueuecore._json import JsonObject, object_at
-from kueuecore.configuration import Configuration, feature_gates, known_gate_remedy
+from kueuecore.cli.kueue_release import add_kueue, asked_release
+from kueuecore.configuration import Configuration, known_gate_remedy
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.manifests import Manifest, object_ref
@@ -55,9 +56,10 @@ class Configured:
 
 
 def add_configuration(given: argparse._ArgumentGroup) -> None:
-    """Add `--config` and `--feature-gates`."""
+    """Add `--config`, `--feature-gates` and `--kueue`."""
     given.add_argument("--config", metavar="FILE", help=_CONFIG_HELP)
     add_feature_gates(given)
+    add_kueue(given, sources="the objects")
 
 
 def add_feature_gates(given: argparse._ArgumentGroup) -> None:
@@ -72,47 +74,58 @@ def add_feature_gates(given: argparse._ArgumentGroup) -> None:
     )
 
 
-def configured(file: str | None, gates: Sequence[tuple[str, bool]], manifests: Sequence[Manifest]) -> Configured:
+def configured(
+    file: str | None, gates: Sequence[tuple[str, bool]], manifests: Sequence[Manifest], *, kueue: Release | None
+) -> Configured:
     """Return the Configuration of a command that decides about objects.
 
     Args:
         file: The file of `--config`, which goes before what the objects hold.
         gates: The gates of `--feature-gates`, which replace those of the objects one by one.
         manifests: The objects. What Kueue would refuse among them is left out, with a warning.
+        kueue: The release of `--kueue`.
 
     Raises:
         ManifestError: Everything that is wrong with the file or the gates.
     """
+    release = asked_release(kueue) or Release.named(DEFAULT_RELEASE)
     if file is not None:
-        return Configured(read_configuration(file, gates), _written(file))
-    found = _among(manifests)
-    release = _of_release({**found.gates, **dict(gates)})
+        return Configured(read_configuration(file, gates, release), _written(file))
+    found = _among(manifests, release)
+    plain = _of_release({**found.gates, **dict(gates)}, release)
     if found.source is None:
-        return Configured(release, None, found.holders, found.notes, found.gates)
+        return Configured(plain, None, found.holders, found.notes, found.gates)
     try:
         configuration, written = found.configuration(dict(gates)), found.source.written()
     except ManifestError as error:
         # Kueue would not start with it; a chart of another release is no reason to decide nothing.
         unused = f"{_place(found.source.holder)} has a Configuration that Kueue refuses, so it is not used"
         notes = [f"warning: {unused}: {it}" for it in error.problems]
-        return Configured(release, None, notes=(*notes, *found.notes), gates=found.gates)
+        return Configured(plain, None, notes=(*notes, *found.notes), gates=found.gates)
     note = f"note: Kueue's Configuration is that of {_place(found.source.holder)}; --config replaces it"
     return Configured(configuration, written, found.holders, (note, *found.notes), found.gates)
 
 
-def read_configuration(file: str | None, gates: Sequence[tuple[str, bool]]) -> Configuration:
+def read_configuration(file: str | None, gates: Sequence[tuple[str, bool]], release: Release) -> Configuration:
     """Read the Configuration of `--config` and `--feature-gates`.
+
+    Args:
+        file: The file; `None`: Kueue's release manifest.
+        gates: The gates.
+        release: The release of Kueue that starts with it.
 
     Raises:
         ConfigurationError: Everything that is wrong with it.
     """
-    return _of_release(dict(gates)) if file is None else Configuration.read(file, feature_gates=dict(gates))
+    if file is None:
+        return _of_release(dict(gates), release)
+    return Configuration.read(file, feature_gates=dict(gates), release=release)
 
 
-def _of_release(gates: Mapping[str, bool]) -> Configuration:
+def _of_release(gates: Mapping[str, bool], release: Release) -> Configuration:
     """Return the Configuration of Kueue's release manifest."""
     try:
-        return Configuration.parse(_WITHOUT_FILE, feature_gates=gates)
+        return Configuration.parse(_WITHOUT_FILE, feature_gates=gates, release=release)
     except ConfigurationError as error:
         # Only the gates can be wrong, and they are in no file.
         raise ConfigurationError(
@@ -134,12 +147,14 @@ class _Among:
         source: Their Configuration, if there is one.
         gated: The object with feature gates, if there is one.
         gates: Its gates.
+        release: The release of Kueue that starts with them.
         notes: What to say about that.
     """
 
     source: ConfigurationSource | None
     gated: Manifest | None
     gates: Mapping[str, bool]
+    release: Release
     notes: tuple[str, ...]
 
     @property
@@ -159,11 +174,12 @@ class _Among:
             own = object_at(document.object, "featureGates")
             if own and gates:
                 plain: JsonObject = {**document.object, "featureGates": {**own, **gates}}
-                return Configuration.of([Manifest(plain, document.source)], feature_gates=self.gates)
-        return Configuration.of([self.source.holder], feature_gates={**self.gates, **gates})
+                holder = Manifest(plain, document.source)
+                return Configuration.of([holder], feature_gates=self.gates, release=self.release)
+        return Configuration.of([self.source.holder], feature_gates={**self.gates, **gates}, release=self.release)
 
 
-def _among(manifests: Sequence[Manifest]) -> _Among:
+def _among(manifests: Sequence[Manifest], release: Release) -> _Among:
     """Find what objects say: one Configuration, and one set of feature gates."""
     notes: list[str] = []
     source = _only("Configurations", "--config", sources_in(manifests), notes)
@@ -172,19 +188,19 @@ def _among(manifests: Sequence[Manifest]) -> _Among:
     except ManifestError as error:
         notes += [f"warning: feature gates among the objects are not used: {it}" for it in error.problems]
         gated = None
-    gates = {} if gated is None else _accepted(gated, notes)
-    return _Among(source, gated.holder if gated is not None and gates else None, gates, tuple(notes))
+    gates = {} if gated is None else _accepted(gated, release, notes)
+    return _Among(source, gated.holder if gated is not None and gates else None, gates, release, tuple(notes))
 
 
-def _accepted(gated: GateSource, notes: list[str]) -> dict[str, bool]:
-    """Return the gates of an object that this release takes, and say which it does not."""
-    place, known = _place(gated.holder), {*_ALL_GATES, *(gate.name for gate in feature_gates())}
+def _accepted(gated: GateSource, release: Release, notes: list[str]) -> dict[str, bool]:
+    """Return the gates of an object that a release takes, and say which it does not."""
+    place, known = _place(gated.holder), {*_ALL_GATES, *(gate.name for gate in release.feature_gates())}
     gates = {name: is_on for name, is_on in gated.gates.items() if name in known}
     for name in (it for it in gated.gates if it not in gates):
-        remedy = known_gate_remedy(name, Release.named(DEFAULT_RELEASE)) or "this release has no such gate"
+        remedy = known_gate_remedy(name, release) or "this release has no such gate"
         notes.append(f"warning: the feature gate {name} of {place} is not used: {remedy}")
     try:
-        _of_release(gates)
+        _of_release(gates, release)
     except ConfigurationError as error:
         notes += [f"warning: the feature gates of {place} are not used: {it.message}" for it in error.problems]
         return {}

@@ -15,13 +15,14 @@ from kueuecore._yaml_scalars import plain_value
 from kueuecore.cli.outcome import Row, RunOutcome, namespaces_of
 from kueuecore.engine import Engine
 from kueuecore.errors import UnknownObjectError
+from kueuecore.releases import Release
 from kueuecore.states import WorkloadState
 from kueuecore.times import format_time
 from kueuecore.topology import Placement
-from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
+from kueuecore.version import version
 from kueuecore.world import is_workload
 
-__all__ = ["document_head", "json_document", "workload_head", "yaml_document", "yaml_documents"]
+__all__ = ["document_head", "json_document", "release_document", "workload_head", "yaml_document", "yaml_documents"]
 
 _SCHEMA = 1
 """Version of the JSON document: changing or removing a field increments it, adding one does not."""
@@ -30,13 +31,18 @@ _WIDEST = 2**31  # lines are not wrapped
 _NUMBER = re.compile(r"[-+]?[._]*\d[.\d_]*([eE][-+]?\d+)?")
 
 
-def document_head() -> JsonObject:
-    """The fields at the start of every JSON document of the command."""
-    return {
-        "schema": _SCHEMA,
-        "kueuecore": version(),
-        "kueue": {"version": KUEUE_VERSION, "commit": KUEUE_COMMIT},
-    }
+def document_head(release: Release) -> JsonObject:
+    """The fields at the start of every JSON document of the command.
+
+    Args:
+        release: The release of Kueue whose decisions it shows.
+    """
+    return {"schema": _SCHEMA, "kueuecore": version(), "kueue": release_document(release)}
+
+
+def release_document(release: Release) -> JsonObject:
+    """A release of Kueue in a JSON document; only one without a tag has a commit."""
+    return {"version": release.tag, **({"commit": release.commit} if release.commit else {})}
 
 
 def workload_head(state: WorkloadState) -> JsonObject:
@@ -54,7 +60,7 @@ def workload_head(state: WorkloadState) -> JsonObject:
 def json_document(outcome: RunOutcome) -> str:
     """The outcome as one JSON document."""
     document: dict[str, object] = {
-        **document_head(),
+        **document_head(outcome.engine.configuration.release),
         "now": format_time(outcome.now),
         "ending": str(outcome.settled.ending),
         "cycles": len(outcome.settled.decisions),

@@ -246,7 +246,7 @@ def _contested(found: Explanation) -> list[tuple[int, FlavorTrial, Asked]]:
 def _document(state: SettledState, found: Explanation, by: str) -> dict[str, Any]:
     workload = found.workload
     return {
-        **document_head(),
+        **document_head(state.engine.configuration.release),
         "now": format_time(state.now),
         "workload": {
             **workload_head(workload),

@@ -15,6 +15,7 @@ from kueuecore.cli.table import Style, table
 from kueuecore.errors import ObjectRef
 from kueuecore.findings import RULES, Finding, Severity
 from kueuecore.manifests import object_ref
+from kueuecore.releases import Release
 from kueuecore.version import version
 
 __all__ = ["github_commands", "json_findings", "rules_table", "sarif_log", "text_lines"]
@@ -46,11 +47,11 @@ def rules_table(style: Style) -> str:
     return table(["CODE", "NAME", "SEVERITY", "WHAT IT FINDS"], rows, style)
 
 
-def json_findings(found: Sequence[Finding], unfinished: Sequence[str] = ()) -> str:
-    """The findings as one JSON document."""
+def json_findings(found: Sequence[Finding], release: Release, unfinished: Sequence[str] = ()) -> str:
+    """The findings as one JSON document, with the release of Kueue that they are about."""
     counts = Counter(str(it.severity) for it in found)
     document: JsonObject = {
-        **document_head(),
+        **document_head(release),
         "counts": {str(severity): counts[severity] for severity in Severity},
         "findings": [_json(it) for it in found],
         "unfinished": list(unfinished),

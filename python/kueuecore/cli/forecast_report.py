@@ -11,6 +11,7 @@ from kueuecore._text import shown
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.spans import seconds
 from kueuecore.cli.table import Style, table
+from kueuecore.releases import Release
 from kueuecore.studies.forecast import Eta, Forecast
 from kueuecore.studies.present_workloads import Status
 from kueuecore.times import format_time
@@ -165,16 +166,17 @@ def _sentences(found: Eta) -> str:
     return "\n".join(lines)
 
 
-def forecast_document(found: Eta, percentages: Sequence[float]) -> str:
+def forecast_document(found: Eta, percentages: Sequence[float], release: Release) -> str:
     """The forecasts as one JSON document.
 
     Args:
         found: The forecasts.
         percentages: The quantiles to show, in percent.
+        release: The release of Kueue that decides.
     """
     given = found.assumptions
     document: JsonObject = {
-        **document_head(),
+        **document_head(release),
         "now": format_time(found.now),
         "horizonSeconds": found.horizon_seconds,
         "futures": len(found.seeds),

@@ -12,6 +12,7 @@ from kueuecore._text import shown
 from kueuecore.cli.configured import configured
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.forecast_report import forecast_document, forecast_report, interim_lines
+from kueuecore.cli.kueue_release import add_kueue, default_release
 from kueuecore.cli.named_workload import WORKLOAD_HELP, find_workload
 from kueuecore.cli.progress import ctrl_c_raises, run_progress, ticking
 from kueuecore.cli.state_file import add_trusted, manifests_of
@@ -86,6 +87,7 @@ def add_eta(add: argparse.ArgumentParser) -> None:
     help_text = "how far to look ahead, such as 12h; by default 30d, or less where too much happens"
     given.add_argument("--horizon", metavar="DURATION", type=_span, help=help_text)
     given.add_argument("--config", metavar="FILE", help="Kueue's Configuration, as for `kueuecore run`")
+    add_kueue(given, sources="the objects")
     given.add_argument(
         "--now", metavar="TIME", type=_time, help="the time of the dump; by default the newest time in its objects"
     )
@@ -159,7 +161,7 @@ def eta_command(options: argparse.Namespace) -> int:
     if not options.quiet:
         to_stderr(*(f"warning: {shown(it)}" for it in found.assumptions.warnings))
     if options.output == "json":
-        write(forecast_document(found, options.quantiles))
+        write(forecast_document(found, options.quantiles, scenario.release))
     else:
         write(forecast_report(found, options.quantiles, Style.of(output(), options.color)) + "\n")
     return ExitCode.OK
@@ -177,8 +179,8 @@ def _scenario(options: argparse.Namespace) -> Scenario:
             if given is not None:
                 remedy = f"set `{field}` in the scenario"
                 raise ManifestError.of(f"{option} works with a dump only", remedy=remedy, file=options.state)
-        return scenario_of(manifests, options.state)
-    kueue = configured(options.config, [], manifests)
+        return scenario_of(manifests, options.state, release=options.kueue, default_release=default_release())
+    kueue = configured(options.config, [], manifests, kueue=options.kueue)
     if not options.quiet:
         to_stderr(*kueue.notes)
     cluster = ClusterPart(objects=manifests, configuration=kueue.configuration)

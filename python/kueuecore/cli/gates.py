@@ -1,13 +1,13 @@
-"""`kueuecore gates`: lists Kueue's feature gates."""
+"""`kueuecore gates`: lists the feature gates of a release of Kueue."""
 
 from __future__ import annotations
 
 import argparse
 
 from kueuecore.cli.exit_codes import ExitCode
+from kueuecore.cli.kueue_release import add_kueue, default_release
 from kueuecore.cli.streams import output, write
 from kueuecore.cli.table import Style, table
-from kueuecore.configuration import feature_gates
 
 __all__ = ["add_gates"]
 
@@ -15,6 +15,7 @@ __all__ = ["add_gates"]
 def add_gates(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add.set_defaults(command=gates_command)
+    add_kueue(add)
     add.add_argument(
         "--color",
         choices=["auto", "always", "never"],
@@ -25,6 +26,7 @@ def add_gates(add: argparse.ArgumentParser) -> None:
 
 def gates_command(options: argparse.Namespace) -> int:
     """Run `kueuecore gates`; returns the exit code."""
-    rows = [[gate.name, "on" if gate.default else "off", gate.stage, gate.what] for gate in feature_gates()]
+    gates = (options.kueue or default_release()).feature_gates()
+    rows = [[gate.name, "on" if gate.default else "off", gate.stage, gate.what] for gate in gates]
     write(table(["GATE", "DEFAULT", "STAGE", "WHAT IT DOES"], rows, Style.of(output(), options.color)) + "\n")
     return ExitCode.OK

@@ -108,9 +108,16 @@ def _meant(given: str, known: Iterable[str]) -> str:
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version  # loads the extension
+        from kueuecore.version import DEFAULT_RELEASE, release_rows, version
 
-        write(f"kueuecore {version()}, which follows Kueue {KUEUE_VERSION} at commit {KUEUE_COMMIT}\n")
+        lines: dict[str, list[str]] = {}
+        at = ""
+        for row in release_rows():
+            lines.setdefault(row["line"], []).append(row["name"])
+            if row["name"] == DEFAULT_RELEASE and row["commit"]:
+                at = f" at commit {row['commit']}"
+        write(f"kueuecore {version()}, which decides as Kueue v{DEFAULT_RELEASE}{at}; with --kueue as one of\n")
+        write("".join(f"  {', '.join(names)}\n" for names in reversed(lines.values())))
         parser.exit()
 
 
@@ -122,7 +129,7 @@ def _front(*, with_arguments: bool = False) -> _Parser:
     """
     parser = _Parser(prog="kueuecore", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--version", action=_Version, nargs=0, help="show this version, and the version of Kueue that it follows"
+        "--version", action=_Version, nargs=0, help="show this version, and the releases of Kueue that it decides as"
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, (_, what) in _COMMANDS.items():

@@ -13,6 +13,7 @@ from kueuecore._quantities import number
 from kueuecore._text import quoted, shown
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.kueue_release import add_kueue, default_release
 from kueuecore.cli.output_files import write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
@@ -63,6 +64,7 @@ def add_plan(add: argparse.ArgumentParser) -> None:
     what.add_argument("--step", metavar="N", type=count, default=1, help=help_text)
     help_text = "set a field in every run: KIND/NAME:PATH=VALUE, or PATH=VALUE for the scenario itself; repeatable"
     what.add_argument("--set", dest="edits", metavar="EDIT", action="append", default=[], help=help_text)
+    add_kueue(add, over="cluster.kueue")
     add_study(add, seeds=5)
     help_text = "share of the seeds that must meet the target; by default 0.5, the median"
     add.add_argument("--share", metavar="SHARE", type=_share, default=0.5, help=help_text)
@@ -80,7 +82,13 @@ def plan_command(options: argparse.Namespace) -> int:
     require_page(options.report)
     target = WaitTarget.parse(options.wait)
     edits = [parse_edit(it) for it in options.edits]
-    scenario = read_scenario(options.scenario, allow_code=options.allow_code, edits=edits)
+    scenario = read_scenario(
+        options.scenario,
+        allow_code=options.allow_code,
+        edits=edits,
+        release=options.kueue,
+        default_release=default_release(),
+    )
     scales = quota_scales(
         scenario,
         cluster_queues=options.cluster_queue,
@@ -224,7 +232,7 @@ def _quotas(found: Plan, answer: PlanPoint, style: Style) -> str:
 def _document(plans: list[Plan]) -> str:
     first = plans[0]
     document: JsonObject = {
-        **document_head(),
+        **document_head(first.release),
         "target": {"figure": first.target.figure, "seconds": first.target.seconds, "share": first.unlimited.share},
         "seeds": [*first.seeds],
         "plans": [_plan(it) for it in plans],

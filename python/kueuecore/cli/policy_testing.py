@@ -11,9 +11,10 @@ from pathlib import Path
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._replaced_files import replaced
 from kueuecore._text import shown
-from kueuecore.cli.documents import document_head
+from kueuecore.cli.documents import document_head, release_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.junit import junit_xml
+from kueuecore.cli.kueue_release import add_kueue, default_release
 from kueuecore.cli.output_files import require_file, write_with_files
 from kueuecore.cli.progress import run_progress
 from kueuecore.cli.streams import OutputError, output, to_stderr
@@ -21,6 +22,7 @@ from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Style
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.policy_tests import CaseResult, PolicyTest, policy_test_files, read_policy_tests, run_policy_test
+from kueuecore.releases import Release
 
 __all__ = ["add_test"]
 
@@ -47,6 +49,7 @@ def add_test(add: argparse.ArgumentParser) -> None:
     add.add_argument("paths", metavar="PATH", nargs="+", help=help_text)
     help_text = "run only tests whose FILE::NAME contains this, ignoring case; * and ? are wildcards"
     add.add_argument("-k", dest="pattern", metavar="PATTERN", default="", help=help_text)
+    add_kueue(add, over="kueue")
     out = add.add_argument_group("output")
     out.add_argument(
         "-o", "--output", choices=["table", "json"], default="table", help="json: everything, as one document"
@@ -58,7 +61,8 @@ def add_test(add: argparse.ArgumentParser) -> None:
 def test_command(options: argparse.Namespace) -> int:
     """Run `kueuecore test`; returns the exit code."""
     require_file("--junit", options.junit)
-    tests = [it for it in _read(options.paths) if _is_meant(it, options.pattern)]
+    default = default_release()
+    tests = [it for it in _read(options.paths, options.kueue, default) if _is_meant(it, options.pattern)]
     if not tests:
         remedy = "try another pattern"
         raise ManifestError.of(f"no test matches {options.pattern!r}", field="-k", remedy=remedy)
@@ -67,14 +71,21 @@ def test_command(options: argparse.Namespace) -> int:
     if not options.quiet:
         warnings = dict.fromkeys(warning for it in results for warning in it.warnings)
         to_stderr(*(f"warning: {shown(it)}" for it in warnings))
-    is_json = options.output == "json"
-    text = _document(results) if is_json else _report(results, Style.of(output(), options.color)) + "\n"
+    if options.output == "json":
+        text = _document(results, options.kueue or default)
+    else:
+        text = _report(results, Style.of(output(), options.color)) + "\n"
     write_with_files(text, [] if options.junit is None else [lambda: _save(junit_xml(results), options.junit)])
     return ExitCode.OK if all(it.has_passed for it in results) else ExitCode.PENDING
 
 
-def _read(paths: Sequence[str]) -> list[PolicyTest]:
+def _read(paths: Sequence[str], release: Release | None, default: Release) -> list[PolicyTest]:
     """Read the tests of all files, each file once.
+
+    Args:
+        paths: Files and directories.
+        release: The release of Kueue that decides, whatever the files say.
+        default: The one that decides where they say none.
 
     Raises:
         ManifestError: Everything that is wrong with any of the files.
@@ -88,7 +99,7 @@ def _read(paths: Sequence[str]) -> list[PolicyTest]:
                 if file not in seen:
                     seen.add(file)
                     try:
-                        tests += read_policy_tests(file)
+                        tests += read_policy_tests(file, release=release, default_release=default)
                     except ManifestError as error:
                         problems += error.problems
         except ManifestError as error:
@@ -150,10 +161,10 @@ def _report(results: Sequence[CaseResult], style: Style) -> str:
     return "\n".join([*lines, "", ", ".join(parts)])
 
 
-def _document(results: Sequence[CaseResult]) -> str:
+def _document(results: Sequence[CaseResult], release: Release) -> str:
     n_passed = sum(it.has_passed for it in results)
     document: JsonObject = {
-        **document_head(),
+        **document_head(release),
         "counts": {"passed": n_passed, "failed": len(results) - n_passed},
         "tests": [_case(it) for it in results],
     }
@@ -165,6 +176,7 @@ def _case(result: CaseResult) -> JsonValue:
         "file": result.test.file,
         "line": result.test.line,
         "name": result.test.name,
+        "kueue": release_document(result.test.configuration.release),
         "outcome": "passed" if result.has_passed else "failed",
         "failures": [
             {

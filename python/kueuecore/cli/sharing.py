@@ -22,6 +22,7 @@ from kueuecore.dumps import Deciding, anonymise
 from kueuecore.errors import ManifestError
 from kueuecore.findings.active_checks import with_active_checks
 from kueuecore.manifests import Manifest
+from kueuecore.releases import DEFAULT_RELEASE
 from kueuecore.times import format_time
 from kueuecore.world import World
 
@@ -93,10 +94,11 @@ def deciding_of(options: argparse.Namespace) -> tuple[tuple[Manifest, ...], Deci
     """Read the objects, with the conditions of checks that `run` would write, and how to decide about them."""
     given = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet, strict=options.strict)
     manifests = with_namespaces(given, options.namespace_labels)
-    kueue = configured(options.config, options.feature_gates, manifests)
+    kueue = configured(options.config, options.feature_gates, manifests, kueue=options.kueue)
     configuration = kueue.configuration
     # The dump lacks the objects that have it: the command that reproduces the decisions has to name it.
     options.feature_gates = [*kueue.gates.items(), *options.feature_gates]
+    options.kueue = configuration.release
     if options.config is None and kueue.written is not None:
         options.config = kueue.written.source.file
     if not options.quiet:
@@ -113,6 +115,8 @@ def deciding_of(options: argparse.Namespace) -> tuple[tuple[Manifest, ...], Deci
 def _options_of_run(options: argparse.Namespace) -> Iterable[str]:
     if options.trusted:
         yield "--trusted"
+    if options.kueue.name != DEFAULT_RELEASE:
+        yield f"--kueue {options.kueue.name}"
     if options.feature_gates:
         yield "--feature-gates " + ",".join(f"{name}={str(is_on).lower()}" for name, is_on in options.feature_gates)
     if options.config:

@@ -14,8 +14,9 @@ from pathlib import Path
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._numbers import number_text
 from kueuecore._text import counted, shown
-from kueuecore.cli.documents import document_head
+from kueuecore.cli.documents import document_head, release_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.kueue_release import add_kueue, default_release
 from kueuecore.cli.options import add_style, seed, step_seconds
 from kueuecore.cli.output_files import remove, require_folder, write_with_files
 from kueuecore.cli.pages import require_page, write_page
@@ -78,6 +79,7 @@ def add_simulate(add: argparse.ArgumentParser) -> None:
     add.description, add.epilog = _DESCRIPTION, _EPILOG + exit_code_help()
     add.set_defaults(command=simulate_command)
     add.add_argument("scenario", metavar="SCENARIO", help="a YAML file of kind Scenario")
+    add_kueue(add, over="cluster.kueue")
     add.add_argument("--seed", type=seed, help="use this seed instead of the one in the file: 0 to 2^53")
     add.add_argument(
         "--allow-code",
@@ -112,7 +114,13 @@ def simulate_command(options: argparse.Namespace) -> int:
     _require_results(options)
     # A user's policy is a program that may print: keep that out of our output.
     with redirect_stdout(sys.stderr):
-        scenario = read_scenario(options.scenario, seed=options.seed, allow_code=options.allow_code)
+        scenario = read_scenario(
+            options.scenario,
+            seed=options.seed,
+            allow_code=options.allow_code,
+            release=options.kueue,
+            default_release=default_release(),
+        )
         if scenario.fleet is not None:
             _refuse_for_fleets(options)
         try:
@@ -309,7 +317,8 @@ def _amount(units: Fraction | None) -> str:
 def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
     """The outcome as one JSON document."""
     document: JsonObject = {
-        **document_head(),
+        **document_head(scenario.release),
+        **_of_workers(scenario),
         "seed": scenario.seed,
         "start": format_time(outcome.start),
         "end": format_time(outcome.end),
@@ -352,6 +361,12 @@ def _document(scenario: Scenario, outcome: ScenarioOutcome) -> str:
         "work": _documents(waits_by(outcome.jobs, "work")),
     }
     return json.dumps(document, indent=2) + "\n"
+
+
+def _of_workers(scenario: Scenario) -> JsonObject:
+    """The releases of Kueue on a fleet's workers."""
+    found: JsonObject = {name: release_document(it) for name, it in scenario.worker_releases.items()}
+    return {"kueueOfWorkers": found} if found else {}
 
 
 def _documents(groups: Sequence[Waits]) -> list[JsonValue]:

@@ -150,9 +150,7 @@ def read_state(options: argparse.Namespace, *, span: int = 0) -> SettledState:
     if len(files) > 1:
         remedy = "give it alone, or give manifests only"
         raise ManifestError.of("a saved engine is a complete state", remedy=remedy, file=saved[0].name)
-    is_given = options.config or options.feature_gates
-    configuration = read_configuration(options.config, options.feature_gates) if is_given else None
-    return _of_engine(saved[0], configuration, options, span)
+    return _of_engine(saved[0], options, span)
 
 
 def read_files(paths: Sequence[str], *, recursive: bool = False) -> tuple[File, ...]:
@@ -207,7 +205,7 @@ def _of_manifests(files: Sequence[File], options: argparse.Namespace, span: int)
     given = parsed(files, quiet=options.quiet, strict=options.strict)
     manifests = with_namespaces(given, options.namespace_labels)
     _refuse_other_files(manifests, options.paths)
-    found = configured(options.config, options.feature_gates, manifests)
+    found = configured(options.config, options.feature_gates, manifests, kueue=options.kueue)
     configuration = found.configuration
     world = World.of(manifests, configuration=configuration, trusted=options.trusted)
     newest = world.newest_time()
@@ -229,7 +227,7 @@ def _of_manifests(files: Sequence[File], options: argparse.Namespace, span: int)
     return SettledState(engine, world, settled, now, manifests, after_cycles)
 
 
-def _of_engine(file: File, configuration: Configuration | None, options: argparse.Namespace, span: int) -> SettledState:
+def _of_engine(file: File, options: argparse.Namespace, span: int) -> SettledState:
     name, data = file.name, file.data
     options_of_manifests = {
         "--trusted": options.trusted,
@@ -243,8 +241,10 @@ def _of_engine(file: File, configuration: Configuration | None, options: argpars
     data = data.encode() if isinstance(data, str) else data
     try:
         saved: bytes | JsonObject = data if holds_engine(data) else json.loads(data)
-        configuration = configuration or configuration_of(saved)
+        configuration = _configuration_of_engine(saved, options, file=name)
         engine = _restored(saved, configuration)
+    except ManifestError:
+        raise
     except (ValueError, RecursionError) as error:
         raise ManifestError.of(str(error), file=name) from None
     now = options.now if options.now is not None else engine.now
@@ -264,6 +264,22 @@ def _of_engine(file: File, configuration: Configuration | None, options: argpars
         return again
 
     return SettledState(engine, world, settled, now, (), after_cycles)
+
+
+def _configuration_of_engine(saved: bytes | JsonObject, options: argparse.Namespace, *, file: str) -> Configuration:
+    """Return the Configuration that the options name, for the release of a saved engine, or else the engine's own.
+
+    Raises:
+        ManifestError: They name another release, or something is wrong with their Configuration.
+        ValueError: The engine cannot be read.
+    """
+    own = configuration_of(saved)
+    if options.kueue not in (None, own.release):
+        message = f"this saved engine decides as {own.release.title}, and goes on as that"
+        raise ManifestError.of(message, remedy="leave out --kueue", file=file)
+    if options.config or options.feature_gates:
+        return read_configuration(options.config, options.feature_gates, own.release)
+    return own
 
 
 def _restored(saved: bytes | JsonObject, configuration: Configuration) -> Engine:

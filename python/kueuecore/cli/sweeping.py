@@ -6,13 +6,15 @@ import argparse
 import csv
 import io
 import json
+from functools import partial
 from pathlib import Path
 
 from kueuecore._json import JsonObject, JsonValue
 from kueuecore._numbers import number_text
 from kueuecore._text import counted, shown
-from kueuecore.cli.documents import document_head
+from kueuecore.cli.documents import document_head, release_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.kueue_release import add_kueue, default_release
 from kueuecore.cli.output_files import remove, write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
@@ -21,6 +23,7 @@ from kueuecore.cli.streams import output, to_stderr
 from kueuecore.cli.study_options import add_look, add_study, count
 from kueuecore.cli.table import Style, table
 from kueuecore.errors import ManifestError
+from kueuecore.releases import Release
 from kueuecore.report import SweepReport
 from kueuecore.scenarios import Edit, parse_edit, parse_target, read_scenario
 from kueuecore.scenarios.edits import parse_value, split_edit
@@ -70,6 +73,7 @@ def add_sweep(add: argparse.ArgumentParser) -> None:
         "--set", dest="edits", metavar="EDIT", action="append", default=[], help="set a field at all points"
     )
     what.add_argument("--random", metavar="N", type=count, help="draw N random points instead of the whole grid")
+    add_kueue(add, over="cluster.kueue")
     add_study(add, seeds=1)
     saved = add.add_argument_group("checkpoints")
     help_text = "write each finished run to this file; deleted when the sweep ends"
@@ -95,7 +99,14 @@ def sweep_command(options: argparse.Namespace) -> int:
     if options.resume and options.checkpoint is None:
         raise ManifestError.of("--resume needs a checkpoint file", remedy="name it with --checkpoint FILE")
     edits = [parse_edit(it) for it in options.edits]
-    base = read_scenario(options.scenario, allow_code=options.allow_code, edits=edits)
+    read = partial(
+        read_scenario,
+        options.scenario,
+        allow_code=options.allow_code,
+        release=options.kueue,
+        default_release=default_release(),
+    )
+    base = read(edits=edits)
     points = grid_points(axes) if options.random is None else drawn_points(axes, options.random, seed=base.seed)
     seeds = range(base.seed, base.seed + options.seeds)
     journal = None if options.checkpoint is None else Journal(options.checkpoint, resume=options.resume)
@@ -106,7 +117,7 @@ def sweep_command(options: argparse.Namespace) -> int:
     ):
         try:
             found = sweep(
-                lambda point: read_scenario(options.scenario, allow_code=options.allow_code, edits=[*edits, *point]),
+                lambda point: read(edits=[*edits, *point]),
                 points,
                 seeds=seeds,
                 executor=executor,
@@ -125,7 +136,7 @@ def sweep_command(options: argparse.Namespace) -> int:
     if options.output == "csv":
         text = _csv(found)
     elif options.output == "json":
-        text = _document(found, order)
+        text = _document(found, order, base.release)
     else:
         text = _report(found, order, Style.of(output(), options.color)) + "\n"
     page = SweepReport(found, title=f"Sweep of {options.scenario}", by=by)
@@ -207,15 +218,20 @@ def _csv(found: Sweep) -> str:
     return text.getvalue()
 
 
-def _document(found: Sweep, order: list[int]) -> str:
+def _document(found: Sweep, order: list[int], release: Release) -> str:
     def figures(point: int) -> JsonObject:
         return {name: [*found.estimate(point, name).values] for name in found.names}
 
     points: list[JsonValue] = [
-        {"edits": {it.target: it.value for it in found.points[point]}, "figures": figures(point)} for point in order
+        {
+            "kueue": release_document(found.releases[point]),
+            "edits": {it.target: it.value for it in found.points[point]},
+            "figures": figures(point),
+        }
+        for point in order
     ]
     document: JsonObject = {
-        **document_head(),
+        **document_head(release),
         "seeds": [*found.seeds],
         "points": points,
     }

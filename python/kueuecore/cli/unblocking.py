@@ -151,7 +151,7 @@ def _not_enough(failures: Sequence[NotEnough], style: Style) -> str:
 def _document(state: SettledState, found: Unblocking) -> dict[str, Any]:
     workload = found.workload
     return {
-        **document_head(),
+        **document_head(state.engine.configuration.release),
         "now": format_time(state.now),
         "workload": workload_head(workload),
         "tried": found.n_tried,

@@ -321,7 +321,7 @@ def _standing(standing: Standing | None) -> str:
 
 
 def _document(state: SettledState, answers: Sequence[_Answer], rest: _Rest | None) -> dict[str, Any]:
-    document: dict[str, Any] = {**document_head(), "now": format_time(state.now)}
+    document: dict[str, Any] = {**document_head(state.engine.configuration.release), "now": format_time(state.now)}
     document["workloads"] = [_answer_document(it) for it in answers]
     if rest is not None:
         document["settled"] = {

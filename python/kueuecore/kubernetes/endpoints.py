@@ -25,7 +25,8 @@ from prometheus_client.registry import Collector
 
 from kueuecore.errors import KueuecoreError
 from kueuecore.kubernetes.settings import Address
-from kueuecore.version import KUEUE_COMMIT, version
+from kueuecore.releases import Release
+from kueuecore.version import version
 
 __all__ = ["Health", "ListenError", "ProcessMetrics", "serve_health", "serve_metrics"]
 
@@ -47,17 +48,17 @@ class ProcessMetrics:
     """Counts what a process does besides Kueue's own metrics, with the names of Kueue's libraries where they exist.
 
     Args:
+        release: The release of Kueue that it decides as.
         lease: Name of the Lease; empty without an election.
     """
 
-    def __init__(self, *, lease: str = "") -> None:
+    def __init__(self, release: Release, *, lease: str = "") -> None:
         self.registry = CollectorRegistry()
         for collector in (PROCESS_COLLECTOR, PLATFORM_COLLECTOR, GC_COLLECTOR):
             self.registry.register(collector)
-        build = Gauge(
-            "kueuecore_build_info", "1, with the versions.", ("version", "kueue_commit"), registry=self.registry
-        )
-        build.labels(version(), KUEUE_COMMIT).set(1)
+        labels = ("version", "kueue_version", "kueue_commit")
+        build = Gauge("kueuecore_build_info", "1, with the versions.", labels, registry=self.registry)
+        build.labels(version(), release.tag, release.commit).set(1)
         self._requests = Counter(
             "rest_client_requests",
             "Requests by code, method and host.",

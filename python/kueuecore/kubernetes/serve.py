@@ -42,7 +42,8 @@ def serve(
         BaseException: A watch or another thread has died.
     """
     lease = settings.lease
-    counted = ProcessMetrics(lease=lease.name if lease else "")
+    release = (configuration or Configuration()).release
+    counted = ProcessMetrics(release, lease=lease.name if lease else "")
     metrics = Metrics(replica_role="follower" if lease else "standalone")
     api = connect(counted.count_request, settings.qps, settings.burst)
     emits = connect(counted.count_request, settings.qps, settings.burst)

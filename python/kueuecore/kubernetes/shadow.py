@@ -276,7 +276,7 @@ def serve_shadow(
         extra = {"workload": it.workload, "kueue": str(it.kueue), "here": str(it.here)}
         _LOGGER.warning("would decide otherwise", extra=extra)
 
-    counted = ProcessMetrics()
+    counted = ProcessMetrics((configuration or Configuration()).release)
     shadow = Shadow(
         connect(counted.count_request, settings.qps, settings.burst), configuration=configuration, differs=differs
     )

@@ -10,14 +10,15 @@ from kueuecore._fields import Fields, shown
 from kueuecore._file_kinds import use_of
 from kueuecore._files import EMPTY_NAME
 from kueuecore._json import text_at
-from kueuecore.configuration import Configuration
+from kueuecore.configuration import Configuration, release_of
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.manifests import Manifest, read_manifests
 from kueuecore.policy_tests.expectation_reader import read_expectations
 from kueuecore.policy_tests.policy_cluster import BEGINNING
 from kueuecore.policy_tests.policy_test import PolicyTest
+from kueuecore.releases import DEFAULT_RELEASE, Release
 from kueuecore.scenarios.scenario import MOST_SEED
-from kueuecore.scenarios.scenario_reader import API_VERSION, PartReader
+from kueuecore.scenarios.scenario_reader import API_VERSION, PartReader, without_releases
 from kueuecore.scenarios.work import Work
 from kueuecore.times import beginning_ns
 
@@ -56,11 +57,22 @@ def policy_test_files(path: str | os.PathLike[str]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def read_policy_tests(path: str | os.PathLike[str]) -> tuple[PolicyTest, ...]:
+def read_policy_tests(
+    path: str | os.PathLike[str],
+    *,
+    release: str | Release | None = None,
+    default_release: str | Release = DEFAULT_RELEASE,
+) -> tuple[PolicyTest, ...]:
     """Read the cases of a file of kind PolicyTest, in order. File names in it are relative to its directory.
+
+    Args:
+        path: The file.
+        release: Overrides the release of Kueue in the file and its cases.
+        default_release: The release of Kueue that decides where neither names one.
 
     Raises:
         ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
+        UnknownReleaseError: There is no such release.
 
     Example:
         >>> [it.name for it in read_policy_tests("examples/policy-tests/two-teams_test.yaml")][:2]
@@ -78,8 +90,11 @@ def read_policy_tests(path: str | os.PathLike[str]) -> tuple[PolicyTest, ...]:
         raise ManifestError(
             [it.problem(message, field="kind", remedy=use or remedy) for it, use in zip(others, uses, strict=True)]
         )
+    if release is not None:
+        documents = tuple(map(without_releases, documents))
     problems: list[Problem] = []
-    reader = PartReader(Path(name).parent, allow_code=False, is_input_read=name == "-")
+    decides = release_of(default_release if release is None else release)
+    reader = PartReader(Path(name).parent, allow_code=False, is_input_read=name == "-", release=decides)
     tests = [test for it in documents for test in _Reader(it, reader, problems).tests()]
     if problems:
         # The parts that all cases share are read once per case.
@@ -110,8 +125,8 @@ class _Reader:
         seed, cycle = top.whole("seed", 0, most=MOST_SEED), top.seconds("cycle", 1.0)
         objects, until = self._parts.objects(top, "manifests"), top.seconds("until")
         now, work = _now(top), self._work(top, "submit")
-        gates, given = _gates(top), top.value("configuration")
-        configuration = self._parts.configuration(top, feature_gates=gates)
+        gates, release = _gates(top), self._parts.release(top)
+        configuration = self._parts.configuration(top, release, feature_gates=gates)
         names: set[str] = set()
         cases = list(top.parts("cases"))
         if not cases:
@@ -123,7 +138,7 @@ class _Reader:
             elif name in names:
                 case.complain("name", f"Duplicate value: {shown(name)}", "give each case its own name")
             names.add(name)
-            own = self._configuration(case, given, gates)
+            own = self._configuration(case, release, gates)
             case_now = _now(case)
             test = PolicyTest(
                 file=self._document.source.file,
@@ -150,13 +165,14 @@ class _Reader:
         parts = enumerate(section.parts(name))
         return tuple(self._parts.work(it, index, start=0, until=None, in_fleet=False) for index, it in parts)
 
-    def _configuration(self, case: Fields, given: object, gates: dict[str, bool]) -> Configuration | None:
+    def _configuration(self, case: Fields, release: Release, gates: dict[str, bool]) -> Configuration | None:
         """The Configuration of a case; None for that of the file."""
-        own_gates = _gates(case)
-        if case.value("configuration") is None and not own_gates:
+        own_gates, own_release = _gates(case), self._parts.release(case, release)
+        is_own = case.value("configuration") is not None
+        if not is_own and not own_gates and own_release == release:
             return None
-        section = self._top if case.value("configuration") is None else case
-        return self._parts.configuration(section, feature_gates={**gates, **own_gates})
+        section = case if is_own else self._top
+        return self._parts.configuration(section, own_release, feature_gates={**gates, **own_gates})
 
 
 def _now(section: Fields) -> int | None:

@@ -15,6 +15,7 @@ _OF_SCENARIOS = (
     "object",
     "objectOrFile",
     "duration",
+    "kueue",
     "work",
     "span",
     "evenSpan",

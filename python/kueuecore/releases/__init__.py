@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from kueuecore.version import DEFAULT_RELEASE
+
 __all__ = [
     "DEFAULT_RELEASE",
     "Change",
@@ -25,9 +27,6 @@ __all__ = [
     "newest_releases",
     "releases",
 ]
-
-DEFAULT_RELEASE = "0.20.0-devel"
-"""What is followed unless something says otherwise: the newest that is proven, a commit of Kueue's development."""
 
 
 class UnknownReleaseError(ValueError):
@@ -126,9 +125,14 @@ class Release:
         return _key(self.name) < _key(other.name)
 
     @property
+    def tag(self) -> str:
+        """Its name as Kueue tags it, such as `v0.17.8`."""
+        return f"v{self.name}"
+
+    @property
     def title(self) -> str:
         """Its name in a sentence, such as `Kueue v0.17.8`."""
-        return f"Kueue v{self.name}" + (f" (commit {self.commit[:12]})" if self.commit else "")
+        return f"Kueue {self.tag}" + (f" (commit {self.commit[:12]})" if self.commit else "")
 
     def feature_gates(self) -> tuple[FeatureGate, ...]:
         """Return the gates that it has, by name."""

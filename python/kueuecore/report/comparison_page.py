@@ -50,6 +50,7 @@ def comparison_html(comparison: Comparison, *, title: str, edits: Sequence[str] 
         + (f" B is A with {'; '.join(edits)}." if edits else ""),
         figures=[_who(groups, left_out), _by_how_much(groups, left_out)] if groups else [],
         numbers=numbers,
+        releases=comparison.releases,
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from itertools import accumulate
 
+from kueuecore.releases import Release
 from kueuecore.report.cohort_tree import TreeNode, cohort_tree
 from kueuecore.report.facts import Facts, clock
 from kueuecore.report.figure import Figure
@@ -16,7 +17,7 @@ from kueuecore.results import Results
 from kueuecore.simulation.left_out import LeftOut
 from kueuecore.simulation.run import Run
 from kueuecore.times import format_time
-from kueuecore.version import KUEUE_COMMIT, KUEUE_VERSION, version
+from kueuecore.version import version
 
 __all__ = ["render", "report_html"]
 
@@ -56,6 +57,7 @@ def report_html(run: Run, *, title: str = "Simulation", left_out: Sequence[LeftO
         subtitle=f"{clock(facts.seconds)} from {format_time(run.start)}; {run.ending.value}.",
         figures=figures,
         numbers=[*_numbers(facts)],
+        releases=[run.engine.configuration.release],
         tree=cohort_tree(facts),
     )
 
@@ -66,6 +68,7 @@ def render(
     subtitle: str,
     figures: Sequence[Figure],
     numbers: Sequence[tuple[str, str]],
+    releases: Sequence[Release],
     tree: Sequence[TreeNode] = (),
 ) -> str:
     """Render a page of figures.
@@ -75,6 +78,7 @@ def render(
         subtitle: The line below the heading.
         figures: The figures, in order.
         numbers: Names and values.
+        releases: The releases of Kueue that decide in what it shows.
         tree: The roots of a tree of cohorts; empty: no such section.
     """
     import jinja2
@@ -101,8 +105,13 @@ def render(
         tree=walked,
         n_told=n_told,
         is_open=len(walked) <= _OPEN_NODES,
-        made_by=f"kueuecore {version()}, which follows Kueue {KUEUE_VERSION} at commit {KUEUE_COMMIT}",
+        made_by=_made_by(releases),
     )
+
+
+def _made_by(releases: Sequence[Release]) -> str:
+    as_which = " and ".join(dict.fromkeys(it.title for it in releases))
+    return f"kueuecore {version()}" + (f", which decided as {as_which}" if as_which else "")
 
 
 def _numbers(facts: Facts) -> Iterator[tuple[str, str]]:

@@ -43,6 +43,7 @@ def plan_html(plans: Sequence[Plan], *, title: str) -> str:
         subtitle=f"How much quota keeps waits short: {n_seeds}; the target must be met in {plans[0].n_needed}.",
         figures=[_figure(found, index) for index, found in enumerate(plans)],
         numbers=numbers,
+        releases=[it.release for it in plans],
     )
 
 

@@ -61,6 +61,7 @@ def sweep_html(found: Sweep, *, title: str, by: str | None = None) -> str:
             *_values(fields, labels, names),
         ],
         numbers=numbers,
+        releases=found.releases,
     )
 
 

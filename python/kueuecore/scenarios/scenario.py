@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kueuecore.releases import Release
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.present import Present
 
@@ -57,6 +58,17 @@ class Scenario:
     timetable: tuple[TimedChange, ...] = ()
     present: Present = _FOR_EVER
     skipped: tuple[str, ...] = ()
+
+    @property
+    def release(self) -> Release:
+        """The release of Kueue that decides: in the cluster, or on the manager of a fleet."""
+        return (self.cluster if self.fleet is None else self.fleet.manager).configuration.release
+
+    @property
+    def worker_releases(self) -> dict[str, Release]:
+        """The release of Kueue that decides on each worker of a fleet."""
+        workers = {} if self.fleet is None else self.fleet.workers
+        return {name: it.cluster.configuration.release for name, it in workers.items()}
 
     @property
     def n_jobs(self) -> int:

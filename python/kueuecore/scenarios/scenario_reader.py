@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,12 +12,13 @@ from typing import TYPE_CHECKING
 from kueuecore._arguments import number
 from kueuecore._fields import Fields, shown
 from kueuecore._file_kinds import skipped_files, use_of
-from kueuecore._json import JsonObject, JsonValue, object_at, text_at
-from kueuecore.configuration import Configuration
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore.configuration import Configuration, release_of
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.manifests import Manifest, read_manifests
 from kueuecore.provisioning import Stock
+from kueuecore.releases import DEFAULT_RELEASE, Release, UnknownReleaseError
 from kueuecore.scenarios.arrival_reader import read_early_ends, read_hourly_arrivals
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.distributions import Span
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from kueuecore.scenarios.generator_reader import GeneratedRun
     from kueuecore.scenarios.trace_part import TracePart
 
-__all__ = ["API_VERSION", "KIND", "PartReader", "read_scenario", "scenario_of"]
+__all__ = ["API_VERSION", "KIND", "PartReader", "read_scenario", "scenario_of", "without_releases"]
 
 API_VERSION = "kueuecore/v1"
 KIND = "Scenario"
@@ -48,7 +50,13 @@ _CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Config
 
 
 def read_scenario(
-    path: str | Path, *, seed: int | None = None, allow_code: bool = False, edits: Sequence[Edit] = ()
+    path: str | Path,
+    *,
+    seed: int | None = None,
+    allow_code: bool = False,
+    edits: Sequence[Edit] = (),
+    release: str | Release | None = None,
+    default_release: str | Release = DEFAULT_RELEASE,
 ) -> Scenario:
     """Read a scenario from a file. Files that it names are relative to its folder.
 
@@ -58,11 +66,23 @@ def read_scenario(
         allow_code: Whether `fleet.policy.use` may name a program. It runs with your privileges, but only after
             `run_scenario` has checked everything else.
         edits: Edits of the scenario and of its objects and jobs.
+        release: Overrides the release of Kueue in the file, of every cluster, but not in `edits`.
+        default_release: The release of Kueue that decides in clusters of which the file names none.
 
     Raises:
         ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
+        UnknownReleaseError: There is no such release.
     """
-    return scenario_of(read_manifests(str(path), strict=True), path, seed=seed, allow_code=allow_code, edits=edits)
+    manifests = read_manifests(str(path), strict=True)
+    return scenario_of(
+        manifests,
+        path,
+        seed=seed,
+        allow_code=allow_code,
+        edits=edits,
+        release=release,
+        default_release=default_release,
+    )
 
 
 def scenario_of(
@@ -72,6 +92,8 @@ def scenario_of(
     seed: int | None = None,
     allow_code: bool = False,
     edits: Sequence[Edit] = (),
+    release: str | Release | None = None,
+    default_release: str | Release = DEFAULT_RELEASE,
 ) -> Scenario:
     """Make a scenario from the manifests in a file.
 
@@ -81,9 +103,12 @@ def scenario_of(
         seed: As in `read_scenario`.
         allow_code: As in `read_scenario`.
         edits: As in `read_scenario`.
+        release: As in `read_scenario`.
+        default_release: As in `read_scenario`.
 
     Raises:
         ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
+        UnknownReleaseError: There is no such release.
     """
     if len(manifests) != 1 or text_at(manifests[0].object, "kind") != KIND:
         other = (
@@ -93,9 +118,11 @@ def scenario_of(
         raise ManifestError.of(f"a scenario is one document of kind {KIND}", remedy=remedy, file=str(path))
     problems: list[Problem] = []
     folder = Path(path).parent
-    document = _edited(manifests[0], edits)
+    document = manifests[0] if release is None else without_releases(manifests[0])
+    document = _edited(document, edits)
     top = Fields(document, document.object, "", problems, folder)
-    scenario = PartReader(folder, allow_code=allow_code, is_input_read=str(path) == "-").scenario(top)
+    decides = release_of(default_release if release is None else release)
+    scenario = PartReader(folder, allow_code=allow_code, is_input_read=str(path) == "-", release=decides).scenario(top)
     if seed is not None and not 0 <= number("seed", seed) <= MOST_SEED:
         raise ValueError(f"seed must be a whole number from 0 to {MOST_SEED}")
     scenario = scenario if seed is None else replace(scenario, seed=seed)
@@ -108,6 +135,17 @@ def scenario_of(
     if problems:
         raise ManifestError(problems)
     return scenario
+
+
+def without_releases(document: Manifest) -> Manifest:
+    """Return a scenario or policy tests that leave it open as which release of Kueue to decide."""
+    plain = deepcopy(document.object)
+    fleet = object_at(plain, "fleet")
+    clusters = [plain.get("cluster"), fleet.get("manager"), *object_at(fleet, "workers").values()]
+    for part in (plain, *clusters, *list_at(plain, "cases")):
+        if isinstance(part, dict):
+            part.pop("kueue", None)
+    return replace(document, object=plain)
 
 
 def _edited(document: Manifest, edits: Sequence[Edit]) -> Manifest:
@@ -138,10 +176,12 @@ class PartReader:
         folder: The folder that file names are relative to.
         allow_code: Whether it may name programs.
         is_input_read: Whether standard input has been read before.
+        release: The release of Kueue that decides where a file names none.
     """
 
-    def __init__(self, folder: Path, *, allow_code: bool, is_input_read: bool) -> None:
+    def __init__(self, folder: Path, *, allow_code: bool, is_input_read: bool, release: Release) -> None:
         self._folder = folder
+        self._release = release
         self._allow_code = allow_code
         self._is_input_read = is_input_read
         self._others: list[Problem] = []
@@ -154,7 +194,7 @@ class PartReader:
         seed, until = top.whole("seed", 0, most=MOST_SEED), top.seconds("until")
         start_ns = _start(top)
         section, fleet_section = top.part("cluster"), top.part("fleet")
-        cluster, cycle = ClusterPart(), None
+        cluster, cycle = ClusterPart(configuration=Configuration(release=self._release)), None
         generated = self._generated(top)
         if section is None and fleet_section is None and top.value("generator") is None:
             top.complain("cluster", "Required value", "write `cluster: {objects: [queues.yaml]}`, or `fleet:`")
@@ -232,7 +272,7 @@ class PartReader:
         """Read a cluster of the scenario."""
         return ClusterPart(
             objects=self.objects(section),
-            configuration=self.configuration(section),
+            configuration=self.configuration(section, self.release(section)),
             capacity=_capacity(section),
             nodes=read_nodes(section),
         )
@@ -283,8 +323,32 @@ class PartReader:
         line = section.document.source.line_of(f"{section.path}.{name}")
         return Manifest(entry, replace(section.document.source.without_fields(), _start=line))
 
-    def configuration(self, section: Fields, *, feature_gates: Mapping[str, bool] | None = None) -> Configuration:
-        """Read Kueue's Configuration, with feature gates as on its command line."""
+    def release(self, section: Fields, default: Release | None = None) -> Release:
+        """Read the release of Kueue that decides; by default that of the reader."""
+        given = section.value("kueue")
+        if given is None:
+            return default or self._release
+        if not isinstance(given, str | int | float) or isinstance(given, bool):
+            section.complain("kueue", "not a release of Kueue", 'write its version, such as "0.17" or "0.17.3"')
+            return self._release
+        try:
+            return Release.named(str(given))
+        except UnknownReleaseError as error:
+            message, _, remedy = str(error).rpartition(": ")
+            is_text = isinstance(given, str)
+            section.complain("kueue", message, remedy if is_text else "write it in quotes: as a number, 0.20 is 0.2")
+            return self._release
+
+    def configuration(
+        self, section: Fields, release: Release, *, feature_gates: Mapping[str, bool] | None = None
+    ) -> Configuration:
+        """Read Kueue's Configuration.
+
+        Args:
+            section: The fields that it is among.
+            release: The release of Kueue that starts with it.
+            feature_gates: Feature gates as on its command line.
+        """
         given = section.value("configuration")
         if not isinstance(given, str | dict | None):
             section.complain("configuration", "neither a file nor a mapping", "name a file, or write its fields")
@@ -294,11 +358,14 @@ class PartReader:
                 path = self._path(section, "configuration", given)
                 if path is None:
                     return Configuration()
-                return _with_samples(Configuration.read(path, feature_gates=feature_gates), file=str(path))
+                configuration = Configuration.read(path, feature_gates=feature_gates, release=release)
+                return _with_samples(configuration, file=str(path))
             frameworks: JsonObject = {"integrations": {"frameworks": list(INSTALLED_FRAMEWORKS)}}
             plain = {**_CONFIGURATION, **(frameworks if given is None else given)}
             file = section.document.source.file
-            configuration = Configuration.parse(json.dumps(plain), file=file, feature_gates=feature_gates)
+            configuration = Configuration.parse(
+                json.dumps(plain), file=file, feature_gates=feature_gates, release=release
+            )
             return _with_samples(configuration, file=file)
         except ConfigurationError as error:
             where = ".".join(filter(None, (section.path, "configuration")))

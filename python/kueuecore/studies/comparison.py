@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kueuecore.errors import ManifestError
+from kueuecore.releases import Release
 from kueuecore.scenarios import Scenario
 from kueuecore.scenarios.job_outcomes import Labels, rows_by_code
 from kueuecore.studies.estimates import Estimate, paired
@@ -81,12 +82,14 @@ class Comparison:
         seeds: The seeds.
         total: All jobs.
         groups: The jobs of each work in each ClusterQueue, by name.
+        releases: The release of Kueue that decides under each; for a fleet, on the manager.
         warnings: What is odd about the objects or runs of either.
     """
 
     seeds: tuple[int, ...]
     total: GroupChange
     groups: tuple[GroupChange, ...]
+    releases: tuple[Release, Release]
     warnings: tuple[str, ...] = ()
 
     @property
@@ -134,6 +137,7 @@ def compare(
         seeds=tuple(seeds),
         total=_change("", [(it, np.arange(len(it[0]))) for it in pairs], is_total=True),
         groups=tuple(_groups(pairs)),
+        releases=(a.release, b.release),
         warnings=(*_cut_off(pairs), *dict.fromkeys(warning for trial in trials for warning in trial.warnings)),
     )
 

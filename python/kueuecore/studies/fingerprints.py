@@ -43,7 +43,7 @@ def _plain(value: object) -> object:
             # The position in a file does not count.
             return _plain(value.object)
         case Configuration():
-            return _plain(value.to_dict())
+            return (value.release.name, _plain(value.to_dict()))
         case Mapping():
             return tuple((str(key), _plain(it)) for key, it in sorted(value.items(), key=lambda it: str(it[0])))
         case list() | tuple():

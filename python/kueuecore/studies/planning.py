@@ -14,6 +14,7 @@ from statistics import median
 import numpy as np
 
 from kueuecore.errors import ManifestError
+from kueuecore.releases import Release
 from kueuecore.scenarios import Scenario, run_scenario
 from kueuecore.scenarios.edits import with_edits
 from kueuecore.studies.quota_scaling import QuotaScale
@@ -81,6 +82,7 @@ class Plan:
         answer: The smallest of them that meets the target, as all larger ones do, while one step less does not; None:
             no quota does.
         unlimited: The outcome without this limit.
+        release: The release of Kueue that decides.
         reasons: Without an answer, why jobs are never admitted even then, and how many for the first seed.
         warnings: What is odd about the objects and the runs.
     """
@@ -92,6 +94,7 @@ class Plan:
     points: tuple[PlanPoint, ...]
     answer: PlanPoint | None
     unlimited: PlanPoint
+    release: Release
     reasons: tuple[tuple[str, int], ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -190,6 +193,7 @@ def plan(
         points=tuple(points),
         answer=None if answer is None else search.points[answer],
         unlimited=search.points[most],
+        release=scenario.release,
         reasons=reasons,
         warnings=(*scale.warnings(scenario), *search.warnings),
     )

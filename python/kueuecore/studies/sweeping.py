@@ -16,6 +16,7 @@ import numpy as np
 from kueuecore._json import JsonValue
 from kueuecore._replaced_files import open_unlinked, replaced
 from kueuecore.errors import ManifestError
+from kueuecore.releases import Release
 from kueuecore.results.table import Column, Table
 from kueuecore.scenarios import Edit, Scenario
 from kueuecore.studies.estimates import Estimate
@@ -104,11 +105,13 @@ class Sweep:
         points: The points.
         seeds: The seeds.
         figures: Figures by name (`Trial.all_figures`) for each point and seed, point by point.
+        releases: The release of Kueue that decides at each point; for a fleet, on the manager.
     """
 
     points: tuple[Point, ...]
     seeds: tuple[int, ...]
     figures: tuple[Mapping[str, float], ...]
+    releases: tuple[Release, ...] = ()
 
     def estimate(self, point: int, name: str) -> Estimate:
         """Return one figure of a point over seeds.
@@ -246,7 +249,12 @@ def sweep(
             journal.add(keys[index], found)
         if progress is not None:
             progress(len(figures), len(calls))
-    return Sweep(points=tuple(points), seeds=tuple(seeds), figures=tuple(figures[index] for index in range(len(calls))))
+    return Sweep(
+        points=tuple(points),
+        seeds=tuple(seeds),
+        figures=tuple(figures[index] for index in range(len(calls))),
+        releases=tuple(it.release for it in scenarios),
+    )
 
 
 def _figures(

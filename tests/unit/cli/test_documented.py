@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kueuecore.cli import ExitCode, main
-from kueuecore.version import KUEUE_COMMIT
+from kueuecore.releases import DEFAULT_RELEASE, Release, releases
 
 ROOT = Path(__file__).parents[3]
 # Those that are manifests, and no programs.
@@ -45,7 +45,9 @@ def test_the_exit_codes_are_documented() -> None:
 
 def test_help_and_version_show_what_matters(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == ExitCode.OK
-    assert KUEUE_COMMIT in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert Release.named(DEFAULT_RELEASE).commit in shown
+    assert {it.name for it in releases()} <= {*re.split(r"[,\s]+", shown)}
     assert main(["run", "--help"]) == ExitCode.OK
     shown = capsys.readouterr().out
     assert "kubectl get" in shown

@@ -45,10 +45,10 @@ def packages(modules: set[str]) -> set[str]:
     [
         (("--version",), 60, 10),
         (("--help",), 60, 9),
-        (("run", "-q", EXAMPLE), 210, 103),
+        (("run", "-q", EXAMPLE), 212, 103),
         (("run", EXAMPLE), 225, 114),
-        (("gates",), 125, 23),
-        (("check", EXAMPLE), 250, 138),
+        (("gates",), 90, 14),
+        (("check", EXAMPLE), 250, 139),
         (("explain", EXAMPLE, WAITING), 225, 115),
         (("unblock", EXAMPLE, WAITING), 250, 135),
         (("what-if", EXAMPLE, "--settle"), 228, 119),

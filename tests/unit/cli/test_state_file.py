@@ -15,6 +15,7 @@ from kueuecore.cli.configured import read_configuration
 from kueuecore.cli.state_file import SettledState, add_state, read_state
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import parse_manifests
+from kueuecore.releases import DEFAULT_RELEASE, Release
 from kueuecore.world import World
 from tests.command import QUEUES
 
@@ -29,6 +30,7 @@ spec:
 """
 TEXT = QUEUES + WORKLOAD % ("a", 2) + WORKLOAD % ("b", 1)
 NOW = "2026-01-01T00:00:00Z"
+NEWEST = Release.named(DEFAULT_RELEASE)
 
 
 def state(*arguments: str) -> SettledState:
@@ -62,7 +64,7 @@ def test_manifests_stdin_a_saved_engine_and_a_journal_settle_alike(
     of_files = state("in.yaml")
     monkeypatch.setattr(sys, "stdin", io.StringIO(TEXT))
     of_stream = state("-")
-    engine = an_engine(read_configuration(None, []), keeps_journal=True)
+    engine = an_engine(read_configuration(None, [], NEWEST), keeps_journal=True)
     (folder / "engine").write_bytes(engine.save())
     (folder / "journal.json").write_text(json.dumps(engine.journal()), encoding="utf-8")
     read = [of_files, of_stream, state("engine"), state("journal.json")]
@@ -108,7 +110,7 @@ def test_bad_states_are_errors_with_a_reason(folder: Path, arguments: list[str],
 
 
 def test_a_saved_engine_cannot_be_set_back(folder: Path) -> None:
-    (folder / "engine").write_bytes(an_engine(read_configuration(None, [])).save())
+    (folder / "engine").write_bytes(an_engine(read_configuration(None, [], NEWEST)).save())
     assert stages(state("engine", "--now", "2026-01-01T00:00:01Z"))["a"] == "Admitted"
     with pytest.raises(ManifestError, match="--now is before 2026-01-01T00:00:00Z, the time of this saved engine"):
         state("engine", "--now", "2025-12-31T23:59:59Z")

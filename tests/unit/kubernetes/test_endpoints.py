@@ -11,6 +11,8 @@ import pytest
 from kueuecore.kubernetes import endpoints
 from kueuecore.kubernetes.endpoints import ProcessMetrics, serve_health, serve_metrics
 from kueuecore.kubernetes.settings import Address
+from kueuecore.releases import Release
+from kueuecore.version import version
 
 HERE = Address("127.0.0.1", 0)
 
@@ -46,8 +48,9 @@ def test_clients_that_say_nothing_keep_nobody_away(
 
 def test_a_client_that_is_too_slow_is_cut_off(idle: list[socket.socket], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoints, "_PATIENCE_SECONDS", 0.05)
-    port = serve_metrics(HERE, ProcessMetrics())
+    port = serve_metrics(HERE, ProcessMetrics(Release.named("0.17.3")))
     idle.append(socket.create_connection(("127.0.0.1", port), timeout=60))
     idle[0].sendall(b"GET / HT")
     assert idle[0].recv(1) == b""
-    assert "kueuecore_build_info" in answer(port, "metrics")
+    text = answer(port, "metrics")
+    assert f'kueuecore_build_info{{kueue_commit="",kueue_version="v0.17.3",version="{version()}"}} 1.0' in text

@@ -61,7 +61,8 @@ def test_json_has_everything(run, tmp_path: Path) -> None:  # type: ignore[no-un
     document = json.loads(ran.out)
     assert (ran.code, document["counts"]) == (1, {"passed": 1, "failed": 1})
     (failure,) = document["tests"][1].pop("failures")
-    assert document["tests"][1] == {"file": str(bad), "line": 5, "name": "bad", "outcome": "failed"}
+    kueue = document["kueue"]
+    assert document["tests"][1] == {"file": str(bad), "line": 5, "name": "bad", "kueue": kueue, "outcome": "failed"}
     assert (failure["file"], failure["line"], failure["subject"]) == (str(bad), 9, "team/one")
     assert failure["why"].startswith("couldn't assign flavors")
 

@@ -101,3 +101,32 @@ def test_everything_that_is_wrong_is_reported_once(tmp_path: Path) -> None:
         " from 0 to 292 years (2562047h)",
         'a_test.yaml:7: cases[1].name: Duplicate value: "a"; give each case its own name',
     ]
+
+
+def test_a_file_and_its_cases_name_the_release_of_kueue(tmp_path: Path) -> None:
+    text = (
+        case(EXPECT, ONE, "as the file")
+        + f"- name: as a case\n  kueue: 0.16\n  submit: [{ONE}]\n  expect: [{EXPECT}]\n"
+    )
+
+    def releases(kueue: str, **options: str) -> list[str]:
+        path = write(tmp_path, text.replace("manifests:", f"kueue: {kueue}\nmanifests:"))
+        return [it.configuration.release.name for it in read_policy_tests(path, **options)]  # type: ignore[arg-type]
+
+    assert releases("0.18") == ["0.18.6", "0.16.9"]
+    assert releases("null", default_release="0.17") == ["0.17.8", "0.16.9"]
+    assert releases("0.18", release="0.17") == ["0.17.8", "0.17.8"]
+
+
+def test_the_gates_of_a_file_are_those_of_the_release_of_each_case(tmp_path: Path) -> None:
+    text = case(EXPECT, ONE).replace("manifests:", "featureGates: {LendingLimit: true}\nkueue: 0.17\nmanifests:")
+    (test,) = read_policy_tests(write(tmp_path, text))
+    assert test.configuration.is_enabled("LendingLimit")
+    found = problems(tmp_path, text.replace("  submit:", "  kueue: 0.19\n  submit:"))
+    assert [it.partition("; ")[2][:25] for it in found] == ["Kueue 0.19 removed it; le"]
+
+
+def test_an_unknown_release_is_reported_with_its_line(tmp_path: Path) -> None:
+    text = case(EXPECT, ONE).replace("manifests:", "kueue: latest\nmanifests:")
+    (problem,) = problems(tmp_path, text)
+    assert problem.startswith("a_test.yaml:3: kueue: kueuecore does not know the release latest of Kueue; write 0.16.9")

@@ -56,6 +56,7 @@ NODES = {
 CLUSTER = {
     "objects": ["queue.json", QUEUE],
     "configuration": {"waitForPodsReady": {"timeout": "5m"}},
+    "kueue": "0.17",
     "capacity": {
         "tokyo": {
             "amounts": {"cpu": 8, "memory": "1Gi"},
@@ -67,7 +68,7 @@ CLUSTER = {
     },
     "nodes": [NODES],
 }
-EMPTY: dict[str, Any] = {"objects": [], "configuration": {}, "capacity": {}, "nodes": []}
+EMPTY: dict[str, Any] = {"objects": [], "configuration": {}, "kueue": 0.19, "capacity": {}, "nodes": []}
 # Every field of every part.
 ONE_CLUSTER: dict[str, Any] = {
     **HEAD,
