@@ -82,7 +82,7 @@ def test_the_error_for_a_misspelled_gate_suggests_the_right_one(command: Callabl
 def test_a_removed_gate_is_reported_with_the_version_that_removed_it(command: Callable[..., Ran]) -> None:
     ran = command("in.yaml", "--feature-gates", "FlavorFungibilityImplicitPreferenceDefault=true", text=QUEUES)
     assert ran.code == ExitCode.BAD_INPUT
-    assert "; Kueue 0.16 removed it; leave it out, and set spec.flavorFungibility.preference" in ran.err
+    assert "; Kueue 0.17 removed it; leave it out, and set spec.flavorFungibility.preference" in ran.err
     assert "PreserveScanProgress" not in ran.err
 
 

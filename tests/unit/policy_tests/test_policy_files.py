@@ -111,7 +111,7 @@ def test_a_file_and_its_cases_name_the_release_of_kueue(tmp_path: Path) -> None:
 
     def releases(kueue: str, **options: str) -> list[str]:
         path = write(tmp_path, text.replace("manifests:", f"kueue: {kueue}\nmanifests:"))
-        return [it.configuration.release.name for it in read_policy_tests(path, **options)]  # type: ignore[arg-type]
+        return [it.configuration.release.name for it in read_policy_tests(path, **options)]
 
     assert releases("0.18") == ["0.18.6", "0.16.9"]
     assert releases("null", default_release="0.17") == ["0.17.8", "0.16.9"]
