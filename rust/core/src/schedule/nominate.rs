@@ -134,7 +134,11 @@ impl State {
         }
         let namespace = workload.meta.key.namespace();
         let Some(labels) = self.namespace_labels(namespace) else {
-            return obstacle(reasons::MISCONFIGURED, Message::NamespaceMissing(namespace.into()));
+            let message = match self.config.changes.has(Change::NamespaceTextIsLowerCase) {
+                true => Message::NamespaceMissing(namespace.into()),
+                false => messages::could_not_obtain_namespace(namespace).into(),
+            };
+            return obstacle(reasons::MISCONFIGURED, message);
         };
         let selector = self.queues[entry.queue].settled.as_ref().and_then(|o| o.namespace_selector.as_ref());
         if !selects(selector, labels) {

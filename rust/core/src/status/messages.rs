@@ -24,6 +24,10 @@ pub(crate) const FAILED_CHECKS: &str = "The workload has failed admission checks
 /// The namespace does not match the selector of the ClusterQueue.
 pub(crate) const NAMESPACE_MISMATCH: &str = "workload namespace doesn't match ClusterQueue selector";
 pub(crate) const NAMESPACE_MISMATCH_WITH_CAPITAL: &str = "Workload namespace doesn't match ClusterQueue selector";
+/// The namespace does not exist, until change NamespaceTextIsLowerCase.
+pub(crate) fn could_not_obtain_namespace(name: &str) -> String {
+    format!("Could not obtain workload namespace: Namespace \"{name}\" not found")
+}
 /// Other entries of the cycle took what it needs.
 pub(crate) const NO_LONGER_FITS: &str = "Workload no longer fits after processing another workload";
 /// A preemption gate is closed.
