@@ -175,6 +175,8 @@ conformance: $(STAMPS)/extension $(STAMPS)/proof ## compare with recorded answer
 		$(PY) "$(CONFORMANCE)/check.py" --known tests/conformance/known.txt "$(CONFORMANCE)/traces" \
 			"$(CONFORMANCE)/traces-topology" "$(CONFORMANCE)/found" "$(CONFORMANCE)/found-november" \
 			"$(CONFORMANCE)"/scale/baseline-*.jsonl.gz; \
+		for line in 0.16 0.17 0.18 0.19; do $(PY) "$(CONFORMANCE)/check.py" --known tests/conformance/known-$$line.txt \
+			"$(CONFORMANCE)"/releases/v$$line.*.jsonl.gz; done; \
 		$(PY) scripts/server_verdicts.py "$(CONFORMANCE)"/server/*.jsonl.gz; \
 	else \
 		echo 'conformance: skipped, no $(CONFORMANCE) here'; \
