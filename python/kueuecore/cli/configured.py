@@ -55,11 +55,12 @@ class Configured:
     gates: Mapping[str, bool] = field(default_factory=dict)
 
 
-def add_configuration(given: argparse._ArgumentGroup) -> None:
-    """Add `--config`, `--feature-gates` and `--kueue`."""
+def add_configuration(given: argparse._ArgumentGroup, *, asks_release: bool = True) -> None:
+    """Add `--config`, `--feature-gates` and, unless it is asked for otherwise, `--kueue`."""
     given.add_argument("--config", metavar="FILE", help=_CONFIG_HELP)
     add_feature_gates(given)
-    add_kueue(given, sources="the objects")
+    if asks_release:
+        add_kueue(given, sources="the objects")
 
 
 def add_feature_gates(given: argparse._ArgumentGroup) -> None:

@@ -11,14 +11,15 @@ from kueuecore.times import duration_ns
 __all__ = ["add_inputs", "add_style", "seed", "step_seconds"]
 
 
-def add_inputs(add: argparse.ArgumentParser, *, takes_engines: bool = True) -> None:
+def add_inputs(add: argparse.ArgumentParser, *, takes_engines: bool = True, asks_release: bool = True) -> None:
     """Add the input options of every command that decides about manifests.
 
     Args:
         add: The command.
         takes_engines: Accept a saved engine, which has no manifests?
+        asks_release: Add `--kueue`?
     """
-    given = add_state(add, paths="PATH", takes_engines=takes_engines)
+    given = add_state(add, paths="PATH", takes_engines=takes_engines, asks_release=asks_release)
     given.add_argument(
         "--for",
         dest="span",

@@ -29,6 +29,7 @@ _COMMANDS = {
     "simulate": ("simulating", "run a scenario in virtual time and show how long jobs wait"),
     "check": ("checking", "find mistakes in manifests that an API server accepts"),
     "test": ("policy_testing", "run policy tests"),
+    "upgrade": ("upgrading", "show which decisions another release of Kueue changes, and why"),
     "compare": ("comparing", "compare how long jobs wait under two configurations"),
     "sweep": ("sweeping", "run one scenario under many configurations: a grid, or random points"),
     "explain": ("explaining", "explain why a workload waits, or why it is where it is"),

@@ -26,6 +26,7 @@ __all__ = [
     "run_progress",
     "shrink_progress",
     "ticking",
+    "upgrade_progress",
 ]
 
 _LINE_SECONDS = 3.0
@@ -65,6 +66,26 @@ def shrink_progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | Non
         def report(n_tries: int, n_objects: int) -> None:
             bar.set_postfix_str(f"{n_objects} objects left", refresh=False)
             bar.update(n_tries - bar.n)
+
+        yield report
+
+
+@contextmanager
+def upgrade_progress(*, quiet: bool) -> Iterator[Callable[[int, int, int], None] | None]:
+    """Show a bar that counts runs, and how many differences are explained, as `run_progress` does.
+
+    Args:
+        quiet: Show nothing.
+    """
+    bar = None if quiet else _bar("run")
+    if bar is None:
+        yield None
+        return
+    with bar:
+
+        def report(n_runs: int, n_explained: int, n_differences: int) -> None:
+            bar.set_postfix_str(f"{n_explained} of {n_differences} differences explained", refresh=False)
+            bar.update(n_runs - bar.n)
 
         yield report
 

@@ -18,6 +18,7 @@ from kueuecore.cli.namespace_labels import with_namespaces
 from kueuecore.cli.options import add_inputs, seed
 from kueuecore.cli.state_file import manifests_of, time_of
 from kueuecore.cli.streams import is_utf8, to_stderr, write
+from kueuecore.configuration import Configuration
 from kueuecore.dumps import Deciding, anonymise
 from kueuecore.errors import ManifestError
 from kueuecore.findings.active_checks import with_active_checks
@@ -26,7 +27,7 @@ from kueuecore.releases import DEFAULT_RELEASE
 from kueuecore.times import format_time
 from kueuecore.world import World
 
-__all__ = ["add_anonymise", "add_output", "deciding_of", "save_text", "write_objects"]
+__all__ = ["add_anonymise", "add_output", "deciding_about", "deciding_of", "given_of", "save_text", "write_objects"]
 
 _DESCRIPTION = """\
 Anonymises a dump: namespaces, queues, cohorts, flavors, workloads, nodes, labels and their values
@@ -90,10 +91,15 @@ def anonymise_command(options: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
+def given_of(options: argparse.Namespace) -> tuple[Manifest, ...]:
+    """Read the objects."""
+    given = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet, strict=options.strict)
+    return with_namespaces(given, options.namespace_labels)
+
+
 def deciding_of(options: argparse.Namespace) -> tuple[tuple[Manifest, ...], Deciding]:
     """Read the objects, with the conditions of checks that `run` would write, and how to decide about them."""
-    given = manifests_of(options.paths, recursive=options.recursive, quiet=options.quiet, strict=options.strict)
-    manifests = with_namespaces(given, options.namespace_labels)
+    manifests = given_of(options)
     kueue = configured(options.config, options.feature_gates, manifests, kueue=options.kueue)
     configuration = kueue.configuration
     # The dump lacks the objects that have it: the command that reproduces the decisions has to name it.
@@ -103,6 +109,13 @@ def deciding_of(options: argparse.Namespace) -> tuple[tuple[Manifest, ...], Deci
         options.config = kueue.written.source.file
     if not options.quiet:
         to_stderr(*kueue.notes)
+    return deciding_about(manifests, configuration, options)
+
+
+def deciding_about(
+    manifests: tuple[Manifest, ...], configuration: Configuration, options: argparse.Namespace
+) -> tuple[tuple[Manifest, ...], Deciding]:
+    """Return objects with the conditions of checks that `run` would write, and how to decide about them."""
     world = World.of(manifests, configuration=configuration, trusted=options.trusted)
     newest = world.newest_time()
     now = options.now if options.now is not None else newest if newest is not None else 0

@@ -76,7 +76,7 @@ class SettledState:
 
 
 def add_state(
-    command: argparse.ArgumentParser, *, paths: str = "STATE", takes_engines: bool = True
+    command: argparse.ArgumentParser, *, paths: str = "STATE", takes_engines: bool = True, asks_release: bool = True
 ) -> argparse._ArgumentGroup:
     """Add the arguments that name a state and say how to read it.
 
@@ -84,6 +84,7 @@ def add_state(
         command: The command.
         paths: The name of the paths in the help.
         takes_engines: Accept a saved engine, which has no manifests?
+        asks_release: Add `--kueue`?
 
     Returns:
         The group of these options, to add more input options to.
@@ -93,7 +94,7 @@ def add_state(
     command.add_argument("paths", metavar=paths, nargs="+", help=help_text)
     given = command.add_argument_group("input")
     given.add_argument("-R", "--recursive", action="store_true", help="read subdirectories too")
-    add_configuration(given)
+    add_configuration(given, asks_release=asks_release)
     given.add_argument(
         "--now",
         metavar="TIME",

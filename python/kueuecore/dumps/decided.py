@@ -10,6 +10,7 @@ from kueuecore._json import text_at
 from kueuecore.configuration import Configuration
 from kueuecore.decisions import Preemption
 from kueuecore.engine import Engine
+from kueuecore.errors import Problem
 from kueuecore.manifests import Manifest
 from kueuecore.states import WorkloadState
 from kueuecore.steady_state import Settled, settle
@@ -51,9 +52,10 @@ class Deciding:
         """
         world = World.of(manifests, configuration=self.configuration, trusted=self.trusted)
         engine = Engine(self.configuration)
-        world.apply_to(engine, now=self.now)
+        applied = world.apply_to(engine, now=self.now)
         until = min(self.now + self.span_ns, END_NS)
-        return Decided(engine, world, settle(engine, now=self.now, until=until, max_cycles=self.max_cycles))
+        settled = settle(engine, now=self.now, until=until, max_cycles=self.max_cycles)
+        return Decided(engine, world, settled, applied.warnings)
 
 
 @dataclass(frozen=True)
@@ -64,11 +66,13 @@ class Decided:
         engine: The engine afterwards.
         world: The objects.
         settled: The cycles that ran, and how they ended.
+        warnings: Unknown fields, and keys that are given twice.
     """
 
     engine: Engine
     world: World
     settled: Settled
+    warnings: tuple[Problem, ...] = ()
 
     @cached_property
     def workloads(self) -> dict[str, WorkloadState]:

@@ -1,0 +1,46 @@
+"""What an upgrade of Kueue changes about a state: the decisions, and the changes of Kueue that cause each.
+
+Example:
+    >>> from kueuecore import Configuration, read_manifests
+    >>> from kueuecore.dumps import Deciding
+    >>> old, new = Configuration(release="0.18"), Configuration(release="0.19")
+    >>> found = upgrade(read_manifests("examples/two-teams"), Deciding(now=0), old, new)
+    >>> found.is_any, len(found.causes)
+    (False, 0)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kueuecore._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kueuecore.upgrades.fates import Fate
+    from kueuecore.upgrades.mixtures import MOST_RUNS
+    from kueuecore.upgrades.switches import Switch, SwitchKind, switches_between
+    from kueuecore.upgrades.upgrading import Cause, Difference, Kept, Refusal, Upgrade, upgrade
+
+__all__ = [
+    "MOST_RUNS",
+    "Cause",
+    "Difference",
+    "Fate",
+    "Kept",
+    "Refusal",
+    "Switch",
+    "SwitchKind",
+    "Upgrade",
+    "switches_between",
+    "upgrade",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "kueuecore.upgrades.fates": "Fate",
+        "kueuecore.upgrades.mixtures": "MOST_RUNS",
+        "kueuecore.upgrades.switches": "Switch SwitchKind switches_between",
+        "kueuecore.upgrades.upgrading": "Cause Difference Kept Refusal Upgrade upgrade",
+    },
+)
