@@ -39,6 +39,7 @@ demo: $(STAMPS)/extension ## run every example
 		elif [ -f "$$example/controller.py" ]; then set -- $(PY) -m pytest --quiet tests/unit/kubernetes/test_checks.py; \
 		elif ls "$$example"*_test.yaml >/dev/null 2>&1; then set -- $(VENV)/bin/kueuecore test "$${example%/}"; \
 		elif [ "$$example" = examples/mistakes/ ]; then set -- $(VENV)/bin/kueuecore check "$${example%/}"; \
+		elif [ "$$example" = examples/upgrade/ ]; then set -- $(VENV)/bin/kueuecore upgrade "$${example%/}" --to 0.19; \
 		elif [ -f "$$example/scenario.yaml" ]; then eval "set -- $$(sed -n 's,^[$$] kueuecore,$(VENV)/bin/kueuecore,p' "$${example}README.md" | head -1)"; \
 		else set -- $(VENV)/bin/kueuecore run "$${example%/}"; fi; \
 		printf '\n==== %s\n\n' "$$(echo "$$*" | sed 's,$(abspath $(VENV))/bin/,,; s,$(VENV)/bin/,,')"; \
