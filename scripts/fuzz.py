@@ -1,7 +1,7 @@
 """Play random worlds on all cores: check invariants, and the engine against the reference, in one run.
 
-Each world follows from a seed. A failure is shrunk and shown as manifests and as a line to keep in tests/regressions/;
-`make fuzz SEED=...` starts with that world. At the end it prints statistics of what happened in the worlds.
+Each world follows from a seed, and so does the release of Kueue that decides it. A failure is shrunk and shown as
+manifests and as a line to keep in tests/regressions/; `make fuzz SEED=...` starts with that world. At the end it prints statistics of what happened in the worlds.
 `--contests` plays worlds of heavy contention: deep trees, many flavors, one pool for all, crowds of candidates.
 `--topologies` plays worlds with nodes, which fail, fill up, recover and disappear.
 """
@@ -17,9 +17,12 @@ import sys
 import time
 import traceback
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 
+from kueuecore.errors import ConfigurationError
+from kueuecore.releases import newest_releases
 from kueuecore.testing import History, Invariants, Limits, random_history, shown
 from kueuecore.testing.drawn_contests import random_contest
 from kueuecore.testing.drawn_topologies import random_topology
@@ -86,7 +89,20 @@ def world_of(seed: int, kind: Kind) -> tuple[History, bool]:
         history = random_topology(seed)
     else:
         history = random_history(seed, Limits(edges=echo), max_moves=14 if seed % 8 < 2 else 8)
-    return history, echo or "FlavorFungibilityPreserveScanProgress" in str(history.configuration)
+    history = of_a_release(history, seed)
+    is_reset = not history.parsed_configuration().is_enabled("FlavorFungibilityPreserveScanProgress")
+    return history, echo or is_reset
+
+
+def of_a_release(history: History, seed: int) -> History:
+    """Return a history as one of the releases decides it, each in turn, if its Configuration is valid there."""
+    names = [it.name for it in newest_releases()]
+    older = replace(history, release=names[seed // 2 % len(names)])
+    try:
+        older.parsed_configuration()
+    except ConfigurationError:
+        return history
+    return older
 
 
 def kind_of(error: Exception) -> str:

@@ -15,6 +15,7 @@ import yaml
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.configuration import Configuration
 from kueuecore.errors import ManifestError, Problem
+from kueuecore.releases import DEFAULT_RELEASE
 from kueuecore.times import nanoseconds
 
 __all__ = ["START", "History", "Move", "MoveKind", "read_histories", "shown"]
@@ -121,6 +122,7 @@ class History:
         moves: What happens then.
         configuration: Settings of Kueue's Configuration, without its apiVersion and kind.
         why: What the scenario shows, in a sentence.
+        release: The release of Kueue that decides.
 
     Example:
         >>> flavor = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "f"}}
@@ -140,11 +142,13 @@ class History:
     moves: tuple[Move, ...] = ()
     configuration: JsonObject | None = None
     why: str = ""
+    release: str = DEFAULT_RELEASE
 
     def to_line(self) -> str:
         """Return the scenario as one line of JSON, to keep in a file of regressions."""
         fields: JsonObject = {
             "why": self.why,
+            "release": "" if self.release == DEFAULT_RELEASE else self.release,
             "configuration": self.configuration,
             "objects": list(self.objects),
             "moves": [move.to_json() for move in self.moves],
@@ -172,11 +176,13 @@ class History:
             moves,
             configuration if isinstance(configuration, dict) else None,
             text_at(value, "why"),
+            text_at(value, "release") or DEFAULT_RELEASE,
         )
 
     def to_yaml(self) -> str:
         """Return the world as manifests for `kueuecore run`, with its moves in comments."""
         parts = [f"# {self.why}\n"] if self.why else []
+        parts += [f"# Kueue {self.release}\n"] if self.release != DEFAULT_RELEASE else []
         documents = [{**_KUEUE_CONFIGURATION, **self.configuration}] if self.configuration is not None else []
         documents += self.objects
         parts.append("---\n".join(map(_document, documents)))
@@ -193,8 +199,8 @@ class History:
             ConfigurationError: A setting is invalid.
         """
         if self.configuration is None:
-            return Configuration()
-        return Configuration.parse(json.dumps({**_KUEUE_CONFIGURATION, **self.configuration}))
+            return Configuration(release=self.release)
+        return Configuration.parse(json.dumps({**_KUEUE_CONFIGURATION, **self.configuration}), release=self.release)
 
     def with_objects(self, objects: Sequence[JsonObject]) -> History:
         """Return the scenario with other initial objects."""

@@ -26,7 +26,8 @@ class ReferenceEngine:
     @classmethod
     def of(cls, scenario: History) -> Self:
         """Create the reference with the objects of a scenario."""
-        found = cls(World((), configuration=scenario.configuration, now=START))
+        configuration = {**(scenario.configuration or {}), "kueue": scenario.release}
+        found = cls(World((), configuration=configuration, now=START))
         # Workloads with quota come before their LocalQueue, which then takes them over, as after a restart.
         running = [it for it in scenario.objects if "status" in it]
         queues = [it for it in scenario.objects if it["kind"] == "LocalQueue"]
