@@ -1,9 +1,9 @@
 """Play random worlds on all cores: check invariants, and the engine against the reference, in one run.
 
 Each world follows from a seed, and so does the release of Kueue that decides it. A failure is shrunk and shown as
-manifests and as a line to keep in tests/regressions/; `make fuzz SEED=...` starts with that world. At the end it prints statistics of what happened in the worlds.
-`--contests` plays worlds of heavy contention: deep trees, many flavors, one pool for all, crowds of candidates.
-`--topologies` plays worlds with nodes, which fail, fill up, recover and disappear.
+manifests and as a line to keep in tests/regressions/; `make fuzz SEED=...` starts with that world. At the end it prints
+statistics of what happened in the worlds. `--contests` plays worlds of heavy contention: deep trees, many flavors, one
+pool for all, crowds of candidates. `--topologies` plays worlds with nodes, which fail, fill up, recover and disappear.
 """
 
 from __future__ import annotations
