@@ -1,4 +1,4 @@
-"""Finds Kueue's Configuration in ConfigMaps, Helm values and OpenShift's Kueue, and feature gates in Deployments."""
+"""Finds Kueue's Configuration in ConfigMaps, Helm values and OpenShift's Kueue, gates and release in Deployments."""
 
 from __future__ import annotations
 
@@ -7,19 +7,26 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from kueuecore._files import read_file
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore._text import quoted
-from kueuecore.errors import ManifestError
-from kueuecore.manifests import Manifest, parse_manifests, parse_mappings
+from kueuecore.errors import ConfigurationError, ManifestError
+from kueuecore.manifests import Manifest, object_ref, parse_manifests, parse_mappings
+from kueuecore.releases import Release, UnknownReleaseError, near_releases
 
 __all__ = [
     "ConfigurationSource",
     "GateSource",
+    "ShownRelease",
     "documents_in",
     "gates_in",
     "gates_of_argument",
     "is_configuration",
+    "place_of",
+    "read_documents",
+    "shown_release",
     "sources_in",
 ]
 
@@ -31,6 +38,11 @@ _CHARTED = ("HelmRelease", "Application")  # of Flux and of Argo CD
 _KIND = re.compile(r"(?:^|[{,]) *[\"']?kind[\"']?: *[\"']?Configuration\b", re.MULTILINE)
 _OF_KUEUE = re.compile(rf"[\"']?apiVersion[\"']?: *[\"']?{re.escape(_GROUP)}")
 _GATES = "--feature-gates"
+_DEFINITION, _OF_KINDS = "CustomResourceDefinition", "kueue.x-k8s.io"
+_NAME_LABEL, _VERSION_LABEL, _CHART_LABEL = "app.kubernetes.io/name", "app.kubernetes.io/version", "helm.sh/chart"
+_NAME = "kueue"
+# Who builds Kueue anew adds to its version, but what comes before a release is not that release.
+_VERSION = re.compile(r"v?(\d+\.\d+\.\d+(?:-(?:alpha|beta|devel|rc)[0-9A-Za-z.]*)?)(?:[-+_][0-9A-Za-z.+_-]*)?")
 # As Go reads a boolean flag.
 _TRUTHS = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
@@ -107,19 +119,35 @@ class GateSource:
 
 
 def documents_in(text: str | bytes, file: str) -> tuple[Manifest, ...]:
-    """Read a file that should hold a Configuration: Kubernetes objects, or values of a Helm chart.
+    """Read what should hold a Configuration: Kubernetes objects, or values of a Helm chart.
 
     Raises:
-        ManifestError: It is neither.
+        ConfigurationError: It is neither, or empty.
     """
     try:
-        return parse_manifests(text, file=file)
-    except ManifestError:
+        manifests = parse_manifests(text, file=file)
+    except ManifestError as error:
         with suppress(ManifestError):
             values = [it for it in parse_mappings(text, file=file) if not text_at(it.object, "kind")]
             if sources_in(values):
                 return tuple(values)
-        raise
+        raise ConfigurationError(error.problems) from None
+    if not manifests:
+        raise ConfigurationError.of("it is empty", remedy="give one document of kind Configuration", file=file)
+    return manifests
+
+
+def read_documents(name: str) -> tuple[Manifest, ...]:
+    """Read a file that should hold a Configuration.
+
+    Raises:
+        ConfigurationError: It cannot be read, or as for `documents_in`.
+    """
+    try:
+        data = read_file(Path(name))
+    except OSError as error:
+        raise ConfigurationError.of(f"cannot be read: {error.strerror}", file=name or '""') from None
+    return documents_in(data, name)
 
 
 def sources_in(manifests: Iterable[Manifest], *, of_any_group: bool = False) -> list[ConfigurationSource]:
@@ -222,6 +250,113 @@ def gates_of_argument(text: str) -> Iterator[tuple[str, bool]]:
         if value.strip() not in _TRUTHS:
             raise ValueError(f"{quoted(part)} is not of the form Name=true or Name=false")
         yield name.strip(), _TRUTHS[value.strip()]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRelease:
+    """The release of Kueue that objects show.
+
+    Args:
+        release: The release, or the nearest that is known; `None` if they show several.
+        holders: The objects that it comes from.
+        says: A sentence about that.
+        is_certain: Whether it is the one that they show.
+    """
+
+    release: Release | None
+    holders: tuple[Manifest, ...]
+    says: str
+    is_certain: bool
+
+
+def shown_release(manifests: Iterable[Manifest], *, option: str) -> ShownRelease | None:
+    """Find the release in Deployments of Kueue, definitions of its kinds, and what installs its chart.
+
+    Args:
+        manifests: The objects.
+        option: What names another release, for the sentence about it.
+
+    Returns:
+        `None` if no object shows any.
+    """
+    found: dict[str, list[Manifest]] = {}
+    for manifest in manifests:
+        if version := _version_of(manifest.object):
+            found.setdefault(version, []).append(manifest)
+    if not found:
+        return None
+    firsts = [(version, place_of(holders[0])) for version, holders in found.items()]
+    if len(firsts) > 1:
+        several = ", ".join(f"v{version} of {place}" for version, place in firsts)
+        says = f"the objects show several releases of Kueue, so none is used: {several}; choose with {option}"
+        return ShownRelease(None, (), says, is_certain=False)
+    ((version, place),) = firsts
+    holders = tuple(found[version])
+    try:
+        release = Release.named(version)
+    except UnknownReleaseError:
+        release = near_releases(version)[-1]
+        unknown = f"{place} is of Kueue v{version}, which kueuecore does not know"
+        says = f"{unknown}, so it decides as {release.title}; choose another with {option}"
+        return ShownRelease(release, holders, says, is_certain=False)
+    says = f"decides as {release.title}, the release of {place}; {option} replaces it"
+    return ShownRelease(release, holders, says, is_certain=True)
+
+
+def place_of(holder: Manifest) -> str:
+    """Return the name and the position of an object, for a note about it."""
+    ref = object_ref(holder.object)
+    return f"{ref if ref.name else ref.kind} ({holder.source})"
+
+
+def _version_of(plain: JsonObject) -> str:
+    """Return the version of Kueue that an object of its installation shows; empty if it shows none."""
+    match text_at(plain, "kind"):
+        case "Deployment":
+            pod = object_at(plain, "spec", "template", "spec")
+            images = [_image(text_at(it, "image")) for it in list_at(pod, "containers")]
+            tags = [tag for name, tag in images if name == _NAME]
+            is_kueue = bool(tags) or text_at(plain, "metadata", "labels", _NAME_LABEL) == _NAME
+            shown = [*map(_version, tags), _version_of_labels(plain)] if is_kueue else []
+        case kind if kind == _DEFINITION:
+            shown = [_version_of_labels(plain)] if text_at(plain, "spec", "group") == _OF_KINDS else []
+        case "HelmRelease":
+            chart = object_at(plain, "spec", "chart", "spec")
+            shown = [_version(text_at(chart, "version"))] if _is_chart(text_at(chart, "chart")) else []
+        case "Application":
+            spec = object_at(plain, "spec")
+            sources = [object_at(spec, "source"), *map(object_at, list_at(spec, "sources"))]
+            shown = [_version(text_at(it, "targetRevision")) for it in sources if _is_chart(text_at(it, "chart"))]
+        case _:
+            shown = []
+    return next(filter(None, shown), "")
+
+
+def _image(text: str) -> tuple[str, str]:
+    """Return the name of an image without its registry and folders, and its tag.
+
+    Example:
+        >>> _image("localhost:5000/kueue/kueue:v0.17.1@sha256:1b2")
+        ('kueue', 'v0.17.1')
+    """
+    name, _, tag = text.partition("@")[0].rpartition("/")[2].partition(":")
+    return name, tag
+
+
+def _version_of_labels(plain: JsonObject) -> str:
+    labels = object_at(plain, "metadata", "labels")
+    chart, _, version = text_at(labels, _CHART_LABEL).partition("-")
+    # Another chart, of which Kueue is a part, has a version of its own.
+    return "" if chart not in ("", _NAME) else _version(version) or _version(text_at(labels, _VERSION_LABEL))
+
+
+def _version(text: str) -> str:
+    found = _VERSION.fullmatch(text)
+    return found[1] if found else ""
+
+
+def _is_chart(name: str) -> bool:
+    return name.rpartition("/")[2] == _NAME
 
 
 def _gates_of_chart(plain: JsonObject) -> Iterator[tuple[str, bool]]:

@@ -7,14 +7,12 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeAlias, cast
 
 from kueuecore import _arguments as arguments
 from kueuecore import _core
-from kueuecore._configuration_sources import documents_in, gates_in, sources_in
+from kueuecore._configuration_sources import documents_in, gates_in, read_documents, sources_in
 from kueuecore._file_kinds import use_of
-from kueuecore._files import read_file
 from kueuecore._json import text_at
 from kueuecore._near_names import near_names
 from kueuecore._text import shortened
@@ -179,13 +177,7 @@ class Configuration:
         """
         of_release = release_of(release)
         file, gates = arguments.instance("file", file, str), _gates(feature_gates)
-        try:
-            manifests = documents_in(text, file)
-        except ManifestError as error:
-            raise ConfigurationError(error.problems) from None
-        if not manifests:
-            raise ConfigurationError.of("it is empty", remedy="give one document of kind Configuration", file=file)
-        return cls.of(manifests, feature_gates=gates, release=of_release)
+        return cls.of(documents_in(text, file), feature_gates=gates, release=of_release)
 
     @classmethod
     def of(
@@ -242,12 +234,8 @@ class Configuration:
         """Read a Configuration file; see `parse`."""
         if not isinstance(path, str | os.PathLike):
             raise TypeError(f"path must be the name of a file, not {type(path).__name__}")
-        name = os.fsdecode(path)
-        try:
-            data = read_file(Path(name))
-        except OSError as error:
-            raise ConfigurationError.of(f"cannot be read: {error.strerror}", file=name or '""') from None
-        return cls.parse(data, feature_gates=feature_gates, release=release, file=name)
+        of_release, gates = release_of(release), _gates(feature_gates)
+        return cls.of(read_documents(os.fsdecode(path)), feature_gates=gates, release=of_release)
 
     @classmethod
     def trusted(

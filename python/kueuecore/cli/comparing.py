@@ -12,7 +12,7 @@ from kueuecore._numbers import number_text
 from kueuecore._text import counted, shown
 from kueuecore.cli.documents import document_head, release_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
-from kueuecore.cli.kueue_release import add_kueue, default_release
+from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.output_files import write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
@@ -102,7 +102,7 @@ def compare_command(options: argparse.Namespace) -> int:
     if options.b is None and not options.edits:
         remedy = "give a second scenario, or change the first with --set PATH=VALUE"
         raise ManifestError.of("there is nothing to compare with", remedy=remedy)
-    releases = {"release": options.kueue, "default_release": default_release()}
+    releases = {"release": options.kueue, "default_release": asked_release(None)}
     a = read_scenario(options.a, allow_code=options.allow_code, **releases)
     edits = [parse_edit(it) for it in options.edits]
     # Both use the same seeds, whatever the second file says.

@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TypeVar
 
 from kueuecore._configuration_sources import (
     ConfigurationSource,
     GateSource,
-    documents_in,
     gates_in,
     gates_of_argument,
+    place_of,
+    read_documents,
+    shown_release,
     sources_in,
 )
 from kueuecore._json import JsonObject, object_at
@@ -21,7 +22,7 @@ from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.configuration import Configuration, known_gate_remedy
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
 from kueuecore.jobs import INSTALLED_FRAMEWORKS
-from kueuecore.manifests import Manifest, object_ref
+from kueuecore.manifests import Manifest
 from kueuecore.releases import DEFAULT_RELEASE, Release
 
 __all__ = ["Configured", "add_configuration", "add_feature_gates", "configured", "read_configuration"]
@@ -38,12 +39,12 @@ _ALL_GATES = ("AllAlpha", "AllBeta")
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """A Configuration and where it comes from.
+    """A Configuration for a release of Kueue, and where both come from.
 
     Args:
         configuration: The Configuration.
         written: The same as it is written; `None` if it is Kueue's own.
-        holders: The objects among those of the command that it comes from.
+        holders: The objects among those of the command that it comes from, and that show its release.
         notes: What to say about that.
         gates: The feature gates of a Deployment among them.
     """
@@ -89,21 +90,26 @@ def configured(
     Raises:
         ManifestError: Everything that is wrong with the file or the gates.
     """
-    release = asked_release(kueue) or Release.named(DEFAULT_RELEASE)
+    asked = asked_release(kueue)
     if file is not None:
-        return Configured(read_configuration(file, gates, release), _written(file))
-    found = _among(manifests, release)
-    plain = _of_release({**found.gates, **dict(gates)}, release)
+        # Once, as it may be a pipe.
+        documents = read_documents(file)
+        shown = _shown(asked, manifests, documents)
+        configuration = Configuration.of(documents, feature_gates=dict(gates), release=shown.release)
+        return Configured(configuration, _written(documents), shown.holders, shown.notes)
+    shown = _shown(asked, manifests)
+    found = _among(manifests, shown)
+    plain = _of_release({**found.gates, **dict(gates)}, shown.release)
     if found.source is None:
         return Configured(plain, None, found.holders, found.notes, found.gates)
     try:
         configuration, written = found.configuration(dict(gates)), found.source.written()
     except ManifestError as error:
         # Kueue would not start with it; a chart of another release is no reason to decide nothing.
-        unused = f"{_place(found.source.holder)} has a Configuration that Kueue refuses, so it is not used"
+        unused = f"{place_of(found.source.holder)} has a Configuration that Kueue refuses, so it is not used"
         notes = [f"warning: {unused}: {it}" for it in error.problems]
         return Configured(plain, None, notes=(*notes, *found.notes), gates=found.gates)
-    note = f"note: Kueue's Configuration is that of {_place(found.source.holder)}; --config replaces it"
+    note = f"note: Kueue's Configuration is that of {place_of(found.source.holder)}; --config replaces it"
     return Configured(configuration, written, found.holders, (note, *found.notes), found.gates)
 
 
@@ -134,10 +140,43 @@ def _of_release(gates: Mapping[str, bool], release: Release) -> Configuration:
         ) from None
 
 
-def _written(file: str) -> Manifest | None:
-    """Return the Configuration as it is written in a file that was read before; `None` if it has no apiVersion."""
-    sources = sources_in(documents_in(Path(file).read_bytes(), file))
+def _written(documents: Sequence[Manifest]) -> Manifest | None:
+    """Return the Configuration as it is written in a file; `None` if it has no apiVersion."""
+    sources = sources_in(documents)
     return sources[0].written() if sources else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """The release of Kueue to decide as.
+
+    Args:
+        release: The release.
+        holders: The objects of the command that show it.
+        notes: What to say about that.
+    """
+
+    release: Release
+    holders: tuple[Manifest, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def _shown(asked: Release | None, manifests: Sequence[Manifest], documents: Sequence[Manifest] = ()) -> _Shown:
+    """Return the release to decide as.
+
+    Args:
+        asked: The one that is asked for; else it is the one that objects show.
+        manifests: The objects of the command.
+        documents: Those in the file of `--config`, which go before them.
+    """
+    if asked is not None:
+        return _Shown(asked)
+    in_file = shown_release(documents, option="--kueue")
+    found = in_file or shown_release(manifests, option="--kueue")
+    if found is None:
+        return _Shown(Release.named(DEFAULT_RELEASE))
+    note = f"{'note' if found.is_certain else 'warning'}: {found.says}"
+    return _Shown(found.release or Release.named(DEFAULT_RELEASE), () if in_file else found.holders, (note,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,21 +187,22 @@ class _Among:
         source: Their Configuration, if there is one.
         gated: The object with feature gates, if there is one.
         gates: Its gates.
-        release: The release of Kueue that starts with them.
+        shown: The release of Kueue that starts with them.
         notes: What to say about that.
     """
 
     source: ConfigurationSource | None
     gated: Manifest | None
     gates: Mapping[str, bool]
-    release: Release
+    shown: _Shown
     notes: tuple[str, ...]
 
     @property
     def holders(self) -> tuple[Manifest, ...]:
         """The objects that are used."""
         holder = None if self.source is None else self.source.holder
-        return tuple(it for it in (holder, self.gated) if it is not None)
+        found = [it for it in (holder, self.gated) if it is not None]
+        return (*found, *(it for it in self.shown.holders if it not in found))
 
     def configuration(self, gates: Mapping[str, bool]) -> Configuration:
         """Return their Configuration, in which the given gates replace its own.
@@ -171,31 +211,32 @@ class _Among:
             ManifestError: Kueue would refuse it.
         """
         assert self.source is not None, "asked only of objects with a Configuration"
+        release = self.shown.release
         for document in self.source.documents():
             own = object_at(document.object, "featureGates")
             if own and gates:
                 plain: JsonObject = {**document.object, "featureGates": {**own, **gates}}
                 holder = Manifest(plain, document.source)
-                return Configuration.of([holder], feature_gates=self.gates, release=self.release)
-        return Configuration.of([self.source.holder], feature_gates={**self.gates, **gates}, release=self.release)
+                return Configuration.of([holder], feature_gates=self.gates, release=release)
+        return Configuration.of([self.source.holder], feature_gates={**self.gates, **gates}, release=release)
 
 
-def _among(manifests: Sequence[Manifest], release: Release) -> _Among:
+def _among(manifests: Sequence[Manifest], shown: _Shown) -> _Among:
     """Find what objects say: one Configuration, and one set of feature gates."""
-    notes: list[str] = []
+    notes = [*shown.notes]
     source = _only("Configurations", "--config", sources_in(manifests), notes)
     try:
         gated = _only("sets of feature gates", "--feature-gates", gates_in(manifests), notes)
     except ManifestError as error:
         notes += [f"warning: feature gates among the objects are not used: {it}" for it in error.problems]
         gated = None
-    gates = {} if gated is None else _accepted(gated, release, notes)
-    return _Among(source, gated.holder if gated is not None and gates else None, gates, release, tuple(notes))
+    gates = {} if gated is None else _accepted(gated, shown.release, notes)
+    return _Among(source, gated.holder if gated is not None and gates else None, gates, shown, tuple(notes))
 
 
 def _accepted(gated: GateSource, release: Release, notes: list[str]) -> dict[str, bool]:
     """Return the gates of an object that a release takes, and say which it does not."""
-    place, known = _place(gated.holder), {*_ALL_GATES, *(gate.name for gate in release.feature_gates())}
+    place, known = place_of(gated.holder), {*_ALL_GATES, *(gate.name for gate in release.feature_gates())}
     gates = {name: is_on for name, is_on in gated.gates.items() if name in known}
     for name in (it for it in gated.gates if it not in gates):
         remedy = known_gate_remedy(name, release) or "this release has no such gate"
@@ -218,16 +259,11 @@ def _only(what: str, option: str, found: Sequence[_Source], notes: list[str]) ->
     """Return what is found; if objects differ in it, none of it, and say so."""
     if len({it.content for it in found}) < 2:
         return next(iter(found), None)
-    places = [_place(it.holder) for it in found]
+    places = [place_of(it.holder) for it in found]
     more = f" and {len(places) - _MOST_SHOWN} more" if len(places) > _MOST_SHOWN else ""
     shown = ", ".join(places[:_MOST_SHOWN])
     notes.append(f"warning: the objects have several {what}, so none is used: {shown}{more}; choose with {option}")
     return None
-
-
-def _place(holder: Manifest) -> str:
-    ref = object_ref(holder.object)
-    return f"{ref if ref.name else ref.kind} ({holder.source})"
 
 
 def _feature_gates(text: str) -> list[tuple[str, bool]]:

@@ -12,7 +12,7 @@ from kueuecore._text import shown
 from kueuecore.cli.configured import configured
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.forecast_report import forecast_document, forecast_report, interim_lines
-from kueuecore.cli.kueue_release import add_kueue, default_release
+from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.named_workload import WORKLOAD_HELP, find_workload
 from kueuecore.cli.progress import ctrl_c_raises, run_progress, ticking
 from kueuecore.cli.state_file import add_trusted, manifests_of
@@ -179,7 +179,7 @@ def _scenario(options: argparse.Namespace) -> Scenario:
             if given is not None:
                 remedy = f"set `{field}` in the scenario"
                 raise ManifestError.of(f"{option} works with a dump only", remedy=remedy, file=options.state)
-        return scenario_of(manifests, options.state, release=options.kueue, default_release=default_release())
+        return scenario_of(manifests, options.state, release=options.kueue, default_release=asked_release(None))
     kueue = configured(options.config, [], manifests, kueue=options.kueue)
     if not options.quiet:
         to_stderr(*kueue.notes)

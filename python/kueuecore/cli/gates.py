@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 
 from kueuecore.cli.exit_codes import ExitCode
-from kueuecore.cli.kueue_release import add_kueue, default_release
+from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.streams import output, write
 from kueuecore.cli.table import Style, table
+from kueuecore.releases import DEFAULT_RELEASE, Release
 
 __all__ = ["add_gates"]
 
@@ -26,7 +27,7 @@ def add_gates(add: argparse.ArgumentParser) -> None:
 
 def gates_command(options: argparse.Namespace) -> int:
     """Run `kueuecore gates`; returns the exit code."""
-    gates = (options.kueue or default_release()).feature_gates()
-    rows = [[gate.name, "on" if gate.default else "off", gate.stage, gate.what] for gate in gates]
+    release = asked_release(options.kueue) or Release.named(DEFAULT_RELEASE)
+    rows = [[gate.name, "on" if gate.default else "off", gate.stage, gate.what] for gate in release.feature_gates()]
     write(table(["GATE", "DEFAULT", "STAGE", "WHAT IT DOES"], rows, Style.of(output(), options.color)) + "\n")
     return ExitCode.OK

@@ -8,7 +8,7 @@ import os
 from kueuecore.errors import ConfigurationError
 from kueuecore.releases import DEFAULT_RELEASE, Release, UnknownReleaseError
 
-__all__ = ["VARIABLE", "add_kueue", "asked_release", "default_release"]
+__all__ = ["VARIABLE", "add_kueue", "asked_release"]
 
 VARIABLE = "KUEUECORE_KUEUE"
 """The environment variable that says as which release to decide where no option does."""
@@ -43,15 +43,6 @@ def asked_release(option: Release | None) -> Release | None:
         return Release.named(text)
     except UnknownReleaseError as error:
         raise ConfigurationError.of(str(error), field=VARIABLE) from None
-
-
-def default_release() -> Release:
-    """Return the release of the environment variable, or else the default of kueuecore.
-
-    Raises:
-        ConfigurationError: The environment variable names none that is known.
-    """
-    return asked_release(None) or Release.named(DEFAULT_RELEASE)
 
 
 def _release(text: str) -> Release:

@@ -13,7 +13,7 @@ from kueuecore._quantities import number
 from kueuecore._text import quoted, shown
 from kueuecore.cli.documents import document_head
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
-from kueuecore.cli.kueue_release import add_kueue, default_release
+from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.output_files import write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
@@ -87,7 +87,7 @@ def plan_command(options: argparse.Namespace) -> int:
         allow_code=options.allow_code,
         edits=edits,
         release=options.kueue,
-        default_release=default_release(),
+        default_release=asked_release(None),
     )
     scales = quota_scales(
         scenario,

@@ -14,7 +14,7 @@ from kueuecore._text import shown
 from kueuecore.cli.documents import document_head, release_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
 from kueuecore.cli.junit import junit_xml
-from kueuecore.cli.kueue_release import add_kueue, default_release
+from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.output_files import require_file, write_with_files
 from kueuecore.cli.progress import run_progress
 from kueuecore.cli.streams import OutputError, output, to_stderr
@@ -22,7 +22,7 @@ from kueuecore.cli.study_options import add_look
 from kueuecore.cli.table import Style
 from kueuecore.errors import ManifestError, Problem
 from kueuecore.policy_tests import CaseResult, PolicyTest, policy_test_files, read_policy_tests, run_policy_test
-from kueuecore.releases import Release
+from kueuecore.releases import DEFAULT_RELEASE, Release
 
 __all__ = ["add_test"]
 
@@ -61,31 +61,33 @@ def add_test(add: argparse.ArgumentParser) -> None:
 def test_command(options: argparse.Namespace) -> int:
     """Run `kueuecore test`; returns the exit code."""
     require_file("--junit", options.junit)
-    default = default_release()
+    default = asked_release(None)
     tests = [it for it in _read(options.paths, options.kueue, default) if _is_meant(it, options.pattern)]
     if not tests:
         remedy = "try another pattern"
         raise ManifestError.of(f"no test matches {options.pattern!r}", field="-k", remedy=remedy)
+    if not options.quiet:
+        to_stderr(*dict.fromkeys(f"note: {note}" for it in tests for note in it.notes))
     with run_progress(quiet=options.quiet) as progress:
         results = _run(tests, progress)
     if not options.quiet:
         warnings = dict.fromkeys(warning for it in results for warning in it.warnings)
         to_stderr(*(f"warning: {shown(it)}" for it in warnings))
     if options.output == "json":
-        text = _document(results, options.kueue or default)
+        text = _document(results, options.kueue or default or Release.named(DEFAULT_RELEASE))
     else:
         text = _report(results, Style.of(output(), options.color)) + "\n"
     write_with_files(text, [] if options.junit is None else [lambda: _save(junit_xml(results), options.junit)])
     return ExitCode.OK if all(it.has_passed for it in results) else ExitCode.PENDING
 
 
-def _read(paths: Sequence[str], release: Release | None, default: Release) -> list[PolicyTest]:
+def _read(paths: Sequence[str], release: Release | None, default: Release | None) -> list[PolicyTest]:
     """Read the tests of all files, each file once.
 
     Args:
         paths: Files and directories.
         release: The release of Kueue that decides, whatever the files say.
-        default: The one that decides where they say none.
+        default: The one that decides where they say none; `None`: the one that their objects show.
 
     Raises:
         ManifestError: Everything that is wrong with any of the files.

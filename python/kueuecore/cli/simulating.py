@@ -16,7 +16,7 @@ from kueuecore._numbers import number_text
 from kueuecore._text import counted, shown
 from kueuecore.cli.documents import document_head, release_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
-from kueuecore.cli.kueue_release import add_kueue, default_release
+from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.options import add_style, seed, step_seconds
 from kueuecore.cli.output_files import remove, require_folder, write_with_files
 from kueuecore.cli.pages import require_page, write_page
@@ -119,7 +119,7 @@ def simulate_command(options: argparse.Namespace) -> int:
             seed=options.seed,
             allow_code=options.allow_code,
             release=options.kueue,
-            default_release=default_release(),
+            default_release=asked_release(None),
         )
         if scenario.fleet is not None:
             _refuse_for_fleets(options)

@@ -14,7 +14,7 @@ from kueuecore._numbers import number_text
 from kueuecore._text import counted, shown
 from kueuecore.cli.documents import document_head, release_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
-from kueuecore.cli.kueue_release import add_kueue, default_release
+from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.cli.output_files import remove, write_with_files
 from kueuecore.cli.pages import require_page, write_page
 from kueuecore.cli.progress import ctrl_c_raises, run_progress
@@ -104,7 +104,7 @@ def sweep_command(options: argparse.Namespace) -> int:
         options.scenario,
         allow_code=options.allow_code,
         release=options.kueue,
-        default_release=default_release(),
+        default_release=asked_release(None),
     )
     base = read(edits=edits)
     points = grid_points(axes) if options.random is None else drawn_points(axes, options.random, seed=base.seed)

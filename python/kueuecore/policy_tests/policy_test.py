@@ -31,6 +31,7 @@ class PolicyTest:
         work: The jobs that arrive.
         until_seconds: When to stop, in seconds from the start; None to run until nothing is left to happen.
         expect: The expectations.
+        notes: Which release of Kueue the objects show, in sentences.
     """
 
     file: str
@@ -44,6 +45,7 @@ class PolicyTest:
     work: tuple[Work, ...] = ()
     until_seconds: float | None = None
     expect: tuple[Expectation, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:

@@ -16,7 +16,7 @@ from kueuecore.manifests import Manifest, read_manifests
 from kueuecore.policy_tests.expectation_reader import read_expectations
 from kueuecore.policy_tests.policy_cluster import BEGINNING
 from kueuecore.policy_tests.policy_test import PolicyTest
-from kueuecore.releases import DEFAULT_RELEASE, Release
+from kueuecore.releases import Release
 from kueuecore.scenarios.scenario import MOST_SEED
 from kueuecore.scenarios.scenario_reader import API_VERSION, PartReader, without_releases
 from kueuecore.scenarios.work import Work
@@ -61,14 +61,15 @@ def read_policy_tests(
     path: str | os.PathLike[str],
     *,
     release: str | Release | None = None,
-    default_release: str | Release = DEFAULT_RELEASE,
+    default_release: str | Release | None = None,
 ) -> tuple[PolicyTest, ...]:
     """Read the cases of a file of kind PolicyTest, in order. File names in it are relative to its directory.
 
     Args:
         path: The file.
         release: Overrides the release of Kueue in the file and its cases.
-        default_release: The release of Kueue that decides where neither names one.
+        default_release: The release of Kueue that decides where neither names one; by default the one that the objects
+            of the file show, such as a Deployment of Kueue, else `DEFAULT_RELEASE`.
 
     Raises:
         ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
@@ -93,8 +94,13 @@ def read_policy_tests(
     if release is not None:
         documents = tuple(map(without_releases, documents))
     problems: list[Problem] = []
-    decides = release_of(default_release if release is None else release)
-    reader = PartReader(Path(name).parent, allow_code=False, is_input_read=name == "-", release=decides)
+    others_release = default_release if release is None else release
+    reader = PartReader(
+        Path(name).parent,
+        allow_code=False,
+        is_input_read=name == "-",
+        release=None if others_release is None else release_of(others_release),
+    )
     tests = [test for it in documents for test in _Reader(it, reader, problems).tests()]
     if problems:
         # The parts that all cases share are read once per case.
@@ -125,7 +131,8 @@ class _Reader:
         seed, cycle = top.whole("seed", 0, most=MOST_SEED), top.seconds("cycle", 1.0)
         objects, until = self._parts.objects(top, "manifests"), top.seconds("until")
         now, work = _now(top), self._work(top, "submit")
-        gates, release = _gates(top), self._parts.release(top)
+        n_notes = len(self._parts.notes)
+        gates, release = _gates(top), self._parts.release(top, objects)
         configuration = self._parts.configuration(top, release, feature_gates=gates)
         names: set[str] = set()
         cases = list(top.parts("cases"))
@@ -152,6 +159,7 @@ class _Reader:
                 work=(*work, *self._work(case, "submit")),
                 until_seconds=case.seconds("until", until),
                 expect=tuple(read_expectations(case)),
+                notes=tuple(self._parts.notes[n_notes:]),
             )
             if not case.plain.get("expect"):
                 case.complain("expect", "Required value", "say what you expect")
@@ -167,7 +175,7 @@ class _Reader:
 
     def _configuration(self, case: Fields, release: Release, gates: dict[str, bool]) -> Configuration | None:
         """The Configuration of a case; None for that of the file."""
-        own_gates, own_release = _gates(case), self._parts.release(case, release)
+        own_gates, own_release = _gates(case), self._parts.named_release(case) or release
         is_own = case.value("configuration") is not None
         if not is_own and not own_gates and own_release == release:
             return None

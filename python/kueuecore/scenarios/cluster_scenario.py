@@ -77,6 +77,7 @@ def simulate_cluster(
     until = _until(scenario)
     notes = (
         *scenario.skipped,
+        *scenario.notes,
         *(note for it in scenario.traces for note in it.trace.notes),
         *(f"{it}; until then the job waits" for it in rows.world.waiting),
         *(f"{it}; it gets no Workload" for it in rows.world.ignored),

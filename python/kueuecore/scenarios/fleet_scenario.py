@@ -81,13 +81,14 @@ def simulate_fleet(scenario: Scenario, part: FleetPart) -> ScenarioOutcome:
         watch.look()
         ending = ScenarioEnding.UNSETTLED
         notes.append(str(error))
+    said = [*scenario.skipped, *scenario.notes, *notes, *fleet.problems, *_outages(fleet, scenario.start)]
     return ScenarioOutcome(
         start=scenario.start,
         end=fleet.now,
         jobs=JobOutcomes.of(watch.outcomes()),
         is_fleet=True,
         ending=ending,
-        notes=tuple(dict.fromkeys([*scenario.skipped, *notes, *fleet.problems, *_outages(fleet, scenario.start)])),
+        notes=tuple(dict.fromkeys(said)),
         quotas=quotas_of(fleet, tuple(part.workers)),
         warnings=(
             *warnings_of(applied, others=fleet.manager.manager_kinds),

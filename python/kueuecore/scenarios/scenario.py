@@ -44,6 +44,7 @@ class Scenario:
         timetable: Changes of the cluster's objects.
         present: How long the cluster's initial Workloads run.
         skipped: What is skipped of the directories that it names, in sentences.
+        notes: Which release of Kueue its objects show, in sentences.
     """
 
     cluster: ClusterPart = field(default_factory=ClusterPart)
@@ -58,6 +59,7 @@ class Scenario:
     timetable: tuple[TimedChange, ...] = ()
     present: Present = _FOR_EVER
     skipped: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def release(self) -> Release:

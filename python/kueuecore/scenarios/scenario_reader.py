@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kueuecore._arguments import number
+from kueuecore._configuration_sources import shown_release
 from kueuecore._fields import Fields, shown
 from kueuecore._file_kinds import skipped_files, use_of
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
@@ -56,7 +57,7 @@ def read_scenario(
     allow_code: bool = False,
     edits: Sequence[Edit] = (),
     release: str | Release | None = None,
-    default_release: str | Release = DEFAULT_RELEASE,
+    default_release: str | Release | None = None,
 ) -> Scenario:
     """Read a scenario from a file. Files that it names are relative to its folder.
 
@@ -67,7 +68,8 @@ def read_scenario(
             `run_scenario` has checked everything else.
         edits: Edits of the scenario and of its objects and jobs.
         release: Overrides the release of Kueue in the file, of every cluster, but not in `edits`.
-        default_release: The release of Kueue that decides in clusters of which the file names none.
+        default_release: The release of Kueue that decides in clusters of which the file names none; by default the one
+            that their objects show, such as a Deployment of Kueue, else `DEFAULT_RELEASE`.
 
     Raises:
         ManifestError: Everything that is wrong with it, with field paths, lines and remedies.
@@ -93,7 +95,7 @@ def scenario_of(
     allow_code: bool = False,
     edits: Sequence[Edit] = (),
     release: str | Release | None = None,
-    default_release: str | Release = DEFAULT_RELEASE,
+    default_release: str | Release | None = None,
 ) -> Scenario:
     """Make a scenario from the manifests in a file.
 
@@ -121,8 +123,14 @@ def scenario_of(
     document = manifests[0] if release is None else without_releases(manifests[0])
     document = _edited(document, edits)
     top = Fields(document, document.object, "", problems, folder)
-    decides = release_of(default_release if release is None else release)
-    scenario = PartReader(folder, allow_code=allow_code, is_input_read=str(path) == "-", release=decides).scenario(top)
+    others = default_release if release is None else release
+    parts = PartReader(
+        folder,
+        allow_code=allow_code,
+        is_input_read=str(path) == "-",
+        release=None if others is None else release_of(others),
+    )
+    scenario = parts.scenario(top)
     if seed is not None and not 0 <= number("seed", seed) <= MOST_SEED:
         raise ValueError(f"seed must be a whole number from 0 to {MOST_SEED}")
     scenario = scenario if seed is None else replace(scenario, seed=seed)
@@ -176,15 +184,17 @@ class PartReader:
         folder: The folder that file names are relative to.
         allow_code: Whether it may name programs.
         is_input_read: Whether standard input has been read before.
-        release: The release of Kueue that decides where a file names none.
+        release: The release of Kueue that decides where a file names none; `None`: the one that its objects show.
     """
 
-    def __init__(self, folder: Path, *, allow_code: bool, is_input_read: bool, release: Release) -> None:
+    def __init__(self, folder: Path, *, allow_code: bool, is_input_read: bool, release: Release | None) -> None:
         self._folder = folder
         self._release = release
         self._allow_code = allow_code
         self._is_input_read = is_input_read
         self._others: list[Problem] = []
+        self.notes: list[str] = []
+        """What was found out about the release of Kueue, in sentences."""
 
     def scenario(self, top: Fields) -> Scenario:
         """Read the whole scenario."""
@@ -194,7 +204,7 @@ class PartReader:
         seed, until = top.whole("seed", 0, most=MOST_SEED), top.seconds("until")
         start_ns = _start(top)
         section, fleet_section = top.part("cluster"), top.part("fleet")
-        cluster, cycle = ClusterPart(configuration=Configuration(release=self._release)), None
+        cluster, cycle = ClusterPart(configuration=Configuration(release=self._release or DEFAULT_RELEASE)), None
         generated = self._generated(top)
         if section is None and fleet_section is None and top.value("generator") is None:
             top.complain("cluster", "Required value", "write `cluster: {objects: [queues.yaml]}`, or `fleet:`")
@@ -237,6 +247,7 @@ class PartReader:
             timetable=timetable,
             present=present or Present(),
             skipped=skipped_files(self._others),
+            notes=tuple(self.notes),
         )
 
     def _fleet(self, top: Fields, section: Fields) -> FleetPart:
@@ -270,9 +281,10 @@ class PartReader:
 
     def cluster(self, section: Fields) -> ClusterPart:
         """Read a cluster of the scenario."""
+        objects = self.objects(section)
         return ClusterPart(
-            objects=self.objects(section),
-            configuration=self.configuration(section, self.release(section)),
+            objects=objects,
+            configuration=self.configuration(section, self.release(section, objects)),
             capacity=_capacity(section),
             nodes=read_nodes(section),
         )
@@ -323,21 +335,31 @@ class PartReader:
         line = section.document.source.line_of(f"{section.path}.{name}")
         return Manifest(entry, replace(section.document.source.without_fields(), _start=line))
 
-    def release(self, section: Fields, default: Release | None = None) -> Release:
-        """Read the release of Kueue that decides; by default that of the reader."""
+    def release(self, section: Fields, objects: Sequence[Manifest]) -> Release:
+        """Read the release of Kueue that decides; by default that of the reader, or the one that objects show."""
+        release = self.named_release(section) or self._release
+        if release is None:
+            field = ".".join(filter(None, (section.path, "kueue")))
+            if shown := shown_release(objects, option=f"`{field}`"):
+                self.notes.append(shown.says)
+                release = shown.release
+        return release or Release.named(DEFAULT_RELEASE)
+
+    def named_release(self, section: Fields) -> Release | None:
+        """Read the release of Kueue that the file names."""
         given = section.value("kueue")
         if given is None:
-            return default or self._release
+            return None
         if not isinstance(given, str | int | float) or isinstance(given, bool):
             section.complain("kueue", "not a release of Kueue", 'write its version, such as "0.17" or "0.17.3"')
-            return self._release
+            return None
         try:
             return Release.named(str(given))
         except UnknownReleaseError as error:
             message, _, remedy = str(error).rpartition(": ")
             is_text = isinstance(given, str)
             section.complain("kueue", message, remedy if is_text else "write it in quotes: as a number, 0.20 is 0.2")
-            return self._release
+            return None
 
     def configuration(
         self, section: Fields, release: Release, *, feature_gates: Mapping[str, bool] | None = None
