@@ -76,6 +76,8 @@ Written by `make fidelity` at {revision}; Kueue at commit {kueue}. Do not edit i
 - `whole/` are Kueue's own test tables, where a public API can answer them; `traces/` whole runs of many cycles,
   `traces-topology/` the same with nodes; `scale/` its performance scenarios; `parts/` its tables about internals, which
   may be built differently here.
+- Below are whole runs of real releases, each played as the release that it was recorded from. What is left to chance
+  there, or to sums that wrap around beyond 2^63, is not met; the last column says so.
 - Random worlds that compare engine and reference move by move: {worlds}.
 """
 
@@ -97,7 +99,12 @@ class Case:
 
     @property
     def id(self) -> str:
-        return str(self.content["id"])
+        return f"{self.release} {self.content['id']}".strip()
+
+    @property
+    def release(self) -> str:
+        """The release of Kueue that it was recorded from; empty for the commit of the other recordings."""
+        return str(self.content.get("kueue", ""))
 
 
 class Recording:
@@ -112,6 +119,8 @@ class Recording:
         for folder in FOLDERS:
             for suite, content in self.tool.cases([self.folder / folder]):
                 yield Case(f"{folder}/{content['family'] if folder.startswith('traces') else suite}", content)
+        for suite, content in self.tool.cases(sorted((self.folder / "releases").glob("v*.jsonl.gz"))):
+            yield Case(f"releases/{content.get('family', suite)}", content)
 
     def digest(self) -> str:
         return _digest(path for path in self.folder.rglob("*") if path.suffix in (".jsonl", ".gz", ".py", ".json"))
@@ -164,11 +173,11 @@ def reason_of(case: Case, result: Result, needs: Mapping[str, Sequence[str]], kn
     """Return why a case did not pass."""
     if result.verdict == "not run":
         return result.about
-    if "topology" in needs.get(case.id, ()) or subject_of(case.suite) == "Topology":
+    if "topology" in needs.get(str(case.content["id"]), ()) or subject_of(case.suite) == "Topology":
         return "topology"
     if result.about.startswith("cases of kind"):
         return "asks about an internal part that has no public API"
-    found = next((reason for pattern, reason in known if fnmatch.fnmatch(case.id, pattern)), None)
+    found = next((reason for pattern, reason in known if fnmatch.fnmatch(str(case.content["id"]), pattern)), None)
     return found or result.about.replace("|", "\\|")[:200] or "unknown"
 
 
@@ -250,7 +259,9 @@ def rows_of(
     return rows
 
 
-def page(rows: Mapping[str, Row], *, revision: str, kueue: str, worlds: str) -> str:
+def page(
+    rows: Mapping[str, Row], releases: Mapping[str, Mapping[str, Row]], *, revision: str, kueue: str, worlds: str
+) -> str:
     """Return the page."""
     lines = [*INTRODUCTION.format(revision=revision, kueue=kueue, worlds=worlds).splitlines(), "", HEAD]
     lines.append("|---|" + "--:|" * (1 + len(SIDES) * len(VERDICTS)) + "---|")
@@ -260,6 +271,10 @@ def page(rows: Mapping[str, Row], *, revision: str, kueue: str, worlds: str) -> 
             lines.append(Row.total(suites.values()).cells(subject, "**"))
             lines += [row.cells(f"`{suite}`") for suite, row in sorted(suites.items())]
     lines.append(Row.total(rows.values()).cells("all", "**"))
+    for release, of_release in releases.items():
+        lines += ["", f"## Kueue {release}", "", HEAD, "|---|" + "--:|" * (1 + len(SIDES) * len(VERDICTS)) + "---|"]
+        lines += [row.cells(f"`{suite.removeprefix('releases/')}`") for suite, row in sorted(of_release.items())]
+        lines.append(Row.total(of_release.values()).cells("all", "**"))
     return "\n".join(lines) + "\n"
 
 
@@ -290,13 +305,19 @@ def main() -> int:
     recording = Recording(options.recorded)
     cases = list(recording.cases())
     results = {side: ask(recording, side, cases, options) for side in SIDES}
-    rows = rows_of(cases, results, recording.needs, known_reasons(ROOT / "tests/conformance"))
+    known = known_reasons(ROOT / "tests/conformance")
+    by_release = {
+        release: rows_of([it for it in cases if it.release == release], results, recording.needs, known)
+        for release in sorted({it.release for it in cases}, reverse=True)
+    }
+    rows = by_release.pop("")
     worlds = played_worlds(options.worlds) if options.worlds else "none played for this page (`make fuzz` plays them)"
     command = ["git", "-C", str(ROOT), "log", "-1", "--format=commit %h of %cs"]
     revision = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     kueue = re.search(r"[0-9a-f]{40}", (options.recorded / "README.md").read_text(encoding="utf-8"))
     commit = kueue[0][:12] if kueue else "unknown"
-    PAGE.write_text(page(rows, revision=revision, kueue=commit, worlds=worlds), encoding="utf-8")
+    text = page(rows, by_release, revision=revision, kueue=commit, worlds=worlds)
+    PAGE.write_text(text, encoding="utf-8")
     print(Row.total(rows.values()).cells("all"))
     return 0
 

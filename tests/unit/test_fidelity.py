@@ -31,7 +31,7 @@ def test_a_row_counts_each_verdict_of_each_side_and_says_what_the_rest_is_about(
         },
     }
     rows = rows_of(cases, results, {}, [("available/b*", "a limit")])
-    found = table(page(rows, revision="commit abc", kueue="def", worlds="none"))
+    found = table(page(rows, {}, revision="commit abc", kueue="def", worlds="none"))
     assert found["`whole/available`"] == ["3", *["3", "", "", ""], *["1", "1", "", "1"], found["`whole/available`"][-1]]
     assert found["`whole/available`"][-1] == "reference: a limit; reference: no time was left for it"
     assert found["**Quota**"][:2] == ["**3**", "**3**"]
