@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kueuecore._configuration_sources import gates_in
+from kueuecore._configuration_sources import gates_in, place_of
 from kueuecore._json import JsonObject, object_at
 from kueuecore.cli.configured import Configured, read_configuration
 from kueuecore.configuration import Configuration, known_gate_remedy
 from kueuecore.errors import ConfigurationError, Problem
-from kueuecore.manifests import Manifest, object_ref
+from kueuecore.manifests import Manifest
 from kueuecore.releases import Release
 from kueuecore.upgrades import Switch, SwitchKind, Upgrade
 
@@ -116,7 +116,7 @@ def _place(kueue: Configured, name: str) -> str:
         return f"{written.source.file}:{line}" if line else written.source.file
     for source in gates_in(kueue.holders):
         if name in source.gates:
-            return f"{object_ref(source.holder.object)} ({source.holder.source})"
+            return place_of(source.holder)
     return ""
 
 

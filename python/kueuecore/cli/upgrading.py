@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Sequence
 
-from kueuecore._shown_releases import shown_versions
+from kueuecore._configuration_sources import shown_release
 from kueuecore.cli.configured import configured
 from kueuecore.cli.documents import yaml_document
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
@@ -69,7 +69,7 @@ def add_upgrade(add: argparse.ArgumentParser) -> None:
 def upgrade_command(options: argparse.Namespace) -> int:
     """Run `kueuecore upgrade`; returns the exit code."""
     manifests = given_of(options)
-    old = options.old or _release_of(manifests)
+    old = options.old or _release_of(manifests, quiet=options.quiet)
     new = options.new or Release.named(DEFAULT_RELEASE)
     kueue = configured(options.config, options.feature_gates, manifests, kueue=old)
     if not options.quiet:
@@ -98,21 +98,21 @@ def upgrade_command(options: argparse.Namespace) -> int:
     return _exit_code(found, fails=options.fail_on_difference and differs)
 
 
-def _release_of(manifests: Sequence[Manifest]) -> Release:
-    """Return the release that Kueue's Deployment or chart among the objects has.
+def _release_of(manifests: Sequence[Manifest], *, quiet: bool) -> Release:
+    """Return the release that Kueue's Deployment or chart among the objects has, and say so.
 
     Raises:
         ManifestError: They show none, or several.
     """
-    versions = shown_versions(manifests)
-    if len(versions) != 1:
-        message = f"the objects show several releases of Kueue: {', '.join(versions)}"
-        message = message if versions else "the objects show no release of Kueue"
+    found = shown_release(manifests, option="--from")
+    if found is None:
+        message = "the objects show no release of Kueue"
         raise ManifestError.of(message, remedy="name the one that runs now: --from 0.17")
-    try:
-        return Release.named(versions[0])
-    except UnknownReleaseError as error:
-        raise ManifestError.of(f"the objects show Kueue {versions[0]}: {error}", remedy="or name one: --from") from None
+    if found.release is None:
+        raise ManifestError.of(found.says)
+    if not quiet:
+        to_stderr(f"{'note' if found.is_certain else 'warning'}: {found.says}")
+    return found.release
 
 
 def _exit_code(found: Upgrade, *, fails: bool) -> ExitCode:
