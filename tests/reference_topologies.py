@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kueuecore.reference.objects import complete
+from kueuecore.reference.settings import Settings
 from kueuecore.reference.topology.capacity import FlavorNodes
 from kueuecore.reference.topology.domains import Ask
 from kueuecore.reference.topology.nodes import is_schedulable
@@ -17,7 +18,7 @@ Json = dict[str, Any]
 def flavor_nodes(levels: tuple[str, ...], *nodes: Json, pods: tuple[Json, ...] = (), **spec: Any) -> FlavorNodes:
     """The nodes of a flavor."""
     there = [each for each in map(complete, nodes) if is_schedulable(each)]
-    return FlavorNodes(complete(flavor(**spec)), levels, there, map(complete, pods))
+    return FlavorNodes(complete(flavor(**spec)), levels, there, map(complete, pods), Settings())
 
 
 def ask(count: int, cpu: int = 1, name: str = "main", **request: Any) -> Ask:

@@ -138,7 +138,8 @@ def _queue_order_timestamp(case: Json) -> Json:
 
 def _admission_checks(case: Json) -> Json:
     queue = ClusterQueue(complete({"kind": "ClusterQueue", **case["input"]["clusterQueue"]}))
-    return {"admissionChecks": reconcile.required_checks(workload_of(case["input"]["workload"]), queue)}
+    workload = workload_of(case["input"]["workload"])
+    return {"admissionChecks": reconcile.required_checks(workload, queue, settings_of(case))}
 
 
 def _sync_admitted(case: Json) -> Json:

@@ -52,12 +52,13 @@ def assign(case: Json) -> Json:
         replaced.totals = _totals(old)
     nominated = given.get("nominationMapping")
     assignment = Assigner(info, snapshot, ask, replaced=replaced, nominated=nominated).assign()
+    used = net_use(snapshot.flavor_nodes(info.cluster_queue), info, assignment, world.settings, before=False)
     return {
         "mode": assignment.mode.text,
         "borrowing": assignment.borrowing,
         "noFitReason": str(assignment.no_fit),
         "usage": by_flavor(assignment.usage),
-        "tasUsage": uses_told(net_use(snapshot.flavor_nodes(info.cluster_queue), info, assignment, before=False)),
+        "tasUsage": uses_told(used),
         "message": assignment.message,
         "lastTriedFlavorIdx": assignment.progress.tried,
         "podSets": [_assigned(pod_set, world.settings) for pod_set in assignment.pod_sets],

@@ -65,7 +65,8 @@ def _topology(case: Json) -> Json:
     flavor = next(each for each in kinds["ResourceFlavor"] if each["metadata"]["name"] == given["flavor"])
     topology = next(e for e in kinds["Topology"] if e["metadata"]["name"] == flavor["spec"]["topologyName"])
     levels = [level["nodeLabel"] for level in topology["spec"]["levels"]]
-    nodes = FlavorNodes(flavor, levels, filter(is_schedulable, kinds.get("Node", ())), kinds.get("Pod", ()))
+    there = filter(is_schedulable, kinds.get("Node", ()))
+    nodes = FlavorNodes(flavor, levels, there, kinds.get("Pod", ()), settings)
     charge(nodes, given.get("priorOwnUsage", ()))
     if nodes.is_by_host and settings.on("TASHandleOverlappingFlavors"):
         charge(nodes, given.get("priorFlavorUsage", ()))
@@ -126,7 +127,7 @@ def _truncate(case: Json) -> Json:
 
 def _merge(case: Json) -> Json:
     flavor = complete({"kind": "ResourceFlavor", "metadata": {}, "spec": {"topologyName": "topology"}})
-    nodes = FlavorNodes(flavor, case["input"]["levels"], map(complete, case["objects"]), ())
+    nodes = FlavorNodes(flavor, case["input"]["levels"], map(complete, case["objects"]), (), settings_of(case))
     return {"assignment": _written(_read(case["input"]["a"]).merged(_read(case["input"]["b"]), nodes.path))}
 
 

@@ -37,7 +37,7 @@ class Watchers(State):
         before: Json = {} if old is None else old["spec"]
         is_changed = old is None or before != spec
         match kind:
-            case "ResourceFlavor" if is_changed and old is not None:
+            case "ResourceFlavor" if is_changed and old is not None and self.settings.has("FlavorEditsRetryWorkloads"):
                 queues = self.cache.forest.cluster_queues.values()
                 self.notify(node.name for node in queues if node.spec is not None and name in node.spec.flavors)
             case "Cohort" if is_changed:
@@ -73,7 +73,7 @@ class Watchers(State):
         self.cache.set_cluster_queue(manifest, self.kind("Workload").values())
         if is_new:
             is_usage_based = self.settings.has_admission_fair_sharing and spec.is_usage_based
-            self.queues[name] = PendingQueue(self.used if is_usage_based else None)
+            self.queues[name] = PendingQueue(self.settings, self.used if is_usage_based else None)
         self.queues[name].strategy, self.queues[name].namespace_selector = spec.strategy, spec.namespace_selector
         if is_new:
             for local_queue in [lq for lq, of in self.local_queues.items() if of == name]:

@@ -39,9 +39,15 @@ def is_preferred(a: _Granular, b: _Granular, queue: ClusterQueue, settings: Sett
         return a[0] != Way.NO_FIT
     if settings.has("FitBeatsNoCandidates") and (a[0] == Way.NO_CANDIDATES) != (b[0] == Way.NO_CANDIDATES):
         return b[0] == Way.NO_CANDIDATES
-    if queue.preference == "PreemptionOverBorrowing":
-        return (-a[1], a[0]) > (-b[1], b[0])
-    return (a[0], -a[1]) > (b[0], -b[1])
+    return (-a[1], a[0]) > (-b[1], b[0]) if _prefers_to_preempt(queue, settings) else (a[0], -a[1]) > (b[0], -b[1])
+
+
+def _prefers_to_preempt(queue: ClusterQueue, settings: Settings) -> bool:
+    """Return whether less borrowing counts more than less preemption (rules/03 §2.1)."""
+    if not queue.preference:
+        is_implied = settings.on("FlavorFungibilityImplicitPreferenceDefault")
+        return is_implied and queue.when_can_borrow == "TryNextFlavor"
+    return (queue.preference == "PreemptionOverBorrowing") is settings.has("PreferencesAreNotSwapped")
 
 
 def tries_next(found: _Granular, queue: ClusterQueue) -> bool:
@@ -200,6 +206,8 @@ class Assigner:
         """Return the flavors that a pod set of a group gets; one without requests follows the others (rules/08 §3)."""
         if total.requests:
             return {name: choice for name, choice in flavors.items() if name in total.requests}
+        if not self.settings.has("GroupGivesItsFlavor"):
+            return {}
         known = self.snapshot.flavor_nodes(self.queue.name)
         is_grouped = request_of(self.info.pod_sets[index]).group is not None
         return {name: choice for name, choice in flavors.items() if is_grouped and choice.flavor in known}

@@ -408,7 +408,7 @@ class Cycle:
         before, admitted = world.kind("Workload")[info.key], self._owned(info)
         conditions.reserve(admitted, {"clusterQueue": info.cluster_queue, "podSetAssignments": pod_sets}, now)
         used = {flavor for pod_set in pod_sets for flavor in pod_set.get("flavors", {}).values()}
-        needed = {name for name, flavors in self.snapshot.spec(info.cluster_queue).checks.items() if used & flavors}
+        needed = self.snapshot.spec(info.cluster_queue).checks_of(used, self.settings)
         if needed <= {check["name"] for check in conditions.check_states(admitted)}:
             conditions.sync_admitted(admitted, now, self.settings)
         self._number(admitted)

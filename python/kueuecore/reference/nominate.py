@@ -51,7 +51,8 @@ class Entry:
 
     def topology_use(self, snapshot: Snapshot) -> dict[str, list[TopologyUse]]:
         """Return what it would use of nodes, beyond what it holds (rules/08 §11.6)."""
-        return phase.net_use(snapshot.flavor_nodes(self.info.cluster_queue), self.info, self.assignment)
+        known = snapshot.flavor_nodes(self.info.cluster_queue)
+        return phase.net_use(known, self.info, self.assignment, snapshot.settings)
 
     def record(self, assignment: Assignment, targets: list[Target]) -> None:
         """Record an assignment and its targets (rules/05 §6.1)."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from kueuecore.reference import quantity
-from kueuecore.reference.settings import Json
+from kueuecore.reference.settings import Json, Settings
 
 CLUSTER_SCOPED = (
     *("AdmissionCheck", "ClusterQueue", "Cohort", "Namespace", "Node", "ResourceFlavor", "RuntimeClass", "Topology"),
@@ -156,6 +156,12 @@ class ClusterQueue:
         mode = (spec.get("admissionScope") or {}).get("admissionMode")
         self.is_usage_based = mode == "UsageBasedAdmissionFairSharing"
         self.migration: Json | None = (spec.get("concurrentAdmissionPolicy") or {}).get("migration")
+
+    def checks_of(self, assigned: Collection[str], settings: Settings) -> set[str]:
+        """Return the checks that an admission with these flavors must pass (rules/07 §2)."""
+        if not assigned and not settings.has("FlavorlessAdmissionNeedsNoCheck"):
+            return set(self.checks)
+        return {name for name, flavors in self.checks.items() if flavors.intersection(assigned)}
 
     def with_groups_of(self, other: ClusterQueue) -> ClusterQueue:
         """Return a copy with the quotas and resource groups of another (rules/02 §4 5)."""

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from kueuecore.reference import conditions, times
 from kueuecore.reference.selectors import matches_labels
-from kueuecore.reference.settings import Json
+from kueuecore.reference.settings import Json, Settings
 from kueuecore.reference.totals import Info
 
 
@@ -41,11 +41,12 @@ class PendingQueue:
     """The pending workloads of one ClusterQueue (rules/05 §2).
 
     Args:
+        settings: The settings.
         used: Returns the usage of a LocalQueue, if that comes first in the order (rules/05 §2 0).
     """
 
-    def __init__(self, used: Callable[[str], float] | None) -> None:
-        self.used = used
+    def __init__(self, settings: Settings, used: Callable[[str], float] | None) -> None:
+        self.settings, self.used = settings, used
         self.strategy = ""
         self.namespace_selector: Json | None = None
         self.active: dict[str, Info] = {}
@@ -117,6 +118,9 @@ class PendingQueue:
             immediate = reason != RequeueReason.NAMESPACE_MISMATCH
         else:
             immediate = reason in (*_PREEMPTS, RequeueReason.FAILED_AFTER_NOMINATION)
+        is_hopeless = reason in (RequeueReason.NO_FIT, RequeueReason.NO_CANDIDATES)
+        if not self.settings.has("ShapesFailByFit"):
+            is_hopeless = not immediate
         immediate |= self.flushed_at >= self.n_pops
         immediate |= info.progress is not None and info.progress.has_pending_flavors
         if key in self.active:
@@ -125,8 +129,7 @@ class PendingQueue:
             self.active[key] = self.inadmissible.pop(key, info)
         elif key not in self.inadmissible:
             self.inadmissible[key] = info
-            hopeless = reason in (RequeueReason.NO_FIT, RequeueReason.NO_CANDIDATES)
-            if hopeless and best_effort and info.shape is not None:
+            if is_hopeless and best_effort and info.shape is not None:
                 self._mark(info.shape, quota_reserved_reason or "PendingEvaluation")
 
     def _mark(self, shape: str, reason: str) -> None:

@@ -6,9 +6,11 @@ import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from kueuecore.reference import times
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.forest import Node
 from kueuecore.reference.objects import Amounts, FlavorResource
+from kueuecore.reference.settings import Settings
 from kueuecore.reference.topology import phase
 from kueuecore.reference.topology.phase import Asks
 from kueuecore.reference.totals import Info
@@ -44,10 +46,11 @@ class Target:
     reason: str
 
 
-def satisfies_policy(preemptor: Info, candidate: Info, policy: str) -> bool:
+def satisfies_policy(preemptor: Info, candidate: Info, policy: str, settings: Settings) -> bool:
     """Return whether a workload may preempt another, by priority (rules/04 §2)."""
     is_lower, is_equal = preemptor.priority > candidate.priority, preemptor.priority == candidate.priority
-    is_newer_equal = is_equal and preemptor.queued_at < candidate.queued_at
+    buffer = 300 * times.SECOND if settings.on("SchedulerTimestampPreemptionBuffer") else 0
+    is_newer_equal = is_equal and preemptor.queued_at + buffer < candidate.queued_at
     answers = {"Any": True, "LowerPriority": is_lower, "LowerOrNewerEqualPriority": is_lower or is_newer_equal}
     return answers.get(policy, False)
 
@@ -60,7 +63,7 @@ def candidates_of(snapshot: Snapshot, need: Need, queue: str) -> list[Info]:
         candidate
         for candidate in snapshot.workloads[queue].values()
         if any((flavor, name) in need.frs for total in candidate.totals for name, flavor in total.flavors.items())
-        and satisfies_policy(need.info, candidate, policy)
+        and satisfies_policy(need.info, candidate, policy, snapshot.settings)
     ]
 
 

@@ -62,7 +62,7 @@ class _Search:
                 continue
             found = share(self.tried.usage, child)
             has_none = child.is_cluster_queue and not self.left.get(child.name)
-            if has_none or (not found.borrowed and child not in path):
+            if has_none or (not self._is_source(found) and child not in path):
                 self.pruned.add(child)
             else:
                 shares[child] = found.order
@@ -74,6 +74,11 @@ class _Search:
         if cohorts := [child for child in greatest if not child.is_cluster_queue]:
             return self._greatest(cohorts[-1])
         return min(greatest, key=lambda queue: preempt.order(self.tried, self.own.name, self.left[queue.name][0]))
+
+    def _is_source(self, found: Share) -> bool:
+        """Return whether a node with this share may give victims, because it borrows (rules/04 §5.3)."""
+        by_usage = self.tried.settings.has("BorrowingIsUsageAboveQuota")
+        return bool(found.borrowed) if by_usage else found.ratio != 0
 
     def take(self, info: Info, reason: str) -> bool:
         """Take a victim. Returns whether W fits now."""

@@ -17,7 +17,8 @@ _FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+)|(n|u|m|k
 NANO = 10**9
 
 
-def _away_from_zero(number: Fraction) -> int:
+def away_from_zero(number: Fraction) -> int:
+    """Round to a whole number, as Kubernetes does."""
     return math.ceil(number) if number > 0 else math.floor(number)
 
 
@@ -30,14 +31,14 @@ def parse(quantity: str | float) -> Fraction:
     suffix = form[5] or ""
     unit = Fraction(1024) ** _BINARY.index(suffix) if suffix in _BINARY else Fraction(10) ** _DECIMAL[suffix]
     number = Fraction(f"{form[1]}{form[2] or 0}.{form[3] or 0}") * unit * Fraction(10) ** int(form[4] or 0)
-    return min(Fraction(UNLIMITED), Fraction(_away_from_zero(number * NANO), NANO))
+    return min(Fraction(UNLIMITED), Fraction(away_from_zero(number * NANO), NANO))
 
 
 @cache
 def value(resource: str, quantity: str | float | Fraction) -> int:
     """Return cpu in thousandths, anything else in units, rounded away from zero (rules/01 §7.1)."""
     number = quantity if isinstance(quantity, Fraction) else parse(quantity)
-    return clamp(_away_from_zero(number * 1000 if resource == "cpu" else number))
+    return clamp(away_from_zero(number * 1000 if resource == "cpu" else number))
 
 
 @cache
@@ -89,7 +90,7 @@ def canonical(quantity: str | float) -> str:
     """Write a quantity as Kubernetes would: the binary, decimal or exponent family stays (rules/05 §4)."""
     number, written = parse(quantity), str(quantity)
     if written.endswith("i") and abs(number) >= 1024:
-        return _binary_text(_away_from_zero(number))
+        return _binary_text(away_from_zero(number))
     decimal = text_of_exact(number)
     if re.search(r"[eE][+-]?[0-9]", written) and decimal[-1] in _DECIMAL:
         return f"{decimal[:-1]}e{_DECIMAL[decimal[-1]]}"

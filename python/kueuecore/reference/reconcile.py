@@ -22,14 +22,14 @@ _SCHEDULERS = (
 _STALE = ("", "PendingEvaluation", "Pending", "Suspended", "Deactivated")
 
 
-def required_checks(workload: Json, queue: ClusterQueue) -> list[str]:
+def required_checks(workload: Json, queue: ClusterQueue, settings: Settings) -> list[str]:
     """Return the checks that a workload must pass (rules/07 §2)."""
     admission = conditions.admission(workload)
     if not admission:
         return sorted(name for name, flavors in queue.checks.items() if flavors >= queue.flavors)
     assignments = admission.get("podSetAssignments") or ()
     used = {flavor for assignment in assignments for flavor in (assignment.get("flavors") or {}).values()}
-    return sorted(name for name, flavors in queue.checks.items() if flavors & used)
+    return sorted(queue.checks_of(used, settings))
 
 
 def reconcile(world: State, name: str) -> None:
@@ -173,7 +173,8 @@ class _Pass:
             return False
         if self.queue.stop_policy == "None" and self._requeue_after("ClusterQueue"):
             return True
-        required, states = required_checks(self.workload, self.queue), conditions.check_states(self.workload)
+        required = required_checks(self.workload, self.queue, self.settings)
+        states = conditions.check_states(self.workload)
         added = sorted(set(required) - {state["name"] for state in states})
         blank = {"state": "Pending", "message": "", "lastTransitionTime": times.text(self.now)}
         states += [{"name": name, **blank} for name in added]
@@ -250,11 +251,24 @@ class _Pass:
         """Handle checks that reject, or ask to retry (rules/07 §3)."""
         if conditions.is_true(self.workload, "Evicted"):
             return False
+        are_described = self.settings.has("FailedChecksAreDescribed")
         if message := self._checks_in("Rejected"):
-            self._say("AdmissionCheckRejected", f"Deactivated due to {message}", "Warning")
+            event = f"Deactivated due to {message}"
+            if not are_described:
+                message, event = self._plain_rejection()
+            self._say("AdmissionCheckRejected", event, "Warning")
             return self._put("DeactivationTarget", True, "AdmissionCheck", message)
         message = self._checks_in("Retry")
-        return bool(message) and self._evict("AdmissionCheck", f"Evicted due to {message}")
+        evicted = f"Evicted due to {message}" if are_described else "At least one admission check is false"
+        return bool(message) and self._evict("AdmissionCheck", evicted)
+
+    def _plain_rejection(self) -> tuple[str, str]:
+        """Return the messages of condition and event about rejecting checks, as of old (rules/07 §3)."""
+        checks = [check for check in conditions.check_states(self.workload) if check["state"] == "Rejected"]
+        name, why = checks[0]["name"], checks[0].get("message", "")
+        names = ",".join(check["name"] for check in checks)
+        event = f"Deactivating workload because AdmissionCheck for {name} was Rejected: {why}"
+        return f"Admission check(s): {names}, were rejected", event
 
     def _checks_in(self, state: str) -> str:
         """Return the messages of the checks in a state (rules/07 §3)."""

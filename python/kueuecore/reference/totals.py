@@ -109,16 +109,24 @@ def queue_time(workload: Json, settings: Settings, requeuing_timestamp: str = ""
 def _transformed(requests: dict[str, Fraction], settings: Settings) -> dict[str, Fraction]:
     """Apply the exclusions and transformations of the Configuration (rules/01 §7.3 3 and 4)."""
     requests = {name: total for name, total in requests.items() if not name.startswith(settings.excluded_prefixes)}
+    is_apart = settings.has("TransformationsAreSummedApart")
     kept: dict[str, Fraction] = {}
     made: dict[str, Fraction] = {}
-    for name, total in requests.items():
+    # rules/01 §7.3: Kueue took no order, in which whoever overwrites another comes by chance.
+    for name, total in sorted(requests.items()):
         rule = settings.transformations.get(name, {})
-        if (rule.get("strategy") or "Retain") == "Retain":
-            kept[name] = total
-        scaled = total * requests.get(rule.get("multiplyBy", ""), 1)
+        scaled = total * _factor(requests.get(rule.get("multiplyBy", ""), Fraction(1)), settings)
         outputs = (rule.get("outputs") or {}).items()
-        made = quantity.total(made, {output: scaled * quantity.parse(factor) for output, factor in outputs})
-    return quantity.total(kept, {output: max(total, Fraction(0)) for output, total in made.items()})
+        base = _factor(scaled, settings)
+        made = quantity.total(made, {output: base * quantity.parse(factor) for output, factor in outputs})
+        if (rule.get("strategy") or "Retain") == "Retain":
+            (kept if is_apart else made)[name] = total if is_apart else scaled
+    return quantity.total(kept, {name: max(total, Fraction(0)) for name, total in made.items()} if is_apart else made)
+
+
+def _factor(number: Fraction, settings: Settings) -> Fraction:
+    """Return a request as what it is multiplied with counts it (rules/01 §7.3)."""
+    return number if settings.has("TransformationsAreExact") else Fraction(quantity.away_from_zero(number))
 
 
 def _totals(workload: Json, settings: Settings) -> list[PodSetTotals]:
@@ -133,7 +141,8 @@ def _totals(workload: Json, settings: Settings) -> list[PodSetTotals]:
         for pod_set in pod_sets:
             name = pod_set["name"]
             needed = _transformed(pod_requests(pod_set["template"]["spec"]), settings)
-            asked = {n: amount.multiply(max(quantity.value(n, q), 0), left[name]) for n, q in needed.items()}
+            least = 0 if settings.has("RequestsAreNotNegative") else amount.LEAST
+            asked = {n: amount.multiply(max(quantity.value(n, q), least), left[name]) for n, q in needed.items()}
             totals.append(PodSetTotals(name, left[name], asked))
         return totals
     for assignment in conditions.admission(workload).get("podSetAssignments") or ():

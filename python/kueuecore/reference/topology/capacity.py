@@ -48,13 +48,17 @@ class FlavorNodes:
         topology: Name of its Topology.
         levels: Keys of labels, the highest first.
         tolerations: The tolerations of the flavor.
+        settings: The settings.
         leaves: The leaves by the key of usage: the hostname, or all values.
         scored: Pod sets whose preferences were already used: UID of the workload, and pod set (rules/08 §4.8).
     """
 
-    def __init__(self, flavor: Json, levels: Iterable[str], nodes: Iterable[Json], pods: Iterable[Json]) -> None:
+    def __init__(
+        self, flavor: Json, levels: Iterable[str], nodes: Iterable[Json], pods: Iterable[Json], settings: Settings
+    ) -> None:
         self.topology: str = flavor["spec"]["topologyName"]
         self.levels = tuple(levels)
+        self.settings = settings
         self.tolerations: list[Json] = flavor["spec"].get("tolerations") or []
         self.leaves: dict[str, Leaf] = {}
         self.scored: set[tuple[str, str]] = set()
@@ -69,7 +73,7 @@ class FlavorNodes:
             leaf = self.leaves.setdefault(self._key(path), Leaf(path, node if self.is_by_host else None))
             _add(leaf.free, node_rules.allocatable(node), 1)
             for pod in (pod for pod in pods if pod["spec"].get("nodeName") == name):
-                if node_rules.is_foreign(pod):
+                if node_rules.is_foreign(pod, self.settings):
                     _add(leaf.free, node_rules.single_pod(pod["spec"]), -1)
                     _add(leaf.free, {"pods": 1}, -1)
                 if not node_rules.is_over(pod):

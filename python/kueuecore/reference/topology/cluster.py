@@ -32,7 +32,9 @@ class Cluster:
         for name, flavor in flavors.items():
             levels = self.levels(flavor["spec"].get("topologyName") or "") if "spec" in flavor else None
             if levels is not None:
-                made[name] = FlavorNodes(flavor, levels, self._candidates(levels, settings), self.pods.values())
+                made[name] = FlavorNodes(
+                    flavor, levels, self._candidates(levels, settings), self.pods.values(), settings
+                )
         is_pooled = settings.on("TASHandleOverlappingFlavors")
         for info in holders:
             for own, uses in ((made[name], uses) for name, uses in info.topology.items() if name in made):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from kueuecore.reference import conditions, quantity
 from kueuecore.reference.pods import pod_requests
 from kueuecore.reference.selectors import matches_term, untolerated_taint
-from kueuecore.reference.settings import Json
+from kueuecore.reference.settings import Json, Settings
 
 _TOPOLOGY_ANNOTATIONS = (
     "kueue.x-k8s.io/podset-required-topology",
@@ -53,14 +53,15 @@ def is_over(pod: Json) -> bool:
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
-def is_foreign(pod: Json) -> bool:
+def is_foreign(pod: Json, settings: Settings) -> bool:
     """Return whether a pod uses a node without being placed by Kueue (rules/08 §4.4)."""
-    return bool(pod["spec"].get("nodeName")) and not is_over(pod) and not is_placed(pod)
+    return bool(pod["spec"].get("nodeName")) and not is_over(pod) and not is_placed(pod, settings)
 
 
-def is_placed(pod: Json) -> bool:
+def is_placed(pod: Json, settings: Settings) -> bool:
     """Return whether Kueue has placed a pod, or will do so."""
-    return any(name in pod["metadata"]["annotations"] for name in _TOPOLOGY_ANNOTATIONS)
+    is_labelled = "kueue.x-k8s.io/tas" in pod["metadata"]["labels"] and not settings.has("TasLabelHasNoMeaning")
+    return is_labelled or any(name in pod["metadata"]["annotations"] for name in _TOPOLOGY_ANNOTATIONS)
 
 
 def affinity_of(pod: Json) -> Json:

@@ -24,7 +24,8 @@ class Order:
     @classmethod
     def of(cls, is_unconstrained: bool, settings: Settings) -> Order:
         """Return the order for a request (rules/08 §6.2)."""
-        is_least_free = is_unconstrained and settings.on("TASProfileMixed")
+        is_mixed = is_unconstrained and settings.on("TASProfileMixed")
+        is_least_free = is_mixed or settings.on("TASProfileLeastFreeCapacity")
         return cls(not is_least_free, settings.on("TASRespectNodeAffinityPreferred"))
 
     def with_leader(self, domains: Iterable[Domain]) -> list[Domain]:

@@ -8,7 +8,7 @@ from kueuecore.reference import conditions
 from kueuecore.reference.assignment import Assignment, Mode, NoFitReason, PodSetAssignment
 from kueuecore.reference.cache import Snapshot
 from kueuecore.reference.objects import ResourceGroup
-from kueuecore.reference.settings import Json
+from kueuecore.reference.settings import Json, Settings
 from kueuecore.reference.topology.assignment import TopologyAssignment
 from kueuecore.reference.topology.capacity import FlavorNodes, TopologyUse
 from kueuecore.reference.topology.domains import Ask
@@ -180,7 +180,7 @@ def stands_on_failed_node(workload: Json) -> bool:
 
 
 def net_use(
-    known: Mapping[str, FlavorNodes], info: Info, assignment: Assignment, *, before: bool = True
+    known: Mapping[str, FlavorNodes], info: Info, assignment: Assignment, settings: Settings, *, before: bool = True
 ) -> dict[str, list[TopologyUse]]:
     """Return, by flavor, what an assignment uses beyond what the workload already holds (rules/08 §11.6).
 
@@ -188,6 +188,7 @@ def net_use(
         known: The flavors with a topology of its ClusterQueue.
         info: The workload.
         assignment: The new assignment.
+        settings: The settings.
         before: Whether to subtract what the workload holds.
     """
     uses: dict[str, list[TopologyUse]] = {}
@@ -197,6 +198,8 @@ def net_use(
         if pod_set.topology is None or len(flavors) != 1:
             continue
         held = assigned(info.workload, pod_set.name) if before else None
+        if held is not None and not settings.has("MovedPodsCount"):
+            continue
         there: dict[tuple[str, ...], int] = {}
         for values, count in held.domains if held is not None else ():
             there[values] = there.get(values, 0) + count

@@ -24,7 +24,9 @@ def changed(world: State, kind: str, old: Json | None, new: Json | None) -> None
         case "Topology" if old is not None and new is not None and _levels(old) != _levels(new):
             world.notify(_queues_with(world, _flavors_of(world, new["metadata"]["name"])))
         case "ResourceFlavor" if new is not None and new["spec"].get("topologyName"):
-            parts = ("topologyName", "tolerations", "nodeTaints", "nodeLabels")
+            parts = ["topologyName"]
+            if world.settings.has("FlavorEditsRetryWorkloads"):
+                parts += ["tolerations", "nodeTaints", "nodeLabels"]
             before: Json = {} if old is None else old["spec"]
             if any((before.get(part) or None) != (new["spec"].get(part) or None) for part in parts):
                 world.notify(_active(world))
@@ -110,7 +112,7 @@ def _pod(world: State, old: Json | None, new: Json | None) -> None:
     """Check a node when a pod that Kueue places waits for it or has left it (rules/08 §13.1)."""
     pod = new or old
     assert pod is not None, "something changed"
-    if not is_placed(pod) or not world.settings.on("TASFailedNodeReplacement"):
+    if not is_placed(pod, world.settings) or not world.settings.on("TASFailedNodeReplacement"):
         return
     node = pod["spec"].get("nodeName")
     if not node:
@@ -123,10 +125,10 @@ def _pod(world: State, old: Json | None, new: Json | None) -> None:
 
 def _room(world: State, old: Json | None, new: Json | None) -> None:
     """Requeue when a pod has ended, moved or needs less, so that a node has more room (rules/08 §4.4)."""
-    if old is None or not is_foreign(old):
+    if old is None or not is_foreign(old, world.settings):
         return
     name = old["spec"]["nodeName"]
-    if new is not None and is_foreign(new) and new["spec"]["nodeName"] == name:
+    if new is not None and is_foreign(new, world.settings) and new["spec"]["nodeName"] == name:
         before, after = single_pod(old["spec"]), single_pod(new["spec"])
         if not any(after.get(resource, number) < number for resource, number in before.items()):
             return
