@@ -22,6 +22,9 @@ settings.register_profile("ci", COMMON, max_examples=100, derandomize=True)
 settings.register_profile("nightly", COMMON, max_examples=3000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
+# Tests say themselves as which release of Kueue they decide.
+os.environ.pop("KUEUECORE_KUEUE", None)
+
 PROOF = re.compile(r"^ *(?:from|import) kueuecore\.(?:_proof|conformance|reference|trials)\b", re.MULTILINE)
 HAS_PROOF = find_spec("kueuecore.trials") is not None
 

@@ -27,7 +27,7 @@ from kueuecore.manifests import (
 )
 from kueuecore.releases import DEFAULT_RELEASE, FeatureGate, Release, gone_gate_remedy, releases
 
-__all__ = ["Configuration", "FeatureGate", "feature_gates", "known_gate_remedy", "release_of"]
+__all__ = ["Configuration", "FeatureGate", "configuration_for", "feature_gates", "known_gate_remedy", "release_of"]
 
 _Maker: TypeAlias = Callable[..., _core.Configuration]
 
@@ -57,6 +57,26 @@ def release_of(release: str | Release) -> Release:
     if isinstance(release, Release):
         return release
     return Release.named(arguments.text("release", release))
+
+
+def configuration_for(configuration: Configuration | None, release: str | Release | None) -> Configuration | None:
+    """Return a given Configuration, or else what a given release of Kueue runs with when it has no file.
+
+    Raises:
+        ValueError: Both are given, and the Configuration is for another release.
+        UnknownReleaseError: There is no such release.
+        TypeError: An argument has the wrong type.
+    """
+    if not isinstance(configuration, Configuration | None):
+        raise TypeError(f"configuration must be a Configuration or None, not {type(configuration).__name__}")
+    if release is None:
+        return configuration
+    asked = release_of(release)
+    if configuration is None:
+        return Configuration(release=asked)
+    if configuration.release != asked:
+        raise ValueError(f"release is {asked.name}, and the Configuration is for {configuration.release.name}")
+    return configuration
 
 
 def _gates(feature_gates: Mapping[str, bool] | None) -> dict[str, bool]:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, NoReturn, SupportsIndex
 
 from kueuecore import _core
 from kueuecore._arguments import flag, text, workload_key
-from kueuecore.configuration import Configuration
+from kueuecore.configuration import Configuration, configuration_for
 from kueuecore.decision_tables import Names
 from kueuecore.decisions import Decision, Event, WhatIf
 from kueuecore.held_objects import HeldObjects
 from kueuecore.manifests import ManifestLike
 from kueuecore.object_batch import Applied, Batch, Objects, each_manifest
+from kueuecore.releases import Release
 from kueuecore.saved_engine import SavedEngine
 from kueuecore.states import ClusterQueueState, LocalQueueState, PendingWorkload, QuotaRow, WorkloadState
 from kueuecore.times import TimeLike, nanoseconds, optional_ns
@@ -32,10 +33,15 @@ class Engine(SavedEngine, HeldObjects):
 
     Args:
         configuration: Kueue's Configuration; by default what Kueue runs with when it has no file.
+        release: The release of Kueue that decides, such as `0.17` or `0.17.3`; by default that of the Configuration.
         models_readiness: Whether pods become ready here. If not, `waitForPodsReady`, which Kueue has on by default,
             only applies if the Configuration names it (rules/11 §2.1).
         keeps_journal: Whether to record every call, for `journal`. The record grows with each call. A call and its
             entry are one step: Ctrl-C leaves both or neither.
+
+    Raises:
+        ValueError: The Configuration is for another release.
+        UnknownReleaseError: There is no such release.
 
     Example:
         >>> engine = Engine()
@@ -72,11 +78,14 @@ class Engine(SavedEngine, HeldObjects):
     """
 
     def __init__(
-        self, configuration: Configuration | None = None, *, models_readiness: bool = False, keeps_journal: bool = False
+        self,
+        configuration: Configuration | None = None,
+        *,
+        release: str | Release | None = None,
+        models_readiness: bool = False,
+        keeps_journal: bool = False,
     ) -> None:
-        if not isinstance(configuration, Configuration | None):
-            raise TypeError(f"configuration must be a Configuration or None, not {type(configuration).__name__}")
-        self._configuration = configuration or Configuration()
+        self._configuration = configuration_for(configuration, release) or Configuration()
         self._models_readiness = flag("models_readiness", models_readiness)
         keeps_calls = flag("keeps_journal", keeps_journal)
         self._core = _core.Engine(self._configuration._core, self._models_readiness, keeps_calls)

@@ -11,15 +11,24 @@ from itertools import count
 from kueuecore._arguments import each, flag, mapping
 from kueuecore._json import JsonObject, JsonValue, object_at, text_at
 from kueuecore._kinds import KINDS, NAMESPACED
-from kueuecore.configuration import Configuration
+from kueuecore.configuration import Configuration, configuration_for
 from kueuecore.engine import Engine
 from kueuecore.errors import Problem
-from kueuecore.jobs import INTEGRATIONS, Ignored, Integration, JobsConfiguration, integration_of, workloads_for
+from kueuecore.jobs import (
+    INSTALLED_FRAMEWORKS,
+    INTEGRATIONS,
+    Ignored,
+    Integration,
+    JobsConfiguration,
+    integration_of,
+    workloads_for,
+)
 from kueuecore.jobs.context import group_of
 from kueuecore.jobs.foreign_jobs import is_mini_cluster, owner_keys
 from kueuecore.jobs.generated_names import GeneratedNames
 from kueuecore.jobs.train_job import RUNTIMES
 from kueuecore.manifests import Manifest, ManifestLike, as_manifest
+from kueuecore.releases import Release
 from kueuecore.times import TimeLike, newest_time
 
 __all__ = ["AppliedWorld", "World", "is_workload", "key_of"]
@@ -90,6 +99,7 @@ class World:
         manifests: Iterable[ManifestLike],
         *,
         configuration: Configuration | None = None,
+        release: str | Release | None = None,
         integrations: Mapping[tuple[str, str], Integration] = INTEGRATIONS,
         trusted: bool = False,
     ) -> World:
@@ -98,12 +108,18 @@ class World:
         Args:
             manifests: Objects of any kinds, in any form.
             configuration: Decides which jobs are managed; by default as in a new installation of Kueue.
+            release: The release of Kueue that makes Workloads, such as `0.17`; by default that of the Configuration.
             integrations: The kinds of jobs; `kueuecore.jobs.with_kinds` adds to those that Kueue knows.
             trusted: Whether the objects come from a dump: then no Namespace is added and nothing is checked.
 
         Raises:
             ManifestError: Kueue's webhook would refuse a job.
+            ValueError: The Configuration is for another release.
+            UnknownReleaseError: There is no such release.
         """
+        managed = JobsConfiguration.of(configuration_for(configuration, release))
+        if configuration is None:
+            managed = replace(managed, frameworks=INSTALLED_FRAMEWORKS)
         mapping("integrations", integrations)
         trusted = flag("trusted", trusted)
         given = [as_manifest(it, f"manifests[{i}]") for i, it in enumerate(each("manifests", manifests))]
@@ -111,7 +127,7 @@ class World:
             given = [_labelled(it) for it in _named(given)]
         added = () if trusted else missing_namespaces(given, integrations=integrations)
         everything = (*map(_namespace, added), *given)
-        jobs = workloads_for(everything, configuration=JobsConfiguration.of(configuration), integrations=integrations)
+        jobs = workloads_for(everything, configuration=managed, integrations=integrations)
         jobs.raise_for_problems()
         # A job that comes with its Workload needs no mention.
         ignored = tuple(it for it in jobs.ignored if not it.reason.startswith("its Workload "))

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from kueuecore._arguments import text
 from kueuecore._json import JsonObject, text_at
 from kueuecore.checks import CheckController, Review
-from kueuecore.configuration import Configuration
+from kueuecore.configuration import Configuration, configuration_for
 from kueuecore.decisions import Event
 from kueuecore.engine import Objects
 from kueuecore.errors import ObjectRef, UnknownObjectError
 from kueuecore.manifests import Manifest, ManifestLike, plain_object
+from kueuecore.releases import Release
 from kueuecore.simulation.run import Happening, NodeLoss, Operation, Run, Step, StepKind
 from kueuecore.simulation.scheduled import job_plan
 from kueuecore.simulation.stepper import Stepper
@@ -34,6 +35,7 @@ class VirtualCluster:
     Args:
         objects: The initial objects, in any form that `Engine.apply` takes.
         configuration: Kueue's Configuration.
+        release: The release of Kueue that decides, such as `0.17` or `0.17.3`; by default that of the Configuration.
         now: The start time.
         checks: Controllers of AdmissionChecks. Checks that none of them controls are ready at once.
         trusted: Take objects as they are, without defaults and validation.
@@ -45,7 +47,8 @@ class VirtualCluster:
     Raises:
         ManifestError: Everything that is wrong with the objects.
         ConfigurationError: LocalQueues would be sampled more often than once a second.
-        ValueError: An invalid time or duration.
+        ValueError: An invalid time or duration, or the Configuration is for another release.
+        UnknownReleaseError: There is no such release.
 
     Example:
         >>> from kueuecore import VirtualCluster, World, read_manifests
@@ -68,6 +71,7 @@ class VirtualCluster:
         objects: Objects = (),
         *,
         configuration: Configuration | None = None,
+        release: str | Release | None = None,
         now: TimeLike,
         checks: Sequence[CheckController] = (),
         trusted: bool = False,
@@ -78,7 +82,7 @@ class VirtualCluster:
     ) -> None:
         self._stepper = Stepper(
             objects,
-            configuration=configuration,
+            configuration=configuration_for(configuration, release),
             now=now,
             checks=checks,
             trusted=trusted,

@@ -138,6 +138,7 @@ def test_an_existing_checkpoint_without_resume_is_refused(tmp_path: Path) -> Non
 
     refused(r"run: a checkpoint exists; resume it, or delete it", resume=False)
     refused("checkpoint belongs to another run; resume with the same scenario", cycle_seconds=2)
+    refused("checkpoint belongs to another run", configuration=Configuration(release="0.17"))
     refused("checkpoint belongs to another run", submissions=[replace(JOBS, run_seconds=21)])
     refused("checkpoint belongs to another run", submissions=[replace(JOBS, ends_failed=False)])
     path.write_bytes(saved[:-1])
