@@ -45,7 +45,7 @@ def definition(labels: str, kind: str = "workloads") -> str:
 
 def shown(text: str) -> str | None:
     found = shown_release(parse_manifests(text), option="--kueue")
-    return found and found.release and found.release.name
+    return None if found is None or found.release is None else found.release.name
 
 
 @pytest.mark.parametrize(
