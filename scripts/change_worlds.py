@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def main() -> int:
     for seed in range(options.first, options.first + options.runs):
         case = random_run(seed)
         for name in [it for it in wanted if differs(case, it)]:
-            small = shrunk(case, lambda it, name=name: differs(it, name))
+            small = shrunk(case, partial(differs, change=name))
             kept = [it for it in kept if it["change"] != name] + [{**small, "id": f"change/{name}", "change": name}]
             kept.sort(key=lambda it: str(it["change"]))
             KEPT.write_text("".join(json.dumps(it) + "\n" for it in kept), encoding="utf-8")

@@ -26,6 +26,7 @@ from kueuecore.findings.repeats import repeated
 from kueuecore.held_objects import HELD_KINDS
 from kueuecore.journal import holds_journal
 from kueuecore.manifests import API_VERSIONS, Manifest, object_ref, objects_of
+from kueuecore.releases.unplayed import unplayed
 from kueuecore.saved_engine import configuration_of, holds_engine
 from kueuecore.steady_state import Settled, settle
 from kueuecore.times import END_NS, format_time, nanoseconds
@@ -216,7 +217,7 @@ def _of_manifests(files: Sequence[File], options: argparse.Namespace, span: int)
     applied = world.apply_to(engine, now=now)
     if not options.quiet:
         repeats = (f"warning: {problem}" for _, problem in repeated(manifests, unread=applied.unread))
-        to_stderr(*found.notes, *repeats, *_notes(world, applied, found.holders))
+        to_stderr(*found.notes, *repeats, *_notes(world, applied, found.holders), *_unplayed(configuration, manifests))
     settled = settle(engine, now=now, until=min(now + span, END_NS))
 
     def after_cycles(n_cycles: int) -> Engine:
@@ -226,6 +227,12 @@ def _of_manifests(files: Sequence[File], options: argparse.Namespace, span: int)
         return again
 
     return SettledState(engine, world, settled, now, manifests, after_cycles)
+
+
+def _unplayed(configuration: Configuration, manifests: Sequence[Manifest]) -> Iterator[str]:
+    has_fair_sharing = bool(configuration.to_dict().get("fairSharing"))
+    for it in unplayed(configuration.release, (it.object for it in manifests), fair_sharing=has_fair_sharing):
+        yield f"note: {it}"
 
 
 def _of_engine(file: File, options: argparse.Namespace, span: int) -> SettledState:

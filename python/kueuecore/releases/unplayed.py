@@ -1,0 +1,71 @@
+"""What an older release of Kueue does with some objects that kueuecore does not imitate, in a sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
+from kueuecore._quantities import number
+from kueuecore.releases import Release, newest_releases
+
+__all__ = ["unplayed"]
+
+_SATURATES = Release.named("0.18.0")
+_NEAR_THE_END = 2**62
+_PULLS = "https://github.com/kubernetes-sigs/kueue/pull"
+
+
+def unplayed(release: Release, objects: Iterable[JsonObject], *, fair_sharing: bool) -> Iterator[str]:
+    """Yield what the release does with these objects that kueuecore does not do, and what kueuecore does instead.
+
+    Args:
+        release: The release whose decisions are wanted.
+        objects: All objects.
+        fair_sharing: Whether fair sharing is on.
+
+    Example:
+        >>> [note] = unplayed(Release.named("0.18.0"), [], fair_sharing=False)
+        >>> print(note.partition(":")[0])
+        Kueue v0.18.0 is not the newest of 0.18
+    """
+    if release not in newest_releases():
+        yield (
+            f"{release.title} is not the newest of {release.line}: changes between the two that docs/upgrade.md calls "
+            '"not played" are missing'
+        )
+    if not release < _SATURATES:
+        return
+    queues = [it for it in objects if text_at(it, "kind") == "ClusterQueue"]
+    large = next((it for it in queues if any(map(_is_near_the_end, _amounts(it)))), None)
+    if large is not None:
+        yield (
+            f"ClusterQueue {text_at(large, 'metadata', 'name')} has an amount near 2^63: {release.title} wraps sums of "
+            f"such amounts around, and may admit what does not fit; kueuecore stops at 2^63-1 ({_PULLS}/11182)"
+        )
+    alone = next((it for it in queues if fair_sharing and _preempts_alone(it)), None)
+    if alone is not None:
+        yield (
+            f"the scheduler of {release.title} crashes when a workload preempts in ClusterQueue "
+            f"{text_at(alone, 'metadata', 'name')}, which has no cohort, under fair sharing ({_PULLS}/10891)"
+        )
+
+
+def _preempts_alone(queue: JsonObject) -> bool:
+    spec = object_at(queue, "spec")
+    policy = text_at(spec, "preemption", "withinClusterQueue")
+    return not (text_at(spec, "cohortName") or text_at(spec, "cohort")) and policy not in ("", "Never")
+
+
+def _amounts(queue: JsonObject) -> Iterator[tuple[str, JsonValue]]:
+    for group in map(object_at, list_at(queue, "spec", "resourceGroups")):
+        for flavor in map(object_at, list_at(group, "flavors")):
+            for resource in map(object_at, list_at(flavor, "resources")):
+                for field in ("nominalQuota", "borrowingLimit", "lendingLimit"):
+                    yield text_at(resource, "name"), resource.get(field)
+
+
+def _is_near_the_end(amount: tuple[str, JsonValue]) -> bool:
+    resource, quantity = amount
+    value = number(quantity)
+    # Kueue counts cpu in thousandths.
+    return value is not None and value * (1000 if resource == "cpu" else 1) >= _NEAR_THE_END

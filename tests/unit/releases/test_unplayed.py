@@ -1,0 +1,34 @@
+"""What a release does that is not imitated is reported, and only there."""
+
+import pytest
+
+from kueuecore._json import JsonObject
+from kueuecore.releases import Release
+from kueuecore.releases.unplayed import unplayed
+
+
+def queue(amount: str, *, cohort: str = "", policy: str = "Never") -> JsonObject:
+    resource: JsonObject = {"name": "cpu", "nominalQuota": amount}
+    group: JsonObject = {"coveredResources": ["cpu"], "flavors": [{"name": "default", "resources": [resource]}]}
+    preemption: JsonObject = {"withinClusterQueue": policy}
+    spec: JsonObject = {"resourceGroups": [group], "cohortName": cohort, "preemption": preemption}
+    return {"kind": "ClusterQueue", "metadata": {"name": "team"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("release", "thing", "fair_sharing", "words"),
+    [
+        ("0.17", queue("10"), True, []),
+        ("0.17", queue("9e15"), False, ["an amount near 2^63"]),
+        ("0.18", queue("9e15"), False, []),
+        ("0.17", queue("10", policy="Any"), False, []),
+        ("0.17", queue("10", policy="Any"), True, ["crashes when a workload preempts in ClusterQueue team"]),
+        ("0.17", queue("10", policy="Any", cohort="all"), True, []),
+        ("0.18", queue("10", policy="Any"), True, []),
+        ("0.17.1", queue("10"), False, ["not the newest of 0.17"]),
+    ],
+)
+def test_a_note(release: str, thing: JsonObject, fair_sharing: bool, words: list[str]) -> None:
+    notes = [*unplayed(Release.named(release), [thing], fair_sharing=fair_sharing)]
+    assert len(notes) == len(words)
+    assert all(word in note for word, note in zip(words, notes, strict=True))
