@@ -114,6 +114,10 @@ pictures: $(STAMPS)/extension ## regenerate the pictures in docs/
 api: $(STAMPS)/extension ## regenerate docs/api.md from the docstrings
 	$(PY) -m scripts.api_page
 
+.PHONY: upgrade-page
+upgrade-page: $(STAMPS)/extension ## regenerate docs/upgrade.md from the rows and tables in python/kueuecore/releases
+	$(PY) -m scripts.upgrade_page
+
 DOCS_VENV := target/docs-venv
 .PHONY: docs
 docs: $(DOCS_VENV)/.stamp ## build the documentation with search into target/docs/index.html; fails on broken links

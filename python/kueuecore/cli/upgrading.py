@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kueuecore._configuration_sources import shown_release
 from kueuecore.cli.configured import configured
@@ -19,9 +19,11 @@ from kueuecore.cli.table import Style
 from kueuecore.cli.upgrade_document import upgrade_document
 from kueuecore.cli.upgrade_report import upgrade_report
 from kueuecore.cli.upgraded_settings import changed_defaults, upgraded_settings
+from kueuecore.configuration import Configuration
 from kueuecore.errors import ManifestError
 from kueuecore.manifests import Manifest
 from kueuecore.releases import DEFAULT_RELEASE, Release, UnknownReleaseError
+from kueuecore.releases.unplayed import unplayed
 from kueuecore.steady_state import Ending
 from kueuecore.upgrades import MOST_RUNS, Upgrade, upgrade
 
@@ -74,8 +76,10 @@ def upgrade_command(options: argparse.Namespace) -> int:
     kueue = configured(options.config, options.feature_gates, manifests, kueue=old)
     if not options.quiet:
         to_stderr(*kueue.notes)
-    given, deciding = deciding_about(manifests, kueue.configuration, options)
     settings = upgraded_settings(kueue, options.feature_gates, new)
+    if not options.quiet:
+        to_stderr(*_unplayed((kueue.configuration, settings.configuration), manifests))
+    given, deciding = deciding_about(manifests, kueue.configuration, options)
     with ctrl_c_raises(), upgrade_progress(quiet=options.quiet) as progress:
         found = upgrade(
             given,
@@ -96,6 +100,14 @@ def upgrade_command(options: argparse.Namespace) -> int:
             write(upgrade_report(found, settings, defaults, style, wide=form == "wide") + "\n")
     differs = found.is_any or settings.is_refused or bool(defaults)
     return _exit_code(found, fails=options.fail_on_difference and differs)
+
+
+def _unplayed(configurations: Iterable[Configuration], manifests: Sequence[Manifest]) -> Iterator[str]:
+    """What the releases do that kueuecore does not imitate."""
+    objects = [it.object for it in manifests]
+    for it in configurations:
+        has_fair_sharing = bool(it.to_dict().get("fairSharing"))
+        yield from (f"note: {note}" for note in unplayed(it.release, objects, fair_sharing=has_fair_sharing))
 
 
 def _release_of(manifests: Sequence[Manifest], *, quiet: bool) -> Release:

@@ -11,20 +11,15 @@ import yaml
 
 from kueuecore.cli import main
 from kueuecore.configuration import feature_gates
-from kueuecore.releases import DEFAULT_RELEASE, Release, gone_gate_remedy, releases
+from kueuecore.releases import DEFAULT_RELEASE, Release, changes
+from kueuecore.releases.upgrade_rows import UpgradeRow, upgrade_rows
+from scripts.upgrade_page import page, played_by
 
 HERE = Path(__file__).parent
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "upgrade.md").read_text(encoding="utf-8")
 WORLDS = (DOCS / "upgrade-worlds.md").read_text(encoding="utf-8")
 GATES = {gate.name: gate for gate in feature_gates()}
-# What errors say about gates that only older releases have, by name: the version that removed it, and the remedy.
-GONE_GATES = {
-    gate.name: (remedy.split()[1], remedy)
-    for release in releases()
-    for gate in release.feature_gates()
-    if gate.name not in GATES and (remedy := gone_gate_remedy(gate.name, Release.named(DEFAULT_RELEASE)))
-}
 
 
 def section(title: str) -> str:
@@ -38,17 +33,19 @@ def table(text: str) -> list[list[str]]:
 
 
 CHANGES = [row for title in re.findall(r"^## (0\.\d+ to .*)$", PAGE, re.M) for row in table(section(title))]
-DEFAULTS = table(section("Defaults of gates"))
 GONE = {row[0] for row in table(section("Gates that are gone"))}
-TAKEN_BACK = re.findall(r"(\w+)=(true|false)", re.findall(r"OLD=(\S+)", PAGE)[0])
 NAMED = {name for text in (PAGE, WORLDS) for name in re.findall(r"\b[Gg]ates? ([A-Z]\w+)", text)}
 GREPS = sorted({grep for row in CHANGES for grep in re.findall(r"`(grep [^`]+\.yaml)`", row[2])})
 
 
+def test_the_page_is_what_make_upgrade_page_writes() -> None:
+    assert page() == PAGE, "run `make upgrade-page`"
+
+
 def test_the_page_has_changes_of_five_versions() -> None:
     assert len(re.findall(r"^## 0\.\d+ to ", PAGE, re.M)) == 5
-    assert len(CHANGES) > 80
-    assert all(len(row) == 4 and all(row) for row in CHANGES)
+    assert len(CHANGES) > 130
+    assert all(len(row) == 5 and all(row) for row in CHANGES)
 
 
 @pytest.mark.parametrize("name", sorted(NAMED))
@@ -56,39 +53,26 @@ def test_a_gate_that_is_named_exists_or_is_gone(name: str) -> None:
     assert (name in GATES) != (name in GONE)
 
 
-def test_the_gates_that_are_gone_are_those_that_errors_know() -> None:
-    rows = table(section("Gates that are gone"))
-    assert {row[0]: row[1] for row in rows} == {name: version for name, (version, _) in GONE_GATES.items()}
-    assert not GONE_GATES.keys() & GATES.keys()
-    for row in rows:
-        named = set(re.findall(r"\b[A-Z]{2,}\w+|\b[A-Z]\w+[a-z][A-Z]\w+", row[2])) & GATES.keys()
-        assert all(name in GONE_GATES[row[0]][1] for name in named)
+@pytest.mark.parametrize("row", upgrade_rows(), ids=lambda row: f"#{row.pulls[0]}")
+def test_a_row_names_gates_and_releases_that_play_it(row: UpgradeRow) -> None:
+    assert set(row.gates) <= GATES.keys() | GONE
+    # A gate of which a row says more than its name is one that it lists.
+    assert set(re.findall(r"\(gate (\w+)", row.text)) <= set(row.gates)
+    for change in played_by(row)[1]:
+        assert all(first.replace("0.20.0-devel", "here") in row.since for first in change.since), change.name
 
 
-@pytest.mark.parametrize("row", DEFAULTS, ids=lambda row: row[0])
-def test_a_default_is_that_of_the_engine(row: list[str]) -> None:
-    gate = GATES[row[0]]
-    assert row[-1] == ("on" if gate.default else "off") + (", locked" if gate.stage == "Ga" else "")
-
-
-@pytest.mark.parametrize("row", DEFAULTS, ids=lambda row: row[0])
-def test_a_row_of_defaults_shows_a_change(row: list[str]) -> None:
-    assert len(row) == 7
-    assert set(row[1:]) <= {"-", "on", "off", "on, locked"}
-    assert len(set(row[1:])) > 1
+def test_every_change_is_on_the_page() -> None:
+    played = [name for row in CHANGES for name in re.findall(r"\w+", row[3])]
+    assert {it.name for it in changes()} <= set(played)
 
 
 def test_what_is_called_off_is_off() -> None:
-    for row in CHANGES:
-        if row[0].startswith("New, off"):
-            named = {
-                name for name in re.findall(r"\b[A-Z]\w+", row[0]) if name in GATES and name != "TASMultiLayerTopology"
-            }
-            assert not [
-                name
-                for name in named - {"WorkloadPriorityClassDefaulting", "QuotaCheckStrategy"}
-                if GATES[name].default
-            ]
+    for row in upgrade_rows():
+        if row.text.startswith("New, off"):
+            of_line = Release.named(f"{row.line}.0" if row.line != "0.20" else DEFAULT_RELEASE)
+            on = {gate.name for gate in of_line.feature_gates() if gate.default}
+            assert not on & set(row.gates)
 
 
 @pytest.mark.parametrize("name", sorted(GONE))
@@ -105,17 +89,13 @@ def test_a_gate_that_is_gone_is_refused(
     said = capsys.readouterr().err
     assert code == 2
     assert f"unrecognized feature gate: {name}" in said
-    if name == "LendingLimit":
-        shown = re.findall(r"\$ kueuecore run cluster.yaml --config kueue.yaml\n(.*?)```", PAGE, re.S)[0]
-        assert [line.strip() for line in shown.splitlines()][:-1] == said.splitlines()
 
 
-def test_what_is_taken_back_is_otherwise_by_default(capsys: pytest.CaptureFixture[str]) -> None:
-    assert sorted(TAKEN_BACK) == TAKEN_BACK
-    assert all(GATES[name].default != (value == "true") for name, value in TAKEN_BACK)
-    gates = ",".join(f"{name}={value}" for name, value in TAKEN_BACK)
-    assert main(["run", "--trusted", str(HERE / "cluster.yaml"), "--feature-gates", gates]) == 0
-    assert capsys.readouterr().out.startswith("2 workloads")
+def test_the_command_reads_the_files_that_are_searched(capsys: pytest.CaptureFixture[str]) -> None:
+    (command,) = re.findall(r"^ +kueuecore (upgrade .*)$", PAGE, re.M)
+    words = [str(HERE / word) if word.endswith(".yaml") else word for word in command.split()]
+    assert main(words) == 0
+    assert capsys.readouterr().out.startswith("Kueue v0.17.3 -> v0.19.2: ")
 
 
 def test_the_files_that_are_searched_are_of_kueue(capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,7 +138,7 @@ def test_sources_are_pull_requests_of_kueue() -> None:
     assert len(defined) == len(links.split("\n")) - 2
     assert all(number == target for number, target in defined.items())
     assert defined.keys() == set(re.findall(r"\[#(\d+)\]", text))
-    assert all(re.search(r"\[#\d+\]", row[3]) for row in CHANGES)
+    assert all(re.search(r"\[#\d+\]", row[4]) for row in CHANGES)
     for other in re.findall(r"\((https?://[^)]+)\)", text):
         assert re.match(r"https://github\.com/kubernetes-sigs/kueue/blob/(main|[0-9a-f]{40})/[\w./-]+$", other)
 
@@ -180,10 +160,9 @@ def test_every_world_is_named_on_the_page() -> None:
 
 
 def run(command: str, manifests: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """What a command of a world prints: `[sed … |] kueuecore … [| head -n N]`."""
-    edited = re.match(r"sed 's/(.*)/(.*)/' ", command)
+    """What a command of a world prints: `kueuecore … [| head -n N]`."""
     words = re.findall(r"kueuecore ([^|]*)", command)[0].split()
-    Path(words[-1]).write_text(re.sub(edited[1], edited[2], manifests) if edited else manifests, encoding="utf-8")
+    Path(words[-1]).write_text(manifests, encoding="utf-8")
     main([*words[:-1], f"./{words[-1]}"])
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     cut = re.search(r"\| (head|tail) -n (\d+)$", command)

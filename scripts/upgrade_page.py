@@ -1,0 +1,171 @@
+"""Write docs/upgrade.md: what changed in Kueue from one release to the next, and how kueuecore plays it.
+
+    python -m scripts.upgrade_page
+
+The rows are those of `kueuecore/releases/upgrade_rows.yaml`, gates and changes those of `table.json` beside it, and the
+text between the tables is `upgrade_page.txt`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from kueuecore.releases import Change, changes
+from kueuecore.releases.upgrade_rows import UpgradeRow, upgrade_rows
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "upgrade.md"
+_TABLE: dict[str, Any] = json.loads((ROOT / "python/kueuecore/releases/table.json").read_text(encoding="utf-8"))
+# All of the page but the tables.
+_TEXT = Template(Path(__file__).with_suffix(".txt").read_text(encoding="utf-8"))
+_KUEUE = "https://github.com/kubernetes-sigs/kueue"
+_LINES = {"0.16": "0.15 to 0.16", "0.17": "0.16 to 0.17", "0.18": "0.17 to 0.18", "0.19": "0.18 to 0.19"}
+_HERE = "0.20"
+# Gates of metrics, caches and encodings, on which no decision depends.
+_LEFT_OUT = {
+    "AssignQueueLabelsForPods",
+    "CustomMetricLabels",
+    "LocalQueueMetrics",
+    "MetricForWorkloadCreationLatency",
+    "MetricsForCohorts",
+    "ReclaimablePods",
+    "RemoveFinalizersWithStrictPatch",
+    "SchedulerLibraryIntegration",
+    "ShortWorkloadNames",
+    "SkipAncestorCheckForDeletedWorkloads",
+    "TASAssignmentsEncodingByHostnamePrefix",
+    "TASCacheNodeMatchResults",
+    "TASCacheTopologyTree",
+    "TASCachingRemainingResources",
+    "TLSOptions",
+    "VectorizedResourceRequests",
+    "WorkloadIdentifierAnnotations",
+}
+
+
+def page() -> str:
+    """Return the whole page."""
+    rows = (*upgrade_rows(), *_rows_of_other_changes())
+    commit = _TABLE["releases"][-1]["commit"]
+    notes = [f"[0.{n}]({_KUEUE}/blob/main/CHANGELOG/CHANGELOG-0.{n}.md)" for n in range(15, 20)]
+    pulls = sorted({pull for it in rows for pull in it.pulls})
+    return _TEXT.substitute(
+        kueue=_KUEUE,
+        commit=commit,
+        short=commit[:12],
+        changes="".join(map(_section, sorted({it.line for it in rows}), repeat(rows))),
+        defaults="".join(_defaults()),
+        gone="".join(_gone()),
+        notes="Release notes: " + ",\n".join(notes) + ".",
+        sources="".join(f"[#{pull}]: {_KUEUE}/pull/{pull}\n" for pull in pulls),
+    )
+
+
+def _section(line: str, rows: Iterable[UpgradeRow]) -> str:
+    """Return the section about a release line."""
+    head = f"\n## {_LINES.get(line, '0.19 to the commit here')}\n\n"
+    head += "| What changed | In | Look for | Played by | Source |\n|---|---|---|---|---|\n"
+    return head + "".join(_row(it) for it in rows if it.line == line)
+
+
+def played_by(row: UpgradeRow) -> tuple[list[str], list[Change]]:
+    """Return the gates and the changes that play a row, of those that kueuecore has."""
+    gates = {it["name"] for it in _TABLE["gates"]}
+    return [it for it in row.gates if it in gates], [it for it in changes() if {*it.pulls} & {*row.pulls}]
+
+
+def _rows_of_other_changes() -> Iterator[UpgradeRow]:
+    """Yield a row for each change that kueuecore plays and no row is about."""
+    known = {pull for it in upgrade_rows() for pull in it.pulls}
+    for change in changes():
+        if not known & {*change.pulls}:
+            firsts = ["here" if it.endswith("-devel") else it for it in reversed(change.since)]
+            # Lines after the first that has it from its `.0` on have it, too.
+            whole = [it for it in firsts if it == "here" or it.endswith(".0")][-1]
+            patches = ", ".join(it for it in firsts if it not in ("here", whole) and not it.endswith(".0"))
+            line = _HERE if whole == "here" else whole.rpartition(".")[0]
+            since = f"{whole}; {patches}" if patches else whole
+            yield UpgradeRow(line, change.what, since, "nothing in manifests", change.pulls)
+
+
+def _row(row: UpgradeRow) -> str:
+    gates, others = played_by(row)
+    named = f"gate{'' if len(gates) == 1 else 's'} {', '.join(gates)}" if gates else ""
+    played = [named, ", ".join(it.name for it in others)]
+    mark = f" [Seen](upgrade-worlds.md#{row.world})" if row.world else " *Run.*" if row.is_run else ""
+    text = row.text if not mark or row.text.endswith(".") else f"{row.text}."
+    cells = [
+        text + mark,
+        row.since,
+        row.look_for,
+        "; ".join(filter(None, played)) or "not played",
+        ", ".join(f"[#{it}]" for it in row.pulls),
+    ]
+    return _table_row(it.replace("|", "\\|") for it in cells)
+
+
+def _table_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _defaults() -> Iterator[str]:
+    """Yield the table of gates whose state differs between releases."""
+    lines = dict.fromkeys(it["line"] for it in _TABLE["releases"])
+    yield _table_row(["Gate", *("here" if it == _HERE else it for it in lines)])
+    yield f"|---|{'---|' * len(lines)}\n"
+    for gate in _gates():
+        cells = [_of_line(gate, line) for line in lines]
+        if len({*cells}) > 1 and not _is_gone(gate) and gate["name"] not in _LEFT_OUT:
+            yield _table_row([gate["name"], *cells])
+
+
+def _of_line(gate: dict[str, Any], line: str) -> str:
+    """Return a gate's state in the first release of a line, and where it changes within the line."""
+    names = [it["name"] for it in _TABLE["releases"] if it["line"] == line]
+    cell = before = _state(gate, names[0])
+    for name in names[1:]:
+        state = _state(gate, name)
+        cell += "" if state == before else f"; {name}: {state}"
+        before = state
+    return cell
+
+
+def _state(gate: dict[str, Any], release: str) -> str:
+    """Return a gate's state in a release: `on`, `off`, `on, locked` or `-`."""
+    pasts = [past for past in gate["history"] if _key(past[0]) <= _key(release)]
+    if not pasts or not pasts[-1][1]:
+        return "-"
+    return ("on" if pasts[-1][2] else "off") + (", locked" if pasts[-1][3] else "")
+
+
+def _gone() -> Iterator[str]:
+    for gate in _gates():
+        if _is_gone(gate):
+            since, *_, remedy = gate["history"][-1]
+            yield _table_row([gate["name"], since.rpartition(".")[0], remedy])
+
+
+def _gates() -> list[dict[str, Any]]:
+    """Return all gates by name."""
+    return sorted(_TABLE["gates"], key=lambda it: str(it["name"]))
+
+
+def _is_gone(gate: dict[str, Any]) -> bool:
+    """Return whether the newest release does not have a gate that an older one had."""
+    _, stage, _, _, remedy = gate["history"][-1]
+    return not stage and bool(remedy)
+
+
+def _key(version: str) -> tuple[int, ...]:
+    first, _, development = version.partition("-")
+    numbers = [*map(int, first.split("."))]
+    return (*numbers[:2], -1) if development else tuple(numbers)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
