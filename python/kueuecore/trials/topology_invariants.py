@@ -8,6 +8,7 @@ from typing import Any
 
 from kueuecore._json import JsonObject, object_at, text_at
 from kueuecore.reference.objects import complete
+from kueuecore.reference.settings import Settings
 from kueuecore.reference.topology.assignment import TopologyAssignment
 from kueuecore.reference.topology.encoding import decoded
 from kueuecore.reference.topology.flavors import unhealthy_nodes
@@ -48,6 +49,7 @@ class Places:
         self._objects: dict[tuple[str, str], JsonObject] = {}
         self._states: Mapping[str, WorkloadState] = {}
         self.seen: set[str] = set()
+        self._settings = Settings({"kueue": scenario.release})
         for each in scenario.objects:
             self._keep(each)
 
@@ -164,7 +166,7 @@ class Places:
                         checked[values[-1]] |= {"pods", *(resource for resource, number in pod.items() if number)}
         for (kind, _), each in self._objects.items():
             thing: Any = each
-            if kind == "Pod" and is_foreign(thing):
+            if kind == "Pod" and is_foreign(thing, self._settings):
                 _add(used[thing["spec"]["nodeName"]], single_pod(thing["spec"]), 1)
         for (kind, _), each in self._objects.items():
             labels, room = object_at(each, "metadata").get("labels") or {}, object_at(each, "status").get("allocatable")

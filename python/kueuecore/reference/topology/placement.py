@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import replace
 
 from kueuecore.reference.settings import Json
 from kueuecore.reference.topology import balanced, texts
@@ -124,7 +123,7 @@ class _Placement:
         is_free = shape.is_required or shape.is_unconstrained
         found = None
         if self.search.settings.on("TASBalancedPlacement") and not is_free:
-            found = balanced.choose(self.roots, shape, replace(self.order, is_best_fit=True))
+            found = balanced.choose(self.roots, shape, self.order)
         depth, domains = self._choose(shape.level) if found is None else found
         domains = self._distribute(domains, shape.count, shape.leaders, shape.slice_size, in_slices=True)
         while depth < min(n_levels - 1, shape.slice_level) and found is None:
