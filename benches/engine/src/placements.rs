@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use kueuecore::assign::{Assignment, Candidate, Context, assign};
-use kueuecore::base::gates::Gates;
-use kueuecore::base::releases::Release;
+use kueuecore::base::gates::Gate;
 use kueuecore::engine::Engine;
 use kueuecore::objects::config::Config;
 use kueuecore::objects::{
@@ -170,7 +169,7 @@ pub(crate) fn cluster(n_nodes: usize, pod_sets: Vec<PodSet>, balances: bool) -> 
     }
     objects.extend(queue("cq", "co", vec![group(["tas"], &[("cpu", "1000000"), ("memory", "1000000Gi")])], NEVER));
     objects.push(object(workload(0, "cq", 0, pod_sets)));
-    let gates = Gates::set_from_names(Release::default(), [("TASBalancedPlacement", balances)]).expect("a gate");
+    let gates = Config::default().gates.with(Gate::TASBalancedPlacement, balances);
     engine(Config { gates, ..Config::default() }, objects)
 }
 
