@@ -306,7 +306,8 @@ def shown_release(manifests: Iterable[Manifest], *, option: str) -> ShownRelease
 def place_of(holder: Manifest) -> str:
     """Return the name and the position of an object, for a note about it."""
     ref = object_ref(holder.object)
-    return f"{ref if ref.name else ref.kind} ({holder.source})"
+    place = str(holder.source)
+    return f"{ref if ref.name else ref.kind}" + (f" ({place})" if place else "")
 
 
 def _version_of(plain: JsonObject) -> str:

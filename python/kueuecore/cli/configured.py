@@ -25,7 +25,14 @@ from kueuecore.jobs import INSTALLED_FRAMEWORKS
 from kueuecore.manifests import Manifest
 from kueuecore.releases import DEFAULT_RELEASE, Release
 
-__all__ = ["Configured", "add_configuration", "add_feature_gates", "configured", "read_configuration"]
+__all__ = [
+    "Configured",
+    "add_configuration",
+    "add_feature_gates",
+    "configured",
+    "configured_by",
+    "read_configuration",
+]
 
 _WITHOUT_FILE = f"""
 {{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration,
@@ -90,14 +97,10 @@ def configured(
     Raises:
         ManifestError: Everything that is wrong with the file or the gates.
     """
-    asked = asked_release(kueue)
     if file is not None:
         # Once, as it may be a pipe.
-        documents = read_documents(file)
-        shown = _shown(asked, manifests, documents)
-        configuration = Configuration.of(documents, feature_gates=dict(gates), release=shown.release)
-        return Configured(configuration, _written(documents), shown.holders, shown.notes)
-    shown = _shown(asked, manifests)
+        return configured_by(read_documents(file), gates, manifests, kueue=kueue)
+    shown = _shown(asked_release(kueue), manifests)
     found = _among(manifests, shown)
     plain = _of_release({**found.gates, **dict(gates)}, shown.release)
     if found.source is None:
@@ -111,6 +114,29 @@ def configured(
         return Configured(plain, None, notes=(*notes, *found.notes), gates=found.gates)
     note = f"note: Kueue's Configuration is that of {place_of(found.source.holder)}; --config replaces it"
     return Configured(configuration, written, found.holders, (note, *found.notes), found.gates)
+
+
+def configured_by(
+    documents: Sequence[Manifest],
+    gates: Sequence[tuple[str, bool]],
+    manifests: Sequence[Manifest],
+    *,
+    kueue: Release | None,
+) -> Configured:
+    """Return the Configuration of a command with the file of `--config`.
+
+    Args:
+        documents: The objects in that file.
+        gates: As for `configured`.
+        manifests: As for `configured`.
+        kueue: As for `configured`.
+
+    Raises:
+        ConfigurationError: Everything that is wrong with the file or the gates.
+    """
+    shown = _shown(asked_release(kueue), manifests, documents)
+    configuration = Configuration.of(documents, feature_gates=dict(gates), release=shown.release)
+    return Configured(configuration, _written(documents), shown.holders, shown.notes)
 
 
 def read_configuration(file: str | None, gates: Sequence[tuple[str, bool]], release: Release) -> Configuration:

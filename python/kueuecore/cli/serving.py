@@ -6,13 +6,20 @@ import argparse
 import importlib
 import logging
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kueuecore._configuration_sources import read_documents
+from kueuecore._json import text_at
+from kueuecore.cli.configured import Configured, configured, configured_by
 from kueuecore.cli.exit_codes import ExitCode, exit_code_help
+from kueuecore.cli.kueue_release import add_kueue
 from kueuecore.cli.streams import to_stderr
 from kueuecore.configuration import Configuration
+from kueuecore.errors import ManifestError
+from kueuecore.manifests import Manifest
 
 if TYPE_CHECKING:
     from kueuecore.kubernetes import Address, ServeSettings
@@ -54,6 +61,7 @@ def add_serve(add: argparse.ArgumentParser) -> None:
     given.add_argument(
         "--config", metavar="FILE", help="Kueue's Configuration; by default the one in Kueue's release manifest"
     )
+    add_kueue(given, sources="the file of --config, else with --dry-run that of the Kueue in the cluster")
     given.add_argument("--dry-run", action="store_true", help="write nothing, and log where Kueue decides differently")
     process = add.add_argument_group("process")
     process.add_argument(
@@ -82,16 +90,24 @@ def serve_command(options: argparse.Namespace) -> int:
     from kueuecore.kubernetes.json_logs import logged_to
     from kueuecore.kubernetes.signals import ended_by_sigterm
 
-    configuration = Configuration.read(options.config) if options.config else None
+    documents = read_documents(options.config) if options.config else None
+
+    def found(beside: Sequence[Manifest] = ()) -> Configured:
+        if documents is None:
+            return configured(None, [], beside, kueue=options.kueue)
+        return configured_by(documents, [], beside, kueue=options.kueue)
+
+    given = found()
     with ended_by_sigterm(), logged_to(sys.stderr, level=options.log_level):
-        return _serve(options, configuration)
+        return _serve(options, given, found)
 
 
-def _serve(options: argparse.Namespace, configuration: Configuration | None) -> int:
+def _serve(options: argparse.Namespace, given: Configured, found: Callable[[Sequence[Manifest]], Configured]) -> int:
     from kubernetes.config import ConfigException
 
     from kueuecore.kubernetes import serve
     from kueuecore.kubernetes.api import Api
+    from kueuecore.kubernetes.beside import kueue_beside
     from kueuecore.kubernetes.election import LeaseLostError
     from kueuecore.kubernetes.endpoints import ListenError
     from kueuecore.kubernetes.shadow import serve_shadow
@@ -101,12 +117,20 @@ def _serve(options: argparse.Namespace, configuration: Configuration | None) -> 
         return Api.connect(**place, qps=qps, burst=burst, answered=answered)
 
     try:
-        settings = _settings(options, configuration)
+        settings = _settings(options, given.configuration)
     except ValueError as error:
         to_stderr(f"kueuecore serve: {error}")
         return ExitCode.BAD_INPUT
     try:
-        (serve_shadow if options.dry_run else serve)(connect, settings, configuration=configuration)
+        if options.dry_run:
+            namespace = text_at(given.configuration.to_dict(), "namespace")
+            given = found(kueue_beside(connect(lambda *_: None, None, 1), namespace=namespace))
+            serve_shadow(connect, settings, configuration=given.configuration, started=lambda: _say(given))
+        else:
+            serve(connect, settings, configuration=given.configuration, started=lambda *_: _say(given))
+    except ManifestError:
+        # The release of the Kueue in the cluster refuses what is in the file.
+        raise
     except ConfigException as error:
         to_stderr(f"kueuecore serve: {error}")
         return ExitCode.BAD_INPUT
@@ -119,7 +143,15 @@ def _serve(options: argparse.Namespace, configuration: Configuration | None) -> 
     return ExitCode.OK
 
 
-def _settings(options: argparse.Namespace, configuration: Configuration | None) -> ServeSettings:
+def _say(given: Configured) -> None:
+    """Log where the release of Kueue and its gates come from."""
+    logger = logging.getLogger("kueuecore.kubernetes")
+    for note in given.notes:
+        severity, _, text = note.partition(": ")
+        logger.log(logging.WARNING if severity == "warning" else logging.INFO, text)
+
+
+def _settings(options: argparse.Namespace, configuration: Configuration) -> ServeSettings:
     from kueuecore.kubernetes import ServeSettings
 
     if options.server and (options.kubeconfig is not None or options.context is not None):

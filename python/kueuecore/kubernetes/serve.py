@@ -51,6 +51,7 @@ def serve(
     counted.show(process.metrics_text)
     with stopped_by_signals(process.stop):
         ports = _listen(settings, process, counted)
+        _LOGGER.info("listens", extra={**ports, "kueue": release.title})
         election = _election(connect, lease, process, metrics, counted) if lease is not None else None
         started(process, ports)
         try:
@@ -89,5 +90,4 @@ def _listen(settings: ServeSettings, process: Process, counted: ProcessMetrics) 
         where["metrics"] = serve_metrics(settings.metrics, counted)
     if settings.health is not None:
         where["health"] = serve_health(settings.health, healthy=healthy, ready=lambda: process.unready)
-    _LOGGER.info("listens", extra=where)
     return where

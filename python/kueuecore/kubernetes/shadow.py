@@ -259,6 +259,7 @@ def serve_shadow(
     settings: ServeSettings,
     *,
     configuration: Configuration | None = None,
+    started: Callable[[], None] = lambda: None,
 ) -> None:
     """Run next to Kueue, and log where it decides otherwise, until SIGTERM or SIGINT.
 
@@ -266,6 +267,7 @@ def serve_shadow(
         connect: Makes an `Api` that reports its requests and limits their rate.
         settings: Addresses and the rate limit.
         configuration: The Configuration of that Kueue; by default that of its release manifest.
+        started: Called before it runs, once it listens.
 
     Raises:
         ListenError: An address is taken.
@@ -276,7 +278,8 @@ def serve_shadow(
         extra = {"workload": it.workload, "kueue": str(it.kueue), "here": str(it.here)}
         _LOGGER.warning("would decide otherwise", extra=extra)
 
-    counted = ProcessMetrics((configuration or Configuration()).release)
+    release = (configuration or Configuration()).release
+    counted = ProcessMetrics(release)
     shadow = Shadow(
         connect(counted.count_request, settings.qps, settings.burst), configuration=configuration, differs=differs
     )
@@ -286,5 +289,7 @@ def serve_shadow(
     if settings.health is not None:
         serve_health(settings.health, healthy=dict, ready=lambda: shadow.unready)
     with stopped_by_signals(shadow.stop):
+        _LOGGER.info("compares", extra={"kueue": release.title})
+        started()
         shadow.run()
     _LOGGER.info("stopped", extra={"agreed": shadow.n_agreed, "differed": shadow.n_differed})

@@ -20,8 +20,9 @@ from kueuecore.cli import main
 from kueuecore.kubernetes import Address
 from kueuecore.kubernetes.endpoints import serve_health
 from kueuecore.kubernetes.signals import ended_by_sigterm, stopped_by_signals
+from kueuecore.releases import DEFAULT_RELEASE, Release
 from tests.unit.kubernetes.clusters import served, wait_for
-from tests.unit.kubernetes.hostile import Answer, hostile
+from tests.unit.kubernetes.hostile import Answer, Asked, hostile
 
 NOWHERE = ["--metrics-address", "0", "--health-address", "0"]
 NOBODY = ["--server", "http://127.0.0.1:1", "--leader-elect", "false"]
@@ -31,6 +32,7 @@ NOBODY = ["--server", "http://127.0.0.1:1", "--leader-elect", "false"]
     ("arguments", "message"),
     [
         (["--nope"], "unrecognized arguments: --nope"),
+        (["--kueue", "0.15"], "kueuecore does not know the release 0.15 of Kueue: write 0.16.9"),
         (["--leader-elect", "maybe"], "invalid choice: 'maybe'"),
         (["--config", "/no/such"], "/no/such: cannot be read: No such file or directory"),
         (["--kubeconfig", "/no/such"], "/no/such: there is no such file; give --kubeconfig, or --server"),
@@ -191,3 +193,54 @@ def test_health_is_served_at_addresses_of_both_families(host: str) -> None:
         urllib.request.urlopen(f"http://{where}:{port}/readyz", timeout=10)
     with raised.value as answer:
         assert (answer.code, answer.read()) == (500, b"Job: forbidden\n")
+
+
+def kueue_of(image: str) -> Answer:
+    """What an API server answers about Kueue's Deployment."""
+    container = {"name": "manager", "image": image, "args": ["--feature-gates=PartialAdmission=false"]}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "kueue-controller-manager", "namespace": "kueue-system"},
+        "spec": {"template": {"spec": {"containers": [container]}}},
+    }
+    return Answer(json.dumps(deployment).encode())
+
+
+def answer(request: Asked) -> Answer:
+    if request.path == "/apis/apps/v1/namespaces/kueue-system/deployments/kueue-controller-manager":
+        return kueue_of("registry.k8s.io/kueue/kueue:v0.17.1")
+    return Answer(b"{}", code=404)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kueue"),
+    [
+        (["--dry-run"], "Kueue v0.17.1"),
+        (["--dry-run", "--kueue", "0.18.2"], "Kueue v0.18.2"),
+        (["--kueue", "0.18.2"], "Kueue v0.18.2"),
+        # In its place nothing depends on what becomes of its Deployment.
+        ([], Release.named(DEFAULT_RELEASE).title),
+    ],
+)
+def test_it_decides_as_the_release_that_is_named_or_in_a_dry_run_as_the_kueue_beside_it(
+    arguments: list[str], kueue: str
+) -> None:
+    with hostile(answer) as server, serving("--server", server.url, *NOWHERE, *arguments) as (process, log):
+        assert json.loads(log.readline())["kueue"] == kueue
+        process.send_signal(signal.SIGTERM)
+        rest = [json.loads(line)["message"] for line in log]
+        assert process.wait(20) == 0
+    notes = [it for it in rest if it.startswith("decides as Kueue v0.17.1, the release of Deployment ")]
+    assert len(notes) == (kueue == "Kueue v0.17.1")
+
+
+def test_a_dry_run_goes_on_without_an_answer_about_kueue() -> None:
+    with (
+        hostile(lambda _: Answer(b"no", code=403)) as server,
+        serving("--server", server.url, *NOWHERE, "--dry-run") as (process, log),
+    ):
+        first = json.loads(log.readline())
+        assert (first["message"], first["kueue"]) == ("compares", Release.named(DEFAULT_RELEASE).title)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
