@@ -68,7 +68,7 @@ def add_configuration(given: argparse._ArgumentGroup, *, asks_release: bool = Tr
     given.add_argument("--config", metavar="FILE", help=_CONFIG_HELP)
     add_feature_gates(given)
     if asks_release:
-        add_kueue(given, sources="the objects")
+        add_kueue(given)
 
 
 def add_feature_gates(given: argparse._ArgumentGroup) -> None:

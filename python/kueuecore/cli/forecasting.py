@@ -87,7 +87,7 @@ def add_eta(add: argparse.ArgumentParser) -> None:
     help_text = "how far to look ahead, such as 12h; by default 30d, or less where too much happens"
     given.add_argument("--horizon", metavar="DURATION", type=_span, help=help_text)
     given.add_argument("--config", metavar="FILE", help="Kueue's Configuration, as for `kueuecore run`")
-    add_kueue(given, sources="the objects")
+    add_kueue(given)
     given.add_argument(
         "--now", metavar="TIME", type=_time, help="the time of the dump; by default the newest time in its objects"
     )

@@ -16,7 +16,7 @@ __all__ = ["add_gates"]
 def add_gates(add: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add.set_defaults(command=gates_command)
-    add_kueue(add)
+    add_kueue(add, sources="")
     add.add_argument(
         "--color",
         choices=["auto", "always", "never"],

@@ -14,7 +14,9 @@ VARIABLE = "KUEUECORE_KUEUE"
 """The environment variable that says as which release to decide where no option does."""
 
 
-def add_kueue(given: argparse.ArgumentParser | argparse._ArgumentGroup, *, over: str = "", sources: str = "") -> None:
+def add_kueue(
+    given: argparse.ArgumentParser | argparse._ArgumentGroup, *, over: str = "", sources: str = "the objects"
+) -> None:
     """Add `--kueue`.
 
     Args:
@@ -22,10 +24,10 @@ def add_kueue(given: argparse.ArgumentParser | argparse._ArgumentGroup, *, over:
         over: The field of a file that says the same, and that it replaces.
         sources: What else may say it, if nothing is asked for.
     """
-    defaults = [f"`{over}`" if over else "", f"${VARIABLE}", sources, DEFAULT_RELEASE]
+    defaults = filter(None, (f"`{over}`" if over else "", f"${VARIABLE}", sources))
     help_text = (
-        "decide as this release of Kueue, such as 0.17 or 0.17.3; by default as that of "
-        f"{', else '.join(filter(None, defaults))}; `kueuecore --version` lists them"
+        "decide as this release of Kueue, such as 0.17 or 0.17.3; by default that of "
+        f"{', else of '.join(defaults)}, else {DEFAULT_RELEASE}; `kueuecore --version` lists all"
     )
     given.add_argument("--kueue", metavar="VERSION", type=_release, help=help_text)
 

@@ -26,7 +26,7 @@ from kueuecore.findings.repeats import repeated
 from kueuecore.held_objects import HELD_KINDS
 from kueuecore.journal import holds_journal
 from kueuecore.manifests import API_VERSIONS, Manifest, object_ref, objects_of
-from kueuecore.releases.unplayed import unplayed
+from kueuecore.releases import DEFAULT_RELEASE
 from kueuecore.saved_engine import configuration_of, holds_engine
 from kueuecore.steady_state import Settled, settle
 from kueuecore.times import END_NS, format_time, nanoseconds
@@ -230,6 +230,10 @@ def _of_manifests(files: Sequence[File], options: argparse.Namespace, span: int)
 
 
 def _unplayed(configuration: Configuration, manifests: Sequence[Manifest]) -> Iterator[str]:
+    if configuration.release.name == DEFAULT_RELEASE:
+        return
+    from kueuecore.releases.unplayed import unplayed  # only older releases need it
+
     has_fair_sharing = bool(configuration.to_dict().get("fairSharing"))
     for it in unplayed(configuration.release, (it.object for it in manifests), fair_sharing=has_fair_sharing):
         yield f"note: {it}"

@@ -31,7 +31,8 @@ def unused_configurations(objects: Iterable[Manifest], configuration: Configurat
     """Say which objects hold another Configuration than the scenario, which names its own."""
     for source in sources_in(objects):
         try:
-            is_same = Configuration.of([source.holder]).to_dict() == configuration.to_dict()
+            held = Configuration.of([source.holder], release=configuration.release)
+            is_same = held.to_dict() == configuration.to_dict()
         except ManifestError:
             is_same = False
         if not is_same:
