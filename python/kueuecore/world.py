@@ -15,11 +15,11 @@ from kueuecore.configuration import Configuration, configuration_for
 from kueuecore.engine import Engine
 from kueuecore.errors import Problem
 from kueuecore.jobs import (
-    INSTALLED_FRAMEWORKS,
     INTEGRATIONS,
     Ignored,
     Integration,
     JobsConfiguration,
+    installed_frameworks,
     integration_of,
     workloads_for,
 )
@@ -117,9 +117,10 @@ class World:
             ValueError: The Configuration is for another release.
             UnknownReleaseError: There is no such release.
         """
-        managed = JobsConfiguration.of(configuration_for(configuration, release))
-        if configuration is None:
-            managed = replace(managed, frameworks=INSTALLED_FRAMEWORKS)
+        settings = configuration_for(configuration, release)
+        managed = JobsConfiguration.of(settings)
+        if configuration is None and settings is not None:
+            managed = replace(managed, frameworks=installed_frameworks(settings.release))
         mapping("integrations", integrations)
         trusted = flag("trusted", trusted)
         given = [as_manifest(it, f"manifests[{i}]") for i, it in enumerate(each("manifests", manifests))]

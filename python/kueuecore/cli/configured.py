@@ -21,8 +21,8 @@ from kueuecore._json import JsonObject, object_at
 from kueuecore.cli.kueue_release import add_kueue, asked_release
 from kueuecore.configuration import Configuration, known_gate_remedy
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
-from kueuecore.jobs import INSTALLED_FRAMEWORKS
-from kueuecore.manifests import Manifest
+from kueuecore.jobs import installed_frameworks
+from kueuecore.manifests import API_VERSIONS, Manifest
 from kueuecore.releases import DEFAULT_RELEASE, Release
 
 __all__ = [
@@ -32,12 +32,9 @@ __all__ = [
     "configured",
     "configured_by",
     "read_configuration",
+    "shipped_configuration",
 ]
 
-_WITHOUT_FILE = f"""
-{{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration,
-  integrations: {{frameworks: [{", ".join(INSTALLED_FRAMEWORKS)}]}}}}
-"""
 _CONFIG_HELP = """Kueue's Configuration, its ConfigMap, values of its Helm chart, or OpenShift's Kueue; by default the
 one among the objects, else that of Kueue's release manifest"""
 _MOST_SHOWN = 4
@@ -102,7 +99,7 @@ def configured(
         return configured_by(read_documents(file), gates, manifests, kueue=kueue)
     shown = _shown(asked_release(kueue), manifests)
     found = _among(manifests, shown)
-    plain = _of_release({**found.gates, **dict(gates)}, shown.release)
+    plain = shipped_configuration({**found.gates, **dict(gates)}, shown.release)
     if found.source is None:
         return Configured(plain, None, found.holders, found.notes, found.gates)
     try:
@@ -151,14 +148,27 @@ def read_configuration(file: str | None, gates: Sequence[tuple[str, bool]], rele
         ConfigurationError: Everything that is wrong with it.
     """
     if file is None:
-        return _of_release(dict(gates), release)
+        return shipped_configuration(dict(gates), release)
     return Configuration.read(file, feature_gates=dict(gates), release=release)
 
 
-def _of_release(gates: Mapping[str, bool], release: Release) -> Configuration:
-    """Return the Configuration of Kueue's release manifest."""
+def shipped_configuration(
+    gates: Mapping[str, bool], release: Release, *, kinds_of: Release | None = None
+) -> Configuration:
+    """Return the Configuration of Kueue's release manifest.
+
+    Args:
+        gates: The feature gates of `--feature-gates`.
+        release: The release.
+        kinds_of: The release that enables the kinds of jobs; by default the same.
+
+    Raises:
+        ConfigurationError: The release refuses a gate.
+    """
+    frameworks: JsonObject = {"frameworks": list(installed_frameworks(kinds_of or release))}
+    head: JsonObject = {"apiVersion": API_VERSIONS["Configuration"], "kind": "Configuration"}
     try:
-        return Configuration.parse(_WITHOUT_FILE, feature_gates=gates, release=release)
+        return Configuration.of([{**head, "integrations": frameworks}], feature_gates=gates, release=release)
     except ConfigurationError as error:
         # Only the gates can be wrong, and they are in no file.
         raise ConfigurationError(
@@ -268,7 +278,7 @@ def _accepted(gated: GateSource, release: Release, notes: list[str]) -> dict[str
         remedy = known_gate_remedy(name, release) or "this release has no such gate"
         notes.append(f"warning: the feature gate {name} of {place} is not used: {remedy}")
     try:
-        _of_release(gates, release)
+        shipped_configuration(gates, release)
     except ConfigurationError as error:
         notes += [f"warning: the feature gates of {place} are not used: {it.message}" for it in error.problems]
         return {}

@@ -9,7 +9,7 @@ from kueuecore._text import counted, shown
 from kueuecore.cli.flavors import flavors_of_pod_sets
 from kueuecore.cli.table import Cell, Painted, Style, table
 from kueuecore.cli.upgraded_settings import ChangedDefault, UpgradedSettings
-from kueuecore.upgrades import Cause, Difference, Fate, Switch, SwitchKind, Upgrade
+from kueuecore.upgrades import KINDS_FIELD, Cause, Difference, Fate, Switch, SwitchKind, Upgrade
 
 __all__ = ["pull_request", "upgrade_report"]
 
@@ -132,8 +132,10 @@ class _Report:
     def _cause(self, cause: Cause) -> str:
         lines = [line for it in cause.switches for line in self._switch(it)] or ["cause not found"]
         rows: list[list[Cell]] = []
+        refused = {it.key for it in self.found.after.refused}
         for it in cause.differences[: self.most]:
             before, after = fate_text(it.before, it.after), fate_text(it.after, it.before, with_message=True)
+            after = "refused" if it.after is None and it.key in refused else after
             rows.append([self._key(it), _painted(before, it.before), _painted(after, it.after)])
         lines.append(table(["WORKLOAD", "BEFORE", "AFTER"], rows, self.style))
         n_more = len(cause.differences) - len(rows)
@@ -156,7 +158,8 @@ class _Report:
         for cause in self.found.causes:
             if not cause.switches:
                 continue
-            keeps = "nothing in the Configuration"
+            is_shipped = all(it.kind is SwitchKind.SETTING for it in cause.switches)
+            keeps = f"a Configuration with them in {KINDS_FIELD}" if is_shipped else "nothing in the Configuration"
             if cause.kept is not None:
                 gates = ", ".join(f"{name}: {str(is_on).lower()}" for name, is_on in cause.kept.gates.items())
                 n_kept, n_all = cause.kept.n_kept, len(cause.differences)

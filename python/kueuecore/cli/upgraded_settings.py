@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kueuecore._configuration_sources import gates_in, place_of
 from kueuecore._json import JsonObject, object_at
-from kueuecore.cli.configured import Configured, read_configuration
+from kueuecore.cli.configured import Configured, shipped_configuration
 from kueuecore.configuration import Configuration, known_gate_remedy
 from kueuecore.errors import ConfigurationError, Problem
 from kueuecore.manifests import Manifest
@@ -48,11 +48,13 @@ class UpgradedSettings:
         configuration: What the release runs with once refused gates are left out.
         refused: These gates, in their order.
         problems: What else it refuses; then the settings of the old release are used unchecked.
+        with_old_kinds: The same with the kinds of jobs that the old release ships with, if those are in effect.
     """
 
     configuration: Configuration
     refused: tuple[RefusedGate, ...] = ()
     problems: tuple[Problem, ...] = ()
+    with_old_kinds: Configuration | None = None
 
     @property
     def is_refused(self) -> bool:
@@ -76,7 +78,9 @@ def upgraded_settings(kueue: Configured, gates: Sequence[tuple[str, bool]], rele
     left = {name: is_on for name, is_on in of_arguments.items() if name not in names}
     try:
         if written is None:
-            return UpgradedSettings(read_configuration(None, [*left.items()], release), refused)
+            old = kueue.configuration.release
+            with_old_kinds = shipped_configuration(left, release, kinds_of=old)
+            return UpgradedSettings(shipped_configuration(left, release), refused, (), with_old_kinds)
         plain: JsonObject = {name: value for name, value in written.items() if name != "featureGates"}
         left_own = {name: is_on for name, is_on in own.items() if name not in names}
         if left_own:
@@ -154,13 +158,16 @@ def changed_defaults(found: Upgrade, configuration: Configuration) -> Iterator[C
     switches: dict[str, Switch] = {}
     for cause in found.causes:
         for switch in cause.switches:
-            if switch.kind is SwitchKind.GATE:
+            if switch.kind is not SwitchKind.CHANGE:
                 switches[switch.name] = switch
                 counts[switch.name] += len(cause.differences)
     for refusal in found.refusals:
         switches |= {it.name: it for it in refusal.switches if it.kind is SwitchKind.GATE}
     ranked = sorted(switches.values(), key=lambda it: (-counts[it.name], it.name))
-    yield from (ChangedDefault(it.name, _on(it.before), _on(it.after), counts[it.name], it.what) for it in ranked)
+    for it in ranked:
+        is_gate = it.kind is SwitchKind.GATE
+        before, after = (_on(it.before), _on(it.after)) if is_gate else (f"of {found.old.line}", f"of {found.new.line}")
+        yield ChangedDefault(it.name, before, after, counts[it.name], it.what)
     if found.n_workloads and _waits_since(found.old, found.new, configuration):
         what = "workloads whose pods are not ready after 30 minutes are evicted and queued again, which a run does not "
         what += "show; featureGates: {DisableWaitForPodsReady: true} turns it off"

@@ -86,6 +86,7 @@ def upgrade_command(options: argparse.Namespace) -> int:
             deciding,
             kueue.configuration,
             settings.configuration,
+            with_old_kinds=settings.with_old_kinds,
             most_runs=options.runs,
             progress=progress,
         )

@@ -28,7 +28,7 @@ from kueuecore._lazy import lazy_names
 from kueuecore.jobs.pod_group import pod_group
 
 if TYPE_CHECKING:
-    from kueuecore.jobs.context import INSTALLED_FRAMEWORKS, JobsConfiguration, Surroundings
+    from kueuecore.jobs.context import INSTALLED_FRAMEWORKS, JobsConfiguration, Surroundings, installed_frameworks
     from kueuecore.jobs.injection import PodSetInfo, StartError
     from kueuecore.jobs.integration import (
         Finished,
@@ -86,6 +86,7 @@ __all__ = [
     "Write",
     "WriteKind",
     "fits_workload",
+    "installed_frameworks",
     "integration_of",
     "pod_group",
     "pod_of_leader_worker_set",
@@ -107,7 +108,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "kueuecore.jobs.context": "INSTALLED_FRAMEWORKS JobsConfiguration Surroundings",
+        "kueuecore.jobs.context": "INSTALLED_FRAMEWORKS JobsConfiguration Surroundings installed_frameworks",
         "kueuecore.jobs.injection": "PodSetInfo StartError",
         "kueuecore.jobs.integration": "Finished Integration JobPodSet NoWorkload WorkloadIdentity Write WriteKind",
         "kueuecore.jobs.integrations": "INTEGRATIONS with_kinds",

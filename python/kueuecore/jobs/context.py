@@ -12,9 +12,10 @@ from kueuecore._arguments import instance
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.jobs.workload_names import NO_UID
 from kueuecore.objects.selectors import LabelSelector, LabelSelectorOperator, LabelSelectorRequirement
+from kueuecore.releases import Release
 from kueuecore.times import duration_ns
 
-__all__ = ["INSTALLED_FRAMEWORKS", "JobsConfiguration", "Surroundings"]
+__all__ = ["INSTALLED_FRAMEWORKS", "JobsConfiguration", "Surroundings", "installed_frameworks"]
 
 PREFIX = "kueue.x-k8s.io/"
 QUEUE_LABEL = f"{PREFIX}queue-name"
@@ -48,6 +49,22 @@ INSTALLED_FRAMEWORKS = (
     "leaderworkerset.x-k8s.io/leaderworkerset",
 )
 """The integrations that Kueue's release manifest enables; others must be named in a Configuration (rules/11 §2)."""
+
+_SINCE_0_17 = frozenset({"ray.io/rayservice"})
+_BEFORE_0_19 = tuple(f"kubeflow.org/{kind}job" for kind in ("paddle", "pytorch", "tf", "xgboost", "jax"))
+
+
+def installed_frameworks(release: Release) -> tuple[str, ...]:
+    """Return the integrations that the manifest of a release of Kueue enables.
+
+    Example:
+        >>> "kubeflow.org/pytorchjob" in installed_frameworks(Release.named("0.18"))
+        True
+    """
+    added = _BEFORE_0_19 if release < Release.named("0.19.0") else ()
+    has_services = not release < Release.named("0.17.0")
+    return (*(it for it in INSTALLED_FRAMEWORKS if has_services or it not in _SINCE_0_17), *added)
+
 
 # The feature gates that are read here, with their defaults (rules/11 §4.1).
 _GATES = {

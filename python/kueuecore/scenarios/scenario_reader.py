@@ -16,7 +16,7 @@ from kueuecore._file_kinds import skipped_files, use_of
 from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.configuration import Configuration, release_of
 from kueuecore.errors import ConfigurationError, ManifestError, Problem
-from kueuecore.jobs import INSTALLED_FRAMEWORKS
+from kueuecore.jobs import installed_frameworks
 from kueuecore.manifests import Manifest, read_manifests
 from kueuecore.provisioning import Stock
 from kueuecore.releases import DEFAULT_RELEASE, Release, UnknownReleaseError
@@ -382,7 +382,7 @@ class PartReader:
                     return Configuration()
                 configuration = Configuration.read(path, feature_gates=feature_gates, release=release)
                 return _with_samples(configuration, file=str(path))
-            frameworks: JsonObject = {"integrations": {"frameworks": list(INSTALLED_FRAMEWORKS)}}
+            frameworks: JsonObject = {"integrations": {"frameworks": list(installed_frameworks(release))}}
             plain = {**_CONFIGURATION, **(frameworks if given is None else given)}
             file = section.document.source.file
             configuration = Configuration.parse(

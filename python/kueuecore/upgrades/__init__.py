@@ -18,10 +18,11 @@ from kueuecore._lazy import lazy_names
 if TYPE_CHECKING:
     from kueuecore.upgrades.fates import Fate
     from kueuecore.upgrades.mixtures import MOST_RUNS
-    from kueuecore.upgrades.switches import Switch, SwitchKind, switches_between
+    from kueuecore.upgrades.switches import KINDS_FIELD, Switch, SwitchKind, switches_between
     from kueuecore.upgrades.upgrading import Cause, Difference, Kept, Refusal, Upgrade, upgrade
 
 __all__ = [
+    "KINDS_FIELD",
     "MOST_RUNS",
     "Cause",
     "Difference",
@@ -40,7 +41,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "kueuecore.upgrades.fates": "Fate",
         "kueuecore.upgrades.mixtures": "MOST_RUNS",
-        "kueuecore.upgrades.switches": "Switch SwitchKind switches_between",
+        "kueuecore.upgrades.switches": "KINDS_FIELD Switch SwitchKind switches_between",
         "kueuecore.upgrades.upgrading": "Cause Difference Kept Refusal Upgrade upgrade",
     },
 )

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from kueuecore.configuration import Configuration
 from kueuecore.shrinking import shrunk
-from kueuecore.upgrades.switches import Switch
+from kueuecore.upgrades.switches import Switch, SwitchKind
 
 __all__ = ["MOST_RUNS", "Mixtures", "OutOfRunsError"]
 
@@ -28,6 +28,8 @@ class Mixtures(Generic[_Found]):
         old: The Configuration for the old release.
         new: The Configuration for the new release.
         switches: What differs between them.
+        with_old_settings: The same for the new release with the settings that the old one ships with, if one of the
+            switches is about these.
         run: What is done under a Configuration.
         most: How many mixtures may run; each further one raises `OutOfRunsError`.
         progress: Called with the number of mixtures run so far, before each of them.
@@ -40,12 +42,14 @@ class Mixtures(Generic[_Found]):
         switches: Iterable[Switch],
         run: Callable[[Configuration], _Found],
         *,
+        with_old_settings: Configuration | None = None,
         most: int = MOST_RUNS,
         progress: Callable[[int], None] | None = None,
     ) -> None:
         self.switches = tuple(switches)
         self.n_runs = 0
         self._new = new
+        self._with_old_settings = with_old_settings or new
         self._run = run
         self._most = most
         self._progress = progress
@@ -62,8 +66,11 @@ class Mixtures(Generic[_Found]):
         """
         key = frozenset(switches)
         if key not in self._found:
-            old = {it.name: it.before for it in self.switches if it not in key}
-            self._found[key] = self._ran(self._new.switched(old))
+            as_old = [it for it in self.switches if it not in key]
+            is_old = any(it.kind is SwitchKind.SETTING for it in as_old)
+            base = self._with_old_settings if is_old else self._new
+            values = {it.name: it.before for it in as_old if it.kind is not SwitchKind.SETTING}
+            self._found[key] = self._ran(base.switched(values))
         return self._found[key]
 
     def new_with(self, gates: Mapping[str, bool]) -> _Found:

@@ -7,10 +7,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kueuecore.configuration import Configuration
+from kueuecore.jobs import installed_frameworks
 from kueuecore.releases import FeatureGate, Release, changes, releases
 from kueuecore.releases.upgrade_rows import pulls_of_gate
 
-__all__ = ["Switch", "SwitchKind", "settable_gates", "switches_between", "with_dependent_gates"]
+__all__ = [
+    "KINDS_FIELD",
+    "Switch",
+    "SwitchKind",
+    "kinds_switch",
+    "settable_gates",
+    "switches_between",
+    "with_dependent_gates",
+]
+
+KINDS_FIELD = "integrations.frameworks"
+"""The field of a Configuration with the kinds of jobs that Kueue manages."""
 
 
 class SwitchKind(StrEnum):
@@ -20,15 +32,17 @@ class SwitchKind(StrEnum):
     """A feature gate whose effective value differs."""
     CHANGE = "Change"
     """A change of Kueue without a gate."""
+    SETTING = "Setting"
+    """A setting that each release ships with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A gate or change that differs between two releases.
+    """A gate, change or shipped setting that differs between two releases.
 
     Args:
-        name: Name of the gate, or of the change in `kueuecore.releases.changes`.
-        kind: Which of the two.
+        name: Name of the gate, or of the change in `kueuecore.releases.changes`; the field of a setting.
+        kind: Which of the three.
         before: Whether it is on in the old release, with the Configuration's own gates.
         after: The same in the new release.
         what: What the gate does when on; what Kueue does since the change, and what it did before.
@@ -61,6 +75,22 @@ def switches_between(old: Configuration, new: Configuration) -> tuple[Switch, ..
         for it in changes()
     ]
     return (*gates, *(it for it in others if it.before != it.after))
+
+
+def kinds_switch(old: Release, new: Release) -> Switch | None:
+    """Return the switch between the kinds of jobs that two releases ship with; `None` if they are the same.
+
+    Example:
+        >>> kinds_switch(Release.named("0.18"), Release.named("0.19")).what
+        'the shipped Configuration no longer enables paddlejob, pytorchjob, tfjob, xgboostjob, jaxjob'
+    """
+    before, after = installed_frameworks(old), installed_frameworks(new)
+    gone, added = ([it.rpartition("/")[2] for it in a if it not in b] for a, b in ((before, after), (after, before)))
+    parts = [f"no longer enables {', '.join(gone)}" if gone else "", f"enables {', '.join(added)}" if added else ""]
+    if not gone and not added:
+        return None
+    what = f"the shipped Configuration {' and '.join(filter(None, parts))}"
+    return Switch(KINDS_FIELD, SwitchKind.SETTING, False, True, what, (12606,) if gone else ())
 
 
 def settable_gates(release: Release) -> frozenset[str]:

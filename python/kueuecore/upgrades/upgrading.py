@@ -19,6 +19,7 @@ from kueuecore.upgrades.mixtures import MOST_RUNS, Mixtures, OutOfRunsError
 from kueuecore.upgrades.switches import (
     Switch,
     SwitchKind,
+    kinds_switch,
     settable_gates,
     switches_between,
     with_dependent_gates,
@@ -157,6 +158,7 @@ def upgrade(
     old: Configuration,
     new: Configuration,
     *,
+    with_old_kinds: Configuration | None = None,
     most_runs: int = MOST_RUNS,
     progress: Callable[[int, int, int], None] | None = None,
 ) -> Upgrade:
@@ -170,6 +172,8 @@ def upgrade(
         deciding: How to decide about them; its Configuration is not used.
         old: The Configuration for the old release.
         new: The same for the new release.
+        with_old_kinds: The same for the new release with the kinds of jobs that the old one ships with, if the two
+            Configurations are those that Kueue ships, and differ in that.
         most_runs: How many mixtures to run at most.
         progress: Called with the number of mixtures run so far, of differences explained, and of all differences.
 
@@ -187,8 +191,9 @@ def upgrade(
     def outcome(configuration: Configuration) -> Outcome:
         return outcome_of(given, replace(deciding, configuration=configuration), subjects=subjects)
 
-    switches = switches_between(old, new)
-    mixtures = Mixtures(old, new, switches, outcome, most=most_runs, progress=note)
+    kinds = None if with_old_kinds is None else kinds_switch(old.release, new.release)
+    switches = (*([kinds] if kinds else []), *switches_between(old, new))
+    mixtures = Mixtures(old, new, switches, outcome, with_old_settings=with_old_kinds, most=most_runs, progress=note)
     _raise_for(mixtures.before.refused, mixtures.after.refused)
     # Decisions first: runs that they need explain messages, too.
     differences = sorted(_differences(mixtures.before, mixtures.after), key=lambda it: it.is_of_text)
@@ -304,7 +309,8 @@ def _refusals(
     def checked(configuration: Configuration) -> _Checked:
         return _checked(manifests, configuration, deciding.now)
 
-    yield from _refusals_by(Mixtures(old, new, mixtures.switches, checked), lambda it: it)
+    others = [it for it in mixtures.switches if it.kind is not SwitchKind.SETTING]
+    yield from _refusals_by(Mixtures(old, new, others, checked), lambda it: it)
 
 
 def _refusals_by(mixtures: Mixtures[_Found], checked_of: Callable[[_Found], _Checked]) -> Iterator[Refusal]:

@@ -72,6 +72,32 @@ def test_a_refused_gate_with_its_remedy(upgraded: Command) -> None:
     ) in ran.out
 
 
+def test_kinds_of_jobs_that_the_new_release_does_not_ship_with(upgraded: Command) -> None:
+    pods = {"spec": {"containers": [{"name": "pytorch", "image": "i", "resources": {"requests": {"cpu": 4}}}]}}
+    training = thing(
+        "PyTorchJob",
+        "training",
+        {"runPolicy": {"suspend": True}, "pytorchReplicaSpecs": {"Master": {"replicas": 1, "template": pods}}},
+        version="kubeflow.org/v1",
+        namespace="default",
+        labels={"kueue.x-k8s.io/queue-name": "team"},
+    )
+    objects = [flavor(), *queue(CPU), training, workload("later", {"cpu": 4}, second=1)]
+    ran = upgraded("-q", "--from", "0.18", "--to", "0.19", objects=objects)
+    assert (
+        "integrations.frameworks  of 0.18  of 0.19          2  the shipped Configuration no longer enables" in ran.out
+    )
+    assert [line.split()[0] for line in ran.out.splitlines() if line.startswith("default/")] == [
+        "default/later",
+        "default/pytorchjob-training-66fb2",
+    ]
+    own = "integrations: {frameworks: [batch/job, kubeflow.org/pytorchjob]}\n"
+    assert (
+        "the same decisions about 2 workloads"
+        in upgraded("-q", "--from", "0.18", "--to", "0.19", objects=objects, config=own).out
+    )
+
+
 def test_a_locked_gate(upgraded: Command) -> None:
     gate = "ManagedJobsNamespaceSelectorAlwaysRespected"
     ran = upgraded("-q", "--from", "0.18", "--to", "0.19", "--feature-gates", f"{gate}=false", objects=LABELS)
