@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, TypeVar
 
@@ -101,7 +102,8 @@ class Mixtures(Generic[_Found]):
             return ()
         # Differences of one cause are many, and its runs are done.
         known = next((it for it in self._causes if is_new(self.with_new(it))), self.switches)
-        found = shrunk(known, lambda some: is_new(self.with_new(some)), max_tries=self._most)
+        # The runs are what is limited.
+        found = shrunk(known, lambda some: is_new(self.with_new(some)), max_tries=sys.maxsize)
         if found not in self._causes:
             self._causes.append(found)
         return found
