@@ -408,3 +408,24 @@ def test_a_deletion_takes_the_templates_along() -> None:
         (ObjectWriteKind.DELETE, "ProvisioningRequest", "w-check-1"),
         (ObjectWriteKind.DELETE, "PodTemplate", "ppt-w-check-1-main"),
     ]
+
+
+def test_pod_sets_without_pods_are_requested_by_older_releases() -> None:
+    pods, none = pod_set(), pod_set("none", 0)
+    asked = {skips: controller(skips_empty_pod_sets=skips) for skips in (True, False)}
+
+    def requested(skips: bool, *pod_sets: Json) -> list[str]:
+        writes = asked[skips].review(workload(*pod_sets), ["check"], now=0).writes
+        return [it.object.name for it in writes if it.object.kind == "PodTemplate"]
+
+    assert requested(True, pods, none) == ["ppt-w-check-1-main"]
+    assert requested(False, pods, none) == ["ppt-w-check-1-main", "ppt-w-check-1-none"]
+    assert reported(controller().review(workload(none), ["check"], now=0))[0] == READY
+    assert reported(controller(skips_empty_pod_sets=False).review(workload(none), ["check"], now=0)) == (CREATED,)
+
+
+def test_a_message_outlives_its_cause_in_older_releases() -> None:
+    old = controller(request(1), clears_messages=False)
+    assert reported(old.review(workload(), ["check"], now=0)) == ()
+    told = controller(request(1, "Failed"), clears_messages=False).review(workload(), ["check"], now=0)
+    assert reported(told) == (RETRY, "Retrying after failure: Failed!", 60)

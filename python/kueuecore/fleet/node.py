@@ -150,8 +150,7 @@ class Node:
     def _begun(self) -> tuple[Controller, JobController]:
         configuration, checks = self._settings.configuration, [*self._settings.checks()]
         if self._settings.capacity is not None:
-            deletes = configuration is None or configuration.is_enabled("CleanupProvisioningRequestsOnEviction")
-            checks.append(ProvisioningController(deletes_on_eviction=deletes))
+            checks.append(ProvisioningController.of(configuration))
         # The manager reads the queues of its workers at once; nothing reads its own.
         delay = 0 if self.name else None
         controller = Controller(configuration, checks=checks, status_delay_seconds=delay)

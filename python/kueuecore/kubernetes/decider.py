@@ -67,12 +67,11 @@ class Decider:
         self._requests, self._create_event, self._call, self._now = requests, emit, call, now
         self._metrics = metrics
         gates = configuration or Configuration()
-        deletes = gates.is_enabled("CleanupProvisioningRequestsOnEviction")
         self.loop = Controller(
             configuration,
             models_readiness=True,
             metrics=metrics,
-            checks=(ProvisioningController(deletes_on_eviction=deletes),) if checks is None else tuple(checks),
+            checks=(ProvisioningController.of(configuration),) if checks is None else tuple(checks),
             watches_nodes=gates.is_enabled("TopologyAwareScheduling"),
         )
         self.jobs = JobController(self.loop, configuration=JobsConfiguration.of(configuration), metrics=metrics)

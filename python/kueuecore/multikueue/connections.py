@@ -119,7 +119,15 @@ class Connection:
         self.n_failed = self.n_unreadable = self.next_attempt = 0
         self.waits_for_source = False
 
-    def status(self, cluster: JsonObject, reason: ConnectionReason | None, error: str, now: int) -> JsonObject:
+    def status(
+        self,
+        cluster: JsonObject,
+        reason: ConnectionReason | None,
+        error: str,
+        now: int,
+        *,
+        tells_next_attempt: bool = True,
+    ) -> JsonObject:
         """Return the status of a MultiKueueCluster: condition Active with its reason and message.
 
         Args:
@@ -127,11 +135,12 @@ class Connection:
             reason: Why it is not Active; None if it is.
             error: What is wrong.
             now: The time.
+            tells_next_attempt: Whether the message counts the attempts, and says when the next one is.
         """
         if reason is None:
             return with_condition(cluster, "Active", is_true=True, reason="Active", message="Connected", now=now)
         message = f"load client config failed: {error}" if reason.is_of_configuration else error
-        if self.n_failed:
+        if self.n_failed and tells_next_attempt:
             at = format_time(self.next_attempt // _SECOND_NS * _SECOND_NS)
             message += f"; connection attempts: {self.n_failed}, next connection attempt: {at}"
         return with_condition(cluster, "Active", is_true=False, reason=reason, message=message, now=now)

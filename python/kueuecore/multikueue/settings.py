@@ -55,14 +55,16 @@ class MultiKueueSettings:
         syncs_remote_spec: Whether the gate `MultiKueueRemoteSpecSync` is on.
         has_identifier_annotations: Whether the gate `WorkloadIdentifierAnnotations` is on.
         has_elastic_jobs: Whether the gate `ElasticJobsViaWorkloadSlices` is on.
+        looks_again_at_checks: Whether the change `MultiKueueCheckEditsRequeue` is in effect.
+        tells_next_attempt: Whether the change `MultiKueueBackoffInMessage` is in effect.
         batch_period_ns: How long changes by others are batched before a workload is reconciled.
         deferred_sync_ns: How long to wait before copying a status that had to be deferred.
         round_ns: How long a round of the incremental dispatcher lasts.
         preemption_timeout_ns: How long one worker may preempt before the next may (rules/06 §8).
         win_condition: The condition that a worker must reach to win.
-        batch_job_with_managed_by: The gate `MultiKueueBatchJobWithManagedBy`, which newer versions of Kueue no longer
-            have because it is always on. With it off, a `batch/v1` Job needs no `managedBy`; its check stays Pending
-            while it runs on the worker, and its status is copied once, at its end (rules/00 G3).
+        batch_job_with_managed_by: Whether the gate `MultiKueueBatchJobWithManagedBy` is on. With it off, a `batch/v1`
+            Job needs no `managedBy`; its check stays Pending while it runs on the worker, and its status is copied
+            once, at its end (rules/00 G3).
     """
 
     origin: str = "multikueue"
@@ -81,6 +83,8 @@ class MultiKueueSettings:
     syncs_remote_spec: bool = True
     has_identifier_annotations: bool = True
     has_elastic_jobs: bool = True
+    looks_again_at_checks: bool = True
+    tells_next_attempt: bool = True
     batch_period_ns: int = _SECOND_NS
     deferred_sync_ns: int = 2 * _SECOND_NS
     round_ns: int = 5 * _MINUTE_NS
@@ -113,6 +117,7 @@ class MultiKueueSettings:
         enabled_kinds = list_at(settings, "integrations", "frameworks")
         frameworks = [text_at(it, "name") for it in list_at(given, "externalFrameworks")]
         enabled = configuration.is_enabled
+        waits_for_admission = enabled("MultiKueueWaitForWorkloadAdmitted")
         step_size = int_at(given, "incrementalDispatcherConfig", "stepSize", default=3)
         return cls(
             origin=text_at(given, "origin") or "multikueue",
@@ -131,4 +136,8 @@ class MultiKueueSettings:
             syncs_remote_spec=enabled("MultiKueueRemoteSpecSync"),
             has_identifier_annotations=enabled("WorkloadIdentifierAnnotations"),
             has_elastic_jobs=enabled("ElasticJobsViaWorkloadSlices"),
+            looks_again_at_checks=configuration.has_change("MultiKueueCheckEditsRequeue"),
+            tells_next_attempt=configuration.has_change("MultiKueueBackoffInMessage"),
+            win_condition=WinCondition.ADMITTED if waits_for_admission else WinCondition.QUOTA_RESERVED,
+            batch_job_with_managed_by=enabled("MultiKueueBatchJobWithManagedBy"),
         )

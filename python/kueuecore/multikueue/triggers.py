@@ -69,7 +69,8 @@ class Triggers:
                     self.affected.by_sibling(manifest, soon)
             case "AdmissionCheck":
                 self.checks.look_at_all(at)
-                if after is not None and parameters_of(before) != parameters_of(after):
+                is_edited = after is not None and parameters_of(before) != parameters_of(after)
+                if is_edited and self.settings.looks_again_at_checks:
                     self.affected.by_checks({text_at(manifest, "metadata", "name")}, soon)
                 self.quota.look_at_all(soon)
             case "MultiKueueConfig":

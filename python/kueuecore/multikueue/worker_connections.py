@@ -92,7 +92,8 @@ class WorkerConnections:
             connect = self._connect(cluster, object_at(manifest, "spec", "clusterSource"), now)
             commands += [connect] if connect is not None else []
             if cluster in self._found:
-                status = self.connections[cluster].status(manifest, *self._found[cluster], now)
+                told = self._settings.tells_next_attempt
+                status = self.connections[cluster].status(manifest, *self._found[cluster], now, tells_next_attempt=told)
                 reported = status_patch(MANAGER, manifest, status)
                 commands += [reported] if reported is not None else []
         return commands

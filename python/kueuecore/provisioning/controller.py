@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.checks import (
@@ -17,6 +18,7 @@ from kueuecore.checks import (
     WorkloadKey,
     check_states,
 )
+from kueuecore.configuration import Configuration
 from kueuecore.decisions import Event
 from kueuecore.errors import ObjectRef, UnknownObjectError
 from kueuecore.jobs import StartError
@@ -78,6 +80,8 @@ class ProvisioningController(CheckController):
     Args:
         deletes_on_eviction: Whether the requests of an evicted workload are deleted: feature gate
             `CleanupProvisioningRequestsOnEviction`, on by default.
+        skips_empty_pod_sets: Whether no capacity is requested for pod sets without pods, as since Kueue 0.18.5.
+        clears_messages: Whether an empty message replaces an older one of a check, as since Kueue 0.18.5.
         seed: The seed of the random part of delays; without one there is none.
 
     Example:
@@ -103,8 +107,17 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         KIND: (API_VERSION, "provisioningrequests"),
     }
 
-    def __init__(self, *, deletes_on_eviction: bool = True, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        deletes_on_eviction: bool = True,
+        skips_empty_pod_sets: bool = True,
+        clears_messages: bool = True,
+        seed: int | None = None,
+    ) -> None:
         self._deletes_on_eviction = deletes_on_eviction
+        self._skips_empty = skips_empty_pod_sets
+        self._clears_messages = clears_messages
         self._seed = seed
         self._configs: dict[str, ProvisioningRequestConfig] = {}
         self._flavors: dict[str, JsonObject] = {}
@@ -113,6 +126,17 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
         # Workloads with refused writes, and until when nothing more is created for them.
         self._refused: dict[WorkloadKey, int] = {}
         self._owners: dict[ObjectRef, WorkloadKey] = {}
+
+    @classmethod
+    def of(cls, configuration: Configuration | None) -> Self:
+        """Return the controller of the Kueue that a Configuration is for."""
+        if configuration is None:
+            return cls()
+        return cls(
+            deletes_on_eviction=configuration.is_enabled("CleanupProvisioningRequestsOnEviction"),
+            skips_empty_pod_sets=configuration.has_change("ProvisioningSkipsEmptyPodSets"),
+            clears_messages=configuration.has_change("ProvisioningMessageCleared"),
+        )
 
     # Observed objects.
 
@@ -270,7 +294,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
             it = found[check] = Current(check, config)
             if config is None:
                 continue
-            it.is_needed = is_request_needed(workload, config)
+            it.is_needed = is_request_needed(workload, config, skips_empty=self._skips_empty)
             for requested, request in of.requests.items() if it.is_needed else ():
                 attempt = attempt_of(requested, name, check)
                 if attempt is not None and attempt > it.attempt and is_as_configured(request, config, annotations):
@@ -283,9 +307,14 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
             return {}
         retries = {name: int_at(entry, "retryCount") for name, entry in check_states(workload).items()}
         seed = None if self._seed is None else f"{self._seed}/{text_at(workload, 'metadata', 'name')}"
-        return {
+        answers = {
             name: answer_of(workload, of.entries[name], it, n_retries=retries[name], seed=seed)
             for name, it in current.items()
+        }
+        if self._clears_messages:
+            return answers
+        return {
+            name: it if it.message else replace(it, message=of.entries[name].message) for name, it in answers.items()
         }
 
     def _creation(
@@ -316,7 +345,7 @@ message='provisioningrequestconfigs.kueue.x-k8s.io "dws" not found')
     ) -> Sequence[ObjectWrite] | Review:
         ref = object_ref(workload)
         key, writes, pod_sets = (ref.namespace, ref.name), list[ObjectWrite](), list[JsonValue]()
-        for pods in requested_pods(workload, config):
+        for pods in requested_pods(workload, config, skips_empty=self._skips_empty):
             template = ObjectRef(_TEMPLATE, template_name(name, pods.name), ref.namespace)
             try:
                 body = template_of(pods, self._flavors)

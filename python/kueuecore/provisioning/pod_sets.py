@@ -38,14 +38,21 @@ class RequestedPods:
         return text_at(self.pod_set, "name")
 
 
-def is_request_needed(workload: JsonObject, config: ProvisioningRequestConfig) -> bool:
+def is_request_needed(workload: JsonObject, config: ProvisioningRequestConfig, *, skips_empty: bool = True) -> bool:
     """Return whether capacity must be requested: some pods need resources that are managed.
+
+    Args:
+        workload: The workload.
+        config: Which resources are managed.
+        skips_empty: Whether pod sets without pods need none (change ProvisioningSkipsEmptyPodSets).
 
     Raises:
         UnassignedPodSetError: A pod set before the first one that needs some is not in the admission.
     """
-    assignments = _assignments(workload)
-    for pod_set in _users(workload, config.managed_resources):
+    assignments, users = _assignments(workload), _users(workload, config.managed_resources, skips_empty=skips_empty)
+    if not skips_empty:
+        return bool(users)
+    for pod_set in users:
         name = text_at(pod_set, "name")
         if name not in assignments:
             raise UnassignedPodSetError(f'missing assignment for PodSet "{name}"')
@@ -54,19 +61,26 @@ def is_request_needed(workload: JsonObject, config: ProvisioningRequestConfig) -
     return False
 
 
-def requested_pods(workload: JsonObject, config: ProvisioningRequestConfig) -> tuple[RequestedPods, ...]:
+def requested_pods(
+    workload: JsonObject, config: ProvisioningRequestConfig, *, skips_empty: bool = True
+) -> tuple[RequestedPods, ...]:
     """Return the pods to request, by pod set in the order of the spec; pod sets that the policy merges are one.
+
+    Args:
+        workload: The workload.
+        config: Which resources are managed, and which pod sets are merged.
+        skips_empty: Whether pod sets without pods are left out (change ProvisioningSkipsEmptyPodSets).
 
     Raises:
         UnassignedPodSetError: A pod set that needs capacity is not in the admission.
     """
     assignments, merged = _assignments(workload), list[RequestedPods]()
-    for pod_set in _users(workload, config.managed_resources):
+    for pod_set in _users(workload, config.managed_resources, skips_empty=skips_empty):
         name = text_at(pod_set, "name")
         if name not in assignments:
             raise UnassignedPodSetError(f'missing assignment for PodSet "{name}"')
         count = _count(pod_set, assignments[name])
-        if count <= 0:
+        if count <= 0 and skips_empty:
             continue
         policy = config.pod_set_merge_policy
         alike = (at for at, it in enumerate(merged) if policy is not None and _are_alike(it.pod_set, pod_set, policy))
@@ -107,13 +121,14 @@ def _count(pod_set: JsonObject, assignment: JsonObject) -> int:
     return int_at(assignment, "count", default=int_at(pod_set, "count", default=1))
 
 
-def _users(workload: JsonObject, resources: Collection[str]) -> list[JsonObject]:
-    """Return the pod sets with pods that use a managed resource; if none are listed, all are managed."""
+def _users(workload: JsonObject, resources: Collection[str], *, skips_empty: bool) -> list[JsonObject]:
+    """Return the pod sets that use a managed resource; if none are listed, all are managed."""
     pod_sets = [it for it in list_at(workload, "spec", "podSets") if isinstance(it, dict)]
     return [
         it
         for it in pod_sets
-        if int_at(it, "count", default=1) > 0 and (not resources or _uses(object_at(it, "template", "spec"), resources))
+        if (not skips_empty or int_at(it, "count", default=1) > 0)
+        and (not resources or _uses(object_at(it, "template", "spec"), resources))
     ]
 
 

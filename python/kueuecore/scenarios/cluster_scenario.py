@@ -12,7 +12,7 @@ from kueuecore._json import JsonObject, text_at
 from kueuecore.engine import Engine
 from kueuecore.errors import UnknownObjectError
 from kueuecore.manifests import Manifest, object_ref, plain_object
-from kueuecore.provisioning import QueuedCapacity, VirtualProvisioning
+from kueuecore.provisioning import ProvisioningController, QueuedCapacity, VirtualProvisioning
 from kueuecore.scenarios.cluster_part import ClusterPart
 from kueuecore.scenarios.idle_failures import idle_failures
 from kueuecore.scenarios.job_outcomes import JobNames, JobOutcomes, Labels, empty_numbers, node_evictions
@@ -122,12 +122,14 @@ def _run(
     checkpoint: Checkpoint | None,
 ) -> Run:
     stocks = part.capacity
+    controller = ProvisioningController.of(part.configuration)
+    checks = [VirtualProvisioning(QueuedCapacity(stocks, seed=scenario.seed), controller=controller)] if stocks else []
     return simulate(
         objects,
         events,
         copies=copies,
         configuration=part.configuration,
-        checks=[VirtualProvisioning(QueuedCapacity(stocks, seed=scenario.seed))] if stocks else [],
+        checks=checks,
         now=scenario.start,
         until=_until(scenario),
         max_cycles=max(_MOST_CYCLES, _MOST_CYCLES_OF_A_JOB * len(copies)),

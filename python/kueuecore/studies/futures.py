@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 
 from kueuecore.manifests import Manifest
-from kueuecore.provisioning import QueuedCapacity, VirtualProvisioning
+from kueuecore.provisioning import ProvisioningController, QueuedCapacity, VirtualProvisioning
 from kueuecore.scenarios import Scenario
 from kueuecore.scenarios.cluster_scenario import changes_of
 from kueuecore.scenarios.job_rows import JobRows
@@ -168,12 +168,14 @@ def rows_of(scenario: Scenario, *, trusted: bool) -> JobRows:
 
 
 def _stepper(future: Future, scenario: Scenario) -> Stepper:
-    stocks = scenario.cluster.capacity
+    stocks, configuration = scenario.cluster.capacity, scenario.cluster.configuration
+    controller = ProvisioningController.of(configuration)
+    checks = [VirtualProvisioning(QueuedCapacity(stocks, seed=scenario.seed), controller=controller)] if stocks else []
     return Stepper(
         future.objects,
-        configuration=scenario.cluster.configuration,
+        configuration=configuration,
         now=scenario.start,
-        checks=[VirtualProvisioning(QueuedCapacity(stocks, seed=scenario.seed))] if stocks else [],
+        checks=checks,
         trusted=future.trusted,
         cycle_seconds=scenario.cycle_seconds,
         max_cycles=_MOST_CYCLES,

@@ -170,3 +170,26 @@ def test_a_new_source_begins_anew() -> None:
     bare.cluster["spec"] = {"clusterSource": {"kubeConfig": {"location": "other"}}}
     bare.manager.observe({"type": "MODIFIED", "object": dict(bare.cluster)}, now=START)
     assert ("connect", 1) in bare.commands(START)
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_older_releases_do_not_say_how_often_a_worker_was_tried(tells: bool) -> None:
+    stage = Stage("west", start=False, settings=MultiKueueSettings(tells_next_attempt=tells))
+    stage.cut_off = {"west"}
+    stage.settle(delay=SECOND)
+    _, _, message = stage.active("MultiKueueCluster", "west")
+    assert ("connection attempts: 1" in message) == tells
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_workloads_follow_their_check_to_another_config(looks: bool) -> None:
+    stage = Stage("west", "east", settings=MultiKueueSettings(looks_again_at_checks=looks))
+    stage.api[""].patch("MultiKueueConfig", "config", {"spec": {"clusters": ["west"]}})
+    stage.create("MultiKueueConfig", "other", {"clusters": ["east"]})
+    stage.settle()
+    stage.job()
+    stage.settle()
+    assert stage.get("Workload", "job", cluster="east") is None
+    stage.api[""].patch("AdmissionCheck", "ac", {"spec": {"parameters": {"name": "other"}}})
+    stage.wait(2 * SECOND)
+    assert (stage.get("Workload", "job", cluster="east") is not None) == looks
