@@ -73,7 +73,7 @@ def test_odd_jobs_are_taken_or_refused(jobs: list[Any]) -> None:
         assert kind is not None
         for ask in (kind.is_suspended, kind.is_active, kind.is_on_hold, kind.finished, kind.pods_ready):
             ask(made)
-        kind.reclaimable_pods(made)
+        kind.reclaimable_pods(made, _ALL)
     if len(result.jobs) == len(result.workloads) == 1:
         _start_and_stop(result.jobs[0], result.workloads[0].object)
 

@@ -34,6 +34,7 @@ from kueuecore.controller.writes import Turn, WorkloadWrite, conditions_that_hol
 from kueuecore.decisions import Decision
 from kueuecore.engine import Engine
 from kueuecore.errors import ManifestError, Problem
+from kueuecore.jobs.context import JobsConfiguration
 from kueuecore.jobs.job_report import JobReport
 from kueuecore.manifests import object_ref
 from kueuecore.times import END_NS, TimeLike, nanoseconds
@@ -103,7 +104,7 @@ class Controller:
         self._statuses = QueueStatuses(self.engine, delay_ns=delay_ns)
         self._pod_failures = PodFailures(self.engine)
         self._of_nodes = OF_NODES if _arguments.flag("watches_nodes", watches_nodes) else {}
-        self._releases = PodReleases(self._workloads, metrics)
+        self._releases = PodReleases(self._workloads, JobsConfiguration.of(self.engine.configuration), metrics)
         self._topologies = TopologyFinalizers()
         self._retention = Retention(self.engine.configuration, self._workloads, self._writes.writer)
         self._objects = ObjectIntake(

@@ -36,11 +36,13 @@ class PodReleases:
 
     Args:
         workloads: The Workloads as they are stored.
+        configuration: How jobs are managed.
         metrics: Counts the removed gates.
     """
 
-    def __init__(self, workloads: WorkloadRecords, metrics: Metrics | None) -> None:
+    def __init__(self, workloads: WorkloadRecords, configuration: JobsConfiguration, metrics: Metrics | None) -> None:
         self._workloads = workloads
+        self._configuration = configuration
         self._metrics = metrics
         self._pods: defaultdict[_Team, dict[Key, JsonObject]] = defaultdict(dict)
         self._gated: defaultdict[_Team, dict[Key, JsonObject]] = defaultdict(dict)
@@ -117,7 +119,8 @@ class PodReleases:
     def _drop_lost(self, team: _Team, at: int) -> None:
         """Give up unanswered releases to domains that are no longer allowed."""
         open_ = self._open.get(team, {})
-        places = [it for key in self._placed.get(team, ()) for it in healthy_places(self._stored(key))] if open_ else []
+        stored = [self._stored(key) for key in self._placed.get(team, ())] if open_ else []
+        places = [place for it in stored for place in healthy_places(it, self._configuration)]
         for key, release in list(open_.items()):
             if release.node_selector not in places and self._may_send(release, at):
                 remove(self._open, team, key)
@@ -130,8 +133,9 @@ class PodReleases:
     def _next_round(self, team: _Team) -> list[tuple[WorkloadKey, PodRelease]]:
         found: list[tuple[WorkloadKey, PodRelease]] = []
         for key in self._placed.get(team, ()):
+            workload, pods = self._stored(key), self._pods[team].values()
             try:
-                found += [(key, it) for it in release_pods(self._stored(key), self._pods[team].values())]
+                found += [(key, it) for it in release_pods(workload, pods, configuration=self._configuration)]
             except ManifestError as error:
                 _LOGGER.warning("no pod of %s/%s is released: %s", *key, error)
         # A refused pod that may no longer go need not wait.

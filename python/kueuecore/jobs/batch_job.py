@@ -123,7 +123,7 @@ def _pod_sets(job: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]:
 
 
 def _validate(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
-    problems = _equal_completions_problems(job)
+    problems = _equal_completions_problems(job, surroundings.configuration)
     if not surroundings.enabled("TopologyAwareScheduling"):
         return problems
     annotations = texts_at(job, "spec", "template", "metadata", "annotations")
@@ -199,15 +199,15 @@ def _pods_ready(job: JsonObject) -> bool:
     return sum(int_at(job, "status", key) for key in status) + len(uncounted) >= pods_count(job)
 
 
-def _reclaimable_pods(job: JsonObject) -> dict[str, int]:
+def _reclaimable_pods(job: JsonObject, configuration: JobsConfiguration) -> dict[str, int]:
     parallelism = _count(job, "parallelism")
     parallelism = 1 if parallelism is None else parallelism
     completions = _count(job, "completions")
     completions = parallelism if completions is None else completions
     done = int_at(job, "status", "succeeded")
-    if text_at(job, "spec", "completionMode") == "Indexed":
-        indexes = (text_at(job, "status", key) for key in ("completedIndexes", "failedIndexes"))
-        done = _n_indexes(",".join(indexes), completions)
+    if text_at(job, "spec", "completionMode") == "Indexed" and configuration.has("CompletedIndexesReclaimed"):
+        ended = ("completedIndexes", *(("failedIndexes",) if configuration.has("FailedIndexesReclaimed") else ()))
+        done = _n_indexes(",".join(text_at(job, "status", key) for key in ended), completions)
     n_left = max(completions - done, 0)
     return {"main": parallelism - n_left} if parallelism > 1 and done > 0 and n_left < parallelism else {}
 
@@ -239,12 +239,12 @@ def _partial_admission_problems(job: JsonObject, configuration: JobsConfiguratio
         problems.append(invalid(field, text, go_error("Atoi", text, why), remedy="write a whole number"))
     elif not 0 < at_least < count:
         problems.append(invalid(field, at_least, f"should be between 0 and {count - 1}"))
-    if is_elastic(job, configuration):
+    if is_elastic(job, configuration) and configuration.has("ElasticAnnotationNeedsSupport"):
         problems.append(invalid(field, text, "partial admission and elastic job cannot be used together"))
     return problems
 
 
-def _equal_completions_problems(job: JsonObject) -> list[Problem]:
+def _equal_completions_problems(job: JsonObject, configuration: JobsConfiguration) -> list[Problem]:
     text = annotations_of(job).get(EQUAL_COMPLETIONS)
     if text is None:
         return []
@@ -259,7 +259,8 @@ def _equal_completions_problems(job: JsonObject) -> list[Problem]:
         problems.append(invalid(field, text, "should not be enabled for NonIndexed jobs"))
     parallelism, completions = _count(job, "parallelism"), _count(job, "completions")
     if (1 if parallelism is None else parallelism) != (1 if completions is None else completions):
-        detail = f"should be equal to parallelism when {EQUAL_COMPLETIONS} annotation is true"
+        verb = "" if configuration.has("JobTextsAreCorrected") else "is "
+        detail = f"should be equal to parallelism when {EQUAL_COMPLETIONS} {verb}annotation is true"
         shown = "Invalid value: null" if completions is None else f"Invalid value: {completions}"
         problems.append(Problem(f"{shown}: {detail}", field="spec.completions", value=completions))
     return problems

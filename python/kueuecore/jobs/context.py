@@ -31,9 +31,6 @@ ORIGIN_UID = f"{PREFIX}multikueue-origin-uid"
 ADMISSION_GATED_BY = f"{PREFIX}admission-gated-by"
 RAY_CLUSTER_GENERATION = f"{PREFIX}raycluster-generation"
 
-MOST_POD_SETS = 18
-"""The most pod sets that a Workload may have."""
-
 INSTALLED_FRAMEWORKS = (
     "batch/job",
     "kubeflow.org/mpijob",
@@ -48,7 +45,7 @@ INSTALLED_FRAMEWORKS = (
     "statefulset",
     "leaderworkerset.x-k8s.io/leaderworkerset",
 )
-"""The integrations that Kueue's release manifest enables; others must be named in a Configuration (rules/11 §2)."""
+"""The integrations that Kueue's newest release manifest enables; others are named in a Configuration (rules/11 §2)."""
 
 _SINCE_0_17 = frozenset({"ray.io/rayservice"})
 _BEFORE_0_19 = tuple(f"kubeflow.org/{kind}job" for kind in ("paddle", "pytorch", "tf", "xgboost", "jax"))
@@ -88,6 +85,33 @@ _GATES = {
     "WorkloadPriorityClassDefaulting": True,
 }
 
+# The changes of Kueue without a gate that are read here (rules/11 §4).
+_CHANGES = frozenset(
+    {
+        "ActiveSliceReleasesPods",
+        "AncestorUidsChecked",
+        "CompletedIndexesReclaimed",
+        "DefaultQueueNeedsManagedNamespace",
+        "ElasticAnnotationNeedsSupport",
+        "FailedIndexesReclaimed",
+        "FastAdmissionNeedsTrue",
+        "JobTextsAreCorrected",
+        "LwsPodsGetQueueName",
+        "LwsQueueMayChange",
+        "NoUngateOntoFailedNode",
+        "PodSetsUpToEighteen",
+        "PodSetsUpToTen",
+        "PriorityClassMissingEvent",
+        "RayAutoscalerCounted",
+        "RayAutoscalingNeedsOneCluster",
+        "RayRedisCleanupCounted",
+        "RaySubmitterSidecarCounted",
+        "RayValidationFailedOnHold",
+        "ReplacedSlicesAreNamed",
+        "SlicesFollowPriority",
+        "WorkerPodsAreMarked",
+    }
+)
 
 # More than 32 bits can hold.
 _NO_PRIORITY = 2**31
@@ -107,6 +131,8 @@ class KueueConfiguration(Protocol):
 
     def is_enabled(self, gate: str) -> bool: ...
 
+    def has_change(self, change: str) -> bool: ...
+
     def to_dict(self) -> JsonObject: ...
 
 
@@ -124,6 +150,7 @@ class JobsConfiguration:
         managed_jobs_namespace_selector: `managedJobsNamespaceSelector`: namespaces whose jobs are managed.
         default_namespace: The namespace of jobs without one, as with kubectl.
         feature_gates: Gates that differ from their defaults; those unrelated to jobs are ignored.
+        absent_changes: Changes of Kueue that are not in effect, of those that `kueuecore.releases.changes` lists.
         waits_for_pods_ready: `waitForPodsReady`, on by default: whether Workloads report if their pods are ready.
         deactivated_retention_ns: `objectRetentionPolicies.workloads.afterDeactivatedByKueue`: how long to keep the job
             of a Workload that Kueue has deactivated, in nanoseconds; None: forever.
@@ -137,6 +164,7 @@ class JobsConfiguration:
     managed_jobs_namespace_selector: LabelSelector = field(default_factory=default_namespace_selector)
     default_namespace: str = "default"
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    absent_changes: AbstractSet[str] = frozenset()
     waits_for_pods_ready: bool = True
     deactivated_retention_ns: int | None = None
 
@@ -178,6 +206,7 @@ class JobsConfiguration:
             manage_jobs_without_queue_name=settings.get("manageJobsWithoutQueueName") is True,
             managed_jobs_namespace_selector=_selector(object_at(settings, "managedJobsNamespaceSelector")),
             feature_gates={gate: configuration.is_enabled(gate) for gate in _GATES},
+            absent_changes=frozenset(change for change in _CHANGES if not configuration.has_change(change)),
             waits_for_pods_ready=waits_for_pods,
             deactivated_retention_ns=duration_ns(retention) if retention else None,
         )
@@ -185,6 +214,18 @@ class JobsConfiguration:
     def enabled(self, gate: str) -> bool:
         """Return whether a feature gate that matters to jobs is on."""
         return self.feature_gates.get(gate, _GATES[gate])
+
+    def has(self, change: str) -> bool:
+        """Return whether a change of Kueue that matters to jobs is in effect (rules/11 §4)."""
+        assert change in _CHANGES, f"{change} is not read from Configurations"
+        return change not in self.absent_changes
+
+    @property
+    def most_pod_sets(self) -> int:
+        """The most pod sets that a Workload may have (rules/10 §1)."""
+        if not self.has("PodSetsUpToTen"):
+            return 8
+        return 18 if self.has("PodSetsUpToEighteen") else 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,6 +362,10 @@ class Surroundings:
     def enabled(self, gate: str) -> bool:
         """Return whether a feature gate that matters to jobs is on."""
         return self.configuration.enabled(gate)
+
+    def has(self, change: str) -> bool:
+        """Return whether a change of Kueue that matters to jobs is in effect."""
+        return self.configuration.has(change)
 
     def is_enabled(self, framework: str) -> bool:
         """Return whether an integration is enabled."""

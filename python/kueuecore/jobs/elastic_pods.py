@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
-from kueuecore.jobs.context import PREFIX, annotations_of, labels_of
+from kueuecore.jobs.context import PREFIX, JobsConfiguration, annotations_of, labels_of
 from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.injection import POD_SET_LABEL, SLICE_NAME_ANNOTATION
 from kueuecore.jobs.integration import Write
@@ -26,14 +26,18 @@ def slice_name(workload: JsonObject) -> str:
     return annotations_of(workload).get(SLICE_NAME_ANNOTATION) or text_at(workload, "metadata", "name")
 
 
-def ungate_elastic_pods(workloads: Sequence[JsonObject], pods: Iterable[JsonObject]) -> list[Write]:
+def ungate_elastic_pods(
+    workloads: Sequence[JsonObject], pods: Iterable[JsonObject], configuration: JobsConfiguration
+) -> list[Write]:
     """Return the writes that release the pods for which the job's admitted slice has room.
 
     Args:
         workloads: The slices of the job, the oldest first.
         pods: The pods of the namespace; those of other jobs are left alone.
+        configuration: Has the changes of Kueue.
     """
-    active = _active(workloads)
+    waits_for_checks = configuration.has("ActiveSliceReleasesPods")
+    active = _active(workloads) if waits_for_checks else _newest_with_quota(workloads)
     if active is None:
         return []
     its_name = slice_name(active)
@@ -42,7 +46,7 @@ def ungate_elastic_pods(workloads: Sequence[JsonObject], pods: Iterable[JsonObje
     writes = []
     for pod_set in list_at(active, "spec", "podSets"):
         name = text_at(pod_set, "name")
-        annotations, selector = _updates(active, name)
+        annotations, selector = _updates(active, name) if waits_for_checks else ({}, {})
         gated = [
             it
             for it in mine
@@ -65,6 +69,14 @@ def _active(workloads: Sequence[JsonObject]) -> JsonObject | None:
         if holds and not has_condition(it, "Evicted"):
             return it if has_condition(it, "Admitted") else None
     return None
+
+
+def _newest_with_quota(workloads: Sequence[JsonObject]) -> JsonObject | None:
+    """Return the newest slice with quota, evicted or not, if the first slice is still there."""
+    live = (it for it in reversed(workloads) if not has_condition(it, "Finished"))
+    newest = next((it for it in live if has_condition(it, "QuotaReserved")), None)
+    names = [text_at(it, "metadata", "name") for it in workloads]
+    return newest if newest is not None and slice_name(newest) in names else None
 
 
 def _is_gated(pod: JsonObject) -> bool:

@@ -137,7 +137,7 @@ def infos_of_admission(
             annotations[WORKLOAD_ANNOTATION] = name
         if is_elastic(workload, configuration):
             annotations[SLICE_NAME_ANNOTATION] = annotations_of(workload).get(SLICE_NAME_ANNOTATION, name)
-        if f"{PREFIX}multikueue-origin" in labels_of(workload):
+        if configuration.has("WorkerPodsAreMarked") and f"{PREFIX}multikueue-origin" in labels_of(workload):
             labels[f"{PREFIX}multikueue-worker-workload-pod"] = "true"
         if configuration.enabled("AssignQueueLabelsForPods"):
             labels[f"{PREFIX}local-queue-name"] = text_at(workload, "spec", "queueName")

@@ -208,7 +208,7 @@ def _all_valid(_job: JsonObject, _pod_sets: Sequence[JobPodSet], _surroundings: 
     return []
 
 
-def _none_reclaimable(_job: JsonObject) -> Mapping[str, int]:
+def _none_reclaimable(_job: JsonObject, _configuration: JobsConfiguration) -> Mapping[str, int]:
     return {}
 
 
@@ -312,7 +312,7 @@ class Integration:
     finished: Callable[[JsonObject], Finished | None] = lambda _: None
     pods_ready: Callable[[JsonObject], bool] = lambda _: False
     elastic_annotations: Callable[[JsonObject, Surroundings], Mapping[str, str]] = lambda _job, _surroundings: {}
-    reclaimable_pods: Callable[[JsonObject], Mapping[str, int]] = _none_reclaimable
+    reclaimable_pods: Callable[[JsonObject, JobsConfiguration], Mapping[str, int]] = _none_reclaimable
 
     @property
     def group(self) -> str:

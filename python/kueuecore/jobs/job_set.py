@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
 from kueuecore.errors import Problem
 from kueuecore.jobs.batch_job import COMPLETION_INDEX, pods_count
-from kueuecore.jobs.context import Surroundings
+from kueuecore.jobs.context import JobsConfiguration, Surroundings
 from kueuecore.jobs.field_paths import Path
 from kueuecore.jobs.field_types import Items, Shape, Type
 from kueuecore.jobs.integration import Integration, JobPodSet
@@ -73,7 +73,9 @@ def job_set_pods_ready(job: JsonObject, *, statuses: str = "replicatedJobsStatus
     return n_ready == sum(map(_replicas, _replicated_jobs(job)))
 
 
-def job_set_reclaimable_pods(job: JsonObject, *, statuses: str = "replicatedJobsStatus") -> dict[str, int]:
+def job_set_reclaimable_pods(
+    job: JsonObject, _configuration: JobsConfiguration, *, statuses: str = "replicatedJobsStatus"
+) -> dict[str, int]:
     """Return the pods of Jobs that succeeded."""
     succeeded = {text_at(it, "name"): int_at(it, "succeeded") for it in list_at(job, "status", statuses)}
     return {

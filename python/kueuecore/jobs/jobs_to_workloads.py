@@ -15,7 +15,6 @@ from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore._text import quoted, shown
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.jobs.context import (
-    MOST_POD_SETS,
     PRIORITY_CLASS_LABEL,
     QUEUE_LABEL,
     JobsConfiguration,
@@ -369,8 +368,8 @@ class _Builder:
         if integration.finished(job) is not None:
             raise NoWorkload("it has finished")
         pod_sets = integration.pod_sets(job, surroundings)
-        if len(pod_sets) > MOST_POD_SETS:
-            raise NoWorkload(f"it has {len(pod_sets)} pod sets, and a Workload has at most {MOST_POD_SETS}")
+        if len(pod_sets) > (most := configuration.most_pod_sets):
+            raise NoWorkload(f"it has {len(pod_sets)} pod sets, and a Workload has at most {most}")
         built = [pod_set.to_manifest(configuration) for pod_set in pod_sets]
         source = manifest.source.renamed(*_paths(pod_sets, integration), job=object_ref(job))
         priority, problem = priority_of(job, built, surroundings, pod_class=integration.priority_class(job))

@@ -90,7 +90,13 @@ def joined_group(pod: JsonObject, job: JsonObject, configuration: JobsConfigurat
         configuration: Has the feature gates.
     """
     labels = labels_of(pod)
-    queue = labels_of(job).get(QUEUE_LABEL, "") if is_gated(pod) else ""
+    queue = labels_of(job).get(QUEUE_LABEL, "")
+    if not configuration.has("LwsQueueMayChange"):
+        # The templates have no queue.
+        if not queue or MANAGED_LABEL in labels:
+            return pod
+    elif not is_gated(pod) or not configuration.has("LwsPodsGetQueueName"):
+        queue = ""
     if MANAGED_LABEL in labels:
         if not queue or labels.get(QUEUE_LABEL) == queue:
             return pod
@@ -164,7 +170,8 @@ def _hold_back(job: JsonObject, configuration: JobsConfiguration) -> JsonObject:
         ):
             annotations[POD_INDEX_OFFSET] = "1"
         job = with_value(job, (*path, "metadata", "annotations"), dict(annotations))
-        for label in (QUEUE_LABEL, PRIORITY_CLASS_LABEL):
+        given = (QUEUE_LABEL,) if configuration.has("LwsQueueMayChange") else ()
+        for label in (*given, PRIORITY_CLASS_LABEL):
             if value := labels_of(job).get(label):
                 job = with_value(job, (*path, "metadata", "labels", label), value)
     return job

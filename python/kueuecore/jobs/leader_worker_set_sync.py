@@ -82,7 +82,7 @@ class _Groups:
     def _follow(self, workload: JsonObject) -> None:
         """Update queue, gates and priority class of a Workload to those of the set."""
         job, event = self._job, None
-        after = in_queue_of(job, workload)
+        after = in_queue_of(job, workload) if self._configuration.has("LwsQueueMayChange") else workload
         if self._configuration.enabled("AdmissionGatedBy"):
             after, event = gates_followed(job, after, about=job)
         if after != workload:
@@ -108,7 +108,7 @@ class _Groups:
                 raise NoWorkload("it is being deleted")
             pod_sets = [it.to_manifest(self._configuration) for it in LEADER_WORKER_SET.pod_sets(job, surroundings)]
             priority, problem = priority_of(job, pod_sets, surroundings)
-            check_priority(problem)
+            check_priority(problem, self._configuration)
         except NoWorkload as reason:
             self._wait(reason)
             return

@@ -146,9 +146,10 @@ def reclaimable_pods(
     """
     integration = known_integration(job, integrations)
     check_workload(workload)
-    if not configuration_or_default(configuration).enabled("ReclaimablePods"):
+    configuration = configuration_or_default(configuration)
+    if not configuration.enabled("ReclaimablePods"):
         return {}
-    return limited_to_pod_sets(integration.reclaimable_pods(job), workload)
+    return limited_to_pod_sets(integration.reclaimable_pods(job, configuration), workload)
 
 
 def limited_to_pod_sets(pods: Mapping[str, int], workload: JsonObject) -> dict[str, int]:

@@ -67,7 +67,8 @@ def managed_ancestor(job: JsonObject, surroundings: Surroundings) -> JsonObject 
                 f"its owner {owner_name} is not among the manifests",
                 denial=f"workload owner not found: {owner_name}",
             )
-        if text_at(parent, "metadata", "uid") != text_at(owner, "uid"):
+        has_other_uid = text_at(parent, "metadata", "uid") != text_at(owner, "uid")
+        if has_other_uid and surroundings.has("AncestorUidsChecked"):
             break
         if managed and surroundings.is_meant_for_kueue(parent):
             found = parent

@@ -13,7 +13,6 @@ from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.errors import ManifestError, ObjectRef, Problem
 from kueuecore.jobs.context import (
     MANAGED_LABEL,
-    MOST_POD_SETS,
     PREFIX,
     QUEUE_LABEL,
     JobsConfiguration,
@@ -44,7 +43,7 @@ from kueuecore.jobs.pod import (
 from kueuecore.jobs.role_hash import role_hash
 from kueuecore.jobs.workload_names import owner_reference
 
-__all__ = ["IS_GROUP_WORKLOAD", "POD_GROUP", "by_precedence", "is_runnable_or_succeeded", "pod_group"]
+__all__ = ["IS_GROUP_WORKLOAD", "POD_GROUP", "by_precedence", "is_fast", "is_runnable_or_succeeded", "pod_group"]
 
 IS_GROUP_WORKLOAD = f"{PREFIX}is-group-workload"
 
@@ -92,30 +91,38 @@ def _is_set(group: JsonObject, key: str) -> bool:
     return annotations_of(group).get(key) == "true"
 
 
-def _pod_sets(group: JsonObject, _surroundings: Surroundings) -> list[JobPodSet]:
+def is_fast(group: JsonObject, configuration: JobsConfiguration) -> bool:
+    """Return whether a group is admitted before all of its pods are there."""
+    return _is_set(group, FAST_ADMISSION) or (
+        FAST_ADMISSION in annotations_of(group) and not configuration.has("FastAdmissionNeedsTrue")
+    )
+
+
+def _pod_sets(group: JsonObject, surroundings: Surroundings) -> list[JobPodSet]:
     n_expected, why = total_count(group)
     if n_expected is None:
         raise NoWorkload(why)
-    kept = _kept_pods(group, n_expected)
+    at_once = is_fast(group, surroundings.configuration)
+    kept = _kept_pods(group, n_expected, needs_all=not at_once)
     _check_agreement(group, n_expected)
-    if _is_set(group, FAST_ADMISSION):
+    if at_once:
         index, pod = kept[0]
         return [pod_pod_set(pod, name=role_hash(pod), count=n_expected, path=("items", index))]
     by_role: dict[str, list[tuple[int, JsonObject]]] = {}
     for index, pod in kept:
         by_role.setdefault(role_hash(pod), []).append((index, pod))
-    if len(by_role) > MOST_POD_SETS:
-        raise NoWorkload("pod group can't include more than 18 roles")
+    if len(by_role) > (most := surroundings.configuration.most_pod_sets):
+        raise NoWorkload(f"pod group can't include more than {most} roles")
     return [
         pod_pod_set(pods[0][1], name=role, count=len(pods), path=("items", pods[0][0]))
         for role, pods in sorted(by_role.items())
     ]
 
 
-def _kept_pods(group: JsonObject, n_expected: int) -> list[tuple[int, JsonObject]]:
+def _kept_pods(group: JsonObject, n_expected: int, *, needs_all: bool) -> list[tuple[int, JsonObject]]:
     """Return the pods that count, with their positions."""
     active = [(index, pod) for index, pod in enumerate(_pods(group)) if is_runnable_or_succeeded(pod)]
-    if not active or (len(active) < n_expected and not _is_set(group, FAST_ADMISSION)):
+    if not active or (len(active) < n_expected and needs_all):
         name = text_at(group, "metadata", "name")
         reason = f"'{name}' group has fewer runnable pods than expected"
         raise NoWorkload(reason, warning="ErrWorkloadCompose")
@@ -197,7 +204,7 @@ def _pods_ready(group: JsonObject) -> bool:
     return n_expected is not None and len(pods) >= n_expected and all(map(is_ready, pods))
 
 
-def _reclaimable_pods(group: JsonObject) -> dict[str, int]:
+def _reclaimable_pods(group: JsonObject, _configuration: JobsConfiguration) -> dict[str, int]:
     if _is_set(group, SERVING):
         return {}
     return dict(Counter(role_hash(pod) for pod in _pods(group) if text_at(pod, "status", "phase") == "Succeeded"))

@@ -11,8 +11,8 @@ from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.integration import NoWorkload, Write, WriteKind
 from kueuecore.jobs.job_event import JobEvent
 from kueuecore.jobs.job_status import has_condition
-from kueuecore.jobs.pod import FAST_ADMISSION, finalize_pod, total_count
-from kueuecore.jobs.pod_group import IS_GROUP_WORKLOAD, by_precedence, is_runnable_or_succeeded
+from kueuecore.jobs.pod import finalize_pod, total_count
+from kueuecore.jobs.pod_group import IS_GROUP_WORKLOAD, by_precedence, is_fast, is_runnable_or_succeeded
 from kueuecore.jobs.role_hash import role_hash
 from kueuecore.jobs.sync_steps import Action, WorkloadStep, normal
 from kueuecore.jobs.workload_builder import max_exec_time_seconds
@@ -82,12 +82,13 @@ class RefusedWorkload:
     writes: Sequence[Write]
 
 
-def match_group(group: JsonObject, workload: JsonObject, *, now: str) -> MatchedGroup:
+def match_group(group: JsonObject, workload: JsonObject, configuration: JobsConfiguration, *, now: str) -> MatchedGroup:
     """Return what happens to the pods of a group with an existing Workload.
 
     Args:
         group: The group.
         workload: The Workload with its name.
+        configuration: Has the changes of Kueue.
         now: The time as RFC 3339.
 
     Raises:
@@ -98,13 +99,14 @@ def match_group(group: JsonObject, workload: JsonObject, *, now: str) -> Matched
     if object_at(workload, "spec").get("maximumExecutionTimeSeconds") != max_exec_time_seconds(group):
         raise NotMatching
     is_finished = has_condition(workload, "Finished")
-    is_fast = annotations_of(group).get(FAST_ADMISSION) == "true"
+    # Before the change, a group that is admitted at once lacked all pods that were not there.
+    lacks_one = configuration.has("FastAdmissionNeedsTrue") and is_fast(group, configuration)
     n_absent, kept, excess, writes = 0, [], [], []
     for pod_set in list_at(workload, "spec", "podSets"):
         role, count = text_at(pod_set, "name"), int_at(pod_set, "count", default=1)
         running = sorted((it for it in pods if it not in inactive and role_hash(it) == role), key=by_precedence)
         failed = sorted((it for it in inactive if role_hash(it) == role), key=_by_last_activity)
-        n_absent += (1 if count and not running else 0) if is_fast else max(0, count - len(running))
+        n_absent += (1 if count and not running else 0) if lacks_one else max(0, count - len(running))
         n_failed = min(len(failed), max(0, count - len(running)))
         kept += running[:count] + failed[:n_failed]
         excess += running[count:]

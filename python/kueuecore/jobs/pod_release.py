@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from kueuecore._arguments import each, instance
 from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at, texts_at
 from kueuecore.errors import ManifestError
-from kueuecore.jobs.context import annotations_of, labels_of
+from kueuecore.jobs.context import JobsConfiguration, annotations_of, configuration_or_default, labels_of
 from kueuecore.jobs.elastic_pods import slice_name
 from kueuecore.jobs.injection import POD_SET_LABEL, SLICE_NAME_ANNOTATION, TOPOLOGY_GATE, WORKLOAD_ANNOTATION
 from kueuecore.jobs.job_status import has_condition
@@ -49,7 +49,9 @@ class PodRelease:
         return {**self.pod, "spec": {**spec, "nodeSelector": selector}}
 
 
-def release_pods(workload: JsonObject, pods: Iterable[JsonObject]) -> tuple[PodRelease, ...]:
+def release_pods(
+    workload: JsonObject, pods: Iterable[JsonObject], *, configuration: JobsConfiguration | None = None
+) -> tuple[PodRelease, ...]:
     """Return the pods of a workload that may go now, each with its domain (rules/08 §12).
 
     A pod of rank r gets the r-th slot of the assignment. If the ranks of a pod set cannot be used, gated pods fill the
@@ -60,6 +62,7 @@ def release_pods(workload: JsonObject, pods: Iterable[JsonObject]) -> tuple[PodR
         workload: The Workload as stored; no pod is released before it is Admitted.
         pods: The pods of its namespace; those of other workloads are left alone. After sending releases, wait until you
             see these pods released before you call this again (§12.1).
+        configuration: How jobs are managed.
 
     Raises:
         ManifestError: The annotation `kueue.x-k8s.io/pod-index-offset` of a pod is not a number; no pod may go.
@@ -88,7 +91,7 @@ def release_pods(workload: JsonObject, pods: Iterable[JsonObject]) -> tuple[PodR
         (pod for pod in everything if workload_of_pod(pod) == slice_name(workload) and not is_terminated(pod)),
         key=lambda pod: text_at(pod, "metadata", "name"),
     )
-    unhealthy = _unhealthy_nodes(workload)
+    unhealthy = _unhealthy_nodes(workload, configuration_or_default(configuration))
     releases: list[PodRelease] = []
     for pod_set in _pod_sets(workload):
         its_pods = [pod for pod in mine if labels_of(pod).get(POD_SET_LABEL) == pod_set.name]
@@ -100,11 +103,11 @@ def release_pods(workload: JsonObject, pods: Iterable[JsonObject]) -> tuple[PodR
     return tuple(releases)
 
 
-def healthy_places(workload: JsonObject) -> list[dict[str, str]]:
+def healthy_places(workload: JsonObject, configuration: JobsConfiguration) -> list[dict[str, str]]:
     """Return the node selectors that pods of an Admitted workload may be released with; none before it is Admitted."""
     if not has_condition(workload, "Admitted"):
         return []
-    unhealthy = _unhealthy_nodes(workload)
+    unhealthy = _unhealthy_nodes(workload, configuration)
     places = (pod_set.place for pod_set in _pod_sets(workload))
     return [
         place.selector(domain) for place in places for domain in place.domains if not _is_lost(place, domain, unhealthy)
@@ -129,7 +132,10 @@ def is_placed_by_topology(workload: JsonObject) -> bool:
     return is_placed and has_condition(workload, "Admitted")
 
 
-def _unhealthy_nodes(workload: JsonObject) -> set[str]:
+def _unhealthy_nodes(workload: JsonObject, configuration: JobsConfiguration) -> set[str]:
+    """Return the nodes that no pod may be released to."""
+    if not configuration.has("NoUngateOntoFailedNode"):
+        return set()
     return {text_at(it, "name") for it in list_at(workload, "status", "unhealthyNodes")}
 
 

@@ -12,7 +12,6 @@ from kueuecore._json import JsonObject, int_at, list_at, object_at, text_at
 from kueuecore.errors import Problem
 from kueuecore.jobs.context import (
     ELASTIC_JOB,
-    MOST_POD_SETS,
     MULTIKUEUE,
     RAY_CLUSTER_GENERATION,
     JobsConfiguration,
@@ -106,13 +105,13 @@ def _templates(job: JsonObject, cluster: Path) -> list[Path]:
     return [_head(cluster), *((*path, "template") for path, _ in _workers(job, cluster))]
 
 
-def _cluster_pod_sets(job: JsonObject, cluster: Path) -> list[JobPodSet]:
+def _cluster_pod_sets(job: JsonObject, cluster: Path, configuration: JobsConfiguration) -> list[JobPodSet]:
     spec = object_at(value_at(job, cluster))
     head = JobPodSet.at(job, _head(cluster), name="head", count=1)
     template = head.template
-    if _is_fault_tolerant(job, spec):
+    if _is_fault_tolerant(job, spec) and configuration.has("RayRedisCleanupCounted"):
         template = _with_redis_cleanup(template)
-    if spec.get("enableInTreeAutoscaling") is True:
+    if spec.get("enableInTreeAutoscaling") is True and configuration.has("RayAutoscalerCounted"):
         options = object_at(spec, "autoscalerOptions")
         resources = options.get("resources") or _AUTOSCALER_RESOURCES
         template = _with_container(template, {"name": "autoscaler", "resources": resources})
@@ -216,8 +215,11 @@ def _cluster_problems(
             Problem(f"Invalid value: true: {autoscaling}", field=f"{shown}.enableInTreeAutoscaling", value="true")
         )
     workers = _workers(job, cluster)
-    if (count := len(workers) + 1) > MOST_POD_SETS:
-        message = f"Too many: {count}: must have at most {MOST_POD_SETS} items"
+    # Before Kueue 0.18 the worker groups alone were counted (rules/10 §7).
+    n_others = 0 if configuration.has("PodSetsUpToTen") else 1
+    count, most = len(workers) + 1 - n_others, configuration.most_pod_sets - n_others
+    if count > most:
+        message = f"Too many: {count}: must have at most {most} items"
         problems.append(Problem(message, field=f"{shown}.workerGroupSpecs", value=count))
     for index, (_, group) in enumerate(workers):
         if text_at(group, "groupName") == "head":
@@ -240,15 +242,20 @@ _NO_AUTOSCALING_OF_CLUSTER = (
     "a kueue-managed RayCluster can use autoscaling only as an elastic job: enable the ElasticJobsViaWorkloadSlices "
     'feature gate and set the "kueue.x-k8s.io/elastic-job": "true" annotation'
 )
+# Before the change JobTextsAreCorrected.
+_NO_AUTOSCALING_OF_CLUSTER_BEFORE = (
+    "a kueue managed job can use autoscaling only when the ElasticJobsViaWorkloadSlices feature gate is on and the job "
+    "is an elastic job"
+)
 
 
 def _validate_cluster(job: JsonObject, pod_sets: Sequence[JobPodSet], surroundings: Surroundings) -> list[Problem]:
     problems = []
     if surroundings.is_meant_for_kueue(job):
         problems += _elastic_problems(job, surroundings.configuration)
-        problems += _cluster_problems(
-            job, _CLUSTER, surroundings.configuration, shown="spec", autoscaling=_NO_AUTOSCALING_OF_CLUSTER
-        )
+        is_corrected = surroundings.has("JobTextsAreCorrected")
+        text = _NO_AUTOSCALING_OF_CLUSTER if is_corrected else _NO_AUTOSCALING_OF_CLUSTER_BEFORE
+        problems += _cluster_problems(job, _CLUSTER, surroundings.configuration, shown="spec", autoscaling=text)
     return problems + topology_is_valid(job, pod_sets, surroundings)
 
 
@@ -264,7 +271,9 @@ def _elastic_problems(job: JsonObject, configuration: JobsConfiguration) -> list
             shown = json.dumps(gates, separators=(",", ":"))
             message = f"Invalid value: {shown}: an elastic job must have the ElasticJobSchedulingGate"
             problems.append(Problem(message, field=path_text((*path, "spec", "schedulingGates"))))
-    if value_at(job, ("spec", "enableInTreeAutoscaling")) is True and text_at(job, "spec", "managedBy") == MULTIKUEUE:
+    is_autoscaled = value_at(job, ("spec", "enableInTreeAutoscaling")) is True
+    is_refused = configuration.has("RayAutoscalingNeedsOneCluster") and text_at(job, "spec", "managedBy") == MULTIKUEUE
+    if is_autoscaled and is_refused:
         detail = "in-tree autoscaling is not supported for a MultiKueue-managed elastic RayCluster"
         problems.append(forbidden("spec.enableInTreeAutoscaling", detail))
     return problems
@@ -276,7 +285,7 @@ def _name_of_service(job: JsonObject) -> str:
 
 
 def _service_pod_sets(job: JsonObject, surroundings: Surroundings) -> list[JobPodSet]:
-    pod_sets = _cluster_pod_sets(job, _CLUSTER_OF_SERVICE)
+    pod_sets = _cluster_pod_sets(job, _CLUSTER_OF_SERVICE, surroundings.configuration)
     return _scaled(job, pod_sets, _CLUSTER_OF_SERVICE, _name_of_service(job), surroundings)
 
 
@@ -299,12 +308,12 @@ def _submission_mode(job: JsonObject) -> str:
 
 
 def _job_pod_sets(job: JsonObject, surroundings: Surroundings) -> list[JobPodSet]:
-    pod_sets = _cluster_pod_sets(job, _CLUSTER_OF_JOB)
+    pod_sets = _cluster_pod_sets(job, _CLUSTER_OF_JOB, surroundings.configuration)
     match _submission_mode(job):
         case "K8sJobMode":
             submitter = JobPodSet.at(_with_submitter(job), _SUBMITTER, name="submitter", count=1)
             pod_sets.append(submitter)
-        case "SidecarMode":
+        case "SidecarMode" if surroundings.has("RaySubmitterSidecarCounted"):
             container: JsonObject = {"name": "ray-job-submitter", "resources": _SUBMITTER_RESOURCES}
             pod_sets[0] = replace(pod_sets[0], template=_with_container(pod_sets[0].template, container))
         case _:
@@ -384,7 +393,7 @@ RAY_CLUSTER = Integration(
     framework="ray.io/raycluster",
     api_version="ray.io/v1",
     kind="RayCluster",
-    pod_sets=lambda job, _: _cluster_pod_sets(job, _CLUSTER),
+    pod_sets=lambda job, around: _cluster_pod_sets(job, _CLUSTER, around.configuration),
     supports_prebuilt=True,
     supports_elastic=True,
     default_managed_by=_KUBE_RAY,

@@ -248,7 +248,7 @@ class _Look:
             self._report(workload, JobReport(finished=(finished.reason, finished.message)))
             self._tell("Normal", "FinishedWorkload", f"Workload '{key_of(workload)}' is declared finished")
             self._writes += integration.finalize(job)
-        elif integration.is_on_hold(job):
+        elif integration.is_on_hold(job) and self._configuration.has("RayValidationFailedOnHold"):
             if has_condition(workload, "QuotaReserved"):
                 self._hold(workload)
         else:
@@ -256,7 +256,8 @@ class _Look:
             self._run_or_stop(workload)
             if is_elastic(job, self._configuration):
                 pods = objects_beside(job, "v1", "Pod", self._surroundings)
-                self._writes += ungate_elastic_pods(owned_workloads(job, self._surroundings), pods)
+                slices = owned_workloads(job, self._surroundings)
+                self._writes += ungate_elastic_pods(slices, pods, self._configuration)
             # Last, so that its refusal does not prevent a stop.
             if not (self._writes or self._reports):
                 self._reclaim(workload)
@@ -296,7 +297,7 @@ class _Look:
         """Give up the quota of pods that are done, or take it back."""
         if not (self._integration.tells_reclaimable_pods and self._configuration.enabled("ReclaimablePods")):
             return
-        pods = limited_to_pod_sets(self._integration.reclaimable_pods(self._job), workload)
+        pods = limited_to_pod_sets(self._integration.reclaimable_pods(self._job, self._configuration), workload)
         reported = list_at(workload, "status", "reclaimablePods")
         if {text_at(it, "name"): int_at(it, "count") for it in reported} == pods:
             return

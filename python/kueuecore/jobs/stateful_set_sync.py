@@ -72,7 +72,7 @@ def _made(job: JsonObject, surroundings: Surroundings) -> JsonObject:
     if text_at(job, "metadata", "deletionTimestamp"):
         raise NoWorkload("it is being deleted")
     made, problem = complete_workload(job, STATEFUL_SET, surroundings)
-    check_priority(problem)
+    check_priority(problem, surroundings.configuration)
     return made
 
 

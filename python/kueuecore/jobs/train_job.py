@@ -293,7 +293,7 @@ TRAIN_JOB = Integration(
     is_active=_is_active,
     finished=finished_by("Complete", "Failed"),
     pods_ready=_pods_ready,
-    reclaimable_pods=lambda job: {
+    reclaimable_pods=lambda job, _: {
         # There is one Job of each, so all its pods are done; the Workload knows how many that is.
         text_at(it, "name").lower(): _ALL_PODS
         for it in list_at(job, "status", "jobsStatus")

@@ -23,6 +23,7 @@ from kueuecore.jobs.context import (
 from kueuecore.jobs.integration import Integration, NoWorkload
 from kueuecore.jobs.integrations import INTEGRATIONS
 from kueuecore.jobs.jobs_to_workloads import surroundings_of
+from kueuecore.jobs.leader_worker_set import LEADER_WORKER_SET
 from kueuecore.jobs.lifecycle import known_integration
 from kueuecore.jobs.owners import OwnerError
 from kueuecore.jobs.rejections import forbidden, immutable, invalid
@@ -102,7 +103,7 @@ def change_problems(
     configuration, ref = surroundings.configuration, object_ref(new)
     problems = [
         *(
-            _serving_problems(old, new)
+            _serving_problems(old, new, integration, surroundings)
             if integration.is_serving
             else _job_problems(old, new, integration, surroundings)
         ),
@@ -153,14 +154,18 @@ def _job_problems(
         problems += immutable(f"metadata.labels[{MAX_EXEC_TIME_LABEL}]", *times)
     problems += _priority_class_problems(old, new, is_suspended=is_suspended)
     elastic = (is_elastic(it, configuration) for it in (new, old))
-    return problems + immutable(f"metadata.annotations[{ELASTIC_JOB}]", *elastic)
+    part = "annotations" if configuration.has("ElasticAnnotationNeedsSupport") else "labels"
+    return problems + immutable(f"metadata.{part}[{ELASTIC_JOB}]", *elastic)
 
 
-def _serving_problems(old: JsonObject, new: JsonObject) -> list[Problem]:
+def _serving_problems(
+    old: JsonObject, new: JsonObject, integration: Integration, surroundings: Surroundings
+) -> list[Problem]:
     """Return forbidden changes in a serving set: it counts as suspended while none of its pods is ready."""
     is_suspended = int_at(old, "status", "readyReplicas") == 0
     queue, old_queue = labels_of(new).get(QUEUE_LABEL, ""), labels_of(old).get(QUEUE_LABEL, "")
-    is_free = is_suspended and queue
+    is_fixed = integration is LEADER_WORKER_SET and not surroundings.has("LwsQueueMayChange")
+    is_free = is_suspended and queue and not is_fixed
     problems = [] if is_free else immutable(f"metadata.labels[{QUEUE_LABEL}]", queue, old_queue)
     return problems + _priority_class_problems(old, new, is_suspended=is_suspended)
 

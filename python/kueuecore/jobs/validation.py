@@ -117,7 +117,8 @@ def common_problems(job: JsonObject, integration: Integration, configuration: Jo
     if not integration.is_serving:
         problems += prebuilt_problems(job, integration, configuration)
         problems += _max_exec_time_problems(labels)
-    if is_elastic(job, configuration) and not integration.supports_elastic:
+    is_unsupported = is_elastic(job, configuration) and not integration.supports_elastic
+    if is_unsupported and configuration.has("ElasticAnnotationNeedsSupport"):
         field = f"metadata.annotations[{ELASTIC_JOB}]"
         problems.append(forbidden(field, f"elastic job is not supported for {_quoted_kind(integration)}"))
     if configuration.enabled("AdmissionGatedBy"):

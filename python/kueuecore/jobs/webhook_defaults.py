@@ -31,8 +31,9 @@ def with_webhook_defaults(job: JsonObject, integration: Integration, surrounding
     if integration.is_serving and integration.skipped(job):
         return job
     configuration = surroundings.configuration
-    namespace = text_at(job, "metadata", "namespace")
-    if not has_managed_owner(job, surroundings) and surroundings.is_selected(namespace):
+    needs_selected = surroundings.has("DefaultQueueNeedsManagedNamespace")
+    is_there = not needs_selected or surroundings.is_selected(text_at(job, "metadata", "namespace"))
+    if is_there and not has_managed_owner(job, surroundings):
         _set_default_queue(job, surroundings)
     _set_default_priority_class(job, surroundings)
     if should_wait(job, surroundings, is_webhook=True):

@@ -180,7 +180,7 @@ def priority_of(
     return _priority("scheduling.k8s.io", "PriorityClass", pod_class, surroundings.priority_classes[pod_class]), None
 
 
-def check_priority(problem: Problem | None) -> None:
+def check_priority(problem: Problem | None, configuration: JobsConfiguration) -> None:
     """Raise an error if the priority class of a job is missing.
 
     Raises:
@@ -188,8 +188,8 @@ def check_priority(problem: Problem | None) -> None:
     """
     if problem is not None:
         # Kueue reports nothing about a missing PriorityClass.
-        is_label = problem.field == "spec.priorityClassRef"
-        raise NoWorkload(problem.message, warning="WorkloadPriorityClassNotFound" if is_label else "")
+        is_told = problem.field == "spec.priorityClassRef" and configuration.has("PriorityClassMissingEvent")
+        raise NoWorkload(problem.message, warning="WorkloadPriorityClassNotFound" if is_told else "")
 
 
 def _priority(group: str, kind: str, name: str, value: int) -> JsonObject:

@@ -70,7 +70,7 @@ def priority_followed(
         return [(it, None) for it in workloads]
     pod_sets = [object_at(it) for it in list_at(stale[0], "spec", "podSets")]
     priority, problem = priority_of(job, pod_sets, surroundings, pod_class=pod_class)
-    check_priority(problem)
+    check_priority(problem, surroundings.configuration)
     found: list[tuple[JsonObject, JobEvent | None]] = []
     for it in workloads:
         spec = {key: value for key, value in object_at(it, "spec").items() if key != "priorityClassRef"}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kueuecore._json import JsonObject, JsonValue, int_at, list_at, object_at, text_at
-from kueuecore.jobs.context import annotations_of
+from kueuecore.jobs.context import JobsConfiguration, annotations_of
 from kueuecore.jobs.field_paths import with_value
 from kueuecore.jobs.injection import SLICE_REPLACEMENT_ANNOTATION
 from kueuecore.jobs.job_status import has_condition
@@ -30,16 +30,19 @@ class ChosenSlice:
     is_compatible: bool = True
 
 
-def chosen_slice(live: Sequence[JsonObject], counts: Mapping[str, int]) -> ChosenSlice:
+def chosen_slice(
+    live: Sequence[JsonObject], counts: Mapping[str, int], configuration: JobsConfiguration
+) -> ChosenSlice:
     """Return the slice for a job of some size.
 
     Args:
         live: Its unfinished slices, the oldest first.
         counts: How many pods the job has by pod set.
+        configuration: Has the changes of Kueue.
     """
     if not live:
         return ChosenSlice()
-    chosen, steps = (live[0], []) if len(live) == 1 else _normalized(live)
+    chosen, steps = (live[0], []) if len(live) == 1 else _normalized(live, configuration)
     if chosen is None:
         return ChosenSlice(steps=steps)
     held = {text_at(it, "name"): int_at(it, "count", default=1) for it in list_at(chosen, "spec", "podSets")}
@@ -57,7 +60,9 @@ def chosen_slice(live: Sequence[JsonObject], counts: Mapping[str, int]) -> Chose
     return ChosenSlice(workload=resized, steps=[*steps, WorkloadStep(Action.UPDATE, resized)])
 
 
-def _normalized(live: Sequence[JsonObject]) -> tuple[JsonObject | None, list[WorkloadStep]]:
+def _normalized(
+    live: Sequence[JsonObject], configuration: JobsConfiguration
+) -> tuple[JsonObject | None, list[WorkloadStep]]:
     """Return the slice that counts among several, and the ends of those that are neither it nor wait behind it."""
     there = [it for it in live if not has_condition(it, "Evicted")]
     replacements: dict[str, JsonObject] = {}
@@ -77,7 +82,7 @@ def _normalized(live: Sequence[JsonObject]) -> tuple[JsonObject | None, list[Wor
     for it in live:
         if _key(it) in kept:
             continue
-        if _key(it) in replacements:
+        if _key(it) in replacements and configuration.has("ReplacedSlicesAreNamed"):
             reason, message = "WorkloadSliceReplaced", "Replaced to accommodate a new workload slice"
         else:
             reason, message = "OutOfSync", "The workload slice is out of sync with its parent job"

@@ -9,7 +9,6 @@ from kueuecore._json import JsonObject, list_at, object_at, text_at
 from kueuecore._text import quoted
 from kueuecore.jobs.context import (
     JOB_UID_LABEL,
-    MOST_POD_SETS,
     JobsConfiguration,
     Surroundings,
     annotations_of,
@@ -220,7 +219,7 @@ class _Syncing:
             self._job = with_value(self._job, ("metadata", "annotations"), merged)
             self._writes.append(Write(self._job))
         counts = {it.name.lower(): it.count for it in pod_sets}
-        found = chosen_slice(live, counts)
+        found = chosen_slice(live, counts, self._configuration)
         if not found.is_compatible:
             return None
         self._steps += found.steps
@@ -228,6 +227,8 @@ class _Syncing:
         kept = [it for it in live if text_at(it, "metadata", "name") not in ended]
         if found.workload is None:
             return self._created(replaced=kept)
+        if not self._configuration.has("SlicesFollowPriority"):
+            return self._result(self._in_its_queue(found.workload))
         retained = [it for it in kept if has_condition(it, "QuotaReserved") and not has_condition(it, "Evicted")][-1:]
         behind = [it for it in retained if text_at(it, "metadata", "name") != _name(found.workload)]
         workload, *_ = self._with_priority([found.workload, *behind])
@@ -272,7 +273,7 @@ class _Syncing:
                 self._writes += refused.writes
                 raise refused.reason
             try:
-                found = match_group(self._job, stored, now=format_time(self._now))
+                found = match_group(self._job, stored, self._configuration, now=format_time(self._now))
             except NotMatching:
                 return None, [stored]
             self._writes += found.writes
@@ -321,9 +322,9 @@ class _Syncing:
 
     def _made(self) -> JsonObject:
         made, problem = complete_workload(self._job, self._integration, self._surroundings)
-        check_priority(problem)
-        if len(list_at(made, "spec", "podSets")) > MOST_POD_SETS:
-            raise NoWorkload(f"it has more than {MOST_POD_SETS} pod sets")
+        check_priority(problem, self._configuration)
+        if len(list_at(made, "spec", "podSets")) > (most := self._configuration.most_pod_sets):
+            raise NoWorkload(f"it has more than {most} pod sets")
         return made
 
     def _made_of(self, stale: JsonObject) -> JsonObject:

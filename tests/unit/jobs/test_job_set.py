@@ -80,7 +80,7 @@ def test_status_counts_jobs_and_not_pods() -> None:
     job = {**_job_set(), "status": {"replicatedJobsStatus": statuses}}
     assert JOB_SET.pods_ready(job)
     assert JOB_SET.is_active(job)
-    assert JOB_SET.reclaimable_pods(job) == {"workers": 3}
+    assert JOB_SET.reclaimable_pods(job, JobsConfiguration()) == {"workers": 3}
     assert JOB_SET.finished(job) is None
     job["status"]["conditions"] = [{"type": "Failed", "status": "True", "message": "no"}]
     assert JOB_SET.finished(job) == Finished("no", success=False)

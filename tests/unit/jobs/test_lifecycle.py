@@ -243,7 +243,7 @@ def test_pods_are_ready_when_all_run_or_are_done(status: dict[str, Any], ready: 
 def test_pods_that_are_not_needed_any_more_are_reclaimable(
     spec: dict[str, Any], status: dict[str, Any], pods: dict[str, int]
 ) -> None:
-    assert BATCH_JOB.reclaimable_pods({**batch_job(**spec), "status": status}) == pods
+    assert BATCH_JOB.reclaimable_pods({**batch_job(**spec), "status": status}, JobsConfiguration()) == pods
 
 
 def test_reclaimable_pods_are_never_more_than_the_pod_set_has() -> None:

@@ -299,12 +299,12 @@ def test_serving_groups_never_end_and_give_nothing_back() -> None:
     serving: Any = {"kueue.x-k8s.io/pod-group-serving": "true"}
     group = _group(*(_member(name, status={"phase": "Succeeded"}, **serving) for name in "ab"))
     assert POD_GROUP.finished(group) is None
-    assert POD_GROUP.reclaimable_pods(group) == {}
+    assert POD_GROUP.reclaimable_pods(group, JobsConfiguration()) == {}
 
 
 def test_pods_of_a_group_that_succeeded_are_reclaimable() -> None:
     group = _group(_member("a", status={"phase": "Succeeded"}), _member("b", status={"phase": "Running"}))
-    assert POD_GROUP.reclaimable_pods(group) == {role_hash(_member("a")): 1}
+    assert POD_GROUP.reclaimable_pods(group, JobsConfiguration()) == {role_hash(_member("a")): 1}
     assert POD_GROUP.is_active(group)
 
 

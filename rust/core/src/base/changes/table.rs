@@ -45,7 +45,6 @@ pub enum Change {
     AncestorUidsChecked,
     ProvisioningSkipsEmptyPodSets,
     ProvisioningMessageCleared,
-    LwsReplicasValidated,
     NoUngateOntoFailedNode,
     SlicesFollowPriority,
     ReplacedSlicesAreNamed,
@@ -56,14 +55,10 @@ pub enum Change {
     RayAutoscalingNeedsOneCluster,
     MultiKueueBackoffInMessage,
     MultiKueueCheckEditsRequeue,
-    KubeflowIsOptIn,
-    RayServiceIsShipped,
     LwsQueueMayChange,
     WorkerPodsAreMarked,
     ElasticAnnotationNeedsSupport,
-    TolerationsAreEqualByDefaultOperator,
     FastAdmissionNeedsTrue,
-    IncompleteGroupsAreNotReady,
     LocalQueueStatusLimit64,
     QueueNameFixedWhileReserved,
     PodSetSliceSizeMinimum,
@@ -114,7 +109,7 @@ const fn v(minor: u8, patch: i8) -> Version {
 }
 
 /// All changes, in the order of the enum and of time.
-pub(super) static TABLE: [Row; 64] = [
+pub(super) static TABLE: [Row; 59] = [
     Row {
         change: GateDependenciesAreChecked,
         name: "GateDependenciesAreChecked",
@@ -440,15 +435,6 @@ pub(super) static TABLE: [Row; 64] = [
         proof: Read,
     },
     Row {
-        change: LwsReplicasValidated,
-        name: "LwsReplicasValidated",
-        pulls: &[12715],
-        since: &[v(17, 7), v(18, 3), v(19, 0)],
-        what: "A LeaderWorkerSet of more than a million replicas is refused; before, it was accepted",
-        rule: "rules/10 §7",
-        proof: Read,
-    },
-    Row {
         change: NoUngateOntoFailedNode,
         name: "NoUngateOntoFailedNode",
         pulls: &[14099],
@@ -539,24 +525,6 @@ pub(super) static TABLE: [Row; 64] = [
         proof: Read,
     },
     Row {
-        change: KubeflowIsOptIn,
-        name: "KubeflowIsOptIn",
-        pulls: &[12606],
-        since: &[v(19, 0)],
-        what: "The shipped Configuration leaves out paddlejob, pytorchjob, tfjob, xgboostjob and jaxjob; before, it enabled them",
-        rule: "rules/11 §2",
-        proof: Read,
-    },
-    Row {
-        change: RayServiceIsShipped,
-        name: "RayServiceIsShipped",
-        pulls: &[9102],
-        since: &[v(17, 0)],
-        what: "The shipped Configuration enables ray.io/rayservice; before, it did not",
-        rule: "rules/11 §2",
-        proof: Read,
-    },
-    Row {
         change: LwsQueueMayChange,
         name: "LwsQueueMayChange",
         pulls: &[4932],
@@ -584,30 +552,12 @@ pub(super) static TABLE: [Row; 64] = [
         proof: Read,
     },
     Row {
-        change: TolerationsAreEqualByDefaultOperator,
-        name: "TolerationsAreEqualByDefaultOperator",
-        pulls: &[11147],
-        since: &[v(16, 9), v(17, 4), v(18, 0)],
-        what: "A toleration without operator equals one with Equal when a job starts; before, it was added twice",
-        rule: "rules/10 §4.2",
-        proof: Read,
-    },
-    Row {
         change: FastAdmissionNeedsTrue,
         name: "FastAdmissionNeedsTrue",
         pulls: &[12768],
         since: &[v(17, 7), v(18, 3), v(19, 0)],
         what: "Pod groups: fast admission is asked for with true; before, with any value",
         rule: "rules/10 §5.4",
-        proof: Read,
-    },
-    Row {
-        change: IncompleteGroupsAreNotReady,
-        name: "IncompleteGroupsAreNotReady",
-        pulls: &[11654],
-        since: &[v(16, 9), v(17, 4), v(18, 0)],
-        what: "A pod group is not ready before all of its pods are there; before, those that are there decided",
-        rule: "rules/10 §5",
         proof: Read,
     },
     Row {
