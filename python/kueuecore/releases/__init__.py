@@ -183,7 +183,7 @@ def near_releases(name: str) -> tuple[Release, ...]:
         >>> [it.name for it in near_releases("0.17.12")], [it.name for it in near_releases("0.9.1")]
         (['0.17.8'], ['0.16.9'])
     """
-    numbers = re.fullmatch(r"0\.(\d{1,4})(\.\d+)?\S*", name)
+    numbers = re.match(r"0\.(\d{1,4})(?!\d)", name)
     if numbers is None:
         return newest_releases()
     return (min(newest_releases(), key=lambda it: abs(_key(it.name)[0] - int(numbers[1]))),)
