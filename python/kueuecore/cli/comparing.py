@@ -25,7 +25,7 @@ from kueuecore.report import ComparisonReport
 from kueuecore.scenarios import parse_edit, read_scenario
 from kueuecore.studies import Change, Comparison, Estimate, GroupChange, compare, processes
 
-__all__ = ["add_compare"]
+__all__ = ["add_compare", "comparison_document", "measure_name", "measures_table"]
 
 _DESCRIPTION = """\
 Runs the same work under two configurations, once per seed, and shows which jobs wait less or more,
@@ -132,13 +132,24 @@ def _report(comparison: Comparison, style: Style) -> str:
     parts = [f"{counted(n_seeds, 'seed')}, {counted(total.n_jobs, 'job')}: {reported}"]
     if not comparison.is_any:
         return f"{parts[0]}\nno difference"
-    rows = [[_name(name), *_cells(name, it)] for name, it in total.measures.items()]
-    parts.append(table(["MEASURE", "A", "B", "CHANGE", "95% INTERVAL"], rows, style, right=_RIGHT))
+    parts.append(measures_table(total, style))
     parts.append(_groups(comparison.groups, style))
     note = "A, B and CHANGE are medians over seeds"
     if total["evictions"].difference.interval is None:
         note += "; intervals need six seeds or more"
     return "\n\n".join([*parts, note])
+
+
+def measures_table(total: GroupChange, style: Style, *, heads: tuple[str, str] = ("A", "B")) -> str:
+    """The measures of all jobs under both configurations.
+
+    Args:
+        total: The measures.
+        style: Colour and width.
+        heads: What the configurations are called.
+    """
+    rows = [[measure_name(name), *_cells(name, it)] for name, it in total.measures.items()]
+    return table(["MEASURE", *heads, "CHANGE", "95% INTERVAL"], rows, style, right=(*_RIGHT, *heads))
 
 
 def _groups(groups: Sequence[GroupChange], style: Style) -> str:
@@ -168,7 +179,8 @@ def _groups(groups: Sequence[GroupChange], style: Style) -> str:
 _NOTHING = Change(Estimate(()), Estimate(()), Estimate(()))
 
 
-def _name(name: str) -> str:
+def measure_name(name: str) -> str:
+    """What a measure is called in tables."""
     what, _, rest = name.partition("/")
     return f"{what} of {rest}" if rest else _NAMES[name]
 
@@ -194,12 +206,19 @@ def _document(comparison: Comparison) -> str:
     document: JsonObject = {
         **document_head(comparison.releases[0]),
         "kueueB": release_document(comparison.releases[1]),
+        **comparison_document(comparison),
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def comparison_document(comparison: Comparison) -> JsonObject:
+    """What differs, for programs."""
+    return {
         "seeds": list(comparison.seeds),
         "differs": comparison.is_any,
         "total": _group(comparison.total),
         "groups": [_group(it) for it in comparison.groups],
     }
-    return json.dumps(document, indent=2) + "\n"
 
 
 def _group(group: GroupChange) -> JsonValue:

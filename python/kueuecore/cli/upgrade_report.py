@@ -11,7 +11,7 @@ from kueuecore.cli.table import Cell, Painted, Style, table
 from kueuecore.cli.upgraded_settings import ChangedDefault, UpgradedSettings
 from kueuecore.upgrades import KINDS_FIELD, Cause, Difference, Fate, Switch, SwitchKind, Upgrade
 
-__all__ = ["pull_request", "upgrade_report"]
+__all__ = ["pull_request", "switch_lines", "upgrade_report"]
 
 _MOST_SHOWN = 5
 _COLORS = {
@@ -130,7 +130,7 @@ class _Report:
         return table(["OBJECT", "PLACE", "IS", "CAUSE", "MESSAGE"], rows, self.style) if rows else ""
 
     def _cause(self, cause: Cause) -> str:
-        lines = [line for it in cause.switches for line in self._switch(it)] or ["cause not found"]
+        lines = [line for it in cause.switches for line in switch_lines(it, self.style)] or ["cause not found"]
         rows: list[list[Cell]] = []
         refused = {it.key for it in self.found.after.refused}
         for it in cause.differences[: self.most]:
@@ -140,12 +140,6 @@ class _Report:
         lines.append(table(["WORKLOAD", "BEFORE", "AFTER"], rows, self.style))
         n_more = len(cause.differences) - len(rows)
         return "\n".join([*lines, *([f"and {n_more} more"] if n_more else [])])
-
-    def _switch(self, switch: Switch) -> Iterator[str]:
-        is_gate = switch.kind is SwitchKind.GATE
-        state = f"gate {switch.name} is {'on' if switch.after else 'off'}" if is_gate else switch.name
-        yield f"{self.style.paint(state, 'bold')}: {switch.what}"
-        yield from (f"  {pull_request(it)}" for it in switch.pulls)
 
     def _key(self, difference: Difference) -> str:
         if difference.kind == "Workload":
@@ -177,6 +171,14 @@ class _Report:
         head = f"{self.style.paint(names, 'bold')}: {n} {_has(n)} another {what}, such as {self._key(first)}"
         said = [it[0] if what == "reason" else it[1] for it in (before, after)]
         return "\n".join([head, f"  before: {shown(said[0]) or '-'}", f"  after:  {shown(said[1]) or '-'}"])
+
+
+def switch_lines(switch: Switch, style: Style) -> Iterator[str]:
+    """What Kueue changed, and its pull requests."""
+    is_gate = switch.kind is SwitchKind.GATE
+    state = f"gate {switch.name} is {'on' if switch.after else 'off'}" if is_gate else switch.name
+    yield f"{style.paint(state, 'bold')}: {switch.what}"
+    yield from (f"  {pull_request(it)}" for it in switch.pulls)
 
 
 def _has(n: int) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from kueuecore._configuration_sources import shown_release
 from kueuecore.cli.configured import configured
@@ -33,17 +36,21 @@ _DESCRIPTION = """\
 Reads a state, runs cycles until nothing changes under two releases of Kueue, as `kueuecore run` does,
 and shows what the newer one decides otherwise, with the change of Kueue that causes it: what it does,
 its pull request, and the gates that keep the old decision. Also gates and objects that the newer release
-refuses, and defaults on which decisions depend. Causes are found by running mixtures of the releases."""
+refuses, and defaults on which decisions depend. Causes are found by running mixtures of the releases.
+
+A single file of kind Scenario is run to its end under both: who waits less or more, and because of what."""
 
 _EPILOG = """\
 examples:
   kueuecore upgrade dump.yaml --trusted --config kueue.yaml --from 0.17.3 --to 0.19
   kueuecore upgrade manifests/ --from 0.16 -o wide            every workload, to the newest release
   kueuecore upgrade manifests/ --from 0.18 --to 0.19 --fail-on-difference -q       a check for CI
+  kueuecore upgrade scenario.yaml --from 0.17 --to 0.19       a whole run in virtual time
   kueuecore upgrade dump.yaml --trusted --from 0.16 -o json | jq '.causes[].switches[].pulls'
 
 exit codes:
 """
+_KIND = re.compile(rb"^kind: *[\"']?Scenario\b", re.MULTILINE)
 _OUTPUT_HELP = "table (the default); wide: every workload, no wrapping; json or yaml: everything, as one document"
 
 
@@ -62,6 +69,10 @@ def add_upgrade(add: argparse.ArgumentParser) -> None:
     between.add_argument("--to", dest="new", metavar="VERSION", type=_release, help=help_text)
     help_text = f"how many mixtures of the two releases to run at most; by default {MOST_RUNS}"
     between.add_argument("--runs", metavar="N", type=count, default=MOST_RUNS, help=help_text)
+    help_text = "of a scenario: how many seeds, counting up from its own; by default 1"
+    between.add_argument("--seeds", metavar="N", type=count, default=1, help=help_text)
+    help_text = "of a scenario: number of processes for its seeds; by default one per core"
+    between.add_argument("--workers", metavar="N", type=count, default=os.cpu_count() or 1, help=help_text)
     out = add.add_argument_group("output")
     out.add_argument("-o", "--output", choices=["table", "wide", "json", "yaml"], default="table", help=_OUTPUT_HELP)
     add_look(out)
@@ -70,6 +81,11 @@ def add_upgrade(add: argparse.ArgumentParser) -> None:
 
 def upgrade_command(options: argparse.Namespace) -> int:
     """Run `kueuecore upgrade`; returns the exit code."""
+    if _is_scenario(options.paths):
+        # Imported only where it is needed, as it takes numpy.
+        from kueuecore.cli.upgraded_scenario import upgrade_scenario_command
+
+        return upgrade_scenario_command(options)
     manifests = given_of(options)
     old = options.old or _release_of(manifests, quiet=options.quiet)
     new = options.new or Release.named(DEFAULT_RELEASE)
@@ -101,6 +117,14 @@ def upgrade_command(options: argparse.Namespace) -> int:
             write(upgrade_report(found, settings, defaults, style, wide=form == "wide") + "\n")
     differs = found.is_any or settings.is_refused or bool(defaults)
     return _exit_code(found, fails=options.fail_on_difference and differs)
+
+
+def _is_scenario(paths: Sequence[str]) -> bool:
+    """Whether a command's paths are one file of kind Scenario."""
+    try:
+        return len(paths) == 1 and Path(paths[0]).is_file() and bool(_KIND.search(Path(paths[0]).read_bytes()))
+    except OSError:
+        return False
 
 
 def _unplayed(configurations: Iterable[Configuration], manifests: Sequence[Manifest]) -> Iterator[str]:
