@@ -96,7 +96,8 @@ def _rows_of_other_changes() -> Iterator[UpgradeRow]:
 def _row(row: UpgradeRow) -> str:
     gates, others = played_by(row)
     named = f"gate{'' if len(gates) == 1 else 's'} {', '.join(gates)}" if gates else ""
-    played = [named, ", ".join(it.name for it in others)]
+    shipped = f"{row.setting} of the shipped Configuration" if row.setting else ""
+    played = [named, shipped, ", ".join(it.name for it in others)]
     mark = f" [Seen](upgrade-worlds.md#{row.world})" if row.world else " *Run.*" if row.is_run else ""
     text = row.text if not mark or row.text.endswith(".") else f"{row.text}."
     cells = [

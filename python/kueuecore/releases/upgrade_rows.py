@@ -20,6 +20,7 @@ class UpgradeRow:
         look_for: A command that prints lines of a cluster's files if it may concern them, or what to look at.
         pulls: Kueue's pull requests, the first one first.
         gates: The feature gates behind it.
+        setting: The field of the Configuration that each release ships with its own value for; empty if it is none.
         world: The section of the page of small worlds that shows it; empty if none does.
         is_run: Whether a test runs it.
     """
@@ -30,6 +31,7 @@ class UpgradeRow:
     look_for: str
     pulls: tuple[int, ...]
     gates: tuple[str, ...] = ()
+    setting: str = ""
     world: str = ""
     is_run: bool = False
 
@@ -48,6 +50,7 @@ def upgrade_rows() -> tuple[UpgradeRow, ...]:
             row["look_for"],
             tuple(row["pulls"]),
             tuple(row.get("gates", ())),
+            row.get("setting", ""),
             row.get("world", ""),
             row.get("is_run", False),
         )
