@@ -1,8 +1,11 @@
 //! Defaults of each version of the file, and the conversion from v1beta1 to v1beta2 (rules/11 §1.1, §2).
 
+use kueuecore::base::changes::{Change, Changes};
+use kueuecore::base::releases::Release;
+
 use super::file::{
     ClientConnection, File, InternalCertManagement, LeaderElection, LocalQueueMetrics, RequeuingStrategy, Selector,
-    SelectorRequirement, Version, WaitForPodsReady,
+    SelectorRequirement, Version, WaitForPodsReady, comes_with,
 };
 use crate::duration::Duration;
 
@@ -13,17 +16,20 @@ const DISPATCHER_ALL_AT_ONCE: &str = "kueue.x-k8s.io/multikueue-dispatcher-all-a
 const NAMESPACE: &str = "kueue-system";
 const MINUTE: i64 = 60;
 
-/// Fills in the defaults of the file's own version.
-pub(super) fn apply(file: &mut File, version: Version) {
+/// Fills in the defaults that a release has for the file's own version.
+pub(super) fn apply(file: &mut File, version: Version, release: Release) {
+    let changes = Changes::of(release);
     let namespace = file.namespace.get_or_insert_with(|| NAMESPACE.to_owned()).clone();
     file.webhook.port.get_or_insert(9443);
     or_text(&mut file.webhook.cert_dir, "/tmp/k8s-webhook-server/serving-certs");
     or_text(&mut file.metrics.bind_address, ":8443");
     or_text(&mut file.health.health_probe_bind_address, ":8081");
     leader_election(file.leader_election.get_or_insert_default());
-    file.metrics.local_queue_metrics.get_or_insert(LocalQueueMetrics { enable: true, local_queue_selector: None });
+    if comes_with("metrics.localQueueMetrics", release).is_none() {
+        file.metrics.local_queue_metrics.get_or_insert(LocalQueueMetrics { enable: true, local_queue_selector: None });
+    }
     certificates(file.internal_cert_management.get_or_insert_default());
-    client_connection(file.client_connection.get_or_insert_default());
+    client_connection(file.client_connection.get_or_insert_default(), changes);
     match version {
         Version::V1beta1 => {
             if let Some(wait) = file.wait_for_pods_ready.as_mut().filter(|wait| wait.enable) {
@@ -35,10 +41,18 @@ pub(super) fn apply(file: &mut File, version: Version) {
             }
         }
         Version::V1beta2 => {
-            let wait = file.wait_for_pods_ready.get_or_insert_default();
-            let timeout = wait.timeout.filter(|timeout| timeout.ns != 0);
-            wait_for_pods_ready(wait, timeout.unwrap_or(Duration::seconds(30 * MINUTE)), false);
-            file.visibility_server.get_or_insert_default().bind_port.get_or_insert(8082);
+            if changes.has(Change::WaitForPodsReadyByDefault) {
+                let wait = file.wait_for_pods_ready.get_or_insert_default();
+                let timeout = wait.timeout.filter(|timeout| timeout.ns != 0);
+                wait.timeout = Some(timeout.unwrap_or(Duration::seconds(30 * MINUTE)));
+            }
+            if let Some(wait) = &mut file.wait_for_pods_ready {
+                let timeout = wait.timeout.unwrap_or_default();
+                wait_for_pods_ready(wait, timeout, false);
+            }
+            if comes_with("visibilityServer", release).is_none() {
+                file.visibility_server.get_or_insert_default().bind_port.get_or_insert(8082);
+            }
         }
     }
     let integrations = file.integrations.get_or_insert_default();
@@ -46,7 +60,7 @@ pub(super) fn apply(file: &mut File, version: Version) {
         integrations.frameworks = vec!["batch/job".to_owned()];
     }
     file.managed_jobs_namespace_selector.get_or_insert_with(|| all_but_system_namespaces(namespace));
-    multikueue(file, version);
+    multikueue(file, version, release);
     if let Some(fair) = file.admission_fair_sharing.as_mut().filter(|fair| fair.usage_sampling_interval.ns == 0) {
         fair.usage_sampling_interval = Duration::seconds(5 * MINUTE);
     }
@@ -96,9 +110,10 @@ fn certificates(certificates: &mut InternalCertManagement) {
     }
 }
 
-fn client_connection(connection: &mut ClientConnection) {
-    connection.qps.get_or_insert(300.0);
-    connection.burst.get_or_insert(500);
+fn client_connection(connection: &mut ClientConnection, changes: Changes) {
+    let (qps, burst) = if changes.has(Change::ClientConnectionIsFast) { (300.0, 500) } else { (20.0, 30) };
+    connection.qps.get_or_insert(qps);
+    connection.burst.get_or_insert(burst);
 }
 
 fn all_but_system_namespaces(namespace: String) -> Selector {
@@ -110,13 +125,15 @@ fn all_but_system_namespaces(namespace: String) -> Selector {
     Selector { match_expressions: vec![requirement], ..Selector::default() }
 }
 
-fn multikueue(file: &mut File, version: Version) {
+fn multikueue(file: &mut File, version: Version, release: Release) {
     let multikueue = file.multi_kueue.get_or_insert_default();
     multikueue.gc_interval.get_or_insert(Duration::seconds(MINUTE));
     or_text(&mut multikueue.origin, "multikueue");
     multikueue.worker_lost_timeout.get_or_insert(Duration::seconds(15 * MINUTE));
     let dispatcher = multikueue.dispatcher_name.get_or_insert_with(|| DISPATCHER_ALL_AT_ONCE.to_owned());
-    if version == Version::V1beta2 && dispatcher == DISPATCHER_INCREMENTAL {
+    let has_steps =
+        version == Version::V1beta2 && comes_with("multiKueue.incrementalDispatcherConfig", release).is_none();
+    if has_steps && dispatcher == DISPATCHER_INCREMENTAL {
         multikueue.incremental_dispatcher_config.get_or_insert_default().step_size.get_or_insert(3);
     }
 }

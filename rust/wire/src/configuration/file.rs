@@ -1,13 +1,14 @@
 //! The Configuration file as typed data: the fields of v1beta2 and of v1beta1 (rules/11 §1, §2).
 //!
 //! Names are those of the file. An absent or null field is `None` or empty; enumerations are plain text until they
-//! are validated. Fields that only one version has are listed in [`ONLY_IN`].
+//! are validated. Fields that only one version has are listed in [`ONLY_IN`], those of newer releases in [`SINCE`].
 
 #![allow(missing_docs)] // a field is documented where its name is not the file's name and meaning
 
 use std::collections::BTreeMap;
 
 use kueuecore::base::quantity::Quantity;
+use kueuecore::base::releases::Release;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
@@ -39,6 +40,29 @@ pub const ONLY_IN: [(&str, Version); 11] = [
     ("metrics.customLabels[].sourceKind", Version::V1beta2),
     ("metrics.customLabels[].trackedValues", Version::V1beta2),
 ];
+
+/// Fields that older releases of Kueue do not have: the first line of releases that has each (rules/11 §1).
+pub const SINCE: [(&str, u8); 11] = [
+    ("visibilityServer", 17),
+    ("metrics.customLabels", 17),
+    ("metrics.localQueueMetrics", 17),
+    ("resources.quotaCheckStrategy", 18),
+    ("resources.deviceClassMappings[].sources", 18),
+    ("resources.deviceClassMappings[].sources[].capacity", 19),
+    ("multiKueue.clusterProfile.accessProviders", 19),
+    ("multiKueue.incrementalDispatcherConfig", 19),
+    ("metrics.customLabels[].sourceKind", 19),
+    ("metrics.customLabels[].trackedValues", 19),
+    ("tls.curvePreferences", 19),
+];
+
+/// The line of releases, such as 17 of 0.17, that first has a field which a release does not have; the path of the
+/// field has no list positions.
+#[must_use]
+pub fn comes_with(path: &str, release: Release) -> Option<u8> {
+    let (_, line) = SINCE.iter().find(|(field, line)| *field == path && *line > release.version().minor())?;
+    Some(*line)
+}
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]

@@ -53,7 +53,7 @@ impl Configuration {
     #[must_use]
     pub fn of(release: Release) -> Self {
         let mut rest = File { api_version: V1BETA2.to_owned(), kind: KIND.to_owned(), ..File::default() };
-        defaults::apply(&mut rest, Version::V1beta2);
+        defaults::apply(&mut rest, Version::V1beta2, release);
         let scheduling = lower::scheduling(&rest, release, Gates::of(release));
         Self { scheduling, rest, names_wait_for_pods_ready: false }
     }
@@ -72,7 +72,7 @@ impl Configuration {
         let (value, mut errors) = strict::parse(json).map_err(|error| vec![error])?;
         let version = version_of(&value).map_err(|error| vec![error])?;
         let unknown = RefCell::new(Vec::new());
-        let decoded: Result<File, _> = strict::decode(&value, &|path| absent_in(version, path), &unknown);
+        let decoded: Result<File, _> = strict::decode(&value, &|path| absent_in(version, release, path), &unknown);
         errors.extend(unknown.into_inner());
         let mut file = match decoded {
             Ok(file) if errors.is_empty() => file,
@@ -83,14 +83,14 @@ impl Configuration {
             }
         };
         let names_wait_for_pods_ready = file.wait_for_pods_ready.is_some();
-        defaults::apply(&mut file, version);
+        defaults::apply(&mut file, version, release);
         if version == Version::V1beta1 {
             defaults::convert_to_v1beta2(&mut file);
             file.api_version = V1BETA2.to_owned();
         }
         let (gates, gate_errors) = gates_of(&file, feature_gates, release);
         let mut errors: Vec<ConfigurationError> = gate_errors.into_iter().map(Into::into).collect();
-        errors.extend(validate::validate(&file, gates).into_iter().map(ConfigurationError::from));
+        errors.extend(validate::validate(&file, gates, release).into_iter().map(ConfigurationError::from));
         if !errors.is_empty() {
             return Err(errors);
         }
@@ -188,11 +188,14 @@ fn version_of(value: &Value) -> Result<Version, ConfigurationError> {
     }
 }
 
-/// Why a field of the other version counts as unknown.
-fn absent_in(version: Version, path: &str) -> Option<String> {
-    let (_, only_in) = file::ONLY_IN.iter().find(|(field, only_in)| *field == path && *only_in != version)?;
-    let name = if *only_in == Version::V1beta1 { "v1beta1" } else { "v1beta2" };
-    Some(format!("it exists only in {name}"))
+/// Why a field of the other version, or of a newer release, counts as unknown.
+fn absent_in(version: Version, release: Release, path: &str) -> Option<String> {
+    let other = file::ONLY_IN.iter().find(|(field, only_in)| *field == path && *only_in != version);
+    if let Some((_, only_in)) = other {
+        let name = if *only_in == Version::V1beta1 { "v1beta1" } else { "v1beta2" };
+        return Some(format!("it exists only in {name}"));
+    }
+    Some(format!("Kueue has it since 0.{}", file::comes_with(path, release)?))
 }
 
 /// The effective gates; after an error, the settings that are valid on their own.

@@ -30,6 +30,69 @@ fn read(fields: &Value) -> Result<Configuration, Vec<String>> {
     read_version(V1BETA2, fields)
 }
 
+fn read_in(release: &str, mut fields: Value) -> Result<Configuration, Vec<String>> {
+    let release = Release::from_name(release).expect("a release");
+    fields["apiVersion"] = V1BETA2.into();
+    fields["kind"] = "Configuration".into();
+    let texts = |errors: Vec<super::ConfigurationError>| errors.iter().map(ToString::to_string).collect();
+    Configuration::read(fields.to_string().as_bytes(), &BTreeMap::new(), release).map_err(texts)
+}
+
+#[test]
+fn an_older_release_has_its_own_defaults() {
+    let file = read_in("0.16", json!({})).expect("valid");
+    assert_eq!(file, Configuration::of(Release::from_name("0.16").expect("a release")));
+    assert_eq!(file.scheduling.wait_for_pods_ready, None);
+    let plain = file.to_json();
+    assert_eq!(plain["clientConnection"], json!({"qps": 20.0, "burst": 30}));
+    for absent in ["waitForPodsReady", "visibilityServer"] {
+        assert_eq!(plain.get(absent), None, "{absent}");
+    }
+    assert_eq!(plain["metrics"].get("localQueueMetrics"), None);
+    let named = read_in("0.18", json!({"waitForPodsReady": {"timeout": "5m"}})).expect("valid");
+    let wait = named.scheduling.wait_for_pods_ready.expect("named");
+    assert_eq!((wait.timeout_ns, wait.recovery_timeout_ns), (5 * MINUTE_NS, Some(5 * MINUTE_NS)));
+    let errors = read_in("0.18", json!({"waitForPodsReady": {}})).expect_err("no timeout");
+    assert_eq!(errors, ["waitForPodsReady.timeout: Required value: must be specified"]);
+    assert_eq!(read_in("0.19", json!({})).expect("valid").rest, Configuration::default().rest);
+}
+
+#[test]
+fn an_older_release_does_not_know_newer_fields() {
+    let curves = json!({"tls": {"curvePreferences": [29]}});
+    let errors = read_in("0.18", curves.clone()).expect_err("unknown");
+    assert_eq!(errors, ["unknown field \"tls.curvePreferences\"; Kueue has it since 0.19"]);
+    assert!(read_in("0.19", curves).is_ok());
+    let errors = read_in("0.16", json!({"visibilityServer": {}, "metrics": {"customLabels": []}}));
+    let expected = ["metrics.customLabels", "visibilityServer"]
+        .map(|field| format!("unknown field \"{field}\"; Kueue has it since 0.17"));
+    let mut errors = errors.expect_err("unknown");
+    errors.sort();
+    assert_eq!(errors, expected);
+    let services = json!({"integrations": {"frameworks": ["ray.io/rayservice"]}});
+    assert!(read_in("0.17", services.clone()).is_ok());
+    let [error] = &read_in("0.16", services).expect_err("unknown")[..] else { panic!("one error") };
+    assert!(
+        error.starts_with("integrations.frameworks[0]: Unsupported value: \"ray.io/rayservice\": supported values: ")
+    );
+    assert!(!error.contains("spark"));
+    let mapping = |name: &str| {
+        let counter = json!({"name": name, "driver": "d", "deviceSelector": {"cel": {"expression": "true"}}});
+        json!({"name": format!("example.com/{name}"), "deviceClassNames": ["c"], "sources": [{"counter": counter}]})
+    };
+    let shared = json!({
+        "resources": {"deviceClassMappings": [mapping("a"), mapping("b")]},
+        "featureGates": {"KueueDRAIntegration": true, "KueueDRAIntegrationPartitionableDevices": true},
+    });
+    assert!(read_in("0.19", shared.clone()).is_ok());
+    let errors = read_in("0.18", shared).expect_err("one mapping for each class");
+    let path = "resources.deviceClassMappings[1].deviceClassNames[0]";
+    assert_eq!(
+        errors,
+        [format!("{path}: Invalid value: \"c\": device class already mapped to resource example.com/a")]
+    );
+}
+
 #[test]
 fn a_minimal_file_has_the_documented_defaults() {
     let configuration = read(&json!({})).expect("valid");

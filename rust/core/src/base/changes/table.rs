@@ -68,6 +68,7 @@ pub enum Change {
     TopologyFlavorTaintsMutable,
     WaitForPodsReadyByDefault,
     ClientConnectionIsFast,
+    DeviceClassesShareMappings,
 }
 
 /// How the old behaviour is known.
@@ -109,7 +110,7 @@ const fn v(minor: u8, patch: i8) -> Version {
 }
 
 /// All changes, in the order of the enum and of time.
-pub(super) static TABLE: [Row; 59] = [
+pub(super) static TABLE: [Row; 60] = [
     Row {
         change: GateDependenciesAreChecked,
         name: "GateDependenciesAreChecked",
@@ -639,6 +640,15 @@ pub(super) static TABLE: [Row; 59] = [
         since: &[v(19, 0)],
         what: "clientConnection allows 300 requests a second and bursts of 500; before 20 and 30",
         rule: "rules/11 §2",
+        proof: Read,
+    },
+    Row {
+        change: DeviceClassesShareMappings,
+        name: "DeviceClassesShareMappings",
+        pulls: &[13152],
+        since: &[v(19, 0)],
+        what: "A DeviceClass may be in several deviceClassMappings that count different counters of it; before, in one",
+        rule: "rules/11 §3",
         proof: Read,
     },
 ];

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kueuecore::base::changes::{Change, Changes};
 use kueuecore::base::gates::{Gate, Gates};
 
 use crate::configuration::file::{DeviceClassMapping, DeviceDimension};
@@ -22,7 +23,7 @@ struct Claim<'a> {
     counters: BTreeSet<&'a str>,
 }
 
-pub(super) fn mappings(mappings: &[DeviceClassMapping], gates: Gates, errors: &mut Vec<FieldError>) {
+pub(super) fn mappings(mappings: &[DeviceClassMapping], gates: Gates, changes: Changes, errors: &mut Vec<FieldError>) {
     const PATH: &str = "resources.deviceClassMappings";
     if mappings.len() > MAX_MAPPINGS {
         errors.push(FieldError::too_many(PATH, mappings.len(), MAX_MAPPINGS));
@@ -35,7 +36,7 @@ pub(super) fn mappings(mappings: &[DeviceClassMapping], gates: Gates, errors: &m
         if !resources.insert(&mapping.name) {
             errors.push(FieldError::duplicate(format!("{path}.name"), quoted(&mapping.name)));
         }
-        classes(mapping, &format!("{path}.deviceClassNames"), &mut claims, errors);
+        classes(mapping, &format!("{path}.deviceClassNames"), changes, &mut claims, errors);
         sources(mapping, &format!("{path}.sources"), gates, errors);
     }
 }
@@ -50,10 +51,11 @@ fn name(name: &str, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// A class may appear in several mappings only if each counts a different counter of it.
+/// A class may appear in several mappings only if each counts a different counter of it; before the change, never.
 fn classes<'a>(
     mapping: &'a DeviceClassMapping,
     path: &str,
+    changes: Changes,
     claims: &mut BTreeMap<&'a str, Claim<'a>>,
     errors: &mut Vec<FieldError>,
 ) {
@@ -80,7 +82,8 @@ fn classes<'a>(
         if claim.resource == mapping.name {
             continue;
         }
-        match counter.filter(|_| !claim.counters.is_empty()) {
+        let may_differ = changes.has(Change::DeviceClassesShareMappings) && !claim.counters.is_empty();
+        match counter.filter(|_| may_differ) {
             None => {
                 let detail = format!("device class already mapped to resource {}", claim.resource);
                 errors.push(FieldError::invalid(path, quoted(class), detail));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kueuecore::base::releases::Release;
 use serde_json::Value;
 
 use super::{NEGATIVE, json};
@@ -60,15 +61,20 @@ fn kind_of(argument: &str) -> Option<String> {
     Some(format!("{group}/{version}, Kind={kind}"))
 }
 
+/// Integrations that 0.16 does not have.
+const SINCE_0_17: [&str; 2] = ["ray.io/rayservice", "sparkoperator.k8s.io/sparkapplication"];
+
 /// `integrations`: known, unique, external ones well-formed.
-pub(super) fn integrations(file: &File, errors: &mut Vec<FieldError>) {
+pub(super) fn integrations(file: &File, release: Release, errors: &mut Vec<FieldError>) {
+    let is_known = |name: &str| release.version().minor() >= 17 || !SINCE_0_17.contains(&name);
     let Some(integrations) = &file.integrations else { return };
     let mut managed = BTreeSet::new();
     for (i, framework) in integrations.frameworks.iter().enumerate() {
         let path = format!("integrations.frameworks[{i}]");
-        match find(framework) {
+        match find(framework).filter(|it| is_known(it.name)) {
             None => {
-                errors.push(FieldError::unsupported(path, quoted(framework), &INTEGRATIONS.map(|known| known.name)))
+                let known: Vec<&str> = INTEGRATIONS.iter().map(|it| it.name).filter(|name| is_known(name)).collect();
+                errors.push(FieldError::unsupported(path, quoted(framework), &known));
             }
             Some(known) if !managed.insert(known.kind.to_owned()) => {
                 errors.push(FieldError::duplicate(path, quoted(framework)));

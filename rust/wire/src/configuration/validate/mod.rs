@@ -6,7 +6,9 @@ mod manager;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kueuecore::base::changes::Changes;
 use kueuecore::base::gates::{Gate, Gates};
+use kueuecore::base::releases::Release;
 use serde::Serialize;
 
 use super::file::{AdmissionFairSharing, File, ObjectRetentionPolicies, Resources, WaitForPodsReady};
@@ -15,13 +17,13 @@ use crate::field_error::{FieldError, quoted};
 
 const NEGATIVE: &str = "must be greater than or equal to 0";
 
-/// All errors of a defaulted v1beta2 file, section by section in Kueue's order.
-pub(super) fn validate(file: &File, gates: Gates) -> Vec<FieldError> {
+/// All errors that a release finds in a defaulted v1beta2 file, section by section in Kueue's order.
+pub(super) fn validate(file: &File, gates: Gates, release: Release) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if let Some(wait) = file.wait_for_pods_ready.as_ref().filter(|_| !gates.enabled(Gate::DisableWaitForPodsReady)) {
         wait_for_pods_ready(wait, &mut errors);
     }
-    jobs::integrations(file, &mut errors);
+    jobs::integrations(file, release, &mut errors);
     jobs::multikueue(file, &mut errors);
     if let Some(fair) = &file.fair_sharing {
         fair_sharing(&fair.preemption_strategies, &mut errors);
@@ -32,7 +34,7 @@ pub(super) fn validate(file: &File, gates: Gates) -> Vec<FieldError> {
     manager::certificates(file, &mut errors);
     if let Some(resources) = &file.resources {
         transformations(resources, &mut errors);
-        devices::mappings(&resources.device_class_mappings, gates, &mut errors);
+        devices::mappings(&resources.device_class_mappings, gates, Changes::of(release), &mut errors);
     }
     jobs::managed_namespaces(file, &mut errors);
     if let Some(policies) = &file.object_retention_policies {
