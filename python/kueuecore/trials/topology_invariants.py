@@ -49,7 +49,7 @@ class Places:
         self._objects: dict[tuple[str, str], JsonObject] = {}
         self._states: Mapping[str, WorkloadState] = {}
         self.seen: set[str] = set()
-        self._settings = Settings({"kueue": scenario.release})
+        self._settings = Settings({**(scenario.configuration or {}), "kueue": scenario.release})
         for each in scenario.objects:
             self._keep(each)
 
@@ -81,7 +81,9 @@ class Places:
         # Workloads that are being evicted count as gone for some; and not all of those placed together are compared
         # (rules/08 §11.6).
         decision, out = result.decision, any(holds_quota(it) and is_evicted(it) for it in self._states.values())
-        if len(given) == 1 and not (decision.replaced_slices or decision.preemptions or decision.evictions or out):
+        is_alone = len(given) == 1 and not (decision.replaced_slices or decision.preemptions or decision.evictions)
+        # Otherwise flavors give the room of a node that they share once each.
+        if is_alone and not out and self._settings.on("TASHandleOverlappingFlavors"):
             self._check_room(seen, {admission.key for admission in given})
 
     def settled(self, seen: EngineView) -> None:

@@ -1,0 +1,106 @@
+"""For each change of Kueue, a small world ends otherwise with it and without it, by engine and reference alike.
+
+`scripts/change_worlds.py` found those in `worlds.jsonl`; `worlds-by-hand.jsonl` has the others. A line is a case of
+kind `trace` with the change that it shows, or the gate that only older releases have.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kueuecore import Configuration
+from kueuecore.conformance import answer
+from kueuecore.errors import ConfigurationError
+from kueuecore.releases import changes
+from kueuecore.testing.play import first_difference
+
+Json = dict[str, Any]
+
+ROOT = Path(__file__).parents[3]
+
+WORLDS: list[Json] = [
+    json.loads(line)
+    for name in ("worlds.jsonl", "worlds-by-hand.jsonl")
+    for line in Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines()
+]
+
+# What the engine does not decide is tested where it is decided.
+ELSEWHERE = {
+    "tests/unit/releases/test_changes.py": "GateDependenciesAreChecked GateDependenciesAreListed",
+    "tests/unit/jobs/test_changes_of_kueue.py": """
+        RayAutoscalerCounted RaySubmitterSidecarCounted RayRedisCleanupCounted CompletedIndexesReclaimed
+        FailedIndexesReclaimed RayValidationFailedOnHold DefaultQueueNeedsManagedNamespace AncestorUidsChecked
+        NoUngateOntoFailedNode SlicesFollowPriority ReplacedSlicesAreNamed ActiveSliceReleasesPods
+        PriorityClassMissingEvent LwsPodsGetQueueName JobTextsAreCorrected RayAutoscalingNeedsOneCluster
+        LwsQueueMayChange WorkerPodsAreMarked ElasticAnnotationNeedsSupport FastAdmissionNeedsTrue
+        PodSetsUpToTen PodSetsUpToEighteen""",
+    "tests/unit/test_provisioning.py": "ProvisioningSkipsEmptyPodSets ProvisioningMessageCleared",
+    "tests/unit/multikueue/test_connections.py": "MultiKueueBackoffInMessage MultiKueueCheckEditsRequeue",
+    "rust/wire/src/configuration/tests.rs": """
+        WaitForPodsReadyByDefault ClientConnectionIsFast DeviceClassesShareMappings""",
+}
+# An API server decides these by the schemas of the release that is installed there.
+SCHEMAS = """
+    LocalQueueStatusLimit64 QueueNameFixedWhileReserved PodSetSliceSizeMinimum SubGroupCountMinimum
+    TopologyLevelsMutable TopologyFlavorLabelsMutable TopologyFlavorTaintsMutable"""
+
+
+def sides(world: Json) -> list[Json]:
+    """The world with what it shows, and without."""
+    switch, name = ("featureGates", world["gate"]) if "gate" in world else ("changes", world["change"])
+    return [{**world, switch: {**world.get(switch, {}), name: is_on}} for is_on in (True, False)]
+
+
+def compared(of: Any) -> Any:
+    """What is compared: events of a cycle have no order, and nothing is as good as 0 or an empty list."""
+    if isinstance(of, list):
+        return [compared(it) for it in of]
+    if not isinstance(of, dict):
+        return of
+    if "messages" in of:
+        of = {**of, "messages": sorted(of["messages"], key=lambda it: (it["key"], it["reason"], it["message"]))}
+    found = {name: compared(it) for name, it in of.items()}
+    return {name: it for name, it in found.items() if it not in (None, {}, [], "", 0, "0")}
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=lambda it: str(it["id"]))
+def test_a_world(world: Json) -> None:
+    by_engine = [compared(answer(side)) for side in sides(world)]
+    assert by_engine[0] != by_engine[1]
+    by_reference = [compared(answer(side, by="reference")) for side in sides(world)]
+    assert first_difference(by_engine, by_reference) is None
+
+
+def test_every_change_is_tested() -> None:
+    shown = {it["change"] for it in WORLDS if "change" in it}
+    elsewhere = {name for names in (*ELSEWHERE.values(), SCHEMAS) for name in names.split()}
+    assert shown.isdisjoint(elsewhere)
+    assert shown | elsewhere == {it.name for it in changes()}
+    assert [path for path in ELSEWHERE if not (ROOT / path).is_file()] == []
+
+
+def test_the_gates_that_only_older_releases_have_are_played() -> None:
+    assert {it["gate"] for it in WORLDS if "gate" in it} == {
+        "FlavorFungibilityImplicitPreferenceDefault",
+        "SchedulerTimestampPreemptionBuffer",
+        "TASProfileLeastFreeCapacity",
+    }
+
+
+@pytest.mark.parametrize(
+    ("gate", "before", "since", "words"),
+    [
+        ("TopologyAwareScheduling", "0.17.3", "0.17.4", "requires TopologyAwareScheduling to be enabled"),
+        ("FlavorFungibility", "0.19.2", "0.20.0-devel", "depends on features that are disabled"),
+    ],
+    ids=["GateDependenciesAreChecked", "GateDependenciesAreListed"],
+)
+def test_gates_that_others_need(gate: str, before: str, since: str, words: str) -> None:
+    manifest = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+    Configuration.of([manifest], feature_gates={gate: False}, release=before)
+    with pytest.raises(ConfigurationError, match=words):
+        Configuration.of([manifest], feature_gates={gate: False}, release=since)
