@@ -122,8 +122,8 @@ fn play(case: &Value, keeps_messages: bool, interrupted: &mut dyn FnMut() -> boo
         timers: if config["timers"] == "WhenDue" { Timers::WhenDue } else { Timers::AfterRound },
     };
     let text: String = items(&case["input"]["events"]).iter().map(|event| format!("{event}\n")).collect();
-    let gates = live.engine.state.config.gates;
-    let happenings = happenings(text.as_bytes(), Door::Trusted, &gates, live.now, &[]).map_err(|e| lines(&e))?;
+    let config = &live.engine.state.config;
+    let happenings = happenings(text.as_bytes(), Door::Trusted, config, live.now, &[]).map_err(|e| lines(&e))?;
     let mut simulation = Simulation::new(options, live.now);
     simulation.schedule(happenings);
     let mut checks = LateChecks::of(case, &mut simulation);

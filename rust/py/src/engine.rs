@@ -291,7 +291,7 @@ impl Engine {
         let data = data.as_bytes();
         let considered = self.ask(py, call, now, |engine, at| {
             let gates = engine.state.config.gates;
-            let decoded = decode_with(data, door(trusted), &gates).map_err(Refused::Manifests)?;
+            let decoded = decode_with(data, door(trusted), &engine.state.config).map_err(Refused::Manifests)?;
             let mut objects = decoded.objects.into_iter().map(|(mut object, _)| {
                 if !trusted {
                     storing(None, &mut object, at);

@@ -1,5 +1,6 @@
 //! Kueue's kinds as OpenAPI schemas, and the API server's checks of `metadata` for any kind.
 
+use kueuecore::base::changes::Changes;
 use kueuecore_wire::kinds::{Kind, group_of};
 use kueuecore_wire::schema;
 use kueuecore_wire::validate;
@@ -12,7 +13,8 @@ use crate::errors::problem;
 /// The OpenAPI schema of one of Kueue's own kinds in a version that it serves; `None` for any other.
 #[pyfunction]
 pub fn open_api<'py>(py: Python<'py>, api_version: &str, kind: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let schema = Kind::find(group_of(api_version), kind).and_then(|kind| schema::open_api(kind, api_version));
+    let open_api = |kind| schema::open_api(kind, api_version, Changes::default());
+    let schema = Kind::find(group_of(api_version), kind).and_then(open_api);
     schema.map(|schema| to_python(py, &schema)).transpose()
 }
 

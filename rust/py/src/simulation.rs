@@ -131,8 +131,8 @@ impl Simulation {
             scheduled.extend(decode_submissions(rows).happenings().map_err(|error| columns_error(&error))?);
         }
         let refused = self.run(py, engine, |simulation, engine| {
-            let gates = &engine.state.config.gates;
-            scheduled.extend(happenings(events, door(trusted), gates, self.start, &watched)?);
+            let config = &engine.state.config;
+            scheduled.extend(happenings(events, door(trusted), config, self.start, &watched)?);
             simulation.schedule(scheduled);
             Ok(())
         })?;
@@ -149,9 +149,8 @@ impl Simulation {
         trusted: bool,
     ) -> PyResult<()> {
         let mut copies = decode_copies(rows)?;
-        let read = self.run(py, engine, |_, engine| {
-            happenings(templates, door(trusted), &engine.state.config.gates, self.start, &[])
-        })?;
+        let read = self
+            .run(py, engine, |_, engine| happenings(templates, door(trusted), &engine.state.config, self.start, &[]))?;
         for happening in read.map_err(|rejections| manifest_error(py, &rejections))? {
             match happening.change {
                 Change::Create { object, job } if matches!(*object, Object::Workload(_)) => {

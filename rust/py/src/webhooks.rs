@@ -28,8 +28,8 @@ pub fn admit<'py>(
     let Some(kind) = found.filter(|kind| kind.api_versions().contains(&api_version)) else { return Ok(None) };
     let new = text(new)?;
     let old = old.map(|(api_version, old)| text(old).map(|old| (api_version, old))).transpose()?;
-    let gates = configuration.inner.scheduling.gates;
-    let answer = py.detach(|| webhooks::admit(kind, (api_version, new), old, &gates));
+    let config = &configuration.inner.scheduling;
+    let answer = py.detach(|| webhooks::admit(kind, (api_version, new), old, config));
     Ok(Some(match answer {
         Ok(stored) => (Some(to_python(py, &stored.object)?), false, Vec::new(), stored.warnings),
         Err(Refused { by_webhook, errors, warnings }) => {

@@ -17,7 +17,7 @@ mod topology;
 mod workload;
 
 pub(crate) use batch::add_warnings;
-use kueuecore::base::gates::Gates;
+use kueuecore::objects::config::Config;
 use kueuecore::objects::{Admission, LimitRangeItem, Object, PodSet, PodSpec, ResourceList, WorkloadStatus};
 pub(crate) use manifest::Manifest;
 use serde::de::DeserializeOwned;
@@ -65,20 +65,20 @@ pub struct Foreign {
 }
 
 /// Decodes one object, a `List` (of any kind), a JSON array of objects, or several objects one after another
-/// (newline-delimited JSON). Feature gates have their defaults; [`decode_with`] takes others.
+/// (newline-delimited JSON), as the newest Kueue with its default settings; [`decode_with`] takes others.
 ///
 /// # Errors
 /// Every rejected object with all its errors; if one is rejected, nothing of the batch is taken.
 pub fn decode(data: &[u8], door: Door) -> Result<Decoded, Vec<Rejection>> {
-    decode_with(data, door, &Gates::default())
+    decode_with(data, door, &Config::default())
 }
 
-/// [`decode`] with other feature gates; they matter only at [`Door::People`].
+/// [`decode`] with the gates and changes of other settings; they matter only at [`Door::People`].
 ///
 /// # Errors
 /// As [`decode`].
-pub fn decode_with(data: &[u8], door: Door, gates: &Gates) -> Result<Decoded, Vec<Rejection>> {
-    batch::run(data, door, gates)
+pub fn decode_with(data: &[u8], door: Door, config: &Config) -> Result<Decoded, Vec<Rejection>> {
+    batch::run(data, door, config)
 }
 
 /// Decodes one object that is already a JSON value, as [`Door::Trusted`] does.

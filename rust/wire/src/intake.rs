@@ -29,7 +29,7 @@ use crate::validate;
 /// engine.apply(read.objects.into_iter().map(|(object, _)| object).collect(), Time(0));
 /// ```
 pub fn intake(engine: &Engine, data: &[u8], door: Door, now: Time) -> Result<Decoded, Vec<Rejection>> {
-    let mut decoded = decode_with(data, door, &engine.state.config.gates)?;
+    let mut decoded = decode_with(data, door, &engine.state.config)?;
     require_names(&decoded)?;
     if door == Door::People {
         store(engine, &mut decoded, now)?;
@@ -64,7 +64,7 @@ fn refused(mut rejections: Vec<Rejection>, decoded: &Decoded) -> Result<(), Vec<
 }
 
 fn store(engine: &Engine, decoded: &mut Decoded, now: Time) -> Result<(), Vec<Rejection>> {
-    let gates = engine.state.config.gates;
+    let config = &engine.state.config;
     let mut rejections = Vec::new();
     let mut earlier: BTreeMap<(String, String, String), usize> = BTreeMap::new();
     for position in 0..decoded.objects.len() {
@@ -75,7 +75,7 @@ fn store(engine: &Engine, decoded: &mut Decoded, now: Time) -> Result<(), Vec<Re
         let old = earlier.insert(key, position).map(|position| before[position].0.clone());
         let old = old.or_else(|| engine.stored(object));
         storing(old.as_ref(), object, now);
-        let errors = old.map(|old| validate::update(&old, object, &gates)).unwrap_or_default();
+        let errors = old.map(|old| validate::update(&old, object, config)).unwrap_or_default();
         if !errors.is_empty() {
             rejections.push(Rejection { index: *index, object: reference, errors, warnings: Vec::new() });
         }

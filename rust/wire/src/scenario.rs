@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use kueuecore::base::gates::Gates;
 use kueuecore::base::key::Key;
+use kueuecore::objects::config::Config;
 use kueuecore::objects::{Kind, Time};
 use kueuecore::simulate::{Change, Happening, JobPlan, NodeLoss, PodsPlan};
 use serde::Deserialize;
@@ -90,7 +90,7 @@ impl Line<'_> {
 pub fn happenings(
     data: &[u8],
     door: Door,
-    gates: &Gates,
+    config: &Config,
     start: Time,
     watched: &[String],
 ) -> Result<Vec<Happening>, Vec<Rejection>> {
@@ -104,7 +104,7 @@ pub fn happenings(
         }
         lines.push(line);
     }
-    let decoded = decode_with(&objects, door, gates)?;
+    let decoded = decode_with(&objects, door, config)?;
     require_names(&decoded)?;
     let n_objects = lines.iter().filter(|line| line.object.is_some()).count();
     let is_read = decoded.foreign.iter().all(|foreign| watched.contains(&foreign.kind));
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<Happening>, String> {
-        happenings(text.as_bytes(), Door::People, &Gates::default(), Time(1), &[])
+        happenings(text.as_bytes(), Door::People, &Config::default(), Time(1), &[])
             .map_err(|rejections| rejections[0].errors[0].to_string())
     }
 
@@ -187,7 +187,7 @@ mod tests {
         let line = r#"{"at": 9e9, "op": "finish", "key": "ns/w"}"#;
         assert!(read(line).is_ok(), "from 1970");
         let refused =
-            happenings(line.as_bytes(), Door::People, &Gates::default(), Time(1_767_225_600_000_000_000), &[]);
+            happenings(line.as_bytes(), Door::People, &Config::default(), Time(1_767_225_600_000_000_000), &[]);
         assert!(refused.expect_err("from 2026")[0].to_string().contains("end before April 2262"));
     }
 

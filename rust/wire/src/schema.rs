@@ -20,8 +20,9 @@ mod volume;
 mod workload;
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, PoisonError, RwLock};
 
+use kueuecore::base::changes::{Change, Changes};
 use serde_json::{Number, Value, json};
 
 pub(crate) use check::blocks_rules;
@@ -95,17 +96,64 @@ enum ListKind {
     Map(&'static [&'static str]),
 }
 
-/// The schema of a kind. `old`: v1beta1 of Kueue's own kinds.
-pub(crate) fn of(kind: Kind, old: bool) -> &'static Schema {
-    static SCHEMAS: LazyLock<BTreeMap<(Kind, bool), Schema>> = LazyLock::new(|| {
-        let versions = |kind: Kind| [false, true].into_iter().filter(move |old| !old || kind.is_kueue());
-        Kind::ALL
-            .iter()
-            .copied()
-            .flat_map(|kind| versions(kind).map(move |old| ((kind, old), make(kind, old))))
-            .collect()
-    });
-    &SCHEMAS[&(kind, old && kind.is_kueue())]
+/// How Kueue serves a kind: in which version, and with which of its changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Served {
+    /// Is it v1beta1 of one of Kueue's own kinds?
+    pub(crate) old: bool,
+    changes: Changes,
+}
+
+/// The changes of Kueue in its CustomResourceDefinitions.
+const CHANGES: [Change; 11] = [
+    Change::PodSetsUpToTen,
+    Change::PodSetsUpToEighteen,
+    Change::LocalQueueStatusLimit64,
+    Change::QueueNameFixedWhileReserved,
+    Change::PodSetSliceSizeMinimum,
+    Change::SubGroupCountMinimum,
+    Change::TopologyLevelsMutable,
+    Change::TopologyFlavorLabelsMutable,
+    Change::TopologyFlavorTaintsMutable,
+    Change::SchemaFieldsOf017,
+    Change::SchemaFieldsOf018,
+];
+
+impl Served {
+    /// A kind in v1beta1, if it has it, or in the preferred version.
+    pub(crate) fn of(kind: Kind, old: bool, changes: Changes) -> Self {
+        let some: &[Change] = if kind.is_kueue() { &CHANGES } else { &[] };
+        Self { old: old && kind.is_kueue(), changes: changes.among(some) }
+    }
+
+    /// The same kind in the preferred version.
+    pub(crate) fn preferred(self) -> Self {
+        Self { old: false, ..self }
+    }
+
+    fn has(self, change: Change) -> bool {
+        self.changes.has(change)
+    }
+
+    /// The most pod sets of a Workload.
+    fn most_pod_sets(self) -> usize {
+        match (self.has(Change::PodSetsUpToTen), self.has(Change::PodSetsUpToEighteen)) {
+            (false, _) => 8,
+            (true, false) => 10,
+            (true, true) => 18,
+        }
+    }
+}
+
+/// The schema of a kind.
+pub(crate) fn of(kind: Kind, served: Served) -> &'static Schema {
+    static SCHEMAS: RwLock<BTreeMap<(Kind, Served), &'static Schema>> = RwLock::new(BTreeMap::new());
+    let made = SCHEMAS.read().unwrap_or_else(PoisonError::into_inner).get(&(kind, served)).copied();
+    made.unwrap_or_else(|| {
+        // They stay for ever: releases of Kueue are few.
+        let schema: &'static Schema = Box::leak(Box::new(make(kind, served)));
+        *SCHEMAS.write().unwrap_or_else(PoisonError::into_inner).entry((kind, served)).or_insert(schema)
+    })
 }
 
 /// Errors in the shape of an object's `metadata`.
@@ -116,19 +164,20 @@ pub(crate) fn metadata_errors(metadata: &Value) -> Vec<FieldError> {
     SCHEMA.check(&object)
 }
 
-fn make(kind: Kind, old: bool) -> Schema {
+fn make(kind: Kind, served: Served) -> Schema {
+    let old = served.old;
     match kind {
-        Kind::ClusterQueue => kueue::cluster_queue(old),
+        Kind::ClusterQueue => kueue::cluster_queue(served),
         Kind::Cohort => kueue::cohort(old),
-        Kind::LocalQueue => kueue::local_queue(old),
-        Kind::ResourceFlavor => kueue::resource_flavor(),
-        Kind::Topology => kueue::topology(old),
+        Kind::LocalQueue => kueue::local_queue(served),
+        Kind::ResourceFlavor => kueue::resource_flavor(served),
+        Kind::Topology => kueue::topology(served),
         Kind::AdmissionCheck => kueue::admission_check(old),
         Kind::WorkloadPriorityClass => kueue::workload_priority_class(old),
-        Kind::MultiKueueConfig => kueue::multikueue_config(old),
+        Kind::MultiKueueConfig => kueue::multikueue_config(served),
         Kind::MultiKueueCluster => kueue::multikueue_cluster(old),
         Kind::ProvisioningRequestConfig => kueue::provisioning_request_config(old),
-        Kind::Workload => workload::workload(old),
+        Kind::Workload => workload::workload(served),
         Kind::LimitRange => kubernetes::limit_range(),
         Kind::RuntimeClass => kubernetes::runtime_class(),
         Kind::PriorityClass => kubernetes::priority_class(),

@@ -11,22 +11,22 @@ mod resource_flavor;
 mod update;
 mod workload;
 
-use kueuecore::base::gates::Gates;
 use kueuecore::objects::Object;
+use kueuecore::objects::config::Config;
 use serde_json::Value;
 
 use crate::field_error::{FieldError, WHOLE};
 use crate::kinds::Kind;
 use crate::names::dns1123_subdomain_errors;
-use crate::schema;
+use crate::schema::{self, Served};
 
 pub use update::update;
 pub(crate) use update::{update_schema, update_webhook};
 
 /// Errors of a prepared manifest by the schema of its kind: metadata, shapes, bounds, then rules across fields, unless
-/// an earlier error prevents their evaluation. `old`: v1beta1 of Kueue's own kinds.
-pub(crate) fn manifest(kind: Kind, old: bool, object: &Value) -> Vec<FieldError> {
-    let schema = schema::of(kind, old);
+/// an earlier error prevents their evaluation.
+pub(crate) fn manifest(kind: Kind, served: Served, object: &Value) -> Vec<FieldError> {
+    let schema = schema::of(kind, served);
     let mut errors = metadata::errors(kind, object.get("metadata").unwrap_or(&Value::Null));
     errors.extend(schema.check(object));
     // Without rules, skipping them needs no note.
@@ -60,12 +60,12 @@ pub fn metadata(is_namespaced: bool, metadata: &Value) -> Vec<FieldError> {
 
 /// Errors of Kueue's webhooks for a new object; empty if they accept it.
 #[must_use]
-pub fn create(object: &Object, gates: &Gates) -> Vec<FieldError> {
+pub fn create(object: &Object, config: &Config) -> Vec<FieldError> {
     let errors = match object {
-        Object::ClusterQueue(queue) => quotas::cluster_queue(queue, gates),
+        Object::ClusterQueue(queue) => quotas::cluster_queue(queue, &config.gates),
         Object::Cohort(cohort) => quotas::cohort(cohort),
         Object::ResourceFlavor(flavor) => resource_flavor::errors(flavor),
-        Object::Workload(workload) => workload::errors(workload, None, gates),
+        Object::Workload(workload) => workload::errors(workload, None, config),
         _ => Vec::new(),
     };
     without_repetition(errors)

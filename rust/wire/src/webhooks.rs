@@ -1,6 +1,6 @@
 //! Stores one object as an API server with Kueue's webhooks does, or says who refuses it and why.
 
-use kueuecore::base::gates::Gates;
+use kueuecore::objects::config::Config;
 use serde_json::Value;
 
 use crate::decode::Manifest;
@@ -29,30 +29,31 @@ pub struct Refused {
     pub warnings: Vec<(String, String)>,
 }
 
-/// Admits or refuses an object that is created, or that replaces `old`.
+/// Admits or refuses an object that is created, or that replaces `old`, by the gates and changes of `config`.
 ///
 /// # Errors
 /// The object is refused; `old` counts as stored, and is refused only if it cannot be read.
-pub fn admit(kind: Kind, new: (&str, &str), old: Option<(&str, &str)>, gates: &Gates) -> Result<Stored, Refused> {
+pub fn admit(kind: Kind, new: (&str, &str), old: Option<(&str, &str)>, config: &Config) -> Result<Stored, Refused> {
     let refused = |by_webhook, errors| Refused { by_webhook, errors, warnings: Vec::new() };
     let by_schema = |error| refused(false, vec![error]);
     let (api_version, text) = new;
-    let mut manifest = Manifest::prepare(text, kind, api_version).map_err(by_schema)?;
+    let mut manifest = Manifest::prepare(text, kind, api_version, config.changes).map_err(by_schema)?;
     let warnings = std::mem::take(&mut manifest.warnings);
     let with_warnings = |refused: Refused| Refused { warnings: warnings.clone(), ..refused };
     if old.is_none() {
-        defaults::webhooks(kind, &mut manifest.value, gates);
+        defaults::webhooks(kind, &mut manifest.value, &config.gates);
     }
     manifest.check().map_err(|errors| with_warnings(refused(false, errors)))?;
     manifest.convert();
     let object = manifest.read().map_err(|error| with_warnings(by_schema(error)))?;
     let (of_schema, of_webhook) = match old {
-        None => (Vec::new(), validate::create(&object, gates)),
+        None => (Vec::new(), validate::create(&object, config)),
         Some((api_version, text)) => {
-            let mut old = Manifest::prepare(text, kind, api_version).map_err(by_schema)?;
+            let mut old = Manifest::prepare(text, kind, api_version, config.changes).map_err(by_schema)?;
             old.convert();
             let old = old.read().map_err(by_schema)?;
-            (validate::update_schema(&old, &object), validate::update_webhook(&old, &object, gates))
+            let of_schema = validate::update_schema(&old, &object, config.changes);
+            (of_schema, validate::update_webhook(&old, &object, config))
         }
     };
     match () {
@@ -71,7 +72,7 @@ mod tests {
     const V1BETA2: &str = "kueue.x-k8s.io/v1beta2";
 
     fn created(kind: Kind, api_version: &str, object: &Value) -> Result<Stored, Refused> {
-        admit(kind, (api_version, &object.to_string()), None, &Gates::default())
+        admit(kind, (api_version, &object.to_string()), None, &Config::default())
     }
 
     #[test]
@@ -115,7 +116,7 @@ mod tests {
             .to_string()
         };
         let changed = |kind, new: &str, old: &str| {
-            admit(kind, (V1BETA2, new), Some((V1BETA2, old)), &Gates::default()).map(|_| ())
+            admit(kind, (V1BETA2, new), Some((V1BETA2, old)), &Config::default()).map(|_| ())
         };
         let refused = changed(Kind::LocalQueue, &queue("b"), &queue("a")).expect_err("it may not change");
         assert!(!refused.by_webhook);

@@ -80,7 +80,7 @@ impl Change {
 }
 
 /// The changes that are in effect: those of a release, with some of them switched one by one.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Changes(u128);
 
 impl Default for Changes {
@@ -110,6 +110,12 @@ impl Changes {
     #[must_use]
     pub const fn has(self, change: Change) -> bool {
         self.0 & change.bit() != 0
+    }
+
+    /// Those of these changes that are in effect, and no others.
+    #[must_use]
+    pub fn among(self, some: &[Change]) -> Self {
+        some.iter().filter(|&&it| self.has(it)).fold(Changes(0), |found, &it| found.with(it, true))
     }
 
     /// A copy with one change switched.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use kueuecore::base::gates::Gates;
 use kueuecore::objects::Object;
+use kueuecore::objects::config::Config;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -19,8 +19,8 @@ use crate::shaped::Shaped;
 use crate::{defaults, validate};
 
 /// Reads everything in `data`, one JSON value after another.
-pub(super) fn run(data: &[u8], door: Door, gates: &Gates) -> Result<Decoded, Vec<Rejection>> {
-    let mut batch = Batch { door, gates, next_index: 0, decoded: Decoded::default(), rejections: Vec::new() };
+pub(super) fn run(data: &[u8], door: Door, config: &Config) -> Result<Decoded, Vec<Rejection>> {
+    let mut batch = Batch { door, config, next_index: 0, decoded: Decoded::default(), rejections: Vec::new() };
     let (text, stray) = text_of(data);
     let mut rest = text;
     loop {
@@ -92,9 +92,9 @@ struct Names {
 /// Lists may be nested; the bound keeps hostile input from exhausting the stack.
 const MAX_LIST_DEPTH: usize = 16;
 
-struct Batch<'g> {
+struct Batch<'c> {
     door: Door,
-    gates: &'g Gates,
+    config: &'c Config,
     next_index: usize,
     decoded: Decoded,
     rejections: Vec<Rejection>,
@@ -198,7 +198,8 @@ impl Batch<'_> {
         api_version: &str,
         reference: &ObjectRef,
     ) -> Result<Object, Vec<FieldError>> {
-        let mut manifest = Manifest::prepare(raw, kind, api_version).map_err(|error| vec![error])?;
+        let mut manifest =
+            Manifest::prepare(raw, kind, api_version, self.config.changes).map_err(|error| vec![error])?;
         let index = self.next_index;
         let warnings = std::mem::take(&mut manifest.warnings).into_iter();
         self.decoded.warnings.extend(warnings.map(|(field, message)| Warning {
@@ -207,12 +208,12 @@ impl Batch<'_> {
             field,
             message,
         }));
-        defaults::webhooks(kind, &mut manifest.value, self.gates);
+        defaults::webhooks(kind, &mut manifest.value, &self.config.gates);
         manifest.check()?;
         manifest.convert();
         let mut object = manifest.read().map_err(|error| vec![error])?;
         defaults::complete(&mut object);
-        let errors = validate::create(&object, self.gates);
+        let errors = validate::create(&object, self.config);
         if errors.is_empty() { Ok(object) } else { Err(errors) }
     }
 

@@ -1,10 +1,12 @@
 //! One manifest as a user writes it: prepared as an API server does before it calls a webhook, then checked.
 
+use kueuecore::base::changes::Changes;
 use serde_json::Value;
 
 use super::{not_json, object};
 use crate::field_error::{FieldError, MAX_WARNINGS, quoted, rendered};
 use crate::kinds::Kind;
+use crate::schema::Served;
 use crate::{convert, defaults, duplicates, schema, validate};
 
 /// A prepared manifest: without unknown fields and nulls, with defaults.
@@ -14,16 +16,15 @@ pub(crate) struct Manifest {
     /// The ignored fields and why they were ignored; an entry without a path stands for several.
     pub warnings: Vec<(String, String)>,
     api_version: String,
-    /// Is it v1beta1 of one of Kueue's own kinds?
-    old: bool,
+    served: Served,
 }
 
 impl Manifest {
-    /// Prepares a manifest.
+    /// Prepares a manifest as a Kueue with these changes serves its kind.
     ///
     /// # Errors
     /// Invalid JSON.
-    pub fn prepare(raw: &str, kind: Kind, api_version: &str) -> Result<Self, FieldError> {
+    pub fn prepare(raw: &str, kind: Kind, api_version: &str, changes: Changes) -> Result<Self, FieldError> {
         let (mut value, twice) = duplicates::read(raw.as_bytes()).map_err(|error| not_json(raw, &error))?;
         let mut warnings = Vec::new();
         let n_unnamed = twice.len().saturating_sub(MAX_WARNINGS);
@@ -39,11 +40,11 @@ impl Manifest {
             warnings.push(("metadata.namespace".to_owned(), message));
         }
         // Kueue's v1beta1 has schemas of its own; older devices are read as their successors.
-        let old = kind.is_kueue() && api_version.ends_with("/v1beta1");
-        if !old {
+        let served = Served::of(kind, api_version.ends_with("/v1beta1"), changes);
+        if !served.old {
             convert::to_preferred(kind, api_version, &mut value);
         }
-        let unknown = schema::of(kind, old).prepare(&mut value);
+        let unknown = schema::of(kind, served).prepare(&mut value);
         warnings.extend(unknown.fields.into_iter().map(|unknown| {
             let message = match unknown.meant {
                 Some(meant) => format!("unknown field {}, did you mean {}?", quoted(&unknown.path), quoted(meant)),
@@ -54,7 +55,7 @@ impl Manifest {
         if unknown.n_more > 0 {
             warnings.push((String::new(), format!("{} more unknown fields", unknown.n_more)));
         }
-        Ok(Self { kind, value, warnings, api_version: api_version.to_owned(), old })
+        Ok(Self { kind, value, warnings, api_version: api_version.to_owned(), served })
     }
 
     /// Checks it against the schema of its kind and version.
@@ -62,16 +63,16 @@ impl Manifest {
     /// # Errors
     /// All schema errors.
     pub fn check(&self) -> Result<(), Vec<FieldError>> {
-        let errors = validate::manifest(self.kind, self.old, &self.value);
+        let errors = validate::manifest(self.kind, self.served, &self.value);
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
     /// Converts it to the preferred version.
     pub fn convert(&mut self) {
         schema::write_integers(&mut self.value);
-        if self.old {
+        if self.served.old {
             convert::to_preferred(self.kind, &self.api_version, &mut self.value);
-            schema::of(self.kind, false).prepare(&mut self.value);
+            schema::of(self.kind, self.served.preferred()).prepare(&mut self.value);
         }
     }
 

@@ -1,21 +1,22 @@
 //! The tables as structural OpenAPI schemas, as in a CustomResourceDefinition.
 
+use kueuecore::base::changes::Changes;
 use serde_json::{Map, Value, json};
 
 use super::patterns::QUANTITY;
-use super::{Field, ListKind, Schema, Shape};
+use super::{Field, ListKind, Schema, Served, Shape};
 use crate::kinds::Kind;
 
 /// The schema of one of Kueue's own kinds in a version, as `openAPIV3Schema` of its CustomResourceDefinition; `None` for
 /// kinds and versions that Kueue does not define.
 #[must_use]
-pub fn open_api(kind: Kind, api_version: &str) -> Option<Value> {
+pub fn open_api(kind: Kind, api_version: &str, changes: Changes) -> Option<Value> {
     let old = match api_version.strip_prefix("kueue.x-k8s.io/").filter(|_| kind.is_kueue())? {
         "v1beta2" => false,
         "v1beta1" => true,
         _ => return None,
     };
-    let mut schema = super::of(kind, old).open_api();
+    let mut schema = super::of(kind, Served::of(kind, old, changes)).open_api();
     // API servers validate metadata themselves.
     schema["properties"]["metadata"] = json!({"type": "object"});
     Some(schema)
@@ -126,7 +127,7 @@ mod tests {
     fn all() -> impl Iterator<Item = (Kind, &'static str, Value)> {
         let versions = |kind: Kind| kind.api_versions().iter().copied().map(move |version| (kind, version));
         let kinds = Kind::ALL.iter().copied().flat_map(versions);
-        kinds.filter_map(|(kind, version)| Some((kind, version, open_api(kind, version)?)))
+        kinds.filter_map(|(kind, version)| Some((kind, version, open_api(kind, version, Changes::default())?)))
     }
 
     fn nodes(schema: &Value) -> Vec<&Value> {
@@ -165,7 +166,8 @@ mod tests {
 
     #[test]
     fn a_table_reads_as_open_api() {
-        let schema = open_api(Kind::AdmissionCheck, "kueue.x-k8s.io/v1beta2").expect("it is Kueue's");
+        let schema =
+            open_api(Kind::AdmissionCheck, "kueue.x-k8s.io/v1beta2", Changes::default()).expect("it is Kueue's");
         assert_eq!(
             schema["properties"]["spec"],
             json!({
@@ -197,7 +199,7 @@ mod tests {
                 },
             })
         );
-        assert_eq!(open_api(Kind::AdmissionCheck, "kueue.x-k8s.io/v1"), None);
-        assert_eq!(open_api(Kind::Node, "v1"), None);
+        assert_eq!(open_api(Kind::AdmissionCheck, "kueue.x-k8s.io/v1", Changes::default()), None);
+        assert_eq!(open_api(Kind::Node, "v1", Changes::default()), None);
     }
 }

@@ -1,5 +1,6 @@
 //! Kueue's own kinds except the Workload (rules/01 §1-5).
 
+use kueuecore::base::changes::Change;
 use kueuecore::objects::{FungibilityPolicy, FungibilityPreference, QueueingStrategy, StopPolicy};
 use serde_json::{Value, json};
 
@@ -7,7 +8,7 @@ use super::kubernetes::{label_selector, toleration};
 use super::queue_statuses;
 use super::rule::{self, Outcome};
 use super::{
-    Field, Pattern, Schema, field, fields, has, int32, int64, items, kind, list, map, object, one_of, quantity,
+    Field, Pattern, Schema, Served, field, fields, has, int32, int64, items, kind, list, map, object, one_of, quantity,
     reference, text, text_of, time,
 };
 use crate::words::Word;
@@ -30,12 +31,32 @@ macro_rules! borrows_with {
     };
 }
 
+/// The field of this name stays while there is a topology, in CEL.
+macro_rules! stays {
+    ($field:literal) => {
+        concat!(
+            "has(oldSelf.topologyName) ? has(self.",
+            $field,
+            ") == has(oldSelf.",
+            $field,
+            ") && (!has(self.",
+            $field,
+            ") || self.",
+            $field,
+            " == oldSelf.",
+            $field,
+            ") : true"
+        )
+    };
+}
+
 /// A kind with a spec and a status.
 fn with(spec: Schema, status: Schema) -> Schema {
     kind([field("spec", spec), field("status", status)])
 }
 
-pub(super) fn cluster_queue(old: bool) -> Schema {
+pub(super) fn cluster_queue(served: Served) -> Schema {
+    let old = served.old;
     let mut fields = vec![
         field("resourceGroups", resource_groups()),
         field("queueingStrategy", one_of(QueueingStrategy::WORDS)).default("BestEffortFIFO"),
@@ -58,7 +79,9 @@ pub(super) fn cluster_queue(old: bool) -> Schema {
         );
     }
     fields.push(field("cohortName", reference()));
-    fields.push(field("concurrentAdmissionPolicy", concurrent_admission()));
+    if served.has(Change::SchemaFieldsOf018) {
+        fields.push(field("concurrentAdmissionPolicy", concurrent_admission()));
+    }
     with(
         object(fields).rule(BORROWING_WITHOUT_COHORT, borrows_with!("cohortName"), |spec| {
             has(spec, "cohortName") || !has_borrowing_limit(spec)
@@ -182,15 +205,15 @@ pub(super) fn cohort(old: bool) -> Schema {
     )
 }
 
-pub(super) fn local_queue(old: bool) -> Schema {
+pub(super) fn local_queue(served: Served) -> Schema {
     let cluster_queue = reference().on_update(IMMUTABLE, SAME);
     with(
         object([field("clusterQueue", cluster_queue), stop_policy(), fair_sharing()]),
-        queue_statuses::local_queue(old),
+        queue_statuses::local_queue(served),
     )
 }
 
-pub(super) fn resource_flavor() -> Schema {
+pub(super) fn resource_flavor(served: Served) -> Schema {
     let taints = node_taints().rule(
         "supported taint effect values: 'NoSchedule', 'PreferNoSchedule', 'NoExecute'",
         "!self.exists(taint, !(taint.effect in ['NoExecute', 'NoSchedule', 'PreferNoSchedule']))",
@@ -210,8 +233,18 @@ pub(super) fn resource_flavor() -> Schema {
             None => Outcome::NoSuchKey("nodeLabels"),
             Some(labels) => labels.as_object().is_some_and(|labels| !labels.is_empty()).into(),
         },
-    )
-    .on_update(
+    );
+    if !served.has(Change::TopologyFlavorTaintsMutable) {
+        let message = "resourceFlavorSpec are immutable when topologyName is set";
+        return kind([field("spec", spec.on_update(message, "has(oldSelf.topologyName) ? oldSelf == self : true"))]);
+    }
+    let spec = if served.has(Change::TopologyFlavorLabelsMutable) {
+        spec
+    } else {
+        spec.on_update("nodeLabels are immutable when topologyName is set", stays!("nodeLabels"))
+            .on_update("tolerations are immutable when topologyName is set", stays!("tolerations"))
+    };
+    let spec = spec.on_update(
         "topologyName is immutable when topologyName is set",
         "has(oldSelf.topologyName) ? has(self.topologyName) && oldSelf.topologyName == self.topologyName : true",
     );
@@ -278,10 +311,10 @@ fn entries(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
-pub(super) fn topology(old: bool) -> Schema {
+pub(super) fn topology(served: Served) -> Schema {
     let level = object([field("nodeLabel", text().at_least(1).at_most(316).like(Pattern::LabelKey)).required()]);
     let levels = list(level).at_least(1).at_most(16);
-    let levels = if old {
+    let levels = if served.old || !served.has(Change::TopologyLevelsMutable) {
         levels.on_update(IMMUTABLE, SAME)
     } else {
         levels.on_update(
@@ -329,19 +362,17 @@ pub(super) fn workload_priority_class(old: bool) -> Schema {
     kind([field("value", int32()).required(), field("description", description)])
 }
 
-pub(super) fn multikueue_config(old: bool) -> Schema {
+pub(super) fn multikueue_config(served: Served) -> Schema {
     let clusters = |name| list(name).at_least(1).at_most(20);
-    if old {
+    if served.old {
         return kind([field("spec", object([field("clusters", clusters(text()).unique()).required()]))]);
     }
-    let clusters = clusters(text().at_most(256));
-    kind([field(
-        "spec",
-        object([
-            field("clusters", clusters.rule("must be unique", ALL_DIFFER, all_differ)).required(),
-            field("quotaManagement", one_of(&["Manual", "Automated"])),
-        ]),
-    )])
+    let clusters = clusters(text().at_most(256)).rule("must be unique", ALL_DIFFER, all_differ);
+    let mut fields = vec![field("clusters", clusters).required()];
+    if served.has(Change::SchemaFieldsOf018) {
+        fields.push(field("quotaManagement", one_of(&["Manual", "Automated"])));
+    }
+    kind([field("spec", object(fields))])
 }
 
 pub(super) fn multikueue_cluster(old: bool) -> Schema {

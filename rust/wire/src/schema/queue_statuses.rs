@@ -1,12 +1,16 @@
 //! The statuses of Kueue's other kinds (rules/01 §1-3). Decisions do not depend on them.
 
+use kueuecore::base::changes::Change;
+
 use super::kueue::{node_labels, node_taints};
 use super::status;
-use super::{Field, Schema, field, fields, int32, int64, list, map, object, quantity, reference, text, texts, time};
+use super::{
+    Field, Schema, Served, field, fields, int32, int64, list, map, object, quantity, reference, text, texts, time,
+};
 
 /// Counts, usages and shares of a ClusterQueue.
 pub(super) fn cluster_queue(old: bool) -> Schema {
-    let usages = || usages(&["total", "borrowed"]);
+    let usages = || usages(&["total", "borrowed"], 64);
     let queue =
         object(counts(old)).with([field("flavorsReservation", usages()), field("flavorsUsage", usages()), share(old)]);
     if !old {
@@ -19,8 +23,10 @@ pub(super) fn cluster_queue(old: bool) -> Schema {
 }
 
 /// The same for a LocalQueue.
-pub(super) fn local_queue(old: bool) -> Schema {
-    let usages = || usages(&["total"]);
+pub(super) fn local_queue(served: Served) -> Schema {
+    let old = served.old;
+    let most = if served.has(Change::LocalQueueStatusLimit64) { 64 } else { 16 };
+    let usages = || usages(&["total"], most);
     // Its usage has bounds in both versions.
     let queue = object(counts(old)).with([field("flavorsReservation", usages()), share(true)]);
     if !old {
@@ -32,12 +38,12 @@ pub(super) fn local_queue(old: bool) -> Schema {
     ]);
     let flavor = object([
         field("name", reference()).required(),
-        field("resources", texts().at_most(64).unique()),
+        field("resources", texts().at_most(most).unique()),
         field("nodeLabels", node_labels()),
         field("nodeTaints", node_taints()),
         field("topology", topology),
     ]);
-    let flavors = list(flavor).at_most(64).unique_by(&["name"]);
+    let flavors = list(flavor).at_most(most).unique_by(&["name"]);
     queue.with([field("flavorUsage", usages()), field("flavors", flavors)]).lists_alone()
 }
 
@@ -56,14 +62,14 @@ fn counts(old: bool) -> impl Iterator<Item = Field> {
     counts.chain([field("conditions", status::conditions(old))])
 }
 
-/// Usage of each flavor, under these names.
-fn usages(amounts: &[&'static str]) -> Schema {
+/// Usage of each flavor, under these names; at most so many flavors, and resources of each.
+fn usages(amounts: &[&'static str], most: usize) -> Schema {
     let resource = object([field("name", text()).required()]).with(fields(amounts, quantity));
     let usage = object([
         field("name", reference()).required(),
-        field("resources", list(resource).at_most(64).unique_by(&["name"])).required(),
+        field("resources", list(resource).at_most(most).unique_by(&["name"])).required(),
     ]);
-    list(usage).at_most(64).unique_by(&["name"])
+    list(usage).at_most(most).unique_by(&["name"])
 }
 
 /// The share that fair sharing uses, and the usage so far.

@@ -1,27 +1,29 @@
 //! The Workload's status (rules/01 §6).
 
+use kueuecore::base::changes::Change;
 use serde_json::Value;
 
 use super::kueue::tolerations;
 use super::rule::{self, Outcome};
 use super::{
-    Field, Pattern, Schema, field, has, int32, int32_from, int64_from, items, list, map, object, one_of, quantity,
-    reference, text, time,
+    Field, Pattern, Schema, Served, field, has, int32, int32_from, int64_from, items, list, map, object, one_of,
+    quantity, reference, text, time,
 };
 
-pub(super) fn workload_status(old: bool) -> Schema {
+pub(super) fn workload_status(served: Served) -> Schema {
+    let (old, most) = (served.old, served.most_pod_sets());
     // v1beta1 has no bounds on these.
     let limited = |max: usize| if old { text() } else { text().at_most(max) };
     let node = object([field("name", limited(63)).required()]);
     let mut fields = vec![
         field("conditions", conditions(old)),
-        field("admission", admission(old)),
+        field("admission", admission(old, most)),
         field("requeueState", object([field("count", int32_from(0)), field("requeueAt", time())])),
-        field("reclaimablePods", by_name(object([pod_set_name().required(), count().required()]), 18)),
-        field("admissionChecks", by_name(admission_check(old), 8)),
+        field("reclaimablePods", by_name(object([pod_set_name().required(), count().required()]), most)),
+        field("admissionChecks", by_name(admission_check(old, most), 8)),
         field(
             "resourceRequests",
-            by_name(object([pod_set_name().required(), field("resources", map(quantity()))]), 18),
+            by_name(object([pod_set_name().required(), field("resources", map(quantity()))]), most),
         ),
         field("schedulingStats", object([field("evictions", evictions(old))])),
         field("nominatedClusterNames", list(limited(256)).at_most(20)),
@@ -32,7 +34,9 @@ pub(super) fn workload_status(old: bool) -> Schema {
         fields.push(field("accumulatedPastExexcutionTimeSeconds", int32()));
     } else {
         fields.push(field("accumulatedPastExecutionTimeSeconds", int32()));
-        fields.push(field("preemptionGates", by_name(preemption_gate(), 8)));
+        if served.has(Change::SchemaFieldsOf017) {
+            fields.push(field("preemptionGates", by_name(preemption_gate(), 8)));
+        }
     }
     object(fields)
         .on_update(
@@ -72,7 +76,7 @@ pub(super) fn conditions(old: bool) -> Schema {
     if old { conditions } else { conditions.at_most(16) }
 }
 
-fn admission(old: bool) -> Schema {
+fn admission(old: bool, most_pod_sets: usize) -> Schema {
     let delayed = if old { text() } else { one_of(&["Pending", "Ready"]).at_most(7) };
     let assignment = object([
         pod_set_name().default("main"),
@@ -83,7 +87,7 @@ fn admission(old: bool) -> Schema {
         field("delayedTopologyRequest", delayed),
     ]);
     let needed: (&[&str], &[&str]) = if old { (&["name"], &["clusterQueue", "podSetAssignments"]) } else { (&[], &[]) };
-    let assignments = by_name(assignment.needs(needed.0), 18);
+    let assignments = by_name(assignment.needs(needed.0), most_pod_sets);
     object([field("clusterQueue", reference()), field("podSetAssignments", assignments)]).needs(needed.1)
 }
 
@@ -163,7 +167,7 @@ fn is_domain_count(slice: &Value, n: usize) -> Result<bool, Outcome> {
     Ok(slice["domainCount"].as_u64() == u64::try_from(n).ok())
 }
 
-fn admission_check(old: bool) -> Schema {
+fn admission_check(old: bool, most_pod_sets: usize) -> Schema {
     let update = object([
         pod_set_name().required(),
         field("labels", map(text())),
@@ -178,7 +182,7 @@ fn admission_check(old: bool) -> Schema {
         field("message", text().at_most(32768)).required(),
         field("requeueAfterSeconds", int32_from(0)),
         field("retryCount", int32_from(0)),
-        field("podSetUpdates", list(update).at_most(18)),
+        field("podSetUpdates", list(update).at_most(most_pod_sets)),
     ])
 }
 

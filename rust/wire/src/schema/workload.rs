@@ -1,13 +1,14 @@
 //! The Workload's spec (rules/01 §6).
 
+use kueuecore::base::changes::Change;
 use serde_json::Value;
 
 use super::pod::pod_template;
 use super::rule::{Outcome, has_integer};
 use super::status::workload_status;
 use super::{
-    Pattern, Schema, boolean, field, has, int32, int32_from, items, kind, list, object, one_of, reference, text,
-    text_of,
+    Pattern, Schema, Served, boolean, field, has, int32, int32_from, items, kind, list, object, one_of, reference,
+    text, text_of,
 };
 
 /// A condition of a Workload is True, in CEL.
@@ -47,8 +48,9 @@ macro_rules! keeps_source {
     };
 }
 
-fn workload_spec(old: bool) -> Schema {
-    let pod_sets = list(pod_set(old)).at_least(1).at_most(18).unique_by(&["name"]);
+fn workload_spec(served: Served) -> Schema {
+    let old = served.old;
+    let pod_sets = list(pod_set(served)).at_least(1).at_most(served.most_pod_sets()).unique_by(&["name"]);
     let mut pod_sets = field("podSets", pod_sets);
     pod_sets.required = old;
     let mut fields = vec![
@@ -69,8 +71,10 @@ fn workload_spec(old: bool) -> Schema {
         )
     } else {
         fields.push(field("priorityClassRef", priority_class_ref()));
-        let gate = object([field("name", text().at_least(1).at_most(63)).required()]);
-        fields.push(field("preemptionGates", list(gate).at_most(8).unique_by(&["name"])));
+        if served.has(Change::SchemaFieldsOf017) {
+            let gate = object([field("name", text().at_least(1).at_most(63)).required()]);
+            fields.push(field("preemptionGates", list(gate).at_most(8).unique_by(&["name"])));
+        }
         object(fields).rule(
             "priority should not be nil when priorityClassRef is set",
             "has(self.priorityClassRef) ? has(self.priority) : true",
@@ -79,8 +83,8 @@ fn workload_spec(old: bool) -> Schema {
     }
 }
 
-pub(super) fn workload(old: bool) -> Schema {
-    let workload = kind([field("spec", workload_spec(old)), field("status", workload_status(old))]).rule(
+pub(super) fn workload(served: Served) -> Schema {
+    let workload = kind([field("spec", workload_spec(served)), field("status", workload_status(served))]).rule(
         "podSetAssignments must have the same number of podSets as the spec",
         concat!(
             is_true!("self", "QuotaReserved"),
@@ -98,17 +102,11 @@ pub(super) fn workload(old: bool) -> Schema {
             Ok(length_of(spec, "podSets")? == length_of(&status["admission"], "podSetAssignments")?)
         },
     );
-    let workload = if old { old_class_stays(workload) } else { class_stays(workload) };
+    let workload = if served.old { old_class_stays(workload) } else { class_stays(workload) };
     workload
         .on_update(
             "queueName is immutable while workload quota reserved",
-            concat!(
-                is_true!("oldSelf", "QuotaReserved"),
-                " && ",
-                is_true!("self", "QuotaReserved"),
-                " ? (has(self.spec.queueName) ? has(oldSelf.spec.queueName) \
-                 && self.spec.queueName == oldSelf.spec.queueName : !has(oldSelf.spec.queueName)) : true"
-            ),
+            if served.has(Change::QueueNameFixedWhileReserved) { QUEUE_STAYS } else { NAMED_QUEUE_STAYS },
         )
         .on_update(
             "maximumExecutionTimeSeconds is immutable while workload quota reserved",
@@ -122,6 +120,23 @@ pub(super) fn workload(old: bool) -> Schema {
             ),
         )
 }
+
+/// The queue neither changes nor comes nor goes while quota is reserved, in CEL.
+const QUEUE_STAYS: &str = concat!(
+    is_true!("oldSelf", "QuotaReserved"),
+    " && ",
+    is_true!("self", "QuotaReserved"),
+    " ? (has(self.spec.queueName) ? has(oldSelf.spec.queueName) \
+     && self.spec.queueName == oldSelf.spec.queueName : !has(oldSelf.spec.queueName)) : true"
+);
+/// The queue changes to no other while quota is reserved, in CEL.
+const NAMED_QUEUE_STAYS: &str = concat!(
+    is_true!("oldSelf", "QuotaReserved"),
+    " && ",
+    is_true!("self", "QuotaReserved"),
+    " && has(self.spec.queueName) && has(oldSelf.spec.queueName) \
+     ? self.spec.queueName == oldSelf.spec.queueName : true"
+);
 
 fn class_stays(workload: Schema) -> Schema {
     workload
@@ -194,15 +209,15 @@ fn priority_class_ref() -> Schema {
     )
 }
 
-fn pod_set(old: bool) -> Schema {
+fn pod_set(served: Served) -> Schema {
     let mut count = field("count", int32_from(0)).default(1);
-    count.required = old;
+    count.required = served.old;
     object([
         field("name", text().at_most(63).like(Pattern::Label)).default("main"),
         count,
         field("minCount", int32_from(1)),
         field("template", pod_template()).required(),
-        field("topologyRequest", topology_request(old)),
+        field("topologyRequest", topology_request(served)),
     ])
     .rule(
         "minCount should be positive and less or equal to count",
@@ -215,7 +230,10 @@ fn pod_set(old: bool) -> Schema {
     )
 }
 
-fn topology_request(old: bool) -> Schema {
+fn topology_request(served: Served) -> Schema {
+    let old = served.old;
+    let least = |change, min| if served.has(change) { min } else { i64::MIN };
+    let sub_groups = if old { i64::MIN } else { least(Change::SubGroupCountMinimum, 0) };
     let limited = |max: usize| if old { text() } else { text().at_most(max) };
     let mut fields = vec![
         field("required", limited(63)),
@@ -223,12 +241,12 @@ fn topology_request(old: bool) -> Schema {
         field("unconstrained", boolean()),
         field("podIndexLabel", limited(317)),
         field("subGroupIndexLabel", limited(317)),
-        field("subGroupCount", int32_from(if old { i64::MIN } else { 0 })),
+        field("subGroupCount", int32_from(sub_groups)),
         field("podSetGroupName", limited(256)),
         field("podSetSliceRequiredTopology", limited(63)),
-        field("podSetSliceSize", int32_from(1)),
+        field("podSetSliceSize", int32_from(least(Change::PodSetSliceSizeMinimum, 1))),
     ];
-    if !old {
+    if !old && served.has(Change::SchemaFieldsOf017) {
         let constraint = object([
             field("topology", text().at_least(1).at_most(63)).required(),
             field("size", int32_from(1)).required(),

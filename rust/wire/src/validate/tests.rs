@@ -8,10 +8,16 @@ mod workload;
 
 use super::*;
 use crate::decode::{Decoded, Door, decode_value, decode_with};
+use kueuecore::base::gates::Gates;
+use kueuecore::base::releases::Release;
 use serde_json::json;
 
 pub(super) fn people(object: &Value, gates: &Gates) -> Result<Decoded, String> {
-    decode_with(object.to_string().as_bytes(), Door::People, gates).map_err(|rejections| {
+    people_of(object, &Config { gates: *gates, ..Config::default() })
+}
+
+fn people_of(object: &Value, config: &Config) -> Result<Decoded, String> {
+    decode_with(object.to_string().as_bytes(), Door::People, config).map_err(|rejections| {
         let errors: Vec<String> = rejections.iter().flat_map(|r| &r.errors).map(ToString::to_string).collect();
         errors.join("\n")
     })
@@ -19,6 +25,19 @@ pub(super) fn people(object: &Value, gates: &Gates) -> Result<Decoded, String> {
 
 pub(super) fn refused(object: &Value, gates: &Gates) -> String {
     people(object, gates).err().unwrap_or_else(|| "accepted".to_owned())
+}
+
+/// The settings of the newest release of a line.
+pub(super) fn of_release(line: &str) -> Config {
+    Config::of(Release::from_name(line).expect("a line of releases"))
+}
+
+/// The same object in several releases, with the errors of each.
+pub(super) fn check_releases(object: &Value, expected: &[(&str, &str)]) {
+    for (line, errors) in expected {
+        let found = people_of(object, &of_release(line)).err().unwrap_or_else(|| "accepted".to_owned());
+        assert_eq!(found, *errors, "{line}: {object}");
+    }
 }
 
 /// A kind of v1beta2 with this spec.

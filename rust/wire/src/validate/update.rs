@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use kueuecore::base::changes::{Change, Changes};
 use kueuecore::base::gates::{Gate, Gates};
+use kueuecore::objects::config::Config;
 use kueuecore::objects::{
     Admission, CheckState, ClusterQueue, Object, PodSet, ReclaimablePod, ResourceFlavor, Topology, Workload,
 };
@@ -20,16 +22,16 @@ const REPLACEMENT_FOR: &str = "kueue.x-k8s.io/workload-slice-replacement-for";
 ///
 /// Everything that holds for a new object is checked again. The value of a changed pod set is not shown.
 #[must_use]
-pub fn update(old: &Object, new: &Object, gates: &Gates) -> Vec<FieldError> {
+pub fn update(old: &Object, new: &Object, config: &Config) -> Vec<FieldError> {
     if let Some(error) = another_object(old, new) {
         return vec![error];
     }
-    let of_schema = update_schema(old, new);
-    if of_schema.is_empty() { update_webhook(old, new, gates) } else { of_schema }
+    let of_schema = update_schema(old, new, config.changes);
+    if of_schema.is_empty() { update_webhook(old, new, config) } else { of_schema }
 }
 
 /// The rules of the CustomResourceDefinitions that compare with the state before.
-pub(crate) fn update_schema(old: &Object, new: &Object) -> Vec<FieldError> {
+pub(crate) fn update_schema(old: &Object, new: &Object, changes: Changes) -> Vec<FieldError> {
     match (old, new) {
         (Object::LocalQueue(old), Object::LocalQueue(new)) => {
             fixed_text(&old.cluster_queue, &new.cluster_queue, "spec.clusterQueue")
@@ -37,19 +39,21 @@ pub(crate) fn update_schema(old: &Object, new: &Object) -> Vec<FieldError> {
         (Object::AdmissionCheck(old), Object::AdmissionCheck(new)) => {
             fixed_text(&old.controller_name, &new.controller_name, "spec.controllerName")
         }
-        (Object::ResourceFlavor(old), Object::ResourceFlavor(new)) => resource_flavor(old, new),
-        (Object::Topology(old), Object::Topology(new)) => topology(old, new),
-        (Object::Workload(old), Object::Workload(new)) => workload_schema(old, new),
+        (Object::ResourceFlavor(old), Object::ResourceFlavor(new)) => resource_flavor(old, new, changes),
+        (Object::Topology(old), Object::Topology(new)) => topology(old, new, changes),
+        (Object::Workload(old), Object::Workload(new)) => workload_schema(old, new, changes),
         _ => Vec::new(),
     }
 }
 
 /// Errors of Kueue's webhooks for an update that the schema accepts.
-pub(crate) fn update_webhook(old: &Object, new: &Object, gates: &Gates) -> Vec<FieldError> {
+pub(crate) fn update_webhook(old: &Object, new: &Object, config: &Config) -> Vec<FieldError> {
     match (old, new) {
-        (Object::ClusterQueue(old), Object::ClusterQueue(new)) => without_repetition(cluster_queue(old, new, gates)),
-        (Object::Workload(old), Object::Workload(new)) => without_repetition(workload(old, new, gates)),
-        _ => super::create(new, gates),
+        (Object::ClusterQueue(old), Object::ClusterQueue(new)) => {
+            without_repetition(cluster_queue(old, new, &config.gates))
+        }
+        (Object::Workload(old), Object::Workload(new)) => without_repetition(workload(old, new, config)),
+        _ => super::create(new, config),
     }
 }
 
@@ -71,14 +75,35 @@ fn fixed_text(old: &str, new: &str, path: &str) -> Vec<FieldError> {
     vec![FieldError::invalid(path, quoted(new), IMMUTABLE)]
 }
 
-fn resource_flavor(old: &ResourceFlavor, new: &ResourceFlavor) -> Vec<FieldError> {
-    if old.topology_name.is_empty() || old.topology_name == new.topology_name {
+fn resource_flavor(old: &ResourceFlavor, new: &ResourceFlavor, changes: Changes) -> Vec<FieldError> {
+    if old.topology_name.is_empty() {
         return Vec::new();
     }
-    vec![FieldError::unshown("spec", "topologyName is immutable when topologyName is set")]
+    let keeps_labels = !changes.has(Change::TopologyFlavorLabelsMutable);
+    let fields = [
+        ("nodeLabels", keeps_labels && old.node_labels != new.node_labels),
+        ("tolerations", keeps_labels && old.tolerations != new.tolerations),
+        ("topologyName", old.topology_name != new.topology_name),
+    ];
+    if !changes.has(Change::TopologyFlavorTaintsMutable) {
+        let is_changed = fields.iter().any(|(_, is_changed)| *is_changed) || old.node_taints != new.node_taints;
+        let detail = "resourceFlavorSpec are immutable when topologyName is set";
+        return is_changed.then(|| FieldError::unshown("spec", detail)).into_iter().collect();
+    }
+    let changed = fields.iter().filter(|(_, is_changed)| *is_changed);
+    changed
+        .map(|(field, _)| {
+            let verb = if *field == "topologyName" { "is" } else { "are" };
+            FieldError::unshown("spec", format!("{field} {verb} immutable when topologyName is set"))
+        })
+        .collect()
 }
 
-fn topology(old: &Topology, new: &Topology) -> Vec<FieldError> {
+fn topology(old: &Topology, new: &Topology, changes: Changes) -> Vec<FieldError> {
+    if !changes.has(Change::TopologyLevelsMutable) {
+        let is_changed = old.levels != new.levels;
+        return is_changed.then(|| FieldError::unshown("spec.levels", IMMUTABLE)).into_iter().collect();
+    }
     let ends_at_host = |levels: &[String]| levels.last().is_some_and(|level| level == "kubernetes.io/hostname");
     if old.levels == new.levels || (ends_at_host(&old.levels) && ends_at_host(&new.levels)) {
         return Vec::new();
@@ -107,7 +132,7 @@ fn flavors_of_check<'a>(queue: &'a ClusterQueue, name: &str) -> Option<BTreeSet<
     Some(check.on_flavors.iter().map(String::as_str).collect())
 }
 
-fn workload_schema(old: &Workload, new: &Workload) -> Vec<FieldError> {
+fn workload_schema(old: &Workload, new: &Workload, changes: Changes) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut refuse = |path: &str, detail: &str| errors.push(FieldError::unshown(path, detail));
     if is_reserved(old) {
@@ -131,7 +156,9 @@ fn workload_schema(old: &Workload, new: &Workload) -> Vec<FieldError> {
             _ => refuse(WHOLE, "priorityClassRef is immutable while workload quota reserved"),
         }
     }
-    if is_reserved(old) && is_reserved(new) && old.queue_name != new.queue_name {
+    let is_named = !old.queue_name.is_empty() && !new.queue_name.is_empty();
+    let is_fixed = is_named || changes.has(Change::QueueNameFixedWhileReserved);
+    if is_fixed && is_reserved(old) && is_reserved(new) && old.queue_name != new.queue_name {
         refuse(WHOLE, "queueName is immutable while workload quota reserved");
     }
     let limit = |workload: &Workload| workload.maximum_execution_time_seconds.unwrap_or(0);
@@ -146,13 +173,14 @@ fn workload_schema(old: &Workload, new: &Workload) -> Vec<FieldError> {
     errors
 }
 
-fn workload(old: &Workload, new: &Workload, gates: &Gates) -> Vec<FieldError> {
-    let mut errors = super::workload::errors(new, Some(old), gates);
+fn workload(old: &Workload, new: &Workload, config: &Config) -> Vec<FieldError> {
+    let gates = &config.gates;
+    let mut errors = super::workload::errors(new, Some(old), config);
     if is_reserved(old) {
         errors.extend(pod_sets(&old.pod_sets, &new.pod_sets, gates));
     }
     if is_reserved(old) && is_reserved(new) {
-        errors.extend(reclaimable_pods(old, new, gates));
+        errors.extend(reclaimable_pods(old, new, config));
     }
     if let (Some(old), Some(new)) = (&old.status.admission, &new.status.admission) {
         errors.extend(admission(old, new, gates));
@@ -199,15 +227,16 @@ fn admission(old: &Admission, new: &Admission, gates: &Gates) -> Vec<FieldError>
 }
 
 /// Counts only grow while quota is reserved, except in pod sets that an elastic workload shrank.
-fn reclaimable_pods(old: &Workload, new: &Workload, gates: &Gates) -> Vec<FieldError> {
-    let shrunk = shrunk_pod_sets(new, gates);
+fn reclaimable_pods(old: &Workload, new: &Workload, config: &Config) -> Vec<FieldError> {
+    let shrunk = shrunk_pod_sets(new, &config.gates);
+    let than = if config.changes.has(Change::JobTextsAreCorrected) { "than" } else { "then" };
     let count_in = |pods: &[ReclaimablePod], name: &str| pods.iter().find(|p| p.name == name).map(|p| p.count);
     let path = |name: &str| format!("status.reclaimablePods[{name}]");
     let mut errors = Vec::new();
     for pods in &new.status.rare.reclaimable_pods {
         let before = count_in(&old.status.rare.reclaimable_pods, &pods.name);
         if let Some(before) = before.filter(|before| pods.count < *before && !shrunk.contains(pods.name.as_str())) {
-            let detail = format!("cannot be less than {before}");
+            let detail = format!("cannot be less {than} {before}");
             errors.push(FieldError::invalid(format!("{}.count", path(&pods.name)), pods.count.to_string(), detail));
         }
     }

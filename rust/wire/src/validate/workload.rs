@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use kueuecore::base::changes::Change;
 use kueuecore::base::gates::{Gate, Gates};
+use kueuecore::objects::config::Config;
 use kueuecore::objects::{Condition, ConditionStatus, Container, PodSet, ResourceList, TopologyRequest, Workload};
 
 use super::labels;
@@ -16,10 +18,11 @@ pub(super) const GATED_BY: &str = "kueue.x-k8s.io/admission-gated-by";
 const PRIORITY_BOOST: &str = "kueue.x-k8s.io/priority-boost";
 
 /// `before` is the workload before an update.
-pub(super) fn errors(workload: &Workload, before: Option<&Workload>, gates: &Gates) -> Vec<FieldError> {
+pub(super) fn errors(workload: &Workload, before: Option<&Workload>, config: &Config) -> Vec<FieldError> {
+    let gates = &config.gates;
     let mut errors = Vec::new();
     for (i, pod_set) in workload.pod_sets.iter().enumerate() {
-        errors.extend(pod_set_errors(pod_set, &format!("spec.podSets[{i}]"), gates));
+        errors.extend(pod_set_errors(pod_set, &format!("spec.podSets[{i}]"), config));
     }
     let n_variable = workload.pod_sets.iter().filter(|pod_set| pod_set.min_count.is_some()).count();
     let mut variable = |detail| errors.push(FieldError::invalid("spec.podSets", n_variable.to_string(), detail));
@@ -60,7 +63,8 @@ pub(super) fn is_reserved(workload: &Workload) -> bool {
     is_true(workload, "QuotaReserved")
 }
 
-fn pod_set_errors(pod_set: &PodSet, path: &str, gates: &Gates) -> Vec<FieldError> {
+fn pod_set_errors(pod_set: &PodSet, path: &str, config: &Config) -> Vec<FieldError> {
+    let gates = &config.gates;
     let mut errors = Vec::new();
     let template = &pod_set.template;
     if gates.enabled(Gate::WorkloadValidationForPodSetMetadata) {
@@ -68,19 +72,22 @@ fn pod_set_errors(pod_set: &PodSet, path: &str, gates: &Gates) -> Vec<FieldError
         errors.extend(labels::annotations(&template.annotations, &format!("{path}.template.metadata.annotations")));
     }
     let no_negative = gates.enabled(Gate::WorkloadValidateResourcesAreNonNegative);
+    // Before the change, the key was looked for only in requests of containers.
+    let is_reserved = config.changes.has(Change::PodsKeyIsReserved);
     let mut containers = |name: &str, containers: &[Container]| {
         for (i, container) in containers.iter().enumerate() {
             let path = format!("{path}.template.spec.{name}[{i}].resources");
-            errors.extend(resource_list(&container.resources.requests, &format!("{path}.requests"), no_negative));
-            errors.extend(resource_list(&container.resources.limits, &format!("{path}.limits"), no_negative));
+            errors.extend(resource_list(&container.resources.requests, &format!("{path}.requests"), true, no_negative));
+            let limits = &container.resources.limits;
+            errors.extend(resource_list(limits, &format!("{path}.limits"), is_reserved, no_negative));
         }
     };
     containers("initContainers", &template.spec.init_containers);
     containers("containers", &template.spec.containers);
     if let Some(resources) = &template.spec.resources {
         let path = format!("{path}.template.spec.resources");
-        errors.extend(resource_list(&resources.requests, &format!("{path}.requests"), no_negative));
-        errors.extend(resource_list(&resources.limits, &format!("{path}.limits"), no_negative));
+        errors.extend(resource_list(&resources.requests, &format!("{path}.requests"), is_reserved, no_negative));
+        errors.extend(resource_list(&resources.limits, &format!("{path}.limits"), is_reserved, no_negative));
     }
     if gates.enabled(Gate::TASValidateWorkloadSliceSize) {
         if let Some(request) = &pod_set.topology_request {
@@ -90,11 +97,12 @@ fn pod_set_errors(pod_set: &PodSet, path: &str, gates: &Gates) -> Vec<FieldError
     errors
 }
 
-fn resource_list(resources: &ResourceList, path: &str, no_negative: bool) -> Vec<FieldError> {
+/// `is_reserved`: may no amount of `pods` be among them?
+fn resource_list(resources: &ResourceList, path: &str, is_reserved: bool, no_negative: bool) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (name, quantity) in resources {
         let path = format!("{path}[{name}]");
-        if name == "pods" {
+        if is_reserved && name == "pods" {
             errors.push(FieldError::invalid(&path, quoted("pods"), "the key is reserved for internal kueue use"));
         }
         if no_negative {

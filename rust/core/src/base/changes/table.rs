@@ -69,6 +69,9 @@ pub enum Change {
     WaitForPodsReadyByDefault,
     ClientConnectionIsFast,
     DeviceClassesShareMappings,
+    SchemaFieldsOf017,
+    SchemaFieldsOf018,
+    PodsKeyIsReserved,
 }
 
 /// How the old behaviour is known.
@@ -110,7 +113,7 @@ const fn v(minor: u8, patch: i8) -> Version {
 }
 
 /// All changes, in the order of the enum and of time.
-pub(super) static TABLE: [Row; 60] = [
+pub(super) static TABLE: [Row; 63] = [
     Row {
         change: GateDependenciesAreChecked,
         name: "GateDependenciesAreChecked",
@@ -649,6 +652,33 @@ pub(super) static TABLE: [Row; 60] = [
         since: &[v(19, 0)],
         what: "A DeviceClass may be in several deviceClassMappings that count different counters of it; before, in one",
         rule: "rules/11 §3",
+        proof: Read,
+    },
+    Row {
+        change: SchemaFieldsOf017,
+        name: "SchemaFieldsOf017",
+        pulls: &[9506, 9721],
+        since: &[v(17, 0)],
+        what: "Workloads have preemptionGates and podsetSliceRequiredTopologyConstraints; before, the fields were dropped",
+        rule: "rules/01 §10",
+        proof: Read,
+    },
+    Row {
+        change: SchemaFieldsOf018,
+        name: "SchemaFieldsOf018",
+        pulls: &[10610, 11141],
+        since: &[v(18, 0)],
+        what: "ClusterQueues have concurrentAdmissionPolicy, and MultiKueueConfigs quotaManagement; before, the fields were dropped",
+        rule: "rules/01 §10",
+        proof: Read,
+    },
+    Row {
+        change: PodsKeyIsReserved,
+        name: "PodsKeyIsReserved",
+        pulls: &[12838],
+        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
+        what: "The resource pods is refused in limits and for whole pods, too; before, only in requests of containers",
+        rule: "rules/01 §6",
         proof: Read,
     },
 ];

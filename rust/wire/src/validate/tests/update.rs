@@ -7,8 +7,12 @@ use super::*;
 
 /// The errors of an update between two manifests.
 fn updated(old: &Value, new: &Value, gates: &Gates) -> String {
+    updated_by(old, new, &Config { gates: *gates, ..Config::default() })
+}
+
+fn updated_by(old: &Value, new: &Value, config: &Config) -> String {
     let object = |value| decode_value(value).unwrap_or_else(|rejection| panic!("{rejection}"));
-    let errors = update(&object(old), &object(new), gates);
+    let errors = update(&object(old), &object(new), config);
     if errors.is_empty() {
         return "accepted".to_owned();
     }
@@ -230,5 +234,51 @@ fn admission_gates_are_only_ever_removed() {
     ];
     for (old, new, expected) in table {
         assert_eq!(updated(&old, &new, &Gates::default()), expected);
+    }
+}
+
+#[test]
+fn older_releases_keep_more_fields_as_they_are() {
+    let flavor = |label: &str, taint: &str| {
+        let taints = json!([{"key": taint, "effect": "NoSchedule"}]);
+        kueue("ResourceFlavor", json!({"topologyName": "t", "nodeLabels": {"pool": label}, "nodeTaints": taints}))
+    };
+    let levels = |zone: &str| {
+        let levels = json!([{"nodeLabel": zone}, {"nodeLabel": "kubernetes.io/hostname"}]);
+        kueue("Topology", json!({"levels": levels}))
+    };
+    let in_queue = |queue: &str| {
+        let spec = if queue.is_empty() { json!({}) } else { json!({"queueName": queue}) };
+        workload(&spec, &json!({}), &admitted(json!({"name": "main", "count": 3})))
+    };
+    let queue_is_fixed = "<nil>: Invalid value: queueName is immutable while workload quota reserved";
+    let table = [
+        (
+            (flavor("a", "t"), flavor("b", "t")),
+            [
+                "spec: Invalid value: resourceFlavorSpec are immutable when topologyName is set",
+                "spec: Invalid value: nodeLabels are immutable when topologyName is set",
+                "accepted",
+            ],
+        ),
+        (
+            (flavor("a", "t"), flavor("a", "u")),
+            ["spec: Invalid value: resourceFlavorSpec are immutable when topologyName is set", "accepted", "accepted"],
+        ),
+        (
+            (levels("a"), levels("b")),
+            [
+                "spec.levels: Invalid value: field is immutable",
+                "spec.levels: Invalid value: field is immutable",
+                "accepted",
+            ],
+        ),
+        ((in_queue("a"), in_queue("")), ["accepted", queue_is_fixed, queue_is_fixed]),
+        ((in_queue("a"), in_queue("b")), [queue_is_fixed; 3]),
+    ];
+    for ((old, new), expected) in &table {
+        for (line, errors) in ["0.16", "0.19", "0.20.0-devel"].into_iter().zip(expected) {
+            assert_eq!(updated_by(old, new, &of_release(line)), *errors, "{line}: {new}");
+        }
     }
 }

@@ -182,3 +182,51 @@ fn gates_decide_about_workloads() {
         assert_eq!(workload.meta.key.namespace(), "default");
     }
 }
+
+#[test]
+fn older_releases_have_bounds_of_their_own() {
+    let with_pod_sets = |n: usize| {
+        let template = json!({"spec": {"containers": [{"name": "c"}]}});
+        let pod_set = |i: usize| json!({"name": format!("p{i}"), "count": 1, "template": template});
+        kueue("Workload", json!({"podSets": (0..n).map(pod_set).collect::<Vec<_>>()}))
+    };
+    for (line, most) in [("0.16", 8), ("0.17", 8), ("0.18", 10), ("0.19", 18)] {
+        assert!(people_of(&with_pod_sets(most), &of_release(line)).is_ok(), "{line}");
+        let errors = people_of(&with_pod_sets(most + 1), &of_release(line)).expect_err("too many");
+        let expected = format!("spec.podSets: Too many: {}: must have at most {most} items", most + 1);
+        assert_eq!(errors.lines().next(), Some(&*expected), "{line}");
+    }
+    let pod_set = |pod_set: Value| workload(&Value::Null, &pod_set, &Value::Null);
+    let request = |more: Value| pod_set(json!({"topologyRequest": more}));
+    let path = "spec.podSets[0].topologyRequest";
+    let too_small = |field: &str, value: i32, least: i32| {
+        let detail = format!("{path}.{field} in body should be greater than or equal to {least}");
+        format!("{path}.{field}: Invalid value: {value}: {detail}")
+    };
+    check_releases(
+        &request(json!({"required": "rack", "podSetSliceRequiredTopology": "rack", "podSetSliceSize": 0})),
+        &[("0.17", "accepted"), ("0.20.0-devel", &too_small("podSetSliceSize", 0, 1))],
+    );
+    check_releases(
+        &request(json!({"subGroupCount": -1})),
+        &[("0.19", "accepted"), ("0.20.0-devel", &too_small("subGroupCount", -1, 0))],
+    );
+    let resources = json!({"limits": {"pods": 1}});
+    let refusal = "spec.podSets[0].template.spec.containers[0].resources.limits[pods]: Invalid value: \"pods\": the key is \
+                   reserved for internal kueue use";
+    check_releases(
+        &pod_set(json!({"template": {"spec": {"containers": [{"name": "c", "resources": resources}]}}})),
+        &[("0.18.4", "accepted"), ("0.18.5", refusal)],
+    );
+}
+
+#[test]
+fn older_releases_drop_the_fields_of_newer_ones() {
+    let gated = workload(&json!({"preemptionGates": [{"name": "g"}]}), &Value::Null, &Value::Null);
+    let warnings = |line: &str| -> Vec<String> {
+        let decoded = people_of(&gated, &of_release(line)).expect("it is valid");
+        decoded.warnings.into_iter().map(|it| it.field).collect()
+    };
+    assert_eq!(warnings("0.16"), ["spec.preemptionGates"]);
+    assert_eq!(warnings("0.17"), [""; 0]);
+}
