@@ -72,6 +72,8 @@ pub enum Change {
     SchemaFieldsOf017,
     SchemaFieldsOf018,
     PodsKeyIsReserved,
+    PrebuiltNameByAnnotation,
+    RaySubmitterIsConstrained,
 }
 
 /// How the old behaviour is known.
@@ -113,7 +115,7 @@ const fn v(minor: u8, patch: i8) -> Version {
 }
 
 /// All changes, in the order of the enum and of time.
-pub(super) static TABLE: [Row; 63] = [
+pub(super) static TABLE: [Row; 65] = [
     Row {
         change: GateDependenciesAreChecked,
         name: "GateDependenciesAreChecked",
@@ -679,6 +681,24 @@ pub(super) static TABLE: [Row; 63] = [
         since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
         what: "The resource pods is refused in limits and for whole pods, too; before, only in requests of containers",
         rule: "rules/01 §6",
+        proof: Read,
+    },
+    Row {
+        change: PrebuiltNameByAnnotation,
+        name: "PrebuiltNameByAnnotation",
+        pulls: &[13636],
+        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
+        what: "With gate WorkloadIdentifierAnnotations off, the name of an existing Workload that is too long for a label is read from the annotation; before, it was not",
+        rule: "rules/10 §2.1",
+        proof: Read,
+    },
+    Row {
+        change: RaySubmitterIsConstrained,
+        name: "RaySubmitterIsConstrained",
+        pulls: &[12644],
+        since: &[v(17, 7), v(18, 3), v(19, 0)],
+        what: "The submitter of a RayJob without a template of its own gets what its flavor demands; before, nothing",
+        rule: "rules/10 §5.9",
         proof: Read,
     },
 ];
