@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from kueuecore._text import counted, shown
@@ -14,6 +14,8 @@ from kueuecore.upgrades import KINDS_FIELD, Cause, Difference, Fate, Switch, Swi
 __all__ = ["pull_request", "switch_lines", "upgrade_report"]
 
 _MOST_SHOWN = 5
+_MOST_NAMED = 3
+_PREEMPTED = "preempted by "
 _COLORS = {
     "Admitted": "green",
     "Active": "green",
@@ -62,7 +64,10 @@ class _Report:
         yield self._gates()
         yield self._defaults()
         yield self._refusals()
-        yield from map(self._cause, found.causes)
+        said: set[Switch] = set()
+        for cause in found.causes:
+            yield self._cause(cause, said)
+            said |= {*cause.switches}
         yield self._kept()
         yield from map(self._texts, found.texts)
         if found.is_stopped:
@@ -129,8 +134,13 @@ class _Report:
             rows.append([about, problem.place or "-", what, causes or "-", message])
         return table(["OBJECT", "PLACE", "IS", "CAUSE", "MESSAGE"], rows, self.style) if rows else ""
 
-    def _cause(self, cause: Cause) -> str:
-        lines = [line for it in cause.switches for line in switch_lines(it, self.style)] or ["cause not found"]
+    def _cause(self, cause: Cause, said: Container[Switch]) -> str:
+        """What Kueue changed, unless it was said before, and the decisions about some workloads."""
+        new = [it for it in cause.switches if it not in said]
+        lines = [line for it in new for line in switch_lines(it, self.style)]
+        if len(cause.switches) != 1 or not new:
+            names = " and ".join(cause.names) or "cause not found"
+            lines.append(f"{self.style.paint(names, 'bold')}:" if cause.switches else names)
         rows: list[list[Cell]] = []
         refused = {it.key for it in self.found.after.refused}
         for it in cause.differences[: self.most]:
@@ -209,6 +219,13 @@ def fate_text(fate: Fate | None, other: Fate | None, *, with_message: bool = Fal
     return ", ".join(parts) + (f": {fate.message}" if waits else "")
 
 
+def _few(names: Sequence[str]) -> str:
+    """The first of some names, each once, and how many more there are."""
+    distinct = [*dict.fromkeys(names)]
+    more = f" and {len(distinct) - _MOST_NAMED} more" if len(distinct) > _MOST_NAMED else ""
+    return ", ".join(distinct[:_MOST_NAMED]) + more
+
+
 def _details(fate: Fate, other: Fate) -> Iterator[str]:
     if fate.counts != other.counts and fate.has_quota and other.has_quota:
         yield counted(sum(fate.counts.values()), "pod")
@@ -217,8 +234,11 @@ def _details(fate: Fate, other: Fate) -> Iterator[str]:
             ", ".join(f"{domain}: {n}" for domain, n in domains.items()) for domains in fate.places.values()
         )
     if fate.evictions != other.evictions:
-        yield "; ".join(dict.fromkeys(fate.evictions)) or "not evicted"
+        by = [it.removeprefix(_PREEMPTED) for it in fate.evictions]
+        is_preempted = all(it.startswith(_PREEMPTED) for it in fate.evictions)
+        evicted = f"{_PREEMPTED}{_few(by)}" if is_preempted else _few(fate.evictions)
+        yield evicted if fate.evictions else "not evicted"
     if fate.victims != other.victims:
-        yield f"preempts {', '.join(key for key, _ in fate.victims) or 'nobody'}"
+        yield f"preempts {_few([key for key, _ in fate.victims]) or 'nobody'}"
     if fate.is_active != other.is_active:
         yield "active" if fate.is_active else "deactivated"

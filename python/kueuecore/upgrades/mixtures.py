@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from kueuecore.configuration import Configuration
@@ -84,13 +84,14 @@ class Mixtures(Generic[_Found]):
         others = gates.keys() - {it.name for it in self.switches}
         return self._ran(self._new.switched(gates)) if others else self.with_new(as_new)
 
-    def cause(self, is_new: Callable[[_Found], bool]) -> tuple[Switch, ...]:
+    def cause(self, is_new: Callable[[_Found], bool], *, among: Sequence[Switch] | None = None) -> tuple[Switch, ...]:
         """Return the smallest set of switches that makes the old release do as the new one; without any it does not.
 
         None of them can be left out alone.
 
         Args:
             is_new: Whether the new release's answer is there.
+            among: Switches that are enough for it; by default all. Only then the answer is tried first in later calls.
 
         Returns:
             The switches in their order; none if not they make the difference.
@@ -100,11 +101,12 @@ class Mixtures(Generic[_Found]):
         """
         if is_new(self.with_new(())):
             return ()
+        enough = self.switches if among is None else tuple(among)
         # Differences of one cause are many, and its runs are done.
-        known = next((it for it in self._causes if is_new(self.with_new(it))), self.switches)
+        known = next((it for it in self._causes if {*it} <= {*enough} and is_new(self.with_new(it))), enough)
         # The runs are what is limited.
         found = shrunk(known, lambda some: is_new(self.with_new(some)), max_tries=sys.maxsize)
-        if found not in self._causes:
+        if among is not None and found not in self._causes:
             self._causes.append(found)
         return found
 

@@ -75,7 +75,7 @@ class Cause:
     Args:
         switches: The gates and changes; none if the cause was not found.
         differences: The differences, by kind and key.
-        kept: What keeps the old behaviour; `None`: nothing in the Configuration does.
+        kept: What keeps the old decisions; `None`: nothing in the Configuration does, or only texts differ.
     """
 
     switches: tuple[Switch, ...]
@@ -201,20 +201,24 @@ def upgrade(
     n_differences, subjects = len(differences), {(it.kind, it.key) for it in differences}
     found: dict[tuple[bool, tuple[Switch, ...]], list[Difference]] = {}
     is_stopped = False
+    # What makes all differences is found first: each of them then needs few runs more, and many share these.
+    enough = _cause(mixtures, partial(_is_all_as_after, differences=differences)) if differences else ()
     for difference in differences:
-        cause = _cause(mixtures, partial(_is_as_after, difference=difference))
+        cause = None
+        if enough is not None:
+            cause = _cause(mixtures, partial(_is_as_after, difference=difference), among=enough)
         is_stopped |= cause is None
         found.setdefault((difference.is_of_text, cause or ()), []).append(difference)
         n_explained += 1
     causes = [Cause(cause, tuple(of_cause)) for (_, cause), of_cause in found.items()]
-    causes = [_with_kept(it, mixtures, new) for it in sorted(causes, key=_rank)]
+    causes.sort(key=_rank)
     return Upgrade(
         old.release,
         new.release,
         switches,
         mixtures.before,
         mixtures.after,
-        tuple(it for it in causes if not it.is_of_text),
+        tuple(_with_kept(it, mixtures, new) for it in causes if not it.is_of_text),
         tuple(it for it in causes if it.is_of_text),
         tuple(_refusals(given, deciding, mixtures, old, new)),
         mixtures.n_runs,
@@ -222,10 +226,12 @@ def upgrade(
     )
 
 
-def _cause(mixtures: Mixtures[_Found], is_new: Callable[[_Found], bool]) -> tuple[Switch, ...] | None:
+def _cause(
+    mixtures: Mixtures[_Found], is_new: Callable[[_Found], bool], *, among: Sequence[Switch] | None = None
+) -> tuple[Switch, ...] | None:
     """Return the cause of a difference; `None` if runs ran out."""
     try:
-        return mixtures.cause(is_new)
+        return mixtures.cause(is_new, among=among)
     except OutOfRunsError:
         return None
 
@@ -242,6 +248,10 @@ def _differences(before: Outcome, after: Outcome) -> Iterator[Difference]:
         old, new = before.fates.get((kind, key)), after.fates.get((kind, key))
         if old != new or (old is not None and new is not None and old.said != new.said):
             yield Difference(kind, key, old, new)
+
+
+def _is_all_as_after(outcome: Outcome, differences: Sequence[Difference]) -> bool:
+    return all(_is_as_after(outcome, it) for it in differences)
 
 
 def _is_as_after(outcome: Outcome, difference: Difference) -> bool:
