@@ -61,8 +61,8 @@ fn load(scenario: &Scenario) -> (Engine, Vec<Happening>) {
     let mut engine = Engine::new(Configuration::default().for_simulation());
     let decoded = decode(&scenario.objects, Door::Trusted).expect("objects");
     engine.apply(decoded.objects.into_iter().map(|(object, _)| object).collect(), scenario.start);
-    let gates = engine.state.config.gates;
-    let happenings = happenings(&scenario.events, Door::Trusted, &gates, scenario.start, &[]).expect("events");
+    let config = engine.state.config.clone();
+    let happenings = happenings(&scenario.events, Door::Trusted, &config, scenario.start, &[]).expect("events");
     (engine, happenings)
 }
 

@@ -330,7 +330,7 @@ impl Pending {
         self.park(places, item);
         if let Some(shape) = item.shape
             && hashing
-            && (reason.holds_for_shape() || any_failure_counts)
+            && (reason.holds_for_shape() || (any_failure_counts && !reason.is_immediate(self.strategy)))
             && self.strategy == QueueingStrategy::BestEffortFIFO
         {
             return self.park_shape(places, shape, status_reason);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::base::ids::QueueId;
 use crate::objects::{Node, Pod, ResourceFlavor, Topology};
@@ -91,11 +92,12 @@ impl State {
         }
         self.note_sites_changed();
         let Some(new) = new.filter(places) else { return };
+        let edits_count = self.config.changes.has(Change::FlavorEditsRetryWorkloads);
         let is_same = |old: &Arc<ResourceFlavor>| {
-            old.topology_name == new.topology_name
-                && old.node_labels == new.node_labels
+            let is_unedited = old.node_labels == new.node_labels
                 && old.node_taints == new.node_taints
-                && old.tolerations == new.tolerations
+                && old.tolerations == new.tolerations;
+            old.topology_name == new.topology_name && (is_unedited || !edits_count)
         };
         if !old.as_ref().is_some_and(is_same) {
             let active: Vec<QueueId> = self.queues.ids().filter(|id| self.queues[*id].is_active()).collect();

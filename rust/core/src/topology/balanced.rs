@@ -7,7 +7,7 @@ use crate::topology::capacity::Row;
 use crate::topology::counts::{Counts, Levels, roll_up};
 use crate::topology::descend::Placed;
 use crate::topology::request::Request;
-use crate::topology::search::{Algorithm, Chosen, Search};
+use crate::topology::search::{Chosen, Search};
 use crate::topology::tree::Tree;
 
 /// The result of greedy filling.
@@ -42,7 +42,7 @@ impl Search<'_> {
         let mut result = Greedy { n_domains: 0, last_with_leader: None, last: None };
         let mut list = rows.to_vec();
         if n_leaders > 0 {
-            self.sort_with_leader(level, &mut list, Algorithm::BestFit);
+            self.sort_with_leader(level, &mut list, self.algorithm);
             while n_leaders > 0 {
                 let row = *list.first().filter(|&&row| self.counts(level, row).leaders > 0)?;
                 list.remove(0);
@@ -52,7 +52,7 @@ impl Search<'_> {
                 result.n_domains += 1;
             }
         }
-        self.sort_plain(level, &mut list, Algorithm::BestFit);
+        self.sort_plain(level, &mut list, self.algorithm);
         for row in list {
             let slices = self.counts(level, row).slices;
             if rest <= 0 || slices <= 0 {
@@ -157,7 +157,7 @@ impl Search<'_> {
             level += 1;
         }
         let (rows, levels) = self.share_out(level, &rows, candidate.threshold)?;
-        let search = Search { levels: &levels, algorithm: Algorithm::BestFit, ..*self };
+        let search = Search { levels: &levels, ..*self };
         search.descend(Chosen { level, rows }, true)
     }
 
@@ -169,7 +169,7 @@ impl Search<'_> {
         if extra < 0 {
             return None;
         }
-        self.sort_with_leader(level, &mut rows, Algorithm::BestFit);
+        self.sort_with_leader(level, &mut rows, self.algorithm);
         let mut levels = self.levels.clone();
         let mut n_leaders = self.n_leaders;
         for &row in &rows {

@@ -177,7 +177,12 @@ impl<'a> Search<'a> {
                 let rest = &rows[at + 1..];
                 return one(rest[self.best_fit(&counts, rest, Unit::Slices, n, n_leaders)]);
             }
-            return Err(Lack::Fits { shown: counts(first).slices, level });
+            let shown = match self.algorithm {
+                Algorithm::BestFit => counts(first).slices,
+                // The last one looked at, in pods (gate TASProfileLeastFreeCapacity).
+                Algorithm::LeastFree => rows.last().map_or(0, |&last| counts(last).pods),
+            };
+            return Err(Lack::Fits { shown, level });
         }
         if !self.request.unconstrained && level > 0 {
             return self.choose_at(level - 1);

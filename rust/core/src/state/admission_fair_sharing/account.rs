@@ -47,6 +47,13 @@ impl Account {
         }
     }
 
+    /// Lets no sum of penalties be negative.
+    pub(super) fn raise_to_zero(&mut self) {
+        let mut missing = self.penalty();
+        missing.retain(|_, quantity| quantity.signum() < 0);
+        arithmetic::subtract(&mut self.orphaned, &missing);
+    }
+
     /// Decays the history until `now`, with `admitted` in use since. Time never goes back.
     pub(super) fn decay(&mut self, admitted: &ResourceList, half_life_ns: i64, now: Time, changes: Changes) {
         self.consumed = decayed(&self.consumed, admitted, now.since(self.last_update), half_life_ns, changes);

@@ -171,6 +171,9 @@ impl State {
             account.orphan(id);
             arithmetic::add(&mut account.consumed, &settled);
             arithmetic::subtract(&mut account.orphaned, &settled);
+            if self.config.changes.has(Change::PenaltiesAreSettled) {
+                account.raise_to_zero();
+            }
         } else if let Some(penalty) = account.penalties.remove(&id) {
             arithmetic::add(&mut account.consumed, &penalty);
         }
