@@ -338,9 +338,14 @@ def _job_templates(job: JsonObject) -> list[Path]:
 
 
 def _inject(job: JsonObject, infos: Sequence[PodSetInfo], configuration: JobsConfiguration) -> JsonObject:
-    if _submission_mode(job) == "K8sJobMode":
-        job = _with_submitter(job)
-    return merged_into_templates(job, _job_templates(job), infos, configuration)
+    paths = _job_templates(job)
+    if paths[-1] == _SUBMITTER and not isinstance(value_at(job, _SUBMITTER), dict):
+        if configuration.has("RaySubmitterIsConstrained"):
+            job = _with_submitter(job)
+        elif len(infos) == len(paths):
+            # KubeRay's own template is merged, and dropped.
+            paths, infos = paths[:-1], infos[:-1]
+    return merged_into_templates(job, paths, infos, configuration)
 
 
 def _restore(job: JsonObject, infos: Sequence[PodSetInfo]) -> JsonObject:

@@ -103,7 +103,7 @@ def prebuilt_workload(job: JsonObject, configuration: JobsConfiguration) -> tupl
     annotation_path, label_path = f"metadata.annotations[{PREBUILT_WORKLOAD}]", f"metadata.labels[{PREBUILT_WORKLOAD}]"
     if configuration.enabled("WorkloadIdentifierAnnotations"):
         return (annotation, annotation_path) if annotation else (label, label_path)
-    if not label and len(annotation) > 63:
+    if not label and len(annotation) > 63 and configuration.has("PrebuiltNameByAnnotation"):
         return annotation, annotation_path
     return label, label_path
 

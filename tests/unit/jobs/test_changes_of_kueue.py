@@ -20,6 +20,7 @@ from kueuecore.jobs import (
 from kueuecore.jobs.batch_job import BATCH_JOB
 from kueuecore.jobs.context import Surroundings, installed_frameworks
 from kueuecore.jobs.leader_worker_set import pod_of_leader_worker_set
+from kueuecore.jobs.validation import prebuilt_workload
 from kueuecore.jobs.webhook_defaults import with_webhook_defaults
 from kueuecore.releases import Release, changes
 from tests.jobs import POD, batch_job, job
@@ -210,6 +211,31 @@ def test_a_ray_job_that_cannot_run_gives_its_quota_back() -> None:
     status: Any = write.manifest["status"]
     assert [it["reason"] for it in status["conditions"] if it["type"] == "QuotaReserved"] == ["OnHold"]
     assert old.writes == ()
+
+
+def test_the_submitter_of_a_ray_job_gets_what_its_flavor_demands() -> None:
+    made = ray("RayJob")
+    made["spec"]["suspend"] = True
+    stored: Any = reconcile_job(made, [], now=NOW).writes[0].manifest
+    admitted = holding(stored, "QuotaReserved", "Admitted")
+    flavor = {**FLAVOR, "spec": {"nodeLabels": {"pool": "a"}}}
+    started: list[Any] = [
+        reconcile_job(made, [admitted], now=NOW, around=(flavor,), configuration=it).writes[0].manifest
+        for it in with_and_without("RaySubmitterIsConstrained")
+    ]
+    assert started[0]["spec"]["submitterPodTemplate"]["spec"]["nodeSelector"] == {"pool": "a"}
+    assert "submitterPodTemplate" not in started[1]["spec"]
+    assert all(it["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["nodeSelector"] for it in started)
+
+
+def test_a_long_name_of_a_workload_is_in_the_annotation() -> None:
+    made = batch(1, prebuilt_workload_name="a" * 64)
+    off = {"WorkloadIdentifierAnnotations": False}
+    names = [
+        prebuilt_workload(made, JobsConfiguration(feature_gates=off, absent_changes=it.absent_changes))[0]
+        for it in with_and_without("PrebuiltNameByAnnotation")
+    ]
+    assert names == ["a" * 64, ""]
 
 
 def test_pods_on_a_worker_are_marked() -> None:
