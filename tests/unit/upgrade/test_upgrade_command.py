@@ -159,6 +159,14 @@ def test_the_old_release_has_to_be_known(upgraded: Command) -> None:
     assert "the objects show no release of Kueue; name the one that runs now: --from 0.17" in ran.err
 
 
+def test_a_configuration_that_the_new_release_refuses(upgraded: Command) -> None:
+    config = "featureGates: {TopologyAwareScheduling: false, TASFailedNodeReplacement: true}\n"
+    ran = upgraded("-q", "--from", "0.16.8", "--to", "0.19", objects=LABELS, config=config)
+    assert ran.code == ExitCode.OK
+    assert "Kueue v0.19.2 refuses the Configuration; below, its settings count as they are:\nkueue.yaml:3" in ran.out
+    assert "default/w  Admitted in team (fast)  Admitted in team (plain)\n" in ran.out
+
+
 def kueue(version: str) -> dict[str, Any]:
     pod = {"containers": [{"name": "manager", "image": f"registry.k8s.io/kueue/kueue:v{version}"}]}
     return thing("Deployment", "kueue-controller-manager", {"template": {"spec": pod}}, version="apps/v1")
