@@ -37,11 +37,12 @@ ELSEWHERE = {
         NoUngateOntoFailedNode SlicesFollowPriority ReplacedSlicesAreNamed ActiveSliceReleasesPods
         PriorityClassMissingEvent LwsPodsGetQueueName JobTextsAreCorrected RayAutoscalingNeedsOneCluster
         LwsQueueMayChange WorkerPodsAreMarked ElasticAnnotationNeedsSupport FastAdmissionNeedsTrue
-        PodSetsUpToTen PodSetsUpToEighteen""",
+        PodSetsUpToTen PodSetsUpToEighteen RaySubmitterIsConstrained PrebuiltNameByAnnotation""",
     "tests/unit/test_provisioning.py": "ProvisioningSkipsEmptyPodSets ProvisioningMessageCleared",
     "tests/unit/multikueue/test_connections.py": "MultiKueueBackoffInMessage MultiKueueCheckEditsRequeue",
     "rust/wire/src/configuration/tests.rs": """
         WaitForPodsReadyByDefault ClientConnectionIsFast DeviceClassesShareMappings""",
+    "rust/wire/src/validate/tests/workload.rs": "PodsKeyIsReserved SchemaFieldsOf017 SchemaFieldsOf018",
 }
 # An API server decides these by the schemas of the release that is installed there.
 SCHEMAS = """
