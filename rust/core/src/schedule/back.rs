@@ -173,16 +173,6 @@ impl State {
             })
             .collect()
     }
-
-    /// Do the workload's own requests count its pods, because its ClusterQueue has quota for them?
-    pub(crate) fn counts_pods(&self, workload: WorkloadId) -> bool {
-        !self.config.changes.has(Change::PodsAreNotInTotals)
-            && self
-                .names
-                .pods()
-                .zip(self.queue_of(workload))
-                .is_some_and(|(pods, queue)| self.queues[queue].rules.group_of(pods).is_some())
-    }
 }
 
 #[cfg(test)]

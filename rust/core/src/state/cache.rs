@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::assign::{Fungibility, QueueRules, Usage};
 use crate::base::amount::Amount;
+use crate::base::changes::Change;
 use crate::base::gates::Gate;
 use crate::base::ids::{CohortId, QueueId, WorkloadId};
 use crate::base::names::Names;
@@ -430,6 +431,16 @@ impl State {
             queue_time: time,
             uses,
         }
+    }
+
+    /// Do the workload's own requests count its pods, because its ClusterQueue has quota for them?
+    pub(crate) fn counts_pods(&self, workload: WorkloadId) -> bool {
+        !self.config.changes.has(Change::PodsAreNotInTotals)
+            && self
+                .names
+                .pods()
+                .zip(self.queue_of(workload))
+                .is_some_and(|(pods, queue)| self.queues[queue].rules.group_of(pods).is_some())
     }
 
     /// The totals of a reserved workload, from its admission.
