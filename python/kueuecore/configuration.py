@@ -313,7 +313,10 @@ class Configuration:
             >>> newest.switched({"FitBeatsNoCandidates": False}).has_change("FitBeatsNoCandidates")
             False
         """
-        given = {arguments.text("a key of switches", it): _gate(it, on) for it, on in switches.items()}
+        given = {
+            arguments.text("a key of switches", it): arguments.flag(f"switches[{arguments.shown(it)}]", on)
+            for it, on in arguments.mapping("switches", switches).items()
+        }
         configuration = Configuration.__new__(Configuration)
         configuration._core = self._core.switched(given)
         configuration._made = (_switched, (self, given))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kueuecore._configuration_sources import gates_in, place_of
@@ -78,9 +79,8 @@ def upgraded_settings(kueue: Configured, gates: Sequence[tuple[str, bool]], rele
     left = {name: is_on for name, is_on in of_arguments.items() if name not in names}
     try:
         if written is None:
-            old = kueue.configuration.release
-            with_old_kinds = shipped_configuration(left, release, kinds_of=old)
-            return UpgradedSettings(shipped_configuration(left, release), refused, (), with_old_kinds)
+            shipped = shipped_configuration(left, release)
+            return UpgradedSettings(shipped, refused, (), _with_kinds_of(kueue.configuration.release, left, shipped))
         plain: JsonObject = {name: value for name, value in written.items() if name != "featureGates"}
         left_own = {name: is_on for name, is_on in own.items() if name not in names}
         if left_own:
@@ -95,6 +95,13 @@ def upgraded_settings(kueue: Configured, gates: Sequence[tuple[str, bool]], rele
             settings.pop("waitForPodsReady", None)
         configuration = Configuration.trusted(settings, feature_gates={**own, **left}, release=release)
         return UpgradedSettings(configuration, refused, error.problems)
+
+
+def _with_kinds_of(old: Release, gates: Mapping[str, bool], shipped: Configuration) -> Configuration:
+    """Return what a release ships, with the kinds of jobs of another one, if it knows them all."""
+    with suppress(ConfigurationError):
+        return shipped_configuration(gates, shipped.release, kinds_of=old)
+    return shipped
 
 
 def _refused(

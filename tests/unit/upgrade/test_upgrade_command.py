@@ -43,6 +43,11 @@ def test_nothing_changes(upgraded: Command) -> None:
     assert ran.code == ExitCode.OK
 
 
+def test_a_downgrade_to_a_release_that_knows_fewer_kinds_of_jobs(upgraded: Command) -> None:
+    ran = upgraded("-q", "--from", "0.19", "--to", "0.16", objects=[flavor(), *queue(CPU), workload("w", {"cpu": 1})])
+    assert ran.out == "Nothing changes: Kueue v0.19.2 and Kueue v0.16.9 decide the same about 1 workload\n"
+
+
 def test_a_cause_with_its_pull_request_and_what_keeps_the_old_decision(upgraded: Command) -> None:
     ran = upgraded("-q", "--from", "0.16", "--to", "0.18", objects=LABELS)
     assert ran.out.splitlines() == [
