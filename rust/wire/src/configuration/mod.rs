@@ -154,8 +154,14 @@ impl Configuration {
                 (None, None) => return Err(name.to_owned()),
             }
         }
-        let scheduling = lower::scheduling(&self.rest, self.scheduling.release, gates);
-        Ok(Self { scheduling: Config { changes, ..scheduling }, ..self.clone() })
+        let of_gates = |gates| lower::scheduling(&self.rest, self.scheduling.release, gates);
+        let mut scheduling = Config { changes, ..of_gates(gates) };
+        // Trusted settings may name it themselves.
+        let own = self.scheduling.requeuing_timestamp;
+        if own != of_gates(self.scheduling.gates).requeuing_timestamp {
+            scheduling.requeuing_timestamp = own;
+        }
+        Ok(Self { scheduling, ..self.clone() })
     }
 
     /// The file in v1beta2 with all defaults filled in. Reading it gives the same Configuration, except that it now

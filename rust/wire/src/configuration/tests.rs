@@ -371,3 +371,14 @@ fn recorded_settings_are_taken_as_they_are() {
 }
 
 mod rejections;
+
+#[test]
+fn a_switch_leaves_the_other_settings_as_they_are() {
+    let config = json!({"requeuingTimestamp": "Creation", "admissionFairSharing": {"usageHalfLifeTime": "1m"}});
+    let configuration = Configuration::trusted(&config, &Value::Null, Release::default()).expect("readable");
+    assert_eq!(configuration.switched([]).expect("no name"), configuration);
+    let switched = configuration.switched([("AdmissionFairSharing", false)]).expect("a gate");
+    assert_eq!(switched.scheduling.requeuing_timestamp, RequeuingTimestamp::Creation);
+    assert_eq!(switched.scheduling.admission_fair_sharing, None);
+    assert_eq!(configuration.switched([("Nope", true)]), Err("Nope".to_owned()));
+}
