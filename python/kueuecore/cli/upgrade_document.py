@@ -10,7 +10,7 @@ from kueuecore.cli.upgrade_report import pull_request
 from kueuecore.cli.upgraded_settings import ChangedDefault, UpgradedSettings
 from kueuecore.upgrades import Cause, Difference, Fate, Refusal, Switch, Upgrade
 
-__all__ = ["upgrade_document"]
+__all__ = ["switch_document", "upgrade_document"]
 
 
 def upgrade_document(found: Upgrade, settings: UpgradedSettings, defaults: Sequence[ChangedDefault]) -> JsonObject:
@@ -61,7 +61,7 @@ def _refusal(refusal: Refusal) -> JsonValue:
         "field": problem.field,
         "message": problem.message,
         "remedy": problem.remedy,
-        "switches": [_switch(it) for it in refusal.switches],
+        "switches": [switch_document(it) for it in refusal.switches],
     }
 
 
@@ -70,13 +70,14 @@ def _cause(cause: Cause) -> JsonValue:
     if cause.kept is not None:
         kept = {"featureGates": dict(cause.kept.gates), "kept": cause.kept.n_kept}
     return {
-        "switches": [_switch(it) for it in cause.switches],
+        "switches": [switch_document(it) for it in cause.switches],
         "differences": [_difference(it) for it in cause.differences],
         "keeps": kept,
     }
 
 
-def _switch(switch: Switch) -> JsonValue:
+def switch_document(switch: Switch) -> JsonObject:
+    """The fields that describe a switch."""
     return {
         "name": switch.name,
         "kind": str(switch.kind),

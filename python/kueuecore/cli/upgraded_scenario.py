@@ -16,7 +16,8 @@ from kueuecore.cli.progress import ctrl_c_raises, upgrade_progress
 from kueuecore.cli.spans import seconds
 from kueuecore.cli.streams import is_utf8, output, to_stderr, write
 from kueuecore.cli.table import Style, table
-from kueuecore.cli.upgrade_report import pull_request, switch_lines
+from kueuecore.cli.upgrade_document import switch_document
+from kueuecore.cli.upgrade_report import switch_lines
 from kueuecore.errors import ManifestError
 from kueuecore.releases import DEFAULT_RELEASE, Release
 from kueuecore.scenarios import read_scenario
@@ -140,12 +141,7 @@ def _cause(cause: RunCause) -> JsonValue:
     switch = cause.switch
     gates: JsonValue = {switch.name: switch.before} if cause.is_settable else None
     return {
-        "name": switch.name,
-        "kind": str(switch.kind),
-        "before": switch.before,
-        "after": switch.after,
-        "what": switch.what,
-        "pulls": [pull_request(it) for it in switch.pulls],
+        **switch_document(switch),
         "without": {name: value for name, value in cause.without.items() if not math.isnan(value)},
         "keeps": gates,
     }

@@ -1,80 +1,6 @@
 //! The table of all changes: what Kueue does since when, the rule that it amends, and how it is known.
 
 use super::super::releases::{DEVEL, Version};
-use Change::*;
-use Proof::{Read, Recorded};
-
-/// A change of Kueue without a feature gate; its row in the table says what it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-#[allow(missing_docs)] // the table below describes each one
-pub enum Change {
-    GateDependenciesAreChecked,
-    GateDependenciesAreListed,
-    PreemptionPrioritiesAreNamed,
-    FlavorsAreMatchedByTheirOwnLabels,
-    PodsAreNotInTotals,
-    EveryMisfitIsNamed,
-    FitBeatsNoCandidates,
-    WeightOfZeroGoesLast,
-    PenaltiesAreSettled,
-    SmallUsageCounts,
-    PenaltiesAreKeptByWorkload,
-    NamespaceTextIsLowerCase,
-    RequestsAreNotNegative,
-    TransformationsAreExact,
-    TransformationsAreSummedApart,
-    FlavorlessAdmissionNeedsNoCheck,
-    FailedChecksAreDescribed,
-    BorrowingIsUsageAboveQuota,
-    TasLabelHasNoMeaning,
-    FlavorEditsRetryWorkloads,
-    PreferencesAreNotSwapped,
-    MovedPodsCount,
-    GroupGivesItsFlavor,
-    ShapesFailByFit,
-    RayAutoscalerCounted,
-    RaySubmitterSidecarCounted,
-    RayRedisCleanupCounted,
-    PodSetsUpToTen,
-    PodSetsUpToEighteen,
-    CompletedIndexesReclaimed,
-    FailedIndexesReclaimed,
-    RayValidationFailedOnHold,
-    DefaultQueueNeedsManagedNamespace,
-    AncestorUidsChecked,
-    ProvisioningSkipsEmptyPodSets,
-    ProvisioningMessageCleared,
-    NoUngateOntoFailedNode,
-    SlicesFollowPriority,
-    ReplacedSlicesAreNamed,
-    ActiveSliceReleasesPods,
-    PriorityClassMissingEvent,
-    LwsPodsGetQueueName,
-    JobTextsAreCorrected,
-    RayAutoscalingNeedsOneCluster,
-    MultiKueueBackoffInMessage,
-    MultiKueueCheckEditsRequeue,
-    LwsQueueMayChange,
-    WorkerPodsAreMarked,
-    ElasticAnnotationNeedsSupport,
-    FastAdmissionNeedsTrue,
-    LocalQueueStatusLimit64,
-    QueueNameFixedWhileReserved,
-    PodSetSliceSizeMinimum,
-    SubGroupCountMinimum,
-    TopologyLevelsMutable,
-    TopologyFlavorLabelsMutable,
-    TopologyFlavorTaintsMutable,
-    WaitForPodsReadyByDefault,
-    ClientConnectionIsFast,
-    DeviceClassesShareMappings,
-    SchemaFieldsOf017,
-    SchemaFieldsOf018,
-    PodsKeyIsReserved,
-    PrebuiltNameByAnnotation,
-    RaySubmitterIsConstrained,
-}
 
 /// How the old behaviour is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,15 +16,14 @@ impl Proof {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Recorded => "recorded",
-            Read => "read",
+            Proof::Recorded => "recorded",
+            Proof::Read => "read",
         }
     }
 }
 
 /// One row of the table.
 pub(super) struct Row {
-    pub change: Change,
     pub name: &'static str,
     /// Kueue's pull requests.
     pub pulls: &'static [u16],
@@ -110,595 +35,163 @@ pub(super) struct Row {
     pub proof: Proof,
 }
 
-const fn v(minor: u8, patch: i8) -> Version {
-    Version::new(minor, patch)
+/// Makes the enum and its table, in one order.
+macro_rules! changes {
+    ($($name:ident: [$($pull:literal),*], [$(($minor:literal, $patch:expr)),+], $rule:literal, $proof:ident,
+        $what:literal;)+) => {
+        /// A change of Kueue without a feature gate.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Change {
+            $(#[doc = $what] $name,)+
+        }
+
+        impl Change {
+            /// Every change, in the order of the table.
+            pub const ALL: [Change; TABLE.len()] = [$(Change::$name),+];
+        }
+
+        pub(super) static TABLE: [Row; [$(stringify!($name)),+].len()] = [$(Row {
+            name: stringify!($name),
+            pulls: &[$($pull),*],
+            since: &[$(Version::new($minor, $patch)),+],
+            what: $what,
+            rule: $rule,
+            proof: Proof::$proof,
+        }),+];
+    };
 }
 
-/// All changes, in the order of the enum and of time.
-pub(super) static TABLE: [Row; 65] = [
-    Row {
-        change: GateDependenciesAreChecked,
-        name: "GateDependenciesAreChecked",
-        pulls: &[10931, 11781],
-        since: &[v(16, 9), v(17, 4), v(18, 0)],
-        what: "Kueue does not start with a gate on that needs another which is off; before, this was checked against the defaults",
-        rule: "rules/11 §4.3",
-        proof: Read,
-    },
-    Row {
-        change: GateDependenciesAreListed,
-        name: "GateDependenciesAreListed",
-        pulls: &[13412, 14237],
-        since: &[v(20, DEVEL)],
-        what: "A gate that is on while others that it needs are off is refused with all of these in one text, and more gates need others",
-        rule: "rules/11 §4.3",
-        proof: Read,
-    },
-    Row {
-        change: PreemptionPrioritiesAreNamed,
-        name: "PreemptionPrioritiesAreNamed",
-        pulls: &[9120],
-        since: &[v(17, 0)],
-        what: "The preemptor gets an event PreemptedWorkload, and messages of a preemption end with the priorities of both sides",
-        rule: "rules/05 §7",
-        proof: Recorded,
-    },
-    Row {
-        change: FlavorsAreMatchedByTheirOwnLabels,
-        name: "FlavorsAreMatchedByTheirOwnLabels",
-        pulls: &[12449],
-        since: &[v(17, 6), v(18, 2), v(19, 0)],
-        what: "A node selector or affinity is matched against the labels of the flavor itself; before, against the keys of all flavors of the group",
-        rule: "rules/03 §2.2",
-        proof: Recorded,
-    },
-    Row {
-        change: PodsAreNotInTotals,
-        name: "PodsAreNotInTotals",
-        pulls: &[10485],
-        since: &[v(18, 0)],
-        what: "Requests of a workload do not hold its `pods`: preemption does not see that their quota is short and takes too few victims; before, it made room for pods, and status.resourceRequests counted them",
-        rule: "rules/04 §2",
-        proof: Recorded,
-    },
-    Row {
-        change: EveryMisfitIsNamed,
-        name: "EveryMisfitIsNamed",
-        pulls: &[13338],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "A flavor that does not fit is reported with every resource that does not; before, with one of them",
-        rule: "rules/03 §4",
-        proof: Recorded,
-    },
-    Row {
-        change: FitBeatsNoCandidates,
-        name: "FitBeatsNoCandidates",
-        pulls: &[13616],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "With PreemptionOverBorrowing, a flavor that fits beats one without preemption candidates; before, the other way round",
-        rule: "rules/03 §5",
-        proof: Recorded,
-    },
-    Row {
-        change: WeightOfZeroGoesLast,
-        name: "WeightOfZeroGoesLast",
-        pulls: &[13481],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "Usage-based fair sharing: a LocalQueue of weight 0 goes last; before, first",
-        rule: "rules/09 §1",
-        proof: Recorded,
-    },
-    Row {
-        change: PenaltiesAreSettled,
-        name: "PenaltiesAreSettled",
-        pulls: &[12786, 13844],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "Usage-based fair sharing: the penalty of an admission is charged only where usage orders workloads, once, and settled when the workload is admitted; before, it was charged in every ClusterQueue and in each pass, and stayed for workloads with admission checks",
-        rule: "rules/09 §1.3",
-        proof: Recorded,
-    },
-    Row {
-        change: SmallUsageCounts,
-        name: "SmallUsageCounts",
-        pulls: &[13621],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "Usage-based fair sharing: usage below a thousandth counts; before, it was cut off",
-        rule: "rules/09 §1",
-        proof: Recorded,
-    },
-    Row {
-        change: PenaltiesAreKeptByWorkload,
-        name: "PenaltiesAreKeptByWorkload",
-        pulls: &[14153],
-        since: &[v(18, 6), v(19, 2), v(20, DEVEL)],
-        what: "Usage-based fair sharing: a penalty goes with its workload; before, those of a LocalQueue were one sum, in which stayed what was not admitted, or admitted with fewer pods",
-        rule: "rules/09 §1.3",
-        proof: Recorded,
-    },
-    Row {
-        change: NamespaceTextIsLowerCase,
-        name: "NamespaceTextIsLowerCase",
-        pulls: &[12659, 13578],
-        since: &[v(18, 5), v(19, 0)],
-        what: "Messages about a namespace that does not exist, or does not match the ClusterQueue's selector, start with a small letter; before, with a capital, and otherwise for the former",
-        rule: "rules/03 §1",
-        proof: Recorded,
-    },
-    Row {
-        change: RequestsAreNotNegative,
-        name: "RequestsAreNotNegative",
-        pulls: &[12838],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "Negative requests in stored Workloads count as 0; before, they lowered usage, and so made quota",
-        rule: "rules/01 §7.3",
-        proof: Read,
-    },
-    Row {
-        change: TransformationsAreExact,
-        name: "TransformationsAreExact",
-        pulls: &[12953],
-        since: &[v(17, 7), v(18, 3), v(19, 0)],
-        what: "Transformations multiply exactly; before, the request was rounded up to whole units first, 100m of cpu to 1",
-        rule: "rules/11 §3",
-        proof: Read,
-    },
-    Row {
-        change: TransformationsAreSummedApart,
-        name: "TransformationsAreSummedApart",
-        pulls: &[13986],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "Outputs of transformations are summed apart, a negative sum counts as 0, and multiplyBy scales only outputs; before, a retained input was scaled, too, and overwrote what others had added to it",
-        rule: "rules/11 §3",
-        proof: Read,
-    },
-    Row {
-        change: FlavorlessAdmissionNeedsNoCheck,
-        name: "FlavorlessAdmissionNeedsNoCheck",
-        pulls: &[10890],
-        since: &[v(18, 0)],
-        what: "An admission without any flavor needs no admission check; before, all of the ClusterQueue",
-        rule: "rules/07 §2",
-        proof: Read,
-    },
-    Row {
-        change: FailedChecksAreDescribed,
-        name: "FailedChecksAreDescribed",
-        pulls: &[10623],
-        since: &[v(18, 0)],
-        what: "Messages about checks in Retry or Rejected name each check with its message; before, a fixed text",
-        rule: "rules/07 §3",
-        proof: Read,
-    },
-    Row {
-        change: BorrowingIsUsageAboveQuota,
-        name: "BorrowingIsUsageAboveQuota",
-        pulls: &[9738],
-        since: &[v(17, 0)],
-        what: "Fair sharing, victims: a node borrows if it uses more than its quota; before, only if its share was above 0, which it is not where nobody lends",
-        rule: "rules/04 §5.3",
-        proof: Read,
-    },
-    Row {
-        change: TasLabelHasNoMeaning,
-        name: "TasLabelHasNoMeaning",
-        pulls: &[8770],
-        since: &[v(17, 0)],
-        what: "A pod with label kueue.x-k8s.io/tas takes room on its node as others do; before, it counted as placed by Kueue",
-        rule: "rules/08 §4",
-        proof: Read,
-    },
-    Row {
-        change: FlavorEditsRetryWorkloads,
-        name: "FlavorEditsRetryWorkloads",
-        pulls: &[13670, 13734, 13647],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "An edit of a flavor's taints, tolerations or labels retries the workloads of its ClusterQueues; before, they waited for another event",
-        rule: "rules/05 §3",
-        proof: Read,
-    },
-    Row {
-        change: PreferencesAreNotSwapped,
-        name: "PreferencesAreNotSwapped",
-        pulls: &[9464],
-        since: &[v(16, 2), v(17, 0)],
-        what: "The values of flavorFungibility.preference do what they say; before, each did what the other does",
-        rule: "rules/03 §2.1",
-        proof: Read,
-    },
-    Row {
-        change: MovedPodsCount,
-        name: "MovedPodsCount",
-        pulls: &[14572],
-        since: &[v(18, 6), v(19, 2), v(20, DEVEL)],
-        what: "Topology: pods that a second pass moves to another domain take room there for the rest of the cycle; before, they took none",
-        rule: "rules/08 §11",
-        proof: Read,
-    },
-    Row {
-        change: GroupGivesItsFlavor,
-        name: "GroupGivesItsFlavor",
-        pulls: &[12562],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "Topology: a pod set without requests takes the flavor of its group; before, it got none, and its placement failed",
-        rule: "rules/03 §3",
-        proof: Read,
-    },
-    Row {
-        change: ShapesFailByFit,
-        name: "ShapesFailByFit",
-        pulls: &[11097],
-        since: &[v(18, 0)],
-        what: "Workloads of one shape are parked together only if the first of them does not fit or finds no candidates; before, after any failure",
-        rule: "rules/05 §4",
-        proof: Read,
-    },
-    Row {
-        change: RayAutoscalerCounted,
-        name: "RayAutoscalerCounted",
-        pulls: &[12405],
-        since: &[v(19, 0)],
-        what: "Ray: the container of the in-tree autoscaler counts in the head; before, it did not",
-        rule: "rules/10 §5.8",
-        proof: Read,
-    },
-    Row {
-        change: RaySubmitterSidecarCounted,
-        name: "RaySubmitterSidecarCounted",
-        pulls: &[12454],
-        since: &[v(17, 7), v(18, 3), v(19, 0)],
-        what: "RayJob with submissionMode SidecarMode: the submitter's container counts in the head; before, it did not",
-        rule: "rules/10 §5.9",
-        proof: Read,
-    },
-    Row {
-        change: RayRedisCleanupCounted,
-        name: "RayRedisCleanupCounted",
-        pulls: &[11260],
-        since: &[v(17, 6), v(18, 2), v(19, 0)],
-        what: "Ray with GCS fault tolerance: the head requests at least what the clean-up of Redis needs; before, only what it asks for",
-        rule: "rules/10 §5.8",
-        proof: Read,
-    },
-    Row {
-        change: PodSetsUpToTen,
-        name: "PodSetsUpToTen",
-        pulls: &[11388],
-        since: &[v(18, 0)],
-        what: "A Workload has up to 10 pod sets; before 8, and a RayCluster up to 7 worker groups",
-        rule: "rules/10 §1",
-        proof: Read,
-    },
-    Row {
-        change: PodSetsUpToEighteen,
-        name: "PodSetsUpToEighteen",
-        pulls: &[12819],
-        since: &[v(19, 0)],
-        what: "A Workload has up to 18 pod sets; before 10",
-        rule: "rules/10 §1",
-        proof: Read,
-    },
-    Row {
-        change: CompletedIndexesReclaimed,
-        name: "CompletedIndexesReclaimed",
-        pulls: &[13178],
-        since: &[v(17, 8), v(18, 4), v(19, 0)],
-        what: "Reclaimable pods of an Indexed Job: completed indexes below its completions count; before, status.succeeded",
-        rule: "rules/10 §4.5",
-        proof: Read,
-    },
-    Row {
-        change: FailedIndexesReclaimed,
-        name: "FailedIndexesReclaimed",
-        pulls: &[13486],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "Reclaimable pods of an Indexed Job: indexes that failed for good count, too",
-        rule: "rules/10 §4.5",
-        proof: Read,
-    },
-    Row {
-        change: RayValidationFailedOnHold,
-        name: "RayValidationFailedOnHold",
-        pulls: &[13415],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "A RayJob in ValidationFailed gives its quota back until it can run; before, it kept it",
-        rule: "rules/10 §4.1",
-        proof: Read,
-    },
-    Row {
-        change: DefaultQueueNeedsManagedNamespace,
-        name: "DefaultQueueNeedsManagedNamespace",
-        pulls: &[13375],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "Jobs get the default LocalQueue only where managedJobsNamespaceSelector selects their namespace; before, in every namespace",
-        rule: "rules/10 §2.2",
-        proof: Read,
-    },
-    Row {
-        change: AncestorUidsChecked,
-        name: "AncestorUidsChecked",
-        pulls: &[13802],
-        since: &[v(18, 6), v(19, 2), v(20, DEVEL)],
-        what: "The walk to a job's managed ancestor stops at an owner whose UID is not that of the reference; before, only its name counted",
-        rule: "rules/10 §2.3",
-        proof: Read,
-    },
-    Row {
-        change: ProvisioningSkipsEmptyPodSets,
-        name: "ProvisioningSkipsEmptyPodSets",
-        pulls: &[13975],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "A ProvisioningRequest leaves out pod sets of no pods, and none is made if no other is left; before, they had a PodTemplate and an entry",
-        rule: "rules/07 §4",
-        proof: Read,
-    },
-    Row {
-        change: ProvisioningMessageCleared,
-        name: "ProvisioningMessageCleared",
-        pulls: &[13785],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "The message of a check is cleared while its ProvisioningRequest has no condition; before, an older one stayed",
-        rule: "rules/07 §4",
-        proof: Read,
-    },
-    Row {
-        change: NoUngateOntoFailedNode,
-        name: "NoUngateOntoFailedNode",
-        pulls: &[14099],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "Topology: pods stay gated while the node of their domain is among the unhealthy ones of their workload; before, they were released to it",
-        rule: "rules/08 §12",
-        proof: Read,
-    },
-    Row {
-        change: SlicesFollowPriority,
-        name: "SlicesFollowPriority",
-        pulls: &[13780],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "A changed priority class reaches the slices of an elastic job; before, only those that are created later",
-        rule: "rules/10 §3.3",
-        proof: Read,
-    },
-    Row {
-        change: ReplacedSlicesAreNamed,
-        name: "ReplacedSlicesAreNamed",
-        pulls: &[13489],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "Of several slices, one that another replaces ends with the reason WorkloadSliceReplaced; before, with OutOfSync like all",
-        rule: "rules/10 §6",
-        proof: Read,
-    },
-    Row {
-        change: ActiveSliceReleasesPods,
-        name: "ActiveSliceReleasesPods",
-        pulls: &[13914, 14139, 13975],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "Elastic jobs: the newest slice with quota that is not evicted releases pods once it is admitted, with what its checks say; before, evicted ones did as well, without checks, and only while the first slice was there",
-        rule: "rules/10 §6",
-        proof: Read,
-    },
-    Row {
-        change: PriorityClassMissingEvent,
-        name: "PriorityClassMissingEvent",
-        pulls: &[13775],
-        since: &[v(20, DEVEL)],
-        what: "A job whose WorkloadPriorityClass is missing gets a warning event; before, none",
-        rule: "rules/10 §3.3",
-        proof: Read,
-    },
-    Row {
-        change: LwsPodsGetQueueName,
-        name: "LwsPodsGetQueueName",
-        pulls: &[14138],
-        since: &[v(18, 6), v(19, 2), v(20, DEVEL)],
-        what: "Gated pods of a LeaderWorkerSet get its queue name if they have another; before, they kept that of their template",
-        rule: "rules/10 §5.7",
-        proof: Read,
-    },
-    Row {
-        change: JobTextsAreCorrected,
-        name: "JobTextsAreCorrected",
-        pulls: &[14018, 13996, 13671],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "Refusals of jobs and pod sets are spelled correctly",
-        rule: "rules/10 §7",
-        proof: Read,
-    },
-    Row {
-        change: RayAutoscalingNeedsOneCluster,
-        name: "RayAutoscalingNeedsOneCluster",
-        pulls: &[13244],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "An elastic RayCluster with in-tree autoscaling that MultiKueue manages is refused; before, it was accepted",
-        rule: "rules/10 §7",
-        proof: Read,
-    },
-    Row {
-        change: MultiKueueBackoffInMessage,
-        name: "MultiKueueBackoffInMessage",
-        pulls: &[13726],
-        since: &[v(20, DEVEL)],
-        what: "The message of a MultiKueueCluster without connection ends with attempts and next attempt; before, without",
-        rule: "rules/06 §2",
-        proof: Read,
-    },
-    Row {
-        change: MultiKueueCheckEditsRequeue,
-        name: "MultiKueueCheckEditsRequeue",
-        pulls: &[10229],
-        since: &[v(20, DEVEL)],
-        what: "MultiKueue: another config of an AdmissionCheck, or a new check, has its workloads looked at again; before, only an edit of the MultiKueueConfig",
-        rule: "rules/06 §4",
-        proof: Read,
-    },
-    Row {
-        change: LwsQueueMayChange,
-        name: "LwsQueueMayChange",
-        pulls: &[4932],
-        since: &[v(18, 0)],
-        what: "The queue of a LeaderWorkerSet may change while no replica is ready, and its Workloads and templates follow; before, never",
-        rule: "rules/10 §5.7",
-        proof: Read,
-    },
-    Row {
-        change: WorkerPodsAreMarked,
-        name: "WorkerPodsAreMarked",
-        pulls: &[10242],
-        since: &[v(18, 0)],
-        what: "Pods of jobs that MultiKueue created on a worker get the label multikueue-worker-workload-pod; before, they did not",
-        rule: "rules/10 §4.2",
-        proof: Read,
-    },
-    Row {
-        change: ElasticAnnotationNeedsSupport,
-        name: "ElasticAnnotationNeedsSupport",
-        pulls: &[11300, 11342],
-        since: &[v(18, 0)],
-        what: "The annotation elastic-job is refused for kinds without slices, and together with partial admission; before, it was ignored there",
-        rule: "rules/10 §7",
-        proof: Read,
-    },
-    Row {
-        change: FastAdmissionNeedsTrue,
-        name: "FastAdmissionNeedsTrue",
-        pulls: &[12768],
-        since: &[v(17, 7), v(18, 3), v(19, 0)],
-        what: "Pod groups: fast admission is asked for with true; before, with any value",
-        rule: "rules/10 §5.4",
-        proof: Read,
-    },
-    Row {
-        change: LocalQueueStatusLimit64,
-        name: "LocalQueueStatusLimit64",
-        pulls: &[12082],
-        since: &[v(17, 5), v(18, 1), v(19, 0)],
-        what: "Lists in the status of a LocalQueue hold up to 64 flavors and resources; before 16",
-        rule: "rules/01 §10",
-        proof: Read,
-    },
-    Row {
-        change: QueueNameFixedWhileReserved,
-        name: "QueueNameFixedWhileReserved",
-        pulls: &[12594],
-        since: &[v(18, 5), v(19, 0)],
-        what: "While quota is reserved, queueName can neither change nor be set or removed; before, it only could not change",
-        rule: "rules/01 §10",
-        proof: Read,
-    },
-    Row {
-        change: PodSetSliceSizeMinimum,
-        name: "PodSetSliceSizeMinimum",
-        pulls: &[13634],
-        since: &[v(20, DEVEL)],
-        what: "topologyRequest.podSetSliceSize is at least 1 in the schema; before, any number",
-        rule: "rules/01 §10",
-        proof: Read,
-    },
-    Row {
-        change: SubGroupCountMinimum,
-        name: "SubGroupCountMinimum",
-        pulls: &[13108, 13061, 13101],
-        since: &[v(20, DEVEL)],
-        what: "topologyRequest.subGroupCount is not negative; before, any number",
-        rule: "rules/01 §10",
-        proof: Read,
-    },
-    Row {
-        change: TopologyLevelsMutable,
-        name: "TopologyLevelsMutable",
-        pulls: &[13910],
-        since: &[v(20, DEVEL)],
-        what: "Levels of a Topology may change while the hostname is the lowest before and after; before, never",
-        rule: "rules/08 §1",
-        proof: Read,
-    },
-    Row {
-        change: TopologyFlavorLabelsMutable,
-        name: "TopologyFlavorLabelsMutable",
-        pulls: &[13738, 13622],
-        since: &[v(20, DEVEL)],
-        what: "nodeLabels and tolerations of a flavor with a topology may change; before, they could not",
-        rule: "rules/08 §1",
-        proof: Read,
-    },
-    Row {
-        change: TopologyFlavorTaintsMutable,
-        name: "TopologyFlavorTaintsMutable",
-        pulls: &[9427],
-        since: &[v(17, 0)],
-        what: "nodeTaints of a flavor with a topology may change; before, nothing of its spec could",
-        rule: "rules/08 §1",
-        proof: Read,
-    },
-    Row {
-        change: WaitForPodsReadyByDefault,
-        name: "WaitForPodsReadyByDefault",
-        pulls: &[11855, 13107, 13085],
-        since: &[v(19, 0)],
-        what: "A Configuration v1beta2 without waitForPodsReady has it, with a timeout of 30 minutes; before, it had none",
-        rule: "rules/11 §2",
-        proof: Read,
-    },
-    Row {
-        change: ClientConnectionIsFast,
-        name: "ClientConnectionIsFast",
-        pulls: &[12440],
-        since: &[v(19, 0)],
-        what: "clientConnection allows 300 requests a second and bursts of 500; before 20 and 30",
-        rule: "rules/11 §2",
-        proof: Read,
-    },
-    Row {
-        change: DeviceClassesShareMappings,
-        name: "DeviceClassesShareMappings",
-        pulls: &[13152],
-        since: &[v(19, 0)],
-        what: "A DeviceClass may be in several deviceClassMappings that count different counters of it; before, in one",
-        rule: "rules/11 §3",
-        proof: Read,
-    },
-    Row {
-        change: SchemaFieldsOf017,
-        name: "SchemaFieldsOf017",
-        pulls: &[9506, 9721],
-        since: &[v(17, 0)],
-        what: "Workloads have preemptionGates and podsetSliceRequiredTopologyConstraints; before, the fields were dropped",
-        rule: "rules/01 §10",
-        proof: Read,
-    },
-    Row {
-        change: SchemaFieldsOf018,
-        name: "SchemaFieldsOf018",
-        pulls: &[10610, 11141],
-        since: &[v(18, 0)],
-        what: "ClusterQueues have concurrentAdmissionPolicy, and MultiKueueConfigs quotaManagement; before, the fields were dropped",
-        rule: "rules/01 §10",
-        proof: Read,
-    },
-    Row {
-        change: PodsKeyIsReserved,
-        name: "PodsKeyIsReserved",
-        pulls: &[12838],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "The resource pods is refused in limits and for whole pods, too; before, only in requests of containers",
-        rule: "rules/01 §6",
-        proof: Read,
-    },
-    Row {
-        change: PrebuiltNameByAnnotation,
-        name: "PrebuiltNameByAnnotation",
-        pulls: &[13636],
-        since: &[v(18, 5), v(19, 1), v(20, DEVEL)],
-        what: "With gate WorkloadIdentifierAnnotations off, the name of an existing Workload that is too long for a label is read from the annotation; before, it was not",
-        rule: "rules/10 §2.1",
-        proof: Read,
-    },
-    Row {
-        change: RaySubmitterIsConstrained,
-        name: "RaySubmitterIsConstrained",
-        pulls: &[12644],
-        since: &[v(17, 7), v(18, 3), v(19, 0)],
-        what: "The submitter of a RayJob without a template of its own gets what its flavor demands; before, nothing",
-        rule: "rules/10 §5.9",
-        proof: Read,
-    },
-];
+// Name of the new behaviour: pull requests, the first release of each line, the rule, how the old one is known, what.
+changes! {
+    GateDependenciesAreChecked: [10931, 11781], [(16, 9), (17, 4), (18, 0)], "rules/11 §4.3", Read,
+        "Kueue does not start with a gate on that needs another which is off; before, this was checked against the defaults";
+    GateDependenciesAreListed: [13412, 14237], [(20, DEVEL)], "rules/11 §4.3", Read,
+        "A gate that is on while others that it needs are off is refused with all of these in one text, and more gates need others";
+    PreemptionPrioritiesAreNamed: [9120], [(17, 0)], "rules/04 §8", Recorded,
+        "The preemptor gets an event PreemptedWorkload, and messages of a preemption end with the priorities of both sides";
+    FlavorsAreMatchedByTheirOwnLabels: [12449], [(17, 6), (18, 2), (19, 0)], "rules/03 §5", Recorded,
+        "A node selector or affinity is matched against the labels of the flavor itself; before, against the keys of all flavors of the group";
+    PodsAreNotInTotals: [10485], [(18, 0)], "rules/03 §8", Recorded,
+        "Requests of a workload do not hold its `pods`: preemption does not see that their quota is short and takes too few victims; before, it made room for pods, and status.resourceRequests counted them";
+    EveryMisfitIsNamed: [13338], [(18, 5), (19, 1), (20, DEVEL)], "rules/03 §4", Recorded,
+        "A flavor that does not fit is reported with every resource that does not; before, with one of them";
+    FitBeatsNoCandidates: [13616], [(18, 5), (19, 1), (20, DEVEL)], "rules/03 §2.1", Recorded,
+        "With PreemptionOverBorrowing, a flavor that fits beats one without preemption candidates; before, the other way round";
+    WeightOfZeroGoesLast: [13481], [(18, 5), (19, 1), (20, DEVEL)], "rules/09 §1.2", Recorded,
+        "Usage-based fair sharing: a LocalQueue of weight 0 goes last; before, first";
+    PenaltiesAreSettled: [12786, 13844], [(18, 5), (19, 1), (20, DEVEL)], "rules/09 §1.3", Recorded,
+        "Usage-based fair sharing: the penalty of an admission is charged only where usage orders workloads, once, and settled when the workload is admitted; before, it was charged in every ClusterQueue and in each pass, and stayed for workloads with admission checks";
+    SmallUsageCounts: [13621], [(18, 5), (19, 1), (20, DEVEL)], "rules/09 §1.2", Recorded,
+        "Usage-based fair sharing: usage below a thousandth counts; before, it was cut off";
+    PenaltiesAreKeptByWorkload: [14153], [(18, 6), (19, 2), (20, DEVEL)], "rules/09 §1.3", Recorded,
+        "Usage-based fair sharing: a penalty goes with its workload; before, those of a LocalQueue were one sum, in which stayed what was not admitted, or admitted with fewer pods";
+    NamespaceTextIsLowerCase: [12659, 13578], [(18, 5), (19, 0)], "rules/05 §6.1", Recorded,
+        "Messages about a namespace that does not exist, or does not match the ClusterQueue's selector, start with a small letter; before, with a capital, and otherwise for the former";
+    RequestsAreNotNegative: [12838], [(18, 5), (19, 1), (20, DEVEL)], "rules/01 §7.3", Read,
+        "Negative requests in stored Workloads count as 0; before, they lowered usage, and so made quota";
+    TransformationsAreExact: [12953], [(17, 7), (18, 3), (19, 0)], "rules/11 §3", Read,
+        "Transformations multiply exactly; before, the request was rounded up to whole units first, 100m of cpu to 1";
+    TransformationsAreSummedApart: [13986], [(18, 5), (19, 1), (20, DEVEL)], "rules/11 §3", Read,
+        "Outputs of transformations are summed apart, a negative sum counts as 0, and multiplyBy scales only outputs; before, a retained input was scaled, too, and overwrote what others had added to it";
+    FlavorlessAdmissionNeedsNoCheck: [10890], [(18, 0)], "rules/07 §2", Read,
+        "An admission without any flavor needs no admission check; before, all of the ClusterQueue";
+    FailedChecksAreDescribed: [10623], [(18, 0)], "rules/07 §3", Read,
+        "Messages about checks in Retry or Rejected name each check with its message; before, a fixed text";
+    BorrowingIsUsageAboveQuota: [9738], [(17, 0)], "rules/04 §5.3", Read,
+        "Fair sharing, victims: a node borrows if it uses more than its quota; before, only if its share was above 0, which it is not where nobody lends";
+    TasLabelHasNoMeaning: [8770], [(17, 0)], "rules/08 §4", Read,
+        "A pod with label kueue.x-k8s.io/tas takes room on its node as others do; before, it counted as placed by Kueue";
+    FlavorEditsRetryWorkloads: [13670, 13734, 13647], [(18, 5), (19, 1), (20, DEVEL)], "rules/05 §3", Read,
+        "An edit of a flavor's taints, tolerations or labels retries the workloads of its ClusterQueues; before, they waited for another event";
+    PreferencesAreNotSwapped: [9464], [(16, 2), (17, 0)], "rules/03 §2.1", Read,
+        "The values of flavorFungibility.preference do what they say; before, each did what the other does";
+    MovedPodsCount: [14572], [(18, 6), (19, 2), (20, DEVEL)], "rules/08 §11", Read,
+        "Topology: pods that a second pass moves to another domain take room there for the rest of the cycle; before, they took none";
+    GroupGivesItsFlavor: [12562], [(18, 5), (19, 1), (20, DEVEL)], "rules/03 §3", Read,
+        "Topology: a pod set without requests takes the flavor of its group; before, it got none, and its placement failed";
+    ShapesFailByFit: [11097], [(18, 0)], "rules/05 §4", Read,
+        "Workloads of one shape are parked together only if the first of them does not fit or finds no candidates; before, after any failure";
+    RayAutoscalerCounted: [12405], [(19, 0)], "rules/10 §5.8", Read,
+        "Ray: the container of the in-tree autoscaler counts in the head; before, it did not";
+    RaySubmitterSidecarCounted: [12454], [(17, 7), (18, 3), (19, 0)], "rules/10 §5.9", Read,
+        "RayJob with submissionMode SidecarMode: the submitter's container counts in the head; before, it did not";
+    RayRedisCleanupCounted: [11260], [(17, 6), (18, 2), (19, 0)], "rules/10 §5.8", Read,
+        "Ray with GCS fault tolerance: the head requests at least what the clean-up of Redis needs; before, only what it asks for";
+    PodSetsUpToTen: [11388], [(18, 0)], "rules/10 §1", Read,
+        "A Workload has up to 10 pod sets; before 8, and a RayCluster up to 7 worker groups";
+    PodSetsUpToEighteen: [12819], [(19, 0)], "rules/10 §1", Read,
+        "A Workload has up to 18 pod sets; before 10";
+    CompletedIndexesReclaimed: [13178], [(17, 8), (18, 4), (19, 0)], "rules/10 §4.5", Read,
+        "Reclaimable pods of an Indexed Job: completed indexes below its completions count; before, status.succeeded";
+    FailedIndexesReclaimed: [13486], [(18, 5), (19, 1), (20, DEVEL)], "rules/10 §4.5", Read,
+        "Reclaimable pods of an Indexed Job: indexes that failed for good count, too";
+    RayValidationFailedOnHold: [13415], [(18, 5), (19, 1), (20, DEVEL)], "rules/10 §4.1", Read,
+        "A RayJob in ValidationFailed gives its quota back until it can run; before, it kept it";
+    DefaultQueueNeedsManagedNamespace: [13375], [(18, 5), (19, 1), (20, DEVEL)], "rules/10 §2.2", Read,
+        "Jobs get the default LocalQueue only where managedJobsNamespaceSelector selects their namespace; before, in every namespace";
+    AncestorUidsChecked: [13802], [(18, 6), (19, 2), (20, DEVEL)], "rules/10 §2.3", Read,
+        "The walk to a job's managed ancestor stops at an owner whose UID is not that of the reference; before, only its name counted";
+    ProvisioningSkipsEmptyPodSets: [13975], [(18, 5), (19, 1), (20, DEVEL)], "rules/07 §4", Read,
+        "A ProvisioningRequest leaves out pod sets of no pods, and none is made if no other is left; before, they had a PodTemplate and an entry";
+    ProvisioningMessageCleared: [13785], [(18, 5), (19, 1), (20, DEVEL)], "rules/07 §4", Read,
+        "The message of a check is cleared while its ProvisioningRequest has no condition; before, an older one stayed";
+    NoUngateOntoFailedNode: [14099], [(18, 5), (19, 1), (20, DEVEL)], "rules/08 §12", Read,
+        "Topology: pods stay gated while the node of their domain is among the unhealthy ones of their workload; before, they were released to it";
+    SlicesFollowPriority: [13780], [(18, 5), (19, 1), (20, DEVEL)], "rules/10 §3.3", Read,
+        "A changed priority class reaches the slices of an elastic job; before, only those that are created later";
+    ReplacedSlicesAreNamed: [13489], [(18, 5), (19, 1), (20, DEVEL)], "rules/10 §6", Read,
+        "Of several slices, one that another replaces ends with the reason WorkloadSliceReplaced; before, with OutOfSync like all";
+    ActiveSliceReleasesPods: [13914, 14139, 13975], [(18, 5), (19, 1), (20, DEVEL)], "rules/10 §6", Read,
+        "Elastic jobs: the newest slice with quota that is not evicted releases pods once it is admitted, with what its checks say; before, evicted ones did as well, without checks, and only while the first slice was there";
+    PriorityClassMissingEvent: [13775], [(20, DEVEL)], "rules/10 §3.3", Read,
+        "A job whose WorkloadPriorityClass is missing gets a warning event; before, none";
+    LwsPodsGetQueueName: [14138], [(18, 6), (19, 2), (20, DEVEL)], "rules/10 §5.7", Read,
+        "Gated pods of a LeaderWorkerSet get its queue name if they have another; before, they kept that of their template";
+    JobTextsAreCorrected: [14018, 13996, 13671], [(18, 5), (19, 1), (20, DEVEL)], "rules/10 §7", Read,
+        "Refusals of jobs and pod sets are spelled correctly";
+    RayAutoscalingNeedsOneCluster: [13244], [(18, 5), (19, 1), (20, DEVEL)], "rules/10 §7", Read,
+        "An elastic RayCluster with in-tree autoscaling that MultiKueue manages is refused; before, it was accepted";
+    MultiKueueBackoffInMessage: [13726], [(20, DEVEL)], "rules/06 §2", Read,
+        "The message of a MultiKueueCluster without connection ends with attempts and next attempt; before, without";
+    MultiKueueCheckEditsRequeue: [10229], [(20, DEVEL)], "rules/06 §4", Read,
+        "MultiKueue: another config of an AdmissionCheck, or a new check, has its workloads looked at again; before, only an edit of the MultiKueueConfig";
+    LwsQueueMayChange: [4932], [(18, 0)], "rules/10 §5.7", Read,
+        "The queue of a LeaderWorkerSet may change while no replica is ready, and its Workloads and templates follow; before, never";
+    WorkerPodsAreMarked: [10242], [(18, 0)], "rules/10 §4.2", Read,
+        "Pods of jobs that MultiKueue created on a worker get the label multikueue-worker-workload-pod; before, they did not";
+    ElasticAnnotationNeedsSupport: [11300, 11342], [(18, 0)], "rules/10 §7", Read,
+        "The annotation elastic-job is refused for kinds without slices, and together with partial admission; before, it was ignored there";
+    FastAdmissionNeedsTrue: [12768], [(17, 7), (18, 3), (19, 0)], "rules/10 §5.4", Read,
+        "Pod groups: fast admission is asked for with true; before, with any value";
+    LocalQueueStatusLimit64: [12082], [(17, 5), (18, 1), (19, 0)], "rules/01 §10", Read,
+        "Lists in the status of a LocalQueue hold up to 64 flavors and resources; before 16";
+    QueueNameFixedWhileReserved: [12594], [(18, 5), (19, 0)], "rules/01 §10", Read,
+        "While quota is reserved, queueName can neither change nor be set or removed; before, it only could not change";
+    PodSetSliceSizeMinimum: [13634], [(20, DEVEL)], "rules/01 §10", Read,
+        "topologyRequest.podSetSliceSize is at least 1 in the schema; before, any number";
+    SubGroupCountMinimum: [13108, 13061, 13101], [(20, DEVEL)], "rules/01 §10", Read,
+        "topologyRequest.subGroupCount is not negative; before, any number";
+    TopologyLevelsMutable: [13910], [(20, DEVEL)], "rules/08 §1", Read,
+        "Levels of a Topology may change while the hostname is the lowest before and after; before, never";
+    TopologyFlavorLabelsMutable: [13738, 13622], [(20, DEVEL)], "rules/08 §1", Read,
+        "nodeLabels and tolerations of a flavor with a topology may change; before, they could not";
+    TopologyFlavorTaintsMutable: [9427], [(17, 0)], "rules/08 §1", Read,
+        "nodeTaints of a flavor with a topology may change; before, nothing of its spec could";
+    WaitForPodsReadyByDefault: [11855, 13107, 13085], [(19, 0)], "rules/11 §2", Read,
+        "A Configuration v1beta2 without waitForPodsReady has it, with a timeout of 30 minutes; before, it had none";
+    ClientConnectionIsFast: [12440], [(19, 0)], "rules/11 §2", Read,
+        "clientConnection allows 300 requests a second and bursts of 500; before 20 and 30";
+    DeviceClassesShareMappings: [13152], [(19, 0)], "rules/11 §3", Read,
+        "A DeviceClass may be in several deviceClassMappings that count different counters of it; before, in one";
+    SchemaFieldsOf017: [9506, 9721], [(17, 0)], "rules/01 §10", Read,
+        "Workloads have preemptionGates and podsetSliceRequiredTopologyConstraints; before, the fields were dropped";
+    SchemaFieldsOf018: [10610, 11141], [(18, 0)], "rules/01 §10", Read,
+        "ClusterQueues have concurrentAdmissionPolicy, and MultiKueueConfigs quotaManagement; before, the fields were dropped";
+    PodsKeyIsReserved: [12838], [(18, 5), (19, 1), (20, DEVEL)], "rules/01 §6", Read,
+        "The resource pods is refused in limits and for whole pods, too; before, only in requests of containers";
+    PrebuiltNameByAnnotation: [13636], [(18, 5), (19, 1), (20, DEVEL)], "rules/10 §2.1", Read,
+        "With gate WorkloadIdentifierAnnotations off, the name of an existing Workload that is too long for a label is read from the annotation; before, it was not";
+    RaySubmitterIsConstrained: [12644], [(17, 7), (18, 3), (19, 0)], "rules/10 §5.9", Read,
+        "The submitter of a RayJob without a template of its own gets what its flavor demands; before, nothing";
+}
