@@ -80,6 +80,11 @@ fuzz-contests: $(STAMPS)/extension $(STAMPS)/proof ## fuzz with worlds of heavy 
 fuzz-topologies: $(STAMPS)/extension $(STAMPS)/proof ## fuzz with worlds of nodes that fail, fill up and recover
 	$(PY) scripts/fuzz.py --topologies --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
 
+RELEASE ?= 0.19
+.PHONY: fuzz-kueue
+fuzz-kueue: $(STAMPS)/extension $(STAMPS)/proof ## fuzz against a released Kueue, RELEASE=0.19 or 0.17 as `make oracle` built it; SECONDS=, WORLDS=, SEED=
+	$(PY) -m scripts.fuzz_kueue --release $(RELEASE) --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
+
 HISTORIES ?= 10000
 .PHONY: fuzz-controller
 fuzz-controller: $(STAMPS)/extension ## fuzz a controller with lost events, refused writes and kills, HISTORIES=10000; SEED=... repeats a run

@@ -1,0 +1,227 @@
+"""Plays worlds with a released Kueue and with the engine, and judges where they part."""
+
+from __future__ import annotations
+
+import copy
+import time
+import traceback
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from kueuecore.conformance import answer
+from kueuecore.releases import Release
+from tests.judge.comparing import FAILED, Difference, Level, Parts, differing, parts
+from tests.judge.oracle import Oracle, Verdict
+from tests.judge.shrinking import smallest_case
+from tests.judge.worlds import families, world
+
+__all__ = ["Found", "Outcome", "Player"]
+
+Case = dict[str, Any]
+# So many cases are under way, that neither side waits for the other.
+_AHEAD = 24
+# Kueue ranges over Go maps of two or three entries where it leaves something to chance.
+_PLAYS_TO_SEE_CHANCE = 12
+_PLAYS_OF_A_SMALLER_CASE = 4
+_MOST_TRIES = 2000
+_MOST_SHRUNK_OF_A_KIND = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A difference that chance does not explain.
+
+    Args:
+        seed: The seed of its world.
+        by: Who answers otherwise than Kueue: `engine` or `reference`.
+        kind: What differences of its sort have in common.
+        told: Where they part, in the smallest case.
+        case: The smallest case, with what Kueue answers under `expect`; the whole one if it was not shrunk.
+    """
+
+    seed: int
+    by: str
+    kind: str
+    told: str
+    case: Case
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one world.
+
+    Args:
+        seed: Its seed.
+        families: What it is about.
+        counts: What happened in it: cycles, admissions, preemptions, and how it was judged.
+        crash: How Kueue failed.
+        error: Why it could not be played.
+        found: A difference.
+    """
+
+    seed: int
+    families: tuple[str, ...]
+    counts: Counter[str] = field(default_factory=Counter)
+    crash: str = ""
+    error: str = ""
+    found: Found | None = None
+
+
+class Player:
+    """Plays worlds by their seeds.
+
+    Args:
+        release: The release that decides.
+        command: How to start the program that plays it.
+        reference_every: The reference plays one world of this many; 0: none.
+        seconds_to_shrink: The longest time to shrink one difference.
+    """
+
+    def __init__(
+        self, release: Release, command: Sequence[str], *, reference_every: int = 10, seconds_to_shrink: float = 60.0
+    ) -> None:
+        self._release = release
+        self._oracle = Oracle(command)
+        # Another process, for cases that are played again while others are under way.
+        self._second = Oracle(command)
+        self._reference_every = reference_every
+        self._seconds_to_shrink = seconds_to_shrink
+        self._shrunk: Counter[str] = Counter()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._oracle.__exit__()
+        self._second.__exit__()
+
+    def play(self, seeds: Iterable[int], *, until: float = float("inf")) -> Iterator[Outcome]:
+        """Yield what comes of the worlds of these seeds, in order; no world is begun after `until`.
+
+        Raises:
+            OracleError: The program does not start, or what it writes is no answer.
+        """
+        under_way: deque[tuple[int, Case]] = deque()
+        for seed in seeds:
+            if time.time() > until:
+                break
+            case = world(seed, self._release)
+            self._oracle.send(case)
+            under_way.append((seed, case))
+            if len(under_way) > _AHEAD:
+                yield self._judged(*under_way.popleft())
+        for seed, case in under_way:
+            yield self._judged(seed, case)
+
+    def _judged(self, seed: int, case: Case) -> Outcome:
+        mine = answered(case, "engine")
+        verdict = self._oracle.read()
+        outcome = Outcome(seed, families(case), crash=verdict.crash, error=verdict.error)
+        if not verdict.answer:
+            return outcome
+        outcome.counts.update(_happened(verdict.answer))
+        sides = {"engine": mine}
+        if self._reference_every and seed % self._reference_every == 0:
+            outcome.counts["with the reference"] += 1
+            sides["reference"] = answered(case, "reference")
+        if not judgeable(verdict):
+            outcome.counts["left to chance"] += 1
+            return outcome
+        want = parts(verdict.answer)
+        for by, got in sides.items():
+            if (difference := differing(want, got, verdict.left_out)) is None:
+                continue
+            left_out, difference = self._without_chance(case, got, verdict, difference)
+            if left_out:
+                outcome.counts["left to chance"] += 1
+            if difference is not None:
+                found = self._found(seed, by, case, verdict, difference)
+                return Outcome(seed, outcome.families, outcome.counts, found=found)
+        return outcome
+
+    def _without_chance(
+        self, case: Case, got: Parts, verdict: Verdict, difference: Difference
+    ) -> tuple[set[str], Difference | None]:
+        """Return what chance decides, and what differs beside that, if anything."""
+        again = self._second.plays(case, _PLAYS_TO_SEE_CHANCE)
+        left_out = chance_in([verdict, *again])
+        if not left_out:
+            return left_out, difference
+        return left_out, differing(parts(verdict.answer), got, left_out)
+
+    def _found(self, seed: int, by: str, case: Case, verdict: Verdict, difference: Difference) -> Found:
+        self._shrunk[difference.kind] += 1
+        small, expect = case, verdict.answer
+        if self._shrunk[difference.kind] <= _MOST_SHRUNK_OF_A_KIND:
+            until = time.time() + self._seconds_to_shrink
+            small = smallest_case(case, lambda it: self._shows(it, by, difference, until), max_tries=_MOST_TRIES)
+            if small is not case:
+                expect = self._second.plays(small, 1)[0].answer
+        told = differing(parts(expect), answered(small, by), verdict.left_out) or difference
+        kept = {"expect": expect, **({"leftOut": list(verdict.left_out)} if verdict.left_out else {})}
+        return Found(seed, by, difference.kind, str(told), {**small, **kept})
+
+    def _shows(self, case: Case, by: str, difference: Difference, until: float) -> bool:
+        """Whether a smaller case shows a difference of the same sort, that chance does not explain either."""
+        if time.time() > until:
+            return False
+        first = self._second.plays(case, 1)[0]
+        if not first.answer or not judgeable(first):
+            return False
+        try:
+            found = differing(parts(first.answer), answered(case, by), first.left_out)
+        except Exception:
+            return False
+        if found is None or not _is_alike(found, difference):
+            return False
+        again = self._second.plays(case, _PLAYS_OF_A_SMALLER_CASE)
+        return found.level not in chance_in([first, *again])
+
+
+def answered(case: Case, by: str) -> Parts:
+    """Return what is compared of our answer to a case; that it failed, if it did."""
+    try:
+        return parts(answer(copy.copy(case), by=by))
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        told = f"{type(error).__name__}: {error} (in {where.name} of {where.filename})"
+        return {Level.DECISIONS: told, Level.STATUSES: {}, Level.MESSAGES: {}}
+
+
+def judgeable(verdict: Verdict) -> bool:
+    """Whether something is to be compared: not where chance decides, or a heap of Kueue was out of order."""
+    return not verdict.is_chance and not verdict.answer.get("staleHeapCycles")
+
+
+def chance_in(verdicts: Sequence[Verdict]) -> set[str]:
+    """Return the levels at which several plays of one case part, and those that follow from them."""
+    found = {level for it in verdicts for level in it.left_out}
+    if any(not it.answer or it.is_chance for it in verdicts):
+        return set(Level)
+    first, *others = (parts(it.answer) for it in verdicts)
+    for other in others:
+        while (difference := differing(first, other, found)) is not None:
+            found.add(difference.level)
+    return set(Level) if Level.DECISIONS in found else found
+
+
+def _is_alike(one: Difference, other: Difference) -> bool:
+    if FAILED in (one.path, other.path) or one.level is not Level.DECISIONS:
+        return one.kind == other.kind
+    return one.level == other.level
+
+
+def _happened(run: dict[str, Any]) -> dict[str, int]:
+    cycles, final = run["cycles"], run["final"]
+    return {
+        "cycles": final["cycles"],
+        "admissions": sum(len(it.get("admitted", ())) for it in cycles),
+        "preemptions": sum(len(it.get("preempting", ())) for it in cycles),
+        "with a preemption": any(it.get("preempting") for it in cycles),
+        "stopped at the last cycle": "stopped" in final,
+        "placed on nodes": sum(
+            "topologyAssignment" in p for it in cycles for a in it.get("admitted", ()) for p in a["podSets"]
+        ),
+    }

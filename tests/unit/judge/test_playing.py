@@ -1,0 +1,82 @@
+"""What a released Kueue decides otherwise is found and shrunk; chance and failures are told apart."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from kueuecore.releases import Release
+from tests.judge.comparing import differing, parts
+from tests.judge.oracle import Oracle, OracleError, Verdict
+from tests.judge.playing import Outcome, Player, answered
+from tests.judge.worlds import world
+
+RELEASE = Release.named("0.19.2")
+STUB = (sys.executable, str(Path(__file__).with_name("stub_oracle.py")))
+
+
+def played(seeds: range, *mistakes: str, reference_every: int = 0) -> list[Outcome]:
+    with Player(RELEASE, (*STUB, *mistakes), reference_every=reference_every) as player:
+        return list(player.play(seeds))
+
+
+def test_without_a_mistake_nothing_differs() -> None:
+    outcomes = played(range(12), reference_every=12)
+    assert [it.seed for it in outcomes] == list(range(12))
+    assert [it.found for it in outcomes] == [None] * 12
+    assert outcomes[0].counts["with the reference"] == 1
+    assert sum(it.counts["admissions"] for it in outcomes) > 10
+
+
+def test_a_wrong_decision_is_found_and_shrunk() -> None:
+    outcome = next(it for it in played(range(3), "counts") if it.found is not None)
+    found = outcome.found
+    assert found is not None
+    assert (found.by, found.kind) == ("engine", "decisions cycles.admitted.podSets.count")
+    whole = world(found.seed, RELEASE)
+    assert len(found.case["input"]["events"]) == 1 < len(whole["input"]["events"])
+    question = {name: it for name, it in found.case.items() if name != "expect"}
+    assert str(differing(parts(found.case["expect"]), answered(question, "engine"))) == found.told
+
+
+def test_other_words_are_a_difference_of_messages() -> None:
+    kinds = {it.found.kind for it in played(range(4), "words") if it.found is not None}
+    assert kinds == {"messages message"}
+
+
+def test_an_oracle_that_contradicts_itself_leaves_it_to_chance() -> None:
+    outcomes = played(range(6), "chance")
+    assert [it.found for it in outcomes] == [None] * 6
+    assert sum(it.counts["left to chance"] for it in outcomes) > 0
+
+
+def test_a_panic_is_told_and_the_next_worlds_are_played_by_another_process() -> None:
+    outcomes = played(range(8), "ends")
+    told = "ended with 2: panic: assignment to entry in nil map"
+    assert [it.crash for it in outcomes] == ["", "", told, "", "", told, "", ""]
+    assert not any(it.found for it in outcomes)
+
+
+def test_what_cannot_be_played_is_told() -> None:
+    assert [it.error for it in played(range(2), "refuses")] == ["cannot play this"] * 2
+
+
+def test_a_case_that_hangs_is_a_crash_of_its_own() -> None:
+    cases = [world(seed, RELEASE) for seed in range(4)]
+    with Oracle((*STUB, "hangs"), patience=3.0) as oracle:
+        for case in cases:
+            oracle.send(case)
+        verdicts = [oracle.read() for _ in cases]
+    assert verdicts[2] == Verdict(crash="no answer in 3 s")
+    assert [bool(it.answer) for it in verdicts] == [True, True, False, True]
+
+
+def test_a_program_that_is_missing_or_talks_nonsense_is_reported() -> None:
+    with pytest.raises(OracleError, match="cannot start /nowhere/kueue: No such file"):
+        Oracle(("/nowhere/kueue",)).send({"id": "x"})
+    with Oracle(("echo", "hello")) as oracle:
+        oracle.send({"id": "x"})
+        with pytest.raises(OracleError, match="no JSON"):
+            oracle.read()

@@ -1,0 +1,77 @@
+"""Worlds for a released Kueue: each follows from its seed, and holds nothing that the release would refuse."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from kueuecore._json import object_at, text_at
+from kueuecore.releases import Release
+from tests.judge.gates import settled
+from tests.judge.worlds import families, world
+
+RELEASES = ("0.19.2", "0.17.0")
+
+
+def test_a_seed_is_one_world() -> None:
+    release = Release.named("0.19.2")
+    assert world(7, release) == world(7, release)
+    assert world(7, release) != world(8, release)
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_enough_worlds_have_nodes_and_fair_shares(name: str) -> None:
+    release = Release.named(name)
+    found = Counter(family for seed in range(300) for family in families(world(seed, release)))
+    assert min(found["with topology"], found["with fair sharing"]) > 300 / 5
+    assert min(found.values()) > 0
+    assert len(found) >= 19
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_only_gates_that_the_release_has_are_set(name: str) -> None:
+    release = Release.named(name)
+    defaults = {it.name: it.default for it in release.feature_gates() if not it.locked}
+    for seed in range(300):
+        for gate, on in world(seed, release)["featureGates"].items():
+            assert defaults[gate] is not on
+
+
+def test_a_gate_goes_off_with_what_it_needs() -> None:
+    gates = settled({"TASFailedNodeReplacement": False, "NoSuchGate": True}, Release.named("0.19.2"))
+    assert gates == {
+        "TASFailedNodeReplacement": False,
+        "TASFailedNodeReplacementFailFast": False,
+        "TASReplaceNodeOnPodTermination": False,
+    }
+
+
+def test_queues_have_no_workloads_of_the_same_time() -> None:
+    for seed in range(100):
+        case = world(seed, Release.named("0.19.2"))
+        queues: dict[str, set[str]] = {}
+        for event in case["input"]["events"]:
+            workload = object_at(event, "object")
+            if workload.get("kind") == "Workload":
+                stamp = text_at(workload, "metadata", "creationTimestamp")
+                queues.setdefault(stamp, set()).add(text_at(workload, "spec", "queueName"))
+        assert all(len(it) == 1 for it in queues.values())
+
+
+def test_with_nodes_and_fair_shares_all_queues_have_one_root() -> None:
+    n = 0
+    for seed in range(200):
+        case = world(seed, Release.named("0.19.2"))
+        if not {"with topology", "with fair sharing"} <= set(families(case)):
+            continue
+        n += 1
+        things = [*case["objects"], *(object_at(it, "object") for it in case["input"]["events"])]
+        assert all(text_at(it, "spec", "cohortName") for it in things if it.get("kind") == "ClusterQueue")
+        roots = {
+            it["metadata"]["name"]
+            for it in things
+            if it.get("kind") == "Cohort" and not text_at(it, "spec", "parentName")
+        }
+        assert roots <= {"c1"}
+    assert n > 10
