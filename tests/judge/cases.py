@@ -57,7 +57,8 @@ class Draft:
         self.events = [it for it in self.events if not _is_refused(it, release)]
         _separate(self.events, by_queue=chance.rarely(6))
         settled_gates = settled(gates, release)
-        if settled_gates.get("PartialAdmission") is False:
+        # Else nearly every world would have a workload that may start with fewer pods.
+        if settled_gates.get("PartialAdmission") is False or chance.boolean():
             self._change(lambda it: {**it, "spec": without_min_counts(object_at(it, "spec"))} if _is_work(it) else it)
         self._change(stored)
         config: JsonObject = {name: it for name, it in self.config.items() if name in _SETTINGS}
@@ -128,7 +129,7 @@ def draft_of_history(history: History, chance: Chance) -> Draft:
     draft = Draft([it for it in history.objects if not _is_work(it)], gates=gates, config=settings)
     if not draft.has("Topology") and chance.rarely(8):
         settings["waitForPodsReady"] = chance.one(*READY)
-    lingers = any(it.kind is MoveKind.LINGER for it in history.moves)
+    lingers = any(it.kind is MoveKind.LINGER for it in history.moves) and chance.boolean()
     settings["evictionSeconds"] = chance.one(1, 3, 10) if lingers else chance.one(0, 0, 0, 2)
     if draft.has("Topology"):
         checks = [key_of(it) for it in draft.objects if it["kind"] == "AdmissionCheck"]

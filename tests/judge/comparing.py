@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["FAILED", "Difference", "Level", "Parts", "differing", "parts"]
+__all__ = ["FAILED", "Difference", "Level", "Parts", "closest", "differing", "parts"]
 
 # Lists whose order means nothing.
 _UNORDERED = {"conditions", "messages", "admissionChecks", "evictions", "resourceRequests"}
@@ -91,6 +91,50 @@ def differing(want: Parts, got: Parts, left_out: Collection[str] = ()) -> Differ
             path, told = next(_first(want[level], got[level], ""))
             return Difference(level, path.removeprefix("."), told)
     return None
+
+
+def closest(plays: Sequence[Parts], got: Parts) -> Parts | None:
+    """Return what Kueue may answer, as near to another answer as its own plays of the case allow.
+
+    Chance decides what the plays disagree about: each status, and what each cycle says of each workload, may be that of
+    any play with the same decisions.
+
+    Args:
+        plays: Several answers of Kueue to one case.
+        got: What is compared with them.
+
+    Returns:
+        An answer to compare with; `None` if the plays decide differently, and none as `got` does.
+    """
+    alike = [it for it in plays if it[Level.DECISIONS] == got[Level.DECISIONS]]
+    if not alike:
+        return None if any(it[Level.DECISIONS] != plays[0][Level.DECISIONS] for it in plays) else plays[0]
+    statuses = _any_of([it[Level.STATUSES] for it in alike], got[Level.STATUSES])
+    by_workload = _any_of([_by_workload(it[Level.MESSAGES]) for it in alike], _by_workload(got[Level.MESSAGES]))
+    messages: dict[str, list[Any]] = {}
+    for (cycle, _), said in by_workload.items():
+        messages.setdefault(cycle, []).extend(said)
+    return {
+        Level.DECISIONS: got[Level.DECISIONS],
+        Level.STATUSES: statuses,
+        Level.MESSAGES: {cycle: sorted(said, key=_in_rank) for cycle, said in messages.items()},
+    }
+
+
+def _any_of(plays: Sequence[Mapping[Any, Any]], got: Mapping[Any, Any]) -> dict[Any, Any]:
+    found = dict(plays[0])
+    for name in {name for play in plays for name in play} | got.keys():
+        if any(play.get(name) == got.get(name) for play in plays):
+            found[name] = got.get(name)
+    return {name: it for name, it in found.items() if it is not None}
+
+
+def _by_workload(messages: Mapping[str, Sequence[Any]]) -> dict[tuple[str, str], list[Any]]:
+    found: dict[tuple[str, str], list[Any]] = {}
+    for cycle, said in messages.items():
+        for each in said:
+            found.setdefault((cycle, each["key"]), []).append(each)
+    return found
 
 
 def _plain(value: Any, name: str = "") -> Any:

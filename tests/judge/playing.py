@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import time
 import traceback
 from collections import Counter, deque
@@ -12,7 +13,7 @@ from typing import Any, Self
 
 from kueuecore.conformance import answer
 from kueuecore.releases import Release
-from tests.judge.comparing import FAILED, Difference, Level, Parts, differing, parts
+from tests.judge.comparing import FAILED, Difference, Level, Parts, closest, differing, parts
 from tests.judge.oracle import Oracle, Verdict
 from tests.judge.shrinking import smallest_case
 from tests.judge.worlds import families, world
@@ -133,23 +134,12 @@ class Player:
         for by, got in sides.items():
             if (difference := differing(want, got, verdict.left_out)) is None:
                 continue
-            left_out, difference = self._without_chance(case, got, verdict, difference)
-            if left_out:
-                outcome.counts["left to chance"] += 1
-            if difference is not None:
+            again = self._second.plays(case, _PLAYS_TO_SEE_CHANCE)
+            outcome.counts["left to chance"] += not are_alike([verdict, *again])
+            if (difference := beyond_chance([verdict, *again], got)) is not None:
                 found = self._found(seed, by, case, verdict, difference)
                 return Outcome(seed, outcome.families, outcome.counts, found=found)
         return outcome
-
-    def _without_chance(
-        self, case: Case, got: Parts, verdict: Verdict, difference: Difference
-    ) -> tuple[set[str], Difference | None]:
-        """Return what chance decides, and what differs beside that, if anything."""
-        again = self._second.plays(case, _PLAYS_TO_SEE_CHANCE)
-        left_out = chance_in([verdict, *again])
-        if not left_out:
-            return left_out, difference
-        return left_out, differing(parts(verdict.answer), got, left_out)
 
     def _found(self, seed: int, by: str, case: Case, verdict: Verdict, difference: Difference) -> Found:
         self._shrunk[difference.kind] += 1
@@ -170,14 +160,13 @@ class Player:
         first = self._second.plays(case, 1)[0]
         if not first.answer or not judgeable(first):
             return False
-        try:
-            found = differing(parts(first.answer), answered(case, by), first.left_out)
-        except Exception:
-            return False
+        got = answered(case, by)
+        found = differing(parts(first.answer), got, first.left_out)
         if found is None or not _is_alike(found, difference):
             return False
         again = self._second.plays(case, _PLAYS_OF_A_SMALLER_CASE)
-        return found.level not in chance_in([first, *again])
+        # A case to keep says one thing.
+        return are_alike([first, *again]) and beyond_chance([first, *again], got) is not None
 
 
 def answered(case: Case, by: str) -> Parts:
@@ -195,16 +184,18 @@ def judgeable(verdict: Verdict) -> bool:
     return not verdict.is_chance and not verdict.answer.get("staleHeapCycles")
 
 
-def chance_in(verdicts: Sequence[Verdict]) -> set[str]:
-    """Return the levels at which several plays of one case part, and those that follow from them."""
-    found = {level for it in verdicts for level in it.left_out}
-    if any(not it.answer or it.is_chance for it in verdicts):
-        return set(Level)
-    first, *others = (parts(it.answer) for it in verdicts)
-    for other in others:
-        while (difference := differing(first, other, found)) is not None:
-            found.add(difference.level)
-    return set(Level) if Level.DECISIONS in found else found
+def are_alike(verdicts: Sequence[Verdict]) -> bool:
+    """Whether several plays of one case say the same."""
+    return all(it.answer for it in verdicts) and len({json.dumps(it.answer, sort_keys=True) for it in verdicts}) == 1
+
+
+def beyond_chance(verdicts: Sequence[Verdict], got: Parts) -> Difference | None:
+    """Return where an answer differs from all that Kueue may answer, as several plays of a case show."""
+    if not all(it.answer and judgeable(it) for it in verdicts):
+        return None
+    left_out = {level for it in verdicts for level in it.left_out}
+    want = closest([parts(it.answer) for it in verdicts], got)
+    return None if want is None else differing(want, got, left_out)
 
 
 def _is_alike(one: Difference, other: Difference) -> bool:

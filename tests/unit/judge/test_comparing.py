@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.judge.comparing import Level, differing, parts
+from tests.judge.comparing import Level, closest, differing, parts
 
 
 def run(**final: Any) -> dict[str, Any]:
@@ -64,3 +64,30 @@ def test_names_do_not_make_another_kind() -> None:
         return found.kind
 
     assert kind("ns/w1") == kind("ns/other-2") == "statuses conditions.status"
+
+
+def test_what_the_plays_of_kueue_disagree_about_may_be_as_in_any_of_them() -> None:
+    def told(*messages: str) -> dict[str, Any]:
+        said = [
+            {"key": f"ns/w{n}", "type": "Normal", "reason": "Pending", "message": it} for n, it in enumerate(messages)
+        ]
+        return run() | {"cycles": [{"n": 1, "t": 0, "inadmissible": ["ns/w0"], "messages": said}]}
+
+    plays = [parts(told("a", "x")), parts(told("b", "y"))]
+    for mine in (told("a", "y"), told("b", "x")):
+        want = closest(plays, parts(mine))
+        assert want is not None
+        assert differing(want, parts(mine)) is None
+    want = closest(plays, parts(told("a", "z")))
+    assert want is not None
+    found = differing(want, parts(told("a", "z")))
+    assert found is not None
+    assert found.told == 'Kueue says "x", we say "z"'
+
+
+def test_decisions_of_which_no_play_has_ours_are_chance_only_if_plays_disagree() -> None:
+    other, third = run(), run()
+    other["cycles"][0]["admitted"][0]["key"] = "ns/w2"
+    third["cycles"][0]["admitted"][0]["key"] = "ns/w3"
+    assert closest([parts(run()), parts(other)], parts(third)) is None
+    assert closest([parts(run()), parts(run())], parts(third)) == parts(run())
