@@ -82,8 +82,9 @@ fuzz-topologies: $(STAMPS)/extension $(STAMPS)/proof ## fuzz with worlds of node
 
 RELEASE ?= 0.19
 .PHONY: fuzz-kueue
-fuzz-kueue: $(STAMPS)/extension $(STAMPS)/proof ## fuzz against a released Kueue, RELEASE=0.19 or 0.17 as `make oracle` built it; SECONDS=, WORLDS=, SEED=
-	$(PY) -m scripts.fuzz_kueue --release $(RELEASE) --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
+fuzz-kueue: $(STAMPS)/extension $(STAMPS)/proof ## fuzz against a released Kueue, RELEASE=0.19 or 0.17 for SECONDS=60; needs `make oracle RELEASE=...`
+	$(PY) -m scripts.fuzz_kueue --release $(RELEASE) --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) \
+		$(if $(SEED),--seed $(SEED)) $(FUZZ_ARGS)
 
 HISTORIES ?= 10000
 .PHONY: fuzz-controller

@@ -28,6 +28,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/fidelity.md"
 CACHE = ROOT / ".cache/fidelity"
+PLAYED = ROOT / "tests/conformance/played.json"
 SIDES = ("engine", "reference")
 VERDICTS = ("passed", "failed", "not built", "not run")
 FOLDERS = ("whole", "parts", "traces", "traces-topology", "found", "found-november", "scale")
@@ -79,6 +80,16 @@ Written by `make fidelity` at {revision}; Kueue at commit {kueue}. Do not edit i
 - Below are whole runs of real releases, each played as the release that it was recorded from. What is left to chance
   there, or to sums that wrap around beyond 2^63, is not met; the last column says so.
 - Random worlds that compare engine and reference move by move: {worlds}.
+"""
+
+AGAINST_KUEUE = """## Played against the real Kueue
+
+`make fuzz-kueue RELEASE=0.19` draws random worlds, and lets both a released Kueue and the engine play each: Kueue's own
+scheduler, caches, queues and controllers, taken as a Go module from where it is published, in virtual time with an
+API server in memory (`tests/oracle`). One world in ten is played by the reference, too. All three have to agree on
+every admission with its flavors and nodes, every preemption, every status and every message. Where they do not, Kueue
+plays the world twelve times: what those plays disagree about is left to chance, by the iteration order of Go's maps.
+Any other difference is shrunk to a case that `tests/regressions/kueue` keeps with Kueue's answer.
 """
 
 
@@ -275,7 +286,21 @@ def page(
         lines += ["", f"## Kueue {release}", "", HEAD, "|---|" + "--:|" * (1 + len(SIDES) * len(VERDICTS)) + "---|"]
         lines += [row.cells(f"`{suite.removeprefix('releases/')}`") for suite, row in sorted(of_release.items())]
         lines.append(Row.total(of_release.values()).cells("all", "**"))
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", *AGAINST_KUEUE.splitlines(), "", *played_against(PLAYED)]) + "\n"
+
+
+def played_against(record: Path) -> list[str]:
+    """Return a line for each release of which `fuzz_kueue.py --record` counted worlds."""
+    totals = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+    lines = [
+        f"- Kueue {release}: {n['worlds']:,} worlds, {n['with topology']:,} of them with topology and "
+        f"{n['with fair sharing']:,} with fair sharing; {n['cycles']:,} cycles, {n['admissions']:,} admissions, "
+        f"{n['preemptions']:,} preemptions. {n['differences'] or 'No'} differences, {n['left to chance']:,} worlds "
+        f"with something left to chance, {n['crashes of Kueue']:,} in which Kueue itself failed. "
+        f"{n['seconds'] / 3600:.1f} hours."
+        for release, n in sorted(totals.items(), reverse=True)
+    ]
+    return lines or ["None are counted yet."]
 
 
 def played_worlds(seconds: float) -> str:

@@ -8,6 +8,7 @@ file whose lines tests/regressions/kueue/ takes. Exits with 1 if anything differ
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shlex
@@ -24,6 +25,10 @@ ROOT = Path(__file__).resolve().parents[1]
 # What the module of tests/oracle for a line is built from.
 PLAYED = {"0.19": "0.19.2", "0.17": "0.17.0"}
 FAMILIES_WANTED = {"with topology": 0.2, "with fair sharing": 0.2}
+COUNTED = (
+    *("with topology", "with fair sharing", "cycles", "admissions", "preemptions", "left to chance"),
+    "crashes of Kueue",
+)
 BETWEEN_LINES = 10.0
 
 
@@ -53,6 +58,16 @@ def summary(total: Report, took: float) -> str:
     return "\n".join(lines)
 
 
+def record(total: Report, release: str, took: float, file: Path) -> None:
+    """Add what was played to the totals that docs/fidelity.md shows."""
+    totals = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    counted = {name: total.counts[name] + total.families[name] for name in COUNTED}
+    counted |= {"worlds": total.worlds, "differences": len(total.found), "seconds": round(took)}
+    before = totals.get(release, {})
+    totals[release] = {name: n + before.get(name, 0) for name, n in counted.items()}
+    file.write_text(json.dumps(totals, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--release", choices=sorted(PLAYED), default="0.19", help="the line of Kueue")
@@ -63,6 +78,7 @@ def main() -> int:
     parser.add_argument("--reference-every", type=int, default=10, help="the reference plays one of so many; 0: none")
     parser.add_argument("--most", type=int, default=20, help="end after so many differences")
     parser.add_argument("--oracle", help="command that plays cases, instead of what `make oracle` built")
+    parser.add_argument("--record", type=Path, help="add what was played to the totals in this file")
     arguments = parser.parse_args()
     built = ROOT / f".cache/oracle/kueue-{arguments.release}"
     command = tuple(shlex.split(arguments.oracle)) if arguments.oracle else (str(built),)
@@ -98,7 +114,10 @@ def main() -> int:
             spoken = time.time()
             rate = total.worlds / (spoken - begun)
             print(f"{total.worlds} worlds, {rate:.0f} a second, {len(total.found)} differences", flush=True)
-    print(summary(total, time.time() - begun))
+    took = time.time() - begun
+    print(summary(total, took))
+    if arguments.record and not total.failure:
+        record(total, release.name, took, arguments.record)
     if total.found:
         print(f"For tests/regressions/kueue/: {file}")
     if total.failure:
