@@ -108,12 +108,12 @@ func build(ctx context.Context, setup player.Setup) (*player.Kueue, error) {
 			usage := player.NewUsage(cache, formatter.ResourceQuantityString, resources.ToMap)
 			for name, queue := range snapshot.ClusterQueues() {
 				for at, amount := range queue.ResourceNode.Usage {
-					usage.OfClusterQueue(name, at, amount.Int64(), formatter.AmountQuantityString(at.Resource, amount))
+					usage.OfClusterQueue(name, at, amount.Int64(), formatter.ResourceQuantityString(at.Resource, amount.Int64()))
 				}
 			}
 			for name, cohort := range snapshot.Cohorts() {
 				for at, amount := range cohort.ResourceNode.Usage {
-					usage.OfCohort(name, at, amount.Int64(), formatter.AmountQuantityString(at.Resource, amount))
+					usage.OfCohort(name, at, amount.Int64(), formatter.ResourceQuantityString(at.Resource, amount.Int64()))
 				}
 			}
 			return usage, nil

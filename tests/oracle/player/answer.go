@@ -2,6 +2,7 @@ package player
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -124,6 +125,11 @@ type evictionCount struct {
 	Reason          string `json:"reason"`
 	UnderlyingCause string `json:"underlyingCause"`
 	Count           int32  `json:"count"`
+}
+
+// text is the order of the entries in recorded runs.
+func (e evictionCount) text() string {
+	return fmt.Sprintf("%d,%s,%s", e.Count, e.Reason, e.UnderlyingCause)
 }
 
 type check struct {
@@ -251,7 +257,8 @@ func (r *run) conclude() error {
 	end.Usage, end.CohortUsage, end.TopologyUsage = usage.ClusterQueues, usage.Cohorts, usage.Topology
 	end.Statuses = map[string]status{}
 	for _, wl := range r.store.workloads() {
-		if workload.HasQuotaReservation(&wl) && !isFinished(&wl) {
+		// Neither the usage nor the workloads of an inactive ClusterQueue are in a snapshot of the cache.
+		if workload.HasQuotaReservation(&wl) && !isFinished(&wl) && r.kueue.Cache.ClusterQueueActive(wl.Status.Admission.ClusterQueue) {
 			end.Admitted = append(end.Admitted, admission(&wl))
 		}
 		end.Statuses[keyOf(&wl).String()] = r.statusOf(&wl)
@@ -309,7 +316,7 @@ func (r *run) statusOf(wl *kueue.Workload) status {
 			found.Evictions = append(found.Evictions, evictionCount{it.Reason, string(it.UnderlyingCause), it.Count})
 		}
 		slices.SortFunc(found.Evictions, func(a, b evictionCount) int {
-			return cmp.Or(strings.Compare(a.Reason, b.Reason), strings.Compare(a.UnderlyingCause, b.UnderlyingCause))
+			return strings.Compare(a.text(), b.text())
 		})
 	}
 	if done {

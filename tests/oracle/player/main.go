@@ -92,7 +92,7 @@ func Main(release Release) {
 		}
 	}
 	// The bubble of virtual time belongs to a test, so this program is one.
-testing.Main(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "oracle", F: serve}}, nil, nil)
+	testing.Main(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "oracle", F: serve}}, nil, nil)
 }
 
 func playRepeatedly(t *testing.T, release Release, line []byte, repeat int) reply {
@@ -225,6 +225,7 @@ func play(ctx context.Context, release Release, script *Case) (found *answer, er
 			err = crash{panicked}
 		}
 	}()
+	r.patience = waitPatiently(ctx, r.kueue.Cache)
 	go r.kueue.Queues.CleanUpOnContext(ctx)
 	go r.kueue.Cache.CleanUpOnContext(ctx)
 	if err := r.manager.start(ctx); err != nil {

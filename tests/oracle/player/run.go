@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -29,6 +30,7 @@ type run struct {
 	manager  *Manager
 	kueue    *Kueue
 	recorder *Recorder
+	patience *patience
 	start    time.Time
 	events   []event
 	timers   timers
@@ -199,7 +201,7 @@ func (r *run) update(object client.Object) {
 	if _, is := object.(*kueue.Cohort); is {
 		next.SetLabels(old.GetLabels())
 	}
-	next.SetResourceVersion("")
+	changes := false
 	r.store.mu.Lock()
 	stored, err := r.store.find(object)
 	if err == nil {
@@ -211,10 +213,14 @@ func (r *run) update(object client.Object) {
 		case *corev1.Node, *corev1.Pod:
 			part(next, "Status").Set(part(object, "Status"))
 		}
-		r.store.replace(r.ctx, stored, next)
+		next.SetResourceVersion(stored.GetResourceVersion())
+		// As with the API server, an update that changes nothing is no event.
+		if changes = !equality.Semantic.DeepEqual(stored, next); changes {
+			r.store.replace(r.ctx, stored, next)
+		}
 	}
 	r.store.mu.Unlock()
-	if _, is := object.(*kueue.Workload); !is {
+	if _, is := object.(*kueue.Workload); !is && changes {
 		r.observed(old, r.stored(object))
 	}
 }
@@ -267,7 +273,7 @@ func (r *run) observed(old, new client.Object) {
 			r.reconcileNode(request.Name)
 		}
 	case *corev1.Pod:
-		r.reconcileAll("tas_non_tas_usage_controller")
+		r.reconcileAll("tas-non-tas-usage-controller")
 		r.kueue.DrainNodes(r.ctx)
 	case *kueue.ResourceFlavor:
 		r.reconcileAll("tas_resource_flavor_controller")
@@ -329,9 +335,6 @@ func (r *run) settle() {
 			r.handling = it.key.String()
 			controller.deliver(asObject(it.old), asObject(it.new))
 			keys[it.key] = true
-			if r.current != nil {
-				synctest.Wait() // A cycle that waits for pods goes on as soon as they are ready.
-			}
 		}
 		r.handling = ""
 		synctest.Wait()
@@ -516,6 +519,7 @@ func (r *run) schedule(found *cycle) {
 		}
 		r.advance(at)
 		r.instant(at)
+		r.patience.over()
 	}
 }
 
