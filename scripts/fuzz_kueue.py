@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 from kueuecore.releases import Release
-from tests.judge.playing import Found
+from tests.judge.playing import ENGINE_NS, KUEUE_NS, Found
 from tests.judge.running import Plan, Report, line_of, reports
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,16 +45,19 @@ def summary(total: Report, took: float) -> str:
     lines = [f"\n{total.worlds} worlds in {took:.0f} s, {total.worlds / max(took, 0.001):.0f} a second"]
     for name, n in sorted(total.families.items(), key=lambda it: (-it[1], it[0])):
         lines.append(f"  {name:<26} {n:>8} {n / max(total.worlds, 1):>5.0%}")
-    lines += [f"{name:<28} {n:>8}" for name, n in sorted(total.counts.items())]
+    lines += [f"{name:<28} {n:>8}" for name, n in sorted(total.counts.items()) if name not in (ENGINE_NS, KUEUE_NS)]
     kinds = Counter(f"{it.by}, {it.kind}" for it in total.found)
     lines.append(f"{'differences':<28} {len(total.found):>8}")
     lines += [f"  {kind}: {n}" for kind, n in kinds.most_common()]
     lines += [f"Kueue failed: {how} (first: seed {seed})" for how, seed in sorted(total.crashes.items())]
     lines += [f"not played: {why} (first: seed {seed})" for why, seed in sorted(total.errors.items())]
-    per_cycle = 1000 * total.oracle_seconds / max(total.counts["cycles"], 1)
-    per_world = 1000 * total.seconds / max(total.worlds, 1)
-    lines.append(f"CPU time of Kueue: {total.oracle_seconds:.1f} s, {per_cycle:.2f} ms a cycle")
-    lines.append(f"CPU time of this side: {total.seconds:.1f} s, {per_world:.1f} ms a world")
+    n_cycles, n_worlds = max(total.counts["cycles"], 1), max(total.worlds, 1)
+    engine, scheduler = (total.counts[name] / n_cycles / 1000 for name in (ENGINE_NS, KUEUE_NS))
+    lines.append(f"a cycle: {scheduler:.0f} us in Kueue's scheduler, {engine:.0f} us in the engine with all around it")
+    lines.append(
+        f"CPU time of Kueue: {total.oracle_seconds:.1f} s, {1000 * total.oracle_seconds / n_worlds:.1f} ms a world"
+    )
+    lines.append(f"CPU time of this side: {total.seconds:.1f} s, {1000 * total.seconds / n_worlds:.1f} ms a world")
     return "\n".join(lines)
 
 
@@ -81,7 +84,7 @@ def main() -> int:
     parser.add_argument("--record", type=Path, help="add what was played to the totals in this file")
     arguments = parser.parse_args()
     built = ROOT / f".cache/oracle/kueue-{arguments.release}"
-    command = tuple(shlex.split(arguments.oracle)) if arguments.oracle else (str(built),)
+    command = tuple(shlex.split(arguments.oracle)) if arguments.oracle else (str(built), "--timed")
     if not arguments.oracle and not built.exists():
         print(f"{built} is missing: make oracle RELEASE={arguments.release}", file=sys.stderr)
         return 2

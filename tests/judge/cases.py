@@ -15,7 +15,7 @@ from kueuecore.releases import Release
 from kueuecore.testing.chance import Chance
 from kueuecore.testing.history import START, History, Move, MoveKind, key_of, without_min_counts
 from kueuecore.times import format_time, nanoseconds
-from tests.judge.gates import settled
+from tests.judge.gates import knows, settled
 from tests.judge.stored import ELASTIC, SLICE_OF, stored
 from tests.random_runs import READY, job
 
@@ -25,7 +25,7 @@ _SECOND_NS = 1_000_000_000
 _UPDATED = ("ClusterQueue", "LocalQueue", "Cohort", "Node", "Pod", "Topology", "ResourceFlavor")
 _MOST_CYCLES = 60
 # Settings of the Configuration that a played run knows; none is read of others.
-_SETTINGS = ("fairSharing", "admissionFairSharing", "waitForPodsReady")
+_SETTINGS = ("fairSharing", "admissionFairSharing", "waitForPodsReady", "resources")
 
 
 @dataclass(slots=True)
@@ -62,6 +62,9 @@ class Draft:
             self._change(lambda it: {**it, "spec": without_min_counts(object_at(it, "spec"))} if _is_work(it) else it)
         self._change(stored)
         config: JsonObject = {name: it for name, it in self.config.items() if name in _SETTINGS}
+        resources = object_at(config, "resources")
+        if "quotaCheckStrategy" in resources and not knows("QuotaCheckStrategy", release):
+            del config["resources"]
         config |= {"now": format_time(START), "cycleStepMs": 1000, "maxCycles": _MOST_CYCLES}
         config["quietCycles"] = 1 + max([1, *(len(it) for it in _flavor_lists(self.objects))])
         if seconds := int_at(self.config, "evictionSeconds"):

@@ -8,7 +8,7 @@ from kueuecore._json import JsonObject
 from kueuecore.releases import FeatureGate, Release
 from kueuecore.testing.chance import Chance
 
-__all__ = ["drawn_gates", "settled"]
+__all__ = ["drawn_gates", "knows", "settled"]
 
 # Gates that change decisions or texts, and that the worlds' own draws leave alone.
 _MORE = (
@@ -32,10 +32,15 @@ def _of(release: Release) -> dict[str, FeatureGate]:
     return {it.name: it for it in release.feature_gates()}
 
 
+def knows(name: str, release: Release) -> bool:
+    """Whether a release has a gate."""
+    return name in _of(release)
+
+
 def drawn_gates(chance: Chance, release: Release) -> JsonObject:
     """Draw one gate off its default."""
     name = chance.one(*_MORE)
-    return {name: not _of(release)[name].default} if name in _of(release) else {}
+    return {name: not _of(release)[name].default} if knows(name, release) else {}
 
 
 def settled(gates: JsonObject, release: Release) -> JsonObject:

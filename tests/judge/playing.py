@@ -18,7 +18,7 @@ from tests.judge.oracle import Oracle, Verdict
 from tests.judge.shrinking import smallest_case
 from tests.judge.worlds import families, world
 
-__all__ = ["Found", "Outcome", "Player"]
+__all__ = ["ENGINE_NS", "KUEUE_NS", "Found", "Outcome", "Player"]
 
 Case = dict[str, Any]
 # So many cases are under way, that neither side waits for the other.
@@ -28,6 +28,8 @@ _PLAYS_TO_SEE_CHANCE = 12
 _PLAYS_OF_A_SMALLER_CASE = 4
 _MOST_TRIES = 2000
 _MOST_SHRUNK_OF_A_KIND = 2
+ENGINE_NS = "ns of the engine"
+KUEUE_NS = "ns of Kueue's scheduler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +119,15 @@ class Player:
             yield self._judged(seed, case)
 
     def _judged(self, seed: int, case: Case) -> Outcome:
+        begun = time.perf_counter_ns()
         mine = answered(case, "engine")
+        took_ns = time.perf_counter_ns() - begun
         verdict = self._oracle.read()
         outcome = Outcome(seed, families(case), crash=verdict.crash, error=verdict.error)
         if not verdict.answer:
             return outcome
         outcome.counts.update(_happened(verdict.answer))
+        outcome.counts.update({ENGINE_NS: took_ns, KUEUE_NS: verdict.cycles_ns})
         sides = {"engine": mine}
         if self._reference_every and seed % self._reference_every == 0:
             outcome.counts["with the reference"] += 1

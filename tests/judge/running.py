@@ -8,11 +8,13 @@ import json
 import multiprocessing
 import resource
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Event
+from queue import Empty
 from typing import Self
 
 from kueuecore.releases import Release
@@ -22,6 +24,7 @@ from tests.judge.playing import Found, Outcome, Player
 __all__ = ["Plan", "Report", "reports"]
 
 _BETWEEN_REPORTS = 1.0
+_BETWEEN_LOOKS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,13 @@ def reports(plan: Plan) -> Iterator[Report]:
     n_ended = n_found = 0
     try:
         while n_ended < plan.jobs:
-            report = queue.get()
+            try:
+                report = queue.get(timeout=_BETWEEN_LOOKS)
+            except Empty:
+                if not any(it.is_alive() for it in workers) and queue.empty():
+                    yield Report(failure=f"{plan.jobs - n_ended} workers ended without a word")
+                    return
+                continue
             n_ended += report.ended
             n_found += len(report.found)
             if n_found >= plan.most_found or report.failure:
@@ -147,6 +156,9 @@ def _work(plan: Plan, number: int, queue: Queue[Report], enough: Event) -> None:
         report.failure = str(error)
     except KeyboardInterrupt:
         report.failure = "interrupted"
+    except Exception:
+        # Else the others would go on, and nobody would hear of it.
+        report.failure = traceback.format_exc()
     # The programs have ended by now.
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     report.oracle_seconds = used.ru_utime + used.ru_stime

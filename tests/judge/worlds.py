@@ -14,12 +14,13 @@ from kueuecore.testing.drawn_topologies import random_topology
 from tests.judge.cases import Draft, draft_of_history, draft_of_run
 from tests.judge.gates import drawn_gates
 from tests.judge.stored import SLICE_OF
+from tests.lost_pods import run_with_failures
 from tests.random_runs import random_run
 
 __all__ = ["families", "world"]
 
 # Twenty shares.
-_DRAWS = (*["plain"] * 6, *["contest"] * 3, *["topology"] * 7, *["run"] * 4)
+_DRAWS = (*["plain"] * 6, *["contest"] * 3, *["topology"] * 6, *["run"] * 4, "lost-pods")
 # Crowds have up to a hundred workloads.
 _CONTESTS = (*[Contest.BRANCHES, Contest.FLAVORS, Contest.POOL] * 5, Contest.CROWD)
 
@@ -44,6 +45,8 @@ def _draft(seed: int, drawn: str, chance: Chance, release: Release) -> Draft:
     edges = not release < Release.named("0.18.0") and chance.rarely(3)
     if drawn == "run":
         return draft_of_run(random_run(seed), chance)
+    if drawn == "lost-pods":
+        return draft_of_run(run_with_failures(seed), chance)
     if drawn == "topology":
         return draft_of_history(random_topology(seed), chance)
     if drawn == "contest":
@@ -94,6 +97,7 @@ def _families(case: dict[str, Any]) -> Iterator[str]:
 _SETTINGS = {
     "usage-based": "admissionFairSharing",
     "pods ready": "waitForPodsReady",
+    "requests counted otherwise": "resources",
     "slow evictions": "evictionSeconds",
 }
 _QUEUES = ("ClusterQueue", "LocalQueue", "Cohort")
