@@ -6,14 +6,14 @@ import (
 	"fmt"
 	_ "unsafe" // for go:linkname
 
+	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"kueuecore/oracle/player"
-	configapi "sigs.k8s.io/kueue/apis/config/v1beta2"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	qcache "sigs.k8s.io/kueue/pkg/cache/queue"
 	schdcache "sigs.k8s.io/kueue/pkg/cache/scheduler"
@@ -26,7 +26,6 @@ import (
 	utilqueue "sigs.k8s.io/kueue/pkg/util/queue"
 	"sigs.k8s.io/kueue/pkg/util/wait"
 	"sigs.k8s.io/kueue/pkg/workload"
-	workloadpatching "sigs.k8s.io/kueue/pkg/workload/patching"
 )
 
 func main() { player.Main(build) }
@@ -34,45 +33,42 @@ func main() { player.Main(build) }
 //go:linkname schedule sigs.k8s.io/kueue/pkg/scheduler.(*Scheduler).schedule
 func schedule(*scheduler.Scheduler, context.Context) wait.SpeedSignal
 
-//go:linkname drainPendingNodes sigs.k8s.io/kueue/pkg/controller/tas.(*NonTasUsageReconciler).drainPendingNodes
-func drainPendingNodes(*tas.NonTasUsageReconciler, context.Context)
-
 // recorder writes down the events of the scheduler.
 type recorder struct{ *player.Recorder }
 
-var _ events.EventRecorder = recorder{}
+var _ record.EventRecorder = recorder{}
 
-func (r recorder) Eventf(object, _ runtime.Object, kind, reason, _, text string, arguments ...any) {
-	if len(arguments) > 0 {
-		text = fmt.Sprintf(text, arguments...)
-	}
+func (r recorder) Event(object runtime.Object, kind, reason, text string) {
 	r.Record(object, kind, reason, text)
 }
 
+func (r recorder) Eventf(object runtime.Object, kind, reason, text string, arguments ...any) {
+	r.Record(object, kind, reason, fmt.Sprintf(text, arguments...))
+}
+
+func (r recorder) AnnotatedEventf(object runtime.Object, _ map[string]string, kind, reason, text string, arguments ...any) {
+	r.Eventf(object, kind, reason, text, arguments...)
+}
+
 func build(ctx context.Context, setup player.Setup) (*player.Kueue, error) {
-	formatter := resources.NewResourceFormatter()
 	expectations := preemptexpectations.New()
 	cache := schdcache.New(setup.Client,
 		schdcache.WithPodsReadyTracking(setup.BlocksAdmission()),
 		schdcache.WithFairSharing(setup.Config.FairSharing != nil),
 		schdcache.WithAdmissionFairSharing(setup.Config.AdmissionFairSharing),
 		schdcache.WithExcludedResourcePrefixes(setup.ExcludedPrefixes()),
-		schdcache.WithResourceTransformations(setup.Transformations()),
-		schdcache.WithResourceFormatter(formatter))
+		schdcache.WithResourceTransformations(setup.Transformations()))
 	queues, requeuer := qcache.NewManagerForUnitTestsWithRequeuer(setup.Client, cache,
 		qcache.WithClock(setup.Clock),
 		qcache.WithPodsReadyRequeuingTimestamp(setup.RequeuingTimestamp()),
 		qcache.WithAdmissionFairSharing(setup.Config.AdmissionFairSharing),
 		qcache.WithPreemptionExpectations(expectations),
 		qcache.WithExcludedResourcePrefixes(setup.ExcludedPrefixes()),
-		qcache.WithResourceTransformations(setup.Transformations()),
-		qcache.WithResourceFormatter(formatter))
+		qcache.WithResourceTransformations(setup.Transformations()))
 	if err := setup.Indexes(ctx); err != nil {
 		return nil, err
 	}
-	if name, err := core.SetupControllers(setup.Manager, queues, cache, setup.Config, core.SetupControllersOpts{
-		PreemptionExpectations: expectations, ResourceFormatter: formatter,
-	}); err != nil {
+	if name, err := core.SetupControllers(setup.Manager, queues, cache, setup.Config, nil, expectations, nil); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if features.Enabled(features.TopologyAwareScheduling) {
@@ -84,66 +80,49 @@ func build(ctx context.Context, setup player.Setup) (*player.Kueue, error) {
 		scheduler.WithPodsReadyRequeuingTimestamp(setup.RequeuingTimestamp()),
 		scheduler.WithFairSharing(setup.Config.FairSharing),
 		scheduler.WithAdmissionFairSharing(setup.Config.AdmissionFairSharing),
-		scheduler.WithQuotaCheckStrategy(quotaCheckStrategy(setup.Config)),
-		scheduler.WithPreemptionExpectations(expectations),
-		scheduler.WithResourceFormatter(formatter))
+		scheduler.WithPreemptionExpectations(expectations))
 	return &player.Kueue{
-		Queues:   queues,
-		Cache:    cache,
-		Requeue:  requeuer.ProcessRequeues,
-		Schedule: func(ctx context.Context) { schedule(real, ctx) },
-		Release:  release,
-		DrainNodes: func(ctx context.Context) {
-			for _, runnable := range setup.Manager.Runnables {
-				if pods, is := runnable.(*tas.NonTasUsageReconciler); is {
-					drainPendingNodes(pods, ctx)
-				}
-			}
-		},
+		Queues:     queues,
+		Cache:      cache,
+		Requeue:    requeuer.ProcessRequeues,
+		Schedule:   func(ctx context.Context) { schedule(real, ctx) },
+		Release:    release,
+		DrainNodes: func(context.Context) {}, // This release notifies nobody.
 		Usage: func(ctx context.Context) (player.Usage, error) {
 			snapshot, err := cache.Snapshot(ctx)
 			if err != nil {
 				return player.Usage{}, err
 			}
-			usage := player.NewUsage(cache, formatter.ResourceQuantityString, resources.ToMap)
+			usage := player.NewUsage(cache, resources.ResourceQuantityString,
+				func(used resources.Requests) map[corev1.ResourceName]int64 { return used })
 			for name, queue := range snapshot.ClusterQueues() {
 				for at, amount := range queue.ResourceNode.Usage {
-					usage.OfClusterQueue(name, at, amount.Int64(), formatter.ResourceQuantityString(at.Resource, amount.Int64()))
+					usage.OfClusterQueue(name, at, amount, resources.ResourceQuantityString(at.Resource, amount))
 				}
 			}
 			for name, cohort := range snapshot.Cohorts() {
 				for at, amount := range cohort.ResourceNode.Usage {
-					usage.OfCohort(name, at, amount.Int64(), formatter.ResourceQuantityString(at.Resource, amount.Int64()))
+					usage.OfCohort(name, at, amount, resources.ResourceQuantityString(at.Resource, amount))
 				}
 			}
 			return usage, nil
 		},
 		LocalQueue: func(key utilqueue.LocalQueueReference) (player.Ledger, bool) {
-			entry, found := queues.AfsUsageLedger.Get(key)
-			return player.Ledger{Consumed: entry.Resources, Penalty: entry.PendingPenalty(), LastUpdate: entry.LastUpdate}, found
+			entry, found := queues.AfsConsumedResources.Get(key)
+			return player.Ledger{
+				Consumed: entry.Resources, Penalty: queues.AfsEntryPenalties.Peek(key), LastUpdate: entry.LastUpdate,
+			}, found
 		},
 	}, nil
-}
-
-func quotaCheckStrategy(config *configapi.Configuration) configapi.QuotaCheckStrategy {
-	if features.Enabled(features.QuotaCheckStrategy) && config.Resources != nil && config.Resources.QuotaCheckStrategy != nil {
-		return *config.Resources.QuotaCheckStrategy
-	}
-	return configapi.QuotaCheckBlockUndeclared
 }
 
 // release is what the reconciler of a job does when the pods of an evicted workload are gone.
 func release(ctx context.Context, api client.Client, wl *kueue.Workload) error {
 	evicted := apimeta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadEvicted)
-	return workloadpatching.PatchAdmissionStatus(ctx, api, wl, clock.RealClock{}, func(wl *kueue.Workload) (bool, error) {
+	return workload.PatchAdmissionStatus(ctx, api, wl, clock.RealClock{}, func(wl *kueue.Workload) (bool, error) {
 		again := evicted.Reason == kueue.WorkloadEvictedByPreemption || evicted.Reason == kueue.WorkloadEvictedDueToNodeFailures
-		if features.Enabled(features.SkipReassignmentForPodOwnedWorkloads) && workload.OwnedBySinglePod(wl) {
-			again = false
-		}
-		reason := workload.UnadmittedWorkloadReasonWithFallback(
-			kueue.WorkloadQuotaReservedReasonPendingEvaluation, kueue.WorkloadPending) //nolint:staticcheck // the fallback is deprecated
 		requeued := workload.SetRequeuedCondition(wl, evicted.Reason, evicted.Message, again)
-		unset := workload.UnsetQuotaReservationWithCondition(wl, reason, evicted.Message, clock.RealClock{}.Now())
+		unset := workload.UnsetQuotaReservationWithCondition(wl, "Pending", evicted.Message, clock.RealClock{}.Now())
 		return requeued || unset, nil
 	})
 }
