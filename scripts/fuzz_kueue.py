@@ -35,7 +35,8 @@ BETWEEN_LINES = 10.0
 def shown(found: Found, release: str) -> str:
     """Return a difference in a few lines."""
     case = found.case
-    size = f"{len(case['objects'])} objects, {len(case['input']['events'])} events"
+    size = "" if found.is_shrunk else "not shrunk: "
+    size += f"{len(case['objects'])} objects, {len(case['input']['events'])} events"
     again = f"make fuzz-kueue RELEASE={release} WORLDS=1 SEED={found.seed}"
     return f"\n{found.by} differs: {found.told}\n  {size}; again: {again}\n"
 

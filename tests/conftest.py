@@ -1,6 +1,6 @@
 """How many worlds the property tests look at: `quick` for everybody, `ci` for each change, `nightly` for the nights.
 
-And which tests need the proof, which an installed wheel leaves out: those that import it. They are skipped without it.
+And which tests need the proof, which an installed wheel leaves out: those that import it, or what plays with it. They are skipped without it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 # Tests say themselves as which release of Kueue they decide.
 os.environ.pop("KUEUECORE_KUEUE", None)
 
-PROOF = re.compile(r"^ *(?:from|import) kueuecore\.(?:_proof|conformance|reference|trials)\b", re.MULTILINE)
+PROOF = re.compile(
+    r"^ *(?:from|import) (?:kueuecore\.(?:_proof|conformance|reference|trials)|tests\.judge\.(?:playing|running))\b",
+    re.MULTILINE,
+)
 HAS_PROOF = find_spec("kueuecore.trials") is not None
 
 

@@ -112,7 +112,10 @@ class _Running:
     """One process of the program, and the threads that write to it and read what it complains of."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        # In a session of its own, Ctrl-C does not end it in the middle of a case.
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         assert self._process.stderr is not None

@@ -41,7 +41,8 @@ class Found:
         by: Who answers otherwise than Kueue: `engine` or `reference`.
         kind: What differences of its sort have in common.
         told: Where they part, in the smallest case.
-        case: The smallest case, with what Kueue answers under `expect`; the whole one if it was not shrunk.
+        case: The smallest case, with what Kueue answers under `expect`.
+        is_shrunk: Whether it is smaller than the world; only the first of each kind are shrunk.
     """
 
     seed: int
@@ -49,6 +50,7 @@ class Found:
     kind: str
     told: str
     case: Case
+    is_shrunk: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ class Player:
                 expect = self._second.plays(small, 1)[0].answer
         told = differing(parts(expect), answered(small, by), verdict.left_out) or difference
         kept = {"expect": expect, **({"leftOut": list(verdict.left_out)} if verdict.left_out else {})}
-        return Found(seed, by, difference.kind, str(told), {**small, **kept})
+        return Found(seed, by, difference.kind, str(told), {**small, **kept}, small is not case)
 
     def _shows(self, case: Case, by: str, difference: Difference, until: float) -> bool:
         """Whether a smaller case shows a difference of the same sort, that chance does not explain either."""

@@ -7,6 +7,7 @@ import itertools
 import json
 import multiprocessing
 import resource
+import signal
 import time
 import traceback
 from collections import Counter
@@ -109,7 +110,10 @@ class Report:
 
 
 def reports(plan: Plan) -> Iterator[Report]:
-    """Play a plan, and yield what happens about every second, from whichever worker."""
+    """Play a plan, and yield what happens about every second, from whichever worker.
+
+    Ctrl-C lets the workers end with the worlds that they are at; a second one kills them.
+    """
     context = multiprocessing.get_context("spawn")
     queue: Queue[Report] = context.Queue()
     enough = context.Event()
@@ -126,6 +130,11 @@ def reports(plan: Plan) -> Iterator[Report]:
                     yield Report(failure=f"{plan.jobs - n_ended} workers ended without a word")
                     return
                 continue
+            except KeyboardInterrupt:
+                if enough.is_set():
+                    raise
+                enough.set()
+                continue
             n_ended += report.ended
             n_found += len(report.found)
             if n_found >= plan.most_found or report.failure:
@@ -134,11 +143,14 @@ def reports(plan: Plan) -> Iterator[Report]:
     finally:
         enough.set()
         for worker in workers:
+            if n_ended < plan.jobs:
+                worker.terminate()
             worker.join()
 
 
 def _work(plan: Plan, number: int, queue: Queue[Report], enough: Event) -> None:
     """Play every so many-th world of a plan."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Worlds are freed by reference counts; collecting cycles takes time and finds little.
     gc.disable()
     report, at = Report(), time.time()
@@ -154,8 +166,6 @@ def _work(plan: Plan, number: int, queue: Queue[Report], enough: Event) -> None:
                     gc.collect()
     except OracleError as error:
         report.failure = str(error)
-    except KeyboardInterrupt:
-        report.failure = "interrupted"
     except Exception:
         # Else the others would go on, and nobody would hear of it.
         report.failure = traceback.format_exc()
