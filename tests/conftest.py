@@ -1,6 +1,7 @@
 """How many worlds the property tests look at: `quick` for everybody, `ci` for each change, `nightly` for the nights.
 
-And which tests need the proof, which an installed wheel leaves out: those that import it, or what plays with it. They are skipped without it.
+And which tests need the proof, which an installed wheel leaves out: those that import it, or what plays with it.
+They are skipped without it.
 """
 
 from __future__ import annotations
