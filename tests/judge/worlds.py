@@ -48,7 +48,8 @@ def _draft(seed: int, drawn: str, chance: Chance, release: Release) -> Draft:
     if drawn == "lost-pods":
         return draft_of_run(run_with_failures(seed), chance)
     if drawn == "topology":
-        return draft_of_history(random_topology(seed), chance)
+        # With few nodes, pods rarely have a choice.
+        return draft_of_history(random_topology(seed, max_nodes=chance.one(8, 24)), chance)
     if drawn == "contest":
         return draft_of_history(random_contest(seed, chance.one(*_CONTESTS), edges=edges), chance)
     limits = Limits(edges=edges, missing=False, running=False)

@@ -63,21 +63,22 @@ class _Site:
     nodes: tuple[str, ...]
 
 
-def random_topology(seed: int, *, max_moves: int = 10) -> History:
+def random_topology(seed: int, *, max_moves: int = 10, max_nodes: int = 8) -> History:
     """Return the world with nodes of a seed, and its moves; fast, like `random_history`.
 
     Args:
         seed: The same seed gives the same history.
         max_moves: The maximum number of moves, not counting cycles.
+        max_nodes: The maximum number of nodes.
 
     Example:
         >>> random_topology(1) == random_topology(1)
         True
     """
-    return topology_history(SeededChance(seed), max_moves=max_moves)
+    return topology_history(SeededChance(seed), max_moves=max_moves, max_nodes=max_nodes)
 
 
-def topology_history(chance: Chance, *, max_moves: int = 10) -> History:
+def topology_history(chance: Chance, *, max_moves: int = 10, max_nodes: int = 8) -> History:
     """Draw a world with nodes, and its moves; see `random_topology`."""
     limits = Limits(edges=False, missing=False, running=False, usage_based=False, cluster_queues=3, depth=2)
     stock = stocks(chance, limits)
@@ -87,7 +88,7 @@ def topology_history(chance: Chance, *, max_moves: int = 10) -> History:
     if not stock.checks and chance.rarely(10):
         # Checks delay admission, so that nodes fail under reservations, too.
         stock = replace(stock, checks=("a1",))
-    site = _site(chance, stock)
+    site = _site(chance, stock, max_nodes)
     found, _, configuration = contents(chance, stock)
     objects = [_topology(site, name) for name in site.levels]
     objects += [_node(chance, site, name) for name in site.nodes]
@@ -113,13 +114,13 @@ def topology_history(chance: Chance, *, max_moves: int = 10) -> History:
     return History(tuple(objects), (*happened, CYCLE, CYCLE), configuration)
 
 
-def _site(chance: Chance, stock: Stock) -> _Site:
+def _site(chance: Chance, stock: Stock, max_nodes: int) -> _Site:
     names = ("default", "other")[: chance.one(1, 1, 1, 1, 1, 2)]
     levels = {name: chance.one(*_LEVELS[:2], *_LEVELS) for name in names}
     flavors = stock.groups[0][1]
     topologies = {flavor: chance.one(*names) for flavor in flavors if not chance.rarely(10)}
     pools = {flavor: chance.one("a", "b") for flavor in topologies if chance.boolean()}
-    return _Site(stock, levels, topologies, pools, tuple(f"n-{number}" for number in range(chance.integer(1, 8))))
+    return _Site(stock, levels, topologies, pools, tuple(f"n-{number}" for number in range(chance.integer(1, max_nodes))))
 
 
 def _topology(site: _Site, name: str) -> JsonObject:
