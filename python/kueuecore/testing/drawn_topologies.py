@@ -120,7 +120,8 @@ def _site(chance: Chance, stock: Stock, max_nodes: int) -> _Site:
     flavors = stock.groups[0][1]
     topologies = {flavor: chance.one(*names) for flavor in flavors if not chance.rarely(10)}
     pools = {flavor: chance.one("a", "b") for flavor in topologies if chance.boolean()}
-    return _Site(stock, levels, topologies, pools, tuple(f"n-{number}" for number in range(chance.integer(1, max_nodes))))
+    nodes = tuple(f"n-{number}" for number in range(chance.integer(1, max_nodes)))
+    return _Site(stock, levels, topologies, pools, nodes)
 
 
 def _topology(site: _Site, name: str) -> JsonObject:
