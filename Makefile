@@ -81,6 +81,11 @@ fuzz-topologies: $(STAMPS)/extension $(STAMPS)/proof ## fuzz with worlds of node
 	$(PY) scripts/fuzz.py --topologies --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) $(if $(SEED),--seed $(SEED))
 
 RELEASE ?= 0.19
+RELEASE ?= 0.19
+.PHONY: oracle
+oracle: ## build the player of a released Kueue, RELEASE=0.19 or 0.17; needs Go, and minutes the first time
+	go build -C tests/oracle/$(RELEASE) -o $(abspath .cache/oracle/kueue-$(RELEASE)) .
+
 .PHONY: fuzz-kueue
 fuzz-kueue: $(STAMPS)/extension $(STAMPS)/proof ## fuzz against a released Kueue, RELEASE=0.19 or 0.17 for SECONDS=60; needs `make oracle RELEASE=...`
 	$(PY) -m scripts.fuzz_kueue --release $(RELEASE) --seconds $(SECONDS) $(if $(WORLDS),--worlds $(WORLDS)) \

@@ -68,7 +68,9 @@ func seconds(value float64) time.Duration {
 	return time.Duration(value * float64(time.Second))
 }
 
-// newScheme knows all kinds that a case may hold.
+// scheme knows all kinds that a case may hold.
+var scheme = newScheme()
+
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, kueue.AddToScheme, configapi.AddToScheme} {

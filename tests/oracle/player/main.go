@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,6 +67,7 @@ type reply struct {
 func Main(release Release) {
 	repeat := flag.Int("repeat", 1, "plays of each case; what differs between them is marked")
 	timed := flag.Bool("timed", false, "report how long each cycle took")
+	debug.SetGCPercent(1000) // Cases are small and the process lives on: memory is cheaper than time.
 	testing.Init()
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard())
@@ -205,7 +207,7 @@ func knownGates(asked map[string]bool) (map[featuregate.Feature]bool, error) {
 
 // play plays a case. Its time is that of the bubble.
 func play(ctx context.Context, release Release, script *Case) (found *answer, err error) {
-	store := newStore(newScheme())
+	store := newStore(scheme)
 	r := &run{
 		ctx: ctx, script: script, store: store, manager: &Manager{store: store}, recorder: &Recorder{found: make(chan message, 1<<16)},
 		start: script.own.Now, events: script.Input.Events,
