@@ -16,7 +16,7 @@ from kueuecore.testing.chance import Chance
 from kueuecore.testing.history import START, History, Move, MoveKind, key_of, without_min_counts
 from kueuecore.times import format_time, nanoseconds
 from tests.judge.gates import knows, settled
-from tests.judge.stored import ELASTIC, SLICE_OF, stored
+from tests.judge.stored import ELASTIC, SLICE_OF, stored, with_defaults
 from tests.random_runs import READY, job
 
 __all__ = ["Draft", "draft_of_history", "draft_of_run"]
@@ -54,7 +54,7 @@ class Draft:
             # The engine says at once which namespaces a changed queue no longer takes, Kueue at its next look.
             self._change(lambda it: _with_spec(it, namespaceSelector={}) if it["kind"] == "ClusterQueue" else it)
             self._drop_queue_changes_beside_checks()
-        self.events = [it for it in self.events if not _is_refused(it, release)]
+        self.events = list(_possible([it for it in self.events if not _is_refused(it, release)], self.objects))
         _separate(self.events, by_queue=chance.rarely(6))
         settled_gates = settled(gates, release)
         # Else nearly every world would have a workload that may start with fewer pods.
@@ -62,6 +62,10 @@ class Draft:
             self._change(lambda it: {**it, "spec": without_min_counts(object_at(it, "spec"))} if _is_work(it) else it)
         self._change(stored)
         config: JsonObject = {name: it for name, it in self.config.items() if name in _SETTINGS}
+        if "waitForPodsReady" in config:
+            config["waitForPodsReady"] = with_defaults(object_at(config, "waitForPodsReady"))
+            # The engine and the player of Kueue take other views of jobs that say nothing.
+            self.events = [{"readySeconds": [0], **it} if it["op"] == "create" else it for it in self.events]
         resources = object_at(config, "resources")
         if "quotaCheckStrategy" in resources and not knows("QuotaCheckStrategy", release):
             del config["resources"]
@@ -193,8 +197,7 @@ class _Events:
         elif thing["kind"] in _UPDATED:
             there = any((it["kind"], key_of(it)) == (thing["kind"], key_of(thing)) for it in self.draft.objects)
             if there or thing["kind"] in ("Node", "Pod"):
-                # Whether it is there now is for the one who plays it: an update of what is gone is ignored.
-                self._write("update" if there and not self.chance.rarely(3) else "create", object=thing)
+                self._write("update", object=thing)
 
     def _apply_workload(self, thing: JsonObject) -> None:
         before = self.alive.get(key_of(thing))
@@ -291,6 +294,44 @@ def _is_work(thing: JsonObject) -> bool:
 
 def _changes(event: JsonObject, kind: str) -> bool:
     return event["op"] == "update" and text_at(event, "object", "kind") == kind
+
+
+def _possible(events: Sequence[JsonObject], objects: list[JsonObject]) -> Iterator[JsonObject]:
+    """Create what is not there and update what is; leave out what would close a cycle of Cohorts, which Kueue retries.
+
+    Args:
+        events: The events in order.
+        objects: What there is at the beginning; a Cohort that closes a cycle there becomes a root.
+    """
+    parents: dict[str, str] = {}
+    for index, it in enumerate(objects):
+        if it["kind"] == "Cohort" and not _place(it, parents):
+            objects[index] = _with_spec(it, parentName="")
+    there = {(text_at(it, "kind"), key_of(it)) for it in objects}
+    for event in events:
+        thing = object_at(event, "object")
+        if event["op"] == "delete" and text_at(event, "kind"):
+            there.discard((text_at(event, "kind"), text_at(event, "key")))
+        if not thing or _is_work(thing):
+            yield event
+            continue
+        if thing["kind"] == "Cohort" and not _place(thing, parents):
+            continue
+        name = (text_at(thing, "kind"), key_of(thing))
+        if name in there or thing["kind"] in ("Node", "Pod"):
+            yield {**event, "op": "update" if name in there else "create"}
+            there.add(name)
+
+
+def _place(cohort: JsonObject, parents: dict[str, str]) -> bool:
+    """Put a Cohort below its parent, unless that closes a cycle; return whether it is there."""
+    name, above = key_of(cohort), text_at(cohort, "spec", "parentName")
+    seen = above
+    while seen and seen != name:
+        seen = parents.get(seen, "")
+    if seen != name:
+        parents[name] = above
+    return seen != name
 
 
 @cache

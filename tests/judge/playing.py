@@ -26,7 +26,7 @@ _AHEAD = 24
 # Kueue ranges over Go maps of two or three entries where it leaves something to chance.
 _PLAYS_TO_SEE_CHANCE = 12
 _PLAYS_OF_A_SMALLER_CASE = 4
-_MOST_TRIES = 2000
+_MOST_TRIES = 5000
 _MOST_SHRUNK_OF_A_KIND = 2
 ENGINE_NS = "ns of the engine"
 KUEUE_NS = "ns of Kueue's scheduler"

@@ -10,10 +10,13 @@ from kueuecore.dumps.smaller import simpler, smallest_by, without_parts
 from kueuecore.releases import Release
 from tests.judge.gates import settled
 from tests.judge.stored import stored
+from tests.judge.whole import is_whole
 
 __all__ = ["smallest_case"]
 
 Case = dict[str, Any]
+# How a job goes, if nothing is said of it. Readiness has no such default.
+_JOB = ("runSeconds", "lingerSeconds", "failSeconds", "recoverSeconds")
 # How the run is played, rather than what is in it.
 _RUN = ("now", "cycleStepMs", "maxCycles", "quietCycles")
 
@@ -26,7 +29,7 @@ def smallest_case(case: Case, shows: Callable[[Case], bool], *, max_tries: int) 
         shows: Whether another case does.
         max_tries: The most cases to try.
     """
-    return smallest_by(case, _candidates, shows, max_tries=max_tries)
+    return smallest_by(case, _candidates, lambda it: is_whole(it) and shows(it), max_tries=max_tries)
 
 
 def _candidates(current: Callable[[], Case]) -> Iterator[Case]:
@@ -38,14 +41,11 @@ def _candidates(current: Callable[[], Case]) -> Iterator[Case]:
         # Kueue does not start with a gate on whose needs are off.
         if (fewer := settled(gates, Release.named(current()["kueue"]))) != current()["featureGates"]:
             yield {**current(), "featureGates": fewer}
-    for config in simpler({name: it for name, it in current()["config"].items() if name not in _RUN}):
-        yield {**current(), "config": {**_run(current()), **config}}
+    # Parts of a setting have defaults, which a played run does not get.
+    for name in [it for it in current()["config"] if it not in _RUN]:
+        yield {**current(), "config": {key: it for key, it in current()["config"].items() if key != name}}
     yield from _simpler_objects(current)
     yield from _simpler_events(current)
-
-
-def _run(case: Case) -> JsonObject:
-    return {name: it for name, it in case["config"].items() if name in _RUN}
 
 
 def _simpler_objects(current: Callable[[], Case]) -> Iterator[Case]:
@@ -75,8 +75,9 @@ def _simpler_events(current: Callable[[], Case]) -> Iterator[Case]:
 
 
 def _simpler_event(event: JsonObject) -> Iterator[JsonObject]:
-    for less in simpler({name: it for name, it in event.items() if name not in ("at", "op", "object", "key", "kind")}):
-        yield {**{name: event[name] for name in ("at", "op", "object", "key", "kind") if name in event}, **less}
+    for name in _JOB:
+        if name in event:
+            yield {key: it for key, it in event.items() if key != name}
     for less in _simpler_object(object_at(event, "object")):
         yield {**event, "object": less}
 

@@ -11,7 +11,7 @@ from kueuecore._json import JsonObject, JsonValue, list_at, object_at, text_at
 from kueuecore.testing.history import START, key_of
 from kueuecore.times import format_time
 
-__all__ = ["ELASTIC", "SLICE_OF", "stored"]
+__all__ = ["ELASTIC", "SLICE_OF", "stored", "with_defaults"]
 
 ELASTIC = "kueue.x-k8s.io/elastic-job"
 SLICE_OF = "kueue.x-k8s.io/workload-slice-replacement-for"
@@ -42,13 +42,27 @@ def stored(manifest: JsonObject) -> JsonObject:
             found["status"] = {"conditions": [_ACTIVE]}
         case "Workload":
             metadata["generation"] = 1
-            found["spec"] = {"active": True, **spec}
+            pod_sets = [{"name": "main", "count": 1, **object_at(it)} for it in list_at(spec, "podSets")]
+            found["spec"] = {"active": True, "priority": 0, **spec, "podSets": list(pod_sets)}
         case "Node":
             found["spec"] = spec
             found["status"] = _node_status(object_at(manifest, "status"))
         case "Cohort" | "ResourceFlavor":
             found["spec"] = spec
     return found
+
+
+def with_defaults(wait: JsonObject) -> JsonObject:
+    """Return `waitForPodsReady` of a Configuration with its defaults: a played run gets none."""
+    timeout = wait.get("timeout", "5m")
+    strategy: JsonObject = {"timestamp": "Eviction", "backoffBaseSeconds": 60, "backoffMaxSeconds": 3600}
+    return {
+        "timeout": timeout,
+        "recoveryTimeout": timeout,
+        "blockAdmission": False,
+        **wait,
+        "requeuingStrategy": {**strategy, **object_at(wait, "requeuingStrategy")},
+    }
 
 
 def _cluster_queue(spec: JsonObject) -> JsonObject:

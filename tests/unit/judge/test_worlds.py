@@ -9,6 +9,7 @@ import pytest
 from kueuecore._json import object_at, text_at
 from kueuecore.releases import Release
 from tests.judge.gates import settled
+from tests.judge.whole import is_whole
 from tests.judge.worlds import families, world
 
 RELEASES = ("0.19.2", "0.17.0")
@@ -36,6 +37,20 @@ def test_only_gates_that_the_release_has_are_set(name: str) -> None:
     for seed in range(300):
         for gate, on in world(seed, release)["featureGates"].items():
             assert defaults[gate] is not on
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_every_world_is_valid_and_whole(name: str) -> None:
+    assert all(is_whole(world(seed, Release.named(name))) for seed in range(200))
+
+
+def test_a_case_is_not_whole_without_what_it_names_or_with_a_part_of_an_object() -> None:
+    case = world(1, Release.named("0.19.2"))
+    for kind in ("Namespace", "LocalQueue", "ClusterQueue", "ResourceFlavor"):
+        assert not is_whole({**case, "objects": [it for it in case["objects"] if it["kind"] != kind]})
+    workload = next(it["object"] for it in case["input"]["events"] if text_at(it, "object", "kind") == "Workload")
+    event = {"at": 0, "op": "create", "object": {**workload, "spec": {**workload["spec"], "podSets": [{}]}}}
+    assert not is_whole({**case, "input": {"events": [event]}})
 
 
 def test_a_gate_goes_off_with_what_it_needs() -> None:
