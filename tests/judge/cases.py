@@ -306,7 +306,8 @@ def _possible(events: Sequence[JsonObject], objects: list[JsonObject]) -> Iterat
     parents: dict[str, str] = {}
     for index, it in enumerate(objects):
         if it["kind"] == "Cohort" and not _place(it, parents):
-            objects[index] = _with_spec(it, parentName="")
+            spec = {name: each for name, each in object_at(it, "spec").items() if name != "parentName"}
+            objects[index] = {**it, "spec": spec}
     there = {(text_at(it, "kind"), key_of(it)) for it in objects}
     for event in events:
         thing = object_at(event, "object")

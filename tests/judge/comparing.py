@@ -62,9 +62,17 @@ class Difference:
         return f"{self.level}: {self.path}: {self.told}"
 
 
-def parts(run: dict[str, Any]) -> Parts:
-    """Return what is compared of an answer, by level."""
+def parts(run: dict[str, Any], max_cycles: int = 0) -> Parts:
+    """Return what is compared of an answer, by level.
+
+    Args:
+        run: The answer.
+        max_cycles: How many cycles the run may have; 0: any number. How a run ends that has so many is not compared:
+            recordings are of two loops, which stop at the last cycle or before the next one.
+    """
     cycles, final = run.get("cycles") or [], run.get("final") or {}
+    if max_cycles and final.get("cycles", 0) >= max_cycles:
+        final = {}
     spoken = [*cycles, *(run.get("quietMessages") or [])]
     return {
         Level.DECISIONS: {

@@ -137,13 +137,13 @@ class Player:
         if not judgeable(verdict):
             outcome.counts["left to chance"] += 1
             return outcome
-        want = parts(verdict.answer)
+        want = parts(verdict.answer, most(case))
         for by, got in sides.items():
             if (difference := differing(want, got, verdict.left_out)) is None:
                 continue
             again = self._second.plays(case, _PLAYS_TO_SEE_CHANCE)
             outcome.counts["left to chance"] += not are_alike([verdict, *again])
-            if (difference := beyond_chance([verdict, *again], got)) is not None:
+            if (difference := beyond_chance(case, [verdict, *again], got)) is not None:
                 found = self._found(seed, by, case, verdict, difference)
                 return Outcome(seed, outcome.families, outcome.counts, found=found)
         return outcome
@@ -156,7 +156,7 @@ class Player:
             small = smallest_case(case, lambda it: self._shows(it, by, difference, until), max_tries=_MOST_TRIES)
             if small is not case:
                 expect = self._second.plays(small, 1)[0].answer
-        told = differing(parts(expect), answered(small, by), verdict.left_out) or difference
+        told = differing(parts(expect, most(small)), answered(small, by), verdict.left_out) or difference
         kept = {"expect": expect, **({"leftOut": list(verdict.left_out)} if verdict.left_out else {})}
         return Found(seed, by, difference.kind, str(told), {**small, **kept}, small is not case)
 
@@ -168,22 +168,27 @@ class Player:
         if not first.answer or not judgeable(first):
             return False
         got = answered(case, by)
-        found = differing(parts(first.answer), got, first.left_out)
+        found = differing(parts(first.answer, most(case)), got, first.left_out)
         if found is None or not _is_alike(found, difference):
             return False
         again = self._second.plays(case, _PLAYS_OF_A_SMALLER_CASE)
         # A case to keep says one thing.
-        return are_alike([first, *again]) and beyond_chance([first, *again], got) is not None
+        return are_alike([first, *again]) and beyond_chance(case, [first, *again], got) is not None
 
 
 def answered(case: Case, by: str) -> Parts:
     """Return what is compared of our answer to a case; that it failed, if it did."""
     try:
-        return parts(answer(copy.copy(case), by=by))
+        return parts(answer(copy.copy(case), by=by), most(case))
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         told = f"{type(error).__name__}: {error} (in {where.name} of {where.filename})"
         return {Level.DECISIONS: told, Level.STATUSES: {}, Level.MESSAGES: {}}
+
+
+def most(case: Case) -> int:
+    """Return how many cycles a run may have."""
+    return int(case["config"]["maxCycles"])
 
 
 def judgeable(verdict: Verdict) -> bool:
@@ -196,12 +201,12 @@ def are_alike(verdicts: Sequence[Verdict]) -> bool:
     return all(it.answer for it in verdicts) and len({json.dumps(it.answer, sort_keys=True) for it in verdicts}) == 1
 
 
-def beyond_chance(verdicts: Sequence[Verdict], got: Parts) -> Difference | None:
+def beyond_chance(case: Case, verdicts: Sequence[Verdict], got: Parts) -> Difference | None:
     """Return where an answer differs from all that Kueue may answer, as several plays of a case show."""
     if not all(it.answer and judgeable(it) for it in verdicts):
         return None
     left_out = {level for it in verdicts for level in it.left_out}
-    want = closest([parts(it.answer) for it in verdicts], got)
+    want = closest([parts(it.answer, most(case)) for it in verdicts], got)
     return None if want is None else differing(want, got, left_out)
 
 

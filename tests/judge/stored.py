@@ -53,9 +53,17 @@ def stored(manifest: JsonObject) -> JsonObject:
 
 
 def with_defaults(wait: JsonObject) -> JsonObject:
-    """Return `waitForPodsReady` of a Configuration with its defaults: a played run gets none."""
+    """Return `waitForPodsReady` of a Configuration with its defaults: a played run gets none.
+
+    Without a limit of retries there is none in Kueue, but a run in which pods are never ready would not end.
+    """
     timeout = wait.get("timeout", "5m")
-    strategy: JsonObject = {"timestamp": "Eviction", "backoffBaseSeconds": 60, "backoffMaxSeconds": 3600}
+    strategy: JsonObject = {
+        "timestamp": "Eviction",
+        "backoffBaseSeconds": 60,
+        "backoffMaxSeconds": 3600,
+        "backoffLimitCount": 3,
+    }
     return {
         "timeout": timeout,
         "recoveryTimeout": timeout,
