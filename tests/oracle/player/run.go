@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -168,8 +169,14 @@ func (r *run) apply(it *event) error {
 	return nil
 }
 
+// create makes an object, or replaces one that is there already.
 func (r *run) create(object client.Object, script jobScript) {
-	if err := r.store.Create(r.ctx, object); err != nil {
+	err := r.store.Create(r.ctx, object)
+	if apierrors.IsAlreadyExists(err) {
+		r.update(object)
+		return
+	}
+	if err != nil {
 		r.fail(err)
 		return
 	}
@@ -297,7 +304,8 @@ func (r *run) waiting(name string) []reconcile.Request {
 func (r *run) reconcileAll(name string) {
 	for _, request := range r.waiting(name) {
 		if _, err := r.manager.named(name).do.Reconcile(r.ctx, request); err != nil {
-			r.fail(fmt.Errorf("%s: %w", name, err))
+			// Kueue would try again later, which changes nothing as long as nothing else does: a cycle of cohorts.
+			r.logged(logEntry{Op: "error", Key: request.Name, Reason: err.Error()})
 		}
 	}
 }
