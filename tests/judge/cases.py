@@ -65,7 +65,7 @@ class Draft:
         if "waitForPodsReady" in config:
             config["waitForPodsReady"] = with_defaults(object_at(config, "waitForPodsReady"))
             # The engine and the player of Kueue take other views of jobs that say nothing.
-            self.events = [{"readySeconds": [0], **it} if it["op"] == "create" else it for it in self.events]
+            self.events = [_ready(it) if it["op"] == "create" else it for it in self.events]
         resources = object_at(config, "resources")
         if "quotaCheckStrategy" in resources and not knows("QuotaCheckStrategy", release):
             del config["resources"]
@@ -294,6 +294,14 @@ def _is_work(thing: JsonObject) -> bool:
 
 def _changes(event: JsonObject, kind: str) -> bool:
     return event["op"] == "update" and text_at(event, "object", "kind") == kind
+
+
+def _ready(event: JsonObject) -> JsonObject:
+    """Say when the pods of a job are ready, and let none fail that would be done by then: nothing would happen."""
+    found: JsonObject = {"readySeconds": [0], **event}
+    if 0 < int_at(found, "runSeconds") <= int_at(found, "failSeconds"):
+        found = {name: it for name, it in found.items() if name not in ("failSeconds", "recoverSeconds")}
+    return found
 
 
 def _possible(events: Sequence[JsonObject], objects: list[JsonObject]) -> Iterator[JsonObject]:

@@ -14,13 +14,12 @@ from kueuecore.testing.drawn_topologies import random_topology
 from tests.judge.cases import Draft, draft_of_history, draft_of_run
 from tests.judge.gates import drawn_gates
 from tests.judge.stored import SLICE_OF
-from tests.lost_pods import run_with_failures
 from tests.random_runs import random_run
 
 __all__ = ["families", "world"]
 
 # Twenty shares.
-_DRAWS = (*["plain"] * 6, *["contest"] * 3, *["topology"] * 6, *["run"] * 4, "lost-pods")
+_DRAWS = (*["plain"] * 6, *["contest"] * 3, *["topology"] * 7, *["run"] * 4)
 # Crowds have up to a hundred workloads.
 _CONTESTS = (*[Contest.BRANCHES, Contest.FLAVORS, Contest.POOL] * 5, Contest.CROWD)
 
@@ -45,8 +44,6 @@ def _draft(seed: int, drawn: str, chance: Chance, release: Release) -> Draft:
     edges = not release < Release.named("0.18.0") and chance.rarely(3)
     if drawn == "run":
         return draft_of_run(random_run(seed), chance)
-    if drawn == "lost-pods":
-        return draft_of_run(run_with_failures(seed), chance)
     if drawn == "topology":
         # With few nodes, pods rarely have a choice.
         return draft_of_history(random_topology(seed, max_nodes=chance.one(8, 24)), chance)
