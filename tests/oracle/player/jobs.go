@@ -52,7 +52,6 @@ func (r *run) playJob(key types.NamespacedName) {
 		return
 	}
 	if isFinished(wl) {
-		job.stop()
 		return
 	}
 	if !workload.HasQuotaReservation(wl) {
@@ -110,6 +109,14 @@ func (r *run) voidFor(job *job) func() bool {
 	}
 }
 
+// goneFor tells whether the pods of this admission are gone. Those of a finished job still change, though nobody cares.
+func (r *run) goneFor(job *job) func() bool {
+	admission := job.admission
+	return func() bool {
+		return !job.admitted || job.admission != admission || r.store.workload(job.key) == nil
+	}
+}
+
 func (j *job) name() string { return j.key.Namespace + "/" + j.key.Name }
 
 func (j *job) stop() { j.admitted, j.ready = false, false }
@@ -128,7 +135,7 @@ func (r *run) readyAt(job *job, at time.Time) {
 			}
 		}
 		r.playJob(job.key)
-	}, r.voidFor(job))
+	}, r.goneFor(job))
 }
 
 func (r *run) failAt(job *job, at time.Time) {
@@ -138,7 +145,7 @@ func (r *run) failAt(job *job, at time.Time) {
 			r.readyAt(job, time.Now().Add(seconds(*job.RecoverSeconds)))
 		}
 		r.playJob(job.key)
-	}, r.voidFor(job))
+	}, r.goneFor(job))
 }
 
 // reportReadiness writes the condition PodsReady, and tells whether it had to.

@@ -365,6 +365,10 @@ func asObject(wl *kueue.Workload) client.Object {
 
 func (r *run) reconcileWorkload(controller *controller, key types.NamespacedName) {
 	result, err := controller.do.Reconcile(r.ctx, reconcile.Request{NamespacedName: key})
+	// The queue of a real controller hands the key out again after milliseconds.
+	for tries := 0; err != nil && tries < 5; tries++ {
+		result, err = controller.do.Reconcile(r.ctx, reconcile.Request{NamespacedName: key})
+	}
 	if err != nil {
 		r.fail(fmt.Errorf("workload %s: %w", key, err))
 	}
