@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	"sigs.k8s.io/kueue/pkg/features"
 	"sigs.k8s.io/kueue/pkg/workload"
 )
 
@@ -39,6 +40,9 @@ func (r *run) watchNode(name string, node *corev1.Node) {
 		return
 	}
 	r.bad[name] = time.Now()
+	if !features.Enabled(features.TASFailedNodeReplacement) {
+		return // Kueue does not look at failed nodes.
+	}
 	var delays []float64
 	for _, wl := range r.store.workloads() {
 		job := r.jobs[keyOf(&wl)]

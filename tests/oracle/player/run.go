@@ -265,10 +265,6 @@ func (r *run) observed(old, new client.Object) {
 	switch object := object.(type) {
 	case *kueue.Cohort:
 		r.reconcileAll("cohort_controller")
-	case *kueue.LocalQueue:
-		r.reconcileLocalQueue(object, old == nil)
-	case *kueue.ClusterQueue:
-		r.reconcileAll("clusterqueue_controller")
 	case *corev1.Node:
 		var node *corev1.Node
 		if new != nil {
@@ -285,6 +281,7 @@ func (r *run) observed(old, new client.Object) {
 	case *kueue.ResourceFlavor:
 		r.reconcileAll("tas_resource_flavor_controller")
 	}
+	r.sampleNew()
 	for _, request := range r.waiting("workload_controller") {
 		r.touched[request.NamespacedName] = true
 	}
@@ -310,18 +307,31 @@ func (r *run) reconcileAll(name string) {
 	}
 }
 
-// reconcileLocalQueue samples the usage of a LocalQueue, when it is created and then as often as Kueue asks for.
-func (r *run) reconcileLocalQueue(queue *kueue.LocalQueue, created bool) {
-	if !created || r.script.Config.AdmissionFairSharing == nil {
+// sampleNew begins to sample the usage of LocalQueues that are new, go on, or whose ClusterQueue has become active.
+func (r *run) sampleNew() {
+	if r.script.Config.AdmissionFairSharing == nil {
 		return
 	}
-	key := keyOf(queue)
+	r.reconcileAll("clusterqueue_controller")
+	queues := &kueue.LocalQueueList{}
+	if err := r.store.List(r.ctx, queues); err != nil {
+		r.fail(err)
+	}
+	for _, queue := range queues.Items {
+		if !r.timers.has(sampling, keyOf(&queue).String()) {
+			r.sample(keyOf(&queue))
+		}
+	}
+}
+
+// sample lets Kueue sample the usage of a LocalQueue, and again when it asks for that.
+func (r *run) sample(key types.NamespacedName) {
 	result, err := r.manager.named("localqueue_controller").do.Reconcile(r.ctx, reconcile.Request{NamespacedName: key})
 	if err != nil {
 		r.fail(err)
 	}
 	if result.RequeueAfter > 0 {
-		r.timers.replace(time.Now().Add(result.RequeueAfter), sampling, key.String(), func() { r.reconcileLocalQueue(queue, true) })
+		r.timers.replace(time.Now().Add(result.RequeueAfter), sampling, key.String(), func() { r.sample(key) })
 	}
 }
 

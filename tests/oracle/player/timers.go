@@ -58,6 +58,10 @@ func (t *timers) remove(class class, key string) {
 	t.set = slices.DeleteFunc(t.set, func(it *timer) bool { return it.class == class && it.key == key })
 }
 
+func (t *timers) has(class class, key string) bool {
+	return slices.ContainsFunc(t.set, func(it *timer) bool { return it.class == class && it.key == key })
+}
+
 func (t *timers) dropVoid() {
 	t.set = slices.DeleteFunc(t.set, func(it *timer) bool { return it.void != nil && it.void() })
 }
