@@ -129,7 +129,7 @@ class Player:
         if not verdict.answer:
             return outcome
         outcome.counts.update(_happened(verdict.answer))
-        outcome.counts.update({ENGINE_NS: took_ns, KUEUE_NS: verdict.cycles_ns})
+        outcome.counts.update({ENGINE_NS: took_ns, KUEUE_NS: sum(it.all_ns for it in verdict.times)})
         sides = {"engine": mine}
         if self._reference_every and seed % self._reference_every == 0:
             outcome.counts["with the reference"] += 1

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	utilqueue "sigs.k8s.io/kueue/pkg/util/queue"
@@ -27,8 +28,21 @@ type answer struct {
 	StaleHeapCycles []int      `json:"staleHeapCycles,omitempty"`
 	Final           final      `json:"final"`
 
-	// SchedulingNanos is how long each cycle took on this machine.
-	SchedulingNanos []int64 `json:"-"`
+	took times
+}
+
+// times are how long each cycle took on this machine.
+type times struct {
+	SchedulingNanos []int64 `json:"schedulingNanos,omitempty"`
+	// StoreNanos is the part of it in the store, WritingNanos that and the status patches of admissions.
+	StoreNanos   []int64 `json:"storeNanos,omitempty"`
+	WritingNanos []int64 `json:"writingNanos,omitempty"`
+}
+
+func (t *times) add(all, store, writing int64) {
+	t.SchedulingNanos = append(t.SchedulingNanos, all)
+	t.StoreNanos = append(t.StoreNanos, store)
+	t.WritingNanos = append(t.WritingNanos, writing)
 }
 
 type cycle struct {
@@ -201,10 +215,8 @@ func (r *run) byUID(text string) string {
 	if found == nil {
 		return ""
 	}
-	for _, wl := range r.store.workloads() {
-		if string(wl.UID) == found[1] {
-			return keyOf(&wl).String()
-		}
+	if key, is := r.store.workloadOf(types.UID(found[1])); is {
+		return key.String()
 	}
 	return found[1]
 }

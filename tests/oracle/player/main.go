@@ -48,19 +48,22 @@ func (r *Recorder) take() []message {
 }
 
 // atOnce runs what the scheduler would do beside the cycle at its end: the order of goroutines decides nothing.
-type atOnce struct{}
+type atOnce struct{ writing *stopwatch }
 
-func (atOnce) Run(f func()) { f() }
+func (a atOnce) Run(f func()) {
+	defer a.writing.start()()
+	f()
+}
 
 // reply is one line of output.
 type reply struct {
-	ID              string   `json:"id"`
-	Expect          *answer  `json:"expect,omitempty"`
-	LeftOut         []string `json:"leftOut,omitempty"`
-	Chance          bool     `json:"chance,omitempty"`
-	Error           string   `json:"error,omitempty"`
-	Crash           string   `json:"crash,omitempty"`
-	SchedulingNanos []int64  `json:"schedulingNanos,omitempty"`
+	ID      string   `json:"id"`
+	Expect  *answer  `json:"expect,omitempty"`
+	LeftOut []string `json:"leftOut,omitempty"`
+	Chance  bool     `json:"chance,omitempty"`
+	Error   string   `json:"error,omitempty"`
+	Crash   string   `json:"crash,omitempty"`
+	times
 }
 
 // Main answers the cases on standard input, line by line.
@@ -71,7 +74,6 @@ func Main(release Release) {
 	testing.Init()
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard())
-	routine.DefaultWrapper = atOnce{}
 	serve := func(t *testing.T) {
 		lines := bufio.NewReaderSize(os.Stdin, 1<<20)
 		output := json.NewEncoder(os.Stdout)
@@ -81,7 +83,7 @@ func Main(release Release) {
 			if len(line) > 1 {
 				found := playRepeatedly(t, release, line, *repeat)
 				if !*timed {
-					found.SchedulingNanos = nil
+					found.times = times{}
 				}
 				if err := output.Encode(found); err != nil {
 					fmt.Fprintln(os.Stderr, err)
@@ -186,7 +188,7 @@ func playOnce(t *testing.T, release Release, line []byte) reply {
 	case err != nil:
 		found.Error = err.Error()
 	default:
-		found.Expect, found.SchedulingNanos = answered, answered.SchedulingNanos
+		found.Expect, found.times = answered, answered.took
 	}
 	return found
 }
@@ -207,9 +209,11 @@ func knownGates(asked map[string]bool) (map[featuregate.Feature]bool, error) {
 
 // play plays a case. Its time is that of the bubble.
 func play(ctx context.Context, release Release, script *Case) (found *answer, err error) {
-	store := newStore(scheme)
+	writing := &stopwatch{}
+	routine.DefaultWrapper = atOnce{writing}
+	store := newStore(scheme, writing)
 	r := &run{
-		ctx: ctx, script: script, store: store, manager: &Manager{store: store}, recorder: &Recorder{found: make(chan message, 1<<16)},
+		ctx: ctx, script: script, store: store, writing: writing, manager: &Manager{store: store}, recorder: &Recorder{found: make(chan message, 1<<16)},
 		start: script.own.Now, events: script.Input.Events,
 		jobs: map[types.NamespacedName]*job{}, bad: map[string]time.Time{}, touched: map[types.NamespacedName]bool{},
 		answer: &answer{Cycles: []*cycle{}, Rounds: []round{}},

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,6 +31,7 @@ type run struct {
 	kueue    *Kueue
 	recorder *Recorder
 	patience *patience
+	writing  *stopwatch
 	start    time.Time
 	events   []event
 	timers   timers
@@ -516,11 +516,13 @@ func newKeys(after, before queues) []string {
 // schedule runs a cycle. While it waits until pods are ready, time goes on.
 func (r *run) schedule(found *cycle) {
 	done := make(chan any, 1)
+	r.store.busy.take()
+	r.writing.take()
 	began := monotonic()
 	go func() {
 		defer func() { done <- recover() }()
 		r.kueue.Schedule(scheduledBy(r.ctx))
-		r.answer.SchedulingNanos = append(r.answer.SchedulingNanos, monotonic()-began)
+		r.answer.took.add(monotonic()-began, r.store.busy.take(), r.writing.take())
 	}()
 	r.current = found
 	for {
@@ -549,13 +551,6 @@ func (r *run) schedule(found *cycle) {
 type crash struct{ value any }
 
 func (c crash) Error() string { return fmt.Sprint(c.value) }
-
-// monotonic is the time of the machine: that of the run stands still while a cycle runs.
-func monotonic() int64 {
-	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
-	return now.Nano()
-}
 
 // staleHeap tells whether a heap has another top than the first of its queue, as usage changed since it was built.
 func (r *run) staleHeap() bool {

@@ -54,14 +54,28 @@ type store struct {
 	changes []change
 	// podsOn answers for the pods of workloads, which are not objects.
 	podsOn func(node, namespace string) []corev1.Pod
+	// busy runs while the store is asked something, as does writing.
+	busy, writing *stopwatch
 }
 
-func newStore(scheme *runtime.Scheme) *store {
+func newStore(scheme *runtime.Scheme, writing *stopwatch) *store {
 	return &store{
+		busy:    &stopwatch{},
+		writing: writing,
 		scheme:  scheme,
 		objects: map[reflect.Type]map[types.NamespacedName]client.Object{},
 		indexes: map[reflect.Type]map[string]client.IndexerFunc{},
 		applied: map[types.NamespacedName]map[string]map[string]any{},
+	}
+}
+
+// timed counts until the function that it returns is called.
+func (s *store) timed() (stop func()) {
+	stopWriting := s.writing.start()
+	stopBusy := s.busy.start()
+	return func() {
+		stopBusy()
+		stopWriting()
 	}
 }
 
@@ -115,6 +129,7 @@ func (s *store) put(ctx context.Context, object client.Object) {
 }
 
 func (s *store) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	defer s.timed()()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := s.objects[reflect.TypeOf(into)][key]
@@ -138,6 +153,7 @@ func (s *store) keys(kind reflect.Type) []types.NamespacedName {
 }
 
 func (s *store) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	defer s.timed()()
 	asked := client.ListOptions{}
 	asked.ApplyOptions(options)
 	if err := s.list(list, &asked); err != nil {
@@ -202,6 +218,7 @@ func (l labelSet) Get(label string) string            { return l[label] }
 func (l labelSet) Lookup(label string) (string, bool) { value, has := l[label]; return value, has }
 
 func (s *store) Create(ctx context.Context, object client.Object, _ ...client.CreateOption) error {
+	defer s.timed()()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, err := s.find(object); err == nil {
@@ -233,6 +250,7 @@ func part(object client.Object, name string) reflect.Value {
 
 // Update replaces everything but the status.
 func (s *store) Update(ctx context.Context, object client.Object, _ ...client.UpdateOption) error {
+	defer s.timed()()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stored, err := s.find(object)
@@ -263,6 +281,7 @@ func (s *store) replace(ctx context.Context, stored, next client.Object) {
 }
 
 func (s *store) Delete(_ context.Context, object client.Object, _ ...client.DeleteOption) error {
+	defer s.timed()()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stored, err := s.find(object)
@@ -279,6 +298,7 @@ func (s *store) Delete(_ context.Context, object client.Object, _ ...client.Dele
 
 // Patch merges: nobody here applies anything but a status.
 func (s *store) Patch(ctx context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	defer s.timed()()
 	if patch.Type() != types.MergePatchType {
 		return fmt.Errorf("patch of type %s for %T", patch.Type(), object)
 	}
@@ -327,6 +347,7 @@ type statusWriter struct {
 }
 
 func (w statusWriter) Update(ctx context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
+	defer w.store.timed()()
 	return w.write(ctx, object, func(stored client.Object) (client.Object, error) {
 		next := stored.DeepCopyObject().(client.Object)
 		part(next, "Status").Set(part(object.DeepCopyObject().(client.Object), "Status"))
@@ -337,6 +358,7 @@ func (w statusWriter) Update(ctx context.Context, object client.Object, _ ...cli
 func (w statusWriter) Patch(
 	ctx context.Context, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption,
 ) error {
+	defer w.store.timed()()
 	if patch.Type() == types.MergePatchType {
 		merged, err := w.store.merged(object, patch)
 		if err != nil {
@@ -423,4 +445,16 @@ func (s *store) workloads() []kueue.Workload {
 	list := &kueue.WorkloadList{}
 	_ = s.List(context.Background(), list)
 	return list.Items
+}
+
+// workloadOf returns the key of the Workload with this UID, the first if there are several.
+func (s *store) workloadOf(uid types.UID) (first types.NamespacedName, found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, object := range s.objects[reflect.TypeFor[*kueue.Workload]()] {
+		if object.GetUID() == uid && (!found || key.String() < first.String()) {
+			first, found = key, true
+		}
+	}
+	return first, found
 }
