@@ -224,6 +224,11 @@ bench: release ## measure single steps, whole runs and calls from Python, compar
 		--benchmark-timer=time.process_time --benchmark-columns=min,median,rounds --benchmark-json=.benchmarks/python.json
 	PYTHONPATH=python $(PY) benches/threads.py --seconds 5
 
+.PHONY: bench-kueue
+bench-kueue: override RELEASE := 0.19
+bench-kueue: release oracle ## measure the engine and Kueue 0.19.2 itself in the same states; BENCH_ARGS='borrow --samples 9'
+	PYTHONPATH=python $(PY) benches/kueue.py $(BENCH_ARGS)
+
 BASE ?= main
 .PHONY: bench-compare
 bench-compare: $(STAMPS)/tools ## compare single steps with commit BASE=main: instructions and interleaved times; BENCH_ARGS='Cycle --rounds 9'
@@ -237,7 +242,7 @@ bench-growth: release ## measure how time and memory grow with size, and after T
 
 DATE ?= $(shell date +%F)
 .PHONY: performance
-performance: $(STAMPS)/tools ## regenerate docs/performance.md from the last bench and bench-growth
+performance: $(STAMPS)/tools ## regenerate docs/performance.md from the last bench, bench-growth and bench-kueue
 	$(PY) benches/page.py $(DATE)
 
 .PHONY: bench-scenarios

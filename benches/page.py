@@ -1,8 +1,12 @@
-"""Write docs/performance.md from the figures of the last `make bench` and `make bench-growth`: `make performance`."""
+"""Write docs/performance.md from the figures of the last `make bench`, `bench-growth` and `bench-kueue`.
+
+`make performance` does it. If there are only figures of `bench-kueue`, its section of the page is written anew.
+"""
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,6 +19,7 @@ from benches.endurance import endurance_table
 from benches.figures import count, duration, ratio
 from benches.growing import SERIES, growing_plot, growing_table
 from benches.growth import SIZES, footprint_table, plot, series_table
+from benches.kueue import kueue_table
 from benches.machine import ROOT
 from benches.measure import COUNTED, NO_COPY, run_table, views
 from benches.shapes import shapes_of
@@ -65,6 +70,30 @@ _RUNS = """\
 15,000 workloads in 30 ClusterQueues (baseline) and 50,000 in 1,000 (large), all created at once (t0) or over time
 (interval), through virtual time until all have finished. The numbers of cycles, admissions and preemptions equal
 Kueue's; `make conformance` compares them one by one. Times exclude reading the manifests; peak memory includes it.
+"""
+
+_KUEUE_TITLE = "## Beside Kueue itself\n"
+
+_KUEUE = """\
+`make bench-kueue`: one cycle of Kueue {release} (its scheduler, caches, queues and controllers, which the program of
+`tests/oracle` plays) and of the engine, in the same states, on one machine, in one process each, which take turns. All
+times are wall time, medians of {samples} cycles, each in a new state. Both have to decide the same, or the command
+fails: who gets quota, with which flavors, on which nodes, who is preempted, and who waits until something changes.
+
+- **Kueue** is all of `schedule()`. What it sends to an API server goes to a store in memory: there is no network. The
+  status patches of admissions, which a cluster's Kueue writes in goroutines beside its cycles, are written in it.
+- **without the store** is that less the time in the store.
+- **deciding** is that less the status patches of admissions: what a cycle takes if they are free. It still counts
+  metrics, which the engine leaves to its caller; Kueue's log is off.
+- **engine** is `Engine.cycle`, called from Python. It writes statuses, too, but in its own memory; to read decisions as
+  Python objects takes longer, as rows below say.
+
+The last column is the fairest: it compares deciding with deciding. Against an API server, requests take longer than
+either. Kueue may use all cores, and collects garbage a tenth as often as it does by default; the engine has one thread.
+Before a placement is measured, such pods have been placed once: from then on the engine keeps what it knows of nodes,
+where Kueue looks at all of them in every cycle.
+
+Measured on {date} at commit {revision}, on {cpu}, {n_cores} cores; load average {load}.
 """
 
 _PYTHON = """\
@@ -129,6 +158,7 @@ _REPEAT = """\
 ```sh
 make bench                        # all but growth; the whole runs need the recorded scenarios
 make bench-growth THROUGH=10000000
+make bench-kueue                  # Kueue itself, and the engine
 make performance DATE={date}
 make bench-compare BASE=main      # what a change has done: instructions, and time in turns
 ```
@@ -140,12 +170,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("date", help="day of the measurements, as YYYY-MM-DD")
     options = parser.parse_args()
-    engine = figures.kept("engine")
-    if engine is None:
+    engine, kueue = figures.kept("engine"), figures.kept("kueue")
+    if engine is not None:
+        PAGE.write_text("\n".join(_parts(engine, options.date)), encoding="utf-8")
+        _write_plots(figures.kept("growth"))
+    elif kueue is not None:
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(replaced(page, _KUEUE_TITLE, "\n".join(_kueue(kueue, options.date))), encoding="utf-8")
+    else:
         parser.error("no figures: run `make bench` first")
-    PAGE.write_text("\n".join(_parts(engine, options.date)), encoding="utf-8")
-    _write_plots(figures.kept("growth"))
     print(f"wrote {PAGE.relative_to(ROOT)}")
+
+
+def replaced(page: str, title: str, section: str) -> str:
+    """A page with another text in place of the section of this title."""
+    pattern = re.compile(rf"^{re.escape(title)}.*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
+    if not pattern.search(page):
+        raise ValueError(f"no section {title.strip()!r}")
+    return pattern.sub(lambda _: f"{section}\n", page, count=1)
+
+
+def _kueue(kueue: Mapping[str, Any], date: str) -> Iterator[str]:
+    yield _KUEUE_TITLE
+    machine = kueue["machine"]
+    yield _KUEUE.format(**kueue | machine | {"load": _load(machine), "date": date})
+    yield kueue_table(kueue["cycles"]) + "\n"
 
 
 def _write_plots(growth: Mapping[str, Any] | None) -> None:
@@ -178,6 +227,9 @@ def _parts(engine: Mapping[str, Any], date: str) -> Iterator[str]:
         yield _RUNS
         yield run_table(engine["runs"], recorded["runs"]) + "\n"
         yield _run_goals(engine["runs"], figures.goals()["runs_s"])
+    kueue = figures.kept("kueue")
+    if kueue is not None:
+        yield from _kueue(kueue, date)
     yield from _python()
     growth = figures.kept("growth")
     if growth is not None:
