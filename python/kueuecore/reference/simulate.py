@@ -364,7 +364,9 @@ class _Simulation:
 
     def _pods_ready(self, name: str) -> None:
         self.ready.add(name)
-        if name not in self.were_ready and name not in self.missing:
+        # The pods of a job that has ended may still become ready, but nothing follows.
+        has_ended = conditions.is_finished(self.world.owned(name))
+        if name not in self.were_ready and name not in self.missing and not has_ended:
             self.were_ready.add(name)
             job = self.jobs.get(name, {})
             self._after(_DONE, name, job.get("runSeconds"))

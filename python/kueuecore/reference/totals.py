@@ -40,10 +40,12 @@ class PodSetTotals:
 
     def scaled(self, count: int) -> PodSetTotals:
         """Return the totals for another number of pods, unless they are placed somewhere (rules/01 §7.5)."""
-        if self.count in (0, count) or self.topology is not None:
-            return dataclasses.replace(self)
+        if self.topology is not None:
+            return self
+        if self.count in (0, count):
+            return dataclasses.replace(self, delayed="")
         scaled = {n: amount.multiply(amount.divide(asked, self.count), count) for n, asked in self.requests.items()}
-        return dataclasses.replace(self, count=count, requests=scaled)
+        return dataclasses.replace(self, count=count, requests=scaled, delayed="")
 
 
 @dataclass

@@ -127,7 +127,8 @@ func (r *run) leave(job *job) { job.admitted = false }
 func (r *run) readyAt(job *job, at time.Time) {
 	r.timers.add(at, podsReady, job.name(), func() {
 		job.ready = true
-		if !job.wasReady {
+		// The pods of a job that has ended may still become ready, but nothing follows.
+		if wl := r.store.workload(job.key); !job.wasReady && !isFinished(wl) {
 			job.wasReady = true
 			r.finishLater(job)
 			if job.FailSeconds != nil {

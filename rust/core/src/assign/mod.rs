@@ -291,7 +291,9 @@ fn unassigned(
         }));
     }
     if let Some((place, delayed)) = candidate.places.get(index) {
-        (pod_set.place, pod_set.delayed) = (place.clone(), *delayed);
+        pod_set.place.clone_from(place);
+        // Kueue copies a pod set for other counts without its delayed request, unless it has a place.
+        pod_set.delayed = delayed.filter(|_| counts.is_none() || place.is_some());
     }
     pod_set
 }

@@ -329,7 +329,8 @@ impl Simulation {
         job.are_pods_ready = are_ready;
         let (was_ready, plan) = (job.was_ready, job.plan.pods.clone().unwrap_or_default());
         if are_ready && !was_ready {
-            if !job.misses_pods {
+            // The pods of a job that has ended may still become ready, but nothing follows.
+            if !job.misses_pods && job.is_running {
                 self.run_on(id, &key);
             }
         } else if !are_ready {
