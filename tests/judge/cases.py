@@ -16,6 +16,7 @@ from kueuecore.testing.chance import Chance
 from kueuecore.testing.history import START, History, Move, MoveKind, key_of, without_min_counts
 from kueuecore.times import format_time, nanoseconds
 from tests.judge.gates import knows, settled
+from tests.judge.known import without_known
 from tests.judge.stored import ELASTIC, SLICE_OF, stored, with_defaults
 from tests.random_runs import READY, job
 
@@ -69,12 +70,13 @@ class Draft:
         resources = object_at(config, "resources")
         if "quotaCheckStrategy" in resources and not knows("QuotaCheckStrategy", release):
             del config["resources"]
+        if plans := object_at(self.config, "admissionChecks"):
+            config["admissionChecks"] = plans
+        self.events, config = without_known(self.events, config)
         config |= {"now": format_time(START), "cycleStepMs": 1000, "maxCycles": _MOST_CYCLES}
         config["quietCycles"] = 1 + max([1, *(len(it) for it in _flavor_lists(self.objects))])
         if seconds := int_at(self.config, "evictionSeconds"):
             config["evictionSeconds"] = seconds
-        if plans := object_at(self.config, "admissionChecks"):
-            config["admissionChecks"] = plans
         return {
             "id": name,
             "kind": "trace",

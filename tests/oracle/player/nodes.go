@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
-	"sigs.k8s.io/kueue/pkg/features"
 	"sigs.k8s.io/kueue/pkg/workload"
 )
 
@@ -29,20 +28,27 @@ func isBad(node *corev1.Node) bool {
 	return true
 }
 
-// watchNode notes since when a node is bad, and looks at it again when the pods that linger on it are gone.
+// watchNode notes since when a node is bad.
 func (r *run) watchNode(name string, node *corev1.Node) {
 	if node == nil || !isBad(node) {
 		delete(r.bad, name)
 		r.timers.remove(nodeCheck, name)
 		return
 	}
-	if _, already := r.bad[name]; already {
-		return
+	if _, already := r.bad[name]; !already {
+		r.bad[name] = time.Now()
 	}
-	r.bad[name] = time.Now()
-	if !features.Enabled(features.TASFailedNodeReplacement) {
-		return // Kueue does not look at failed nodes.
+}
+
+// lookAtNode lets Kueue look at a node that has changed, and again when the pods that linger there are gone.
+func (r *run) lookAtNode(name string) {
+	if since, is := r.bad[name]; is && since.Equal(time.Now()) {
+		r.waitForPods(name)
 	}
+	r.reconcileNode(name)
+}
+
+func (r *run) waitForPods(name string) {
 	var delays []float64
 	for _, wl := range r.store.workloads() {
 		job := r.jobs[keyOf(&wl)]
@@ -68,7 +74,8 @@ func (r *run) reconcileNode(name string) {
 	if err != nil {
 		r.fail(err)
 	}
-	if result.RequeueAfter > 0 {
+	// What was lost before the run began is not waited for.
+	if result.RequeueAfter > 0 && r.began {
 		r.checkNodeAt(name, time.Now().Add(result.RequeueAfter))
 	}
 }

@@ -37,6 +37,8 @@ type run struct {
 	timers   timers
 	jobs     map[types.NamespacedName]*job
 	bad      map[string]time.Time
+	// began tells that all objects of the beginning are there.
+	began bool
 	// handling is the key of the Workload whose watch event is delivered.
 	handling string
 	// touched are the keys that Kueue wants to reconcile though they did not change.
@@ -68,6 +70,7 @@ func (r *run) play() error {
 		r.create(object, jobScript{})
 		r.settle()
 	}
+	r.began = true
 	for r.failed == nil {
 		at, any := r.nextInstant()
 		if !any {
@@ -273,7 +276,7 @@ func (r *run) observed(old, new client.Object) {
 		r.watchNode(object.Name, node)
 		r.reconcileAll("tas_resource_flavor_controller")
 		for _, request := range r.waiting("tas_node_controller") {
-			r.reconcileNode(request.Name)
+			r.lookAtNode(request.Name)
 		}
 	case *corev1.Pod:
 		r.reconcileAll("tas-non-tas-usage-controller")

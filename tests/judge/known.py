@@ -1,0 +1,44 @@
+"""What is known to differ from every release of Kueue that plays, and so is not drawn; docs/fidelity.md lists it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kueuecore._json import JsonObject, int_at, object_at, text_at
+from tests.judge.stored import SLICE_OF
+
+__all__ = ["without_known"]
+
+
+def without_known(events: Sequence[JsonObject], config: JsonObject) -> tuple[list[JsonObject], JsonObject]:
+    """Return the events and the settings of a case without what is known to differ."""
+    config = dict(config)
+    has_slices = any(SLICE_OF in object_at(it, "object", "metadata", "annotations") for it in events)
+    if has_slices:
+        # For a moment Kueue prices a slice and the one that it replaces; the engine prices only the new one.
+        config.pop("admissionFairSharing", None)
+    pods = object_at(config, "waitForPodsReady")
+    if pods.get("blockAdmission"):
+        if has_slices:
+            # What a slice replaces may change while its cycle waits for pods.
+            config["waitForPodsReady"] = {**pods, "blockAdmission": False}
+        else:
+            # Kueue admits what ended, and says why it waits of what was deleted, while a cycle waited for pods.
+            events = [it for it in events if it["op"] != "finish" and not _deletes_work(it)]
+    if pods:
+        # The engine checks the timeouts of a LocalQueue's workloads when anything in its spec changes.
+        events = [it for it in events if it["op"] != "update" or text_at(it, "object", "kind") != "LocalQueue"]
+    if any(_changes_nodes(it) for it in events):
+        # A node may fail in the very second in which checks become Ready: who is first is not the same.
+        plans = object_at(config, "admissionChecks")
+        at_once = {name: {**object_at(it), "seconds": 0} for name, it in plans.items() if int_at(it, "seconds")}
+        config |= {"admissionChecks": {**plans, **at_once}} if at_once else {}
+    return list(events), config
+
+
+def _changes_nodes(event: JsonObject) -> bool:
+    return event["op"] != "create" and "Node" in (event.get("kind"), text_at(event, "object", "kind"))
+
+
+def _deletes_work(event: JsonObject) -> bool:
+    return event["op"] == "delete" and event.get("kind", "Workload") == "Workload"
