@@ -20,6 +20,7 @@ from kueuecore.reference.objects import complete, key
 from kueuecore.reference.played_pods import PlayedPods
 from kueuecore.reference.settings import Json
 from kueuecore.reference.topology import watch
+from kueuecore.reference.topology.nodes import is_ready
 from kueuecore.reference.world import World
 
 # Timers of the same instant go in this order, then by key.
@@ -94,8 +95,7 @@ def simulate(
             simulation.change("create", manifest)
         else:
             world.apply([manifest], trusted=trusted)
-        if manifest["kind"] == "LocalQueue":
-            simulation.sample(key(complete(dict(manifest))))
+        simulation.begin_samples()
     world.settle(simulation.play)
     simulation.run(list(events), quiet_cycles, max_cycles)
     return simulation.result
@@ -158,6 +158,7 @@ class _Simulation:
         world.now = max(world.now, moment)
         while happenings and happenings[0][0] == moment:
             self._happen(happenings.pop(0)[1])
+            self.begin_samples()
             world.settle(self.play)
         while self._fire(moment):
             world.settle(self.play)
@@ -280,8 +281,14 @@ class _Simulation:
             self.world.settle(self.play)
         if name not in self.pods.bad_since:
             self.node_timers = {(time, other) for time, other in self.node_timers if other != name}
-        elif not was_bad:
+        elif not was_bad and self._is_looked_at(node):
             self.node_timers |= {(time, name) for time in self.pods.ends(name)}
+
+    def _is_looked_at(self, node: Json | None) -> bool:
+        """Return whether Kueue looks at a node that has become bad (rules/08 §13.1)."""
+        on = self.world.settings.on
+        by_readiness = node is not None and not is_ready(node)
+        return on("TASFailedNodeReplacement") and (by_readiness or on("TASReplaceNodeOnNodeTaints"))
 
     def _update(self, manifest: Json) -> None:
         """Update a Workload as a user does, without its status."""
@@ -308,6 +315,12 @@ class _Simulation:
             if conditions.has_reservation(workload) and not conditions.is_finished(workload):
                 eviction.release(workload, self.world.now, self.world.settings)
                 self.world.write(workload)
+
+    def begin_samples(self) -> None:
+        """Begin to sample LocalQueues that are new, go on, or whose ClusterQueue has become active."""
+        for name in sorted(self.world.local_queues):
+            if (_SAMPLE, name) not in self.timers:
+                self.sample(name)
 
     def sample(self, name: str) -> None:
         """Sample the usage of a LocalQueue, and again after a while (rules/09 §1.4)."""
